@@ -1,0 +1,49 @@
+// What host code may ask about the GPU without CUDA headers. In a build without CUDA every
+// question is answered by `available().ok == false`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/stage_timer.hpp"
+#include "common/core/types.hpp"
+
+namespace retensor::device {
+
+struct Availability {
+  bool ok = false;
+  std::string reason;  ///< built without CUDA, no driver, no device, architecture not compiled in
+};
+Availability available();
+
+struct DeviceFacts {
+  std::string name;
+  int major = 0, minor = 0, sms = 0;
+  Count memory_bytes = 0, l2_bytes = 0, shared_per_sm = 0, shared_per_block = 0;
+  double sm_clock_mhz = 0, memory_clock_mhz = 0;
+  int memory_bus_bits = 0;
+  std::string driver, runtime;
+};
+/// Throws DeviceError when no device is available.
+DeviceFacts facts();
+
+struct Memory {
+  Count free_bytes = 0, total_bytes = 0;
+};
+Memory memory();
+
+/// CUDA events on a stream of its own; preallocated, at most 64 stages per run.
+std::unique_ptr<StageTimer> make_event_timer();
+/// Writes a buffer of twice the L2 so that the next run starts cold.
+void flush_cache();
+/// Current SM clock in MHz from a timed in-kernel cycle count.
+double sm_clock_mhz();
+
+/// Sorts keys ascending and returns the permutation (position p takes old element result[p]) by
+/// CUB's radix sort on the device.
+std::vector<Count> sort_permutation(const std::vector<std::uint64_t>& keys);
+std::vector<Count> sort_permutation(const std::vector<Uint128>& keys);
+
+}  // namespace retensor::device

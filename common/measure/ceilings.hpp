@@ -1,0 +1,26 @@
+// Measured ceilings of a machine: what the rooflines are drawn with (PASTA section V.B, after the
+// Empirical Roofline Tool: several micro-kernels, sizes and thread counts, the best kept).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/core/types.hpp"
+
+namespace retensor {
+
+/// `what`: copy_dram, copy_llc, triad_dram, gather, atomic, scatter, peak_f32, mma_f16. `unit`: GB/s, GFLOP/s
+/// or Grows/s. `detail` names kernel, size and threads that gave the best value.
+struct Ceiling {
+  std::string what;
+  double value = 0;
+  std::string unit;
+  std::string detail;
+};
+
+/// Takes about `seconds` in total.
+std::vector<Ceiling> cpu_ceilings(double seconds = 3.0);
+/// Empty when no device can be used.
+std::vector<Ceiling> gpu_ceilings(double seconds = 3.0);
+
+}  // namespace retensor

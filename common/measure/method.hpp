@@ -1,0 +1,68 @@
+// The one interface that papers and baselines implement.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/core/stage_timer.hpp"
+#include "common/core/types.hpp"
+#include "common/measure/params.hpp"
+#include "common/measure/problem.hpp"
+#include "common/measure/work.hpp"
+#include "common/reference/expected.hpp"
+#include "common/tensor/result.hpp"
+
+namespace retensor {
+
+/// Whether a method can solve a problem, and if not, why. Returned, never printed.
+struct Support {
+  bool ok = true;
+  std::string reason;
+  static Support yes() { return {}; }
+  static Support no(std::string why) { return {false, std::move(why)}; }
+};
+
+/// What really ran: the kernel's name and every choice made at prepare time (threads, launch shape,
+/// path taken). Goes into the row; a silent fallback is an error.
+using Executed = std::map<std::string, std::string>;
+
+/// Bytes of the method's own format (operands it made, not the shared problem) and peak memory.
+struct Footprint {
+  Count format_bytes = 0;
+  Count device_bytes = 0;  ///< peak device memory, 0 on the host
+};
+
+/// A method bound to one problem, ready to run many times.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  /// One run: no allocation, no output; overwrites its result. Announces its stages to the timer.
+  virtual void run(StageTimer& timer) = 0;
+  /// Fetches the result of the last run (timed as its own phase).
+  virtual Result result() = 0;
+  virtual Executed executed() const = 0;
+  virtual Footprint footprint() const = 0;
+  /// Flops, bytes and atomics of one run; by default the operation's model.
+  virtual Work work() const = 0;
+};
+
+class Method {
+ public:
+  virtual ~Method() = default;
+  /// "<paper or baseline>.<backend>.<variant>", such as pasta.cpu.coo.
+  virtual std::string_view id() const = 0;
+  virtual std::string_view summary() const = 0;  ///< one line with the paper's section or algorithm
+  virtual Backend backend() const = 0;
+  virtual ParamSchema params() const { return {}; }
+  virtual Support supports(const Problem&, const Params&) const = 0;
+  /// Builds the method's format and buffers; the caller times it.
+  virtual std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const = 0;
+  /// Arithmetic that the check assumes.
+  virtual reference::Precision precision(const Problem& p, const Params&) const {
+    return reference::Precision::of(p.dtype());
+  }
+};
+
+}  // namespace retensor

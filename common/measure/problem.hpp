@@ -1,0 +1,82 @@
+// One instance of an operation: operands, parameters and the oracle that all methods share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/types.hpp"
+#include "common/generate/values.hpp"
+#include "common/reference/expected.hpp"
+#include "common/tensor/coo.hpp"
+#include "common/tensor/matrix.hpp"
+
+namespace retensor {
+
+enum class Operation { tew, ts, ttv, ttm, mttkrp, ttm_chain, contraction, spmm, cpd };
+std::string_view name(Operation op);
+/// Throws InputError naming the nearest valid operation.
+Operation operation_from_name(std::string_view text);
+
+/// What a spec says about a problem apart from the tensor itself.
+struct ProblemSpec {
+  Operation operation = Operation::mttkrp;
+  std::string variant;    ///< tew, ts: add, sub, mul, div. contraction: einsum such as "abk,kcd->abcd"
+  int mode = 0;           ///< ttv, ttm: the mode multiplied; mttkrp, ttm_chain: the output mode; 0-based
+  std::uint64_t rank = 16;   ///< R; columns of D for spmm
+  std::uint64_t rank2 = 0;   ///< ttm_chain: R2; 0 means rank
+  DType dtype = DType::f32;
+  ValueModel values = ValueModel::stored;     ///< of the tensor's nonzeros
+  ValueModel operands = ValueModel::uniform;  ///< of dense operands and of the second tensor
+  double scalar = 1.5;       ///< ts
+  double alpha = 1, beta = 0;  ///< contraction
+  int max_sweeps = 20;       ///< cpd
+  double tolerance = 1e-5;   ///< cpd: smallest gain of the fit that continues
+  std::uint64_t seed = 1;
+};
+
+/// Operands are immutable and shared between methods; the oracle is built on first use.
+///
+/// | operation   | x          | y            | dense                                    | result |
+/// |-------------|------------|--------------|------------------------------------------|--------|
+/// | tew         | tensor     | same pattern | -                                        | Coo    |
+/// | ts          | tensor     | -            | - (scalar)                               | Coo    |
+/// | ttv         | tensor     | -            | dense[0]: I_mode x 1                     | Coo of order N-1 |
+/// | ttm         | tensor     | -            | dense[0]: I_mode x R (the paper's transposed convention) | SemiSparseCoo, mode `mode` dense of length R |
+/// | mttkrp      | tensor     | -            | dense[m]: I_m x R for every mode m       | Matrix I_mode x R |
+/// | ttm_chain   | tensor     | -            | dense[m]: I_m x R_m for every mode m     | Matrix I_mode x prod R_m, other modes ascending, the last fastest |
+/// | contraction | tensor     | tensor       | -                                        | Coo in the output order of the einsum |
+/// | spmm        | order 2    | -            | dense[0]: K x N                          | Matrix M x N |
+/// | cpd         | tensor     | -            | dense[m]: initial factors                | KruskalModel |
+class Problem {
+ public:
+  /// Draws the dense operands (and y where `y` is null and the operation needs one) from the seed:
+  /// tew gets x's pattern with new values, contraction is of x with itself. Throws InputError when
+  /// mode, variant or dims do not fit the operation.
+  Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y = nullptr);
+
+  const ProblemSpec& spec() const { return spec_; }
+  Operation operation() const { return spec_.operation; }
+  int mode() const { return spec_.mode; }
+  std::uint64_t rank() const { return spec_.rank; }
+  DType dtype() const { return spec_.dtype; }
+  const Coo& x() const { return *x_; }
+  const Coo& y() const { return *y_; }  ///< throws LogicError when the operation has none
+  const std::vector<Matrix>& dense() const { return dense_; }
+
+  /// The fp64 answer with a bound per entry; thread-safe, built once.
+  const reference::Expected& oracle() const;
+  /// Installs an oracle that was saved by an earlier process for the same problem.
+  void set_oracle(reference::Expected oracle) const;
+
+ private:
+  ProblemSpec spec_;
+  std::shared_ptr<const Coo> x_, y_;
+  std::vector<Matrix> dense_;
+  struct OracleSlot;
+  std::shared_ptr<OracleSlot> oracle_;
+};
+
+}  // namespace retensor

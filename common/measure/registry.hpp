@@ -1,0 +1,27 @@
+// The list of methods, filled explicitly by the modules.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "common/measure/method.hpp"
+
+namespace retensor {
+
+class Registry {
+ public:
+  /// Throws LogicError when the id is taken or not of the form a.b.c.
+  void add(std::unique_ptr<Method> method);
+  /// Throws InputError naming the nearest id.
+  const Method& find(std::string_view id) const;
+  const std::vector<std::unique_ptr<Method>>& methods() const { return methods_; }
+
+ private:
+  std::vector<std::unique_ptr<Method>> methods_;
+};
+
+/// Calls register_<id> of every module in papers/meson.build; generated at configure time.
+Registry all_methods();
+
+}  // namespace retensor

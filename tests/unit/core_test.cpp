@@ -1,0 +1,43 @@
+#include <doctest/doctest.h>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/core/rng.hpp"
+#include "common/core/types.hpp"
+
+using namespace retensor;
+
+TEST_CASE("SHA-256 of the empty and the abc message (FIPS 180-4)") {
+  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_CASE("volume refuses to overflow") {
+  CHECK(checked_volume({3, 4, 5}) == 60);
+  CHECK_THROWS_AS(checked_volume({1ULL << 32, 1ULL << 32}), InputError);
+}
+
+TEST_CASE("counter random numbers are reproducible, distinct by stream and in range") {
+  const CounterRng a(7), b(7), c(7, 1);
+  double sum = 0;
+  for (std::uint64_t i = 0; i < 10000; ++i) {
+    CHECK(a.bits(i) == b.bits(i));
+    CHECK(a.bits(i) != c.bits(i));
+    CHECK(a.below(i, 10) < 10);
+    sum += a.uniform(i);
+  }
+  CHECK(sum / 10000 == doctest::Approx(0.5).epsilon(0.02));
+}
+
+TEST_CASE("errors collect context on the way up") {
+  try {
+    try {
+      throw ParseError({"x.tns", 3, 7}, "'abc'", "an index");
+    } catch (Error& e) {
+      e.add_context("dataset uni");
+      throw;
+    }
+  } catch (const InputError& e) {
+    CHECK(std::string(e.what()) == "dataset uni: x.tns:3:7: found 'abc', expected an index");
+  }
+}
