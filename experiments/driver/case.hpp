@@ -1,0 +1,34 @@
+// One combination of a plan: what a worker is asked to measure and what a row is keyed by.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/measure/params.hpp"
+#include "common/measure/problem.hpp"
+#include "common/measure/timing.hpp"
+
+namespace retensor::driver {
+
+struct Case {
+  std::string artifact;
+  std::string dataset;
+  ProblemSpec problem;
+  bool has_mode = true;  ///< false for operations without a mode: the row's mode is null
+  std::string method;
+  std::map<std::string, ParamValue> params;  ///< resolved: defaults included
+  Order order = Order::shuffled;
+  Cache cache = Cache::warm;
+  int launch = 0;
+};
+
+/// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}.
+nlohmann::json to_json(const Case& c, const nlohmann::json& data);
+Case case_from_json(const nlohmann::json& j);
+/// SHA-256 of the canonical JSON (sorted keys, no blanks) of the case object.
+std::string case_key(const nlohmann::json& case_object);
+
+}  // namespace retensor::driver
