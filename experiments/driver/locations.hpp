@@ -1,0 +1,16 @@
+// Where the source tree and its data lie, so that commands work from any directory.
+#pragma once
+
+#include <string>
+
+namespace retensor::driver {
+
+/// Root of the source tree: $RETENSOR_ROOT, else the nearest directory at or above the working
+/// directory, then above the program itself, that holds experiments/schema, else the tree in which
+/// the program was built. Throws InputError when none exists.
+std::string source_root();
+std::string default_registry();  ///< <root>/datasets/registry.yaml
+std::string default_cache();     ///< $RETENSOR_CACHE, else <root>/cache
+std::string experiments_root();  ///< <root>/experiments
+
+}  // namespace retensor::driver

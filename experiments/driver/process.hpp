@@ -1,0 +1,18 @@
+// Starting other programs by argument vector: no shell, no quoting.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace retensor::driver {
+
+/// Runs argv[0] (searched in PATH) with PYTHONPATH headed by `python_path` when that is not empty,
+/// waits, and returns its exit code (128 + signal when it was killed). Throws SystemError when it
+/// can't be started.
+int run_process(const std::vector<std::string>& argv, const std::string& python_path = "");
+
+/// The interpreter for recipes and plots: $RETENSOR_PYTHON, else the one found when the program was
+/// configured, else python3 from PATH.
+std::string python_interpreter();
+
+}  // namespace retensor::driver
