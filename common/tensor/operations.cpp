@@ -1,0 +1,126 @@
+// Reshaping of coordinate tensors: permuted modes, matricisation, merging of duplicates, fibers.
+#include "common/tensor/operations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/core/error.hpp"
+
+namespace retensor {
+
+namespace {
+
+bool same_coordinate(const Coo& tensor, Count x, Count y) {
+  return std::all_of(tensor.indices.begin(), tensor.indices.end(),
+                     [x, y](const auto& mode) { return mode[x] == mode[y]; });
+}
+
+// The first nonzero of a sorted tensor that repeats the coordinate of the one before it, or nnz.
+Count first_duplicate(const Coo& sorted) {
+  const Count n = sorted.nnz();
+  Count first = n;
+#pragma omp parallel for reduction(min : first) schedule(static)
+  for (Count x = 1; x < n; ++x)
+    if (x < first && same_coordinate(sorted, x - 1, x)) first = x;
+  return first;
+}
+
+// Moves one nonzero of each run to the front; value(begin, end) gives the merged value.
+template <class T, class Merge>
+void compact(Coo& sorted, std::vector<T>& values, Merge merge) {
+  const Count n = values.size();
+  Count kept = 0;
+  for (Count begin = 0; begin < n;) {
+    Count end = begin + 1;
+    while (end < n && same_coordinate(sorted, begin, end)) ++end;
+    values[kept] = merge(begin, end);
+    for (auto& mode : sorted.indices) mode[kept] = mode[begin];
+    ++kept;
+    begin = end;
+  }
+  for (auto& mode : sorted.indices) mode.resize(kept);
+  values.resize(kept);
+}
+
+void check_mode(const Coo& tensor, int mode) {
+  if (mode < 0 || mode >= tensor.order())
+    throw InputError(fmt::format("mode {} is not a mode of order {}", mode + 1, tensor.order()));
+}
+
+}  // namespace
+
+Coo permute_modes(const Coo& tensor, std::span<const int> modes) {
+  const std::vector<int> all = natural_order(tensor.order());
+  if (!std::is_permutation(modes.begin(), modes.end(), all.begin(), all.end()))
+    throw InputError(
+        fmt::format("the listed modes are no permutation of order {}", tensor.order()));
+  Coo result;
+  for (const int m : modes) {
+    result.dims.push_back(tensor.dims[static_cast<std::size_t>(m)]);
+    result.indices.push_back(tensor.indices[static_cast<std::size_t>(m)]);
+  }
+  result.values = tensor.values;
+  return result;
+}
+
+Coo matricise(const Coo& tensor, int mode) {
+  check_mode(tensor, mode);
+  Dims others = tensor.dims;
+  others.erase(others.begin() + mode);
+  const std::uint64_t columns = checked_volume(others);
+  if (columns > std::numeric_limits<Index>::max())
+    throw InputError(
+        fmt::format("matricised by mode {}: {} columns pass 2^32-1", mode + 1, columns));
+  Coo matrix({tensor.dims[static_cast<std::size_t>(mode)], columns}, tensor.dtype());
+  matrix.indices[0] = tensor.indices[static_cast<std::size_t>(mode)];
+  matrix.indices[1].assign(tensor.nnz(), 0);
+  std::uint64_t stride = 1;
+  for (int m = 0; m < tensor.order(); ++m) {
+    if (m == mode) continue;
+    const auto& index = tensor.indices[static_cast<std::size_t>(m)];
+    auto& column = matrix.indices[1];
+#pragma omp parallel for schedule(static)
+    for (Count x = 0; x < index.size(); ++x) column[x] += static_cast<Index>(stride * index[x]);
+    stride *= tensor.dims[static_cast<std::size_t>(m)];
+  }
+  matrix.values = tensor.values;
+  return matrix;
+}
+
+void dedupe(Coo& tensor, Duplicates policy) {
+  sort_nonzeros(tensor, natural_order(tensor.order()));
+  const Count duplicate = first_duplicate(tensor);
+  if (duplicate == tensor.nnz()) return;
+  if (policy == Duplicates::error)
+    throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, duplicate)));
+  tensor.values.visit([&]<class T>(std::vector<T>& values) {
+    compact(tensor, values, [&values, policy](Count begin, Count end) {
+      if (policy == Duplicates::last) return values[end - 1];
+      double sum = 0;
+      for (Count x = begin; x < end; ++x) sum += static_cast<double>(values[x]);
+      return static_cast<T>(sum);
+    });
+  });
+}
+
+std::vector<Count> fiber_starts(const Coo& tensor, int mode) {
+  const std::vector<int> order = fiber_order(tensor.order(), mode);
+  if (!is_sorted(tensor, order))
+    throw InputError(
+        fmt::format("fibers of mode {}: the tensor is not sorted by that mode last", mode + 1));
+  std::vector<Count> starts;
+  const auto same_fiber = [&](Count x) {
+    return std::all_of(order.begin(), order.end() - 1, [&](int m) {
+      const auto& index = tensor.indices[static_cast<std::size_t>(m)];
+      return index[x - 1] == index[x];
+    });
+  };
+  for (Count x = 0; x < tensor.nnz(); ++x)
+    if (x == 0 || !same_fiber(x)) starts.push_back(x);
+  starts.push_back(tensor.nnz());
+  return starts;
+}
+
+}  // namespace retensor

@@ -1,0 +1,145 @@
+// Sorting of coordinate tensors by packed keys.
+//
+// The coordinates of the compared modes are packed into one key, so that a comparison is one
+// integer comparison whatever the order. Modes that need more than 128 bits are split into groups;
+// stable sorts from the least to the most significant group give the lexicographic order.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <boost/sort/sort.hpp>
+#include <numeric>
+
+#include "common/core/error.hpp"
+#include "common/tensor/linear_index.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor {
+
+namespace {
+
+template <class Key>
+struct Keyed {
+  Key key;
+  Count nonzero;
+};
+
+void check_modes(const Coo& tensor, std::span<const int> modes) {
+  std::vector<bool> seen(tensor.dims.size(), false);
+  for (const int m : modes) {
+    if (m < 0 || m >= tensor.order())
+      throw InputError(fmt::format("mode {} is not a mode of order {}", m + 1, tensor.order()));
+    if (seen[static_cast<std::size_t>(m)])
+      throw InputError(fmt::format("mode {} is listed twice", m + 1));
+    seen[static_cast<std::size_t>(m)] = true;
+  }
+}
+
+// Runs of consecutive modes, each of at most 128 bits, the most significant first.
+std::vector<std::span<const int>> key_groups(const Dims& dims, std::span<const int> modes) {
+  std::vector<std::span<const int>> groups;
+  std::size_t begin = 0;
+  int bits = 0;
+  for (std::size_t k = 0; k < modes.size(); ++k) {
+    const int width = bits_for(dims[static_cast<std::size_t>(modes[k])]);
+    if (bits + width > 128) {
+      groups.push_back(modes.subspan(begin, k - begin));
+      begin = k;
+      bits = 0;
+    }
+    bits += width;
+  }
+  groups.push_back(modes.subspan(begin));
+  return groups;
+}
+
+template <class Key>
+void stable_sort_group(const Coo& tensor, const LinearIndex& layout,
+                       std::vector<Count>& permutation) {
+  std::vector<Keyed<Key>> keyed(permutation.size());
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < keyed.size(); ++p) {
+    Key key = 0;
+    for (std::size_t k = 0; k < layout.modes().size(); ++k)
+      key |= static_cast<Key>(
+                 tensor.indices[static_cast<std::size_t>(layout.modes()[k])][permutation[p]])
+             << layout.shift(static_cast<int>(k));
+    keyed[p] = {key, permutation[p]};
+  }
+  boost::sort::parallel_stable_sort(
+      keyed.begin(), keyed.end(),
+      [](const Keyed<Key>& a, const Keyed<Key>& b) { return a.key < b.key; },
+      static_cast<std::uint32_t>(omp_get_max_threads()));
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < keyed.size(); ++p) permutation[p] = keyed[p].nonzero;
+}
+
+template <class T>
+void gather(std::vector<T>& array, std::span<const Count> permutation) {
+  std::vector<T> moved(array.size());
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < moved.size(); ++p) moved[p] = array[permutation[p]];
+  array = std::move(moved);
+}
+
+}  // namespace
+
+std::vector<int> natural_order(int order) {
+  std::vector<int> modes(static_cast<std::size_t>(order));
+  std::iota(modes.begin(), modes.end(), 0);
+  return modes;
+}
+
+std::vector<int> fiber_order(int order, int last) {
+  if (last < 0 || last >= order)
+    throw InputError(fmt::format("mode {} is not a mode of order {}", last + 1, order));
+  std::vector<int> modes = natural_order(order);
+  std::rotate(modes.begin() + last, modes.begin() + last + 1, modes.end());
+  return modes;
+}
+
+bool is_sorted(const Coo& tensor, std::span<const int> modes) {
+  check_modes(tensor, modes);
+  bool sorted = true;
+#pragma omp parallel for reduction(&& : sorted) schedule(static)
+  for (Count x = 1; x < tensor.nnz(); ++x) {
+    if (!sorted) continue;
+    for (const int m : modes) {
+      const auto& mode = tensor.indices[static_cast<std::size_t>(m)];
+      if (mode[x - 1] == mode[x]) continue;
+      sorted = mode[x - 1] < mode[x];
+      break;
+    }
+  }
+  return sorted;
+}
+
+std::vector<Count> sort_permutation(const Coo& tensor, std::span<const int> modes) {
+  check_modes(tensor, modes);
+  std::vector<Count> permutation(tensor.nnz());
+  std::iota(permutation.begin(), permutation.end(), Count{0});
+  if (is_sorted(tensor, modes)) return permutation;
+  const auto groups = key_groups(tensor.dims, modes);
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    const LinearIndex layout(tensor.dims, *group);
+    if (layout.fits64())
+      stable_sort_group<std::uint64_t>(tensor, layout, permutation);
+    else
+      stable_sort_group<Uint128>(tensor, layout, permutation);
+  }
+  return permutation;
+}
+
+void apply_permutation(Coo& tensor, std::span<const Count> permutation) {
+  if (permutation.size() != tensor.nnz())
+    throw InputError(
+        fmt::format("a permutation of {} for {} nonzeros", permutation.size(), tensor.nnz()));
+  for (auto& mode : tensor.indices) gather(mode, permutation);
+  tensor.values.visit([permutation](auto& values) { gather(values, permutation); });
+}
+
+void sort_nonzeros(Coo& tensor, std::span<const int> modes) {
+  if (!is_sorted(tensor, modes)) apply_permutation(tensor, sort_permutation(tensor, modes));
+}
+
+}  // namespace retensor
