@@ -1,33 +1,35 @@
 // Append-only result files and their recovery.
 #pragma once
 
-#include <set>
+#include <memory>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace retensor::driver {
 
 /// One result file, locked against a second driver for as long as the object lives.
 class Store {
  public:
-  /// Opens or creates. Repairs a torn last line (reported by repaired()). Throws InputError for a
-  /// newer schema (the file is untouched) or damage before the last line, SystemError when the file
-  /// is locked by another driver or can't be written.
+  /// Opens or creates, folders included. Repairs a torn last line (reported by repaired()). Throws
+  /// InputError for a newer schema or damage before the last line (the file is untouched),
+  /// SystemError when the file is locked by another driver or can't be written.
   explicit Store(const std::string& path);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  bool repaired() const;
-  /// Keys of rows with status ok from the same build (version, compiler, flags, method sources).
+  /// Bytes of a torn last line that were cut off, 0 when the file was whole.
+  std::size_t repaired() const;
+  /// Whether a row of this key is ok, from this build and the same sources of its method.
   bool finished(const std::string& key, const std::string& source_hash) const;
-  /// Appends one line and flushes it to disk; throws SystemError when the disk is full.
+  /// Appends one line and flushes it to disk. When that fails (full disk) the file is cut back to
+  /// the lines before, and SystemError thrown.
   void append(const nlohmann::json& line);
 
  private:
   struct State;
-  State* state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace retensor::driver

@@ -1,0 +1,47 @@
+// What a sweep tells the person in front of it; everything on stderr.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace retensor::driver {
+
+/// A bar with the current case, rows done, failures and time left on a terminal; a line per row
+/// elsewhere; nothing but notes of trouble when quiet.
+class Progress {
+ public:
+  /// Chooses the form by whether stderr is a terminal.
+  Progress(std::size_t cases, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Cases that need no measurement.
+  void stored(std::size_t cases);
+  /// Shows a case as running.
+  void begin(const nlohmann::json& case_object);
+  void done(const nlohmann::json& row);
+  /// A sentence that stays on the screen.
+  void note(const std::string& text);
+
+ private:
+  enum class Form { quiet, lines, bar };
+  using Clock = std::chrono::steady_clock;
+
+  std::string time_left() const;
+  void draw(const std::string& current);
+  void clear();
+
+  Form form_;
+  std::size_t cases_, measured_ = 0, stored_ = 0, failures_ = 0;
+  Clock::time_point start_ = Clock::now();
+};
+
+/// One line that names a case: operation, data set, mode, rank, method.
+std::string describe(const nlohmann::json& case_object);
+/// Seconds in a unit that fits: "12.3 us", "4.56 s", "3 min 20 s".
+std::string duration_text(double seconds);
+
+}  // namespace retensor::driver

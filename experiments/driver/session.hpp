@@ -1,0 +1,27 @@
+// What a result file says about how its rows came about.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/driver/plan.hpp"
+
+namespace retensor::driver {
+
+inline constexpr int kSchema = 1;  ///< of result files; a reader refuses a newer one
+
+/// Version, compiler, flags, CUDA: rows of another build are measured again.
+nlohmann::json build_facts();
+/// SHA-256 over the sources of the method's module ("pasta" of pasta.cpu.coo); empty when the
+/// module does not belong to the source tree.
+std::string source_hash(std::string_view method);
+/// The time now in UTC, ISO 8601 to the second.
+std::string utc_now();
+/// The session line of experiments/schema; its id is new with every call.
+nlohmann::json session_line(const Plan& plan, const nlohmann::json& machine,
+                            const std::vector<std::string>& argv);
+
+}  // namespace retensor::driver

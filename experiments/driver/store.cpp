@@ -1,0 +1,188 @@
+// A line becomes durable before the next case starts, so that whatever kills the driver costs the
+// running case alone. A line that a kill or a power cut left half-written is the last one; it is
+// cut off when the file is opened again.
+#include "experiments/driver/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/session.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+}
+
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error)
+    throw SystemError(
+        fmt::format("{}: the folder can't be made: {}", folder.string(), error.message()));
+}
+
+/// A new file survives a power cut once its folder is flushed too.
+void sync_folder(const fs::path& folder) {
+  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  fsync(fd);
+  close(fd);
+}
+
+std::string identity(const std::string& key, const std::string& source_hash) {
+  return key + ' ' + source_hash;
+}
+
+/// The member as text, empty when it is missing or something else: the file may come from others.
+std::string text_of(const json& line, const char* member) {
+  const auto found = line.find(member);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// How a line begins that a kill (a part of the object) or a power cut (zeros) left behind.
+bool may_be_torn(const std::string& text) {
+  return !text.empty() && (text.front() == '{' || text.front() == '\0');
+}
+
+}  // namespace
+
+struct Store::State {
+  std::string path;
+  int fd = -1;
+  off_t size = 0;  ///< bytes of whole lines
+  std::size_t torn = 0;
+  bool lacks_newline = false;              ///< the last line is whole but for its end
+  std::map<std::string, bool> same_build;  ///< by session
+  std::set<std::string> done;
+
+  ~State() {
+    if (fd >= 0) close(fd);
+  }
+
+  void open_locked();
+  void scan();
+  void note(const json& line, std::uint64_t number);
+  void repair();
+  void write_all(const std::string& text);
+};
+
+void Store::State::open_locked() {
+  const auto folder = fs::path(path).parent_path();
+  create_folder(folder);
+  const bool existed = fs::exists(path);
+  fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) fail(path, "can't be opened for writing");
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      throw SystemError(path +
+                        ": another driver is writing to this file; wait for it or use --out");
+    fail(path, "can't be locked");
+  }
+  if (!existed) sync_folder(folder);
+}
+
+/// Collects what is stored. Changes nothing, so that a refused file stays as it was.
+void Store::State::scan() {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path, "can't be read");
+  std::uint64_t number = 0;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    const bool ended = !in.eof();
+    const auto line = json::parse(text, nullptr, false);
+    if (line.is_discarded()) {
+      if (may_be_torn(text) && in.peek() == std::ifstream::traits_type::eof()) {
+        torn = text.size() + (ended ? 1 : 0);
+        return;
+      }
+      throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
+                       "a line of a result file (JSON)");
+    }
+    note(line, number);
+    size += static_cast<off_t>(text.size()) + (ended ? 1 : 0);
+    lacks_newline = !ended;
+  }
+  if (in.bad()) fail(path, "reading failed");
+}
+
+void Store::State::note(const json& line, std::uint64_t number) {
+  if (!line.is_object() || !line.contains("kind") || !line.contains("schema") ||
+      !line["schema"].is_number_integer())
+    throw ParseError({path, number}, "JSON without kind and schema", "a line of a result file");
+  if (line["schema"] > kSchema)
+    throw InputError(
+        fmt::format("{}:{}: schema {} is newer than this program's {}; use a newer "
+                    "retensor or another --out",
+                    path, number, line["schema"].get<int>(), kSchema));
+  const auto session = text_of(line, "session");
+  if (line["kind"] == "session")
+    same_build[session] = line.value("build", json()) == build_facts();
+  else if (line["kind"] == "row" && text_of(line, "status") == "ok" && same_build[session])
+    done.insert(identity(text_of(line, "key"), text_of(line, "source_hash")));
+}
+
+void Store::State::repair() {
+  if (torn > 0 && ftruncate(fd, size) != 0) fail(path, "the torn last line can't be cut off");
+  if (lacks_newline) {
+    write_all("\n");
+    ++size;
+  }
+}
+
+void Store::State::write_all(const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const auto n = write(fd, text.data() + sent, text.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int cause = errno;
+      if (ftruncate(fd, size) != 0) fail(path, "a half-written row can't be cut off");
+      errno = cause;
+      fail(path, "a row can't be written, the rows before it are safe");
+    }
+    sent += static_cast<std::size_t>(n);
+  }
+  // Some file systems have nothing to flush and say EINVAL.
+  if (fdatasync(fd) != 0 && errno != EINVAL) fail(path, "can't be flushed to disk");
+}
+
+Store::Store(const std::string& path) : state_(std::make_unique<State>()) {
+  state_->path = path;
+  state_->open_locked();
+  state_->scan();
+  state_->repair();
+}
+
+Store::~Store() = default;
+
+std::size_t Store::repaired() const {
+  return state_->torn;
+}
+
+bool Store::finished(const std::string& key, const std::string& source_hash) const {
+  return state_->done.count(identity(key, source_hash)) > 0;
+}
+
+void Store::append(const json& line) {
+  const auto text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  state_->write_all(text);
+  state_->size += static_cast<off_t>(text.size());
+}
+
+}  // namespace retensor::driver
