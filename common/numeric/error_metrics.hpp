@@ -10,11 +10,11 @@ namespace retensor {
 /// One pass over pairs (expected, measured). "full" divides by the whole index space, in which
 /// structural zeros count as exact; "nonzero" by the pairs seen.
 struct ErrorMetrics {
-  double rmse_full = 0;       ///< BCB-SpTC eq. 14: sqrt(sum (a-b)^2 / prod of result dims)
+  double rmse_full = 0;  ///< BCB-SpTC eq. 14: sqrt(sum (a-b)^2 / prod of result dims)
   double rmse_nonzero = 0;
-  double smape_full = 0;      ///< HLSTO eq. 17, in percent; 0 against 0 counts as 0
+  double smape_full = 0;  ///< HLSTO eq. 17, in percent; 0 against 0 counts as 0
   double smape_nonzero = 0;
-  double relative_frobenius = 0;  ///< |a-b|_F / |a|_F; 0 when both are zero, infinity when only a is
+  double relative_frobenius = 0;  ///< |a-b|_F / |a|_F; 0 when both are 0, infinity when a alone is
   double max_absolute = 0;
 };
 
