@@ -1,0 +1,84 @@
+// The five kernels of the suite on coordinates (PASTA section III.B), as plain functions over
+// arrays.
+//
+// Every kernel works for any order: index arrays of the modes that a kernel reads are passed as a
+// span, one entry a mode. Value type T is float or double; instantiations stand in kernels_cpu.cpp.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/core/types.hpp"
+#include "common/tensor/matrix.hpp"
+
+namespace retensor::pasta {
+
+enum class Arithmetic { add, sub, mul, div };
+
+/// z = x (op) y, element by element of the value arrays (section II.A, equal patterns).
+template <class T>
+void tew(Arithmetic op, std::span<const T> x, std::span<const T> y, std::span<T> z, int threads);
+
+/// Element-wise operation for different patterns: z[i] combines x[from_x[i]] and y[from_y[i]]; an
+/// absent operand (kAbsent) counts as zero.
+inline constexpr Count kAbsent = ~Count{0};
+template <class T>
+void tew_general(Arithmetic op, std::span<const T> x, std::span<const T> y,
+                 std::span<const Count> from_x, std::span<const Count> from_y, std::span<T> z,
+                 int threads);
+
+/// z = x (op) s (section II.B).
+template <class T>
+void ts(Arithmetic op, std::span<const T> x, T s, std::span<T> z, int threads);
+
+/// Nonzeros sorted so that fibers of one mode are contiguous, as Algorithm 1 prepares them.
+template <class T>
+struct Fibers {
+  std::span<const Count> start;  ///< fibers + 1 entries
+  std::span<const Index> index;  ///< index of each nonzero in the fiber's mode
+  std::span<const T> value;
+  Count count() const { return start.size() - 1; }
+};
+
+/// y[f] = sum over fiber f of x * v (eq. 1, Algorithm 1).
+template <class T>
+void ttv(const Fibers<T>& x, MatrixView<const T> v, std::span<T> y, int threads);
+
+/// y[f * R + r] = sum over fiber f of x * u(i, r) (eq. 2); R = u.cols.
+template <class T>
+void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, int threads);
+
+/// Elements between the scratch rows of two threads: whole cache lines, so that none is shared.
+inline std::uint64_t scratch_stride(std::uint64_t rank) {
+  return (rank + 31) / 32 * 32;
+}
+
+/// What MTTKRP reads: the nonzeros with the output mode's index apart from the other modes'.
+template <class T>
+struct MttkrpInput {
+  std::span<const Index> row;                 ///< output mode
+  std::vector<std::span<const Index>> other;  ///< the other modes
+  std::vector<MatrixView<const T>> factor;    ///< factor[k] belongs to other[k]
+  std::span<const T> value;
+};
+
+/// out += MTTKRP of x, parallel over nonzeros with one atomic update per element (eq. 3, the form
+/// that the paper names COO-MTTKRP-OMP). `scratch` holds threads * scratch_stride(R) elements.
+template <class T>
+void mttkrp_atomic(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> scratch, int threads);
+
+/// The same with a private copy of the output per thread: partial holds threads * rows * R elements
+/// and arrives zeroed; reduce_partials adds the copies up.
+template <class T>
+void mttkrp_private(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> partial,
+                    std::span<T> scratch, int threads);
+template <class T>
+void reduce_partials(std::span<const T> partial, MatrixView<T> out, int threads);
+
+/// The same for nonzeros sorted by output row: each thread owns whole rows, so no update is shared.
+/// `bounds` (threads + 1 entries) cuts the nonzeros at row boundaries.
+template <class T>
+void mttkrp_owner(const MttkrpInput<T>& x, MatrixView<T> out, std::span<const Count> bounds,
+                  std::span<T> scratch, int threads);
+
+}  // namespace retensor::pasta
