@@ -23,8 +23,10 @@ struct CpuFacts {
 CpuFacts cpu_facts();
 /// CPU, operating system, GPU (or why there is none), driver, CUDA: the machine object of a row file.
 nlohmann::json machine_facts();
-/// High-water mark of the resident set in bytes.
+/// High-water mark of the resident set in bytes, since the last reset where the kernel allows one.
 Count peak_resident_bytes();
+/// Sets the high-water mark back to the present size, where the kernel allows it.
+void reset_peak_resident();
 /// Core clock now in MHz, 0 where the kernel does not tell.
 double core_clock_mhz();
 

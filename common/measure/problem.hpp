@@ -63,12 +63,13 @@ class Problem {
   std::uint64_t rank() const { return spec_.rank; }
   DType dtype() const { return spec_.dtype; }
   const Coo& x() const { return *x_; }
-  const Coo& y() const { return *y_; }  ///< throws LogicError when the operation has none
+  const Coo& y() const;  ///< throws LogicError when the operation has none
   const std::vector<Matrix>& dense() const { return dense_; }
 
   /// The fp64 answer with a bound per entry; thread-safe, built once.
   const reference::Expected& oracle() const;
-  /// Installs an oracle that was saved by an earlier process for the same problem.
+  /// Installs an oracle that was saved by an earlier process for the same problem; throws LogicError
+  /// when there is one already, since others may hold a reference to it.
   void set_oracle(reference::Expected oracle) const;
 
  private:

@@ -1,0 +1,41 @@
+// The device interface of a build without CUDA: every question but `available` is an error.
+#include "common/core/error.hpp"
+#include "common/device/device.hpp"
+
+namespace retensor::device {
+namespace {
+
+constexpr const char* kReason = "this build has no CUDA backend";
+
+[[noreturn]] void refuse() {
+  throw DeviceError(kReason);
+}
+
+}  // namespace
+
+Availability available() {
+  return {false, kReason};
+}
+DeviceFacts facts() {
+  refuse();
+}
+Memory memory() {
+  refuse();
+}
+std::unique_ptr<StageTimer> make_event_timer() {
+  refuse();
+}
+void flush_cache() {
+  refuse();
+}
+double sm_clock_mhz() {
+  refuse();
+}
+std::vector<Count> sort_permutation(const std::vector<std::uint64_t>&) {
+  refuse();
+}
+std::vector<Count> sort_permutation(const std::vector<Uint128>&) {
+  refuse();
+}
+
+}  // namespace retensor::device

@@ -1,0 +1,215 @@
+// Operands of a problem: every random draw has its own stream of the problem's seed, so that two
+// processes with the same spec and tensor solve the same problem.
+#include "common/measure/problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+#include <boost/algorithm/string/join.hpp>
+
+#include "common/core/error.hpp"
+#include "common/measure/params.hpp"
+
+namespace retensor {
+namespace {
+
+constexpr std::array<std::string_view, 9> kOperations = {
+    "tew", "ts", "ttv", "ttm", "mttkrp", "ttm_chain", "contraction", "spmm", "cpd"};
+const std::vector<std::string> kElementwise = {"add", "sub", "mul", "div"};
+
+/// Streams of the seed: x, y, and one per dense operand.
+constexpr std::uint64_t kStreamX = 1, kStreamY = 2, kStreamDense = 16;
+
+bool elementwise(Operation op) {
+  return op == Operation::tew || op == Operation::ts;
+}
+bool has_mode(Operation op) {
+  return op == Operation::ttv || op == Operation::ttm || op == Operation::mttkrp ||
+         op == Operation::ttm_chain;
+}
+bool has_rank(Operation op) {
+  return op != Operation::contraction && op != Operation::ttv && !elementwise(op);
+}
+bool has_second_tensor(Operation op) {
+  return op == Operation::tew || op == Operation::contraction;
+}
+
+void check_mode_and_rank(const ProblemSpec& spec, int order) {
+  const auto op = name(spec.operation);
+  if (has_mode(spec.operation) && (spec.mode < 0 || spec.mode >= order))
+    throw InputError(fmt::format("{}: found mode {}, expected 0 to {}", op, spec.mode, order - 1));
+  if (has_rank(spec.operation) && spec.rank == 0)
+    throw InputError(fmt::format("{}: found rank 0, expected at least 1", op));
+  if (spec.operation == Operation::ttv && order < 2)
+    throw InputError("ttv: found a tensor of order 1, expected 2 or more");
+  if (spec.operation == Operation::spmm && order != 2)
+    throw InputError(fmt::format("spmm: found a tensor of order {}, expected 2", order));
+  if (spec.operation == Operation::cpd && spec.max_sweeps < 1)
+    throw InputError(fmt::format("cpd: found max_sweeps {}, expected at least 1", spec.max_sweeps));
+}
+
+void check_variant(const ProblemSpec& spec) {
+  if (!elementwise(spec.operation)) return;
+  if (std::find(kElementwise.begin(), kElementwise.end(), spec.variant) != kElementwise.end())
+    return;
+  throw InputError(fmt::format("{}: found variant '{}', expected one of {}; nearest is '{}'",
+                               name(spec.operation), spec.variant,
+                               boost::algorithm::join(kElementwise, ", "),
+                               nearest(spec.variant, kElementwise)));
+}
+
+std::shared_ptr<const Coo> with_values(std::shared_ptr<const Coo> tensor, Values values) {
+  auto copy = std::make_shared<Coo>(*tensor);
+  copy->values = std::move(values);
+  return copy;
+}
+
+std::shared_ptr<const Coo> cast(std::shared_ptr<const Coo> tensor, DType type) {
+  if (tensor->dtype() == type) return tensor;
+  return with_values(tensor, tensor->values.cast(type));
+}
+
+std::shared_ptr<const Coo> first_operand(const ProblemSpec& spec, std::shared_ptr<const Coo> x) {
+  if (spec.values == ValueModel::stored) return cast(std::move(x), spec.dtype);
+  return with_values(x, draw_values(spec.values, spec.dtype, x->nnz(), spec.seed, kStreamX));
+}
+
+std::shared_ptr<const Coo> second_operand(const ProblemSpec& spec,
+                                          const std::shared_ptr<const Coo>& x,
+                                          std::shared_ptr<const Coo> y) {
+  if (!has_second_tensor(spec.operation)) {
+    if (y != nullptr)
+      throw InputError(fmt::format("{} takes one tensor, found two", name(spec.operation)));
+    return nullptr;
+  }
+  if (y == nullptr && spec.operation == Operation::contraction) return x;
+  if (y == nullptr)
+    return with_values(x, draw_values(spec.operands, spec.dtype, x->nnz(), spec.seed, kStreamY));
+  if (spec.operation == Operation::tew && (y->dims != x->dims || y->indices != x->indices))
+    throw InputError("tew: the second tensor has not the pattern of the first");
+  return cast(std::move(y), spec.dtype);
+}
+
+Matrix draw_matrix(const ProblemSpec& spec, std::uint64_t rows, std::uint64_t cols, int which) {
+  Matrix m(rows, cols, spec.dtype);
+  m.values() = draw_values(spec.operands, spec.dtype, rows * cols, spec.seed,
+                           kStreamDense + static_cast<std::uint64_t>(which));
+  return m;
+}
+
+/// Columns of dense[m]: R everywhere but in a chain, where all multiplied modes after the lowest
+/// have R2 (HLSTO eq. 5: Y(i, r1, r2)).
+std::uint64_t columns(const ProblemSpec& spec, int m) {
+  if (spec.operation != Operation::ttm_chain || m == spec.mode) return spec.rank;
+  const int lowest = spec.mode == 0 ? 1 : 0;
+  return m == lowest ? spec.rank : spec.rank2;
+}
+
+std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
+  std::vector<Matrix> dense;
+  const auto mode = static_cast<std::size_t>(spec.mode);
+  switch (spec.operation) {
+    case Operation::tew:
+    case Operation::ts:
+    case Operation::contraction:
+      break;
+    case Operation::ttv:
+      dense.push_back(draw_matrix(spec, dims[mode], 1, 0));
+      break;
+    case Operation::ttm:
+      dense.push_back(draw_matrix(spec, dims[mode], spec.rank, 0));
+      break;
+    case Operation::spmm:
+      dense.push_back(draw_matrix(spec, dims[1], spec.rank, 0));
+      break;
+    case Operation::mttkrp:
+    case Operation::ttm_chain:
+    case Operation::cpd:
+      for (int m = 0; m < static_cast<int>(dims.size()); ++m)
+        dense.push_back(draw_matrix(spec, dims[static_cast<std::size_t>(m)], columns(spec, m), m));
+  }
+  return dense;
+}
+
+ProblemSpec completed(ProblemSpec spec) {
+  if (spec.variant.empty() && spec.operation == Operation::tew) spec.variant = "add";
+  if (spec.variant.empty() && spec.operation == Operation::ts) spec.variant = "mul";
+  if (spec.rank2 == 0) spec.rank2 = spec.rank;
+  return spec;
+}
+
+reference::Expected build_oracle(const Problem& p) {
+  const auto& s = p.spec();
+  switch (s.operation) {
+    case Operation::tew:
+      return reference::tew(p.x(), p.y(), s.variant);
+    case Operation::ts:
+      return reference::ts(p.x(), s.scalar, s.variant);
+    case Operation::ttv:
+      return reference::ttv(p.x(), p.dense().front(), s.mode);
+    case Operation::ttm:
+      return reference::ttm(p.x(), p.dense().front(), s.mode);
+    case Operation::mttkrp:
+      return reference::mttkrp(p.x(), p.dense(), s.mode);
+    case Operation::ttm_chain:
+      return reference::ttm_chain(p.x(), p.dense(), s.mode);
+    case Operation::contraction:
+      return reference::contraction(p.x(), p.y(), s.variant, s.alpha);
+    case Operation::spmm:
+      return reference::spmm(p.x(), p.dense().front());
+    case Operation::cpd:
+      return reference::cpd(p.x(), p.dense(), s.max_sweeps, s.tolerance);
+  }
+  throw LogicError("an operation without an oracle");
+}
+
+}  // namespace
+
+struct Problem::OracleSlot {
+  std::mutex guard;
+  std::optional<reference::Expected> answer;
+};
+
+std::string_view name(Operation op) {
+  return kOperations.at(static_cast<std::size_t>(op));
+}
+
+Operation operation_from_name(std::string_view text) {
+  for (std::size_t k = 0; k < kOperations.size(); ++k)
+    if (kOperations[k] == text) return static_cast<Operation>(k);
+  throw InputError(fmt::format("unknown operation '{}', nearest is '{}'", text,
+                               nearest(text, {kOperations.begin(), kOperations.end()})));
+}
+
+Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
+    : spec_(completed(std::move(spec))), oracle_(std::make_shared<OracleSlot>()) {
+  if (x == nullptr) throw LogicError("a problem needs a tensor");
+  check_mode_and_rank(spec_, x->order());
+  check_variant(spec_);
+  x_ = first_operand(spec_, std::move(x));
+  y_ = second_operand(spec_, x_, std::move(y));
+  dense_ = dense_operands(spec_, x_->dims);
+}
+
+const Coo& Problem::y() const {
+  if (y_ == nullptr)
+    throw LogicError(fmt::format("{} has no second tensor", name(spec_.operation)));
+  return *y_;
+}
+
+const reference::Expected& Problem::oracle() const {
+  const std::lock_guard lock(oracle_->guard);
+  if (!oracle_->answer) oracle_->answer = build_oracle(*this);
+  return *oracle_->answer;
+}
+
+void Problem::set_oracle(reference::Expected oracle) const {
+  const std::lock_guard lock(oracle_->guard);
+  if (oracle_->answer) throw LogicError("the problem has its oracle already");
+  oracle_->answer = std::move(oracle);
+}
+
+}  // namespace retensor

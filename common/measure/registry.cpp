@@ -1,0 +1,50 @@
+// The list of methods: unique ids of the form module.backend.variant.
+#include "common/measure/registry.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+
+namespace retensor {
+namespace {
+
+bool is_word(std::string_view part) {
+  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+/// The id must name the backend that the method runs on, so that a row can't claim another.
+bool well_formed(std::string_view id, Backend backend) {
+  const auto first = id.find('.');
+  const auto second = id.find('.', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return false;
+  return is_word(id.substr(0, first)) && is_word(id.substr(second + 1)) &&
+         id.substr(first + 1, second - first - 1) == name(backend);
+}
+
+}  // namespace
+
+void Registry::add(std::unique_ptr<Method> method) {
+  const auto id = method->id();
+  if (!well_formed(id, method->backend()))
+    throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}.<variant>", id,
+                                 name(method->backend())));
+  for (const auto& other : methods_)
+    if (other->id() == id) throw LogicError(fmt::format("method id '{}' is taken", id));
+  methods_.push_back(std::move(method));
+}
+
+const Method& Registry::find(std::string_view id) const {
+  std::vector<std::string> ids;
+  for (const auto& method : methods_) {
+    if (method->id() == id) return *method;
+    ids.emplace_back(method->id());
+  }
+  throw InputError(fmt::format("unknown method '{}', nearest is '{}'", id, nearest(id, ids)));
+}
+
+}  // namespace retensor
