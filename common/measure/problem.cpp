@@ -12,6 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/params.hpp"
+#include "common/tensor/einsum.hpp"
 
 namespace retensor {
 namespace {
@@ -88,8 +89,9 @@ std::shared_ptr<const Coo> second_operand(const ProblemSpec& spec,
   if (y == nullptr && spec.operation == Operation::contraction) return x;
   if (y == nullptr)
     return with_values(x, draw_values(spec.operands, spec.dtype, x->nnz(), spec.seed, kStreamY));
-  if (spec.operation == Operation::tew && (y->dims != x->dims || y->indices != x->indices))
-    throw InputError("tew: the second tensor has not the pattern of the first");
+  if (spec.operation == Operation::tew && y->order() != x->order())
+    throw InputError(fmt::format("tew: found tensors of order {} and {}, expected equal orders",
+                                 x->order(), y->order()));
   return cast(std::move(y), spec.dtype);
 }
 
@@ -191,6 +193,7 @@ Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr
   check_variant(spec_);
   x_ = first_operand(spec_, std::move(x));
   y_ = second_operand(spec_, x_, std::move(y));
+  if (spec_.operation == Operation::contraction) Contraction(spec_.variant, x_->dims, y_->dims);
   dense_ = dense_operands(spec_, x_->dims);
 }
 

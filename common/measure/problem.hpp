@@ -41,7 +41,7 @@ struct ProblemSpec {
 ///
 /// | operation   | x          | y            | dense                                    | result |
 /// |-------------|------------|--------------|------------------------------------------|--------|
-/// | tew         | tensor     | same pattern | -                                        | Coo    |
+/// | tew         | tensor     | same order   | -                                        | Coo    |
 /// | ts          | tensor     | -            | - (scalar)                               | Coo    |
 /// | ttv         | tensor     | -            | dense[0]: I_mode x 1                     | Coo of order N-1 |
 /// | ttm         | tensor     | -            | dense[0]: I_mode x R (the paper's transposed convention) | SemiSparseCoo, mode `mode` dense of length R |
