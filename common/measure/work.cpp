@@ -1,0 +1,202 @@
+// Work models on coordinates: PASTA Table I, generalised from order 3 and 4-byte values to order N
+// and v-byte values. M nonzeros, M_F fibers of the product mode, indices of 4 bytes, R columns.
+// In brackets what Table I has (N = 3, v = 4). Bytes count irregular accesses in full.
+//
+//   tew          flops M                          bytes 3vM                       [M; 12M]
+//   ts           flops M                          bytes 2vM                       [M; 8M]
+//   ttv          flops 2M                         bytes (2v+4)M + (v+4(N-1))M_F   [2M; 12M + 12M_F]
+//   ttm          flops 2MR                        bytes vMR + vM_F R + (v+4)M + 4(N-1)M_F
+//                                                     [2MR; 4MR + 4M_F R + 8M + 8M_F]
+//   mttkrp       flops NMR                        bytes NvMR + (4N+v)M            [3MR; 12MR + 16M]
+//   ttm_chain    flops M(P_1 + ... + P_k + P_k)   bytes (4N + v + v sum R_j + v P_k)M
+//   contraction  flops 2Q                         bytes (4N+v)M + (4F + 2v)Q
+//   spmm         flops 2MR                        bytes 2vMR + (8+v)M
+//   cpd          a sweep: the MTTKRP of every mode and per mode 4 I R^2 flops, 4v I R bytes
+//
+// mttkrp: N - 1 multiplications and an addition per nonzero and column. ttv, ttm: Table I counts
+// the result's coordinates once, as the storage of y. ttm_chain: k = N - 1 rows, the lowest mode's
+// first; P_j is the product of the first j ranks, so each step multiplies P_j numbers and the last
+// adds P_k. contraction: Q pairs of nonzeros agree in the contracted modes; each reads a nonzero of
+// y (F free modes) and updates a sum. spmm is mttkrp of order 2. cpd: Gram matrix and triangular
+// solves beside MTTKRP, max_sweeps sweeps, the most a run may take.
+//
+// Compulsory bytes: coordinates and values once (tew and ts: values alone), of each dense operand
+// the rows that can occur, at most min(I_m, M), and the whole result; a contraction's result is
+// left out, since its size follows from the patterns. Atomics: mttkrp, ttm_chain and spmm update a
+// shared row per nonzero, one atomic add per column.
+#include "common/measure/work.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "common/measure/problem.hpp"
+#include "common/tensor/einsum.hpp"
+#include "common/tensor/linear_index.hpp"
+
+namespace retensor {
+namespace {
+
+constexpr double kIndexBytes = 4;
+
+template <class Key>
+std::vector<Key> sorted_keys(const Coo& tensor, const std::vector<int>& modes) {
+  const LinearIndex linear(tensor.dims, modes);
+  std::vector<Key> keys(tensor.nnz());
+  std::vector<Index> coordinate(tensor.dims.size());
+  for (Count x = 0; x < tensor.nnz(); ++x) {
+    for (const int m : modes)
+      coordinate[static_cast<std::size_t>(m)] = tensor.indices[static_cast<std::size_t>(m)][x];
+    keys[x] = linear.encode<Key>(coordinate);
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+template <class Key>
+Count count_distinct(const Coo& tensor, const std::vector<int>& modes) {
+  auto keys = sorted_keys<Key>(tensor, modes);
+  return static_cast<Count>(std::unique(keys.begin(), keys.end()) - keys.begin());
+}
+
+/// M_F: distinct coordinates over all modes but `mode`.
+double fibers(const Coo& tensor, int mode) {
+  std::vector<int> others;
+  for (int m = 0; m < tensor.order(); ++m)
+    if (m != mode) others.push_back(m);
+  const bool small = LinearIndex(tensor.dims, others).fits64();
+  return static_cast<double>(small ? count_distinct<std::uint64_t>(tensor, others)
+                                   : count_distinct<Uint128>(tensor, others));
+}
+
+/// Q: pairs of nonzeros that agree in the contracted modes.
+double products(const Coo& x, const Coo& y, const Contraction& c) {
+  const auto in_x = sorted_keys<Uint128>(x, c.contracted_x);
+  // The fields of y's keys must be as wide as those of x's: the contracted modes agree in length.
+  const auto in_y = sorted_keys<Uint128>(y, c.contracted_y);
+  double pairs = 0;
+  auto y_run = in_y.begin();
+  for (auto x_run = in_x.begin(); x_run != in_x.end();) {
+    const auto x_end = std::upper_bound(x_run, in_x.end(), *x_run);
+    y_run = std::lower_bound(y_run, in_y.end(), *x_run);
+    const auto y_end = std::upper_bound(y_run, in_y.end(), *x_run);
+    pairs += static_cast<double>(x_end - x_run) * static_cast<double>(y_end - y_run);
+    x_run = x_end;
+    y_run = y_end;
+  }
+  return pairs;
+}
+
+/// The problem's sizes as the formulas name them.
+struct Sizes {
+  explicit Sizes(const Problem& p)
+      : N(p.x().order()),
+        M(static_cast<double>(p.x().nnz())),
+        R(static_cast<double>(p.rank())),
+        v(static_cast<double>(size_of(p.dtype()))),
+        dims(p.x().dims.begin(), p.x().dims.end()) {}
+
+  /// Bytes of coordinates and values.
+  double tensor() const { return (kIndexBytes * N + v) * M; }
+  double length(int mode) const { return dims[static_cast<std::size_t>(mode)]; }
+  /// Bytes of the rows of a dense operand that can occur.
+  double rows(int mode, double columns) const { return std::min(length(mode), M) * columns * v; }
+
+  double N, M, R, v;
+  std::vector<double> dims;
+};
+
+Work elementwise(const Sizes& s, double arrays) {
+  return {s.M, arrays * s.v * s.M, arrays * s.v * s.M, 0};
+}
+
+/// ttm with `columns` columns; ttv is the case of one.
+Work fiber_product(const Problem& p, const Sizes& s, double columns) {
+  const double mf = fibers(p.x(), p.mode());
+  const double result = (s.v * columns + kIndexBytes * (s.N - 1)) * mf;
+  const double input = (s.v + kIndexBytes) * s.M;
+  return {2 * s.M * columns, input + s.v * s.M * columns + result,
+          input + s.rows(p.mode(), columns) + result, 0};
+}
+
+Work mttkrp(const Sizes& s, int mode) {
+  Work w{s.N * s.M * s.R, s.N * s.v * s.M * s.R + s.tensor(), s.tensor(), s.M * s.R};
+  for (int m = 0; m < static_cast<int>(s.dims.size()); ++m)
+    w.compulsory_bytes += m == mode ? s.length(m) * s.R * s.v : s.rows(m, s.R);
+  return w;
+}
+
+Work ttm_chain(const Problem& p, const Sizes& s) {
+  double flops = 0, gathered = 0, block = 1;
+  Work w{0, s.tensor(), s.tensor(), 0};
+  for (int m = 0; m < p.x().order(); ++m) {
+    if (m == p.mode()) continue;
+    const auto columns = static_cast<double>(p.dense()[static_cast<std::size_t>(m)].cols());
+    block *= columns;
+    flops += block;
+    gathered += columns;
+    w.compulsory_bytes += s.rows(m, columns);
+  }
+  w.flops = s.M * (flops + block);
+  w.bytes += s.v * (gathered + block) * s.M;
+  w.compulsory_bytes += s.length(p.mode()) * block * s.v;
+  w.atomics = s.M * block;
+  return w;
+}
+
+Work contraction(const Problem& p, const Sizes& s) {
+  const Contraction c(p.spec().variant, p.x().dims, p.y().dims);
+  const double q = products(p.x(), p.y(), c);
+  const auto free_y = static_cast<double>(c.free_y.size());
+  const double both = s.tensor() + static_cast<double>(p.y().bytes());
+  return {2 * q, s.tensor() + (kIndexBytes * free_y + 2 * s.v) * q, both, 0};
+}
+
+Work spmm(const Sizes& s) {
+  return {2 * s.M * s.R, 2 * s.v * s.M * s.R + s.tensor(),
+          s.tensor() + s.rows(1, s.R) + s.length(0) * s.R * s.v, s.M * s.R};
+}
+
+Work cpd(const Problem& p, const Sizes& s) {
+  Work sweep;
+  for (int m = 0; m < p.x().order(); ++m) {
+    const Work w = mttkrp(s, m);
+    const double factor = s.length(m) * s.R;
+    sweep.flops += w.flops + 4 * factor * s.R;
+    sweep.bytes += w.bytes + 4 * s.v * factor;
+    sweep.compulsory_bytes += w.compulsory_bytes;
+    sweep.atomics += w.atomics;
+  }
+  const double sweeps = p.spec().max_sweeps;
+  return {sweeps * sweep.flops, sweeps * sweep.bytes, sweeps * sweep.compulsory_bytes,
+          sweeps * sweep.atomics};
+}
+
+}  // namespace
+
+Work work_model(const Problem& problem) {
+  const Sizes s(problem);
+  switch (problem.operation()) {
+    case Operation::tew:
+      return elementwise(s, 3);
+    case Operation::ts:
+      return elementwise(s, 2);
+    case Operation::ttv:
+      return fiber_product(problem, s, 1);
+    case Operation::ttm:
+      return fiber_product(problem, s, s.R);
+    case Operation::mttkrp:
+      return mttkrp(s, problem.mode());
+    case Operation::ttm_chain:
+      return ttm_chain(problem, s);
+    case Operation::contraction:
+      return contraction(problem, s);
+    case Operation::spmm:
+      return spmm(s);
+    case Operation::cpd:
+      return cpd(problem, s);
+  }
+  throw LogicError("an operation without a work model");
+}
+
+}  // namespace retensor
