@@ -1,0 +1,150 @@
+#include "common/io/cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/io/atomic_file.hpp"
+#include "common/io/mapped_file.hpp"
+
+namespace retensor {
+namespace {
+
+using namespace std::string_view_literals;
+
+static_assert(std::endian::native == std::endian::little, "the cache is written as memory stands");
+
+constexpr std::string_view kMagic = "TNSB\r\n\x1a\n"sv;
+constexpr std::uint32_t kVersion = 1;
+
+struct Header {
+  char magic[8];
+  std::uint32_t version, dtype, order, zero;
+  std::uint64_t nnz;
+  std::uint64_t dims[kMaxOrder];
+  unsigned char sha256[32];
+};
+static_assert(sizeof(Header) == 128);
+
+[[noreturn]] void refuse(const std::string& name, const std::string& found,
+                         const std::string& expected) {
+  throw ParseError({name}, found, expected);
+}
+
+std::uint32_t dtype_code(DType t) {
+  return t == DType::f32 ? 0 : 1;
+}
+
+Header make_header(const Coo& tensor) {
+  Header h{};
+  std::copy(kMagic.begin(), kMagic.end(), h.magic);
+  h.version = kVersion;
+  h.dtype = dtype_code(tensor.dtype());
+  h.order = static_cast<std::uint32_t>(tensor.order());
+  h.nnz = tensor.nnz();
+  std::copy(tensor.dims.begin(), tensor.dims.end(), h.dims);
+  const std::string digest = content_sha256(tensor);
+  for (std::size_t b = 0; b < sizeof h.sha256; ++b)
+    h.sha256[b] = static_cast<unsigned char>(std::stoi(digest.substr(2 * b, 2), nullptr, 16));
+  return h;
+}
+
+/// Calls f(data, bytes) for each array of the body in file order.
+template <class Tensor, class F>
+void for_arrays(Tensor& tensor, F f) {
+  for (auto& mode : tensor.indices) f(mode.data(), mode.size() * sizeof(Index));
+  tensor.values.visit([&f](auto& v) { f(v.data(), v.size() * sizeof v[0]); });
+}
+
+/// Throws unless the header is sound and the sizes agree: nothing is allocated on its word before.
+Header check_header(std::string_view bytes, const std::string& name) {
+  if (!is_cache(bytes)) refuse(name, "no cache", "the magic bytes of a binary cache");
+  if (bytes.size() < sizeof(Header))
+    refuse(name, fmt::format("{} bytes", bytes.size()), "a header of 128 bytes");
+  Header h;
+  std::memcpy(&h, bytes.data(), sizeof h);
+  if (h.version != kVersion)
+    refuse(name, fmt::format("version {}", h.version), fmt::format("version {}", kVersion));
+  if (h.dtype > 1 || h.order < 1 || h.order > kMaxOrder || h.zero != 0)
+    refuse(name, "a damaged header", "1 to 8 modes of f32 or f64 values");
+  if (std::any_of(h.dims + h.order, h.dims + kMaxOrder, [](auto d) { return d != 0; }))
+    refuse(name, "a damaged header", "mode lengths of 0 beyond the order");
+  const Uint128 per_nonzero = 4 * h.order + (h.dtype == 0 ? 4 : 8);
+  if (per_nonzero * h.nnz + sizeof h != bytes.size())
+    refuse(name, fmt::format("{} bytes", bytes.size()),
+           fmt::format("the size of {} nonzeros: the cache is truncated or damaged", h.nnz));
+  return h;
+}
+
+CacheFacts facts(const Header& h) {
+  CacheFacts f{Dims(h.dims, h.dims + h.order), h.dtype == 0 ? DType::f32 : DType::f64, h.nnz, {}};
+  for (const auto byte : h.sha256) f.sha256 += fmt::format("{:02x}", byte);
+  return f;
+}
+
+}  // namespace
+
+std::string content_sha256(const Coo& tensor) {
+  Sha256 hash;
+  const std::uint64_t type = dtype_code(tensor.dtype()), order = tensor.dims.size();
+  hash.update(&type, sizeof type);
+  hash.update(&order, sizeof order);
+  hash.update(tensor.dims.data(), tensor.dims.size() * sizeof(std::uint64_t));
+  for_arrays(tensor, [&hash](const void* data, std::size_t bytes) { hash.update(data, bytes); });
+  return hash.hex();
+}
+
+bool is_cache(std::string_view bytes) {
+  return bytes.starts_with(kMagic);
+}
+
+void write_cache(const std::string& path, const Coo& tensor) {
+  const Header h = make_header(tensor);
+  AtomicFile file(path);
+  file.write(&h, sizeof h);
+  for_arrays(tensor, [&file](const void* data, std::size_t bytes) { file.write(data, bytes); });
+  file.commit();
+}
+
+std::string to_cache(const Coo& tensor) {
+  const Header h = make_header(tensor);
+  std::string all(reinterpret_cast<const char*>(&h), sizeof h);
+  for_arrays(tensor, [&all](const void* data, std::size_t bytes) {
+    all.append(static_cast<const char*>(data), bytes);
+  });
+  return all;
+}
+
+Coo parse_cache(std::string_view bytes, const std::string& name) {
+  const CacheFacts stated = facts(check_header(bytes, name));
+  Coo tensor(stated.dims, stated.dtype, stated.nnz);
+  const char* from = bytes.data() + sizeof(Header);
+  for_arrays(tensor, [&from](void* data, std::size_t size) {
+    if (size > 0) std::memcpy(data, from, size);
+    from += size;
+  });
+  const std::string digest = content_sha256(tensor);
+  if (digest != stated.sha256)
+    refuse(name, fmt::format("content with SHA-256 {}", digest), stated.sha256);
+  try {
+    tensor.check();
+  } catch (Error& e) {
+    e.add_context(name);
+    throw;
+  }
+  return tensor;
+}
+
+Coo read_cache(const std::string& path) {
+  return parse_cache(MappedFile(path).view(), path);
+}
+
+CacheFacts read_cache_facts(const std::string& path) {
+  return facts(check_header(MappedFile(path).view(), path));
+}
+
+}  // namespace retensor

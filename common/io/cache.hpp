@@ -1,0 +1,42 @@
+// The binary cache `.tnsb`: a tensor as it stands in memory, verified when it is read.
+//
+// Little endian, 128 bytes of header: magic (8 bytes), version, dtype (0 f32, 1 f64), order and
+// zero (32 bits each), nonzeros, 8 mode lengths (64 bits each, 0 beyond the order), SHA-256 of the
+// content (32 bytes). Then the index array of each mode and the values. The magic holds a line feed
+// and a carriage return, so that a copy in text mode is noticed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/core/types.hpp"
+#include "common/tensor/coo.hpp"
+
+namespace retensor {
+
+/// Identity of a tensor: SHA-256 over value type, mode lengths, indices and values in their order,
+/// 64 hexadecimal digits.
+std::string content_sha256(const Coo& tensor);
+
+bool is_cache(std::string_view bytes);
+
+/// Throws SystemError when the file can't be written; it appears under its name only when complete.
+void write_cache(const std::string& path, const Coo& tensor);
+/// The bytes that write_cache writes.
+std::string to_cache(const Coo& tensor);
+
+/// Throws ParseError when the cache is truncated, corrupt or of another version.
+Coo read_cache(const std::string& path);
+Coo parse_cache(std::string_view bytes, const std::string& name);
+
+/// What the header states; the content is not verified.
+struct CacheFacts {
+  Dims dims;
+  DType dtype = DType::f32;
+  Count nnz = 0;
+  std::string sha256;
+};
+/// Throws ParseError when the header is damaged or the size of the file disagrees with it.
+CacheFacts read_cache_facts(const std::string& path);
+
+}  // namespace retensor

@@ -1,0 +1,22 @@
+// Matrix Market coordinate files: real, integer or pattern entries; general, symmetric or
+// skew-symmetric. Symmetric files hold the lower triangle, of which the other half is made here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/io/options.hpp"
+#include "common/tensor/coo.hpp"
+
+namespace retensor {
+
+/// Whether the content begins with the banner "%%MatrixMarket" (in any case).
+bool is_matrix_market(std::string_view bytes);
+
+/// An order-2 tensor: the entries of the file in its order, then the mirrored ones; pattern entries
+/// are 1. Throws ParseError with line and column of the first flaw; dense (array), complex and
+/// Hermitian files are refused.
+Coo parse_matrix_market(std::string_view bytes, const std::string& name,
+                        const ReadOptions& options = {});
+
+}  // namespace retensor

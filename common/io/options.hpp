@@ -1,0 +1,24 @@
+// What a caller may ask of every reader.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/core/types.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor {
+
+struct ReadOptions {
+  DType dtype = DType::f32;
+  /// With `error` the nonzeros keep the order of the file; `sum` and `last` return natural order.
+  Duplicates duplicates = Duplicates::error;
+  /// Mode lengths that the file must agree with; empty: taken from the file.
+  Dims dims;
+  /// An archive that unpacks to more bytes is refused.
+  std::uint64_t max_unpacked_bytes = std::uint64_t{64} << 30;
+  /// Text that a thread parses at a time.
+  std::size_t chunk_bytes = std::size_t{4} << 20;
+};
+
+}  // namespace retensor

@@ -1,0 +1,55 @@
+#include "common/io/read.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <new>
+
+#include "common/core/error.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/compressed.hpp"
+#include "common/io/duplicates.hpp"
+#include "common/io/mapped_file.hpp"
+#include "common/io/matrix_market.hpp"
+#include "common/io/tns.hpp"
+
+namespace retensor {
+namespace {
+
+Coo conforming_cache(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  Coo tensor = parse_cache(bytes, name);
+  if (!options.dims.empty() && options.dims != tensor.dims)
+    throw ParseError({name}, fmt::format("mode lengths {}", fmt::join(tensor.dims, " x ")),
+                     fmt::format("{}", fmt::join(options.dims, " x ")));
+  if (tensor.dtype() != options.dtype) {
+    tensor.values = tensor.values.cast(options.dtype);
+    tensor.check();  // a value beyond the narrower range has become infinite
+  }
+  resolve_duplicates(tensor, options.duplicates, [&](Count) { return FilePosition{name}; });
+  return tensor;
+}
+
+Coo parse_unpacked(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  if (is_cache(bytes)) return conforming_cache(bytes, name, options);
+  if (is_matrix_market(bytes)) return parse_matrix_market(bytes, name, options);
+  return parse_tns(bytes, name, options);
+}
+
+}  // namespace
+
+Coo parse_tensor(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  try {
+    if (!is_archive(bytes)) return parse_unpacked(bytes, name, options);
+    const Unpacked content = unpack(bytes, name, options.max_unpacked_bytes);
+    return parse_unpacked(content.view(), name, options);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(fmt::format("{}: the tensor does not fit in memory", name));
+  }
+}
+
+Coo read_tensor(const std::string& path, const ReadOptions& options) {
+  const MappedFile file(path);
+  return parse_tensor(file.view(), path, options);
+}
+
+}  // namespace retensor

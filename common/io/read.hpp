@@ -1,0 +1,20 @@
+// The one entry for tensor files: FROSTT text, Matrix Market and binary caches, each plain or
+// packed with gzip or zstd. The content decides, never the name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/io/options.hpp"
+#include "common/tensor/coo.hpp"
+
+namespace retensor {
+
+/// Throws ParseError with the place of what is wrong, InputError when there is no such file,
+/// SystemError when it can't be read, OutOfMemory when it does not fit.
+Coo read_tensor(const std::string& path, const ReadOptions& options = {});
+
+/// The same for bytes in memory; `name` stands for the file in messages.
+Coo parse_tensor(std::string_view bytes, const std::string& name, const ReadOptions& options = {});
+
+}  // namespace retensor

@@ -1,0 +1,238 @@
+#include "common/io/records.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "common/io/number.hpp"
+
+namespace retensor::text {
+namespace {
+
+/// A field that is not as expected; field `order` is the value, `order + 1` the end of the line.
+struct Flaw {
+  const char* at;
+  int field;
+};
+
+struct ChunkResult {
+  std::optional<Flaw> flaw;
+  std::array<std::uint64_t, kMaxOrder> largest{};
+};
+
+/// Where the records of one chunk go.
+template <class T>
+struct Target {
+  std::array<Index*, kMaxOrder> indices{};
+  T* values = nullptr;
+};
+
+/// An optional sign and digits: all that an integer file may hold.
+bool is_integer_field(const char* p, const char* end) {
+  if (p != end && (*p == '-' || *p == '+')) ++p;
+  return std::all_of(p, field_end(p, end), is_digit);
+}
+
+/// Reads the value field at p; nullptr when it is flawed.
+template <class T>
+const char* read_value_field(const char* p, const char* end, ValueKind kind, T& value) {
+  if (kind == ValueKind::pattern) {
+    value = T{1};
+    return p;
+  }
+  if (kind == ValueKind::integer && !is_integer_field(p, end)) return nullptr;
+  const char* const stop = read_value(p, end, value);
+  return stop != nullptr && at_separator(stop, end) ? stop : nullptr;
+}
+
+template <class T>
+ChunkResult parse_chunk(const char* p, const char* end, char comment, const RecordFormat& format,
+                        Target<T> to) {
+  ChunkResult result;
+  const int order = format.order();
+  std::array<std::uint64_t, kMaxOrder> limit{}, largest{};
+  std::copy(format.limits.begin(), format.limits.end(), limit.begin());
+  p = next_record(p, end, comment);
+  for (Count x = 0; p != end; ++x) {
+    for (int m = 0; m < order; ++m) {
+      std::uint64_t index = 0;
+      const char* const stop = read_digits(p, end, index);
+      if (index - 1 >= limit[m] || !at_separator(stop, end)) {
+        result.flaw = Flaw{p, m};
+        return result;
+      }
+      to.indices[m][x] = static_cast<Index>(index - 1);
+      largest[m] = std::max(largest[m], index);
+      p = skip_blanks(stop, end);
+    }
+    const char* const stop = read_value_field(p, end, format.values, to.values[x]);
+    if (stop == nullptr) {
+      result.flaw = Flaw{p, order};
+      return result;
+    }
+    p = skip_blanks(stop, end);
+    if (p != end && *p != '\n') {
+      result.flaw = Flaw{p, order + 1};
+      return result;
+    }
+    p = next_record(p, end, comment);
+  }
+  result.largest = largest;
+  return result;
+}
+
+std::string expectation(const RecordFormat& format, int field, DType type) {
+  const int order = format.order();
+  if (field < order)
+    return fmt::format("an index of mode {} of {}, from 1 to {}", field + 1, order,
+                       format.limits[field]);
+  const char* const number =
+      format.values == ValueKind::integer ? "an integer that fits" : "a finite number that fits";
+  if (field == order) return fmt::format("{} {}", number, name(type));
+  if (format.values == ValueKind::pattern)
+    return fmt::format("the end of the line after {} indices", order);
+  return fmt::format("the end of the line after {} {} and a value", order,
+                     order == 1 ? "index" : "indices");
+}
+
+/// Beginnings of the chunks, each at the beginning of a line, and the end of the text.
+std::vector<const char*> cut(const char* begin, const char* end, std::size_t chunk_bytes) {
+  std::vector<const char*> bounds{begin};
+  while (static_cast<std::size_t>(end - bounds.back()) > chunk_bytes) {
+    const char* const line = line_end(bounds.back() + chunk_bytes, end);
+    if (line == end) break;
+    bounds.push_back(line + 1);
+  }
+  bounds.push_back(end);
+  return bounds;
+}
+
+/// Number of records before each chunk, and of all.
+std::vector<Count> count_records(const std::vector<const char*>& bounds, char comment) {
+  std::vector<Count> before(bounds.size(), 0);
+  const std::size_t chunks = bounds.size() - 1;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t c = 0; c < chunks; ++c) {
+    const char* const end = bounds[c + 1];
+    Count n = 0;
+    for (const char* p = next_record(bounds[c], end, comment); p != end; ++n)
+      p = next_record(line_end(p, end), end, comment);
+    before[c + 1] = n;
+  }
+  for (std::size_t c = 0; c < chunks; ++c) before[c + 1] += before[c];
+  return before;
+}
+
+template <class T>
+Coo parse_all(const Source& source, const char* body, const RecordFormat& format,
+              const ReadOptions& options) {
+  const auto bounds = cut(body, source.end(), std::max<std::size_t>(options.chunk_bytes, 1));
+  const auto before = count_records(bounds, source.comment);
+  const std::size_t chunks = bounds.size() - 1;
+  Coo tensor(Dims(format.limits.size(), 0), options.dtype, before.back());
+  Target<T> all;
+  for (int m = 0; m < format.order(); ++m) all.indices[m] = tensor.indices[m].data();
+  all.values = tensor.values.as<T>().data();
+
+  std::vector<ChunkResult> results(chunks);
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t c = 0; c < chunks; ++c) {
+    Target<T> own = all;
+    for (int m = 0; m < format.order(); ++m) own.indices[m] += before[c];
+    own.values += before[c];
+    results[c] = parse_chunk(bounds[c], bounds[c + 1], source.comment, format, own);
+  }
+  for (const auto& r : results) {
+    if (r.flaw) source.refuse(r.flaw->at, expectation(format, r.flaw->field, options.dtype));
+    for (int m = 0; m < format.order(); ++m)
+      tensor.dims[m] = std::max(tensor.dims[m], r.largest[m]);
+  }
+  return tensor;
+}
+
+/// The field at p for a message: quoted, clipped, control bytes escaped.
+std::string describe(const char* p, const char* end) {
+  if (p == end) return "the end of the file";
+  if (*p == '\n') return "the end of the line";
+  constexpr std::ptrdiff_t longest = 40;
+  const char* const stop = field_end(p, end);
+  std::string text;
+  for (const char* c = p; c != std::min(stop, p + std::min(stop - p, longest)); ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    text += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, *c);
+  }
+  return fmt::format("'{}{}'", text, stop - p > longest ? "..." : "");
+}
+
+}  // namespace
+
+const char* skip_blanks(const char* p, const char* end) {
+  while (p != end && is_blank(*p)) ++p;
+  return p;
+}
+
+const char* line_end(const char* p, const char* end) {
+  if (p == end) return end;
+  const void* found = std::memchr(p, '\n', static_cast<std::size_t>(end - p));
+  return found == nullptr ? end : static_cast<const char*>(found);
+}
+
+const char* field_end(const char* p, const char* end) {
+  while (!at_separator(p, end)) ++p;
+  return p;
+}
+
+const char* next_record(const char* p, const char* end, char comment) {
+  while (p != end) {
+    if (*p == comment)
+      p = line_end(p, end);
+    else if (*p == '\n' || is_blank(*p))
+      ++p;
+    else
+      return p;
+  }
+  return end;
+}
+
+const char* find_record(const Source& source, const char* body, Count k) {
+  const char* p = next_record(body, source.end(), source.comment);
+  for (; k > 0; --k) p = next_record(line_end(p, source.end()), source.end(), source.comment);
+  return p;
+}
+
+FilePosition Source::position(const char* at) const {
+  const auto lines = static_cast<std::uint64_t>(std::count(begin(), at, '\n'));
+  const char* line = at;
+  while (line != begin() && line[-1] != '\n') --line;
+  return {name, lines + 1, static_cast<std::uint64_t>(at - line) + 1};
+}
+
+void Source::refuse(const char* at, const std::string& expected) const {
+  throw ParseError(position(at), describe(at, end()), expected);
+}
+
+Coo parse_records(const Source& source, const char* body, const RecordFormat& format,
+                  const ReadOptions& options) {
+  return dispatch(options.dtype,
+                  [&]<class T>() { return parse_all<T>(source, body, format, options); });
+}
+
+std::uint64_t read_whole(const Source& source, const char*& p, std::uint64_t least,
+                         std::uint64_t most, const std::string& what) {
+  std::uint64_t value = 0;
+  const char* const stop = read_digits(p, source.end(), value);
+  if (stop == p || !at_separator(stop, source.end()) || value < least || value > most)
+    source.refuse(p, fmt::format("{} from {} to {}", what, least, most));
+  p = skip_blanks(stop, source.end());
+  return value;
+}
+
+void finish_line(const Source& source, const char*& p, const std::string& expected) {
+  if (p != source.end() && *p != '\n') source.refuse(p, expected);
+  p = next_record(p, source.end(), source.comment);
+}
+
+}  // namespace retensor::text

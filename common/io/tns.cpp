@@ -1,0 +1,151 @@
+#include "common/io/tns.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iterator>
+
+#include "common/core/error.hpp"
+#include "common/io/atomic_file.hpp"
+#include "common/io/duplicates.hpp"
+#include "common/io/records.hpp"
+
+namespace retensor {
+namespace {
+
+using text::Source;
+
+/// What is known before the first data line is parsed.
+struct Preamble {
+  const char* body;
+  Dims limits;      ///< largest legal index of each mode
+  bool dims_given;  ///< the limits are the mode lengths
+};
+
+int count_fields(const char* p, const char* end) {
+  int n = 0;
+  for (; p != end && *p != '\n'; ++n) p = text::skip_blanks(text::field_end(p, end), end);
+  return n;
+}
+
+Dims read_header(const Source& source, const char*& p, const Dims& given) {
+  const char* const order_field = p;
+  const auto order = text::read_whole(source, p, 1, kMaxOrder, "the number of modes");
+  if (!given.empty() && order != given.size())
+    source.refuse(order_field, fmt::format("{} modes as requested", given.size()));
+  p = text::next_record(p, source.end(), source.comment);
+  Dims dims;
+  for (std::uint64_t m = 0; m < order; ++m) {
+    const char* const field = p;
+    dims.push_back(text::read_whole(source, p, 1, text::kMaxDim,
+                                    fmt::format("the length of mode {} of {}", m + 1, order)));
+    if (!given.empty() && dims[m] != given[m])
+      source.refuse(field, fmt::format("{}, the length of mode {} as requested", given[m], m + 1));
+  }
+  text::finish_line(source, p, fmt::format("the end of the line after {} mode lengths", order));
+  return dims;
+}
+
+int infer_order(const Source& source, const char* line) {
+  const int fields = count_fields(line, source.end());
+  if (fields <= kMaxOrder + 1) return fields - 1;
+  const char* p = line;
+  for (int f = 0; f <= kMaxOrder; ++f)
+    p = text::skip_blanks(text::field_end(p, source.end()), source.end());
+  source.refuse(p, fmt::format("the end of the line: at most {} indices and a value", kMaxOrder));
+}
+
+Preamble read_preamble(const Source& source, const Dims& given) {
+  const char* p = text::next_record(source.begin(), source.end(), source.comment);
+  if (p == source.end())
+    throw ParseError({source.name, 1, 1}, "no data", "lines of indices and a value");
+  // A line of data has at least two fields.
+  if (count_fields(p, source.end()) == 1) {
+    Dims dims = read_header(source, p, given);
+    return {p, std::move(dims), true};
+  }
+  if (!given.empty()) return {p, given, true};
+  return {p, Dims(static_cast<std::size_t>(infer_order(source, p)), text::kMaxDim), false};
+}
+
+void check_request(const Dims& dims) {
+  if (dims.size() > kMaxOrder)
+    throw InputError(
+        fmt::format("{} modes requested, at most {} are supported", dims.size(), kMaxOrder));
+  for (const auto d : dims)
+    if (d < 1 || d > text::kMaxDim)
+      throw InputError(fmt::format("mode length {} requested, expected 1 to {}", d, text::kMaxDim));
+}
+
+template <class Number>
+void append(std::string& out, Number x) {
+  constexpr std::size_t longest = 32;
+  char digits[longest];
+  const auto [stop, code] = std::to_chars(digits, digits + longest, x);
+  out.append(digits, stop);
+}
+
+void append_header(std::string& out, const Coo& tensor) {
+  append(out, tensor.order());
+  out += '\n';
+  for (int m = 0; m < tensor.order(); ++m) {
+    if (m > 0) out += ' ';
+    append(out, tensor.dims[m]);
+  }
+  out += '\n';
+}
+
+template <class T>
+void append_nonzero(std::string& out, const Coo& tensor, Count x, T value) {
+  for (const auto& mode : tensor.indices) {
+    append(out, std::uint64_t{mode[x]} + 1);
+    out += ' ';
+  }
+  append(out, value);
+  out += '\n';
+}
+
+/// Calls emit(text) for pieces of bounded size.
+template <class Emit>
+void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  std::string out;
+  if (header == TnsHeader::order_and_dims) append_header(out, tensor);
+  tensor.values.visit([&](const auto& values) {
+    for (Count x = 0; x < tensor.nnz(); ++x) {
+      append_nonzero(out, tensor, x, values[x]);
+      if (out.size() < piece) continue;
+      emit(out);
+      out.clear();
+    }
+  });
+  emit(out);
+}
+
+}  // namespace
+
+Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  check_request(options.dims);
+  const Source source{bytes, name, '#'};
+  Preamble start = read_preamble(source, options.dims);
+  Coo tensor = text::parse_records(source, start.body, {start.limits}, options);
+  if (start.dims_given) tensor.dims = std::move(start.limits);
+  resolve_duplicates(tensor, options.duplicates, [&](Count x) {
+    return source.position(text::find_record(source, start.body, x));
+  });
+  return tensor;
+}
+
+void write_tns(const std::string& path, const Coo& tensor, TnsHeader header) {
+  AtomicFile file(path);
+  format_tns(tensor, header, [&](const std::string& s) { file.write(s.data(), s.size()); });
+  file.commit();
+}
+
+std::string to_tns(const Coo& tensor, TnsHeader header) {
+  std::string all;
+  format_tns(tensor, header, [&](const std::string& s) { all += s; });
+  return all;
+}
+
+}  // namespace retensor

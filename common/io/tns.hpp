@@ -1,0 +1,27 @@
+// FROSTT text: one nonzero a line, its indices counted from 1 and its value, separated by blanks.
+// Lines that begin with '#' are comments. The order is that of the first data line, the mode
+// lengths are the largest indices, unless the file opens with two lines that hold the order and the
+// mode lengths (as ParTI's files do).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/io/options.hpp"
+#include "common/tensor/coo.hpp"
+
+namespace retensor {
+
+/// Throws ParseError with line and column of the first flaw; `name` stands for the file.
+Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions& options = {});
+
+enum class TnsHeader { none, order_and_dims };
+
+/// Writes the shortest decimals that read back exactly, under the name only when complete. Without
+/// a header mode lengths beyond the largest index are lost. Throws SystemError.
+void write_tns(const std::string& path, const Coo& tensor,
+               TnsHeader header = TnsHeader::order_and_dims);
+/// The text that write_tns writes.
+std::string to_tns(const Coo& tensor, TnsHeader header = TnsHeader::order_and_dims);
+
+}  // namespace retensor
