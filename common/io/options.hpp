@@ -18,7 +18,7 @@ struct ReadOptions {
   /// An archive that unpacks to more bytes is refused.
   std::uint64_t max_unpacked_bytes = std::uint64_t{64} << 30;
   /// Text that a thread parses at a time.
-  std::size_t chunk_bytes = std::size_t{4} << 20;
+  std::size_t chunk_bytes = std::size_t{1} << 20;
 };
 
 }  // namespace retensor

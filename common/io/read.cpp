@@ -1,7 +1,6 @@
 #include "common/io/read.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <new>
 
@@ -16,11 +15,16 @@
 namespace retensor {
 namespace {
 
+std::string dims_text(const Dims& dims) {
+  std::string text;
+  for (const auto d : dims) text += (text.empty() ? "" : " x ") + std::to_string(d);
+  return text;
+}
+
 Coo conforming_cache(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   Coo tensor = parse_cache(bytes, name);
   if (!options.dims.empty() && options.dims != tensor.dims)
-    throw ParseError({name}, fmt::format("mode lengths {}", fmt::join(tensor.dims, " x ")),
-                     fmt::format("{}", fmt::join(options.dims, " x ")));
+    throw ParseError({name}, "mode lengths " + dims_text(tensor.dims), dims_text(options.dims));
   if (tensor.dtype() != options.dtype) {
     tensor.values = tensor.values.cast(options.dtype);
     tensor.check();  // a value beyond the narrower range has become infinite

@@ -132,7 +132,9 @@ Coo parse_all(const Source& source, const char* body, const RecordFormat& format
   const auto bounds = cut(body, source.end(), std::max<std::size_t>(options.chunk_bytes, 1));
   const auto before = count_records(bounds, source.comment);
   const std::size_t chunks = bounds.size() - 1;
-  Coo tensor(Dims(format.limits.size(), 0), options.dtype, before.back());
+  Coo tensor(Dims(format.limits.size(), 0), options.dtype);
+  tensor.values = Values(options.dtype, before.back());
+  for (auto& mode : tensor.indices) mode.resize(before.back());
   Target<T> all;
   for (int m = 0; m < format.order(); ++m) all.indices[m] = tensor.indices[m].data();
   all.values = tensor.values.as<T>().data();

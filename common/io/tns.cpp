@@ -68,13 +68,13 @@ Preamble read_preamble(const Source& source, const Dims& given) {
   return {p, Dims(static_cast<std::size_t>(infer_order(source, p)), text::kMaxDim), false};
 }
 
-void check_request(const Dims& dims) {
+/// What text can hold is a little less than what Coo can: 2^32 counts as too large an index.
+void check_lengths(const Dims& dims) {
   if (dims.size() > kMaxOrder)
-    throw InputError(
-        fmt::format("{} modes requested, at most {} are supported", dims.size(), kMaxOrder));
+    throw InputError(fmt::format("{} modes, expected at most {}", dims.size(), kMaxOrder));
   for (const auto d : dims)
     if (d < 1 || d > text::kMaxDim)
-      throw InputError(fmt::format("mode length {} requested, expected 1 to {}", d, text::kMaxDim));
+      throw InputError(fmt::format("mode length {}, expected 1 to {}", d, text::kMaxDim));
 }
 
 template <class Number>
@@ -108,6 +108,7 @@ void append_nonzero(std::string& out, const Coo& tensor, Count x, T value) {
 /// Calls emit(text) for pieces of bounded size.
 template <class Emit>
 void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
+  check_lengths(tensor.dims);
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::string out;
   if (header == TnsHeader::order_and_dims) append_header(out, tensor);
@@ -125,7 +126,7 @@ void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
 }  // namespace
 
 Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions& options) {
-  check_request(options.dims);
+  check_lengths(options.dims);
   const Source source{bytes, name, '#'};
   Preamble start = read_preamble(source, options.dims);
   Coo tensor = text::parse_records(source, start.body, {start.limits}, options);

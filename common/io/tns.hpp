@@ -18,7 +18,8 @@ Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions
 enum class TnsHeader { none, order_and_dims };
 
 /// Writes the shortest decimals that read back exactly, under the name only when complete. Without
-/// a header mode lengths beyond the largest index are lost. Throws SystemError.
+/// a header mode lengths beyond the largest index are lost. Throws SystemError, and InputError when
+/// a mode is longer than text can index.
 void write_tns(const std::string& path, const Coo& tensor,
                TnsHeader header = TnsHeader::order_and_dims);
 /// The text that write_tns writes.
