@@ -14,7 +14,15 @@ namespace retensor {
 /// near_overflow: magnitudes whose pairwise products lie just below the largest fp16 (65504).
 /// integers: -4 to 4 without 0, for exact tests. ones: all 1.
 enum class ValueModel {
-  stored, uniform, signed_uniform, normal, lognormal, ratings, near_overflow, integers, ones
+  stored,
+  uniform,
+  signed_uniform,
+  normal,
+  lognormal,
+  ratings,
+  near_overflow,
+  integers,
+  ones
 };
 
 std::string_view name(ValueModel model);

@@ -1,0 +1,53 @@
+// The parts of collecting distinct coordinates that depend on neither the key nor the law.
+#include "common/generate/sampling.hpp"
+
+namespace retensor::sampling {
+
+Uint128 volume(const Dims& dims) {
+  Uint128 product = 1;
+  for (const std::uint64_t length : dims) {
+    if (length != 0 && product > (Uint128{1} << 127) / length)
+      throw InputError("the number of coordinates passes 2^127");
+    product *= length;
+  }
+  return product;
+}
+
+Coordinate coordinate_at(const Dims& dims, Uint128 p) {
+  Coordinate coordinate{};
+  for (std::size_t m = dims.size(); m-- > 0;) {
+    // Division of 64 bits is several times faster than of 128.
+    if (p >> 64 == 0) {
+      const auto low = static_cast<std::uint64_t>(p);
+      coordinate[m] = static_cast<Index>(low % dims[m]);
+      p = low / dims[m];
+    } else {
+      coordinate[m] = static_cast<Index>(p % dims[m]);
+      p /= dims[m];
+    }
+  }
+  return coordinate;
+}
+
+LinearIndex key_layout(const Target& target) {
+  const Coo shape(target.dims, target.dtype);  // refuses wrong orders and lengths
+  LinearIndex layout(target.dims, natural_order(shape.order()));
+  if (layout.bits() > 127)
+    throw InputError(fmt::format("coordinates need {} bits, more than 127", layout.bits()));
+  if (target.nnz > volume(target.dims))
+    throw InputError(
+        fmt::format("{} nonzeros are more than the tensor has coordinates", target.nnz));
+  return layout;
+}
+
+Values target_values(const Target& target) {
+  return draw_values(target.values, target.dtype, target.nnz, target.seed, kValueStream);
+}
+
+Count next_batch(Count nnz, Count missing, double yield, Count previous) {
+  const double wanted = 1.1 * static_cast<double>(missing) / std::max(yield, kSmallestYield) + 64;
+  const Count most = std::max(nnz / 2, kSmallestRound);
+  return std::min(most, std::max(static_cast<Count>(wanted), 2 * previous));
+}
+
+}  // namespace retensor::sampling
