@@ -9,8 +9,11 @@
 
 namespace retensor {
 
-/// `what`: copy_dram, copy_llc, triad_dram, gather, atomic, scatter, peak_f32, mma_f16. `unit`: GB/s, GFLOP/s
-/// or Grows/s. `detail` names kernel, size and threads that gave the best value.
+/// `what`: copy_dram, copy_llc, triad_dram, gather, gather_dram, atomic, atomic_dram, scatter,
+/// peak_f32, mma_f16. `unit`: GB/s, GFLOP/s or Grows/s. gather and atomic work on rows of 128
+/// bytes, the best over tables of all sizes, with _dram in a table several times the last-level
+/// cache; scatter moves records of 16 bytes. `detail` names kernel, size and threads of the best
+/// value.
 struct Ceiling {
   std::string what;
   double value = 0;

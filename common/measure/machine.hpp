@@ -21,7 +21,8 @@ struct CpuFacts {
 };
 
 CpuFacts cpu_facts();
-/// CPU, operating system, GPU (or why there is none), driver, CUDA: the machine object of a row file.
+/// CPU, operating system, GPU (or why there is none), driver, CUDA: the machine object of a row
+/// file.
 nlohmann::json machine_facts();
 /// High-water mark of the resident set in bytes, since the last reset where the kernel allows one.
 Count peak_resident_bytes();

@@ -16,9 +16,9 @@ std::string text(const ParamValue& v);
 
 struct ParamSpec {
   std::string name;
-  ParamValue standard;            ///< the default; its type is the parameter's type
-  std::string help;               ///< one line with unit and the paper's place
-  double lowest = 0, highest = 0; ///< range of a number; no limit when both are 0
+  ParamValue standard;               ///< the default; its type is the parameter's type
+  std::string help;                  ///< one line with unit and the paper's place
+  double lowest = 0, highest = 0;    ///< range of a number; no limit when both are 0
   std::vector<std::string> choices;  ///< allowed words of a string parameter
 };
 

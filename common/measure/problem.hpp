@@ -23,33 +23,37 @@ Operation operation_from_name(std::string_view text);
 /// What a spec says about a problem apart from the tensor itself.
 struct ProblemSpec {
   Operation operation = Operation::mttkrp;
-  std::string variant;    ///< tew, ts: add, sub, mul, div. contraction: einsum such as "abk,kcd->abcd"
-  int mode = 0;           ///< ttv, ttm: the mode multiplied; mttkrp, ttm_chain: the output mode; 0-based
-  std::uint64_t rank = 16;   ///< R; columns of D for spmm
-  std::uint64_t rank2 = 0;   ///< ttm_chain: R2; 0 means rank
+  /// tew, ts: add, sub, mul, div (empty: add, mul). contraction: an einsum such as "abk,kcd->abcd".
+  std::string variant;
+  int mode = 0;  ///< ttv, ttm: the mode multiplied; mttkrp, ttm_chain: the output mode; 0-based
+  std::uint64_t rank = 16;  ///< R; columns of D for spmm
+  std::uint64_t rank2 = 0;  ///< ttm_chain: R2 of all modes after the lowest; 0 means rank
   DType dtype = DType::f32;
   ValueModel values = ValueModel::stored;     ///< of the tensor's nonzeros
   ValueModel operands = ValueModel::uniform;  ///< of dense operands and of the second tensor
-  double scalar = 1.5;       ///< ts
-  double alpha = 1, beta = 0;  ///< contraction
-  int max_sweeps = 20;       ///< cpd
-  double tolerance = 1e-5;   ///< cpd: smallest gain of the fit that continues
+  double scalar = 1.5;                        ///< ts
+  double alpha = 1, beta = 0;                 ///< contraction
+  int max_sweeps = 20;                        ///< cpd
+  double tolerance = 1e-5;                    ///< cpd: smallest gain of the fit that continues
   std::uint64_t seed = 1;
 };
 
-/// Operands are immutable and shared between methods; the oracle is built on first use.
+/// Operands are immutable and shared between methods; the oracle is built on first use. x is the
+/// tensor, of order 2 for spmm; y is a tensor for tew (of the same order) and contraction alone.
 ///
-/// | operation   | x          | y            | dense                                    | result |
-/// |-------------|------------|--------------|------------------------------------------|--------|
-/// | tew         | tensor     | same order   | -                                        | Coo    |
-/// | ts          | tensor     | -            | - (scalar)                               | Coo    |
-/// | ttv         | tensor     | -            | dense[0]: I_mode x 1                     | Coo of order N-1 |
-/// | ttm         | tensor     | -            | dense[0]: I_mode x R (the paper's transposed convention) | SemiSparseCoo, mode `mode` dense of length R |
-/// | mttkrp      | tensor     | -            | dense[m]: I_m x R for every mode m       | Matrix I_mode x R |
-/// | ttm_chain   | tensor     | -            | dense[m]: I_m x R_m for every mode m     | Matrix I_mode x prod R_m, other modes ascending, the last fastest |
-/// | contraction | tensor     | tensor       | -                                        | Coo in the output order of the einsum |
-/// | spmm        | order 2    | -            | dense[0]: K x N                          | Matrix M x N |
-/// | cpd         | tensor     | -            | dense[m]: initial factors                | KruskalModel |
+/// | operation   | dense operands                           | result                              |
+/// | ----------- | ---------------------------------------- | ----------------------------------- |
+/// | tew, ts     | -                                        | Coo                                 |
+/// | ttv         | dense[0]: I_mode x 1                     | Coo of order N-1                    |
+/// | ttm         | dense[0]: I_mode x R (transposed, PASTA) | SemiSparseCoo, mode dense, length R |
+/// | mttkrp      | dense[m]: I_m x R for every mode m       | Matrix I_mode x R                   |
+/// | ttm_chain   | dense[m]: I_m x R_m for every mode m     | Matrix I_mode x prod R_m (1)        |
+/// | contraction | -                                        | Coo, modes as in the einsum         |
+/// | spmm        | dense[0]: K x N                          | Matrix M x N                        |
+/// | cpd         | dense[m]: initial factors                | KruskalModel                        |
+///
+/// (1) R_m over the other modes in ascending order, the last fastest: R for the lowest of them, R2
+/// for the rest.
 class Problem {
  public:
   /// Draws the dense operands (and y where `y` is null and the operation needs one) from the seed:
@@ -68,8 +72,8 @@ class Problem {
 
   /// The fp64 answer with a bound per entry; thread-safe, built once.
   const reference::Expected& oracle() const;
-  /// Installs an oracle that was saved by an earlier process for the same problem; throws LogicError
-  /// when there is one already, since others may hold a reference to it.
+  /// Installs an oracle that was saved by an earlier process for the same problem; throws
+  /// LogicError when there is one already, since others may hold a reference to it.
   void set_oracle(reference::Expected oracle) const;
 
  private:

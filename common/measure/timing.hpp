@@ -45,14 +45,14 @@ struct Measurement {
   std::string reason;
   double prepare_seconds = 0;
   double fetch_seconds = 0;
-  std::vector<double> samples;         ///< seconds of each timed run
-  std::vector<StageTimes> stages;      ///< per timed run
-  reference::CheckReport check;        ///< of the untimed first run; the last run is checked again
+  std::vector<double> samples;     ///< seconds of each timed run
+  std::vector<StageTimes> stages;  ///< per timed run
+  reference::CheckReport check;    ///< of the untimed first run; the last run is checked again
   Executed executed;
   Footprint footprint;
-  Count peak_host_bytes = 0;           ///< growth of the resident set's high-water mark in prepare
+  Count peak_host_bytes = 0;  ///< growth of the resident set's high-water mark in prepare
   Work work;
-  double clock_drift = 0;              ///< relative change of the SM or core clock over the samples
+  double clock_drift = 0;  ///< relative change of the SM or core clock over the samples
 };
 
 /// Supports, prepare (timed), one checked run, warm-up, timed runs in the chosen order, a second

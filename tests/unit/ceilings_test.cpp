@@ -1,0 +1,46 @@
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "common/device/device.hpp"
+#include "common/measure/ceilings.hpp"
+#include "common/measure/probes.hpp"
+
+using namespace retensor;
+
+TEST_CASE("the host's ceilings are positive and ordered as physics has it") {
+  std::map<std::string, Ceiling> found;
+  for (const auto& c : cpu_ceilings(0.5)) {
+    CHECK(found.emplace(c.what, c).second);
+    CHECK_MESSAGE(c.value > 0, c.what);
+    CHECK_FALSE(c.unit.empty());
+    CHECK_FALSE(c.detail.empty());
+    MESSAGE(c.what << " " << c.value << " " << c.unit << " (" << c.detail << ")");
+  }
+  for (const char* what : {"copy_dram", "copy_llc", "triad_dram", "gather", "gather_dram", "atomic",
+                           "atomic_dram", "scatter", "peak_f32"})
+    REQUIRE_MESSAGE(found.count(what) == 1, what);
+  CHECK(found["copy_dram"].value > 1);     // a slower memory would be of the last century
+  CHECK(found["copy_dram"].value < 3000);  // no host has more
+  CHECK(found["peak_f32"].value > 4);      // one FMA of 256 bits at 1 GHz is 16
+  CHECK(found["atomic"].value * 128 < found["gather"].value);
+}
+
+TEST_CASE("without a device there are no device ceilings") {
+  if (!device::available().ok) CHECK(gpu_ceilings(0.1).empty());
+}
+
+TEST_CASE("the best of a kind is kept") {
+  std::vector<Ceiling> list;
+  keep_best(list, {"copy", 1, "GB/s", "a"});
+  keep_best(list, {"copy", 3, "GB/s", "b"});
+  keep_best(list, {"copy", 2, "GB/s", "c"});
+  keep_best(list, {"peak", 1, "GFLOP/s", "d"});
+  REQUIRE(list.size() == 2);
+  CHECK(list[0].detail == "b");
+  int tries = 0;
+  CHECK(best_rate(0, [&] { return std::pair(2e9, ++tries == 3 ? 0.5 : 1.0); }) ==
+        doctest::Approx(4));
+  CHECK(tries == 1 + kFewestTries);
+}
