@@ -1,0 +1,1 @@
+"""Figures, tables and the HTML report of ReTensor, drawn from result rows alone."""

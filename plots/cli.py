@@ -1,0 +1,67 @@
+"""Command line: `python -m plots figure ...` and `python -m plots report ...`.
+
+Paths of what was written go to stdout, warnings to stderr. Exit code 0, 1 when
+the report lacks a figure that could not be drawn, 2 for bad input.
+"""
+import argparse
+import sys
+
+from plots.errors import PlotError
+from plots.load import load_results, read_json
+from plots.report import build_report
+from plots.save import save_artifact
+from plots.spec import find_specs, load_spec
+
+
+def main(arguments):
+    """Run one command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        results = load_results(options.rows, _read_optional(options.hashes, dict))
+        for warning in results.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+        return options.command(results, _read_optional(options.verdicts, list), options)
+    except (PlotError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m plots", description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    figure = commands.add_parser("figure", help="draw the figures of specs (SVG, PNG, CSV)")
+    figure.add_argument("--spec", required=True, nargs="+", metavar="YAML")
+    figure.set_defaults(command=_figure)
+    report = commands.add_parser("report", help="write the HTML report")
+    report.add_argument("--specs", required=True, metavar="DIR")
+    report.set_defaults(command=_report)
+    for command in (figure, report):
+        command.add_argument("--rows", required=True, nargs="+", metavar="JSONL")
+        command.add_argument("--out", required=True, metavar="DIR")
+        command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
+        command.add_argument("--hashes", metavar="JSON",
+                             help="today's source hash by method or module: marks stale rows")
+    return parser
+
+
+def _read_optional(path, kind):
+    value = read_json(path) if path else kind()
+    if not isinstance(value, kind):
+        raise PlotError(f"{path}: expected a JSON {'object' if kind is dict else 'list'}")
+    return value
+
+
+def _figure(results, verdicts, options):
+    for path in options.spec:
+        spec = load_spec(path)
+        _, paths = save_artifact(results, spec, options.out, verdicts)
+        print("\n".join(str(written) for written in paths.values()))
+    return 0
+
+
+def _report(results, verdicts, options):
+    page, failures = build_report(results, find_specs(options.specs), verdicts, options.out)
+    for failure in failures:
+        print(f"error: {failure}", file=sys.stderr)
+    print(page)
+    return 1 if failures else 0

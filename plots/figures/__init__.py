@@ -1,0 +1,23 @@
+"""Figure functions. `plots/figures/<paper>_<artifact>.py` draws that artifact where it exists,
+else the generic kind that the spec's figure map names. Each offers `draw(view)` -> Figure.
+"""
+import importlib
+import importlib.util
+import re
+
+from plots.errors import PlotError
+from plots.figures import grouped_bars, lines, roofline, scatter, stacked_bars, table
+
+KINDS = {"grouped-bars": grouped_bars, "lines": lines, "scatter": scatter, "roofline": roofline,
+         "stacked-bars": stacked_bars, "table": table}
+
+
+def drawer(spec):
+    """The module that draws a spec's artifact; raises PlotError for an unknown kind."""
+    own = f"plots.figures.{spec.paper}_{re.sub('[^a-z0-9]', '_', spec.name.lower())}"
+    if importlib.util.find_spec(own):
+        return importlib.import_module(own)
+    kind = spec.figure.get("kind", "table")
+    if kind not in KINDS:
+        raise PlotError(f"{spec.path}: unknown figure kind {kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[kind]

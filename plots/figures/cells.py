@@ -1,0 +1,53 @@
+"""A view's cells as a table: what the CSV file and the report's table show."""
+import math
+
+import pandas as pd
+
+from plots.figures import quantity
+
+
+def number(value):
+    """Four significant digits; whole numbers in full; empty for None and NaN."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return str(int(value))
+    return f"{value:.4g}"
+
+
+def frame(view):
+    """One line per cell: place, value with quartiles, roof, cases ok of all, status, reason."""
+    fields, lines = view.fields, []
+    for cell in view.cells:
+        line = {} if fields.facet is None else {short(fields.facet): cell.facet}
+        line |= {short(fields.x): cell.x, "series": cell.series}
+        if fields.along:
+            line[short(fields.along)] = cell.along.value if cell.along else None
+        if cell.stack:
+            line |= {short(part): value.value if value else None
+                     for part, value in cell.stack.items()}
+        else:
+            line |= _value_columns(cell, fields.y)
+        if view.spec.figure.get("overlay") == "roofline":
+            line |= {"intensity": cell.intensity, "roofline": cell.roof,
+                     "share of roofline": _share(cell)}
+        line |= {"ok": cell.ok, "of": cell.total, "status": cell.status, "reason": cell.reason,
+                 "data": cell.data, "stale": cell.stale}
+        lines.append(line)
+    return pd.DataFrame(lines, dtype=object)
+
+
+def short(name):
+    """Last part of a dotted column name."""
+    return name.split(".")[-1]
+
+
+def _value_columns(cell, column):
+    name = quantity.label(column)
+    value = cell.measured or quantity.Value(None)
+    return {name: value.value, "first quartile": value.low, "third quartile": value.high}
+
+
+def _share(cell):
+    usable = cell.measured is not None and cell.roof
+    return cell.measured.value / cell.roof if usable else None

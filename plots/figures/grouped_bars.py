@@ -1,0 +1,60 @@
+"""Bars per position and series with quartile whiskers; roofline and published values over them.
+
+The red line over a bar is its roof: the case's operational intensity times the bandwidth measured
+in its session (PASTA Fig. 4 to 7).
+"""
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from plots import style
+from plots.figures import panels
+
+
+def draw(view):
+    """Draw a view as grouped bars."""
+    bars = len(view.xs) * len(view.series)
+    figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3)
+    width = 0.8 / len(view.series)
+    for axes, facet, cells in figure:
+        for cell in cells:
+            place = view.xs.index(cell.x) + (view.series.index(cell.series)
+                                             - (len(view.series) - 1) / 2) * width
+            _bar(figure, axes, cell, place, width, view)
+        _published(figure, axes, facet, view)
+        panels.name_positions(axes, view.xs)
+    for index, name in enumerate(view.series):
+        figure.explain(name, Patch(facecolor=style.colour(index)))
+    figure.explain_data()
+    figure.label_axes(*panels.label_of(view))
+    return figure.finish()
+
+
+def _bar(figure, axes, cell, place, width, view):
+    if cell.measured is None:
+        figure.fail(axes, place, cell)
+        return
+    axes.bar(place, cell.measured.value, width * 0.92, linewidth=0.5, edgecolor="white",
+             color=style.colour(view.series.index(cell.series)),
+             hatch=style.HATCHES.get(cell.data))
+    arms = panels.error_arms(cell.measured)
+    if arms:
+        axes.errorbar(place, cell.measured.value, yerr=arms, color="#222222", linewidth=0.7,
+                      capsize=1.5, capthick=0.7)
+    figure.mark_partial(axes, place, cell)
+    if view.spec.figure.get("overlay") == "roofline" and cell.roof is not None:
+        axes.plot([place - width / 2, place + width / 2], [cell.roof] * 2, color=style.ROOF,
+                  solid_capstyle="butt", linewidth=1.6)
+        figure.explain("roofline (measured bandwidth)", Line2D([], [], color=style.ROOF))
+
+
+def _published(figure, axes, facet, view):
+    for where, x, value, _ in view.published:
+        if where != facet:
+            continue
+        if x is None:
+            axes.axhline(value, color=style.PUBLISHED, linestyle="--", linewidth=1)
+        else:
+            centre = view.xs.index(x)
+            axes.plot([centre - 0.45, centre + 0.45], [value] * 2, color=style.PUBLISHED,
+                      linestyle="--", linewidth=1)
+        figure.explain("published", Line2D([], [], color=style.PUBLISHED, linestyle="--"))

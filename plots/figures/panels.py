@@ -1,0 +1,123 @@
+"""What all figure kinds share: the grid of panels, titles, legend, marks of failed cases."""
+import math
+import textwrap
+
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import blended_transform_factory
+
+from plots import style
+from plots.figures import quantity
+
+LINE_MM = 3.6  # height of a line of title or legend
+
+
+class Panels:
+    """A figure with one panel per facet, filled by a figure kind and closed by `finish`."""
+
+    def __init__(self, view, columns, height_mm=style.PANEL_MM):
+        self.view = view
+        self.width = style.width_mm(view.spec.figure.get("width"))
+        columns = min(columns, len(view.facets))
+        self.rows = math.ceil(len(view.facets) / columns)
+        self.columns = columns
+        self.panel_mm = height_mm
+        self.figure = plt.figure(figsize=(style.inches(self.width),
+                                          style.inches(self.rows * height_mm)))
+        self.axes = [self.figure.add_subplot(self.rows, columns, i + 1)
+                     for i in range(len(view.facets))]
+        self.handles = {}
+
+    def __iter__(self):
+        for axes, facet in zip(self.axes, self.view.facets):
+            if facet is not None:
+                axes.set_title(str(facet), loc="left")
+            yield axes, facet, self.view.panel(facet)
+
+    def explain(self, label, handle):
+        """Put an entry into the legend, once."""
+        self.handles.setdefault(label, handle)
+
+    def label_axes(self, x, y):
+        """Axis labels at the outer panels, and the scales that the spec asks for."""
+        figure = self.view.spec.figure
+        for index, axes in enumerate(self.axes):
+            if index + self.columns >= len(self.axes):
+                axes.set_xlabel(figure.get("xlabel", x))
+            if index % self.columns == 0:
+                axes.set_ylabel(figure.get("ylabel", y))
+            for which in ("x", "y"):
+                if figure.get(f"{which}scale"):
+                    getattr(axes, f"set_{which}scale")(figure[f"{which}scale"])
+
+    def fail(self, axes, x, cell):
+        """Mark a case without a value: a cross on the axis with its status."""
+        base = blended_transform_factory(axes.transData, axes.transAxes)
+        axes.plot([x], [0.03], marker="x", color=style.FAILED, linestyle="none", transform=base,
+                  clip_on=False)
+        axes.text(x, 0.09, cell.status, rotation=90, color=style.FAILED, fontsize=6, ha="center",
+                  va="bottom", transform=base)
+        self.explain("not ok (reason in the table)",
+                     Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
+
+    def mark_partial(self, axes, x, cell):
+        """Write `n/N` above a value that some of its cases are missing from."""
+        if cell.measured and cell.ok < cell.total:
+            top = cell.measured.high or cell.measured.value
+            axes.annotate(f"{cell.ok}/{cell.total}", (x, top), (0, 2), textcoords="offset points",
+                          ha="center", fontsize=6, color=style.FAILED)
+
+    def explain_data(self):
+        """Legend entries for the kinds of data that are not real."""
+        for kind in self.view.data_kinds:
+            self.explain(f"{kind} data", Patch(facecolor="white", edgecolor="#444444",
+                                               hatch=style.HATCHES[kind]))
+
+    def finish(self):
+        """Title, legend and notes in strips of their own; returns the figure."""
+        title = textwrap.wrap(self.view.spec.title, int(self.width / 1.7)) or [""]
+        label = textwrap.wrap(self.view.data_label, int(self.width / 1.45))
+        notes = [line for note in self.view.notes
+                 for line in textwrap.wrap(note, int(self.width / 1.25))]
+        columns = style.legend_columns(list(self.handles), self.width)
+        legend = math.ceil(len(self.handles) / columns)
+        top = LINE_MM * (1.25 * len(title) + len(label)) + 1.5
+        bottom = LINE_MM * (legend + len(notes)) + 1.5
+        height = self.rows * self.panel_mm + top + bottom
+        self.figure.set_size_inches(style.inches(self.width), style.inches(height))
+        self.figure.text(0.5, 1 - 1 / height, "\n".join(title), ha="center", va="top", fontsize=9)
+        self.figure.text(0.5, 1 - (1 + LINE_MM * 1.25 * len(title)) / height, "\n".join(label),
+                         ha="center", va="top", fontsize=7, color="#444444")
+        self.figure.text(0.5, 1 / height, "\n".join(notes), ha="center", va="bottom", fontsize=6.5,
+                         color="#444444")
+        if self.handles:
+            self.figure.legend(self.handles.values(), self.handles.keys(), loc="lower center",
+                               ncol=columns, borderaxespad=0.2, labelspacing=0.3,
+                               bbox_to_anchor=(0.5, LINE_MM * len(notes) / height))
+        self.figure.set_layout_engine(
+            "constrained", rect=(0, bottom / height, 1, 1 - (top + bottom) / height))
+        return self.figure
+
+
+def name_positions(axes, names):
+    """Category names below the axis, slanted where they would touch."""
+    slanted = sum(len(str(name)) for name in names) > 26
+    axes.set_xticks(range(len(names)))
+    axes.set_xticklabels([str(name) for name in names], rotation=30 if slanted else 0,
+                         ha="right" if slanted else "center",
+                         rotation_mode="anchor" if slanted else "default")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+
+
+def error_arms(value):
+    """Lengths below and above a value as `errorbar` wants them; None without quartiles."""
+    if value.low is None or value.high is None:
+        return None
+    return [[max(0.0, value.value - value.low)], [max(0.0, value.high - value.value)]]
+
+
+def label_of(view):
+    """Labels of the x and the y axis."""
+    fields = view.fields
+    return quantity.label(fields.along or fields.x), quantity.label(fields.y)

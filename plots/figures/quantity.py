@@ -1,0 +1,107 @@
+"""What a figure's `y` names: the row column behind it, its label, and its value for a set of rows.
+
+One case measured in several launches is one pooled sample. Several modes of one tensor are
+averaged as PASTA does (section V.A.2): the mean of their times, and for a rate the work of all
+modes over the time of all modes. Bars show medians, whiskers the quartiles of the same samples.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from plots.errors import PlotError
+
+ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.median",
+           "intensity": "work.intensity", "prepare": "phases.prepare"}
+GROUPS = ("case.", "case.params.", "phases.", "phases.stages.", "stats.", "work.", "rates.",
+          "check.", "executed.", "footprint.")
+LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth", "GB/s"),
+          "stats.median": ("time", "s"), "work.intensity": ("operational intensity", "flop/byte"),
+          "phases.prepare": ("time to prepare", "s"), "phases.run": ("time", "s"),
+          "footprint.format_bytes": ("format", "bytes"),
+          "footprint.device_bytes": ("peak device memory", "bytes"),
+          "footprint.peak_host_bytes": ("peak host memory", "bytes"),
+          "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
+RATES = ("rates.gflops", "rates.gbytes")
+
+
+@dataclass
+class Value:
+    """A measured value with its quartiles (None where only one number is known)."""
+
+    value: float
+    low: float = None
+    high: float = None
+
+
+def column(name, columns):
+    """The row column that a spec's field name means; raises PlotError for an unknown one."""
+    name = ALIASES.get(name, str(name))
+    for candidate in (name, f"case.{name}", f"case.params.{name}"):
+        if candidate in columns:
+            return candidate
+    if name.startswith(GROUPS):
+        return name  # known by the schema, absent because no row has it
+    raise PlotError(f"no row has the field {name!r}")
+
+
+def label(name):
+    """Axis label with unit."""
+    text, unit = LABELS.get(name, (name.split(".")[-1].replace("_", " "), ""))
+    return f"{text} ({unit})" if unit else text
+
+
+def unit(name):
+    """Unit of a column, empty where it has none."""
+    return LABELS.get(name, ("", ""))[1]
+
+
+def measure(rows, name):
+    """The value of column `name` over the ok rows of one cell of a figure; None without any."""
+    if rows.empty or name not in rows.columns:
+        return None
+    if name in RATES:
+        return _rate(rows, name)
+    if name in ("stats.median", "phases.run"):
+        return _mean([_seconds(group) for group in _cases(rows)])
+    if rows[name].map(lambda item: isinstance(item, list)).any():
+        return _mean([_summary(_pooled(group[name])) for group in _cases(rows)])
+    numbers = pd.to_numeric(rows[name], errors="coerce").dropna()
+    return Value(float(numbers.mean())) if len(numbers) else None
+
+
+def _cases(rows):
+    return [group for _, group in rows.groupby("case.mode", dropna=False, sort=True)]
+
+
+def _rate(rows, name):
+    """Work over time, the work of a run being its rate times its median time."""
+    work, times = 0.0, []
+    for group in _cases(rows):
+        last = group.iloc[-1]
+        work += float(last[name]) * float(last["stats.median"])
+        times.append(_seconds(group))
+    middle, slow, fast = (sum(parts) for parts in zip(*[(t.value, t.high, t.low) for t in times]))
+    return Value(work / middle, work / slow, work / fast) if fast > 0 else None
+
+
+def _seconds(rows):
+    samples = _pooled(rows["phases.run"]) if "phases.run" in rows.columns else []
+    if samples:
+        return _summary(samples)
+    last = rows.iloc[-1]
+    return Value(*(float(last[f"stats.{part}"]) for part in ("median", "q1", "q3")))
+
+
+def _pooled(lists):
+    return [float(number) for item in lists if isinstance(item, list) for number in item]
+
+
+def _summary(samples):
+    low, middle, high = np.percentile(samples, [25, 50, 75]) if samples else [np.nan] * 3
+    return Value(float(middle), float(low), float(high))
+
+
+def _mean(values):
+    return Value(*(float(np.mean(parts))
+                   for parts in zip(*[(v.value, v.low, v.high) for v in values])))

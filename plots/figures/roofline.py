@@ -1,0 +1,52 @@
+"""The roofline model (PASTA Fig. 3): measured ceilings over operational intensity, cases as points."""
+import numpy as np
+from matplotlib.lines import Line2D
+
+from plots import style
+from plots.figures import panels, quantity
+from plots.figures.scatter import scatter
+from plots.figures.view import BANDWIDTHS
+
+STYLES = {"DRAM": "-", "last-level cache": "--"}
+
+
+def draw(view):
+    """Draw a view on log-log axes under the ceilings of its sessions."""
+    figure = panels.Panels(view, 2, 70)
+    intensities = [cell.along.value for cell in view.cells if cell.along]
+    low, high = min(intensities, default=0.1) / 2, max(intensities, default=1) * 4
+    for axes, _, cells in figure:
+        for machine, ceilings in _ceilings(view).items():
+            _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
+        scatter(figure, axes, cells)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    figure.label_axes(quantity.label(view.fields.along), quantity.label(view.fields.y))
+    return figure.finish()
+
+
+def _ceilings(view):
+    """The last measured ceilings of every machine in the figure."""
+    rows = view.results.rows
+    found = {}
+    for _, row in rows[rows["case.artifact"] == view.spec.artifact].iterrows():
+        known = view.results.ceilings.get((row["session"], row["backend"]))
+        if known:
+            found[row["machine"]] = known
+    if not found:
+        view.notes.append("no roofline: no ceiling was measured in the sessions of these rows")
+    return found
+
+
+def _roof(figure, axes, intensities, machine, ceilings):
+    bandwidths = {"DRAM": max((ceilings[name]["value"] for name in BANDWIDTHS
+                               if name in ceilings), default=None),
+                  "last-level cache": ceilings.get("copy_llc", {}).get("value")}
+    peak = ceilings.get("peak_f32", {}).get("value", np.inf)
+    for name, bandwidth in bandwidths.items():
+        if bandwidth is None:
+            continue
+        axes.plot(intensities, np.minimum(intensities * bandwidth, peak), color=style.ROOF,
+                  linestyle=STYLES[name], linewidth=1)
+        figure.explain(f"{name}, {machine}: {bandwidth:.3g} GB/s",
+                       Line2D([], [], color=style.ROOF, linestyle=STYLES[name]))

@@ -1,0 +1,45 @@
+"""A point per case over a measured x axis, named by the spec's `label` field (the data set)."""
+from matplotlib.lines import Line2D
+
+from plots import style
+from plots.figures import panels
+
+
+def draw(view):
+    """Draw a view as points."""
+    figure = panels.Panels(view, 2, 60)
+    for axes, _, cells in figure:
+        scatter(figure, axes, cells)
+    figure.label_axes(*panels.label_of(view))
+    return figure.finish()
+
+
+def scatter(figure, axes, cells):
+    """Put the points of one panel on its axes; hollow ones are not a published tensor."""
+    view = figure.view
+    for cell in cells:
+        if cell.measured is None or cell.along is None:
+            continue
+        index = view.series.index(cell.series)
+        hollow = cell.data in view.data_kinds
+        axes.plot(cell.along.value, cell.measured.value, marker=style.marker(index),
+                  color=style.colour(index), linestyle="none",
+                  markerfacecolor="white" if hollow else style.colour(index))
+        axes.annotate(str(cell.x), (cell.along.value, cell.measured.value), (3, 2), fontsize=5,
+                      textcoords="offset points", color="#444444")
+        figure.mark_partial(axes, cell.along.value, cell)
+        figure.explain(cell.series, Line2D([], [], color=style.colour(index), linestyle="none",
+                                           marker=style.marker(index)))
+        if hollow:
+            figure.explain(f"hollow: {cell.data} data",
+                           Line2D([], [], color="#444444", linestyle="none", marker="o",
+                                  markerfacecolor="white"))
+    _list_missing(axes, cells)
+
+
+def _list_missing(axes, cells):
+    missing = [f"\N{MULTIPLICATION SIGN} {cell.x}, {cell.series}: {cell.status}" for cell in cells
+               if cell.measured is None or cell.along is None]
+    if missing:
+        axes.text(0.02, 0.98, "\n".join(missing), transform=axes.transAxes, va="top", fontsize=5.5,
+                  color=style.FAILED)

@@ -1,0 +1,43 @@
+"""Parts of a time as stacked bars: the stages of a run, or the fields that `stack` lists.
+
+With `share: true` every bar is scaled to 100 %.
+"""
+from matplotlib.patches import Patch
+
+from plots import style
+from plots.figures import panels, quantity
+
+
+def draw(view):
+    """Draw a view as one stack per position and series."""
+    places = list(dict.fromkeys((cell.x, cell.series) for cell in view.cells))
+    figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3, 55)
+    parts = list(dict.fromkeys(part for cell in view.cells for part in cell.stack))
+    for axes, _, cells in figure:
+        for cell in cells:
+            _stack(figure, axes, cell, places.index((cell.x, cell.series)), parts)
+        panels.name_positions(axes, [x if len(view.series) == 1 else f"{x}\n{series}"
+                                     for x, series in places])
+    for index, part in enumerate(parts):
+        figure.explain(part.split(".")[-1], Patch(facecolor=style.colour(index)))
+    figure.explain_data()
+    share = view.spec.figure.get("share")
+    figure.label_axes(quantity.label(view.fields.x), "share of the time (%)" if share else "time (s)")
+    return figure.finish()
+
+
+def _stack(figure, axes, cell, place, parts):
+    heights = {part: cell.stack[part].value for part in parts if cell.stack.get(part)}
+    total = sum(heights.values())
+    if total <= 0:
+        figure.fail(axes, place, cell)
+        return
+    scale = 100 / total if figure.view.spec.figure.get("share") else 1
+    base = 0.0
+    for part, height in heights.items():
+        axes.bar(place, height * scale, 0.7, bottom=base, color=style.colour(parts.index(part)),
+                 edgecolor="white", linewidth=0.5, hatch=style.HATCHES.get(cell.data))
+        base += height * scale
+    if cell.ok < cell.total:
+        axes.annotate(f"{cell.ok}/{cell.total}", (place, base), (0, 2),
+                      textcoords="offset points", ha="center", fontsize=6, color=style.FAILED)

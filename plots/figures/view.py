@@ -1,0 +1,255 @@
+"""Rows of one artifact arranged into the cells of its figure: facet x position x series.
+
+Every row of the artifact is in exactly one cell. Only modes and launches are averaged in a cell;
+whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series.
+"""
+import json
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from plots import style
+from plots.errors import PlotError
+from plots.figures import quantity
+
+AVERAGED = ("case.mode", "case.launch")
+IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
+BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
+
+
+@dataclass
+class Cell:
+    """One bar, point or table line."""
+
+    facet: object
+    x: object
+    series: str
+    ok: int
+    total: int
+    status: str            # ok, or the first other status
+    reason: str
+    data: str              # data.kind of its tensor
+    stale: int
+    measured: object       # quantity.Value or None
+    along: object = None   # the same for a measured x axis (scatter, roofline)
+    intensity: float = None
+    bandwidth: float = None  # GB/s, None where no ceiling was measured
+    stack: dict = field(default_factory=dict)
+    keys: list = field(default_factory=list)
+
+    @property
+    def roof(self):
+        """GFLOPS that the measured bandwidth allows at this intensity, None where unknown."""
+        known = self.intensity is not None and self.bandwidth is not None
+        return self.intensity * self.bandwidth if known else None
+
+
+@dataclass
+class View:
+    """What a figure function gets: cells in drawing order and the notes that go with them."""
+
+    spec: object
+    cells: list
+    fields: object
+    facets: list
+    xs: list
+    series: list
+    notes: list
+    datasets: dict                  # data kind -> names of its data sets
+    results: object
+    published: list = field(default_factory=list)
+
+    def panel(self, facet):
+        """Cells of one panel."""
+        return [cell for cell in self.cells if cell.facet == facet]
+
+    @property
+    def data_kinds(self):
+        """Kinds of data that the figure has to announce."""
+        return [kind for kind in style.DATA_KINDS if kind in self.datasets]
+
+    @property
+    def data_label(self):
+        """Names the data that is not a published tensor; empty for real data alone."""
+        return "; ".join(f"{kind} data: {', '.join(self.datasets[kind])}"
+                         for kind in self.data_kinds)
+
+    @property
+    def stem(self):
+        """File name without suffix: the artifact's name, then every kind of data but real."""
+        return ".".join([self.spec.name, *self.data_kinds])
+
+    @property
+    def ok(self):
+        return sum(cell.ok for cell in self.cells)
+
+    @property
+    def total(self):
+        return sum(cell.total for cell in self.cells)
+
+
+def make_view(results, spec, verdicts=()):
+    """Arrange the rows of the spec's artifact; raises PlotError when there are none."""
+    rows = results.rows[results.rows["case.artifact"] == spec.artifact]
+    if rows.empty:
+        raise PlotError(f"no row of {spec.artifact}")
+    fields = _Fields(rows, spec.figure)
+    free = fields.free(rows)
+    groups = {}
+    for index, row in rows.iterrows():
+        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free))
+        groups.setdefault(place, []).append(index)
+    cells = [_cell(place, rows.loc[members], fields, results)
+             for place, members in groups.items()]
+    sort = _Sorter(spec, fields)
+    facets = sort(fields.facet, (cell.facet for cell in cells))
+    xs = sort(fields.x, (cell.x for cell in cells))
+    series = sort(fields.hue, (cell.series for cell in cells))
+    cells.sort(key=lambda c: (facets.index(c.facet), xs.index(c.x), series.index(c.series)))
+    datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
+                for kind, members in rows.groupby("case.data.kind", dropna=False)}
+    view = View(spec, cells, fields, facets, xs, series, _notes(rows, cells, spec), datasets,
+                results)
+    view.published = _published(view, verdicts)
+    return view
+
+
+class _Fields:
+    """Row columns behind the names of a figure map."""
+
+    def __init__(self, rows, figure):
+        columns = set(rows.columns)
+        measured_x = figure.get("kind") in ("scatter", "roofline")
+        place = figure.get("label" if measured_x else "x", "dataset")
+        self.x = quantity.column(place, columns)
+        self.along = (quantity.column(figure.get("x", "intensity"), columns)
+                      if measured_x else None)
+        self.y = quantity.column(figure.get("y", "gflops"), columns)
+        self.hue = quantity.column(figure.get("hue", "method"), columns)
+        facet = figure.get("facet")
+        self.facet = quantity.column(facet, columns) if facet else None
+        stack = figure.get("stack", "stages")
+        self.stack = ([name for name in rows.columns if name.startswith("phases.stages.")]
+                      if stack == "stages" else [quantity.column(name, columns) for name in stack])
+        if figure.get("kind") != "stacked-bars":
+            self.stack = []
+
+    def facet_of(self, row):
+        return row[self.facet] if self.facet else None
+
+    def x_of(self, row):
+        return row[self.x]
+
+    def series_of(self, row, free):
+        extra = [f"{name.split('.')[-1]}={row[name]}" for name in free if _text(row[name]) != "null"]
+        first = row[self.hue]
+        named = first if self.hue in ("case.method", "case.operation", "case.dataset", "machine") \
+            else f"{self.hue.split('.')[-1]}={first}"
+        return ", ".join([str(named), *extra])
+
+    def free(self, rows):
+        """Case fields, and the machine, that differ inside a cell and are not averaged."""
+        used = [name for name in (self.facet, self.x, self.hue) if name]
+        candidates = [name for name in rows.columns
+                      if (name.startswith("case.") and not name.startswith(IDENTITY)
+                          and name not in AVERAGED and name not in used) or name == "machine"]
+        texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
+        found = []
+        for name in candidates:
+            if (texts.groupby([*used, *found])[name].nunique() > 1).any():
+                found.append(name)
+        return found
+
+
+class _Sorter:
+    """Values in the order of the spec, then numbers by size, then text."""
+
+    def __init__(self, spec, fields):
+        self.order = spec.order
+        self.hue = fields.hue
+
+    def __call__(self, column, values):
+        given = [str(value) for value in self.order.get(column, [])]
+
+        def key(value):
+            text = str(value).split(", ")[0] if column == self.hue else str(value)
+            number = float(value) if isinstance(value, (int, float)) else 0.0
+            return (given.index(text) if text in given else len(given), number, str(value))
+        return sorted(set(values), key=key)
+
+
+def _text(value):
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _cell(place, rows, fields, results):
+    ok = rows[rows["status"] == "ok"]
+    bad = rows[rows["status"] != "ok"]
+    reasons = dict.fromkeys(f"{row['status']}: {_mode(row)}{row['reason'] or 'no reason given'}"
+                            for _, row in bad.iterrows())
+    last = rows.iloc[-1]
+    return Cell(*place, ok=len(ok), total=len(rows),
+                status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
+                data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
+                measured=quantity.measure(ok, fields.y), intensity=_intensity(ok),
+                bandwidth=_bandwidth(results, last),
+                along=quantity.measure(ok, fields.along) if fields.along else None,
+                stack={name: quantity.measure(ok, name) for name in fields.stack},
+                keys=list(rows["key"]))
+
+
+def _mode(row):
+    return "" if row["case.mode"] is None else f"mode {row['case.mode']}: "
+
+
+def _intensity(rows):
+    """Flops over bytes of all rows, so that the roof of averaged modes is their common one."""
+    if rows.empty or not {"work.flops", "work.bytes"} <= set(rows.columns):
+        return None
+    flops, moved = (pd.to_numeric(rows[name], errors="coerce").sum()
+                    for name in ("work.flops", "work.bytes"))
+    return float(flops / moved) if moved > 0 else None
+
+
+def _bandwidth(results, row):
+    ceilings = results.ceilings.get((row["session"], row["backend"]), {})
+    values = [ceilings[what]["value"] for what in BANDWIDTHS if what in ceilings]
+    return max(values, default=None)
+
+
+def _notes(rows, cells, spec):
+    notes = []
+    bad = rows[rows["status"] != "ok"]
+    if len(bad):
+        counts = ", ".join(f"{n} {status}" for status, n in bad["status"].value_counts().items())
+        notes.append(f"{len(rows) - len(bad)} of {len(rows)} cases ok ({counts})")
+    if rows["stale"].any():
+        notes.append(f"{int(rows['stale'].sum())} of {len(rows)} rows are older than the sources "
+                     "of their method")
+    if spec.figure.get("overlay") == "roofline":
+        missing = sum(cell.ok > 0 and cell.roof is None for cell in cells)
+        if missing:
+            notes.append(f"no roofline for {missing} of {len(cells)} bars: no bandwidth was "
+                         "measured in their session")
+    return notes
+
+
+def _published(view, verdicts):
+    """Published values of the figure's own quantity: (facet, x or None, value, claim id).
+
+    A claim is drawn when it queries the quantity on the y axis in the same unit and all its rows
+    lie in one panel; x is None when they spread over several positions.
+    """
+    place = {key: cell for cell in view.cells for key in cell.keys}
+    found = []
+    for verdict in verdicts:
+        published, keys = verdict.get("published") or {}, verdict.get("rows")
+        cells = [place[key] for key in keys if key in place] if isinstance(keys, list) else []
+        if not cells or quantity.ALIASES.get(verdict.get("value"), verdict.get("value")) != view.fields.y \
+                or published.get("unit") != quantity.unit(view.fields.y):
+            continue
+        facets, xs = {cell.facet for cell in cells}, {cell.x for cell in cells}
+        if len(facets) == 1 and len(cells) == len(keys):
+            found.append((facets.pop(), xs.pop() if len(xs) == 1 else None,
+                          published["value"], verdict["id"]))
+    return found

@@ -1,0 +1,181 @@
+"""The static HTML report: a start page and a page per paper, readable from file:// without network.
+
+Every number on the pages comes from rows and verdicts; nothing is computed here but counts.
+"""
+import math
+import shlex
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from plots.errors import PlotError
+from plots.figures import quantity
+from plots.figures.cells import frame, number
+from plots.load import machine_label
+from plots.save import save_artifact
+from plots.spec import ARTIFACT, FigureSpec
+
+HERE = Path(__file__).parent
+ASSETS = ("style.css", "table.js")
+VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
+            "does not transfer", "fitted", "contradicts itself", "not tested")
+
+
+@dataclass
+class Section:
+    """One artifact on a paper's page."""
+
+    spec: object
+    anchor: str
+    view: object = None
+    paths: dict = field(default_factory=dict)  # suffix -> path relative to the report
+    error: str = ""
+    sessions: list = field(default_factory=list)
+
+    @property
+    def table(self):
+        """The cells' table: column names and lines of values."""
+        table = frame(self.view)
+        return list(table.columns), table.values.tolist()
+
+    @property
+    def alt(self):
+        """What the figure shows, for those who do not see it."""
+        view, fields = self.view, self.view.fields
+        facets = f", one panel per {quantity.label(fields.facet)}" if fields.facet else ""
+        return ". ".join(filter(None, [
+            self.spec.title, f"{quantity.label(fields.y)} by {quantity.label(fields.x)}{facets}",
+            f"{view.ok} of {view.total} cases ok", view.data_label,
+            "the table below holds all values"]))
+
+    @property
+    def command(self):
+        """The command that measures the artifact again, from the root of the source tree."""
+        return f"retensor run {shlex.quote(self.spec.path)}" if self.spec.path else ""
+
+
+def build_report(results, specs, verdicts, out):
+    """Write the report; returns the start page's path and what could not be drawn.
+
+    Raises PlotError for verdicts without the agreed fields.
+    """
+    _check_verdicts(verdicts)
+    out = Path(out)
+    (out / "assets").mkdir(parents=True, exist_ok=True)
+    for name in ASSETS:
+        shutil.copyfile(HERE / "assets" / name, out / "assets" / name)
+    sections = _sections(results, specs, verdicts, out)
+    papers = sorted({section.spec.paper for section in sections}
+                    | {str(verdict["paper"]) for verdict in verdicts})
+    common = {"papers": papers, "results": results, "verdicts": verdicts, "sections": sections,
+              "orders": VERDICTS, "counts": _verdict_counts(verdicts),
+              "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
+              "labels": _session_machines(results)}
+    pages = {"index.html": ("index.html.j2", {})}
+    pages |= {f"{paper}.html": ("paper.html.j2", {
+        "paper": paper,
+        "sections": [s for s in sections if s.spec.paper == paper],
+        "verdicts": [v for v in verdicts if v["paper"] == paper]}) for paper in papers}
+    environment = _environment()
+    for name, (template, values) in pages.items():
+        page = environment.get_template(template).render(**{**common, **values, "here": name})
+        (out / name).write_text(page, encoding="utf-8")
+    return out / "index.html", [f"{s.spec.artifact}: {s.error}" for s in sections if s.error]
+
+
+def _sections(results, specs, verdicts, out):
+    with_rows = set(results.rows["case.artifact"])
+    known = {spec.artifact for spec in specs}
+    unplanned = [FigureSpec(str(name), f"{name} (no spec)") for name in sorted(
+        map(str, with_rows - known)) if ARTIFACT.fullmatch(str(name))]
+    repeated = Counter(spec.artifact for spec in specs)
+    sections = []
+    for spec in [*specs, *unplanned]:
+        own = Path(spec.path).stem if repeated[spec.artifact] > 1 else ""
+        section = Section(spec, "-".join(filter(None, [spec.name, own])))
+        if spec.artifact in with_rows:
+            folder = out / "figures" / spec.paper / own
+            _draw(section, results, [v for v in verdicts if v["paper"] == spec.paper], folder, out)
+        sections.append(section)
+    return sorted(sections, key=lambda section: (section.spec.artifact, section.spec.path))
+
+
+def _draw(section, results, verdicts, folder, out):
+    try:
+        section.view, paths = save_artifact(results, section.spec, folder, verdicts)
+    except PlotError as error:
+        section.error = str(error)
+        return
+    section.paths = {suffix: path.relative_to(out).as_posix() for suffix, path in paths.items()}
+    rows = results.rows[results.rows["case.artifact"] == section.spec.artifact]
+    section.sessions = list(dict.fromkeys(rows["session"]))
+
+
+def _check_verdicts(verdicts):
+    for index, verdict in enumerate(verdicts):
+        missing = [name for name in ("id", "paper", "verdict")
+                   if not isinstance(verdict, dict) or not verdict.get(name)]
+        if missing:
+            raise PlotError(f"verdict {index}: no {', '.join(missing)}")
+        if not ARTIFACT.fullmatch(f"{verdict['paper']}/x"):
+            raise PlotError(f"verdict {index}: {verdict['paper']!r} is no paper's id")
+
+
+def _verdict_counts(verdicts):
+    return Counter((str(verdict["paper"]), verdict["verdict"]) for verdict in verdicts)
+
+
+def _machine_facts(results):
+    """Facts of every machine by its label, flat: {label: {dotted name: value}}."""
+    return {machine_label(session, "cuda"): flat(session.get("machine") or {})
+            for session in results.sessions.values()}
+
+
+def _session_machines(results):
+    rows = results.rows
+    return {name: sorted(set(rows.loc[rows["session"] == name, "machine"]))
+            or [machine_label(session, "cuda")] for name, session in results.sessions.items()}
+
+
+def flat(value, prefix=""):
+    """Leaves of a nested map under dotted names."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {name: leaf for key, item in value.items()
+            for name, leaf in flat(item, f"{prefix}.{key}" if prefix else str(key)).items()}
+
+
+def show(value):
+    """A value of a row or verdict as text: numbers short, maps as `value unit`."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return number(value)
+    if isinstance(value, dict):
+        if "value" in value:
+            return " ".join(filter(None, [show(value["value"]), show(value.get("unit"))]))
+        return ", ".join(f"{key} {show(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(show(item) for item in value)
+    return str(value)
+
+
+def _environment():
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
+                                     autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "show": show, "argv": _argv, "page": lambda paper: (f"{paper}.html", paper),
+        "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
+    return environment
+
+
+def _argv(words):
+    """A command line without the folder of its program."""
+    words = [str(word) for word in words or []]
+    return shlex.join([Path(words[0]).name, *words[1:]]) if words else ""

@@ -1,0 +1,35 @@
+// Sorts a table by the column whose heading is pressed; numbers by value, the rest as text.
+"use strict";
+
+function cellKey(row, column) {
+  const text = row.cells[column].textContent.trim();
+  const value = Number(text);
+  return text !== "" && !Number.isNaN(value) ? value : text;
+}
+
+function compare(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return a.localeCompare(b);
+}
+
+function sortBy(table, heading) {
+  const ascending = heading.getAttribute("aria-sort") !== "ascending";
+  const column = heading.cellIndex;
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows);
+  rows.sort((a, b) => compare(cellKey(a, column), cellKey(b, column)) * (ascending ? 1 : -1));
+  for (const other of heading.parentNode.cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  body.append(...rows);
+}
+
+for (const table of document.querySelectorAll("table.sortable")) {
+  for (const heading of table.tHead.rows[0].cells) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.addEventListener("click", () => sortBy(table, heading));
+    heading.append(button);
+  }
+}

@@ -1,0 +1,32 @@
+"""Writes an artifact's files: figure as SVG and PNG, its table and its rows as CSV."""
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from plots import style
+from plots.figures import cells, drawer
+from plots.figures.view import make_view
+
+
+def save_artifact(results, spec, folder, verdicts=()):
+    """Draw one spec into a folder; returns its view and {suffix: path}.
+
+    The files are named by the artifact and by every kind of data but real in it:
+    `fig4.svg`, `fig4.generated.svg`, `fig4.stand-in.generated.svg`.
+    """
+    view = make_view(results, spec, verdicts)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in ("svg", "png", "csv",
+                                                                     "rows.csv")}
+    with style.applied():
+        figure = drawer(spec).draw(view)
+        description = "; ".join(filter(None, [spec.title, view.data_label, *view.notes]))
+        figure.savefig(paths["svg"], metadata={"Title": spec.title, "Date": None,
+                                               "Description": description})
+        figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
+        plt.close(figure)
+    cells.frame(view).to_csv(paths["csv"], index=False)
+    rows = results.rows[results.rows["case.artifact"] == spec.artifact]
+    rows.dropna(axis="columns", how="all").to_csv(paths["rows.csv"], index=False)
+    return view, paths

@@ -1,0 +1,108 @@
+"""The part of a spec that figures need: artifact, title, order of the axes' values, figure map.
+
+The driver checks specs in full before it runs them; here only the keys of `figure` are checked.
+"""
+import difflib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from plots.errors import PlotError
+
+ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
+FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
+               "yscale", "width", "xlabel", "ylabel")
+DEPTH_LIMIT = 8
+
+
+@dataclass
+class FigureSpec:
+    """What a figure function is asked to draw."""
+
+    artifact: str
+    title: str = ""
+    figure: dict = field(default_factory=lambda: {"kind": "table"})
+    order: dict = field(default_factory=dict)  # case field -> its values in the order of the spec
+    path: str = ""
+
+    @property
+    def paper(self):
+        return self.artifact.split("/")[0]
+
+    @property
+    def name(self):
+        return self.artifact.split("/")[1]
+
+
+def load_spec(path):
+    """Read a spec with its includes; raises PlotError naming the file."""
+    content = _merged(Path(path), _trees(path))
+    artifact = str(content.get("artifact", ""))
+    if not ARTIFACT.fullmatch(artifact):
+        raise PlotError(f"{path}: artifact must read <paper>/<name>, found {artifact!r}")
+    figure = content.get("figure") or {"kind": "table"}
+    check_figure(figure, path)
+    return FigureSpec(artifact, str(content.get("title") or artifact), figure, _order(content),
+                      str(path))
+
+
+def find_specs(folder):
+    """All specs with an artifact below a folder, by path; files without one are for inclusion."""
+    found = []
+    for path in sorted(Path(folder).rglob("*.yaml")):
+        if "artifact" in _merged(path, _trees(path)):
+            found.append(load_spec(path))
+    return found
+
+
+def check_figure(figure, path):
+    """Raise PlotError for a figure map with an unknown key."""
+    if not isinstance(figure, dict):
+        raise PlotError(f"{path}: figure must be a map")
+    for key in figure:
+        if key not in FIGURE_KEYS:
+            near = difflib.get_close_matches(str(key), FIGURE_KEYS, 1, 0) or FIGURE_KEYS
+            raise PlotError(f"{path}: unknown key {key!r} in figure; nearest: {near[0]}")
+
+
+def _trees(path):
+    """Folders that includes may not leave: the working directory and the spec's experiments."""
+    return Path.cwd().resolve(), Path(path).resolve().parent.parent
+
+
+def _merged(path, trees, depth=0):
+    if not any(path.resolve().is_relative_to(tree) for tree in trees):
+        raise PlotError(f"{path}: an include may not leave {trees[-1]}")
+    if depth > DEPTH_LIMIT:
+        raise PlotError(f"{path}: includes are nested deeper than {DEPTH_LIMIT}")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise PlotError(f"{path}: {error}") from error
+    if not isinstance(content, dict):
+        raise PlotError(f"{path}: expected a map")
+    schema = content.get("schema", 1)
+    if not isinstance(schema, int) or schema > 1:
+        raise PlotError(f"{path}: schema {schema!r} is newer than 1, which this reader knows")
+    includes = content.pop("include", None) or []
+    result = {}
+    for name in [includes] if isinstance(includes, str) else includes:
+        result = _overlay(result, _merged(path.parent / str(name), trees, depth + 1))
+    return _overlay(result, content)
+
+
+def _overlay(base, top):
+    both = {key: _overlay(base[key], top[key]) for key in base.keys() & top.keys()
+            if isinstance(base[key], dict) and isinstance(top[key], dict)}
+    return {**base, **top, **both}
+
+
+def _order(content):
+    axes = {**(content.get("axes") or {}), "operation": content.get("operation")}
+    order = {f"case.{name}": values if isinstance(values, list) else [values]
+             for name, values in axes.items()}
+    order["case.method"] = [method.get("id") for method in content.get("methods") or []
+                            if isinstance(method, dict)]
+    return order
