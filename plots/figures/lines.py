@@ -1,4 +1,4 @@
-"""A line per series over a numeric or named x axis, with quartile whiskers; gaps where cases failed."""
+"""A line per series over a numeric or named x axis, with quartile whiskers, gaps at failures."""
 from matplotlib.lines import Line2D
 
 from plots import style
@@ -36,7 +36,7 @@ def _line(figure, axes, cells, index, numeric):
         xs.append(x)
         ys.append(cell.measured.value if cell.measured else float("nan"))
         if cell.measured is None:
-            figure.fail(axes, x, cell)
+            figure.fail(axes, x, cell, style.colour(index))
             continue
         arms = panels.error_arms(cell.measured)
         if arms:

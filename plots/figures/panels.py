@@ -1,6 +1,7 @@
 """What all figure kinds share: the grid of panels, titles, legend, marks of failed cases."""
 import math
 import textwrap
+from collections import Counter
 
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
@@ -10,7 +11,7 @@ from matplotlib.transforms import blended_transform_factory
 from plots import style
 from plots.figures import quantity
 
-LINE_MM = 3.6  # height of a line of title or legend
+LINE_MM = 3.3  # height of a line of title or legend
 
 
 class Panels:
@@ -28,6 +29,7 @@ class Panels:
         self.axes = [self.figure.add_subplot(self.rows, columns, i + 1)
                      for i in range(len(view.facets))]
         self.handles = {}
+        self.failures = Counter()  # failures already marked, by axes and position
 
     def __iter__(self):
         for axes, facet in zip(self.axes, self.view.facets):
@@ -51,13 +53,16 @@ class Panels:
                 if figure.get(f"{which}scale"):
                     getattr(axes, f"set_{which}scale")(figure[f"{which}scale"])
 
-    def fail(self, axes, x, cell):
-        """Mark a case without a value: a cross on the axis with its status."""
+    def fail(self, axes, x, cell, colour=style.FAILED):
+        """Mark a case without a value: a cross at the axis with its status, above earlier ones."""
         base = blended_transform_factory(axes.transData, axes.transAxes)
-        axes.plot([x], [0.03], marker="x", color=style.FAILED, linestyle="none", transform=base,
-                  clip_on=False)
-        axes.text(x, 0.09, cell.status, rotation=90, color=style.FAILED, fontsize=6, ha="center",
-                  va="bottom", transform=base)
+        level = 0.03 + 0.3 * self.failures[axes, x]
+        self.failures[axes, x] += 1
+        axes.plot([x], [level], marker="x", color=colour, linestyle="none", transform=base,
+                  clip_on=False, zorder=5)
+        axes.text(x, level + 0.06, cell.status, rotation=90, color=colour, fontsize=6, ha="center",
+                  va="bottom", transform=base, zorder=5,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8})
         self.explain("not ok (reason in the table)",
                      Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 
@@ -76,10 +81,10 @@ class Panels:
 
     def finish(self):
         """Title, legend and notes in strips of their own; returns the figure."""
-        title = textwrap.wrap(self.view.spec.title, int(self.width / 1.7)) or [""]
-        label = textwrap.wrap(self.view.data_label, int(self.width / 1.45))
+        title = _wrapped(self.view.spec.title, self.width / 1.7) or [""]
+        label = _wrapped(self.view.data_label, self.width / 1.45)
         notes = [line for note in self.view.notes
-                 for line in textwrap.wrap(note, int(self.width / 1.25))]
+                 for line in _wrapped(note, self.width / 1.25)]
         columns = style.legend_columns(list(self.handles), self.width)
         legend = math.ceil(len(self.handles) / columns)
         top = LINE_MM * (1.25 * len(title) + len(label)) + 1.5
@@ -98,6 +103,10 @@ class Panels:
         self.figure.set_layout_engine(
             "constrained", rect=(0, bottom / height, 1, 1 - (top + bottom) / height))
         return self.figure
+
+
+def _wrapped(text, columns):
+    return textwrap.wrap(text, int(columns), break_on_hyphens=False)
 
 
 def name_positions(axes, names):

@@ -1,11 +1,11 @@
-"""The roofline model (PASTA Fig. 3): measured ceilings over operational intensity, cases as points."""
+"""The roofline model (PASTA Fig. 3): measured ceilings over intensity, cases as points."""
 import numpy as np
 from matplotlib.lines import Line2D
 
 from plots import style
 from plots.figures import panels, quantity
 from plots.figures.scatter import scatter
-from plots.figures.view import BANDWIDTHS
+from plots.figures.view import dram_bandwidth
 
 STYLES = {"DRAM": "-", "last-level cache": "--"}
 
@@ -14,9 +14,11 @@ def draw(view):
     """Draw a view on log-log axes under the ceilings of its sessions."""
     figure = panels.Panels(view, 2, 70)
     intensities = [cell.along.value for cell in view.cells if cell.along]
-    low, high = min(intensities, default=0.1) / 2, max(intensities, default=1) * 4
+    roofs = _ceilings(view)
+    low = min(intensities, default=0.1) / 2
+    high = max([4 * max(intensities, default=1), *map(_ridge, roofs.values())])
     for axes, _, cells in figure:
-        for machine, ceilings in _ceilings(view).items():
+        for machine, ceilings in roofs.items():
             _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
         scatter(figure, axes, cells)
         axes.set_xscale("log")
@@ -38,9 +40,14 @@ def _ceilings(view):
     return found
 
 
+def _ridge(ceilings):
+    """Twice the intensity at which the peak takes over from DRAM, 0 where either is unknown."""
+    bandwidth, peak = dram_bandwidth(ceilings), ceilings.get("peak_f32", {}).get("value")
+    return 2 * peak / bandwidth if bandwidth and peak else 0
+
+
 def _roof(figure, axes, intensities, machine, ceilings):
-    bandwidths = {"DRAM": max((ceilings[name]["value"] for name in BANDWIDTHS
-                               if name in ceilings), default=None),
+    bandwidths = {"DRAM": dram_bandwidth(ceilings),
                   "last-level cache": ceilings.get("copy_llc", {}).get("value")}
     peak = ceilings.get("peak_f32", {}).get("value", np.inf)
     for name, bandwidth in bandwidths.items():

@@ -1,4 +1,4 @@
-"""A point per case over a measured x axis, named by the spec's `label` field (the data set)."""
+"""A point per case over a measured x axis; a `label` field in the spec is written beside it."""
 from matplotlib.lines import Line2D
 
 from plots import style
@@ -25,8 +25,9 @@ def scatter(figure, axes, cells):
         axes.plot(cell.along.value, cell.measured.value, marker=style.marker(index),
                   color=style.colour(index), linestyle="none",
                   markerfacecolor="white" if hollow else style.colour(index))
-        axes.annotate(str(cell.x), (cell.along.value, cell.measured.value), (3, 2), fontsize=5,
-                      textcoords="offset points", color="#444444")
+        if "label" in view.spec.figure:
+            axes.annotate(str(cell.x), (cell.along.value, cell.measured.value), (3, 2),
+                          fontsize=5, textcoords="offset points", color="#444444")
         figure.mark_partial(axes, cell.along.value, cell)
         figure.explain(cell.series, Line2D([], [], color=style.colour(index), linestyle="none",
                                            marker=style.marker(index)))

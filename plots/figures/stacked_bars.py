@@ -16,13 +16,14 @@ def draw(view):
     for axes, _, cells in figure:
         for cell in cells:
             _stack(figure, axes, cell, places.index((cell.x, cell.series)), parts)
-        panels.name_positions(axes, [x if len(view.series) == 1 else f"{x}\n{series}"
+        panels.name_positions(axes, [x if len(view.series) == 1 else f"{x}, {series}"
                                      for x, series in places])
     for index, part in enumerate(parts):
         figure.explain(part.split(".")[-1], Patch(facecolor=style.colour(index)))
     figure.explain_data()
     share = view.spec.figure.get("share")
-    figure.label_axes(quantity.label(view.fields.x), "share of the time (%)" if share else "time (s)")
+    figure.label_axes(quantity.label(view.fields.x),
+                      "share of the time (%)" if share else "time (s)")
     return figure.finish()
 
 

@@ -5,10 +5,12 @@ from plots.figures.cells import number
 
 def draw(view):
     """Draw a view as tables."""
-    height = 8 + 4.5 * (len(view.xs) + 1)
+    height = 12 + 4.5 * (len(view.xs) + 1)
+    what = "{1} by {0}".format(*panels.label_of(view))
     figure = panels.Panels(view, 1, height)
-    for axes, _, cells in figure:
+    for axes, facet, cells in figure:
         axes.axis("off")
+        axes.set_title(what if facet is None else f"{facet}: {what}", loc="left")
         text = {(cell.x, cell.series): _text(cell) for cell in cells}
         body = axes.table([[text.get((x, name), "") for name in view.series] for x in view.xs],
                           rowLabels=[str(x) for x in view.xs], colLabels=view.series,

@@ -14,6 +14,7 @@ from plots.figures import quantity
 
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
+SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
 
@@ -141,11 +142,8 @@ class _Fields:
         return row[self.x]
 
     def series_of(self, row, free):
-        extra = [f"{name.split('.')[-1]}={row[name]}" for name in free if _text(row[name]) != "null"]
-        first = row[self.hue]
-        named = first if self.hue in ("case.method", "case.operation", "case.dataset", "machine") \
-            else f"{self.hue.split('.')[-1]}={first}"
-        return ", ".join([str(named), *extra])
+        return ", ".join(_named(name, row[name]) for name in (self.hue, *free)
+                         if name == self.hue or row[name] is not None)
 
     def free(self, rows):
         """Case fields, and the machine, that differ inside a cell and are not averaged."""
@@ -178,6 +176,10 @@ class _Sorter:
         return sorted(set(values), key=key)
 
 
+def _named(name, value):
+    return str(value) if name in SELF_EXPLAINING else f"{name.split('.')[-1]}={value}"
+
+
 def _text(value):
     return json.dumps(value, sort_keys=True, default=str)
 
@@ -192,7 +194,8 @@ def _cell(place, rows, fields, results):
                 status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
                 data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
                 measured=quantity.measure(ok, fields.y), intensity=_intensity(ok),
-                bandwidth=_bandwidth(results, last),
+                bandwidth=dram_bandwidth(results.ceilings.get(
+                    (last["session"], last["backend"]), {})),
                 along=quantity.measure(ok, fields.along) if fields.along else None,
                 stack={name: quantity.measure(ok, name) for name in fields.stack},
                 keys=list(rows["key"]))
@@ -211,10 +214,9 @@ def _intensity(rows):
     return float(flops / moved) if moved > 0 else None
 
 
-def _bandwidth(results, row):
-    ceilings = results.ceilings.get((row["session"], row["backend"]), {})
-    values = [ceilings[what]["value"] for what in BANDWIDTHS if what in ceilings]
-    return max(values, default=None)
+def dram_bandwidth(ceilings):
+    """The best measured DRAM bandwidth in GB/s; None where none was measured."""
+    return max((ceilings[what]["value"] for what in BANDWIDTHS if what in ceilings), default=None)
 
 
 def _notes(rows, cells, spec):
@@ -226,6 +228,9 @@ def _notes(rows, cells, spec):
     if rows["stale"].any():
         notes.append(f"{int(rows['stale'].sum())} of {len(rows)} rows are older than the sources "
                      "of their method")
+    if "clock_flag" in rows.columns and rows["clock_flag"].eq(True).any():
+        notes.append(f"{int(rows['clock_flag'].eq(True).sum())} of {len(rows)} rows ran while the "
+                     "clock drifted by more than 2 %")
     if spec.figure.get("overlay") == "roofline":
         missing = sum(cell.ok > 0 and cell.roof is None for cell in cells)
         if missing:
@@ -243,13 +248,21 @@ def _published(view, verdicts):
     place = {key: cell for cell in view.cells for key in cell.keys}
     found = []
     for verdict in verdicts:
-        published, keys = verdict.get("published") or {}, verdict.get("rows")
-        cells = [place[key] for key in keys if key in place] if isinstance(keys, list) else []
-        if not cells or quantity.ALIASES.get(verdict.get("value"), verdict.get("value")) != view.fields.y \
-                or published.get("unit") != quantity.unit(view.fields.y):
+        keys = verdict.get("rows")
+        if not _has_quantity(verdict, view.fields.y) or not isinstance(keys, list):
             continue
-        facets, xs = {cell.facet for cell in cells}, {cell.x for cell in cells}
-        if len(facets) == 1 and len(cells) == len(keys):
-            found.append((facets.pop(), xs.pop() if len(xs) == 1 else None,
-                          published["value"], verdict["id"]))
+        cells = [place.get(key) for key in keys]
+        if not cells or None in cells or len({cell.facet for cell in cells}) > 1:
+            continue
+        xs = {cell.x for cell in cells}
+        found.append((cells[0].facet, xs.pop() if len(xs) == 1 else None,
+                      verdict["published"]["value"], verdict["id"]))
     return found
+
+
+def _has_quantity(verdict, column):
+    """Whether a claim's published number is one of this row column, in its unit."""
+    published, asked = verdict.get("published"), verdict.get("value")
+    return (isinstance(published, dict) and isinstance(published.get("value"), (int, float))
+            and published.get("unit") == quantity.unit(column)
+            and quantity.ALIASES.get(asked, asked) == column)

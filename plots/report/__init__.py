@@ -131,14 +131,18 @@ def _verdict_counts(verdicts):
 
 def _machine_facts(results):
     """Facts of every machine by its label, flat: {label: {dotted name: value}}."""
-    return {machine_label(session, "cuda"): flat(session.get("machine") or {})
+    return {_whole_machine(session): flat(session.get("machine") or {})
             for session in results.sessions.values()}
+
+
+def _whole_machine(session):
+    return ", ".join(dict.fromkeys(machine_label(session, backend) for backend in ("cpu", "cuda")))
 
 
 def _session_machines(results):
     rows = results.rows
     return {name: sorted(set(rows.loc[rows["session"] == name, "machine"]))
-            or [machine_label(session, "cuda")] for name, session in results.sessions.items()}
+            or [_whole_machine(session)] for name, session in results.sessions.items()}
 
 
 def flat(value, prefix=""):

@@ -1,0 +1,85 @@
+"""Fixture rows for the tests of plots: invented numbers in the shape of experiments/schema.
+
+Nothing here was measured; no figure made from these rows leaves the tests' temporary folders.
+"""
+import json
+
+SPEC = """\
+schema: 1
+artifact: pasta/fig4
+title: Fixture of five kernels
+operation: [tew, ttv]
+axes: {dataset: [alpha, beta], mode: all}
+methods: [{id: pasta.cpu.coo}, {id: pasta.cpu.hicoo}]
+figure: {kind: grouped-bars, x: dataset, y: gflops, facet: operation, overlay: roofline}
+"""
+
+
+def session(name="s1", **changes):
+    return {"kind": "session", "schema": 1, "session": name, "started": "2026-01-02T03:04:05Z",
+            "git": {"commit": "0123456789abcdef", "dirty": False},
+            "build": {"version": "0.1.0", "compiler": "gcc 12.2", "flags": "-O3", "cuda": "",
+                      "cuda_archs": ""},
+            "machine": {"cpu": {"model": "Fixture CPU", "cores": 2},
+                        "gpu": {"name": "Fixture GPU"}},
+            "argv": ["/somewhere/build/retensor", "run", "a spec.yaml"],
+            "spec": {"path": "experiments/pasta/fig4.yaml", "sha256": "ab" * 32,
+                     "artifact": "pasta/fig4"}, **changes}
+
+
+def ceilings(name="s1", backend="cpu", bandwidth=20.0):
+    return {"kind": "ceilings", "schema": 1, "session": name, "backend": backend, "ceilings": [
+        {"what": "copy_dram", "value": bandwidth, "unit": "GB/s", "detail": "64 MiB"},
+        {"what": "copy_llc", "value": 5 * bandwidth, "unit": "GB/s", "detail": "1 MiB"},
+        {"what": "peak_f32", "value": 100.0, "unit": "GFLOP/s", "detail": "fma"}]}
+
+
+def row(operation="tew", dataset="alpha", method="pasta.cpu.coo", mode=None, kind="real",
+        status="ok", reason="", seconds=(0.001, 0.002, 0.004), flops=4e6, moved=48e6,
+        name="s1", source_hash="h1", stages=None, **case):
+    fields = {"artifact": "pasta/fig4", "operation": operation, "variant": "add",
+              "dataset": dataset, "data": {"kind": kind, "sha256": "cd" * 32, "dims": [4, 5, 6],
+                                           "nnz": 7},
+              "mode": mode, "rank": 16, "rank2": 0, "dtype": "f32", "values": "stored",
+              "operands": "uniform", "seed": 1, "method": method, "params": {"threads": 2},
+              "order": "shuffled", "cache": "warm", "launch": 0, **case}
+    line = {"kind": "row", "schema": 1, "session": name, "case": fields,
+            "key": json.dumps(fields, sort_keys=True), "status": status, "reason": reason,
+            "source_hash": source_hash, "finished": "2026-01-02T03:04:06Z"}
+    if status == "ok":
+        low, median, high = sorted(seconds)
+        line |= {"phases": {"load": 0.1, "oracle": 0.2, "prepare": 0.3, "fetch": 0.01,
+                            "run": list(seconds),
+                            "stages": stages or {"kernel": list(seconds)}},
+                 "stats": {"count": 3, "median": median, "q1": (low + median) / 2,
+                           "q3": (median + high) / 2, "mean": median, "min": low, "max": high},
+                 "work": {"flops": flops, "bytes": moved, "compulsory_bytes": moved / 2,
+                          "atomics": 0, "intensity": flops / moved},
+                 "rates": {"gflops": flops / median / 1e9, "gbytes": moved / median / 1e9}}
+    return line
+
+
+def sweep():
+    """Two operations, tensors and methods; TTV on three modes."""
+    lines = [session(), ceilings()]
+    for method, factor in (("pasta.cpu.coo", 1.0), ("pasta.cpu.hicoo", 0.7)):
+        for dataset, size in (("alpha", 1.0), ("beta", 2.5)):
+            seconds = [factor * size * t for t in (0.001, 0.002, 0.0024)]
+            lines.append(row("tew", dataset, method, seconds=seconds, flops=4e6 * size,
+                             moved=48e6 * size))
+            for mode in range(3):
+                lines.append(row("ttv", dataset, method, mode, flops=8e6 * size,
+                                 moved=48e6 * size, seconds=[s * (mode + 1) for s in seconds]))
+    return lines
+
+
+def write(path, lines, tail=b""):
+    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + tail)
+    return path
+
+
+def verdict(**changes):
+    return {"id": "P-C16", "paper": "pasta", "place": "Table I", "kind": "TAB",
+            "states": "intensity of TS is 1/8", "published": {"value": 0.125, "unit": "flop/byte"},
+            "measured": 0.125, "ratio": 1.0, "verdict": "consistent", "data": "generated",
+            "hardware": "other", "competitor_code": "own", "reason": "", "rows": [], **changes}

@@ -1,0 +1,217 @@
+"""Figures: values, averaging of modes, labels of data that is not real, failures, rooflines."""
+import csv
+
+import pytest
+import rows
+
+from plots.errors import PlotError
+from plots.figures.view import make_view
+from plots.load import load_results
+from plots.save import save_artifact
+from plots.spec import FigureSpec, load_spec
+
+KINDS = ("grouped-bars", "lines", "scatter", "roofline", "stacked-bars", "table")
+
+
+def read(tmp_path, lines):
+    return load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+
+
+def spec(**figure):
+    base = {"kind": "grouped-bars", "x": "dataset", "y": "gflops", "facet": "operation"}
+    return FigureSpec("pasta/fig4", "A fixture", {**base, **figure})
+
+
+def cell(view, facet, x, series="pasta.cpu.coo"):
+    return next(c for c in view.cells if (c.facet, c.x, c.series) == (facet, x, series))
+
+
+def test_a_bar_is_the_median_with_its_quartiles(tmp_path):
+    line = rows.row(seconds=[0.001, 0.002, 0.004], flops=4e6)
+    found = cell(make_view(read(tmp_path, [line]), spec()), "tew", "alpha").measured
+    assert found.value == pytest.approx(2.0)
+    assert (found.low, found.high) == (pytest.approx(4e6 / 0.003 / 1e9),
+                                       pytest.approx(4e6 / 0.0015 / 1e9))
+    seconds = cell(make_view(read(tmp_path, [line]), spec(y="time")), "tew", "alpha").measured
+    assert (seconds.value, seconds.low, seconds.high) == (0.002, 0.0015, 0.003)
+
+
+def test_modes_are_averaged_by_their_times(tmp_path):
+    lines = [rows.row("ttv", mode=m, seconds=[t] * 3, flops=6e6) for m, t in ((0, 0.001),
+                                                                              (1, 0.005))]
+    found = cell(make_view(read(tmp_path, lines), spec()), "ttv", "alpha")
+    assert found.measured.value == pytest.approx(12e6 / 0.006 / 1e9)
+    assert found.total == 2
+    seconds = make_view(read(tmp_path, lines), spec(y="time")).cells[0].measured
+    assert seconds.value == pytest.approx(0.003)
+
+
+def test_launches_are_one_pooled_sample(tmp_path):
+    lines = [rows.row(launch=n, seconds=[t] * 3) for n, t in ((0, 0.001), (1, 0.002), (2, 0.009))]
+    view = make_view(read(tmp_path, lines), spec(y="time"))
+    assert len(view.cells) == 1 and view.cells[0].measured.value == 0.002
+
+
+def test_what_differs_in_a_cell_becomes_a_series(tmp_path):
+    lines = [rows.row(params={"threads": n}) for n in (1, 2)] + [rows.row(rank=8)]
+    assert set(make_view(read(tmp_path, lines), spec()).series) == {
+        "pasta.cpu.coo, rank=16, threads=1", "pasta.cpu.coo, rank=16, threads=2",
+        "pasta.cpu.coo, rank=8, threads=2"}
+
+
+def test_machines_are_never_mixed(tmp_path):
+    other = rows.session("s2", machine={"cpu": {"model": "Other CPU"}})
+    lines = [rows.session(), rows.row(), other, rows.row(name="s2")]
+    assert make_view(read(tmp_path, lines), spec()).series == [
+        "pasta.cpu.coo, Fixture CPU", "pasta.cpu.coo, Other CPU"]
+
+
+def test_positions_follow_the_spec(tmp_path):
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC.replace("[alpha, beta]", "[beta, alpha]"))
+    view = make_view(read(tmp_path, rows.sweep()), load_spec(tmp_path / "fig4.yaml"))
+    assert view.xs == ["beta", "alpha"] and view.facets == ["tew", "ttv"]
+    assert view.series == ["pasta.cpu.coo", "pasta.cpu.hicoo"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("label, stem", [("stand-in", "fig4.stand-in"),
+                                         ("generated", "fig4.generated")])
+def test_data_that_is_not_real_is_in_the_name_and_in_the_figure(tmp_path, kind, label, stem):
+    lines = [*rows.sweep(), rows.row(dataset="gamma", kind=label)]
+    _, paths = save_artifact(read(tmp_path, lines), spec(kind=kind), tmp_path / "out")
+    assert paths["svg"].name == f"{stem}.svg" and paths["csv"].name == f"{stem}.csv"
+    assert f"<!-- {label} data: gamma -->" in paths["svg"].read_text()
+    assert paths["png"].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_data_needs_no_label(tmp_path, kind):
+    _, paths = save_artifact(read(tmp_path, rows.sweep()), spec(kind=kind), tmp_path / "out")
+    assert paths["svg"].name == "fig4.svg"
+    text = paths["svg"].read_text()
+    assert "stand-in" not in text and "generated data" not in text
+
+
+def test_both_labels_stand_in_one_name(tmp_path):
+    lines = [rows.row(kind="generated"), rows.row(dataset="b", kind="stand-in")]
+    assert make_view(read(tmp_path, lines), spec()).stem == "fig4.stand-in.generated"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_failed_cases_stay_in_figure_and_table(tmp_path, kind):
+    lines = [*rows.sweep(), rows.row(dataset="gamma", status="oom", reason="needs 9 GiB")]
+    view, paths = save_artifact(read(tmp_path, lines), spec(kind=kind), tmp_path / "out")
+    assert (view.ok, view.total) == (16, 17)
+    with paths["csv"].open() as stream:
+        failed = [line for line in csv.DictReader(stream) if line["status"] == "oom"]
+    assert len(failed) == 1 and failed[0]["reason"] == "oom: needs 9 GiB"
+    text = paths["svg"].read_text()
+    assert "16 of 17 cases ok (1 oom)" in text and "gamma" in text and "oom" in text
+
+
+def test_a_bar_with_missing_modes_says_so(tmp_path):
+    lines = [rows.row("ttv", mode=0), rows.row("ttv", mode=1, status="timeout", reason="60 s")]
+    view, paths = save_artifact(read(tmp_path, lines), spec(), tmp_path / "out")
+    assert view.cells[0].reason == "timeout: mode 1: 60 s"
+    assert "<!-- 1/2 -->" in paths["svg"].read_text()
+
+
+def test_a_sweep_without_any_success_is_still_drawn(tmp_path):
+    lines = [rows.row(status="crashed", reason="signal 11")]
+    for kind in KINDS:
+        view, _ = save_artifact(read(tmp_path, lines), spec(kind=kind), tmp_path / kind)
+        assert view.notes[0] == "0 of 1 cases ok (1 crashed)"
+
+
+def test_the_roof_is_intensity_times_measured_bandwidth(tmp_path):
+    view, paths = save_artifact(read(tmp_path, rows.sweep()), spec(overlay="roofline"),
+                                tmp_path / "out")
+    assert cell(view, "tew", "alpha").roof == pytest.approx(4e6 / 48e6 * 20.0)
+    assert cell(view, "ttv", "beta").roof == pytest.approx(8e6 / 48e6 * 20.0)
+    assert "<!-- roofline (measured bandwidth) -->" in paths["svg"].read_text()
+
+
+@pytest.mark.parametrize("kind", ["grouped-bars", "roofline"])
+def test_without_ceilings_there_is_a_note_and_no_roof(tmp_path, kind):
+    lines = [line for line in rows.sweep() if line["kind"] != "ceilings"]
+    lines += [rows.ceilings("other session"), rows.ceilings("s1", backend="cuda")]
+    view, paths = save_artifact(read(tmp_path, lines), spec(kind=kind, overlay="roofline"),
+                                tmp_path / "out")
+    assert all(found.roof is None for found in view.cells)
+    assert any("no roofline" in note for note in view.notes)
+    text = paths["svg"].read_text()
+    assert "no roofline" in text and "<!-- roofline" not in text and "<!-- DRAM" not in text
+
+
+def test_published_values_are_drawn_for_their_own_quantity_alone(tmp_path):
+    lines = rows.sweep()
+    keys = [line["key"] for line in lines if line["kind"] == "row"
+            and line["case"]["operation"] == "ttv" and line["case"]["dataset"] == "beta"]
+    claim = rows.verdict(published={"value": 2.5, "unit": "GFLOPS"}, value="rates.gflops",
+                         rows=keys)
+    results = read(tmp_path, lines)
+    assert make_view(results, spec(), [claim]).published == [("ttv", "beta", 2.5, "P-C16")]
+    for other in ({"value": "stats.median"}, {"rows": [*keys, "unknown"]}, {"rows": 3},
+                  {"published": {"value": 2.5, "unit": "s"}}, {"published": {"unit": "GFLOPS"}}):
+        assert make_view(results, spec(), [claim | other]).published == []
+
+
+def test_stages_are_stacked(tmp_path):
+    stages = {"zero": [0.001] * 3, "kernel": [0.002, 0.003, 0.004]}
+    view, paths = save_artifact(read(tmp_path, [rows.row(stages=stages)]),
+                                spec(kind="stacked-bars"), tmp_path / "out")
+    assert {name: value.value for name, value in view.cells[0].stack.items()} == {
+        "phases.stages.zero": 0.001, "phases.stages.kernel": 0.003}
+    with paths["csv"].open() as stream:
+        assert next(csv.DictReader(stream))["kernel"] == "0.003"
+
+
+def test_figures_are_the_same_from_run_to_run(tmp_path):
+    results = read(tmp_path, rows.sweep())
+    first, second = (save_artifact(results, spec(), tmp_path / name)[1]["svg"].read_bytes()
+                     for name in "ab")
+    assert first == second
+
+
+def test_stale_and_drifting_rows_are_noted(tmp_path):
+    path = rows.write(tmp_path / "a.jsonl", [rows.row() | {"clock_flag": True},
+                                             rows.row(dataset="beta") | {"clock_flag": False}])
+    notes = " ".join(make_view(load_results([path], {"pasta": "new"}), spec()).notes)
+    assert "2 of 2 rows are older" in notes and "1 of 2 rows ran while the clock" in notes
+
+
+def test_unknown_names_are_refused(tmp_path):
+    results = read(tmp_path, rows.sweep())
+    with pytest.raises(PlotError, match="no row has the field 'gflopps'"):
+        make_view(results, spec(y="gflopps"))
+    with pytest.raises(PlotError, match="no row of pasta/other"):
+        make_view(results, FigureSpec("pasta/other"))
+    with pytest.raises(PlotError, match="unknown figure kind 'pie'"):
+        save_artifact(results, spec(kind="pie"), tmp_path)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("schema: 1\nartifact: ../etc\n", "artifact must read"),
+    ("schema: 2\nartifact: pasta/fig4\n", "newer"),
+    ("- 1\n", "expected a map"),
+    ("a: [\n", "bad.yaml"),
+    ("artifact: pasta/fig4\nfigure: {kind: lines, facets: dataset}\n", "nearest: facet"),
+    ("artifact: pasta/fig4\ninclude: ../../../outside.yaml\n", "may not leave"),
+    ("artifact: pasta/fig4\ninclude: bad.yaml\n", "nested deeper")])
+def test_bad_specs_are_refused(tmp_path, text, message):
+    (tmp_path / "experiments" / "pasta").mkdir(parents=True)
+    path = tmp_path / "experiments" / "pasta" / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(PlotError, match=message):
+        load_spec(path)
+
+
+def test_includes_are_merged_and_the_including_file_wins(tmp_path):
+    (tmp_path / "pasta").mkdir()
+    (tmp_path / "shared.yaml").write_text(
+        "title: Shared\nfigure: {kind: lines, x: rank}\naxes: {dataset: [b, a]}\n")
+    (tmp_path / "pasta" / "own.yaml").write_text(
+        "include: [../shared.yaml]\nartifact: pasta/fig4\nfigure: {x: dataset}\n")
+    found = load_spec(tmp_path / "pasta" / "own.yaml")
+    assert found.figure == {"kind": "lines", "x": "dataset"} and found.title == "Shared"
+    assert found.order["case.dataset"] == ["b", "a"]

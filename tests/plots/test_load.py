@@ -1,0 +1,77 @@
+"""The reader of result rows: torn lines, schema versions, repeated rows, stale rows."""
+import pytest
+import rows
+
+from plots.errors import PlotError
+from plots.load import load_results
+
+
+def test_rows_become_dotted_columns(tmp_path):
+    path = rows.write(tmp_path / "a.jsonl", rows.sweep())
+    results = load_results([path])
+    assert len(results.rows) == 16
+    first = results.rows.iloc[0]
+    assert first["case.params.threads"] == 2 and first["work.bytes"] == 48e6
+    assert first["case.mode"] is None and first["case.data.dims"] == [4, 5, 6]
+    assert first["machine"] == "Fixture CPU" and first["backend"] == "cpu"
+    assert results.ceilings["s1", "cpu"]["copy_dram"]["value"] == 20.0
+    assert results.warnings == []
+
+
+def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
+    path = rows.write(tmp_path / "a.jsonl", [rows.row(mode=None), rows.row("ttv", mode=2)])
+    assert [type(mode) for mode in load_results([path]).rows["case.mode"]] == [type(None), int]
+
+
+@pytest.mark.parametrize("tail", [b'{"kind":"row","sch', b'{"a":{"b":1}', b"\xff\xfe", b"{\n"])
+def test_a_torn_last_line_is_reported_and_left_out(tmp_path, tail):
+    path = rows.write(tmp_path / "a.jsonl", rows.sweep(), tail)
+    results = load_results([path])
+    assert len(results.rows) == 16
+    assert len(results.warnings) == 1 and "a.jsonl:19" in results.warnings[0]
+
+
+def test_damage_before_the_last_line_is_refused(tmp_path):
+    path = rows.write(tmp_path / "a.jsonl", [rows.session()], b'{"torn\n{"kind":"x","schema":1}\n')
+    with pytest.raises(PlotError, match=r"a\.jsonl:2: not a JSON line"):
+        load_results([path])
+
+
+@pytest.mark.parametrize("line, message", [
+    (rows.session() | {"schema": 2}, "schema 2 is newer"),
+    ({"kind": "session", "session": "s"}, "schema number"),
+    ([1], "schema number"),
+    ({"kind": "row", "schema": 1, "session": "s1"}, "row with case and status"),
+    ({"kind": "session", "schema": 1}, "session id")])
+def test_bad_lines_are_refused(tmp_path, line, message):
+    path = rows.write(tmp_path / "a.jsonl", [rows.session(), line, rows.session("s2")])
+    with pytest.raises(PlotError, match=rf"a\.jsonl:2: .*{message}"):
+        load_results([path])
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(PlotError, match="absent.jsonl"):
+        load_results([tmp_path / "absent.jsonl"])
+
+
+def test_empty_file_has_the_columns_that_others_rely_on(tmp_path):
+    results = load_results([rows.write(tmp_path / "a.jsonl", [])])
+    assert results.rows.empty and "case.dataset" in results.rows.columns
+
+
+def test_a_later_row_replaces_the_same_case_on_the_same_machine(tmp_path):
+    other = rows.session("s3", machine={"cpu": {"model": "Other CPU"}})
+    path = rows.write(tmp_path / "a.jsonl", [
+        rows.session(), rows.row(status="oom", reason="no memory"),
+        rows.session("s2"), rows.row(name="s2"), other, rows.row(name="s3")])
+    found = load_results([path]).rows
+    assert list(found["session"]) == ["s2", "s3"] and list(found["status"]) == ["ok", "ok"]
+
+
+def test_rows_with_other_sources_are_stale(tmp_path):
+    path = rows.write(tmp_path / "a.jsonl", [
+        rows.row(), rows.row(dataset="beta", source_hash="old"),
+        rows.row(method="pasta.cpu.hicoo"), rows.row(method="blco.cuda")])
+    stale = load_results([path], {"pasta": "h1", "pasta.cpu.hicoo": "h2"}).rows["stale"]
+    assert list(stale) == [False, True, True, False]
+    assert not load_results([path]).rows["stale"].any()

@@ -1,0 +1,165 @@
+"""The report: complete, well-formed, self-contained, honest about what failed; and the CLI."""
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import rows
+
+from plots.errors import PlotError
+from plots.load import load_results
+from plots.report import build_report
+from plots.spec import find_specs
+
+ROOT = Path(__file__).parents[2]
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Tags, ids, links and text of a page; `problems` lists tags that do not balance."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.problems, self.ids, self.links = [], [], [], []
+        self.text, self.images = "", []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.problems += [f"<{tag}> is never closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [values[name] for name in ("href", "src") if name in values]
+        self.images += [values] if tag == "img" else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def report(tmp_path):
+    lines = [*rows.sweep(), rows.row(dataset="gamma", kind="stand-in", status="oom",
+                                     reason="needs 9 GiB & <more>"),
+             rows.row(artifact="hlsto/fig7", dataset="delta", kind="generated")]
+    specs = tmp_path / "specs" / "pasta"
+    specs.mkdir(parents=True)
+    (specs / "fig4.yaml").write_text(rows.SPEC)
+    (specs / "again.yaml").write_text(rows.SPEC.replace("grouped-bars", "lines"))
+    (specs / "never.yaml").write_text(rows.SPEC.replace("pasta/fig4", "pasta/fig9"))
+    (specs / "shared.yaml").write_text("schema: 1\naxes: {dataset: [alpha]}\n")
+    verdicts = [rows.verdict(), rows.verdict(id="F-C1", paper="flycoo", verdict="not tested",
+                                             published={"value": 2.0, "unit": "ratio"},
+                                             measured=None, ratio=None, reason="no <GPU> here")]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    page, failures = build_report(results, find_specs(tmp_path / "specs"), verdicts,
+                                  tmp_path / "out")
+    assert failures == []
+    return page.parent
+
+
+def test_pages_are_balanced_and_ids_unique(report):
+    pages = sorted(path.name for path in report.glob("*.html"))
+    assert pages == ["flycoo.html", "hlsto.html", "index.html", "pasta.html"]
+    for name in pages:
+        page = Page(report / name)
+        assert page.problems == []
+        assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_balance_check_can_fail(tmp_path):
+    (tmp_path / "bad.html").write_text("<p><b>text</p>")
+    assert Page(tmp_path / "bad.html").problems
+
+
+def test_every_link_resolves_inside_the_report(report):
+    pages = {path.name: Page(path) for path in report.glob("*.html")}
+    for name, page in pages.items():
+        for link in page.links:
+            if link == "data:,":
+                continue
+            assert "//" not in link and not link.startswith("/"), link
+            path, _, anchor = unquote(link).partition("#")
+            assert (report / (path or name)).is_file(), link
+            assert not anchor or anchor in pages[path or name].ids, link
+
+
+def test_nothing_is_loaded_from_elsewhere(report):
+    for path in [*report.glob("*.html"), *report.glob("assets/*")]:
+        text = path.read_text()
+        assert "http:" not in text and "https:" not in text and "@import" not in text
+
+
+def test_figures_have_alternative_texts_and_labels(report):
+    images = Page(report / "pasta.html").images
+    assert {image["src"] for image in images} == {
+        f"figures/pasta/{folder}/fig4.stand-in.svg" for folder in ("fig4", "again")}
+    for image in images:
+        assert "16 of 17 cases ok" in image["alt"] and "stand-in data: gamma" in image["alt"]
+
+
+def test_the_page_holds_values_failures_provenance_and_claims(report):
+    text = Page(report / "pasta.html").text
+    for part in ("oom: needs 9 GiB & <more>", "stand-in data: gamma", "0123456789ab",
+                 "retensor run", "P-C16", "consistent", "0.125 flop/byte", "Not run"):
+        assert part in text
+    start = Page(report / "index.html").text
+    for part in ("18 cases: 17 ok, 1 oom", "Fixture CPU", "gcc 12.2", "copy_dram",
+                 "retensor run 'a spec.yaml'", "not tested", "0123456789abcdef"):
+        assert part in start
+    assert "/somewhere" not in start
+    assert "no <GPU> here" in Page(report / "flycoo.html").text
+
+
+def test_rows_without_a_spec_are_shown_as_a_table(report):
+    page = Page(report / "hlsto.html")
+    assert "fig7" in page.ids and "no spec" in page.text
+    assert page.images[0]["src"] == "figures/hlsto/fig7.generated.svg"
+
+
+def test_what_cannot_be_drawn_is_named(tmp_path):
+    (tmp_path / "bad.yaml").write_text(rows.SPEC.replace("gflops", "gflopps"))
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    page, failures = build_report(results, find_specs(tmp_path), [], tmp_path / "out")
+    assert len(failures) == 1 and "gflopps" in failures[0]
+    assert "Not drawn" in Page(page.parent / "pasta.html").text
+
+
+@pytest.mark.parametrize("change", [{"verdict": ""}, {"paper": "../x"}, {"id": None}])
+def test_bad_verdicts_are_refused(tmp_path, change):
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    with pytest.raises(PlotError, match="verdict 0"):
+        build_report(results, [], [rows.verdict(**change)], tmp_path / "out")
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-m", "plots", *map(str, arguments)], text=True,
+                          capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def test_command_line(tmp_path):
+    path = rows.write(tmp_path / "rows.jsonl", rows.sweep(), b'{"torn')
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC)
+    (tmp_path / "v.json").write_text(json.dumps([rows.verdict()]))
+    done = run("figure", "--rows", path, "--spec", tmp_path / "fig4.yaml", "--out", tmp_path / "f")
+    assert done.returncode == 0 and "torn" in done.stderr
+    assert [Path(line).name for line in done.stdout.splitlines()] == [
+        "fig4.svg", "fig4.png", "fig4.csv", "fig4.rows.csv"]
+    done = run("report", "--rows", path, "--verdicts", tmp_path / "v.json", "--specs", tmp_path,
+               "--out", tmp_path / "r")
+    assert done.returncode == 0 and done.stdout.strip() == str(tmp_path / "r" / "index.html")
+    (tmp_path / "v.json").write_text("{}")
+    done = run("report", "--rows", path, "--verdicts", tmp_path / "v.json", "--specs", tmp_path,
+               "--out", tmp_path / "r")
+    assert done.returncode == 2 and "expected a JSON list" in done.stderr
+    (tmp_path / "bad.yaml").write_text(rows.SPEC.replace("gflops", "gflopps"))
+    done = run("report", "--rows", path, "--specs", tmp_path, "--out", tmp_path / "r")
+    assert done.returncode == 1 and "gflopps" in done.stderr
