@@ -27,13 +27,6 @@ constexpr std::uint64_t kStreamX = 1, kStreamY = 2, kStreamDense = 16;
 bool elementwise(Operation op) {
   return op == Operation::tew || op == Operation::ts;
 }
-bool has_mode(Operation op) {
-  return op == Operation::ttv || op == Operation::ttm || op == Operation::mttkrp ||
-         op == Operation::ttm_chain;
-}
-bool has_rank(Operation op) {
-  return op != Operation::contraction && op != Operation::ttv && !elementwise(op);
-}
 bool has_second_tensor(Operation op) {
   return op == Operation::tew || op == Operation::contraction;
 }
@@ -170,6 +163,26 @@ reference::Expected build_oracle(const Problem& p) {
 
 }  // namespace
 
+bool has_mode(Operation op) {
+  return op == Operation::ttv || op == Operation::ttm || op == Operation::mttkrp ||
+         op == Operation::ttm_chain;
+}
+
+bool has_rank(Operation op) {
+  return op != Operation::contraction && op != Operation::ttv && !elementwise(op);
+}
+
+const std::vector<std::string>& elementwise_variants() {
+  return kElementwise;
+}
+
+void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y) {
+  const auto whole = completed(spec);
+  check_mode_and_rank(whole, static_cast<int>(x.size()));
+  check_variant(whole);
+  if (whole.operation == Operation::contraction) Contraction(whole.variant, x, y);
+}
+
 struct Problem::OracleSlot {
   std::mutex guard;
   std::optional<reference::Expected> answer;
@@ -189,11 +202,9 @@ Operation operation_from_name(std::string_view text) {
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
     : spec_(completed(std::move(spec))), oracle_(std::make_shared<OracleSlot>()) {
   if (x == nullptr) throw LogicError("a problem needs a tensor");
-  check_mode_and_rank(spec_, x->order());
-  check_variant(spec_);
+  check_problem(spec_, x->dims, y == nullptr ? x->dims : y->dims);
   x_ = first_operand(spec_, std::move(x));
   y_ = second_operand(spec_, x_, std::move(y));
-  if (spec_.operation == Operation::contraction) Contraction(spec_.variant, x_->dims, y_->dims);
   dense_ = dense_operands(spec_, x_->dims);
 }
 

@@ -20,6 +20,11 @@ std::string_view name(Operation op);
 /// Throws InputError naming the nearest valid operation.
 Operation operation_from_name(std::string_view text);
 
+bool has_mode(Operation op);  ///< ttv, ttm, mttkrp, ttm_chain
+bool has_rank(Operation op);  ///< ttm, mttkrp, ttm_chain, spmm, cpd
+/// The variants of tew and ts: add, sub, mul, div.
+const std::vector<std::string>& elementwise_variants();
+
 /// What a spec says about a problem apart from the tensor itself.
 struct ProblemSpec {
   Operation operation = Operation::mttkrp;
@@ -37,6 +42,10 @@ struct ProblemSpec {
   double tolerance = 1e-5;                    ///< cpd: smallest gain of the fit that continues
   std::uint64_t seed = 1;
 };
+
+/// Throws InputError when mode, rank or variant do not fit the operation or the mode lengths; `y` is
+/// the second operand of a contraction.
+void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 
 /// Operands are immutable and shared between methods; the oracle is built on first use. x is the
 /// tensor, of order 2 for spmm; y is a tensor for tew (of the same order) and contraction alone.

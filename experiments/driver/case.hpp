@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,8 +26,14 @@ struct Case {
   int launch = 0;
 };
 
-/// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}.
+std::string_view name(Order order);
+std::string_view name(Cache cache);
+
+/// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}. Members
+/// that the operation does not use are null (mode, rank, rank2) or left out (scalar, alpha, beta,
+/// max_sweeps, tolerance), so that a key depends on nothing that does not matter.
 nlohmann::json to_json(const Case& c, const nlohmann::json& data);
+/// Throws InputError for an object that to_json did not make.
 Case case_from_json(const nlohmann::json& j);
 /// SHA-256 of the canonical JSON (sorted keys, no blanks) of the case object.
 std::string case_key(const nlohmann::json& case_object);

@@ -19,9 +19,9 @@ struct Dataset {
   std::string form;  ///< tensor, matrix
   Dims dims;
   Count nnz = 0;
-  std::string sha256;     ///< of the binary cache's content, empty where not known
-  std::string file;       ///< absolute path, empty when made by a recipe
-  std::string recipe;     ///< recipe or generator name, empty for files and private sets
+  std::string sha256;  ///< of the binary cache's content, empty where not known
+  std::string file;    ///< absolute path, empty when made by a recipe
+  std::string recipe;  ///< recipe or generator name, empty for files and private sets
   nlohmann::json recipe_params, paper, stand_in;
   std::string source, licence;
   std::uint64_t line = 0;

@@ -4,11 +4,12 @@
 #include <chrono>
 #include <map>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "common/core/error.hpp"
 #include "common/core/types.hpp"
 #include "common/measure/params.hpp"
 #include "common/measure/timing.hpp"
@@ -23,27 +24,28 @@ struct MeasureSpec {
   bool ceilings = false;
 };
 
-/// A scalar of a spec with the line it stands on, for messages that come later than parsing.
+/// A scalar of a spec with its place, for messages that come later than parsing.
 struct Located {
   ParamValue value;
-  std::uint64_t line = 0;
+  FilePosition at;
 };
 
 struct MethodEntry {
   std::string id;
-  std::uint64_t line = 0;
+  FilePosition at;
   std::map<std::string, std::vector<Located>> params;  ///< lists are axes
 };
 
 struct Exclusion {
-  std::map<std::string, std::vector<Located>> when;
+  std::map<std::string, std::vector<Located>> when;  ///< all must match; of a list any
   std::string reason;
-  std::uint64_t line = 0;
 };
 
 struct Spec {
-  std::string path, sha256;
+  std::string path;
+  std::string sha256;  ///< of the file and its includes, in the order in which they were read
   std::string artifact, title;
+  std::vector<std::string> profiles;  ///< that the spec belongs to
   std::vector<Located> operations, variants;
   std::map<std::string, std::vector<Located>> axes;
   std::vector<std::map<std::string, std::vector<Located>>> zips;
@@ -53,9 +55,18 @@ struct Spec {
   nlohmann::json figure;
 };
 
-/// Reads, merges includes and the named profile's overlay, and checks every key and type. Throws
-/// ParseError with file and line; unknown keys name the nearest valid one. Includes may not leave
-/// the directory tree of the working directory or of the spec's experiments folder.
+/// The profiles that exist: quick, device, full.
+const std::vector<std::string>& profile_names();
+
+/// Reads, merges includes and the named profile's overlay, and checks every key and type, of the
+/// other profiles too. Throws ParseError with file and line; unknown keys name the nearest valid
+/// one. Includes may not leave the directory tree of the working directory or of the spec's
+/// experiments folder.
 Spec load_spec(const std::string& path, const std::string& profile = "");
+/// The same for text in memory; `name` stands for the file, includes are relative to it.
+Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile = "");
+
+/// Whether a file is there to be included: it names no artifact of its own.
+bool is_fragment(const std::string& path);
 
 }  // namespace retensor::driver
