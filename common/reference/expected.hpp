@@ -15,10 +15,11 @@
 namespace retensor::reference {
 
 /// Arithmetic that a method declares; the bound of an entry with n terms of absolute sum L1 is
-/// (operand_eps * roundings + (n + slack) * accumulate_eps) * L1, plus an underflow floor.
+/// (operand_eps * roundings + (n + slack) * accumulate_eps) * L1, plus an underflow floor and the
+/// rounding of the oracle itself. The slack is the operands of a term plus 2.
 struct Precision {
-  double operand_eps = 0;     ///< unit roundoff of operands rounded before use: fp16 2^-11, bf16 2^-8
-  int roundings = 0;          ///< operands (and intermediates) rounded so in one product
+  double operand_eps = 0;  ///< unit roundoff of operands rounded before use: fp16 2^-11, bf16 2^-8
+  int roundings = 0;       ///< operands (and intermediates) rounded so in one product
   double accumulate_eps = 0;  ///< unit roundoff of products and sums: f32 2^-24, f64 2^-53
   double underflow = 0;       ///< largest absolute error of one operand from underflow: fp16 2^-25
 
@@ -30,9 +31,9 @@ struct Precision {
 /// the expected result alone.
 struct CheckReport {
   bool ok = false;
-  std::string reason;         ///< the first difference, in words, when not ok
-  bool sampled = false;       ///< only sampled fibers and the checksum were compared
-  Count entries = 0;          ///< entries compared
+  std::string reason;    ///< the first difference, in words, when not ok
+  bool sampled = false;  ///< only sampled fibers and the checksum were compared
+  Count entries = 0;     ///< entries compared
   double error_over_bound = 0;
   ErrorMetrics metrics;
 };
@@ -63,9 +64,10 @@ class Expected {
 
 /// Limits above which an oracle samples; tests lower them.
 struct Limits {
-  double products = 5e8;
-  Count fibers = 1000;      ///< sampled output fibers
-  std::uint64_t seed = 1;   ///< of the sample and of the checksum's random vectors
+  double products = 5e8;   ///< of the whole result; beyond it a sample evaluates about as many
+  double entries = 5e7;    ///< of the whole result, counted from above
+  Count fibers = 1000;     ///< sampled output fibers
+  std::uint64_t seed = 1;  ///< of the sample and of the checksum's random vectors
 };
 
 Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limits& = {});

@@ -1,0 +1,101 @@
+// Sums, keys, weights and bounds that building and checking share.
+#include "common/reference/data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common/core/error.hpp"
+#include "common/numeric/rounding.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor::reference {
+
+void Fibers::append(const Fibers& other) {
+  keys.insert(keys.end(), other.keys.begin(), other.keys.end());
+  terms.insert(terms.end(), other.terms.begin(), other.terms.end());
+  values.insert(values.end(), other.values.begin(), other.values.end());
+  l1.insert(l1.end(), other.l1.begin(), other.l1.end());
+}
+
+void WeightedSum::add(const WeightedSum& other, double weight) {
+  value += weight * other.value;
+  l1 += std::abs(weight) * other.l1;
+  l1_terms += std::abs(weight) * other.l1_terms;
+  terms += other.terms;
+}
+
+RowColumn::RowColumn(const Layout& layout)
+    : full_(layout.sparse_dims, natural_order(static_cast<int>(layout.sparse_dims.size()))),
+      row_(layout.sparse_dims, layout.row_modes),
+      column_(layout.sparse_dims, layout.column_modes) {}
+
+Key RowColumn::row(Key fiber) const {
+  if (column_.modes().empty()) return fiber;
+  std::array<Index, kMaxOrder> coordinate{};
+  full_.unpack(fiber, coordinate);
+  return row_.pack(coordinate);
+}
+
+Key RowColumn::column(Key fiber) const {
+  if (column_.modes().empty()) return 0;
+  std::array<Index, kMaxOrder> coordinate{};
+  full_.unpack(fiber, coordinate);
+  return column_.pack(coordinate);
+}
+
+std::vector<double> Weights::elements(const Dims& block_dims) const {
+  std::vector<double> product{1.0};
+  for (std::size_t m = 0; m < block_dims.size(); ++m) {
+    std::vector<double> longer;
+    longer.reserve(product.size() * block_dims[m]);
+    for (const double p : product)
+      for (std::uint64_t i = 0; i < block_dims[m]; ++i) longer.push_back(p * digit(m, i));
+    product = std::move(longer);
+  }
+  return product;
+}
+
+std::vector<double> as_doubles(const Values& values) {
+  return values.visit([](const auto& v) { return std::vector<double>(v.begin(), v.end()); });
+}
+
+std::vector<double> as_doubles(const Matrix& matrix) {
+  std::vector<double> packed;
+  packed.reserve(matrix.rows() * matrix.cols());
+  dispatch(matrix.dtype(), [&]<class T>() {
+    const auto view = matrix.view<T>();
+    for (std::uint64_t i = 0; i < view.rows; ++i)
+      packed.insert(packed.end(), view.row(i), view.row(i) + view.cols);
+  });
+  return packed;
+}
+
+double largest_magnitude(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::abs(v));
+  return largest;
+}
+
+double error_bound(const Precision& precision, const Layout& layout, const WeightedSum& sum) {
+  // (1 + eps)^roundings - 1: for fp16 and bf16 the second order is no longer below the slack.
+  const double operands =
+      std::expm1(static_cast<double>(precision.roundings) * std::log1p(precision.operand_eps));
+  const double arithmetic = precision.accumulate_eps + kUnitRoundoffF64;
+  const double relative_part =
+      operands * sum.l1 + (1 + operands) * arithmetic * (sum.l1_terms + layout.slack * sum.l1);
+  // A product may also fall below the accumulator's smallest subnormal before it meets a large
+  // operand, hence the factor that is at least 1.
+  const double smallest = precision.accumulate_eps < 0x1p-40 ? 0x1p-1074 : 0x1p-149;
+  const double floor = precision.roundings * precision.underflow * layout.cofactor +
+                       layout.slack * smallest * std::max(1.0, layout.cofactor);
+  return relative_part + sum.terms * floor;
+}
+
+Precision Precision::of(DType type) {
+  Precision p;
+  p.accumulate_eps = type == DType::f32 ? kUnitRoundoffF32 : kUnitRoundoffF64;
+  return p;
+}
+
+}  // namespace retensor::reference

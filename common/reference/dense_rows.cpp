@@ -1,0 +1,301 @@
+// Oracles whose rows are dense blocks: ttv, ttm, mttkrp, ttm_chain and spmm.
+//
+// All five multiply a nonzero by a combination of factor rows and add it to the row of the result
+// that the remaining modes name: the row of one factor (PASTA eqs. of TTV and TTM, spmm), the
+// Hadamard product of several (MTTKRP), their Kronecker product (TTM chain).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/core/error.hpp"
+#include "common/reference/row_source.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor::reference {
+namespace {
+
+enum class Combine { hadamard, kronecker };
+
+// A factor in fp64 with, for each row, its weighted sum and that of the absolute values.
+struct Factor {
+  int mode;
+  std::uint64_t cols;
+  std::vector<double> elements;
+  std::vector<double> weighted, weighted_absolute;
+
+  const double* row(std::uint64_t i) const { return elements.data() + i * cols; }
+};
+
+Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
+  const std::uint64_t length = x.dims[static_cast<std::size_t>(mode)];
+  if (matrix.rows() != length)
+    throw InputError(fmt::format("the operand of mode {} has {} rows, the mode has length {}",
+                                 mode + 1, matrix.rows(), length));
+  if (matrix.cols() == 0)
+    throw InputError(fmt::format("the operand of mode {} has no columns", mode + 1));
+  return {mode, matrix.cols(), as_doubles(matrix), {}, {}};
+}
+
+void weigh(Factor& factor, const Weights& weights, std::size_t block_mode) {
+  const std::uint64_t rows = factor.elements.size() / factor.cols;
+  factor.weighted.assign(rows, 0.0);
+  factor.weighted_absolute.assign(rows, 0.0);
+  for (std::uint64_t i = 0; i < rows; ++i)
+    for (std::uint64_t j = 0; j < factor.cols; ++j) {
+      const double term = weights.digit(block_mode, j) * factor.row(i)[j];
+      factor.weighted[i] += term;
+      factor.weighted_absolute[i] += std::abs(term);
+    }
+}
+
+class DenseRows : public RowSource {
+ public:
+  DenseRows(const Coo& x, std::vector<int> row_modes, std::vector<Factor> factors, Combine combine,
+            Layout layout, std::uint64_t seed)
+      : x_(x),
+        packer_(x.dims, std::move(row_modes)),
+        factors_(std::move(factors)),
+        // One factor is both; the Kronecker form has the cheaper checksum.
+        combine_(factors_.size() == 1 ? Combine::kronecker : combine),
+        layout_(std::move(layout)),
+        width_(layout_.width()),
+        values_(as_doubles(x.values)),
+        order_(sort_permutation(x, packer_.modes())) {
+    find_rows();
+    set_bound_constants();
+    const Weights weights(seed);
+    element_weights_ = weights.elements(layout_.block_dims);
+    if (combine_ == Combine::kronecker)
+      for (std::size_t f = 0; f < factors_.size(); ++f) weigh(factors_[f], weights, f);
+  }
+
+  const Layout& layout() const override { return layout_; }
+  Count rows() const override { return starts_.size() - 1; }
+  Key key(Count row) const override { return packer_.pack(x_.indices, order_[starts_[row]]); }
+  double products(Count row) const override { return nonzeros(row) * entries(row); }
+  double entries(Count) const override { return static_cast<double>(width_); }
+
+  void evaluate(Count row, const Weights&, Count, Fibers& out) const override {
+    out.keys.push_back(key(row));
+    out.terms.push_back(starts_[row + 1] - starts_[row]);
+    const std::size_t base = out.values.size();
+    out.values.resize(base + width_, 0.0);
+    out.l1.resize(base + width_, 0.0);
+    std::vector<double> combined(width_);
+    for (Count i = starts_[row]; i < starts_[row + 1]; ++i) {
+      combine(order_[i], combined);
+      const double x = values_[order_[i]];
+      for (std::uint64_t j = 0; j < width_; ++j) {
+        out.values[base + j] += x * combined[j];
+        out.l1[base + j] += std::abs(x * combined[j]);
+      }
+    }
+  }
+
+  WeightedSum checksum(Count row) const override {
+    WeightedSum sum;
+    std::vector<double> combined(combine_ == Combine::hadamard ? width_ : 0);
+    for (Count i = starts_[row]; i < starts_[row + 1]; ++i) {
+      const WeightedSum term = combine_ == Combine::hadamard
+                                   ? hadamard_checksum(order_[i], combined)
+                                   : kronecker_checksum(order_[i]);
+      sum.value += values_[order_[i]] * term.value;
+      sum.l1 += std::abs(values_[order_[i]]) * term.l1;
+    }
+    sum.l1_terms = sum.l1 * nonzeros(row);
+    sum.terms = nonzeros(row) * entries(row);
+    return sum;
+  }
+
+ private:
+  double nonzeros(Count row) const { return static_cast<double>(starts_[row + 1] - starts_[row]); }
+
+  const double* factor_row(const Factor& f, Count p) const {
+    return f.row(x_.indices[static_cast<std::size_t>(f.mode)][p]);
+  }
+
+  void find_rows() {
+    for (Count i = 0; i < order_.size(); ++i)
+      if (i == 0 || packer_.pack(x_.indices, order_[i]) != packer_.pack(x_.indices, order_[i - 1]))
+        starts_.push_back(i);
+    starts_.push_back(order_.size());
+  }
+
+  void set_bound_constants() {
+    std::vector<double> largest{largest_magnitude(values_)};
+    for (const Factor& f : factors_) largest.push_back(largest_magnitude(f.elements));
+    layout_.slack = static_cast<double>(largest.size()) + 2;
+    for (std::size_t skipped = 0; skipped < largest.size(); ++skipped) {
+      double product = 1;
+      for (std::size_t k = 0; k < largest.size(); ++k)
+        if (k != skipped) product *= largest[k];
+      layout_.cofactor = std::max(layout_.cofactor, product);
+    }
+  }
+
+  void combine(Count p, std::vector<double>& out) const {
+    if (combine_ == Combine::hadamard) {
+      std::fill(out.begin(), out.end(), 1.0);
+      for (const Factor& f : factors_) {
+        const double* row = factor_row(f, p);
+        for (std::uint64_t j = 0; j < width_; ++j) out[j] *= row[j];
+      }
+      return;
+    }
+    out[0] = 1;
+    std::uint64_t length = 1;
+    for (const Factor& f : factors_) {
+      // From the back, so that no element is overwritten before it has been expanded.
+      const double* row = factor_row(f, p);
+      for (std::uint64_t a = length; a-- > 0;) {
+        const double scale = out[a];
+        for (std::uint64_t b = f.cols; b-- > 0;) out[a * f.cols + b] = scale * row[b];
+      }
+      length *= f.cols;
+    }
+  }
+
+  WeightedSum hadamard_checksum(Count p, std::vector<double>& scratch) const {
+    combine(p, scratch);
+    WeightedSum sum;
+    for (std::uint64_t j = 0; j < width_; ++j) {
+      sum.value += element_weights_[j] * scratch[j];
+      sum.l1 += std::abs(element_weights_[j] * scratch[j]);
+    }
+    return sum;
+  }
+
+  WeightedSum kronecker_checksum(Count p) const {
+    WeightedSum sum{1, 1, 0, 0};
+    for (const Factor& f : factors_) {
+      const Index i = x_.indices[static_cast<std::size_t>(f.mode)][p];
+      sum.value *= f.weighted[i];
+      sum.l1 *= f.weighted_absolute[i];
+    }
+    return sum;
+  }
+
+  const Coo& x_;
+  Packer packer_;
+  std::vector<Factor> factors_;
+  Combine combine_;
+  Layout layout_;
+  std::uint64_t width_;
+  std::vector<double> values_, element_weights_;
+  std::vector<Count> order_, starts_;
+};
+
+void check_tensor(const Coo& x, int mode) {
+  x.check();
+  if (mode < 0 || mode >= x.order())
+    throw InputError(fmt::format("mode {} is not a mode of order {}", mode + 1, x.order()));
+}
+
+std::vector<int> others(int order, int mode) {
+  std::vector<int> modes = natural_order(order);
+  modes.erase(modes.begin() + mode);
+  return modes;
+}
+
+Dims lengths(const Dims& dims, const std::vector<int>& modes) {
+  Dims chosen;
+  for (const int m : modes) chosen.push_back(dims[static_cast<std::size_t>(m)]);
+  return chosen;
+}
+
+Layout matrix_layout(std::uint64_t rows, Dims block_dims) {
+  Layout layout;
+  layout.kind = Kind::matrix;
+  layout.sparse_dims = {rows};
+  layout.row_modes = {0};
+  layout.block_dims = std::move(block_dims);
+  layout.dims = {rows, layout.width()};
+  return layout;
+}
+
+// x times one matrix along `mode`: the common part of ttv and ttm.
+Expected times_matrix(const Coo& x, const Matrix& u, int mode, Layout layout,
+                      const Limits& limits) {
+  const std::vector<int> kept = others(x.order(), mode);
+  layout.sparse_dims = lengths(x.dims, kept);
+  layout.row_modes = natural_order(static_cast<int>(kept.size()));
+  std::vector<Factor> factors{make_factor(x, u, mode)};
+  return build(
+      DenseRows(x, kept, std::move(factors), Combine::kronecker, std::move(layout), limits.seed),
+      limits);
+}
+
+// The factors of all modes but `mode`, ascending.
+std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matrices, int mode) {
+  if (matrices.size() != x.dims.size())
+    throw InputError(
+        fmt::format("{} factor matrices for a tensor of order {}", matrices.size(), x.order()));
+  std::vector<Factor> factors;
+  for (const int m : others(x.order(), mode))
+    factors.push_back(make_factor(x, matrices[static_cast<std::size_t>(m)], m));
+  return factors;
+}
+
+}  // namespace
+
+Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& limits) {
+  check_tensor(x, mode);
+  if (x.order() < 2) throw InputError("ttv needs a tensor of order 2 or more");
+  if (v.cols() != 1) throw InputError(fmt::format("ttv: the vector has {} columns", v.cols()));
+  Layout layout;
+  layout.kind = Kind::coo;
+  layout.dims = lengths(x.dims, others(x.order(), mode));
+  layout.block_dims = {1};
+  return times_matrix(x, v, mode, std::move(layout), limits);
+}
+
+Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& limits) {
+  check_tensor(x, mode);
+  Layout layout;
+  layout.kind = Kind::semi_sparse;
+  layout.dims = x.dims;
+  layout.dims[static_cast<std::size_t>(mode)] = u.cols();
+  layout.dense_modes = {mode};
+  layout.block_dims = {u.cols()};
+  return times_matrix(x, u, mode, std::move(layout), limits);
+}
+
+Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
+  if (s.order() != 2) throw InputError(fmt::format("spmm of a tensor of order {}", s.order()));
+  s.check();
+  std::vector<Factor> factors{make_factor(s, d, 1)};
+  return build(DenseRows(s, {0}, std::move(factors), Combine::kronecker,
+                         matrix_layout(s.dims[0], {d.cols()}), limits.seed),
+               limits);
+}
+
+Expected mttkrp(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& limits) {
+  check_tensor(x, mode);
+  auto others_of_mode = other_factors(x, factors, mode);
+  const std::uint64_t rank = factors[static_cast<std::size_t>(mode)].cols();
+  for (const Factor& f : others_of_mode)
+    if (f.cols != rank)
+      throw InputError(
+          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} "
+                      "has {}",
+                      f.mode + 1, f.cols, mode + 1, rank));
+  return build(
+      DenseRows(x, {mode}, std::move(others_of_mode), Combine::hadamard,
+                matrix_layout(x.dims[static_cast<std::size_t>(mode)], {rank}), limits.seed),
+      limits);
+}
+
+Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
+                   const Limits& limits) {
+  check_tensor(x, mode);
+  auto others_of_mode = other_factors(x, factors, mode);
+  Dims ranks;
+  for (const Factor& f : others_of_mode) ranks.push_back(f.cols);
+  return build(DenseRows(x, {mode}, std::move(others_of_mode), Combine::kronecker,
+                         matrix_layout(x.dims[static_cast<std::size_t>(mode)], std::move(ranks)),
+                         limits.seed),
+               limits);
+}
+
+}  // namespace retensor::reference

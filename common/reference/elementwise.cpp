@@ -1,0 +1,178 @@
+// Oracles of tew and ts (PASTA sections II.A and II.B).
+//
+// tew pairs two sorted patterns: add and sub over their union, mul over their intersection, div
+// over the pattern of the numerator. ts applies the scalar to the nonzeros alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/core/error.hpp"
+#include "common/reference/row_source.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor::reference {
+namespace {
+
+constexpr Count kAbsent = std::numeric_limits<Count>::max();
+
+enum class Variant { add, sub, mul, div };
+
+Variant variant_from_name(const std::string& operation, const std::string& text) {
+  if (text == "add") return Variant::add;
+  if (text == "sub") return Variant::sub;
+  if (text == "mul") return Variant::mul;
+  if (text == "div") return Variant::div;
+  throw InputError(fmt::format("{}: variant '{}' is none of add, sub, mul, div", operation, text));
+}
+
+bool is_sum(Variant v) {
+  return v == Variant::add || v == Variant::sub;
+}
+
+double apply(Variant variant, double a, double b) {
+  switch (variant) {
+    case Variant::add:
+      return a + b;
+    case Variant::sub:
+      return a - b;
+    case Variant::mul:
+      return a * b;
+    case Variant::div:
+      return a / b;
+  }
+  throw LogicError("unknown variant");
+}
+
+// Positions of the two operands of an entry; kAbsent where the pattern lacks it.
+struct Pair {
+  Count x, y;
+};
+
+struct SortedKeys {
+  std::vector<Count> order;
+  std::vector<Key> keys;
+};
+
+SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
+  SortedKeys sorted{sort_permutation(tensor, packer.modes()), {}};
+  sorted.keys.reserve(sorted.order.size());
+  for (const Count p : sorted.order) {
+    const Key key = packer.pack(tensor.indices, p);
+    if (!sorted.keys.empty() && sorted.keys.back() == key)
+      throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, p)));
+    sorted.keys.push_back(key);
+  }
+  return sorted;
+}
+
+void refuse_zero_denominator(const Coo& numerator, Count p) {
+  throw InputError(
+      fmt::format("tew div: the denominator has no nonzero at {}", coordinate_text(numerator, p)));
+}
+
+std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer, Variant variant) {
+  const SortedKeys a = sorted_keys(x, packer), b = sorted_keys(y, packer);
+  std::vector<Pair> pairs;
+  Count i = 0, j = 0;
+  while (i < a.keys.size() || j < b.keys.size()) {
+    const bool in_x = i < a.keys.size() && (j == b.keys.size() || a.keys[i] <= b.keys[j]);
+    const bool in_y = j < b.keys.size() && (i == a.keys.size() || b.keys[j] <= a.keys[i]);
+    const Pair pair{in_x ? a.order[i++] : kAbsent, in_y ? b.order[j++] : kAbsent};
+    if (variant == Variant::div && in_x && (!in_y || y.values.at(pair.y) == 0))
+      refuse_zero_denominator(x, pair.x);
+    if (is_sum(variant) || (in_x && in_y)) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+class ElementRows : public RowSource {
+ public:
+  // `y` holds one value, the scalar of ts, where pairs refer to position 0 alone.
+  ElementRows(const Coo& x, std::vector<double> y, const Coo& pattern_y, std::vector<Pair> pairs,
+              Variant variant)
+      : x_(x),
+        pattern_y_(pattern_y),
+        packer_(x.dims, natural_order(x.order())),
+        a_(as_doubles(x.values)),
+        b_(std::move(y)),
+        pairs_(std::move(pairs)),
+        variant_(variant) {
+    layout_.kind = Kind::coo;
+    layout_.dims = layout_.sparse_dims = x.dims;
+    layout_.row_modes = natural_order(x.order());
+    layout_.slack = 4;
+    layout_.cofactor = cofactor();
+  }
+
+  const Layout& layout() const override { return layout_; }
+  Count rows() const override { return pairs_.size(); }
+  Key key(Count row) const override {
+    const Pair& p = pairs_[row];
+    return p.x != kAbsent ? packer_.pack(x_.indices, p.x) : packer_.pack(pattern_y_.indices, p.y);
+  }
+  double products(Count) const override { return 1; }
+  double entries(Count) const override { return 1; }
+
+  void evaluate(Count row, const Weights&, Count, Fibers& out) const override {
+    const WeightedSum entry = checksum(row);
+    out.keys.push_back(key(row));
+    out.terms.push_back(static_cast<Count>(entry.terms));
+    out.values.push_back(entry.value);
+    out.l1.push_back(entry.l1);
+  }
+
+  WeightedSum checksum(Count row) const override {
+    const Pair& p = pairs_[row];
+    const double a = p.x == kAbsent ? 0.0 : a_[p.x], b = p.y == kAbsent ? 0.0 : b_[p.y];
+    WeightedSum sum;
+    sum.value = apply(variant_, a, b);
+    sum.l1 = is_sum(variant_) ? std::abs(a) + std::abs(b) : std::abs(sum.value);
+    sum.terms = is_sum(variant_) ? 2 : 1;
+    sum.l1_terms = sum.l1 * sum.terms;
+    return sum;
+  }
+
+ private:
+  double cofactor() const {
+    if (is_sum(variant_)) return 1;
+    const double a = largest_magnitude(a_);
+    if (variant_ == Variant::mul) return std::max(a, largest_magnitude(b_));
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const double b : b_)
+      if (b != 0) smallest = std::min(smallest, std::abs(b));
+    return std::max(1 / smallest, a / smallest / smallest);
+  }
+
+  const Coo &x_, &pattern_y_;
+  Packer packer_;
+  std::vector<double> a_, b_;
+  std::vector<Pair> pairs_;
+  Variant variant_;
+  Layout layout_;
+};
+
+}  // namespace
+
+Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limits& limits) {
+  const Variant v = variant_from_name("tew", variant);
+  x.check();
+  y.check();
+  if (x.dims != y.dims) throw InputError("tew: the operands differ in their mode lengths");
+  const Packer packer(x.dims, natural_order(x.order()));
+  return build(ElementRows(x, as_doubles(y.values), y, pair_patterns(x, y, packer, v), v), limits);
+}
+
+Expected ts(const Coo& x, double scalar, const std::string& variant, const Limits& limits) {
+  const Variant v = variant_from_name("ts", variant);
+  x.check();
+  if (!std::isfinite(scalar)) throw InputError(fmt::format("ts: the scalar is {}", scalar));
+  if (v == Variant::div && scalar == 0) throw InputError("ts: division by the scalar 0");
+  std::vector<Pair> pairs;
+  for (const Count p : sorted_keys(x, Packer(x.dims, natural_order(x.order()))).order)
+    pairs.push_back({p, 0});
+  return build(ElementRows(x, {scalar}, x, std::move(pairs), v), limits);
+}
+
+}  // namespace retensor::reference
