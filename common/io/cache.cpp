@@ -9,6 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/io/atomic_file.hpp"
+#include "common/io/duplicates.hpp"
 #include "common/io/mapped_file.hpp"
 
 namespace retensor {
@@ -133,12 +134,7 @@ Coo parse_cache(std::string_view bytes, const std::string& name) {
   const std::string digest = content_sha256(tensor);
   if (digest != stated.sha256)
     refuse(name, fmt::format("content with SHA-256 {}", digest), stated.sha256);
-  try {
-    tensor.check();
-  } catch (Error& e) {
-    e.add_context(name);
-    throw;
-  }
+  check_named(tensor, name);
   return tensor;
 }
 

@@ -172,12 +172,21 @@ std::optional<DuplicatePair> first_duplicate(const Coo& tensor) {
   return first_duplicate_by_sort(tensor);
 }
 
+void check_named(const Coo& tensor, const std::string& file) {
+  try {
+    tensor.check();
+  } catch (Error& e) {
+    e.add_context(file);
+    throw;
+  }
+}
+
 void resolve_duplicates(Coo& tensor, Duplicates policy,
                         const std::function<FilePosition(Count)>& where) {
   if (policy != Duplicates::error) {
     if (strictly_sorted(tensor)) return;
     dedupe(tensor, policy);
-    if (policy == Duplicates::sum) tensor.check();
+    if (policy == Duplicates::sum) check_named(tensor, where(0).file);
     return;
   }
   const auto pair = first_duplicate(tensor);
