@@ -68,6 +68,9 @@ class HashBuckets {
     shift_ = 64 - std::countr_zero(buckets);
     counts_.assign(slices_, std::vector<Count>(buckets, 0));
     for_hashes([this](int slice, std::uint64_t h) { ++counts_[slice][h >> shift_]; });
+    Count fullest = 0;
+    for (Count r = 0; r < rounds; ++r) fullest = std::max(fullest, size_of_round(r));
+    hashes_.resize(fullest + slices_);
   }
 
   /// Whether two hashes in the buckets of this round are equal.
@@ -97,6 +100,13 @@ class HashBuckets {
     }
   }
 
+  Count size_of_round(Count round) const {
+    Count total = 0;
+    for (const auto& slice : counts_)
+      for (Count b = 0; b < in_round_; ++b) total += slice[round * in_round_ + b];
+    return total;
+  }
+
   /// Groups the hashes of the buckets from `first` on, one round of them, in hashes_.
   void scatter(Count first) {
     std::vector<std::vector<Count>> next(slices_, std::vector<Count>(in_round_ + 1));
@@ -113,7 +123,6 @@ class HashBuckets {
     // Which round a hash belongs to can't be predicted, so those of others are not branched around
     // but thrown into a last bucket: one slot a slice, which never advances.
     for (int s = 0; s < slices_; ++s) next[s][in_round_] = total + s;
-    hashes_.resize(std::max<Count>(hashes_.size(), total + slices_));
     for_hashes([&](int slice, std::uint64_t h) {
       const Count b = std::min((h >> shift_) - first, in_round_);
       Count& to = next[slice][b];
@@ -141,7 +150,7 @@ class HashBuckets {
   Count in_round_ = 0;                      ///< buckets of a round
   std::vector<std::vector<Count>> counts_;  ///< by slice and bucket
   std::vector<Count> starts_;               ///< of the round's buckets in hashes_, and the end
-  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint64_t> hashes_;       ///< of one round, then a slot for each slice
   std::vector<std::vector<std::uint64_t>> tables_{static_cast<std::size_t>(slices_)};
 };
 
