@@ -4,7 +4,7 @@ The driver checks specs in full before it runs them; here only the keys of `figu
 """
 import difflib
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -42,8 +42,6 @@ def load_spec(path):
     artifact = str(content.get("artifact", ""))
     if not ARTIFACT.fullmatch(artifact):
         raise PlotError(f"{path}: artifact must read <paper>/<name>, found {artifact!r}")
-    if not isinstance(content.get("axes") or {}, dict):
-        raise PlotError(f"{path}: axes must be a map")
     figure = content.get("figure") or {"kind": "table"}
     check_figure(figure, path)
     return FigureSpec(artifact, str(content.get("title") or artifact), figure, _order(content),
@@ -51,15 +49,11 @@ def load_spec(path):
 
 
 def find_specs(folder):
-    """All specs with an artifact below a folder (other files are for inclusion), in order.
-
-    Their paths start with the folder's own name, so that pages hold no path of a machine.
-    """
+    """All specs with an artifact below a folder, by path; files without one are for inclusion."""
     found = []
     for path in sorted(Path(folder).rglob("*.yaml")):
         if "artifact" in _merged(path, _trees(path)):
-            short = Path(Path(folder).resolve().name) / path.relative_to(folder)
-            found.append(replace(load_spec(path), path=short.as_posix()))
+            found.append(load_spec(path))
     return found
 
 

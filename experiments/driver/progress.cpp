@@ -39,9 +39,11 @@ std::string duration_text(double seconds) {
 }
 
 std::string describe(const json& c) {
-  const auto mode = c.at("mode").is_null() ? "" : fmt::format(" mode {}", c.at("mode").dump());
-  return fmt::format("{} {}{} rank {} {}", c.at("operation").get<std::string>(),
-                     c.at("dataset").get<std::string>(), mode, c.at("rank").dump(),
+  const auto part = [&](const char* member) {
+    return c.at(member).is_null() ? "" : fmt::format(" {} {}", member, c.at(member).dump());
+  };
+  return fmt::format("{} {}{}{} {}", c.at("operation").get<std::string>(),
+                     c.at("dataset").get<std::string>(), part("mode"), part("rank"),
                      c.at("method").get<std::string>());
 }
 

@@ -11,8 +11,6 @@
 
 namespace retensor::driver {
 
-inline constexpr int kSchema = 1;  ///< of result files; a reader refuses a newer one
-
 /// Version, compiler, flags, CUDA: rows of another build are measured again.
 nlohmann::json build_facts();
 /// SHA-256 over the sources of the method's module ("pasta" of pasta.cpu.coo); empty when the

@@ -12,12 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/results.hpp"
 #include "experiments/driver/session.hpp"
 
 namespace retensor::driver {
@@ -50,17 +50,6 @@ std::string identity(const std::string& key, const std::string& source_hash) {
   return key + ' ' + source_hash;
 }
 
-/// The member as text, empty when it is missing or something else: the file may come from others.
-std::string text_of(const json& line, const char* member) {
-  const auto found = line.find(member);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-/// How a line begins that a kill (a part of the object) or a power cut (zeros) left behind.
-bool may_be_torn(const std::string& text) {
-  return !text.empty() && (text.front() == '{' || text.front() == '\0');
-}
-
 }  // namespace
 
 struct Store::State {
@@ -68,7 +57,6 @@ struct Store::State {
   int fd = -1;
   off_t size = 0;  ///< bytes of whole lines
   std::size_t torn = 0;
-  bool lacks_newline = false;              ///< the last line is whole but for its end
   std::map<std::string, bool> same_build;  ///< by session
   std::set<std::string> done;
 
@@ -77,9 +65,8 @@ struct Store::State {
   }
 
   void open_locked();
-  void scan();
-  void note(const json& line, std::uint64_t number);
-  void repair();
+  void note(const json& line);
+  void repair(const FileEnd& end);
   void write_all(const std::string& text);
 };
 
@@ -98,39 +85,7 @@ void Store::State::open_locked() {
   if (!existed) sync_folder(folder);
 }
 
-/// Collects what is stored. Changes nothing, so that a refused file stays as it was.
-void Store::State::scan() {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path, "can't be read");
-  std::uint64_t number = 0;
-  for (std::string text; std::getline(in, text);) {
-    ++number;
-    const bool ended = !in.eof();
-    const auto line = json::parse(text, nullptr, false);
-    if (line.is_discarded()) {
-      if (may_be_torn(text) && in.peek() == std::ifstream::traits_type::eof()) {
-        torn = text.size() + (ended ? 1 : 0);
-        return;
-      }
-      throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
-                       "a line of a result file (JSON)");
-    }
-    note(line, number);
-    size += static_cast<off_t>(text.size()) + (ended ? 1 : 0);
-    lacks_newline = !ended;
-  }
-  if (in.bad()) fail(path, "reading failed");
-}
-
-void Store::State::note(const json& line, std::uint64_t number) {
-  if (!line.is_object() || !line.contains("kind") || !line.contains("schema") ||
-      !line["schema"].is_number_integer())
-    throw ParseError({path, number}, "JSON without kind and schema", "a line of a result file");
-  if (line["schema"] > kSchema)
-    throw InputError(
-        fmt::format("{}:{}: schema {} is newer than this program's {}; use a newer "
-                    "retensor or another --out",
-                    path, number, line["schema"].get<int>(), kSchema));
+void Store::State::note(const json& line) {
   const auto session = text_of(line, "session");
   if (line["kind"] == "session")
     same_build[session] = line.value("build", json()) == build_facts();
@@ -138,9 +93,11 @@ void Store::State::note(const json& line, std::uint64_t number) {
     done.insert(identity(text_of(line, "key"), text_of(line, "source_hash")));
 }
 
-void Store::State::repair() {
+void Store::State::repair(const FileEnd& end) {
+  size = static_cast<off_t>(end.whole);
+  torn = end.torn;
   if (torn > 0 && ftruncate(fd, size) != 0) fail(path, "the torn last line can't be cut off");
-  if (lacks_newline) {
+  if (end.lacks_newline) {
     write_all("\n");
     ++size;
   }
@@ -165,8 +122,9 @@ void Store::State::write_all(const std::string& text) {
 Store::Store(const std::string& path) : state_(std::make_unique<State>()) {
   state_->path = path;
   state_->open_locked();
-  state_->scan();
-  state_->repair();
+  // Reading changes nothing, so that a refused file stays as it was.
+  const auto end = for_each_line(path, [this](const json& line) { state_->note(line); });
+  state_->repair(end);
 }
 
 Store::~Store() = default;

@@ -1,7 +1,15 @@
 // Cases run in child processes: one that dies costs its row alone.
+//
+// Parent and child speak JSON lines over a socket pair. A request names what to `do`; the answer
+// always carries `status` and `reason`:
+//   {"do":"machine"}                        -> {"machine":{...}}
+//   {"do":"ceilings","backend":"cpu"}       -> {"ceilings":[...]}
+//   {"do":"load","dataset":NAME}            -> {"data":{kind, sha256, dims, nnz}}
+//   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,28 +17,58 @@
 
 #include "experiments/driver/case.hpp"
 #include "experiments/driver/spec.hpp"
+#include "experiments/driver/stop.hpp"
 
 namespace retensor::driver {
 
-/// A child process (this executable with the hidden subcommand `worker`) for one data set. Requests
-/// and answers are JSON lines over a socket pair; a request is a list of cases to be timed together.
+inline constexpr int kWorkerSocket = 3;  ///< the descriptor on which a child finds its socket
+inline constexpr int kOomExit = 77;      ///< exit code of a child that ran out of memory
+
+struct WorkerSetup {
+  std::string registry_path;
+  std::string cache_dir;
+  Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
+};
+
+/// The second stop signal came: what runs was killed and leaves no row.
+class StoppedAtOnce : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A child process (this executable with the hidden subcommand `worker`), spawned when first needed
+/// and again after every death. Throws StoppedAtOnce from any request.
 class Worker {
  public:
-  Worker(const std::string& registry_path, const std::string& cache_dir, Count memory_limit);
+  Worker(WorkerSetup setup, StopSignals& stop);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// One row body (status, phases, check ...) per case, in order. A death of the child, a timeout or a
-  /// half-written answer yields rows with status crashed, timeout or oom and respawns the child.
+  /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
+  /// killed at the limit.
+  nlohmann::json ask(const nlohmann::json& request, std::chrono::milliseconds limit);
+  /// Has the child load a data set, which has no time limit but the stop signals.
+  nlohmann::json load(const std::string& dataset);
+  /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
+  /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
   std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure);
+  /// Ends the child, so that the next request meets a fresh process.
+  void restart();
 
  private:
-  struct State;
-  State* state_;
+  struct Child;
+  nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure);
+  nlohmann::json wait_for_answer(std::chrono::milliseconds limit);
+  nlohmann::json autopsy();
+
+  WorkerSetup setup_;
+  StopSignals& stop_;
+  std::unique_ptr<Child> child_;
+  std::string loaded_;
 };
 
-/// The child's main loop; returns its exit code.
-int worker_main(const std::string& registry_path, const std::string& cache_dir, int socket);
+/// The child's main loop; returns its exit code when the parent closes the socket.
+int worker_main(const WorkerSetup& setup, int socket);
 
 }  // namespace retensor::driver

@@ -58,8 +58,7 @@ def unit(name):
 
 def measure(rows, name):
     """The value of column `name` over the ok rows of one cell of a figure; None without any."""
-    rows = rows[rows[name].notna()] if name in rows.columns else rows[:0]
-    if rows.empty:
+    if rows.empty or name not in rows.columns:
         return None
     if name in RATES:
         return _rate(rows, name)

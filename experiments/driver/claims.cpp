@@ -1,0 +1,216 @@
+// The reader of claims files. Every mistake is refused with its line, since a claim that is
+// silently read otherwise than it was meant is worse than none.
+#include "experiments/driver/claims.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
+#include <limits>
+#include <set>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/yaml_tree.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+const std::vector<std::string> kKinds = {"SET", "DATA", "EQ",   "TAB", "FIG",
+                                         "NUM", "ALG",  "QUAL", "DER"};
+const std::vector<std::string> kReductions = {"median", "mean", "min", "max", "geomean", "count"};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::string text(const YamlNode& map, std::string_view key) {
+  return as_text(map.need(key), fmt::format("a text under '{}'", key));
+}
+
+std::string text_or_empty(const YamlNode& map, std::string_view key) {
+  return map.find(key) == nullptr ? "" : text(map, key);
+}
+
+std::string one_of(const YamlNode& node, const std::string& what,
+                   const std::vector<std::string>& words) {
+  auto word = as_text(node, what);
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    refuse_unknown(node.at, what, word, words);
+  return word;
+}
+
+double number(const YamlNode& node, const std::string& what) {
+  const auto value = scalar_value(node, what);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  throw ParseError(node.at, fmt::format("'{}'", node.text), what + ": a number");
+}
+
+/// The only key of a map that may hold one of several.
+const YamlNode::Key& only_key(const YamlNode& map, const std::string& what) {
+  if (map.keys.size() != 1)
+    throw ParseError(map.at, fmt::format("{} keys", map.keys.size()),
+                     "exactly one way to state " + what);
+  return map.keys.front();
+}
+
+std::vector<json> any_of(const YamlNode& node) {
+  std::vector<json> values;
+  if (node.is_list())
+    for (const auto& item : node.items) values.push_back(to_json(item));
+  else
+    values.push_back(to_json(node));
+  for (const auto& value : values) {
+    if (value.is_structured() || value.is_null())
+      throw ParseError(node.at, "a nested value", "a value or a list of values");
+    if (value.is_string() && boost::ends_with(value.get<std::string>(), ".tuned"))
+      throw ParseError(node.at, value.get<std::string>(),
+                       "a method as published (no claim selects a tuned one)");
+  }
+  return values;
+}
+
+Selection selection(const YamlNode& where) {
+  if (!where.is_map() || where.keys.empty())
+    throw ParseError(where.at, "no fields", "a map from row fields to values");
+  Selection fields;
+  for (std::size_t k = 0; k < where.keys.size(); ++k)
+    fields[where.keys[k].name] = any_of(where.items[k]);
+  return fields;
+}
+
+std::vector<Selection> ascending_parts(const YamlNode& orders) {
+  std::vector<Selection> parts;
+  for (const auto& part : as_list(orders, "orders").items) {
+    check_map(part, "a part of the ordering", {"where"});
+    parts.push_back(selection(part.need("where")));
+  }
+  if (parts.size() < 2) throw ParseError(orders.at, "one selection", "two or more to be ordered");
+  return parts;
+}
+
+void read_ratio(const YamlNode& ratio, Query& query) {
+  check_map(ratio, "ratio_to", {"where", "code"});
+  query.ratio_to = selection(ratio.need("where"));
+  if (const auto* code = ratio.find("code"))
+    query.competitor = one_of(*code, "code of the competitor", {"own", "original"});
+}
+
+Query read_query(const YamlNode& node) {
+  check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per"});
+  Query query;
+  query.value = text(node, "value");
+  query.reduce = one_of(node.need("reduce"), "reduction", kReductions);
+  const auto* per = node.find("per");
+  if (per != nullptr)
+    for (const auto& name : as_list(*per, "per").items)
+      query.per.push_back(as_text(name, "a row field"));
+  const auto* orders = node.find("orders");
+  const auto* ratio = node.find("ratio_to");
+  if (orders != nullptr && (ratio != nullptr || node.find("where") != nullptr))
+    throw ParseError(orders->at, "orders beside where or ratio_to", "the selections in orders");
+  if (per != nullptr && orders == nullptr && ratio == nullptr)
+    throw ParseError(per->at, "per without a comparison", "ratio_to or orders beside it");
+  if (orders != nullptr) {
+    query.orders = ascending_parts(*orders);
+    return query;
+  }
+  query.where = selection(node.need("where"));
+  if (ratio != nullptr) read_ratio(*ratio, query);
+  return query;
+}
+
+Interval read_interval(const YamlNode& published) {
+  auto forms = published;
+  take(forms, "unit");
+  const auto& form = only_key(forms, "the published number").name;
+  const auto& node = forms.items.front();
+  if (form == "at_least") return {number(node, form), kInfinity};
+  if (form == "at_most") return {-kInfinity, number(node, form)};
+  if (form == "value") return {number(node, form), number(node, form)};
+  const auto& ends = as_list(node, "range").items;
+  if (ends.size() != 2 || number(ends[0], form) > number(ends[1], form))
+    throw ParseError(node.at, "no range", "[lowest, highest]");
+  return {number(ends[0], form), number(ends[1], form)};
+}
+
+Tolerance read_tolerance(const YamlNode& node) {
+  check_map(node, "tolerance", {"relative", "absolute"});
+  const auto& form = only_key(node, "the tolerance").name;
+  const auto value = number(node.items.front(), "tolerance");
+  if (value < 0) throw ParseError(node.at, "a negative tolerance", "0 or more");
+  return form == "relative" ? Tolerance{value, 0} : Tolerance{0, value};
+}
+
+void read_hardware(const YamlNode& node, Claim& claim) {
+  if (!node.is_map()) {
+    claim.hardware = as_text(node, "any, a machine, {gpu: name} or {cpu: name}");
+    return;
+  }
+  check_map(node, "hardware", {"gpu", "cpu"});
+  claim.hardware_kind = only_key(node, "the hardware").name;
+  claim.hardware = text(node, claim.hardware_kind);
+}
+
+/// A claim is measured by a query, or it says why not, or what excludes it: one of the three.
+void read_way(const YamlNode& node, Claim& claim) {
+  const auto* query = node.find("query");
+  claim.untested = text_or_empty(node, "untested");
+  claim.contradicts = text_or_empty(node, "contradicts");
+  claim.fitted = text_or_empty(node, "fitted");
+  const int ways = (query != nullptr ? 1 : 0) + (claim.untested.empty() ? 0 : 1) +
+                   (claim.contradicts.empty() ? 0 : 1);
+  if (ways != 1)
+    throw ParseError(node.at, fmt::format("{} of query, untested, contradicts", ways),
+                     "exactly one");
+  if (const auto* tolerance = node.find("tolerance")) claim.tolerance = read_tolerance(*tolerance);
+  if (query == nullptr) return;
+  claim.query = read_query(*query);
+  claim.interval = read_interval(node.need("published"));
+  node.need("tolerance");
+}
+
+Claim read_claim(const YamlNode& node) {
+  check_map(node, "claim",
+            {"id", "place", "kind", "states", "published", "hardware", "tolerance", "query",
+             "untested", "contradicts", "fitted"});
+  Claim claim;
+  claim.line = node.at.line;
+  claim.id = text(node, "id");
+  claim.place = text(node, "place");
+  claim.kind = one_of(node.need("kind"), "kind", kKinds);
+  claim.states = text(node, "states");
+  if (const auto* published = node.find("published")) {
+    check_map(*published, "published", {"value", "at_least", "at_most", "range", "unit"});
+    claim.published = to_json(*published);
+  }
+  read_hardware(node.need("hardware"), claim);
+  try {
+    read_way(node, claim);
+  } catch (ParseError& e) {
+    e.add_context("claim " + claim.id);
+    throw;
+  }
+  return claim;
+}
+
+}  // namespace
+
+std::vector<Claim> load_claims(const std::string& path) {
+  const auto root = parse_yaml(read_small_file(path), path);
+  check_map(root, "claims file", {"schema", "paper", "claims"});
+  check_schema(root);
+  const auto paper = text(root, "paper");
+  std::vector<Claim> claims;
+  std::set<std::string> ids;
+  for (const auto& node : as_list(root.need("claims"), "claims").items) {
+    claims.push_back(read_claim(node));
+    claims.back().paper = paper;
+    claims.back().file = path;
+    if (!ids.insert(claims.back().id).second)
+      throw ParseError(node.at, fmt::format("claim {} a second time", claims.back().id),
+                       "ids that differ");
+  }
+  return claims;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,62 @@
+// Published values and the queries that measure them (papers/<id>/claims.yaml, experiments/schema).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace retensor::driver {
+
+/// Rows by dotted field; a field may have any of the listed values.
+using Selection = std::map<std::string, std::vector<nlohmann::json>>;
+
+/// How rows become one number. Plain: `reduce` over `value` of the rows of `where`. With
+/// `ratio_to`: divided by the same over its rows; with `per`, a ratio of medians for each
+/// combination of those fields that both selections have, then `reduce` over the ratios. With
+/// `orders`: the share of `per` groups (one group without `per`) in which the reduced values of the
+/// selections ascend.
+struct Query {
+  Selection where;
+  std::string value;
+  std::string reduce;  ///< median, mean, min, max, geomean, count
+  std::optional<Selection> ratio_to;
+  std::vector<Selection> orders;
+  std::vector<std::string> per;
+  std::string competitor = "own";  ///< code of what is compared with: own, original
+
+  bool compares() const { return ratio_to.has_value() || !orders.empty(); }
+};
+
+/// The published number lies in [low, high]; a value has both ends equal.
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// What may differ without contradicting the paper: a share of the published number or an amount.
+struct Tolerance {
+  double relative = 0, absolute = 0;
+};
+
+struct Claim {
+  std::string paper, id, place, kind, states, file;
+  std::uint64_t line = 0;
+  nlohmann::json published;      ///< as written: {value | at_least | at_most | range, unit}
+  Interval interval;             ///< of `published`, when there is a query
+  std::string hardware = "any";  ///< the paper's machine; rows match by a part of the device's name
+  std::string hardware_kind;     ///< gpu, cpu, or empty where the file does not say
+  Tolerance tolerance;
+  std::optional<Query> query;
+  std::string untested;     ///< reason why there is no query
+  std::string contradicts;  ///< the paper's own equations that exclude the claim
+  std::string fitted;       ///< the stand-in that was fitted to it
+};
+
+/// Throws ParseError with file and line: unknown key (with the nearest), missing or doubled part, a
+/// query without tolerance, a query that names a *.tuned method.
+std::vector<Claim> load_claims(const std::string& path);
+
+}  // namespace retensor::driver

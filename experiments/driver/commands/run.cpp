@@ -1,0 +1,66 @@
+// retensor run: measures the cases of specs and appends them to result files.
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include "common/measure/registry.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/plan.hpp"
+#include "experiments/driver/sweep.hpp"
+
+namespace retensor::driver {
+namespace {
+
+/// Every plan is made before the first case runs: a mistake in the last spec costs no time.
+std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
+                           const DatasetRegistry& datasets) {
+  const auto methods = all_methods();
+  std::vector<Plan> plans;
+  for (const auto& path : specs)
+    plans.push_back(make_plan(load_spec(path, profile), methods, datasets));
+  return plans;
+}
+
+}  // namespace
+
+int run_command(const Args& args) {
+  const Usage usage{"run SPEC...",
+                    "Runs the cases of the specs that their result files do not hold yet and "
+                    "prints the paths of those files.",
+                    "retensor run experiments/pasta/fig4.yaml --with quick", -1};
+  po::options_description options;
+  options.add_options()("out", po::value<std::string>()->value_name("FILE")->default_value(""),
+                        "result file (default: out/results/<device>/<paper>-<artifact>.jsonl)")(
+      "rerun", po::bool_switch(), "measure again what is stored")(
+      "quiet", po::bool_switch(), "no progress, messages of trouble alone");
+  add_profile_option(options);
+  add_location_options(options);
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  const auto specs = positionals(*given);
+  if (specs.empty()) throw InputError("run: expected at least one spec (see: retensor run --help)");
+
+  SweepOptions sweep;
+  sweep.out = (*given)["out"].as<std::string>();
+  sweep.registry_path = registry_of(*given);
+  sweep.cache_dir = cache_of(*given);
+  sweep.rerun = (*given)["rerun"].as<bool>();
+  sweep.quiet = (*given)["quiet"].as<bool>();
+  sweep.argv = {"retensor", "run"};
+  sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
+
+  const auto datasets = DatasetRegistry::load(sweep.registry_path);
+  const auto plans = plans_of(specs, profile_of(*given), datasets);
+  StopSignals stop;
+  std::set<std::string> printed;
+  std::size_t not_ok = 0;
+  for (const auto& plan : plans) {
+    const auto result = run_sweep(plan, datasets, sweep, stop);
+    if (printed.insert(result.path).second) std::cout << result.path << std::endl;
+    not_ok += result.not_ok;
+    if (result.stopped) return 128 + stop.first();
+  }
+  return not_ok == 0 ? 0 : 1;
+}
+
+}  // namespace retensor::driver

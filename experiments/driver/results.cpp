@@ -1,0 +1,118 @@
+// Result files as their readers see them; Store adds the lock and the repair.
+#include "experiments/driver/results.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/algorithm/string.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+/// How a line begins that a kill (a part of the object) or a power cut (zeros) left behind.
+bool may_be_torn(const std::string& text) {
+  return !text.empty() && (text.front() == '{' || text.front() == '\0');
+}
+
+void check_line(const json& line, const std::string& path, std::uint64_t number) {
+  if (!line.is_object() || !line.contains("kind") || !line.contains("schema") ||
+      !line["schema"].is_number_integer())
+    throw ParseError({path, number}, "JSON without kind and schema", "a line of a result file");
+  if (line["schema"] > kSchema)
+    throw InputError(
+        fmt::format("{}:{}: schema {} is newer than this program's {}; use a newer "
+                    "retensor or another file",
+                    path, number, line["schema"].get<std::int64_t>(), kSchema));
+}
+
+const json* descend(const json& from, const std::vector<std::string>& names) {
+  const json* at = &from;
+  for (const auto& name : names) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(name);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+/// The same case measured on two machines is two results.
+std::string identity(const json& row) {
+  const auto& machine = row["machine"];
+  const auto& device = text_of(row["case"], "method").find(".cuda.") == std::string::npos
+                           ? field(machine, "cpu.model")
+                           : field(machine, "gpu.name");
+  return text_of(row, "key") + device.dump();
+}
+
+}  // namespace
+
+FileEnd for_each_line(const std::string& path, const std::function<void(const json&)>& take) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
+  FileEnd end;
+  std::uint64_t number = 0;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    const bool ended = !in.eof();
+    const auto bytes = text.size() + (ended ? 1 : 0);
+    const auto line = json::parse(text, nullptr, false);
+    if (line.is_discarded()) {
+      if (!may_be_torn(text) || in.peek() != std::ifstream::traits_type::eof())
+        throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
+                         "a line of a result file (JSON)");
+      end.torn = bytes;
+      break;
+    }
+    check_line(line, path, number);
+    take(line);
+    end.whole += bytes;
+    end.lacks_newline = !ended;
+  }
+  if (in.bad()) throw SystemError(path + ": reading failed");
+  return end;
+}
+
+std::string text_of(const json& line, const char* member) {
+  const auto found = line.find(member);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<json> newest_rows(const std::vector<std::string>& paths) {
+  std::map<std::string, json> machines;
+  std::map<std::string, json> newest;
+  for (const auto& path : paths)
+    for_each_line(path, [&](const json& line) {
+      if (line["kind"] == "session")
+        machines[text_of(line, "session")] = line.value("machine", json());
+      if (line["kind"] != "row" || !line.contains("case")) return;
+      auto row = line;
+      row["machine"] = machines[text_of(line, "session")];
+      auto& known = newest[identity(row)];
+      if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))
+        known = std::move(row);
+    });
+  std::vector<json> rows;
+  for (auto& [key, row] : newest) rows.push_back(std::move(row));
+  return rows;
+}
+
+const json& field(const json& row, const std::string& path) {
+  static const json none;
+  std::vector<std::string> names;
+  boost::split(names, path, boost::is_any_of("."));
+  if (const auto* found = descend(row, names)) return *found;
+  if (!row.is_object() || !row.contains("case")) return none;
+  const auto* found = descend(row["case"], names);
+  return found == nullptr ? none : *found;
+}
+
+}  // namespace retensor::driver

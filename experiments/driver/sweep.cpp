@@ -1,0 +1,243 @@
+// The loop over data sets and cases between a plan, a worker and a store.
+#include "experiments/driver/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "common/core/rng.hpp"
+#include "experiments/driver/progress.hpp"
+#include "experiments/driver/results.hpp"
+#include "experiments/driver/session.hpp"
+#include "experiments/driver/store.hpp"
+#include "experiments/driver/worker.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+/// Lower-case letters and digits, everything else a single dash.
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0)
+      result += static_cast<char>(std::tolower(byte));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  if (!result.empty() && result.back() == '-') result.pop_back();
+  return result;
+}
+
+/// Shuffles by Fisher and Yates from the counter generator: the same order on every machine.
+template <class T>
+void shuffle(std::vector<T>& list, const CounterRng& rng) {
+  for (std::size_t k = list.size(); k > 1; --k) std::swap(list[k - 1], list[rng.below(k, k)]);
+}
+
+/// What the cases of one problem share.
+std::string problem_text(const Case& c, bool with_mode) {
+  auto identity = to_json(c, json::object());
+  for (const auto* member : {"artifact", "method", "params", "cache", "launch"})
+    identity.erase(member);
+  if (!with_mode) identity.erase("mode");
+  return identity.dump();
+}
+
+/// Moves the cases into groups of equal text; groups stand in the order of their first case.
+template <class Text>
+std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text) {
+  std::vector<std::vector<Case>> groups;
+  std::map<std::string, std::size_t> place;
+  for (auto& c : cases) {
+    const auto [at, fresh] = place.try_emplace(text(c), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[at->second].push_back(std::move(c));
+  }
+  return groups;
+}
+
+std::string method_text(const Case& c) {
+  const auto whole = to_json(c, json::object());
+  return json{whole["method"], whole["params"], whole["cache"], whole["launch"]}.dump();
+}
+
+}  // namespace
+
+std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed) {
+  const CounterRng rng(seed);
+  auto problems = grouped(
+      std::move(cases), [](const Case& c) { return problem_text(c, c.order != Order::rotation); });
+  shuffle(problems, rng);
+  std::vector<std::vector<Case>> result;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    // Without rotation a group is one case: methods differ, or their parameters do.
+    auto methods = grouped(std::move(problems[p]), method_text);
+    shuffle(methods, CounterRng(seed, p + 1));
+    for (auto& group : methods) result.push_back(std::move(group));
+  }
+  return result;
+}
+
+std::string results_path(const json& machine, const std::string& artifact) {
+  const auto name = [&](const char* part, const char* member) {
+    const auto found = machine.value(part, json::object());
+    return slug(found.is_object() ? found.value(member, "") : "");
+  };
+  auto device = name("gpu", "name");
+  if (device.empty()) device = name("cpu", "model");
+  if (device.empty()) device = "unknown";
+  auto file = artifact;
+  std::replace(file.begin(), file.end(), '/', '-');
+  return fmt::format("out/results/{}/{}.jsonl", device, file);
+}
+
+namespace {
+
+class Sweep {
+ public:
+  Sweep(const Plan& plan, const DatasetRegistry& datasets, const SweepOptions& options,
+        StopSignals& stop)
+      : plan_(plan),
+        datasets_(datasets),
+        options_(options),
+        stop_(stop),
+        worker_({options.registry_path, options.cache_dir, plan.measure.memory}, stop),
+        progress_(plan.cases.size(), options.quiet) {}
+
+  SweepResult run() {
+    const auto answer = worker_.ask({{"do", "machine"}}, plan_.measure.timeout);
+    machine_ = answer.value("machine", json{{"error", answer["reason"]}});
+    result_.path = options_.out.empty() ? results_path(machine_, plan_.artifact) : options_.out;
+    store_.emplace(result_.path);
+    if (store_->repaired() > 0)
+      progress_.note(fmt::format("{}: cut off a torn last line of {} bytes", result_.path,
+                                 store_->repaired()));
+    try {
+      for (const auto& [dataset, cases] : by_dataset())
+        if (!stopped()) run_dataset(dataset, cases);
+    } catch (const StoppedAtOnce&) {
+      result_.stopped = true;
+    }
+    if (result_.stopped) progress_.note("stopped by a signal; run the same command again to go on");
+    return result_;
+  }
+
+ private:
+  bool stopped() {
+    stop_.update();
+    result_.stopped = result_.stopped || stop_.requested();
+    return result_.stopped;
+  }
+
+  /// In the order of the plan.
+  std::vector<std::pair<std::string, std::vector<Case>>> by_dataset() const {
+    std::vector<std::pair<std::string, std::vector<Case>>> sets;
+    for (auto& group : grouped(plan_.cases, [](const Case& c) { return c.dataset; }))
+      sets.emplace_back(group.front().dataset, std::move(group));
+    return sets;
+  }
+
+  void run_dataset(const std::string& name, const std::vector<Case>& cases);
+  void run_group(const std::vector<Case>& group, const json& data);
+  void record(const Case& c, const json& data, const json& body);
+  void open_session();
+
+  const Plan& plan_;
+  const DatasetRegistry& datasets_;
+  const SweepOptions& options_;
+  StopSignals& stop_;
+  Worker worker_;
+  Progress progress_;
+  std::optional<Store> store_;
+  json machine_;
+  std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
+  SweepResult result_;
+};
+
+void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
+  worker_.restart();
+  const auto loaded = worker_.load(name);
+  if (loaded["status"] != "ok") {
+    const json unknown = {{"kind", datasets_.find(name).kind},
+                          {"sha256", ""},
+                          {"dims", datasets_.find(name).dims},
+                          {"nnz", datasets_.find(name).nnz}};
+    for (const auto& c : cases) record(c, unknown, loaded);
+    return;
+  }
+  const auto& data = loaded["data"];
+  std::vector<Case> open;
+  for (const auto& c : cases)
+    if (options_.rerun || !store_->finished(case_key(to_json(c, data)), source_hash(c.method)))
+      open.push_back(c);
+  result_.stored += cases.size() - open.size();
+  progress_.stored(cases.size() - open.size());
+  for (const auto& group : schedule(std::move(open), plan_.measure.timing.seed)) {
+    if (stopped()) return;
+    run_group(group, data);
+  }
+}
+
+void Sweep::run_group(const std::vector<Case>& group, const json& data) {
+  open_session();
+  progress_.begin(to_json(group.front(), data));
+  if (plan_.measure.launches > 1) worker_.restart();
+  const auto bodies = worker_.run(group, plan_.measure);
+  for (std::size_t k = 0; k < group.size(); ++k) record(group[k], data, bodies[k]);
+}
+
+void Sweep::record(const Case& c, const json& data, const json& body) {
+  open_session();
+  auto row = body;
+  row["kind"] = "row";
+  row["schema"] = kSchema;
+  row["session"] = session_;
+  row["case"] = to_json(c, data);
+  row["key"] = case_key(row["case"]);
+  row["finished"] = utc_now();
+  row["source_hash"] = source_hash(c.method);
+  store_->append(row);
+  if (row["status"] != "ok") ++result_.not_ok;
+  progress_.done(row);
+}
+
+void Sweep::open_session() {
+  if (!session_.empty()) return;
+  const auto line = session_line(plan_, machine_, options_.argv);
+  session_ = line["session"];
+  store_->append(line);
+  if (!plan_.measure.ceilings) return;
+  std::set<std::string> backends;
+  for (const auto& c : plan_.cases)
+    backends.insert(boost::contains(c.method, ".cuda.") ? "cuda" : "cpu");
+  for (const auto& backend : backends) {
+    const auto answer =
+        worker_.ask({{"do", "ceilings"}, {"backend", backend}}, plan_.measure.timeout);
+    if (answer["status"] == "ok" && !answer["ceilings"].empty())
+      store_->append({{"kind", "ceilings"},
+                      {"schema", kSchema},
+                      {"session", session_},
+                      {"backend", backend},
+                      {"ceilings", answer["ceilings"]}});
+    else
+      progress_.note(fmt::format("no ceilings of backend {}: {}", backend,
+                                 answer["reason"].get<std::string>()));
+  }
+}
+
+}  // namespace
+
+SweepResult run_sweep(const Plan& plan, const DatasetRegistry& datasets,
+                      const SweepOptions& options, StopSignals& stop) {
+  return Sweep(plan, datasets, options, stop).run();
+}
+
+}  // namespace retensor::driver

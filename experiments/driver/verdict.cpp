@@ -1,0 +1,342 @@
+// Queries over rows and what follows from their result.
+#include "experiments/driver/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/algorithm/string.hpp>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/results.hpp"
+#include "experiments/driver/session.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+using Rows = std::vector<const json*>;
+
+/// Why a query has no number; becomes the reason of `not tested`.
+class NotTested : public Error {
+ public:
+  using Error::Error;
+};
+
+std::string method_of(const json& row) {
+  return text_of(row["case"], "method");
+}
+
+bool on_gpu(const json& row) {
+  return boost::contains(method_of(row), ".cuda.");
+}
+
+std::string device_of(const json& row) {
+  const auto& name = field(row["machine"], on_gpu(row) ? "gpu.name" : "cpu.model");
+  return name.is_string() ? name.get<std::string>() : "unknown";
+}
+
+std::string data_kind(const json& row) {
+  const auto& kind = field(row, "case.data.kind");
+  return kind.is_string() ? kind.get<std::string>() : "unknown";
+}
+
+/// 0 for the paper's data; the larger, the less a verdict on it says.
+int weakness(const std::string& kind) {
+  return kind == "real" ? 0 : kind == "stand-in" ? 1 : kind == "generated" ? 2 : 3;
+}
+
+bool matches(const json& row, const Selection& where) {
+  return !boost::ends_with(method_of(row), ".tuned") &&
+         std::all_of(where.begin(), where.end(), [&](const auto& condition) {
+           const auto& found = field(row, condition.first);
+           const auto& any_of = condition.second;
+           return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
+         });
+}
+
+Rows select(const Rows& rows, const Selection& where) {
+  Rows result;
+  for (const auto* row : rows)
+    if (matches(*row, where)) result.push_back(row);
+  return result;
+}
+
+Rows ok_rows(const Rows& rows) {
+  Rows result;
+  for (const auto* row : rows)
+    if (text_of(*row, "status") == "ok") result.push_back(row);
+  return result;
+}
+
+std::vector<Selection> selections(const Query& query) {
+  if (!query.orders.empty()) return query.orders;
+  std::vector<Selection> all = {query.where};
+  if (query.ratio_to) all.push_back(*query.ratio_to);
+  return all;
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  const auto half = v.size() / 2;
+  return v.size() % 2 == 1 ? v[half] : (v[half - 1] + v[half]) / 2;
+}
+
+double geometric_mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (const auto x : v) {
+    if (!(x > 0)) throw NotTested("a geometric mean of values that are not all positive");
+    sum += std::log(x);
+  }
+  return std::exp(sum / static_cast<double>(v.size()));
+}
+
+double reduced(const std::vector<double>& v, const std::string& how) {
+  if (how == "count") return static_cast<double>(v.size());
+  if (v.empty()) throw NotTested("no row that is ok");
+  if (how == "median") return median(v);
+  if (how == "min") return *std::min_element(v.begin(), v.end());
+  if (how == "max") return *std::max_element(v.begin(), v.end());
+  if (how == "geomean") return geometric_mean(v);
+  return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+}
+
+std::vector<double> values(const Rows& rows, const std::string& path) {
+  std::vector<double> numbers;
+  for (const auto* row : rows) {
+    const auto& value = field(*row, path);
+    if (!value.is_number())
+      throw NotTested(fmt::format("'{}' is no number in the rows selected", path));
+    numbers.push_back(value.get<double>());
+  }
+  return numbers;
+}
+
+/// Rows by the values of the fields `per`; one group without any.
+std::map<std::string, Rows> groups_of(const Rows& rows, const std::vector<std::string>& per) {
+  std::map<std::string, Rows> groups;
+  for (const auto* row : rows) {
+    std::string key;
+    for (const auto& name : per) key += field(*row, name).dump() + '\n';
+    groups[key].push_back(row);
+  }
+  return groups;
+}
+
+double ratio(const Query& query, const Rows& over, const Rows& under) {
+  const auto divide = [](double a, double b) {
+    if (b == 0) throw NotTested("a ratio to zero");
+    return a / b;
+  };
+  if (query.per.empty())
+    return divide(reduced(values(over, query.value), query.reduce),
+                  reduced(values(under, query.value), query.reduce));
+  const auto partners = groups_of(under, query.per);
+  std::vector<double> ratios;
+  for (const auto& [key, rows] : groups_of(over, query.per))
+    if (const auto partner = partners.find(key); partner != partners.end())
+      ratios.push_back(
+          divide(median(values(rows, query.value)), median(values(partner->second, query.value))));
+  if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
+  return reduced(ratios, query.reduce);
+}
+
+/// Share of groups in which the selections' values ascend; groups that lack one do not count.
+double share_in_order(const Query& query, const std::vector<Rows>& parts) {
+  std::map<std::string, std::vector<double>> sequences;
+  for (const auto& part : parts)
+    for (const auto& [key, rows] : groups_of(part, query.per))
+      sequences[key].push_back(reduced(values(rows, query.value), query.reduce));
+  double complete = 0, ascending = 0;
+  for (const auto& [key, sequence] : sequences) {
+    if (sequence.size() != parts.size()) continue;
+    ++complete;
+    if (std::is_sorted(sequence.begin(), sequence.end(), std::less_equal<>())) ++ascending;
+  }
+  if (complete == 0) throw NotTested("no rows for all parts of the ordering");
+  return ascending / complete;
+}
+
+double measured(const Query& query, const std::vector<Rows>& parts) {
+  if (!query.orders.empty()) return share_in_order(query, parts);
+  if (query.ratio_to) return ratio(query, parts[0], parts[1]);
+  return reduced(values(parts[0], query.value), query.reduce);
+}
+
+bool holds(const Claim& claim, double value) {
+  const auto slack = [&](double end) {
+    return std::isinf(end) ? 0
+                           : claim.tolerance.absolute + claim.tolerance.relative * std::abs(end);
+  };
+  // A published decimal has no exact binary form.
+  const double rounding = 1e-12 * std::abs(value);
+  return value >= claim.interval.low - slack(claim.interval.low) - rounding &&
+         value <= claim.interval.high + slack(claim.interval.high) + rounding;
+}
+
+bool names_data(const Selection& where) {
+  return std::any_of(where.begin(), where.end(), [](const auto& condition) {
+    return boost::ends_with(condition.first, "dataset") ||
+           boost::contains(condition.first, "data.");
+  });
+}
+
+/// A list of data sets is a promise about all of them.
+void expect_all_datasets(const Selection& where, const Rows& ok) {
+  for (const auto& [path, any_of] : where) {
+    if (path != "dataset" && path != "case.dataset") continue;
+    const auto present = std::count_if(any_of.begin(), any_of.end(), [&](const json& name) {
+      return std::any_of(ok.begin(), ok.end(),
+                         [&, at = &path](const json* row) { return field(*row, *at) == name; });
+    });
+    if (static_cast<std::size_t>(present) < any_of.size())
+      throw NotTested(
+          fmt::format("rows for {} of {} data sets that the query names", present, any_of.size()));
+  }
+}
+
+std::string hardware_of(const Claim& claim, const std::string& device) {
+  if (claim.hardware == "any") return "any";
+  return boost::icontains(device, claim.hardware) ? "paper" : "other";
+}
+
+std::string outcome_of(const Verdict& v, bool held) {
+  if (v.hardware == "other") return held ? "transfers" : "does not transfer";
+  if (v.data == "real") return held ? "reproduced" : "deviates";
+  return held ? "consistent" : "inconsistent";
+}
+
+/// Times and rates are compared across machines as ratios alone, and never between a GPU and the
+/// processor that emulates it.
+void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
+  if (v.hardware != "other") return;
+  const bool gpu_claim = claim.hardware_kind == "gpu";
+  if (!claim.hardware_kind.empty() &&
+      std::any_of(rows.begin(), rows.end(), [&](const json* r) { return on_gpu(*r) != gpu_claim; }))
+    throw NotTested(fmt::format("the claim is about a {}, the rows are from a {}",
+                                claim.hardware_kind, gpu_claim ? "cpu" : "gpu"));
+  if (!claim.query->compares())
+    throw NotTested(fmt::format("needs {}: an absolute value does not transfer to {}",
+                                claim.hardware, v.machine));
+}
+
+void count_rows(const Rows& matching, const Rows& ok, Verdict& v) {
+  v.of += matching.size();
+  v.rows += ok.size();
+  for (const auto* row : ok) {
+    if (text_of(*row, "source_hash") != source_hash(method_of(*row))) ++v.stale;
+    if (v.data.empty() || weakness(data_kind(*row)) > weakness(v.data)) v.data = data_kind(*row);
+  }
+}
+
+std::string failures_text(const Rows& matching) {
+  for (const auto* row : matching)
+    if (text_of(*row, "status") != "ok")
+      return fmt::format("no matching row is ok; the first is {}: {}", text_of(*row, "status"),
+                         text_of(*row, "reason"));
+  return "no rows yet";
+}
+
+/// The verdict on rows of one device.
+Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitted_to) {
+  const auto& query = *claim.query;
+  Verdict v;
+  v.outcome = "not tested";
+  v.competitor = query.compares() ? query.competitor : "";
+  v.machine = device_of(*group.front());
+  v.hardware = hardware_of(claim, v.machine);
+  std::vector<Rows> parts;
+  Rows used;
+  bool fitted = !claim.fitted.empty();
+  try {
+    for (const auto& where : selections(query)) {
+      const auto matching = select(group, where);
+      parts.push_back(ok_rows(matching));
+      count_rows(matching, parts.back(), v);
+      if (parts.back().empty()) throw NotTested(failures_text(matching));
+      expect_all_datasets(where, parts.back());
+      used.insert(used.end(), parts.back().begin(), parts.back().end());
+    }
+    expect_comparable(claim, v, used);
+    v.measured = measured(query, parts);
+  } catch (const NotTested& e) {
+    v.reason = e.what();
+    return v;
+  }
+  for (const auto* row : used)
+    if (const auto known = fitted_to.find(text_of((*row)["case"], "dataset"));
+        known != fitted_to.end() && known->second.count(claim.id) > 0)
+      fitted = true;
+  const bool held = holds(claim, *v.measured);
+  v.outcome = fitted ? "fitted" : outcome_of(v, held);
+  if (fitted)
+    v.reason = claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
+  else if (!query.orders.empty())
+    v.reason = held ? "ordering holds" : "ordering fails";
+  return v;
+}
+
+/// Rows that may stand together in one verdict.
+std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
+    const Claim& claim, const std::vector<json>& rows) {
+  const auto wanted = selections(*claim.query);
+  const bool named = std::all_of(wanted.begin(), wanted.end(), names_data);
+  std::map<std::pair<std::string, std::string>, Rows> groups;
+  for (const auto& row : rows)
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return matches(row, w); }))
+      groups[{device_of(row), named ? "" : data_kind(row)}].push_back(&row);
+  return groups;
+}
+
+/// The larger, the more a verdict says.
+auto weight(const Verdict& v) {
+  return std::make_tuple(v.outcome != "not tested", v.hardware != "other", -weakness(v.data),
+                         v.rows);
+}
+
+}  // namespace
+
+Verdict judge(const Claim& claim, const std::vector<json>& rows, const FittedTo& fitted_to) {
+  Verdict best;
+  best.outcome = claim.contradicts.empty() ? "not tested" : "contradicts itself";
+  best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
+  if (!claim.query) return best;
+  best.reason = "no rows yet";
+  bool first = true;
+  for (const auto& [what, group] : comparable_groups(claim, rows)) {
+    auto verdict = judge_group(claim, group, fitted_to);
+    if (first || weight(verdict) > weight(best)) best = std::move(verdict);
+    first = false;
+  }
+  return best;
+}
+
+bool fails(const Verdict& verdict) {
+  return verdict.outcome == "deviates" || verdict.outcome == "inconsistent" ||
+         verdict.outcome == "does not transfer";
+}
+
+json to_json(const Claim& claim, const Verdict& v) {
+  return {{"paper", claim.paper},
+          {"id", claim.id},
+          {"place", claim.place},
+          {"kind", claim.kind},
+          {"states", claim.states},
+          {"published", claim.published},
+          {"claimed_hardware", claim.hardware},
+          {"outcome", v.outcome},
+          {"reason", v.reason},
+          {"measured", v.measured ? json(*v.measured) : json()},
+          {"data", v.data},
+          {"hardware", v.hardware},
+          {"competitor", v.competitor},
+          {"machine", v.machine},
+          {"rows", v.rows},
+          {"of", v.of},
+          {"stale", v.stale}};
+}
+
+}  // namespace retensor::driver

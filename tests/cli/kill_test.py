@@ -1,0 +1,69 @@
+"""A sweep that is killed at random moments and resumed gives the rows of an undisturbed one.
+
+20 moments; 100 when RETENSOR_FULL is set.
+"""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from sweeps import Workspace, copies
+
+MOMENTS = 100 if os.environ.get("RETENSOR_FULL") else 20
+CASES = 8
+
+
+def methods():
+    return copies(CASES, 15) + ["faulty.cpu.exception"]
+
+
+def row_set(workspace):
+    """Case key to status of its newest row."""
+    return {row["key"]: row["status"] for row in workspace.lines()}
+
+
+def child_of(pid):
+    try:
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    workspace = Workspace(tmp_path_factory.mktemp("undisturbed"))
+    start = time.monotonic()
+    assert workspace.run(workspace.spec(methods())).returncode == 1
+    seconds = time.monotonic() - start
+    rows = row_set(workspace)
+    assert sorted(rows.values()) == ["failed"] + ["ok"] * CASES
+    return rows, seconds
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_killed_at_a_random_moment(tmp_path, undisturbed, moment):
+    expected, seconds = undisturbed
+    rng = random.Random(moment)
+    workspace = Workspace(tmp_path)
+    spec = workspace.spec(methods())
+    running = workspace.start(spec)
+    time.sleep(rng.uniform(0, 1.1 * seconds))
+    victim = running.pid if rng.random() < 0.6 else child_of(running.pid)
+    if victim is not None:
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    running.communicate(timeout=60)
+    whole = workspace.out.read_bytes() if workspace.out.exists() else b""
+    whole = whole[:whole.rfind(b"\n") + 1]
+
+    workspace.run(spec)
+    assert workspace.out.read_bytes().startswith(whole), "a finished row was lost"
+    assert row_set(workspace) == expected
+    ok = [row["key"] for row in workspace.lines() if row["status"] == "ok"]
+    assert len(ok) == len(set(ok)), "a finished row was doubled"

@@ -1,0 +1,342 @@
+"""`retensor run` from outside: faults cost one row, stored rows stay, refusals change nothing."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import pytest
+
+from sweeps import RETENSOR, TENSOR, copies
+
+FAULTS = {
+    "good": ("ok", ""),
+    "wrong": ("wrong", ""),
+    "unsupported": ("unsupported", "never supports anything"),
+    "segfault": ("crashed", "died of SIGSEGV before its row"),
+    "abort": ("crashed", "died of SIGABRT"),
+    "hang": ("timeout", "no result within 2 s"),
+    "hog": ("oom", "memory"),
+    "hog_in_thread": ("oom", "passed its memory limit"),
+    "exception": ("failed", "the method gave up"),
+    "thrown_in_thread": ("crashed", "uncaught: lost"),
+    "half_row": ("crashed", "exit code 0 in the middle of its row"),
+    "not_a_row": ("crashed", "the worker's answer is not a row"),
+    "quit": ("crashed", "exit code 0 before its row"),
+    "last_words": ("crashed", "died of SIGTERM before its row; its last words: printed complained"),
+}
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def test_each_fault_costs_one_row_and_the_sweep_goes_on(workspace):
+    spec = workspace.spec(["faulty.cpu." + name for name in FAULTS],
+                          measure={"timeout": "2s", "memory": "1GiB"})
+    done = workspace.run(spec)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == f"{workspace.out}\n"
+    assert len(workspace.lines()) == len(FAULTS)
+    statuses = workspace.statuses()
+    for name, (status, reason) in FAULTS.items():
+        assert statuses[name][0] == status, (name, statuses[name])
+        assert reason in statuses[name][1], (name, statuses[name])
+        assert (statuses[name][1] == "") == (status == "ok"), name
+
+
+def test_a_resume_measures_what_is_not_ok_and_nothing_else(workspace):
+    spec = workspace.spec(["faulty.cpu.good", "faulty.cpu.exception"])
+    assert workspace.run(spec).returncode == 1
+    before = workspace.out.read_text()
+    assert workspace.run(spec).returncode == 1
+    text = workspace.out.read_text()
+    assert text.startswith(before)
+    added = [json.loads(line) for line in text[len(before):].splitlines()]
+    assert [line["kind"] for line in added] == ["session", "row"]
+    assert added[1]["case"]["method"] == "faulty.cpu.exception"
+
+
+def test_a_finished_sweep_adds_nothing_unless_told_to(workspace):
+    spec = workspace.spec(copies(3, 0))
+    assert workspace.run(spec).returncode == 0
+    before = workspace.out.read_bytes()
+    assert workspace.run(spec).returncode == 0
+    assert workspace.out.read_bytes() == before
+    assert workspace.run(spec, "--rerun").returncode == 0
+    assert len(workspace.lines()) == 6
+
+
+@pytest.mark.parametrize("change", [("source_hash", "other sources"), ("build", {"flags": "-O0"})])
+def test_rows_of_other_sources_or_another_build_are_measured_again(workspace, change):
+    spec = workspace.spec(copies(2, 0))
+    workspace.run(spec)
+    changed = []
+    for line in map(json.loads, workspace.out.read_text().splitlines()):
+        if change[0] in line:
+            line[change[0]] = change[1]
+        changed.append(json.dumps(line) + "\n")
+    workspace.out.write_text("".join(changed))
+    workspace.run(spec)
+    assert len(workspace.lines()) == 4
+
+
+def test_a_torn_last_line_is_cut_off_reported_and_measured_again(workspace):
+    spec = workspace.spec(copies(2, 0))
+    workspace.run(spec)
+    whole = workspace.out.read_text()
+    workspace.out.write_text(whole[:-20])
+    done = workspace.run(spec)
+    assert done.returncode == 0
+    assert "cut off a torn last line" in done.stderr
+    assert len({row["key"] for row in workspace.lines()}) == len(workspace.lines()) == 2
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_current_case(workspace, sent):
+    spec = workspace.spec(copies(6, 300))
+    running = workspace.start(spec)
+    wait_for(lambda: len(workspace.lines()) == 1)
+    running.send_signal(sent)
+    _, talk = running.communicate(timeout=20)
+    assert running.returncode == 128 + sent
+    assert "run the same command again" in talk
+    assert [row["status"] for row in workspace.lines()] == ["ok", "ok"]
+    assert workspace.run(spec).returncode == 0
+    assert len({row["key"] for row in workspace.lines()}) == len(workspace.lines()) == 6
+
+
+def test_a_second_signal_stops_at_once(workspace):
+    running = workspace.start(workspace.spec(["faulty.cpu.hang"]))
+    wait_for(lambda: workspace.lines("session"))
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=5)
+    assert running.returncode == 128 + signal.SIGINT
+    assert workspace.lines() == []
+
+
+def test_a_second_driver_on_the_file_is_refused(workspace):
+    spec = workspace.spec(copies(2, 1000))
+    first = workspace.start(spec)
+    wait_for(lambda: workspace.lines("session"))
+    second = workspace.run(spec)
+    assert second.returncode == 3
+    assert "another driver is writing to this file" in second.stderr
+    first.communicate(timeout=20)
+    assert first.returncode == 0
+    assert len(workspace.lines()) == 2
+
+
+def test_a_file_of_a_newer_schema_is_refused_untouched(workspace):
+    text = '{"kind":"session","schema":2}\n{"torn'
+    workspace.out.write_text(text)
+    done = workspace.run(workspace.spec(copies(1, 0)))
+    assert done.returncode == 2
+    assert "schema 2 is newer" in done.stderr
+    assert workspace.out.read_text() == text
+
+
+def limited_file_size():
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """Mounts a small tmpfs, which only root can; skips elsewhere."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options):
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)],
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            pytest.skip("needs the right to mount")
+        return folder
+
+    yield mount
+    subprocess.run(["umount", str(folder)], capture_output=True, check=False)
+
+
+def expect_clear_end(workspace, spec, done):
+    assert done.returncode == 3
+    assert "can't be written, the rows before it are safe" in done.stderr
+    rows = workspace.lines()
+    assert 0 < len(rows) < 40
+    assert all(row["status"] == "ok" for row in rows)
+    return [row["key"] for row in rows]
+
+
+def test_a_full_disk_ends_the_sweep_with_its_rows_intact(workspace, mounted):
+    disk = mounted("size=16k")
+    spec = workspace.spec(copies(40, 0))
+    workspace.out = disk / "rows.jsonl"
+    kept = expect_clear_end(workspace, spec, workspace.run(spec))
+    subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+    assert workspace.run(spec).returncode == 0
+    keys = [row["key"] for row in workspace.lines()]
+    assert keys[:len(kept)] == kept
+    assert len(set(keys)) == len(keys) == 40
+
+
+def test_a_file_size_limit_ends_the_sweep_with_its_rows_intact(workspace):
+    spec = workspace.spec(copies(40, 0))
+    workspace.run(workspace.spec(copies(1, 0), name="warm"), "--rerun")  # fills the cache
+    workspace.out.unlink()
+    kept = expect_clear_end(workspace, spec, workspace.run(spec, preexec_fn=limited_file_size))
+    assert workspace.run(spec).returncode == 0
+    keys = [row["key"] for row in workspace.lines()]
+    assert keys[:len(kept)] == kept
+    assert len(set(keys)) == len(keys) == 40
+
+
+def test_a_read_only_folder_is_a_clear_error(workspace, mounted):
+    spec = workspace.spec(copies(1, 0))
+    workspace.out = mounted("ro,size=16k") / "deeper" / "rows.jsonl"
+    done = workspace.run(spec)
+    assert done.returncode == 3
+    assert "the folder can't be made" in done.stderr
+    workspace.out = workspace.out.parents[1] / "rows.jsonl"
+    done = workspace.run(spec)
+    assert done.returncode == 3
+    assert "can't be opened for writing" in done.stderr
+
+
+def test_launches_are_processes_of_their_own(workspace):
+    workspace.run(workspace.spec(["faulty.cpu.good"], measure={"launches": 3}))
+    rows = workspace.lines()
+    assert sorted(row["case"]["launch"] for row in rows) == [0, 1, 2]
+    assert len({row["key"] for row in rows}) == 3
+    assert len({row["executed"]["process"] for row in rows}) == 3
+
+
+def test_cases_of_a_data_set_share_a_process(workspace):
+    workspace.run(workspace.spec(copies(3, 0)))
+    assert len({row["executed"]["process"] for row in workspace.lines()}) == 1
+
+
+def test_the_killer_in_a_rotation_costs_its_own_row_alone(workspace):
+    spec = workspace.spec([("faulty.cpu.segfault", {"on_mode": 1})], operation="mttkrp",
+                          axes={"mode": "all", "rank": 4}, measure={"order": "rotation"})
+    assert workspace.run(spec).returncode == 1
+    statuses = {row["case"]["mode"]: row["status"] for row in workspace.lines()}
+    assert statuses == {0: "ok", 1: "crashed", 2: "ok"}
+    processes = {row["executed"]["process"] for row in workspace.lines() if row["status"] == "ok"}
+    assert len(processes) == 1, "the others run together"
+
+
+def test_a_data_set_that_disagrees_with_the_registry_costs_its_rows(workspace):
+    spec = workspace.spec(copies(2, 0), axes={"dataset": ["lost", "tiny"]})
+    assert workspace.run(spec).returncode == 1
+    statuses = sorted((row["case"]["dataset"], row["status"]) for row in workspace.lines())
+    assert statuses == [("lost", "failed")] * 2 + [("tiny", "ok")] * 2
+
+
+def test_oracles_are_kept_and_damaged_ones_are_replaced(workspace):
+    workspace.run(workspace.spec(copies(1, 0)))
+    kept = list((workspace.cache / "oracle").iterdir())
+    assert len(kept) == 1
+    sound = kept[0].read_bytes()
+    for flaw in (b"", sound[:-7], b"\x00" * len(sound)):
+        kept[0].write_bytes(flaw)
+        workspace.run(workspace.spec(copies(1, 0)), "--rerun")
+        assert kept[0].read_bytes() == sound
+    assert [row["status"] for row in workspace.lines()] == ["ok"] * 4
+    assert list((workspace.cache / "oracle").iterdir()) == kept
+
+
+def test_talk_goes_to_stderr_and_quiet_says_nothing(workspace):
+    spec = workspace.spec(copies(2, 0))
+    talk = workspace.run(spec).stderr.splitlines()
+    assert len(talk) == 2
+    assert talk[0].startswith("[1/2] ts tiny") and "faulty.cpu.good: ok, " in talk[0]
+    done = workspace.run(spec, "--rerun", "--quiet")
+    assert done.stderr == ""
+    assert done.stdout == f"{workspace.out}\n"
+
+
+def test_a_terminal_gets_a_bar(workspace):
+    master, slave = pty.openpty()
+    running = subprocess.Popen(workspace.command(workspace.spec(copies(3, 50))), stderr=slave,
+                               stdout=subprocess.PIPE, cwd=workspace.folder)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert running.communicate()[0].decode() == f"{workspace.out}\n"
+    assert running.returncode == 0
+    assert b"3/3 rows, 0 not ok" in shown and b"\r" in shown
+
+
+def test_the_default_path_names_device_and_artifact(workspace):
+    command = workspace.command(workspace.spec(copies(1, 0)))
+    del command[3:5]
+    done = subprocess.run(command, cwd=workspace.folder, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0
+    path = workspace.folder / done.stdout.strip()
+    assert path.name == "test-spec.jsonl"
+    assert path.parents[1] == workspace.folder / "out" / "results"
+    assert path.exists()
+
+
+def test_ceilings_are_measured_once_a_session_when_asked_for(workspace):
+    spec = workspace.spec(copies(2, 0), measure={"ceilings": True})
+    assert workspace.run(spec).returncode == 0
+    (line,) = workspace.lines("ceilings")
+    assert line["backend"] == "cpu"
+    assert all(c["value"] > 0 for c in line["ceilings"]) and line["ceilings"]
+
+
+# --- golden test: rows and talk with their numbers masked ---
+
+MEASURED = {"phases", "stats", "rates", "clock_drift", "clock_flag", "peak_host_bytes", "key",
+            "finished", "session", "source_hash", "executed", "error_over_bound"}
+GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "run.json")
+
+
+def masked(value, name=""):
+    """The value with everything that a measurement or a machine decides replaced by its type."""
+    if isinstance(value, dict):
+        return {k: masked(v, name if name in MEASURED else k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [masked(v, name) for v in value]
+    if name not in MEASURED:
+        return value
+    return f"<{type(value).__name__}>" if not isinstance(value, (int, float)) else "<number>"
+
+
+def test_golden_rows_of_the_real_program(workspace):
+    spec = workspace.spec(["pasta.cpu.coo"], operation=["tew", "ts", "ttv", "ttm", "mttkrp"],
+                          axes={"mode": [0, 2], "rank": 4}, measure={"warmup": 1, "samples": 3})
+    done = workspace.run(spec, program=RETENSOR)
+    assert done.returncode == 0, done.stderr
+    rows = sorted((masked(row) for row in workspace.lines()),
+                  key=lambda row: json.dumps(row["case"], sort_keys=True))
+    text = json.dumps(rows, indent=1, sort_keys=True) + "\n"
+    if os.environ.get("RETENSOR_UPDATE_GOLDEN"):
+        with open(GOLDEN, "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(GOLDEN, encoding="utf-8") as file:
+        assert text == file.read()
+    (session,) = workspace.lines("session")
+    assert set(session) == {"kind", "schema", "session", "started", "git", "build", "machine",
+                            "argv", "spec"}
+    assert session["spec"]["artifact"] == "test/spec"
+    assert session["argv"][1:3] == ["run", str(spec)]
+    assert TENSOR.count("\n") - 2 == rows[0]["case"]["data"]["nnz"]
