@@ -89,8 +89,8 @@ def _take(line, path, records, results):
         known = results.ceilings.setdefault((line["session"], line.get("backend")), {})
         known.update({c["what"]: c for c in line.get("ceilings", [])})
     elif kind == "row":
-        if not isinstance(line.get("case"), dict) or "status" not in line:
-            raise PlotError(f"{path}:{line['line']}: expected a row with case and status")
+        if not isinstance(line.get("case"), dict) or not line.get("status") or not line.get("key"):
+            raise PlotError(f"{path}:{line['line']}: expected a row with key, case and status")
         records.append({**_flatten(line), "file": path.name})
     else:
         results.warnings.append(f"{path}:{line['line']}: a line of kind {kind!r} was left out")
@@ -109,6 +109,7 @@ def _flatten(value, prefix=""):
 def _frame(records, results, source_hashes):
     names = {name: None for record in records for name in record}
     columns = [*names, *(name for name in ROW_COLUMNS if name not in names)]
+    records = sorted(records, key=lambda record: str(record.get("finished") or ""))
     rows = pd.DataFrame([[record.get(name) for name in columns] for record in records],
                         columns=columns, dtype=object)
     rows["backend"] = [backend_of(method) for method in rows["case.method"]]

@@ -4,7 +4,7 @@ The driver checks specs in full before it runs them; here only the keys of `figu
 """
 import difflib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -42,6 +42,8 @@ def load_spec(path):
     artifact = str(content.get("artifact", ""))
     if not ARTIFACT.fullmatch(artifact):
         raise PlotError(f"{path}: artifact must read <paper>/<name>, found {artifact!r}")
+    if not isinstance(content.get("axes") or {}, dict):
+        raise PlotError(f"{path}: axes must be a map")
     figure = content.get("figure") or {"kind": "table"}
     check_figure(figure, path)
     return FigureSpec(artifact, str(content.get("title") or artifact), figure, _order(content),
@@ -49,11 +51,15 @@ def load_spec(path):
 
 
 def find_specs(folder):
-    """All specs with an artifact below a folder, by path; files without one are for inclusion."""
+    """All specs with an artifact below a folder (other files are for inclusion), in order.
+
+    Their paths start with the folder's own name, so that pages hold no path of a machine.
+    """
     found = []
     for path in sorted(Path(folder).rglob("*.yaml")):
         if "artifact" in _merged(path, _trees(path)):
-            found.append(load_spec(path))
+            short = Path(Path(folder).resolve().name) / path.relative_to(folder)
+            found.append(replace(load_spec(path), path=short.as_posix()))
     return found
 
 

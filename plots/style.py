@@ -36,6 +36,7 @@ SETTINGS = {
     "ytick.labelsize": 6.5,
     "legend.fontsize": 6.5,
     "legend.frameon": False,
+    "text.parse_math": False,  # a $ in a name is a $
     "hatch.linewidth": 0.6,
     "lines.linewidth": 1.2,
     "lines.markersize": 4,

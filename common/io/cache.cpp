@@ -9,6 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/io/atomic_file.hpp"
+#include "common/io/duplicates.hpp"
 #include "common/io/mapped_file.hpp"
 
 namespace retensor {
@@ -71,8 +72,11 @@ Header check_header(std::string_view bytes, const std::string& name) {
     refuse(name, fmt::format("version {}", h.version), fmt::format("version {}", kVersion));
   if (h.dtype > 1 || h.order < 1 || h.order > kMaxOrder || h.zero != 0)
     refuse(name, "a damaged header", "1 to 8 modes of f32 or f64 values");
-  if (std::any_of(h.dims + h.order, h.dims + kMaxOrder, [](auto d) { return d != 0; }))
-    refuse(name, "a damaged header", "mode lengths of 0 beyond the order");
+  constexpr std::uint64_t longest = std::uint64_t{1} << 32;
+  for (std::uint32_t m = 0; m < kMaxOrder; ++m)
+    if (h.dims[m] > (m < h.order ? longest : 0))
+      refuse(name, fmt::format("length {} of mode {}", h.dims[m], m + 1),
+             "at most 2^32, and 0 beyond the order");
   const Uint128 per_nonzero = 4 * h.order + (h.dtype == 0 ? 4 : 8);
   if (per_nonzero * h.nnz + sizeof h != bytes.size())
     refuse(name, fmt::format("{} bytes", bytes.size()),
@@ -130,12 +134,7 @@ Coo parse_cache(std::string_view bytes, const std::string& name) {
   const std::string digest = content_sha256(tensor);
   if (digest != stated.sha256)
     refuse(name, fmt::format("content with SHA-256 {}", digest), stated.sha256);
-  try {
-    tensor.check();
-  } catch (Error& e) {
-    e.add_context(name);
-    throw;
-  }
+  check_named(tensor, name);
   return tensor;
 }
 

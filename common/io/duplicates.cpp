@@ -7,8 +7,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <utility>
 #include <vector>
 
 namespace retensor {
@@ -33,95 +33,134 @@ bool strictly_sorted(const Coo& t) {
   return sorted;
 }
 
-/// Never 0, which marks a free slot.
-std::uint64_t hash_coordinate(const Coo& t, Count x) {
-  std::uint64_t h = 0;
-  for (const auto& mode : t.indices) {
-    h = (h ^ mode[x]) * 0x9e3779b97f4a7c15ULL;
-    h ^= h >> 32;
-  }
-  h *= 0xd6e8feb86659fd93ULL;
-  h ^= h >> 29;
-  return h == 0 ? 1 : h;
-}
-
-/// The hashes whose low bits equal `round`, grouped into buckets by their high bits. Each thread
-/// counts and scatters a slice of the nonzeros of its own.
-class HashRound {
+/// Hashes of all coordinates of a tensor; never 0, which marks a free slot.
+class CoordinateHash {
  public:
-  HashRound(const Coo& t, std::uint64_t rounds, std::uint64_t round)
-      : tensor_(t), mask_(rounds - 1), round_(round), slices_(omp_get_max_threads()) {
-    constexpr Count bucket_keys = Count{1} << 14, most_buckets = Count{1} << 12;
-    buckets_ = std::bit_ceil(std::clamp<Count>(t.nnz() / rounds / bucket_keys, 1, most_buckets));
-    std::vector<std::vector<Count>> next(slices_, std::vector<Count>(buckets_, 0));
-    for_hashes([&next](int slice, Count bucket, std::uint64_t) { ++next[slice][bucket]; });
-    Count total = 0;
-    for (Count b = 0; b < buckets_; ++b) {
-      starts_.push_back(total);
-      for (auto& slice : next) total += std::exchange(slice[b], total);
+  explicit CoordinateHash(const Coo& t) : order_(t.order()) {
+    for (int m = 0; m < order_; ++m) modes_[m] = t.indices[m].data();
+  }
+  std::uint64_t operator()(Count x) const {
+    std::uint64_t h = 0;
+    for (int m = 0; m < order_; ++m) {
+      h = (h ^ modes_[m][x]) * 0x9e3779b97f4a7c15ULL;
+      h ^= h >> 32;
     }
-    starts_.push_back(total);
-    hashes_.resize(total);
-    for_hashes([this, &next](int slice, Count bucket, std::uint64_t h) {
-      hashes_[next[slice][bucket]++] = h;
-    });
+    h *= 0xd6e8feb86659fd93ULL;
+    h ^= h >> 29;
+    return h == 0 ? 1 : h;
   }
 
-  bool has_equal() const {
+ private:
+  int order_;
+  std::array<const Index*, kMaxOrder> modes_{};
+};
+
+/// The hashes of a tensor in buckets by their highest bits. Rounds of buckets share one buffer,
+/// which bounds the memory. Each thread counts and scatters a slice of the nonzeros of its own.
+class HashBuckets {
+ public:
+  HashBuckets(const Coo& t, Count rounds)
+      : hash_(t), nonzeros_(t.nnz()), slices_(omp_get_max_threads()) {
+    constexpr Count keys_in_cache = Count{1} << 14, most_buckets = Count{1} << 12;
+    const Count wanted = std::clamp<Count>(nonzeros_ / keys_in_cache, 2, most_buckets);
+    const Count buckets = std::max(std::bit_ceil(wanted), rounds);
+    in_round_ = buckets / rounds;
+    shift_ = 64 - std::countr_zero(buckets);
+    counts_.assign(slices_, std::vector<Count>(buckets, 0));
+    for_hashes([this](int slice, std::uint64_t h) { ++counts_[slice][h >> shift_]; });
     Count fullest = 0;
-    for (Count b = 0; b < buckets_; ++b) fullest = std::max(fullest, starts_[b + 1] - starts_[b]);
-    const std::vector<std::uint64_t> empty(std::bit_ceil(2 * fullest + 1), 0);
-    std::vector<std::vector<std::uint64_t>> tables(slices_, empty);
+    for (Count r = 0; r < rounds; ++r) fullest = std::max(fullest, size_of_round(r));
+    hashes_.resize(fullest + slices_);
+  }
+
+  /// Whether two hashes in the buckets of this round are equal.
+  bool repeat(Count round) {
+    scatter(round * in_round_);
+    Count fullest = 0;
+    for (Count b = 0; b < in_round_; ++b) fullest = std::max(fullest, starts_[b + 1] - starts_[b]);
+    for (auto& table : tables_)
+      table.resize(std::max(table.size(), std::bit_ceil(2 * fullest + 1)));
     bool equal = false;
 #pragma omp parallel for schedule(dynamic) reduction(|| : equal) num_threads(slices_)
-    for (Count b = 0; b < buckets_; ++b)
-      equal = equal || bucket_has_equal(b, tables[omp_get_thread_num()]);
+    for (Count b = 0; b < in_round_; ++b)
+      equal = equal || bucket_repeats(b, tables_[omp_get_thread_num()]);
     return equal;
   }
 
  private:
-  /// Calls f(slice, bucket, hash) for every hash of the round, the slices in parallel.
+  /// Calls f(slice, hash) for every nonzero, the slices in parallel.
   template <class F>
   void for_hashes(F f) const {
-    const Count n = tensor_.nnz(), slices = slices_;
-    const int bits = std::countr_zero(buckets_);
+    const Count size = nonzeros_ / slices_ + 1;
 #pragma omp parallel for schedule(static, 1) num_threads(slices_)
     for (int s = 0; s < slices_; ++s) {
-      const Count end = (n / slices) * (s + 1) + (n % slices) * (s + 1) / slices;
-      for (Count x = (n / slices) * s + (n % slices) * s / slices; x < end; ++x) {
-        const std::uint64_t h = hash_coordinate(tensor_, x);
-        if ((h & mask_) == round_) f(s, bits == 0 ? 0 : h >> (64 - bits), h);
-      }
+      const CoordinateHash hash = hash_;
+      const Count end = std::min(nonzeros_, size * (s + 1));
+      for (Count x = size * s; x < end; ++x) f(s, hash(x));
     }
   }
 
-  bool bucket_has_equal(Count bucket, std::vector<std::uint64_t>& table) const {
+  Count size_of_round(Count round) const {
+    Count total = 0;
+    for (const auto& slice : counts_)
+      for (Count b = 0; b < in_round_; ++b) total += slice[round * in_round_ + b];
+    return total;
+  }
+
+  /// Groups the hashes of the buckets from `first` on, one round of them, in hashes_.
+  void scatter(Count first) {
+    std::vector<std::vector<Count>> next(slices_, std::vector<Count>(in_round_ + 1));
+    starts_.clear();
+    Count total = 0;
+    for (Count b = 0; b < in_round_; ++b) {
+      starts_.push_back(total);
+      for (int s = 0; s < slices_; ++s) {
+        next[s][b] = total;
+        total += counts_[s][first + b];
+      }
+    }
+    starts_.push_back(total);
+    // Which round a hash belongs to can't be predicted, so those of others are not branched around
+    // but thrown into a last bucket: one slot a slice, which never advances.
+    for (int s = 0; s < slices_; ++s) next[s][in_round_] = total + s;
+    for_hashes([&](int slice, std::uint64_t h) {
+      const Count b = std::min((h >> shift_) - first, in_round_);
+      Count& to = next[slice][b];
+      hashes_[to] = h;
+      to += b != in_round_;
+    });
+  }
+
+  bool bucket_repeats(Count bucket, std::vector<std::uint64_t>& table) const {
     std::fill(table.begin(), table.end(), 0);
-    const Count slots = table.size() - 1;
+    const Count last = table.size() - 1;
     for (Count x = starts_[bucket]; x < starts_[bucket + 1]; ++x) {
-      // The lowest bits are the same in the whole round, the highest in the bucket.
-      Count at = (hashes_[x] >> 8) & slots;
-      for (; table[at] != 0; at = (at + 1) & slots)
+      Count at = hashes_[x] & last;
+      for (; table[at] != 0; at = (at + 1) & last)
         if (table[at] == hashes_[x]) return true;
       table[at] = hashes_[x];
     }
     return false;
   }
 
-  const Coo& tensor_;
-  std::uint64_t mask_, round_;
+  CoordinateHash hash_;
+  Count nonzeros_;
   int slices_;
-  Count buckets_ = 1;
-  std::vector<Count> starts_;  ///< of the buckets in hashes_, and the end
-  std::vector<std::uint64_t> hashes_;
+  int shift_ = 0;
+  Count in_round_ = 0;                      ///< buckets of a round
+  std::vector<std::vector<Count>> counts_;  ///< by slice and bucket
+  std::vector<Count> starts_;               ///< of the round's buckets in hashes_, and the end
+  std::vector<std::uint64_t> hashes_;       ///< of one round, then a slot for each slice
+  std::vector<std::vector<std::uint64_t>> tables_{static_cast<std::size_t>(slices_)};
 };
 
 bool hashes_repeat(const Coo& t) {
   const double budget = 0.4 * static_cast<double>(t.bytes());
-  std::uint64_t rounds = 1;
+  Count rounds = 1;
   while (8.0 * static_cast<double>(t.nnz()) / static_cast<double>(rounds) > budget) rounds *= 2;
-  for (std::uint64_t r = 0; r < rounds; ++r)
-    if (HashRound(t, rounds, r).has_equal()) return true;
+  HashBuckets buckets(t, rounds);
+  for (Count r = 0; r < rounds; ++r)
+    if (buckets.repeat(r)) return true;
   return false;
 }
 
@@ -142,12 +181,21 @@ std::optional<DuplicatePair> first_duplicate(const Coo& tensor) {
   return first_duplicate_by_sort(tensor);
 }
 
+void check_named(const Coo& tensor, const std::string& file) {
+  try {
+    tensor.check();
+  } catch (Error& e) {
+    e.add_context(file);
+    throw;
+  }
+}
+
 void resolve_duplicates(Coo& tensor, Duplicates policy,
                         const std::function<FilePosition(Count)>& where) {
   if (policy != Duplicates::error) {
     if (strictly_sorted(tensor)) return;
     dedupe(tensor, policy);
-    if (policy == Duplicates::sum) tensor.check();
+    if (policy == Duplicates::sum) check_named(tensor, where(0).file);
     return;
   }
   const auto pair = first_duplicate(tensor);

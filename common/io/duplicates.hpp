@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "common/core/error.hpp"
 #include "common/tensor/coo.hpp"
@@ -18,6 +19,9 @@ struct DuplicatePair {
 /// ascending natural order is recognised by one pass; any other by hashing the coordinates, in
 /// memory of at most 0.4 times the tensor. Sorts only when the hashes leave a doubt.
 std::optional<DuplicatePair> first_duplicate(const Coo& tensor);
+
+/// tensor.check(), with the name of the file in the message.
+void check_named(const Coo& tensor, const std::string& file);
 
 /// `error` throws ParseError at where(position) and keeps the order of the nonzeros; `sum` and
 /// `last` merge and leave natural order. Throws InputError when a sum is not finite.

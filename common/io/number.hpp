@@ -15,18 +15,9 @@
 #include <limits>
 #include <type_traits>
 
-namespace retensor::text {
+#include "common/io/fields.hpp"
 
-inline bool is_digit(char c) {
-  return static_cast<unsigned char>(c - '0') < 10;
-}
-inline bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
-/// Whether a field may end before p.
-inline bool at_separator(const char* p, const char* end) {
-  return p == end || *p == '\n' || is_blank(*p);
-}
+namespace retensor::text {
 
 /// Reads digits from p into v, which saturates beyond 2^64-1; returns where they end.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& v) {

@@ -27,7 +27,7 @@ Coo conforming_cache(std::string_view bytes, const std::string& name, const Read
     throw ParseError({name}, "mode lengths " + dims_text(tensor.dims), dims_text(options.dims));
   if (tensor.dtype() != options.dtype) {
     tensor.values = tensor.values.cast(options.dtype);
-    tensor.check();  // a value beyond the narrower range has become infinite
+    check_named(tensor, name);  // a value beyond the narrower range has become infinite
   }
   resolve_duplicates(tensor, options.duplicates, [&](Count) { return FilePosition{name}; });
   return tensor;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include "common/io/number.hpp"
@@ -126,15 +125,35 @@ std::vector<Count> count_records(const std::vector<const char*>& bounds, char co
   return before;
 }
 
+/// Zero nonzeros, mode lengths 0. The arrays are touched first in parallel; memory that is lacking
+/// is noticed before, where an exception may be thrown.
+template <class T>
+Coo allocate(int order, Count nnz) {
+  std::vector<T> values;
+  std::vector<std::vector<Index>> indices(order);
+  values.reserve(nnz);
+  for (auto& mode : indices) mode.reserve(nnz);
+#pragma omp parallel for schedule(dynamic)
+  for (int m = -1; m < order; ++m) {
+    if (m < 0)
+      values.resize(nnz);
+    else
+      indices[m].resize(nnz);
+  }
+  Coo tensor;
+  tensor.dims.assign(order, 0);
+  tensor.indices = std::move(indices);
+  tensor.values = std::move(values);
+  return tensor;
+}
+
 template <class T>
 Coo parse_all(const Source& source, const char* body, const RecordFormat& format,
               const ReadOptions& options) {
   const auto bounds = cut(body, source.end(), std::max<std::size_t>(options.chunk_bytes, 1));
   const auto before = count_records(bounds, source.comment);
   const std::size_t chunks = bounds.size() - 1;
-  Coo tensor(Dims(format.limits.size(), 0), options.dtype);
-  tensor.values = Values(options.dtype, before.back());
-  for (auto& mode : tensor.indices) mode.resize(before.back());
+  Coo tensor = allocate<T>(format.order(), before.back());
   Target<T> all;
   for (int m = 0; m < format.order(); ++m) all.indices[m] = tensor.indices[m].data();
   all.values = tensor.values.as<T>().data();
@@ -170,34 +189,6 @@ std::string describe(const char* p, const char* end) {
 }
 
 }  // namespace
-
-const char* skip_blanks(const char* p, const char* end) {
-  while (p != end && is_blank(*p)) ++p;
-  return p;
-}
-
-const char* line_end(const char* p, const char* end) {
-  if (p == end) return end;
-  const void* found = std::memchr(p, '\n', static_cast<std::size_t>(end - p));
-  return found == nullptr ? end : static_cast<const char*>(found);
-}
-
-const char* field_end(const char* p, const char* end) {
-  while (!at_separator(p, end)) ++p;
-  return p;
-}
-
-const char* next_record(const char* p, const char* end, char comment) {
-  while (p != end) {
-    if (*p == comment)
-      p = line_end(p, end);
-    else if (*p == '\n' || is_blank(*p))
-      ++p;
-    else
-      return p;
-  }
-  return end;
-}
 
 const char* find_record(const Source& source, const char* body, Count k) {
   const char* p = next_record(body, source.end(), source.comment);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
+#include "common/io/fields.hpp"
 #include "common/io/options.hpp"
 #include "common/tensor/coo.hpp"
 
@@ -40,13 +41,6 @@ struct RecordFormat {
 /// The longest legal mode: indices are 32-bit.
 inline constexpr std::uint64_t kMaxDim = 0xffffffff;
 
-const char* skip_blanks(const char* p, const char* end);
-const char* line_end(const char* p, const char* end);
-/// Where the field that begins at p ends.
-const char* field_end(const char* p, const char* end);
-/// First field of the first line at or after p that is neither blank nor a comment; `end` if none.
-/// p stands at the beginning of a line or behind the last field of one.
-const char* next_record(const char* p, const char* end, char comment);
 /// First field of record k (from 0) of the text that begins at `body`.
 const char* find_record(const Source& source, const char* body, Count k);
 

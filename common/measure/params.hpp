@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,6 +30,7 @@ class ParamSchema {
  public:
   ParamSchema() = default;
   ParamSchema(std::initializer_list<ParamSpec> specs) : specs_(specs) {}
+  explicit ParamSchema(std::vector<ParamSpec> specs) : specs_(std::move(specs)) {}
   const std::vector<ParamSpec>& specs() const { return specs_; }
   /// Defaults overlaid with `given`. Throws InputError for an unknown name (naming the nearest
   /// valid one), a wrong type (an integer is accepted for a double), or a value out of range.

@@ -48,11 +48,6 @@ void ttv(const Fibers<T>& x, MatrixView<const T> v, std::span<T> y, int threads)
 template <class T>
 void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, int threads);
 
-/// Elements between the scratch rows of two threads: whole cache lines, so that none is shared.
-inline std::uint64_t scratch_stride(std::uint64_t rank) {
-  return (rank + 31) / 32 * 32;
-}
-
 /// What MTTKRP reads: the nonzeros with the output mode's index apart from the other modes'.
 template <class T>
 struct MttkrpInput {
@@ -63,22 +58,50 @@ struct MttkrpInput {
 };
 
 /// out += MTTKRP of x, parallel over nonzeros with one atomic update per element (eq. 3, the form
-/// that the paper names COO-MTTKRP-OMP). `scratch` holds threads * scratch_stride(R) elements.
+/// that the paper names COO-MTTKRP-OMP).
 template <class T>
-void mttkrp_atomic(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> scratch, int threads);
+void mttkrp_atomic(const MttkrpInput<T>& x, MatrixView<T> out, int threads);
 
 /// The same with a private copy of the output per thread: partial holds threads * rows * R elements
 /// and arrives zeroed; reduce_partials adds the copies up.
 template <class T>
-void mttkrp_private(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> partial,
-                    std::span<T> scratch, int threads);
+void mttkrp_private(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> partial, int threads);
 template <class T>
 void reduce_partials(std::span<const T> partial, MatrixView<T> out, int threads);
 
-/// The same for nonzeros sorted by output row: each thread owns whole rows, so no update is shared.
-/// `bounds` (threads + 1 entries) cuts the nonzeros at row boundaries.
+/// The same for nonzeros sorted by output row: each thread owns whole rows and adds up a row in
+/// registers, so no update is shared. `bounds` (threads + 1 entries) cuts the nonzeros at row
+/// boundaries.
 template <class T>
 void mttkrp_owner(const MttkrpInput<T>& x, MatrixView<T> out, std::span<const Count> bounds,
-                  std::span<T> scratch, int threads);
+                  int threads);
+
+/// One tensor in HiCOO as MTTKRP reads it, the output mode apart from the others.
+template <class T>
+struct HicooMttkrpInput {
+  int block_bits = 7;
+  std::span<const Count> block_start;
+  std::span<const Index> block_row;                  ///< block index of the output mode
+  std::span<const std::uint8_t> row;                 ///< element index of the output mode
+  std::vector<std::span<const Index>> block_other;   ///< block indices of the other modes
+  std::vector<std::span<const std::uint8_t>> other;  ///< element indices of the other modes
+  std::vector<MatrixView<const T>> factor;
+  std::span<const T> value;
+};
+
+/// Algorithm 3: parallel over blocks, one atomic update per element.
+template <class T>
+void hicoo_mttkrp_atomic(const HicooMttkrpInput<T>& x, MatrixView<T> out, int threads);
+
+/// Blocks grouped by block row: `blocks` lists them group by group, part p of `bounds` (threads + 1
+/// entries, cut between groups) belongs to one thread, so no update is shared.
+template <class T>
+void hicoo_mttkrp_owner(const HicooMttkrpInput<T>& x, MatrixView<T> out,
+                        std::span<const Count> blocks, std::span<const Count> bounds, int threads);
+
+/// Blocks shared out evenly by nonzeros (`bounds` over all blocks), a private output per thread.
+template <class T>
+void hicoo_mttkrp_private(const HicooMttkrpInput<T>& x, MatrixView<T> out, std::span<T> partial,
+                          std::span<const Count> bounds, int threads);
 
 }  // namespace retensor::pasta

@@ -16,6 +16,7 @@ def draw(view):
     figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3)
     width = 0.8 / len(view.series)
     for axes, facet, cells in figure:
+        figure.scale(axes)
         for cell in cells:
             place = view.xs.index(cell.x) + (view.series.index(cell.series)
                                              - (len(view.series) - 1) / 2) * width

@@ -10,8 +10,11 @@ def draw(view):
     figure = panels.Panels(view, 3 if len(view.series) < 8 else 2)
     numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
     for axes, _, cells in figure:
+        figure.scale(axes)
+        failed = []
         for index, name in enumerate(view.series):
-            _line(figure, axes, [cell for cell in cells if cell.series == name], index, numeric)
+            failed += _line(figure, axes, [cell for cell in cells if cell.series == name], index,
+                            numeric)
         if numeric:
             axes.set_xticks(view.xs, [str(x) for x in view.xs])
             axes.minorticks_off()
@@ -19,24 +22,22 @@ def draw(view):
             panels.name_positions(axes, view.xs)
         if view.spec.figure.get("yscale") != "log":
             axes.set_ylim(bottom=0)
+        figure.fail_above(axes, failed)
     for index, name in enumerate(view.series):
         figure.explain(name, Line2D([], [], color=style.colour(index), marker=style.marker(index)))
     figure.label_axes(*panels.label_of(view))
-    if numeric and view.spec.figure.get("xscale"):
-        for axes in figure.axes:
-            axes.set_xticks(view.xs, [str(x) for x in view.xs])
-            axes.minorticks_off()
     return figure.finish()
 
 
 def _line(figure, axes, cells, index, numeric):
-    xs, ys = [], []
+    """Draw one series; returns its failures as (x, cell, colour)."""
+    xs, ys, failed = [], [], []
     for cell in cells:
         x = cell.x if numeric else figure.view.xs.index(cell.x)
         xs.append(x)
         ys.append(cell.measured.value if cell.measured else float("nan"))
         if cell.measured is None:
-            figure.fail(axes, x, cell, style.colour(index))
+            failed.append((x, cell, style.colour(index)))
             continue
         arms = panels.error_arms(cell.measured)
         if arms:
@@ -44,3 +45,4 @@ def _line(figure, axes, cells, index, numeric):
                           linewidth=0.7, capsize=1.5)
         figure.mark_partial(axes, x, cell)
     axes.plot(xs, ys, color=style.colour(index), marker=style.marker(index))
+    return failed

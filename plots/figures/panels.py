@@ -6,6 +6,7 @@ from collections import Counter
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from plots import style
@@ -29,7 +30,6 @@ class Panels:
         self.axes = [self.figure.add_subplot(self.rows, columns, i + 1)
                      for i in range(len(view.facets))]
         self.handles = {}
-        self.failures = Counter()  # failures already marked, by axes and position
 
     def __iter__(self):
         for axes, facet in zip(self.axes, self.view.facets):
@@ -41,28 +41,46 @@ class Panels:
         """Put an entry into the legend, once."""
         self.handles.setdefault(label, handle)
 
+    def scale(self, axes):
+        """Set the scales that the spec asks for."""
+        for which in ("x", "y"):
+            if self.view.spec.figure.get(f"{which}scale") == "log":
+                logarithmic(axes, which)
+
     def label_axes(self, x, y):
-        """Axis labels at the outer panels, and the scales that the spec asks for."""
+        """Axis labels at the outer panels."""
         figure = self.view.spec.figure
         for index, axes in enumerate(self.axes):
             if index + self.columns >= len(self.axes):
                 axes.set_xlabel(figure.get("xlabel", x))
             if index % self.columns == 0:
                 axes.set_ylabel(figure.get("ylabel", y))
-            for which in ("x", "y"):
-                if figure.get(f"{which}scale"):
-                    getattr(axes, f"set_{which}scale")(figure[f"{which}scale"])
 
-    def fail(self, axes, x, cell, colour=style.FAILED):
-        """Mark a case without a value: a cross at the axis with its status, above earlier ones."""
+    def fail(self, axes, x, cell):
+        """Mark a case without a bar: a cross where it would stand, with its status."""
         base = blended_transform_factory(axes.transData, axes.transAxes)
-        level = 0.03 + 0.3 * self.failures[axes, x]
-        self.failures[axes, x] += 1
-        axes.plot([x], [level], marker="x", color=colour, linestyle="none", transform=base,
-                  clip_on=False, zorder=5)
-        axes.text(x, level + 0.06, cell.status, rotation=90, color=colour, fontsize=6, ha="center",
-                  va="bottom", transform=base, zorder=5,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8})
+        self._cross(axes, x, 0.03, style.FAILED, base)
+        axes.text(x, 0.09, cell.gap, rotation=90, color=style.FAILED, fontsize=6, ha="center",
+                  va="bottom", transform=base)
+
+    def fail_above(self, axes, failed):
+        """Mark failures among lines, (x, cell, colour) each, in a strip kept free at the top."""
+        level = Counter()
+        for x, cell, colour in failed:
+            level[x] += 1
+            base = blended_transform_factory(axes.transData, axes.transAxes)
+            height = 1 - 0.09 * level[x] + 0.03
+            self._cross(axes, x, height, colour, base)
+            axes.annotate(cell.gap, (x, height), (4, 0), xycoords=base, color=colour,
+                          textcoords="offset points", fontsize=6, va="center")
+        low, high = axes.get_ylim()
+        share = 0.1 * max(level.values(), default=0)
+        log = axes.get_yscale() == "log"
+        axes.set_ylim(low, high * (high / low) ** share if log else high + (high - low) * share)
+
+    def _cross(self, axes, x, height, colour, base):
+        axes.plot([x], [height], marker="x", color=colour, linestyle="none", transform=base,
+                  clip_on=False)
         self.explain("not ok (reason in the table)",
                      Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 
@@ -103,6 +121,14 @@ class Panels:
         self.figure.set_layout_engine(
             "constrained", rect=(0, bottom / height, 1, 1 - (top + bottom) / height))
         return self.figure
+
+
+def logarithmic(axes, which):
+    """A logarithmic x or y axis with plain numbers at the decades."""
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _wrapped(text, columns):

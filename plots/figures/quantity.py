@@ -58,7 +58,8 @@ def unit(name):
 
 def measure(rows, name):
     """The value of column `name` over the ok rows of one cell of a figure; None without any."""
-    if rows.empty or name not in rows.columns:
+    rows = rows[rows[name].notna()] if name in rows.columns else rows[:0]
+    if rows.empty:
         return None
     if name in RATES:
         return _rate(rows, name)

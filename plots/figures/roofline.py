@@ -21,8 +21,8 @@ def draw(view):
         for machine, ceilings in roofs.items():
             _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
         scatter(figure, axes, cells)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        panels.logarithmic(axes, "x")
+        panels.logarithmic(axes, "y")
     figure.label_axes(quantity.label(view.fields.along), quantity.label(view.fields.y))
     return figure.finish()
 

@@ -9,6 +9,7 @@ def draw(view):
     """Draw a view as points."""
     figure = panels.Panels(view, 2, 60)
     for axes, _, cells in figure:
+        figure.scale(axes)
         scatter(figure, axes, cells)
     figure.label_axes(*panels.label_of(view))
     return figure.finish()
@@ -39,7 +40,7 @@ def scatter(figure, axes, cells):
 
 
 def _list_missing(axes, cells):
-    missing = [f"\N{MULTIPLICATION SIGN} {cell.x}, {cell.series}: {cell.status}" for cell in cells
+    missing = [f"\N{MULTIPLICATION SIGN} {cell.x}, {cell.series}: {cell.gap}" for cell in cells
                if cell.measured is None or cell.along is None]
     if missing:
         axes.text(0.02, 0.98, "\n".join(missing), transform=axes.transAxes, va="top", fontsize=5.5,

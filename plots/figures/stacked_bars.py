@@ -14,6 +14,7 @@ def draw(view):
     figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3, 55)
     parts = list(dict.fromkeys(part for cell in view.cells for part in cell.stack))
     for axes, _, cells in figure:
+        figure.scale(axes)
         for cell in cells:
             _stack(figure, axes, cell, places.index((cell.x, cell.series)), parts)
         panels.name_positions(axes, [x if len(view.series) == 1 else f"{x}, {series}"

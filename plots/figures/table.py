@@ -25,6 +25,6 @@ def draw(view):
 
 def _text(cell):
     if cell.measured is None:
-        return cell.status
+        return cell.gap
     partial = f" ({cell.ok}/{cell.total})" if cell.ok < cell.total else ""
     return number(cell.measured.value) + partial

@@ -39,6 +39,11 @@ class Cell:
     keys: list = field(default_factory=list)
 
     @property
+    def gap(self):
+        """What a figure writes where the value is missing."""
+        return "no value" if self.status == "ok" else self.status
+
+    @property
     def roof(self):
         """GFLOPS that the measured bandwidth allows at this intensity, None where unknown."""
         known = self.intensity is not None and self.bandwidth is not None
@@ -136,10 +141,10 @@ class _Fields:
             self.stack = []
 
     def facet_of(self, row):
-        return row[self.facet] if self.facet else None
+        return _plain(row[self.facet]) if self.facet else None
 
     def x_of(self, row):
-        return row[self.x]
+        return _plain(row[self.x])
 
     def series_of(self, row, free):
         return ", ".join(_named(name, row[name]) for name in (self.hue, *free)
@@ -174,6 +179,10 @@ class _Sorter:
             number = float(value) if isinstance(value, (int, float)) else 0.0
             return (given.index(text) if text in given else len(given), number, str(value))
         return sorted(set(values), key=key)
+
+
+def _plain(value):
+    return "none" if value is None else _text(value) if isinstance(value, list) else value
 
 
 def _named(name, value):

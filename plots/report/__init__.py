@@ -38,9 +38,11 @@ class Section:
 
     @property
     def table(self):
-        """The cells' table: column names and lines of values."""
+        """The cells' table without columns that say nothing: names and lines of values."""
         table = frame(self.view)
-        return list(table.columns), table.values.tolist()
+        told = [name for name in table.columns
+                if any(show(value) not in ("", "0") for value in table[name])]
+        return told, table[told].values.tolist()
 
     @property
     def alt(self):

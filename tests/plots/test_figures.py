@@ -156,6 +156,34 @@ def test_published_values_are_drawn_for_their_own_quantity_alone(tmp_path):
         assert make_view(results, spec(), [claim | other]).published == []
 
 
+def test_an_ok_row_without_the_quantity_is_a_gap(tmp_path):
+    line = rows.row()
+    del line["rates"]
+    for kind in KINDS:
+        view, paths = save_artifact(read(tmp_path, [line]), spec(kind=kind), tmp_path / kind)
+        assert view.cells[0].measured is None and view.cells[0].gap == "no value"
+        assert "no value" in paths["svg"].read_text() or kind == "stacked-bars"
+
+
+def test_names_are_no_markup(tmp_path):
+    lines = [rows.row(dataset="a$x_1$b$", kind="generated")]
+    for kind in KINDS:
+        drawn = FigureSpec("pasta/fig4", "100 $ & <b>", spec(kind=kind, yscale="log").figure)
+        text = save_artifact(read(tmp_path, lines), drawn, tmp_path / kind)[1]["svg"].read_text()
+        assert "a$x_1$b$" in text and "<b>" not in text
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_failures_among_lines_are_marked_above_them(tmp_path, scale):
+    lines = [rows.row(rank=r, params={"update": u}, status="oom" if r == 16 else "ok")
+             for r in (8, 16, 32) for u in "ab"]
+    drawn = spec(kind="lines", x="rank", hue="params.update", facet=None, xscale=scale,
+                 yscale=scale)
+    view, paths = save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
+    assert (view.xs, view.series) == ([8, 16, 32], ["update=a", "update=b"])
+    assert paths["svg"].read_text().count("<!-- oom -->") == 2
+
+
 def test_stages_are_stacked(tmp_path):
     stages = {"zero": [0.001] * 3, "kernel": [0.002, 0.003, 0.004]}
     view, paths = save_artifact(read(tmp_path, [rows.row(stages=stages)]),

@@ -41,7 +41,8 @@ def test_damage_before_the_last_line_is_refused(tmp_path):
     (rows.session() | {"schema": 2}, "schema 2 is newer"),
     ({"kind": "session", "session": "s"}, "schema number"),
     ([1], "schema number"),
-    ({"kind": "row", "schema": 1, "session": "s1"}, "row with case and status"),
+    ({"kind": "row", "schema": 1, "session": "s1"}, "row with key, case and status"),
+    (rows.row() | {"key": None}, "row with key, case and status"),
     ({"kind": "session", "schema": 1}, "session id")])
 def test_bad_lines_are_refused(tmp_path, line, message):
     path = rows.write(tmp_path / "a.jsonl", [rows.session(), line, rows.session("s2")])
@@ -66,6 +67,12 @@ def test_a_later_row_replaces_the_same_case_on_the_same_machine(tmp_path):
         rows.session("s2"), rows.row(name="s2"), other, rows.row(name="s3")])
     found = load_results([path]).rows
     assert list(found["session"]) == ["s2", "s3"] and list(found["status"]) == ["ok", "ok"]
+
+
+def test_the_later_of_two_rows_is_known_by_its_time_whatever_the_order_of_files(tmp_path):
+    old = rows.write(tmp_path / "old.jsonl", [rows.row(status="oom")])
+    new = rows.write(tmp_path / "new.jsonl", [rows.row() | {"finished": "2026-05-01T00:00:00Z"}])
+    assert list(load_results([new, old]).rows["status"]) == ["ok"]
 
 
 def test_rows_with_other_sources_are_stale(tmp_path):

@@ -1,0 +1,192 @@
+// pasta.cpu.coo: TEW, TS, TTV, TTM and MTTKRP on coordinates (PASTA section III.B.1).
+//
+// Pre-processing as the paper has it: TEW predicts the pattern of the result, TTV and TTM sort a
+// copy so that fibers of the product mode are contiguous and allocate the result by the
+// sparse-dense property; MTTKRP allocates alone. All of it happens in prepare.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/tensor/operations.hpp"
+#include "papers/pasta/cpu_run.hpp"
+#include "papers/pasta/methods.hpp"
+#include "papers/pasta/prepare.hpp"
+
+namespace retensor::pasta {
+namespace {
+
+template <class T>
+class TewRun : public CpuRun {
+ public:
+  TewRun(const Problem& problem, int threads)
+      : CpuRun(problem, threads, "COO-TEW-OMP"),
+        op_(arithmetic(problem.spec().variant)),
+        pattern_(predict_pattern(problem.x(), problem.y(), op_)) {
+    executed_["pattern"] = pattern_.equal() ? "equal" : "general";
+    format_bytes_ =
+        pattern_.z.bytes() + (pattern_.from_x.size() + pattern_.from_y.size()) * sizeof(Count);
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    const auto x = problem_.x().values.template as<T>();
+    const auto y = problem_.y().values.template as<T>();
+    const auto z = pattern_.z.values.template as<T>();
+    if (pattern_.equal())
+      tew<T>(op_, x, y, z, threads_);
+    else
+      tew_general<T>(op_, x, y, pattern_.from_x, pattern_.from_y, z, threads_);
+  }
+
+  Result result() override { return pattern_.z; }
+
+ private:
+  const Arithmetic op_;
+  TewPattern pattern_;
+};
+
+template <class T>
+class TsRun : public CpuRun {
+ public:
+  TsRun(const Problem& problem, int threads)
+      : CpuRun(problem, threads, "COO-TS-OMP"),
+        op_(arithmetic(problem.spec().variant)),
+        z_(problem.x()) {
+    format_bytes_ = z_.bytes();
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    ts<T>(op_, problem_.x().values.template as<T>(), static_cast<T>(problem_.spec().scalar),
+          z_.values.template as<T>(), threads_);
+  }
+
+  Result result() override { return z_; }
+
+ private:
+  const Arithmetic op_;
+  Coo z_;
+};
+
+// TTV and TTM: a copy of x sorted by fibers of the product mode, and one output per fiber.
+template <class T>
+class FiberRun : public CpuRun {
+ public:
+  FiberRun(const Problem& problem, int threads)
+      : CpuRun(problem, threads,
+               problem.operation() == Operation::ttv ? "COO-TTV-OMP" : "COO-TTM-OMP"),
+        u_(problem.dense()[0].view<T>()),
+        fibers_(fiber_arrays(problem.x(), problem.mode())),
+        y_(problem.dtype(), fibers_.fibers() * u_.cols) {
+    executed_["input"] = fibers_.was_sorted ? "sorted" : "sorted by prepare";
+    format_bytes_ = fibers_.bytes() + y_.bytes();
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    const Fibers<T> x{fibers_.start, fibers_.index, std::as_const(fibers_.value).template as<T>()};
+    if (problem_.operation() == Operation::ttv)
+      ttv<T>(x, u_, y_.as<T>(), threads_);
+    else
+      ttm<T>(x, u_, y_.as<T>(), threads_);
+  }
+
+  Result result() override {
+    const Dims& dims = problem_.x().dims;
+    if (problem_.operation() == Operation::ttv)
+      return ttv_result(dims, problem_.mode(), fibers_.coordinates, y_);
+    return ttm_result(dims, problem_.mode(), u_.cols, fibers_.coordinates, y_);
+  }
+
+ private:
+  MatrixView<const T> u_;
+  FiberArrays fibers_;
+  Values y_;
+};
+
+template <class T>
+class MttkrpRun : public MttkrpRunBase<T> {
+ public:
+  MttkrpRun(const Problem& problem, int threads, const std::string& update)
+      : MttkrpRunBase<T>(problem, threads, "COO-MTTKRP-OMP", update) {
+    const Coo* x = &problem.x();
+    if (update == "owner") {
+      sorted_ = *x;
+      const int row_mode[] = {problem.mode()};
+      sort_nonzeros(sorted_, row_mode);
+      x = &sorted_;
+      this->format_bytes_ += sorted_.bytes();
+    }
+    const auto mode = static_cast<std::size_t>(problem.mode());
+    input_.row = x->indices[mode];
+    input_.value = x->values.template as<T>();
+    for (std::size_t m = 0; m < x->indices.size(); ++m) {
+      if (m == mode) continue;
+      input_.other.emplace_back(x->indices[m]);
+      input_.factor.push_back(problem.dense()[m].template view<T>());
+    }
+    if (update == "owner") cut_at_rows();
+  }
+
+ private:
+  void kernel(MatrixView<T> out, std::span<T> partial) override {
+    if (this->update_ == "atomic")
+      mttkrp_atomic<T>(input_, out, this->threads_);
+    else if (this->update_ == "owner")
+      mttkrp_owner<T>(input_, out, bounds_, this->threads_);
+    else
+      mttkrp_private<T>(input_, out, partial, this->threads_);
+  }
+
+  // Equal shares of the nonzeros, each cut moved up to the next row boundary.
+  void cut_at_rows() {
+    const auto row = input_.row;
+    const auto parts = static_cast<Count>(this->threads_);
+    for (Count part = 0; part <= parts; ++part) {
+      Count at = row.size() * part / parts;
+      while (at > 0 && at < row.size() && row[at] == row[at - 1]) ++at;
+      bounds_.push_back(at);
+    }
+  }
+
+  Coo sorted_;
+  std::vector<Count> bounds_;
+  MttkrpInput<T> input_;
+};
+
+class CooCpu : public Method {
+ public:
+  std::string_view id() const override { return "pasta.cpu.coo"; }
+  std::string_view summary() const override {
+    return "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)";
+  }
+  Backend backend() const override { return Backend::cpu; }
+  ParamSchema params() const override { return cpu_params(); }
+  Support supports(const Problem& problem, const Params&) const override {
+    return supports_suite(problem);
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    const int threads = thread_count(params);
+    return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+      switch (problem.operation()) {
+        case Operation::tew:
+          return std::make_unique<TewRun<T>>(problem, threads);
+        case Operation::ts:
+          return std::make_unique<TsRun<T>>(problem, threads);
+        case Operation::ttv:
+        case Operation::ttm:
+          return std::make_unique<FiberRun<T>>(problem, threads);
+        default:
+          return std::make_unique<MttkrpRun<T>>(problem, threads, params.word("update"));
+      }
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Method> make_coo_cpu() {
+  return std::make_unique<CooCpu>();
+}
+
+}  // namespace retensor::pasta

@@ -1,0 +1,15 @@
+// The suite's methods, one factory each.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::pasta {
+
+std::unique_ptr<Method> make_coo_cpu();         ///< pasta.cpu.coo
+std::unique_ptr<Method> make_hicoo_cpu();       ///< pasta.cpu.hicoo
+std::unique_ptr<Method> make_coo_cuda();        ///< pasta.cuda.coo, the paper's kernels
+std::unique_ptr<Method> make_coo_cuda_tuned();  ///< pasta.cuda.tuned
+
+}  // namespace retensor::pasta

@@ -1,0 +1,23 @@
+// Runs a fuzz target over the files of a folder: the kept corpus as an ordinary test.
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+int main(int argc, char** argv) {
+  int files = 0;
+  for (int a = 1; a < argc; ++a)
+    for (const auto& entry : std::filesystem::directory_iterator(argv[a])) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      std::printf("%s\n", entry.path().c_str());
+      std::fflush(stdout);  // names the culprit when the target aborts
+      LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+      ++files;
+    }
+  return files > 0 ? 0 : 1;
+}

@@ -1,0 +1,8 @@
+// FROSTT text of any content.
+#include "tests/fuzz/invariants.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace retensor;
+  fuzz::try_text(parse_tns, {reinterpret_cast<const char*>(data), size});
+  return 0;
+}
