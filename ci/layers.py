@@ -1,0 +1,163 @@
+"""Checks the rules of the tree that the compiler does not know.
+
+Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
+reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
+alone; no paper uses another one or the driver; no driver source names a method; libraries never
+print, exit, read the environment or parse arguments. `--self-test` plants one offence per rule in
+a scratch tree and fails unless each is found.
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+SECOND = {"core", "tensor"}
+THIRD = SECOND | {"io", "numeric", "formats", "generate", "reference"}
+FOURTH = THIRD | {"measure", "device"}
+# Folder below common/ -> the other folders below common/ whose headers it may include.
+ALLOWED = {
+    "core": set(), "device": {"core"}, "tensor": {"core"},
+    "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
+    "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
+}
+SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
+CUDA_SOURCES = {".cu", ".cuh"}
+CUDA_HEADER = re.compile(r"cuda|cublas|cusparse|curand|cub/|thrust/|mma\.h|cooperative_groups|nv/")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+TALK = re.compile(r"std::(cout|cerr|clog|exit|abort|getenv|quick_exit)\b|<iostream>"
+                  r"|(?<![\w.>:])(printf|puts|exit|getenv|setenv)\(|std::f?printf\(|fmt::print\(")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def unit(path):
+    """The part of the tree that a source belongs to: ('common', 'io'), ('tests',)."""
+    parts = path.parts
+    if parts[0] == "common" and parts[1] == "baselines":
+        return ("baselines", parts[2])
+    if parts[0] in ("common", "papers") and len(parts) > 2:
+        return parts[:2]
+    return parts[:1]
+
+
+def may_include(source, target):
+    """Why `source` may not use `target` (units of the tree), or an empty string."""
+    if source == target or source[0] == "tests":
+        return ""
+    if source[0] == "common":
+        allowed = target[0] == "common" and target[1] in ALLOWED[source[1]]
+        return "" if allowed else f"{source[1]} may use only {sorted(ALLOWED[source[1]])}"
+    if source[0] in ("papers", "baselines"):
+        return "" if target[0] == "common" else f"{'/'.join(source)} may use common/ alone"
+    if source[0] == "experiments":
+        return "" if target[0] == "common" else "the driver may use common/ alone"
+    return f"{source[0]} is no layer"
+
+
+def is_test(path):
+    return "tests" in path.parts
+
+
+def check_includes(root, path, text):
+    for match in INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        bracket, name = match.groups()
+        where = f"{path}:{line}"
+        if bracket == "<":
+            if (CUDA_HEADER.match(name) and path.suffix not in CUDA_SOURCES
+                    and path.parts[:2] != ("common", "device")):
+                yield f"{where}: CUDA header {name} outside device/ and CUDA sources"
+            continue
+        candidates = [path.parent / name, Path(name)]
+        target = next((c for c in candidates if (root / c).is_file()), None)
+        if target is None:
+            yield f"{where}: {name} is not in the tree"
+            continue
+        if target.suffix == ".cuh" and path.suffix not in CUDA_SOURCES:
+            yield f"{where}: {name} is a CUDA header, included from host code"
+        # A paper's tests may use what all tests share.
+        if is_test(path) and is_test(target):
+            continue
+        reason = may_include(unit(path), unit(target))
+        if reason:
+            yield f"{where}: includes {name}: {reason}"
+
+
+def check_code(path, code, methods):
+    top = path.parts[0]
+    if top in ("common", "papers") and not is_test(path):
+        for match in TALK.finditer(code):
+            yield f"{path}: {match.group().rstrip('(')} in a library"
+    if top == "experiments":
+        for match in methods.finditer(code):
+            yield f"{path}: the driver names a method: {match.group()}"
+
+
+def modules(root):
+    folders = [*root.glob("papers/*/meson.build"), *root.glob("**/baselines/*/meson.build")]
+    return sorted({f.parent.name for f in folders})
+
+
+def problems(root):
+    """All offences below `root`, one line each."""
+    names = "|".join(map(re.escape, modules(root))) or r"\0"
+    methods = re.compile(rf"\b({names})\.[a-z]\w*|register_({names})\b")
+    for top in ("common", "papers", "experiments", "tests"):
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in SOURCES:
+                continue
+            path, text = file.relative_to(root), file.read_text()
+            yield from check_includes(root, path, text)
+            yield from check_code(path, COMMENT.sub("", text), methods)
+
+
+OFFENCES = {
+    "common/core/a.hpp": ('#include "common/tensor/coo.hpp"', "core may use only"),
+    "common/io/a.cpp": ('#include "common/measure/b.hpp"', "io may use only"),
+    "common/tensor/a.cpp": ("#include <cuda_runtime.h>", "outside device/"),
+    "common/device/a.cpp": ('#include "common/tensor/coo.hpp"', "device may use only"),
+    "common/formats/a.cpp": ("std::cerr << 1;", "in a library"),
+    "common/baselines/blco/a.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    "papers/one/a.cpp": ('#include "papers/two/x.hpp"', "common/ alone"),
+    "papers/one/b.cpp": ('#include "experiments/driver/x.hpp"', "common/ alone"),
+    "papers/one/c.cpp": ('#include "x.cuh"', "included from host code"),
+    "papers/two/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
+    "experiments/driver/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
+    "experiments/driver/b.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    "tests/unit/a.cpp": ('#include "lost.hpp"', "not in the tree"),
+}
+INNOCENT = {
+    "common/tensor/coo.hpp": '#include <string>\n// std::cout stays unused\nvoid exit_code();',
+    "common/measure/b.hpp": '#include "common/device/d.hpp"\n#include "common/io/i.hpp"',
+    "common/device/d.hpp": "#include <cuda_runtime.h>", "common/io/i.hpp": "",
+    "common/baselines/blco/meson.build": "", "papers/one/meson.build": "",
+    "papers/two/meson.build": "", "papers/two/x.hpp": '#include "common/measure/b.hpp"',
+    "papers/one/x.hpp": '#include "common/tensor/coo.hpp"', "papers/one/x.cuh": "#include <mma.h>",
+    "papers/one/k.cu": '#include "x.cuh"\n#include <cub/cub.cuh>', "experiments/driver/x.hpp": "",
+    "experiments/driver/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
+}
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        files = {**INNOCENT, **{name: text for name, (text, _) in OFFENCES.items()}}
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text + "\n")
+        found = list(problems(root))
+    for name, (_, message) in OFFENCES.items():
+        if not any(line.startswith(name) and message in line for line in found):
+            yield f"layers.py does not see the offence planted in {name}"
+    for line in found:
+        if re.split(r"[: ]", line)[0] not in OFFENCES:
+            yield f"layers.py refuses innocent code: {line}"
+
+
+def main():
+    found = list(self_test() if "--self-test" in sys.argv else problems(Path(__file__).parents[1]))
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# Helpers shared by the scripts of this folder; sourced, never run. Sourcing changes to the root of
+# the tree. Talk goes to stderr.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+note() { printf '%s\n' "$*" >&2; }
+title() { printf '\n== %s\n' "$*" >&2; }
+die() {
+  note "${0##*/}: $*"
+  exit 2
+}
+
+# Python of the plots and tests. The first python3 on the PATH need not be the one that the
+# distribution's packages belong to, so each candidate has to import what is used.
+find_python() {
+  local candidate
+  for candidate in "${RETENSOR_PYTHON:-}" /usr/bin/python3 python3; do
+    if [[ -n $candidate ]] && "$candidate" -c 'import matplotlib, pandas, yaml, jinja2' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+# A Meson that starts and is 1.0.1 or newer. A leftover of another Python may stand first on the PATH.
+find_meson() {
+  local candidate version
+  for candidate in "${RETENSOR_MESON:-}" /usr/bin/meson meson; do
+    if [[ -n $candidate ]] && version=$("$candidate" --version 2>/dev/null) &&
+      [[ $(printf '%s\n' 1.0.1 "$version" | sort -V | head -n 1) == 1.0.1 ]]; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+# bootstrap [--test]: the packages, then the programs that the caller works with.
+bootstrap() {
+  ci/bootstrap "$@"
+  RETENSOR_PYTHON=$(find_python)
+  RETENSOR_MESON=$(find_meson)
+  export RETENSOR_PYTHON RETENSOR_MESON
+}
+
+# configure DIR OPTION...: makes or updates a build folder; one left by another Meson is made anew.
+configure() {
+  local dir=$1
+  shift
+  # The default instruction set of the build is newer than some machines.
+  grep -qw avx2 /proc/cpuinfo || set -- "$@" -Dcpu_arch=
+  if [[ -f $dir/build.ninja ]]; then
+    "$RETENSOR_MESON" setup --reconfigure "$dir" "$@" >&2 ||
+      "$RETENSOR_MESON" setup --wipe "$dir" "$@" >&2
+  else
+    "$RETENSOR_MESON" setup "$dir" "$@" >&2
+  fi
+}
