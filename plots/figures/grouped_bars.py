@@ -13,7 +13,8 @@ from plots.figures import panels
 def draw(view):
     """Draw a view as grouped bars."""
     bars = len(view.xs) * len(view.series)
-    figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3)
+    figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3,
+                           names=view.xs)
     width = 0.8 / len(view.series)
     for axes, facet, cells in figure:
         figure.scale(axes)
@@ -22,7 +23,7 @@ def draw(view):
                                              - (len(view.series) - 1) / 2) * width
             _bar(figure, axes, cell, place, width, view)
         _published(figure, axes, facet, view)
-        panels.name_positions(axes, view.xs)
+        figure.name_positions(axes)
     for index, name in enumerate(view.series):
         figure.explain(name, Patch(facecolor=style.colour(index)))
     figure.explain_data()

@@ -7,8 +7,9 @@ from plots.figures import panels
 
 def draw(view):
     """Draw a view as lines."""
-    figure = panels.Panels(view, 3 if len(view.series) < 8 else 2)
     numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
+    figure = panels.Panels(view, 3 if len(view.series) < 8 else 2,
+                           names=() if numeric else view.xs)
     for axes, _, cells in figure:
         figure.scale(axes)
         failed = []
@@ -19,7 +20,7 @@ def draw(view):
             axes.set_xticks(view.xs, [str(x) for x in view.xs])
             axes.minorticks_off()
         else:
-            panels.name_positions(axes, view.xs)
+            figure.name_positions(axes)
         if view.spec.figure.get("yscale") != "log":
             axes.set_ylim(bottom=0)
         figure.fail_above(axes, failed)

@@ -12,19 +12,25 @@ from matplotlib.transforms import blended_transform_factory
 from plots import style
 from plots.figures import quantity
 
+CHARACTER_MM = 1.35  # width of a character of a tick label
 LINE_MM = 3.3  # height of a line of title or legend
 
 
 class Panels:
     """A figure with one panel per facet, filled by a figure kind and closed by `finish`."""
 
-    def __init__(self, view, columns, height_mm=style.PANEL_MM):
+    def __init__(self, view, columns, height_mm=style.PANEL_MM, names=()):
+        """`names` are those of the positions on the x axis, where these are named."""
         self.view = view
         self.width = style.width_mm(view.spec.figure.get("width"))
         columns = min(columns, len(view.facets))
         self.rows = math.ceil(len(view.facets) / columns)
         self.columns = columns
-        self.panel_mm = height_mm
+        self.names = [str(name) for name in names]
+        longest = max(map(len, self.names), default=0)
+        room = (self.width / columns - 10) / max(1, len(self.names))
+        self.slanted = CHARACTER_MM * longest > room
+        self.panel_mm = height_mm + (CHARACTER_MM * longest / 2 if self.slanted else 0)
         self.figure = plt.figure(figsize=(style.inches(self.width),
                                           style.inches(self.rows * height_mm)))
         self.axes = [self.figure.add_subplot(self.rows, columns, i + 1)
@@ -46,6 +52,14 @@ class Panels:
         for which in ("x", "y"):
             if self.view.spec.figure.get(f"{which}scale") == "log":
                 logarithmic(axes, which)
+
+    def name_positions(self, axes):
+        """Names below the axis, slanted where they would touch."""
+        axes.set_xticks(range(len(self.names)))
+        axes.set_xticklabels(self.names, rotation=30 if self.slanted else 0,
+                             ha="right" if self.slanted else "center",
+                             rotation_mode="anchor" if self.slanted else "default")
+        axes.set_xlim(-0.6, len(self.names) - 0.4)
 
     def label_axes(self, x, y):
         """Axis labels at the outer panels."""
@@ -133,16 +147,6 @@ def logarithmic(axes, which):
 
 def _wrapped(text, columns):
     return textwrap.wrap(text, int(columns), break_on_hyphens=False)
-
-
-def name_positions(axes, names):
-    """Category names below the axis, slanted where they would touch."""
-    slanted = sum(len(str(name)) for name in names) > 26
-    axes.set_xticks(range(len(names)))
-    axes.set_xticklabels([str(name) for name in names], rotation=30 if slanted else 0,
-                         ha="right" if slanted else "center",
-                         rotation_mode="anchor" if slanted else "default")
-    axes.set_xlim(-0.6, len(names) - 0.4)
 
 
 def error_arms(value):

@@ -11,14 +11,15 @@ from plots.figures import panels, quantity
 def draw(view):
     """Draw a view as one stack per position and series."""
     places = list(dict.fromkeys((cell.x, cell.series) for cell in view.cells))
-    figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3, 55)
+    names = [x if len(view.series) == 1 else f"{x}, {series}" for x, series in places]
+    figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3,
+                           names=names)
     parts = list(dict.fromkeys(part for cell in view.cells for part in cell.stack))
     for axes, _, cells in figure:
         figure.scale(axes)
         for cell in cells:
             _stack(figure, axes, cell, places.index((cell.x, cell.series)), parts)
-        panels.name_positions(axes, [x if len(view.series) == 1 else f"{x}, {series}"
-                                     for x, series in places])
+        figure.name_positions(axes)
     for index, part in enumerate(parts):
         figure.explain(part.split(".")[-1], Patch(facecolor=style.colour(index)))
     figure.explain_data()

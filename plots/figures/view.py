@@ -4,6 +4,7 @@ Every row of the artifact is in exactly one cell. Only modes and launches are av
 whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series.
 """
 import json
+import re
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -165,7 +166,7 @@ class _Fields:
 
 
 class _Sorter:
-    """Values in the order of the spec, then numbers by size, then text."""
+    """Values in the order of the spec, then numbers by size, then text with its numbers by size."""
 
     def __init__(self, spec, fields):
         self.order = spec.order
@@ -177,7 +178,9 @@ class _Sorter:
         def key(value):
             text = str(value).split(", ")[0] if column == self.hue else str(value)
             number = float(value) if isinstance(value, (int, float)) else 0.0
-            return (given.index(text) if text in given else len(given), number, str(value))
+            parts = [int(part) if part.isdigit() else part
+                     for part in re.split(r"([0-9]+)", str(value))]
+            return (given.index(text) if text in given else len(given), number, parts)
         return sorted(set(values), key=key)
 
 

@@ -73,6 +73,11 @@ def test_positions_follow_the_spec(tmp_path):
     assert view.series == ["pasta.cpu.coo", "pasta.cpu.hicoo"]
 
 
+def test_names_outside_the_spec_are_ordered_by_their_numbers(tmp_path):
+    lines = [rows.row(dataset=name) for name in ("r10", "s1", "r2", "10", "r1")]
+    assert make_view(read(tmp_path, lines), spec()).xs == ["10", "r1", "r2", "r10", "s1"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("label, stem", [("stand-in", "fig4.stand-in"),
                                          ("generated", "fig4.generated")])
