@@ -156,7 +156,10 @@ std::optional<ParamValue> axis_value(const Case& c, const std::string& axis) {
   if (axis == "operation") return word(name(c.problem.operation));
   if (axis == "variant") return word(c.problem.variant);
   if (axis == "method") return word(c.method);
-  if (axis == "mode" && !c.has_mode) return std::nullopt;
+  const auto op = c.problem.operation;
+  if ((axis == "mode" && !c.has_mode) || (axis == "rank" && !has_rank(op)) ||
+      (axis == "rank2" && op != Operation::ttm_chain))
+    return std::nullopt;
   if (axis.starts_with("params.")) {
     const auto at = c.params.find(axis.substr(7));
     return at == c.params.end() ? std::nullopt : std::optional(at->second);

@@ -22,7 +22,7 @@ void check_axis(const std::string& axis, const Located& value);
 void set_axis(Case& c, const std::string& axis, const ParamValue& value);
 
 /// The case's value of an axis, of `operation`, `variant`, `method` or `params.<name>`; nothing
-/// where the case has none (the mode of an operation without modes).
+/// where the case has none (mode or rank of an operation that uses none).
 std::optional<ParamValue> axis_value(const Case& c, const std::string& axis);
 
 /// Equal as numbers where both are numbers, else equal in type and value.

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "common/core/error.hpp"
 #include "common/core/types.hpp"
 #include "common/tensor/coo.hpp"
 
@@ -17,34 +19,63 @@ struct Dataset {
   std::string name;
   std::string kind;  ///< real, stand-in, generated, private
   std::string form;  ///< tensor, matrix
-  Dims dims;
+  Dims dims;         ///< empty for a tensor file given by its path, until with_facts()
   Count nnz = 0;
-  std::string sha256;  ///< of the binary cache's content, empty where not known
+  std::string sha256;  ///< of the tensor's content, empty where not known
   std::string file;    ///< absolute path, empty when made by a recipe
   std::string recipe;  ///< recipe or generator name, empty for files and private sets
   nlohmann::json recipe_params, paper, stand_in;
   std::string source, licence;
-  std::uint64_t line = 0;
+  FilePosition at;
 };
 
+/// Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are added when asked for.
 class DatasetRegistry {
  public:
   /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file.
   static DatasetRegistry load(const std::string& path);
+  /// The same for text in memory; `path` stands for the file, `file:` entries are relative to it.
+  static DatasetRegistry parse(std::string_view text, const std::string& path);
 
   const std::map<std::string, Dataset>& all() const { return datasets_; }
-  /// Throws InputError naming the nearest data set. A name that is a path to an existing .tns, .mtx
-  /// or .tnsb file (plain, gzip, zstd) is accepted too and counts as kind real.
+  std::vector<std::string> names() const;
+  /// Throws InputError naming the nearest data set. matmul-<m>-<n>-<k> needs no entry. A name that
+  /// is a path to an existing .tns, .mtx or .tnsb file (plain, gzip, zstd) is accepted too and
+  /// counts as kind real.
   const Dataset& find(const std::string& name) const;
+  /// find() with dims and nnz known: reads the file of a path.
+  const Dataset& with_facts(const std::string& name) const;
 
-  /// Tensor from cache_dir (checksum verified), else from file or recipe, then cached. Throws
-  /// InputError when dims, nnz or checksum disagree with the registry, or when the set is private.
+  /// Tensor from cache_dir (checksum verified), else from a file <name>.tnsb, .tns or .mtx (also
+  /// .gz, .zst) that was put into cache_dir, else from file, recipe or generator, then cached;
+  /// values in single precision. Throws InputError when dims, nnz or checksum disagree with the
+  /// registry, or when there is nothing to obtain it from.
   std::shared_ptr<const Coo> obtain(const Dataset& d, const std::string& cache_dir) const;
   /// SHA-256 over dims, indices and values of the cached tensor: the identity in case keys.
   std::string checksum(const Dataset& d, const std::string& cache_dir) const;
+  /// Where obtain() keeps the tensor.
+  std::string cache_file(const Dataset& d, const std::string& cache_dir) const;
+  /// Why the set can't be obtained here; empty when it can.
+  std::string obstacle(const Dataset& d, const std::string& cache_dir) const;
 
  private:
+  struct Origin;
+  Origin origin_of(const Dataset& d, const std::string& cache_dir) const;
+  std::string recipe_path(const std::string& recipe) const;
+
+  std::string directory_;  ///< of the registry file
   mutable std::map<std::string, Dataset> datasets_;
 };
+
+/// "117659 x 26 x 117659".
+std::string dims_text(const Dims& dims);
+
+/// Throws InputError when the tensor has not the registry's dims, nnz and checksum.
+void check_against_registry(const Dataset& d, const Coo& tensor);
+
+/// Generators of common/generate that `make: {recipe: ...}` may name, and their parameters.
+const std::map<std::string, std::vector<std::string>>& generator_params();
+/// Throws InputError when a parameter is missing or wrong.
+Coo generate(const std::string& generator, const nlohmann::json& params);
 
 }  // namespace retensor::driver

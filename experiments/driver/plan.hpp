@@ -28,12 +28,17 @@ struct Plan {
   std::vector<Skip> skips;
 };
 
-/// Crosses axes, walks zips, applies exclusions, resolves parameters. Throws InputError at the
-/// spec's line for unknown methods, data sets, operations or values out of range. Loads no tensor:
-/// `mode: all` uses the registry's dims.
+/// Crosses axes, walks zips, applies exclusions, resolves parameters; a case for every launch. Data
+/// sets are outermost, then operations. Combinations that differ only in what their operation does
+/// not use are one case. What can't run becomes a skip: exclusions, private data, a mode or variant
+/// that does not fit the tensor, an estimate above the spec's memory. Throws ParseError at the
+/// spec's line for unknown methods, data sets or parameters, values out of range, and more than
+/// 100,000 combinations. Loads no tensor but those given by path: `mode: all` uses the registry's
+/// dims.
 Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets);
 
-/// Bytes that a case needs at least: tensor, operands, result, oracle.
+/// Bytes of host memory that a case needs at least: tensor, operands, result (of ttv and ttm as if
+/// all fibers were full), oracle. The method's own format comes on top.
 Count memory_estimate(const Case& c, const DatasetRegistry& datasets);
 
 }  // namespace retensor::driver

@@ -40,12 +40,18 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-int run_process(const std::vector<std::string>& argv, const std::string& python_path) {
+int run_process(const std::vector<std::string>& argv, const std::string& python_path,
+                ChildOutput output) {
   auto arguments = argv;
   auto environment = environment_with(python_path);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output == ChildOutput::to_stderr)
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv.at(0).c_str(), nullptr, nullptr,
+  const int error = posix_spawnp(&child, argv.at(0).c_str(), &actions, nullptr,
                                  pointers(arguments).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     throw SystemError(fmt::format("{} can't be started: {}", argv[0], std::strerror(error)));
   int status = 0;

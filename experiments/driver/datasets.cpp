@@ -1,0 +1,231 @@
+// Reading registries and finding data sets; obtain.cpp gets the tensors.
+#include "experiments/driver/datasets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "common/io/cache.hpp"
+#include "common/io/read.hpp"
+#include "common/measure/params.hpp"
+#include "experiments/driver/spec_files.hpp"
+#include "experiments/driver/yaml_tree.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 32;  ///< 32-bit indices
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+
+bool is_plain_name(const std::string& name) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !name.empty() && name[0] != '.' && name[0] != '-' &&
+         name.find_first_not_of(kAllowed) == std::string::npos;
+}
+
+std::string word_of(const YamlNode& node, const std::string& what,
+                    const std::vector<std::string>& words) {
+  const auto word = as_text(node, what);
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    refuse_unknown(node.at, what, word, words);
+  return word;
+}
+
+Dims dims_of(const YamlNode& node) {
+  Dims dims;
+  for (const auto& item : as_list(node, "dims").items)
+    dims.push_back(static_cast<std::uint64_t>(as_integer(item, "a mode length", 1, kMaxLength)));
+  if (dims.size() > kMaxOrder)
+    throw ParseError(node.at, fmt::format("{} modes", dims.size()),
+                     fmt::format("at most {}", kMaxOrder));
+  return dims;
+}
+
+std::string sha256_of(const YamlNode& node) {
+  const auto text = as_text(node, "a SHA-256");
+  if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw ParseError(node.at, fmt::format("'{}'", text), "64 lower-case hexadecimal digits");
+  return text;
+}
+
+std::string file_of(const YamlNode& node, const std::string& directory) {
+  const auto text = as_text(node, "the path of a file");
+  const auto path = fs::weakly_canonical(fs::path(directory) / text).string();
+  if (!lies_below(path, directory))
+    throw ParseError(node.at, fmt::format("'{}'", text), "a file below the registry's folder");
+  return path;
+}
+
+void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
+  if (!make.is_map()) throw ParseError(make.at, "no map", "make as a map");
+  const auto& recipe = make.need("recipe");
+  d.recipe = as_text(recipe, "a recipe");
+  const auto& generators = generator_params();
+  if (const auto known = generators.find(d.recipe); known != generators.end()) {
+    auto keys = known->second;
+    keys.insert(keys.begin(), "recipe");
+    check_map(make, "make", keys);
+  } else if (!is_plain_name(d.recipe) ||
+             !fs::is_regular_file(fs::path(directory) / "recipes" / (d.recipe + ".py"))) {
+    std::vector<std::string> words;
+    for (const auto& [name, params] : generators) words.push_back(name);
+    std::error_code no_folder;
+    for (const auto& entry : fs::directory_iterator(fs::path(directory) / "recipes", no_folder))
+      if (entry.path().extension() == ".py") words.push_back(entry.path().stem().string());
+    std::sort(words.begin(), words.end());
+    refuse_unknown(recipe.at, "recipe", d.recipe, words);
+  }
+  d.recipe_params = to_json(make);
+  d.recipe_params.erase("recipe");
+}
+
+nlohmann::json map_of(const YamlNode& node, const std::string& what) {
+  if (!node.is_map()) throw ParseError(node.at, "no map", what + " as a map");
+  return to_json(node);
+}
+
+void check_kind(const Dataset& d) {
+  const bool obtainable = !d.file.empty() || !d.recipe.empty();
+  if (!d.file.empty() && !d.recipe.empty())
+    throw ParseError(d.at, "both file and make", "one of them");
+  if (d.kind == "private" && obtainable)
+    throw ParseError(d.at, "a private data set with data", "published facts only");
+  if (d.kind == "generated" && d.recipe.empty())
+    throw ParseError(d.at, "a generated data set without make", "the key 'make'");
+  if ((d.kind == "stand-in") != d.stand_in.is_object())
+    throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
+}
+
+Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory) {
+  check_map(entry, "a data set",
+            {"kind", "form", "dims", "nnz", "paper", "source", "licence", "make", "sha256", "file",
+             "stand_in"});
+  if (!is_plain_name(key.name))
+    throw ParseError(key.at, fmt::format("'{}'", key.name), "a name of letters, digits, _ . -");
+  Dataset d;
+  d.name = key.name;
+  d.at = key.at;
+  d.kind = word_of(entry.need("kind"), "kind", {"real", "stand-in", "generated", "private"});
+  d.form = word_of(entry.need("form"), "form", {"tensor", "matrix"});
+  d.dims = dims_of(entry.need("dims"));
+  if (d.form == "matrix" && d.dims.size() != 2)
+    throw ParseError(entry.need("dims").at, fmt::format("{} modes", d.dims.size()),
+                     "2 of a matrix");
+  d.nnz = static_cast<Count>(as_integer(entry.need("nnz"), "nnz", 0, kMaxCount));
+  d.source = as_text(entry.need("source"), "a source");
+  d.licence = as_text(entry.need("licence"), "a licence");
+  if (const auto* sha256 = entry.find("sha256")) d.sha256 = sha256_of(*sha256);
+  if (const auto* file = entry.find("file")) d.file = file_of(*file, directory);
+  if (const auto* make = entry.find("make")) read_make(d, *make, directory);
+  if (const auto* paper = entry.find("paper")) d.paper = map_of(*paper, "paper");
+  if (const auto* stand_in = entry.find("stand_in")) {
+    check_map(*stand_in, "stand_in", {"for", "generator", "fitted_to", "residual"});
+    d.stand_in = to_json(*stand_in);
+  }
+  check_kind(d);
+  return d;
+}
+
+/// m, n and k of "matmul-<m>-<n>-<k>"; a mode length such as m n must fit 32-bit indices.
+std::optional<std::array<std::uint64_t, 3>> matmul_sizes(const std::string& name) {
+  constexpr std::string_view kPrefix = "matmul";
+  constexpr std::uint64_t kMaxSize = 65535;
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::array<std::uint64_t, 3> sizes{};
+  const char* at = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size();
+  for (auto& size : sizes) {
+    if (at == end || *at != '-') return std::nullopt;
+    const auto [next, error] = std::from_chars(at + 1, end, size);
+    if (error != std::errc() || size == 0 || size > kMaxSize) return std::nullopt;
+    at = next;
+  }
+  return at == end ? std::optional(sizes) : std::nullopt;
+}
+
+Dataset matmul_dataset(const std::string& name, const std::array<std::uint64_t, 3>& sizes) {
+  const auto [m, n, k] = sizes;
+  Dataset d;
+  d.name = name;
+  d.kind = "generated";
+  d.form = "tensor";
+  d.dims = {m * n, n * k, m * k};
+  d.nnz = m * n * k;
+  d.recipe = "matmul";
+  d.recipe_params = {{"m", m}, {"n", n}, {"k", k}};
+  d.source = fmt::format("tensor of the product of {} x {} and {} x {} matrices", m, n, n, k);
+  d.licence = "CC0";
+  return d;
+}
+
+Dataset path_dataset(const std::string& path) {
+  Dataset d;
+  d.name = path;
+  d.kind = "real";
+  d.form = "tensor";
+  d.file = fs::absolute(path).lexically_normal().string();
+  d.source = "file " + fs::path(path).filename().string();
+  d.licence = "not stated";
+  return d;
+}
+
+}  // namespace
+
+DatasetRegistry DatasetRegistry::load(const std::string& path) {
+  return parse(read_small_file(path), path);
+}
+
+DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path) {
+  DatasetRegistry registry;
+  registry.directory_ = fs::weakly_canonical(fs::absolute(path)).parent_path().string();
+  const auto tree = parse_yaml(text, path);
+  if (tree.is_map()) check_schema(tree);
+  check_map(tree, "a registry", {"schema", "datasets"});
+  const auto& entries = tree.need("datasets");
+  if (!entries.is_map()) throw ParseError(entries.at, "no map", "datasets as a map");
+  for (std::size_t k = 0; k < entries.keys.size(); ++k)
+    registry.datasets_[entries.keys[k].name] =
+        dataset_of(entries.keys[k], entries.items[k], registry.directory_);
+  return registry;
+}
+
+std::vector<std::string> DatasetRegistry::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, dataset] : datasets_) names.push_back(name);
+  return names;
+}
+
+const Dataset& DatasetRegistry::find(const std::string& name) const {
+  if (const auto at = datasets_.find(name); at != datasets_.end()) return at->second;
+  if (const auto sizes = matmul_sizes(name)) return datasets_[name] = matmul_dataset(name, *sizes);
+  std::error_code error;
+  if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
+  throw InputError(
+      fmt::format("unknown data set '{}', nearest is '{}'", name, nearest(name, names())));
+}
+
+const Dataset& DatasetRegistry::with_facts(const std::string& name) const {
+  find(name);
+  auto& d = datasets_[name];
+  if (!d.dims.empty()) return d;
+  if (fs::path(d.file).extension() == ".tnsb") {
+    const auto facts = read_cache_facts(d.file);
+    d.dims = facts.dims;
+    d.nnz = facts.nnz;
+  } else {
+    const auto tensor = read_tensor(d.file);
+    d.dims = tensor.dims;
+    d.nnz = tensor.nnz();
+  }
+  if (d.dims.size() == 2) d.form = "matrix";
+  return d;
+}
+
+}  // namespace retensor::driver
