@@ -231,8 +231,9 @@ def test_unknown_names_are_refused(tmp_path):
     ("artifact: pasta/fig4\nfigure: {kind: lines, facets: dataset}\n", "nearest: facet"),
     ("artifact: pasta/fig4\ninclude: ../../../outside.yaml\n", "may not leave"),
     ("artifact: pasta/fig4\ninclude: bad.yaml\n", "nested deeper")])
-def test_bad_specs_are_refused(tmp_path, text, message):
+def test_bad_specs_are_refused(tmp_path, monkeypatch, text, message):
     (tmp_path / "experiments" / "pasta").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "experiments")
     path = tmp_path / "experiments" / "pasta" / "bad.yaml"
     path.write_text(text)
     with pytest.raises(PlotError, match=message):
