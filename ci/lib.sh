@@ -3,6 +3,10 @@
 # the tree. Talk goes to stderr.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+# Where the CUDA toolkit installs itself without being on the PATH.
+if ! command -v nvcc >/dev/null && [[ -x /usr/local/cuda/bin/nvcc ]]; then
+  PATH=/usr/local/cuda/bin:$PATH
+fi
 
 note() { printf '%s\n' "$*" >&2; }
 title() { printf '\n== %s\n' "$*" >&2; }
@@ -37,9 +41,8 @@ find_meson() {
   return 1
 }
 
-# bootstrap [--test]: the packages, then the programs that the caller works with.
-bootstrap() {
-  ci/bootstrap "$@"
+# After ci/bootstrap: the programs that the caller and what it starts work with.
+find_tools() {
   RETENSOR_PYTHON=$(find_python)
   RETENSOR_MESON=$(find_meson)
   export RETENSOR_PYTHON RETENSOR_MESON
@@ -57,4 +60,11 @@ configure() {
   else
     "$RETENSOR_MESON" setup "$dir" "$@" >&2
   fi
+}
+
+# Compute capability of the first GPU, such as 90; fails where there is none.
+gpu_arch() {
+  local capability
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1)
+  [[ $capability =~ ^[0-9]+\.[0-9]+$ ]] && printf '%s\n' "${capability/./}"
 }

@@ -92,9 +92,7 @@ def test_registry_agrees_with_the_tables_of_the_papers(name):
         assert len(printed) == len(entry["dims"]) + 1, f"{name}: number of modes in {paper}"
         for text, number in printed:
             value, half_unit = printed_value(str(text).replace(",", ""))
-            # Table II(b) of PASTA prints powers of two and counts rounded up now and then.
-            allowed = max(half_unit, 0.06 * value if entry["kind"] == "generated" else 0)
-            assert abs(number - value) <= allowed, f"{name}: {number} against {text} in {paper}"
+            assert abs(number - value) <= half_unit, f"{name}: {number} against {text} in {paper}"
 
 
 @pytest.mark.parametrize("name", DATASETS)
