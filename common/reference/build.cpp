@@ -4,24 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 
 namespace retensor::reference {
 namespace {
-
-// Fixed numbers of chunks, not of threads, decide the order of every sum.
-constexpr Count kEvaluateChunks = 1024;
-constexpr Count kChecksumChunks = 64;
-
-struct Range {
-  Count begin, end;
-};
-
-Range chunk_of(Count n, Count chunks, Count c) {
-  const Count size = n / chunks, longer = n % chunks;
-  const Count begin = c * size + std::min(c, longer);
-  return {begin, begin + size + (c < longer ? 1 : 0)};
-}
 
 template <class F>
 double sum_over_rows(const RowSource& source, F&& of_row) {
@@ -34,6 +21,11 @@ std::vector<Count> all_rows(Count n) {
   std::vector<Count> rows(n);
   std::iota(rows.begin(), rows.end(), Count{0});
   return rows;
+}
+
+// Start of part s of n rows in `parts` nearly equal parts.
+Count stratum(Count n, Count parts, Count s) {
+  return s * (n / parts) + std::min(s, n % parts);
 }
 
 std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
@@ -51,8 +43,8 @@ std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
   rows.push_back(n - 1);
   const CounterRng rng(limits.seed, 104);
   for (Count s = 0; s < limits.fibers; ++s) {
-    const Range part = chunk_of(n, limits.fibers, s);
-    rows.push_back(part.begin + rng.below(s, part.end - part.begin));
+    const Count begin = stratum(n, limits.fibers, s), end = stratum(n, limits.fibers, s + 1);
+    rows.push_back(begin + rng.below(s, end - begin));
   }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -84,14 +76,14 @@ void sort_fibers(Fibers& fibers) {
 
 Fibers evaluate_rows(const RowSource& source, const std::vector<Count>& rows,
                      const Weights& weights, Count stride) {
-  const Count chunks = std::min<Count>(rows.size(), kEvaluateChunks);
+  double work = 0;
+  for (const Count r : rows) work += source.products(r);
+  const Count chunks = chunk_count(rows.size(), 1, 1024);
   std::vector<Fibers> parts(chunks);
-#pragma omp parallel for schedule(dynamic) num_threads(source.threads())
-  for (Count c = 0; c < chunks; ++c) {
-    const Range range = chunk_of(rows.size(), chunks, c);
-    for (Count r = range.begin; r < range.end; ++r)
-      source.evaluate(rows[r], weights, stride, parts[c]);
-  }
+  const int threads = std::min(threads_for(work), source.threads());
+  for_chunks(rows.size(), chunks, threads, [&](Count c, Count begin, Count end) {
+    for (Count r = begin; r < end; ++r) source.evaluate(rows[r], weights, stride, parts[c]);
+  });
   Fibers all;
   Count fibers = 0, elements = 0;
   for (const Fibers& part : parts) {
@@ -110,18 +102,19 @@ Fibers evaluate_rows(const RowSource& source, const std::vector<Count>& rows,
   return all;
 }
 
-std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights) {
-  const Count chunks = std::min<Count>(source.rows(), kChecksumChunks);
+std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights,
+                                          double products) {
+  // Fewer chunks where their buckets would outnumber the rows.
+  const Count chunks = chunk_count(source.rows(), Weights::kBuckets);
   std::vector<std::vector<WeightedSum>> parts(chunks);
-#pragma omp parallel for schedule(dynamic)
-  for (Count c = 0; c < chunks; ++c) {
+  const int threads = threads_for(products);
+  for_chunks(source.rows(), chunks, threads, [&](Count c, Count begin, Count end) {
     parts[c].resize(Weights::kBuckets);
-    const Range range = chunk_of(source.rows(), chunks, c);
-    for (Count r = range.begin; r < range.end; ++r) {
+    for (Count r = begin; r < end; ++r) {
       const Key key = source.key(r);
       parts[c][weights.bucket(key)].add(source.checksum(r), weights.row(key));
     }
-  }
+  });
   std::vector<WeightedSum> buckets(Weights::kBuckets);
   for (const auto& part : parts)
     for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b].add(part[b], 1.0);
@@ -162,7 +155,7 @@ Expected build(const RowSource& source, const Limits& limits) {
           : std::max<Count>(1,
                             static_cast<Count>(sampled_products / std::max(1.0, limits.products)));
   data.fibers = evaluate_rows(source, rows, weights, data.sample.column_stride);
-  data.sample.buckets = checksum_buckets(source, weights);
+  data.sample.buckets = checksum_buckets(source, weights, products);
   // The share of the index space that the sampled rows stand for.
   data.index_space *= static_cast<double>(rows.size()) / static_cast<double>(source.rows()) /
                       static_cast<double>(data.sample.column_stride);

@@ -12,26 +12,17 @@
 #include <limits>
 
 #include "common/core/error.hpp"
+#include "common/reference/chunks.hpp"
 #include "common/reference/data.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::reference {
 namespace {
 
-constexpr Count kChunks = 64;
-
 std::string join(const Dims& numbers, const std::string& separator) {
   std::string text;
   for (const std::uint64_t n : numbers) text += (text.empty() ? "" : separator) + std::to_string(n);
   return text;
-}
-
-struct Range {
-  Count begin, end;
-};
-
-Range chunk_of(Count n, Count c) {
-  return {n * c / kChunks, n * (c + 1) / kChunks};
 }
 
 // Any sparse or dense result as fibers; a matrix has one for each row.
@@ -99,7 +90,7 @@ class Comparison {
       : expected_(expected),
         layout_(expected.layout),
         result_(result),
-        precision_(precision),
+        bound_(precision, layout_),
         width_(layout_.width()),
         packer_(layout_.sparse_dims, natural_order(static_cast<int>(layout_.sparse_dims.size()))),
         row_column_(layout_),
@@ -125,6 +116,12 @@ class Comparison {
   }
 
  private:
+  static constexpr Count kGrain = 1024;
+  int threads() const {
+    return threads_for(static_cast<double>(result_.fibers + expected_.fibers.count()) *
+                       static_cast<double>(width_));
+  }
+
   std::string shape_difference() const {
     if (result_.dims != layout_.dims)
       return fmt::format("the result has mode lengths {}, expected {}", join(result_.dims, "x"),
@@ -176,13 +173,12 @@ class Comparison {
   }
 
   std::vector<Keyed> select_fibers() const {
-    std::vector<std::vector<Keyed>> parts(kChunks);
-#pragma omp parallel for schedule(dynamic)
-    for (Count c = 0; c < kChunks; ++c) {
-      const Range range = chunk_of(result_.fibers, c);
-      for (Count f = range.begin; f < range.end; ++f)
+    const Count chunks = chunk_count(result_.fibers, kGrain);
+    std::vector<std::vector<Keyed>> parts(chunks);
+    for_chunks(result_.fibers, chunks, threads(), [&](Count c, Count begin, Count end) {
+      for (Count f = begin; f < end; ++f)
         if (const Key k = key(f); is_selected(k)) parts[c].push_back({k, f});
-    }
+    });
     std::vector<Keyed> selected;
     for (auto& part : parts) {
       selected.insert(selected.end(), part.begin(), part.end());
@@ -196,20 +192,22 @@ class Comparison {
   // Merges the chunks of the expected fibers with the selected ones of the same key range.
   Findings compare_fibers(const std::vector<Keyed>& selected) const {
     const Fibers& fibers = expected_.fibers;
-    std::vector<Findings> parts(kChunks);
-#pragma omp parallel for schedule(dynamic)
-    for (Count c = 0; c < kChunks; ++c) {
-      const Range range = chunk_of(fibers.count(), c);
-      auto at = c == 0 ? selected.begin() : first_from(selected, range.begin);
-      const auto end = c + 1 == kChunks ? selected.end() : first_from(selected, range.end);
-      for (Count f = range.begin; f < range.end; ++f) {
-        while (at != end && at->key < fibers.keys[f]) compare_extra(selected, at++, parts[c]);
-        const bool found = at != end && at->key == fibers.keys[f];
-        compare_fiber(f, found ? &*at : nullptr, parts[c]);
-        if (found) ++at;
+    const Count chunks = chunk_count(fibers.count(), kGrain);
+    std::vector<Findings> parts(chunks);
+    for_chunks(fibers.count(), chunks, threads(), [&](Count c, Count begin, Count end) {
+      auto at = c == 0 ? selected.begin() : first_from(selected, begin);
+      const auto last = c + 1 == chunks ? selected.end() : first_from(selected, end);
+      for (Count f = begin; f < end; ++f) {
+        while (at != last && at->key < fibers.keys[f]) compare_extra(selected, at++, parts[c]);
+        const bool found = at != last && at->key == fibers.keys[f];
+        const Keyed* measured = found ? &*at++ : nullptr;
+        // Repeats first: they explain a wrong value better than the value does.
+        while (found && at != last && at->key == fibers.keys[f])
+          compare_extra(selected, at++, parts[c]);
+        compare_fiber(f, measured, parts[c]);
       }
-      while (at != end) compare_extra(selected, at++, parts[c]);
-    }
+      while (at != last) compare_extra(selected, at++, parts[c]);
+    });
     Findings all;
     for (const Findings& part : parts) all.merge(part);
     return all;
@@ -229,7 +227,7 @@ class Comparison {
       const Count at = f * width_ + j;
       const double expected = fibers.values[at], l1 = fibers.l1[at];
       const double found = measured == nullptr ? 0.0 : value(measured->fiber, j);
-      const double bound = error_bound(precision_, layout_, {expected, l1, l1 * terms, terms});
+      const double bound = bound_({expected, l1, l1 * terms, terms});
       const double ratio = over_bound(std::abs(found - expected), bound);
       findings.errors.add(expected, found);
       findings.error_over_bound = std::max(findings.error_over_bound, ratio);
@@ -267,9 +265,11 @@ class Comparison {
     const std::vector<double> measured = measured_buckets();
     for (std::size_t b = 0; b < measured.size(); ++b) {
       const WeightedSum& sum = expected_.sample.buckets[b];
+      const double error = std::abs(measured[b] - sum.value);
+      if (error == 0) continue;
       // The sums of both sides are themselves rounded.
-      const double bound = error_bound(precision_, layout_, sum) + 0x1p-51 * sum.terms * sum.l1;
-      const double ratio = over_bound(std::abs(measured[b] - sum.value), bound);
+      const double bound = bound_(sum) + 0x1p-51 * sum.terms * sum.l1;
+      const double ratio = over_bound(error, bound);
       findings.error_over_bound = std::max(findings.error_over_bound, ratio);
       if (ratio > 1)
         findings.difference(
@@ -281,19 +281,18 @@ class Comparison {
 
   std::vector<double> measured_buckets() const {
     const std::vector<double> elements = weights_.elements(layout_.block_dims);
-    std::vector<std::vector<double>> parts(kChunks);
-#pragma omp parallel for schedule(dynamic)
-    for (Count c = 0; c < kChunks; ++c) {
+    const Count chunks = chunk_count(result_.fibers, Weights::kBuckets);
+    std::vector<std::vector<double>> parts(chunks);
+    for_chunks(result_.fibers, chunks, threads(), [&](Count c, Count begin, Count end) {
       parts[c].resize(Weights::kBuckets, 0.0);
-      const Range range = chunk_of(result_.fibers, c);
-      for (Count f = range.begin; f < range.end; ++f) {
+      for (Count f = begin; f < end; ++f) {
         const Key k = key(f), row = row_column_.row(k);
         double sum = 0;
         for (Count j = 0; j < width_; ++j) sum += elements[j] * value(f, j);
         if (!layout_.column_modes.empty()) sum *= weights_.column(row_column_.column(k));
         parts[c][weights_.bucket(row)] += weights_.row(row) * sum;
       }
-    }
+    });
     std::vector<double> buckets(Weights::kBuckets, 0.0);
     for (const auto& part : parts)
       for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b] += part[b];
@@ -317,7 +316,7 @@ class Comparison {
   const Expected::Data& expected_;
   const Layout& layout_;
   const ResultView& result_;
-  const Precision& precision_;
+  Bound bound_;
   std::uint64_t width_;
   Packer packer_;
   RowColumn row_column_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/operations.hpp"
@@ -17,6 +18,14 @@ namespace retensor::reference {
 namespace {
 
 constexpr Count kNoGroup = ~Count{0};
+
+template <class F>
+void for_each_in_parallel(Count n, const F& f) {
+  for_chunks(n, chunk_count(n, 1024), threads_for(static_cast<double>(n)),
+             [&f](Count, Count begin, Count end) {
+               for (Count i = begin; i < end; ++i) f(i);
+             });
+}
 
 // The operands' modes in the order in which the result lists them.
 struct Modes {
@@ -65,11 +74,11 @@ GroupedOperand group_operand(const Coo& y, const std::vector<int>& contracted,
   const std::vector<Key> key_of = g.column_keys;
   std::sort(g.column_keys.begin(), g.column_keys.end());
   g.column_keys.erase(std::unique(g.column_keys.begin(), g.column_keys.end()), g.column_keys.end());
-#pragma omp parallel for schedule(static)
-  for (Count i = 0; i < key_of.size(); ++i)
+  for_each_in_parallel(key_of.size(), [&](Count i) {
     g.columns[i] =
         static_cast<Count>(std::lower_bound(g.column_keys.begin(), g.column_keys.end(), key_of[i]) -
                            g.column_keys.begin());
+  });
 
   for (Count k = 0; k < g.group_keys.size(); ++k) {
     double sum = 0, absolute = 0;
@@ -204,13 +213,12 @@ class ContractionRows : public RowSource {
 
   void match_groups(const Packer& contracted) {
     group_.resize(order_.size());
-#pragma omp parallel for schedule(static)
-    for (Count i = 0; i < order_.size(); ++i) {
+    for_each_in_parallel(order_.size(), [&](Count i) {
       const Key key = contracted.pack(x_.indices, order_[i]);
       const auto at = std::lower_bound(y_.group_keys.begin(), y_.group_keys.end(), key);
       const bool found = at != y_.group_keys.end() && *at == key;
       group_[i] = found ? static_cast<Count>(at - y_.group_keys.begin()) : kNoGroup;
-    }
+    });
   }
 
   // Rows without a product have no structural entry and are left out.

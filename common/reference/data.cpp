@@ -77,19 +77,17 @@ double largest_magnitude(const std::vector<double>& values) {
   return largest;
 }
 
-double error_bound(const Precision& precision, const Layout& layout, const WeightedSum& sum) {
+Bound::Bound(const Precision& precision, const Layout& layout) {
   // (1 + eps)^roundings - 1: for fp16 and bf16 the second order is no longer below the slack.
   const double operands =
       std::expm1(static_cast<double>(precision.roundings) * std::log1p(precision.operand_eps));
-  const double arithmetic = precision.accumulate_eps + kUnitRoundoffF64;
-  const double relative_part =
-      operands * sum.l1 + (1 + operands) * arithmetic * (sum.l1_terms + layout.slack * sum.l1);
+  per_term_ = (1 + operands) * (precision.accumulate_eps + kUnitRoundoffF64);
+  relative_ = operands + layout.slack * per_term_;
   // A product may also fall below the accumulator's smallest subnormal before it meets a large
   // operand, hence the factor that is at least 1.
   const double smallest = precision.accumulate_eps < 0x1p-40 ? 0x1p-1074 : 0x1p-149;
-  const double floor = precision.roundings * precision.underflow * layout.cofactor +
-                       layout.slack * smallest * std::max(1.0, layout.cofactor);
-  return relative_part + sum.terms * floor;
+  floor_ = precision.roundings * precision.underflow * layout.cofactor +
+           layout.slack * smallest * std::max(1.0, layout.cofactor);
 }
 
 Precision Precision::of(DType type) {

@@ -160,7 +160,16 @@ std::vector<double> as_doubles(const Matrix& matrix);
 double largest_magnitude(const std::vector<double>& values);
 
 /// The bound of expected.hpp, with the oracle's own rounding added; linear in the sums.
-double error_bound(const Precision& precision, const Layout& layout, const WeightedSum& sum);
+class Bound {
+ public:
+  Bound(const Precision& precision, const Layout& layout);
+  double operator()(const WeightedSum& sum) const {
+    return relative_ * sum.l1 + per_term_ * sum.l1_terms + floor_ * sum.terms;
+  }
+
+ private:
+  double relative_, per_term_, floor_;
+};
 
 /// Verdict on a CP model (cpd.cpp).
 CheckReport check_model(const CpdReference& reference, const KruskalModel& model,

@@ -1,0 +1,43 @@
+// Parallel loops over fixed chunks (private to reference/): the split, and with it the order of
+// every sum, depends on the counts alone and not on the number of threads.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "common/core/types.hpp"
+
+namespace retensor::reference {
+
+/// Chunks for n items: one for each `grain` items, 1 to `most`.
+inline Count chunk_count(Count n, Count grain, Count most = 64) {
+  return std::clamp<Count>(n / grain, 1, most);
+}
+
+/// One thread where starting more costs more than the work, counted in operations.
+inline int threads_for(double work) {
+  return work < 1e5 ? 1 : omp_get_max_threads();
+}
+
+/// Calls f(chunk, begin, end) for `chunks` nearly equal parts of 0 .. n. An exception of any call
+/// is rethrown once all have ended.
+template <class F>
+void for_chunks(Count n, Count chunks, int threads, const F& f) {
+  const Count size = n / chunks, longer = n % chunks;
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (Count c = 0; c < chunks; ++c) {
+    try {
+      const Count begin = c * size + std::min(c, longer);
+      f(c, begin, begin + size + (c < longer ? 1 : 0));
+    } catch (...) {
+#pragma omp critical(retensor_reference_chunks)
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace retensor::reference
