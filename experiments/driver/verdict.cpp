@@ -227,6 +227,7 @@ void count_rows(const Rows& matching, const Rows& ok, Verdict& v) {
   v.of += matching.size();
   v.rows += ok.size();
   for (const auto* row : ok) {
+    v.keys.push_back(text_of(*row, "key"));
     if (text_of(*row, "source_hash") != source_hash(method_of(*row))) ++v.stale;
     if (v.data.empty() || weakness(data_kind(*row)) > weakness(v.data)) v.data = data_kind(*row);
   }
@@ -320,6 +321,8 @@ bool fails(const Verdict& verdict) {
 }
 
 json to_json(const Claim& claim, const Verdict& v) {
+  const bool plain = claim.query && !claim.query->compares();
+  const bool divisible = v.measured && claim.published.contains("value") && claim.interval.low != 0;
   return {{"paper", claim.paper},
           {"id", claim.id},
           {"place", claim.place},
@@ -327,16 +330,19 @@ json to_json(const Claim& claim, const Verdict& v) {
           {"states", claim.states},
           {"published", claim.published},
           {"claimed_hardware", claim.hardware},
-          {"outcome", v.outcome},
+          {"verdict", v.outcome},
           {"reason", v.reason},
+          {"value", plain ? json(claim.query->value) : json()},
           {"measured", v.measured ? json(*v.measured) : json()},
+          {"ratio", divisible ? json(*v.measured / claim.interval.low) : json()},
           {"data", v.data},
           {"hardware", v.hardware},
-          {"competitor", v.competitor},
+          {"competitor_code", v.competitor},
           {"machine", v.machine},
           {"rows", v.rows},
           {"of", v.of},
-          {"stale", v.stale}};
+          {"stale", v.stale},
+          {"keys", v.keys}};
 }
 
 }  // namespace retensor::driver

@@ -21,13 +21,14 @@ struct Verdict {
   std::string outcome;
   std::string reason;
   std::optional<double> measured;
-  std::string data;        ///< real, stand-in, generated; the weakest of the rows used
-  std::string hardware;    ///< any, paper, other
-  std::string competitor;  ///< own, original; empty where nothing is compared
-  std::string machine;     ///< the device of the rows
-  std::size_t rows = 0;    ///< rows that are ok
-  std::size_t of = 0;      ///< rows that match
-  std::size_t stale = 0;   ///< ok rows whose method has other sources now
+  std::string data;               ///< real, stand-in, generated; the weakest of the rows used
+  std::string hardware;           ///< any, paper, other
+  std::string competitor;         ///< own, original; empty where nothing is compared
+  std::string machine;            ///< the device of the rows
+  std::size_t rows = 0;           ///< rows that are ok
+  std::size_t of = 0;             ///< rows that match
+  std::size_t stale = 0;          ///< ok rows whose method has other sources now
+  std::vector<std::string> keys;  ///< of the ok rows: figures set the published value beside them
 };
 
 /// Names of stand-ins with the claims to which they were fitted.
@@ -42,6 +43,7 @@ Verdict judge(const Claim& claim, const std::vector<nlohmann::json>& rows,
 /// Whether the verdict speaks against the claim.
 bool fails(const Verdict& verdict);
 
+/// One entry of `verdict --json` (experiments/schema).
 nlohmann::json to_json(const Claim& claim, const Verdict& verdict);
 
 }  // namespace retensor::driver

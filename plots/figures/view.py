@@ -260,7 +260,7 @@ def _published(view, verdicts):
     place = {key: cell for cell in view.cells for key in cell.keys}
     found = []
     for verdict in verdicts:
-        keys = verdict.get("rows")
+        keys = verdict.get("keys")
         if not _has_quantity(verdict, view.fields.y) or not isinstance(keys, list):
             continue
         cells = [place.get(key) for key in keys]

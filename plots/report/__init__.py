@@ -21,6 +21,7 @@ from plots.spec import ARTIFACT, FigureSpec
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
+FORMS = {"value": "{}", "at_least": "at least {}", "at_most": "at most {}", "range": "within {}"}
 VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
             "does not transfer", "fitted", "contradicts itself", "not tested")
 
@@ -164,11 +165,10 @@ def show(value):
     if isinstance(value, (int, float)):
         return number(value)
     if isinstance(value, dict):
-        if "value" in value:
-            return " ".join(filter(None, [show(value["value"]), show(value.get("unit"))]))
-        return ", ".join(f"{key} {show(item)}" for key, item in value.items())
+        parts = [form.format(show(value[key])) for key, form in FORMS.items() if key in value]
+        return " ".join(filter(None, [*parts, show(value.get("unit"))]))
     if isinstance(value, (list, tuple)):
-        return ", ".join(show(item) for item in value)
+        return ", ".join(map(show, value))
     return str(value)
 
 

@@ -153,10 +153,11 @@ def test_published_values_are_drawn_for_their_own_quantity_alone(tmp_path):
     keys = [line["key"] for line in lines if line["kind"] == "row"
             and line["case"]["operation"] == "ttv" and line["case"]["dataset"] == "beta"]
     claim = rows.verdict(published={"value": 2.5, "unit": "GFLOPS"}, value="rates.gflops",
-                         rows=keys)
+                         keys=keys)
     results = read(tmp_path, lines)
     assert make_view(results, spec(), [claim]).published == [("ttv", "beta", 2.5, "P-C16")]
-    for other in ({"value": "stats.median"}, {"rows": [*keys, "unknown"]}, {"rows": 3},
+    for other in ({"value": "stats.median"}, {"keys": [*keys, "unknown"]}, {"keys": []},
+                  {"value": None},
                   {"published": {"value": 2.5, "unit": "s"}}, {"published": {"unit": "GFLOPS"}}):
         assert make_view(results, spec(), [claim | other]).published == []
 

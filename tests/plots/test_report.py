@@ -57,7 +57,7 @@ def report(tmp_path):
     (specs / "never.yaml").write_text(rows.SPEC.replace("pasta/fig4", "pasta/fig9"))
     (specs / "shared.yaml").write_text("schema: 1\naxes: {dataset: [alpha]}\n")
     verdicts = [rows.verdict(), rows.verdict(id="F-C1", paper="flycoo", verdict="not tested",
-                                             published={"value": 2.0, "unit": "ratio"},
+                                             published={"at_least": 2.0, "unit": "times"},
                                              measured=None, ratio=None, reason="no <GPU> here")]
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     page, failures = build_report(results, find_specs(tmp_path / "specs"), verdicts,
@@ -116,7 +116,8 @@ def test_the_page_holds_values_failures_provenance_and_claims(report):
                  "retensor run 'a spec.yaml'", "not tested", "0123456789abcdef"):
         assert part in start
     assert "/somewhere" not in start
-    assert "no <GPU> here" in Page(report / "flycoo.html").text
+    flycoo = Page(report / "flycoo.html").text
+    assert "no <GPU> here" in flycoo and "at least 2 times" in flycoo
 
 
 def test_rows_without_a_spec_are_shown_as_a_table(report):

@@ -87,10 +87,10 @@ void print_table(const json& verdicts) {
         v["measured"].is_null() ? "" : fmt::format("{:.4g}", v["measured"].get<double>());
     std::cout << fmt::format(
         "{:<14} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", v["id"].get<std::string>(),
-        v["outcome"].get<std::string>(), published_text(v["published"]), measured,
+        v["verdict"].get<std::string>(), published_text(v["published"]), measured,
         v["data"].get<std::string>(), v["hardware"].get<std::string>(),
         fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"].get<std::string>());
-    ++counts[v["outcome"].get<std::string>()];
+    ++counts[v["verdict"].get<std::string>()];
   }
   for (const auto& [outcome, count] : counts) std::cout << fmt::format("{} {}\n", count, outcome);
 }
