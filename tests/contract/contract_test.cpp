@@ -1,0 +1,72 @@
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "common/device/device.hpp"
+#include "common/measure/registry.hpp"
+#include "tests/contract/battery.hpp"
+#include "tests/support/planted_method.hpp"
+
+using namespace retensor;
+using contract::run_battery;
+using contract::Scope;
+using test::Fault;
+using test::PlantedMethod;
+
+namespace {
+
+contract::Report report_on(Fault fault) {
+  const PlantedMethod method(fault);
+  return run_battery({&method}, {2, 3, {Operation::mttkrp}});
+}
+
+}  // namespace
+
+TEST_CASE("every method of the registry keeps the contract") {
+  const Registry registry = all_methods();
+  std::vector<const Method*> methods;
+  // With a device at hand, the gpu suite runs the battery over the CUDA methods; without one they
+  // must decline with a reason.
+  for (const auto& method : registry.methods())
+    if (method->backend() == Backend::cpu || !device::available().ok)
+      methods.push_back(method.get());
+  const auto report = run_battery(methods);
+  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  for (const auto* method : methods) {
+    const int solved = report.solved.at(std::string(method->id()));
+    MESSAGE(method->id() << ": " << solved << " right answers to " << report.problems
+                         << " problems");
+    CHECK_MESSAGE((solved > 0) == (method->backend() == Backend::cpu), method->id());
+  }
+}
+
+TEST_CASE("a right method passes and solves every problem of its operation") {
+  const auto report = report_on(Fault::none);
+  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  CHECK(report.problems == 7 * (2 + 3) * 3 * 2);
+  CHECK(report.solved.at("planted.cpu.coo") == report.problems);
+}
+
+TEST_CASE("the battery finds each planted fault") {
+  for (const auto fault :
+       {Fault::drops_last, Fault::swaps_modes, Fault::accumulates, Fault::keeps_one, Fault::throws,
+        Fault::throws_foreign, Fault::out_of_memory, Fault::bad_alloc, Fault::wrong_kind,
+        Fault::declines_silently, Fault::says_nothing}) {
+    CAPTURE(static_cast<int>(fault));
+    CHECK_FALSE(report_on(fault).findings.empty());
+  }
+}
+
+TEST_CASE("a method may decline with a reason") {
+  const auto report = report_on(Fault::unsupported);
+  CHECK(report.findings.empty());
+  CHECK(report.solved.at("planted.cpu.coo") == 0);
+}
+
+TEST_CASE("a finding names method, problem and fault") {
+  const auto report = report_on(Fault::keeps_one);
+  REQUIRE_FALSE(report.findings.empty());
+  const auto line = contract::text(report.findings.front());
+  for (const char* part : {"planted.cpu.coo", "mttkrp", "duplicates", "wrong"})
+    CHECK_MESSAGE(line.find(part) != std::string::npos, line);
+}
