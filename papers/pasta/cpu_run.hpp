@@ -66,10 +66,11 @@ class MttkrpRunBase : public CpuRun {
       : CpuRun(problem, threads, std::move(kernel)),
         update_(std::move(update)),
         out_(problem.x().dims[static_cast<std::size_t>(problem.mode())], problem.rank(),
-             problem.dtype()) {
+             problem.dtype()),
+        partial_(problem.dtype(), update_ == "private"
+                                      ? static_cast<Count>(threads) * out_.rows() * out_.cols()
+                                      : 0) {
     executed_["update"] = update_;
-    if (update_ == "private")
-      partial_ = Values(problem.dtype(), static_cast<Count>(threads) * out_.rows() * out_.cols());
     format_bytes_ = out_.bytes() + partial_.bytes();
   }
 

@@ -131,6 +131,8 @@ Coo ttv_result(Dims dims, int mode, FiberCoordinates fibers, Values values) {
 SemiSparseCoo ttm_result(Dims dims, int mode, std::uint64_t rank, FiberCoordinates fibers,
                          Values values) {
   dims[static_cast<std::size_t>(mode)] = rank;
+  // A vector has one fiber even without nonzeros: its result is one dense block.
+  if (fibers.empty() && values.size() == 0) values = Values(values.dtype(), rank);
   return {std::move(dims), {mode}, std::move(fibers), std::move(values)};
 }
 
