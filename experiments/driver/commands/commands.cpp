@@ -1,10 +1,21 @@
-// The table of subcommands; one line per command that this build has.
+// The table of subcommands.
 #include "experiments/driver/commands/commands.hpp"
 
 namespace retensor::driver {
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands = {};
+  static const std::vector<Command> commands = {
+      {"run", "run the cases of specs and append their rows", run_command},
+      {"plan", "show what a spec would run: cases, skips, memory", plan_command},
+      {"list", "list methods, data sets, experiments or artifacts", list_command},
+      {"show", "show a method and its parameters", show_command},
+      {"dataset", "list, describe, make, convert and verify data sets", dataset_command},
+      {"plot", "draw the figures of specs from result rows", plot_command},
+      {"report", "write the HTML report", report_command},
+      {"verdict", "compare result rows with published values", verdict_command},
+      {"doctor", "tell what this machine can run", doctor_command},
+      {"worker", "", worker_command},
+  };
   return commands;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/params.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/datasets.hpp"
 #include "experiments/driver/locations.hpp"
@@ -43,18 +44,6 @@ std::vector<Claim> claims_of(std::vector<std::string> papers) {
     all.insert(all.end(), claims.begin(), claims.end());
   }
   return all;
-}
-
-/// Result files of this tree: reference results and what was measured in the working directory.
-std::vector<std::string> standard_results() {
-  std::vector<std::string> files;
-  for (const auto& root :
-       {fs::path(source_root()) / "experiments" / "results", fs::path("out") / "results"})
-    if (fs::is_directory(root))
-      for (const auto& entry : fs::recursive_directory_iterator(root))
-        if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 FittedTo fitted_to(const std::string& registry_path) {
@@ -115,7 +104,7 @@ int verdict_command(const Args& args) {
   const auto claims = claims_of(positionals(*given));
   const auto rows =
       newest_rows(given->count("results") != 0 ? (*given)["results"].as<std::vector<std::string>>()
-                                               : standard_results());
+                                               : result_files());
   const auto fits = fitted_to(registry_of(*given));
   json verdicts = json::array();
   bool against = false;

@@ -1,0 +1,21 @@
+// What several commands list: specs and result files of the tree, data sets of a registry.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/driver/datasets.hpp"
+#include "experiments/driver/spec.hpp"
+
+namespace retensor::driver {
+
+/// Specs below experiments/ by path, fragments for inclusion left out; with a profile only those
+/// that belong to it. Paths are relative to the working directory where they lie below it.
+std::vector<Spec> all_specs(const std::string& profile);
+/// Result files (.jsonl) of this tree: reference results, then what was measured below out/ of the
+/// working directory; sorted.
+std::vector<std::string> result_files();
+/// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
+std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
+
+}  // namespace retensor::driver

@@ -1,0 +1,159 @@
+// retensor dataset: list, info, make, convert, verify.
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/read.hpp"
+#include "common/io/tns.hpp"
+#include "common/measure/params.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/facts.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+const std::vector<std::string> kActions = {"list", "info", "make", "convert", "verify"};
+
+double density(const Dataset& d) {
+  double cells = 1;
+  for (const auto length : d.dims) cells *= static_cast<double>(length);
+  return static_cast<double>(d.nnz) / cells;
+}
+
+void print_shape(const Coo& tensor) {
+  std::vector<TableRow> rows = {
+      {"mode", "length", "fibers", "nonzeros/fiber", "slices", "largest slice", "slice Gini"}};
+  const auto modes = mode_facts(tensor);
+  for (std::size_t m = 0; m < modes.size(); ++m)
+    rows.push_back({std::to_string(m), std::to_string(tensor.dims[m]),
+                    std::to_string(modes[m].fibers), fmt::format("{:.3f}", modes[m].per_fiber),
+                    std::to_string(modes[m].slices), std::to_string(modes[m].largest_slice),
+                    fmt::format("{:.4f}", modes[m].slice_gini)});
+  std::cout << '\n' << table_text(rows);
+}
+
+void info(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
+  const auto& d = datasets.with_facts(name);
+  const auto obstacle = datasets.obstacle(d, cache);
+  std::vector<TableRow> rows = {{"name", d.name},
+                                {"kind", d.kind},
+                                {"form", d.form},
+                                {"dims", dims_text(d.dims)},
+                                {"nnz", std::to_string(d.nnz)},
+                                {"density", fmt::format("{:.4g}", density(d))},
+                                {"source", d.source},
+                                {"licence", d.licence}};
+  if (d.stand_in.is_object()) rows.push_back({"stand-in", d.stand_in.dump()});
+  if (d.paper.is_object())
+    for (const auto& [paper, facts] : d.paper.items())
+      rows.push_back({"as published", paper + " " + facts.dump()});
+  if (!obstacle.empty()) {
+    rows.push_back({"not here", obstacle});
+    std::cout << table_text(rows);
+    return;
+  }
+  const bool cached = fs::exists(datasets.cache_file(d, cache));
+  const auto tensor = datasets.obtain(d, cache);
+  rows.push_back({"sha256", datasets.checksum(d, cache)});
+  rows.push_back({"cache", datasets.cache_file(d, cache) + (cached ? "" : " (made now)")});
+  std::cout << table_text(rows);
+  print_shape(*tensor);
+}
+
+/// The ending decides: .tns text with header, .tnsb binary.
+void write_portable(const std::string& path, const Coo& tensor) {
+  const auto ending = fs::path(path).extension();
+  if (ending == ".tnsb")
+    write_cache(path, tensor);
+  else if (ending == ".tns")
+    write_tns(path, tensor);
+  else
+    throw InputError(
+        fmt::format("{}: found ending '{}', expected .tns or .tnsb", path, ending.string()));
+}
+
+/// Whether the set, made afresh or taken from the cache, is what the registry states.
+bool verify(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
+  const auto& d = datasets.find(name);
+  if (const auto obstacle = datasets.obstacle(d, cache); !obstacle.empty()) {
+    std::cout << fmt::format("skipped  {}: {}\n", name, obstacle);
+    return true;
+  }
+  try {
+    datasets.obtain(d, cache)->check();
+    std::cout << fmt::format("ok       {}: {}\n", name, datasets.checksum(d, cache));
+    return true;
+  } catch (const InputError& e) {
+    std::cout << fmt::format("wrong    {}: {}\n", name, e.what());
+    return false;
+  }
+}
+
+int verify_all(std::vector<std::string> names, const DatasetRegistry& datasets,
+               const std::string& cache) {
+  if (names.empty()) names = datasets.names();
+  bool all_ok = true;
+  for (const auto& name : names) all_ok = verify(name, datasets, cache) && all_ok;
+  return all_ok ? 0 : 1;
+}
+
+void expect(const Args& rest, std::size_t least, std::size_t most, const char* what) {
+  if (rest.size() < least || rest.size() > most)
+    throw InputError(fmt::format("dataset: expected {}", what));
+}
+
+}  // namespace
+
+int dataset_command(const Args& args) {
+  const Usage usage{
+      "dataset list|info|make|convert|verify [NAME|FILE...]",
+      "list: all data sets of the registry.\n"
+      "info NAME...: size, density, fibers, skew, source, licence, checksum.\n"
+      "make NAME [FILE]: obtains a data set, checks it against the registry and caches it; FILE "
+      "(.tns "
+      "or .tnsb) is a copy that can travel: put into the cache folder of another machine under the "
+      "name of the data set, it is found there.\n"
+      "convert INPUT OUTPUT: any readable tensor file to .tns or .tnsb.\n"
+      "verify [NAME...]: compares data sets with dims, nonzeros and checksum of the registry.",
+      "retensor dataset make wordnet wordnet.tnsb", -1};
+  po::options_description options;
+  add_location_options(options);
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  auto rest = positionals(*given);
+  if (rest.empty()) throw InputError("dataset: expected list, info, make, convert or verify");
+  const auto action = rest.front();
+  rest.erase(rest.begin());
+  if (action == "convert") {
+    expect(rest, 2, 2, "convert INPUT OUTPUT");
+    write_portable(rest[1], read_tensor(rest[0]));
+    return 0;
+  }
+  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto cache = cache_of(*given);
+  if (action == "verify") return verify_all(rest, datasets, cache);
+  if (action == "list") {
+    std::cout << datasets_text(datasets, cache);
+  } else if (action == "info") {
+    expect(rest, 1, rest.size() + 1, "info NAME...");
+    for (const auto& name : rest) info(name, datasets, cache);
+  } else if (action == "make") {
+    expect(rest, 1, 2, "make NAME [FILE]");
+    const auto& d = datasets.find(rest[0]);
+    const auto tensor = datasets.obtain(d, cache);
+    if (rest.size() == 2) write_portable(rest[1], *tensor);
+    std::cout << (rest.size() == 2 ? rest[1] : datasets.cache_file(d, cache)) << '\n';
+  } else {
+    throw InputError(fmt::format("dataset: unknown action '{}', the nearest is '{}'", action,
+                                 nearest(action, kActions)));
+  }
+  return 0;
+}
+
+}  // namespace retensor::driver

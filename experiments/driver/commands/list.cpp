@@ -1,0 +1,140 @@
+// retensor list and retensor show: what there is.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <boost/algorithm/string/join.hpp>
+
+#include "common/core/error.hpp"
+#include "common/measure/registry.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/locations.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+void list_methods() {
+  std::vector<TableRow> rows;
+  const auto methods = all_methods();
+  for (const auto& method : methods.methods())
+    rows.push_back({std::string(method->id()), std::string(method->summary())});
+  std::cout << table_text(rows);
+}
+
+void list_artifacts(const std::string& profile) {
+  std::vector<TableRow> rows;
+  for (const auto& spec : all_specs(profile))
+    rows.push_back({spec.artifact, spec.path, spec.title});
+  std::cout << table_text(rows);
+}
+
+std::string range_text(const ParamSpec& param) {
+  if (std::holds_alternative<bool>(param.standard)) return "true or false";
+  if (!param.choices.empty()) return boost::algorithm::join(param.choices, ", ");
+  if (std::holds_alternative<std::string>(param.standard)) return "any word";
+  if (param.lowest == 0 && param.highest == 0) return "any number";
+  return fmt::format("{} to {}", param.lowest, param.highest);
+}
+
+}  // namespace
+
+std::vector<Spec> all_specs(const std::string& profile) {
+  if (!profile.empty()) {
+    const auto& known = profile_names();
+    if (std::find(known.begin(), known.end(), profile) == known.end())
+      throw InputError(
+          fmt::format("unknown profile '{}', nearest is '{}'", profile, nearest(profile, known)));
+  }
+  std::vector<std::string> paths;
+  for (const auto& folder : fs::directory_iterator(experiments_root())) {
+    if (!folder.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(folder.path()))
+      if (file.path().extension() == ".yaml") paths.push_back(file.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Spec> specs;
+  for (const auto& path : paths) {
+    const auto near = fs::proximate(path).string();
+    const auto shown = near.starts_with("..") ? path : near;
+    if (is_fragment(shown)) continue;
+    auto spec = load_spec(shown);
+    const auto& member = spec.profiles;
+    if (profile.empty() || std::find(member.begin(), member.end(), profile) != member.end())
+      specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+std::vector<std::string> result_files() {
+  std::vector<std::string> files;
+  for (const auto& root :
+       {fs::path(source_root()) / "experiments" / "results", fs::path("out") / "results"})
+    if (fs::is_directory(root))
+      for (const auto& entry : fs::recursive_directory_iterator(root))
+        if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir) {
+  std::vector<TableRow> rows;
+  for (const auto& [name, d] : datasets.all()) {
+    const auto obstacle = datasets.obstacle(d, cache_dir);
+    const auto state = !obstacle.empty()                               ? "not here"
+                       : fs::exists(datasets.cache_file(d, cache_dir)) ? "cached"
+                                                                       : "obtainable";
+    rows.push_back({name, d.kind, d.form, std::to_string(d.nnz), dims_text(d.dims), state});
+  }
+  return table_text(rows);
+}
+
+int list_command(const Args& args) {
+  const Usage usage{"list methods|datasets|experiments|artifacts",
+                    "Lists what there is. `experiments` prints one path of a spec per line, "
+                    "`artifacts` what each spec reproduces.",
+                    "retensor list experiments --with quick", 1};
+  po::options_description options;
+  add_profile_option(options);
+  add_location_options(options);
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  const auto what = required_positional(*given, "methods, datasets, experiments or artifacts");
+  if (what == "methods") {
+    list_methods();
+  } else if (what == "datasets") {
+    std::cout << datasets_text(DatasetRegistry::load(registry_of(*given)), cache_of(*given));
+  } else if (what == "experiments") {
+    for (const auto& spec : all_specs(profile_of(*given))) std::cout << spec.path << '\n';
+  } else if (what == "artifacts") {
+    list_artifacts(profile_of(*given));
+  } else {
+    throw InputError(
+        fmt::format("list: found '{}', the nearest is '{}'", what,
+                    nearest(what, {"methods", "datasets", "experiments", "artifacts"})));
+  }
+  return 0;
+}
+
+int show_command(const Args& args) {
+  const Usage usage{"show METHOD", "Shows a method: what it is, and its parameters with ranges.",
+                    "retensor show pasta.cpu.coo", 1};
+  const auto given = parse_options(usage, {}, args);
+  if (!given) return 0;
+  const auto methods = all_methods();
+  const auto& method = methods.find(required_positional(*given, "the id of a method"));
+  std::cout << fmt::format("{}\n{}\nbackend: {}\n", method.id(), method.summary(),
+                           name(method.backend()));
+  const auto schema = method.params();
+  if (schema.specs().empty()) std::cout << "no parameters\n";
+  std::vector<TableRow> rows = {{"parameter", "default", "range", "meaning"}};
+  for (const auto& param : schema.specs())
+    rows.push_back({param.name, text(param.standard), range_text(param), param.help});
+  if (rows.size() > 1) std::cout << '\n' << table_text(rows);
+  return 0;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,90 @@
+// retensor plot and retensor report: both run the Python package plots/ on result files.
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/measure/registry.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/locations.hpp"
+#include "experiments/driver/process.hpp"
+#include "experiments/driver/session.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+po::options_description plot_options(const std::string& out) {
+  po::options_description options;
+  options.add_options()("rows",
+                        po::value<std::vector<std::string>>()->multitoken()->value_name("FILE..."),
+                        "result files (default: all below experiments/results and out/results)")(
+      "out", po::value<std::string>()->value_name("DIR")->default_value(out), "folder to write to")(
+      "verdicts", po::value<std::string>()->value_name("FILE"),
+      "output of: retensor verdict --json");
+  return options;
+}
+
+/// Today's source hash by method: the plots mark rows that older sources measured.
+std::string write_hashes(const fs::path& folder) {
+  nlohmann::json hashes = nlohmann::json::object();
+  const auto methods = all_methods();
+  for (const auto& method : methods.methods())
+    hashes[std::string(method->id())] = source_hash(method->id());
+  const auto path = (folder / "hashes.json").string();
+  std::ofstream file(path);
+  file << hashes.dump(1) << '\n';
+  if (!file.flush()) throw SystemError(path + ": can't be written");
+  return path;
+}
+
+int run_plots(std::vector<std::string> what, const po::variables_map& given) {
+  const auto out = given["out"].as<std::string>();
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error) throw SystemError(fmt::format("{}: {}", out, error.message()));
+  const auto rows =
+      given.count("rows") != 0 ? given["rows"].as<std::vector<std::string>>() : result_files();
+  if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
+  std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
+  argv.insert(argv.end(), what.begin(), what.end());
+  argv.insert(argv.end(), {"--out", out, "--hashes", write_hashes(out)});
+  if (given.count("verdicts") != 0)
+    argv.insert(argv.end(), {"--verdicts", given["verdicts"].as<std::string>()});
+  argv.emplace_back("--rows");
+  argv.insert(argv.end(), rows.begin(), rows.end());
+  return run_process(argv, source_root());
+}
+
+}  // namespace
+
+int plot_command(const Args& args) {
+  const Usage usage{"plot SPEC...",
+                    "Draws the figures of specs (SVG, PNG) with their tables (CSV) and prints the "
+                    "paths.",
+                    "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
+  const auto given = parse_options(usage, plot_options("out/figures"), args);
+  if (!given) return 0;
+  const auto specs = positionals(*given);
+  if (specs.empty()) throw InputError("plot: expected at least one spec");
+  std::vector<std::string> what = {"figure", "--spec"};
+  for (const auto& spec : specs) what.push_back(load_spec(spec).path);
+  return run_plots(std::move(what), *given);
+}
+
+int report_command(const Args& args) {
+  const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
+                    "retensor report --out out/report", 0};
+  auto options = plot_options("out/report");
+  options.add_options()("specs", po::value<std::string>()->value_name("DIR"),
+                        "folder of the specs (default: experiments/)");
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  const auto specs =
+      given->count("specs") != 0 ? (*given)["specs"].as<std::string>() : experiments_root();
+  return run_plots({"report", "--specs", specs}, *given);
+}
+
+}  // namespace retensor::driver
