@@ -21,6 +21,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/io/cache.hpp"
 #include "common/measure/ceilings.hpp"
 #include "common/measure/machine.hpp"
 #include "common/measure/registry.hpp"
@@ -126,7 +127,11 @@ class Bench {
     const auto what = request.at("do").get<std::string>();
     if (what == "machine") return ok("machine", machine_facts());
     if (what == "ceilings") return ok("ceilings", ceilings(request.at("backend")));
-    if (what == "load") return ok("data", load(request.at("dataset")));
+    if (what == "facts") return ok("data", facts(request.at("dataset")));
+    if (what == "load") {
+      load(request.at("dataset"));
+      return failure("ok", "");
+    }
     if (what == "measure") return ok("rows", measure(request));
     throw LogicError("unknown request to a worker: " + what);
   }
@@ -152,7 +157,8 @@ class Bench {
     return list;
   }
 
-  json load(const std::string& name);
+  json facts(const std::string& name) const;
+  void load(const std::string& name);
   json measure(const json& request);
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
   void provide_oracle(Posed& posed, const std::string& key) const;
@@ -168,19 +174,22 @@ class Bench {
   std::map<std::string, Posed> problems_;  ///< of the last request, by problem_key
 };
 
-json Bench::load(const std::string& name) {
-  if (name == name_) return data_;
+/// Reads a header where the tensor is in the cache: a finished sweep loads nothing.
+json Bench::facts(const std::string& name) const {
+  const auto& dataset = datasets_.find(name);
+  const auto checksum = datasets_.checksum(dataset, cache_dir_);
+  const auto cached = read_cache_facts(datasets_.cache_file(dataset, cache_dir_));
+  return {{"kind", dataset.kind}, {"sha256", checksum}, {"dims", cached.dims}, {"nnz", cached.nnz}};
+}
+
+void Bench::load(const std::string& name) {
+  if (name == name_) return;
   problems_.clear();
   tensor_.reset();
   name_.clear();
-  const auto& dataset = datasets_.find(name);
-  load_seconds_ = timed([&] { tensor_ = datasets_.obtain(dataset, cache_dir_); });
-  data_ = {{"kind", dataset.kind},
-           {"sha256", datasets_.checksum(dataset, cache_dir_)},
-           {"dims", tensor_->dims},
-           {"nnz", tensor_->nnz()}};
+  load_seconds_ = timed([&] { tensor_ = datasets_.obtain(datasets_.find(name), cache_dir_); });
+  data_ = facts(name);
   name_ = name;
-  return data_;
 }
 
 /// Everything that the oracle depends on, the code that computes it included.

@@ -164,16 +164,16 @@ class Sweep {
 
 void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
   worker_.restart();
-  const auto loaded = worker_.load(name);
-  if (loaded["status"] != "ok") {
+  const auto facts = worker_.facts(name);
+  if (facts["status"] != "ok") {
     const json unknown = {{"kind", datasets_.find(name).kind},
                           {"sha256", ""},
                           {"dims", datasets_.find(name).dims},
                           {"nnz", datasets_.find(name).nnz}};
-    for (const auto& c : cases) record(c, unknown, loaded);
+    for (const auto& c : cases) record(c, unknown, facts);
     return;
   }
-  const auto& data = loaded["data"];
+  const auto& data = facts["data"];
   std::vector<Case> open;
   for (const auto& c : cases)
     if (options_.rerun || !store_->finished(case_key(to_json(c, data)), source_hash(c.method)))

@@ -223,6 +223,10 @@ json Worker::autopsy() {
                                         WEXITSTATUS(status), when, said));
 }
 
+json Worker::facts(const std::string& dataset) {
+  return ask({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
+}
+
 json Worker::load(const std::string& dataset) {
   auto answer = ask({{"do", "load"}, {"dataset", dataset}}, kNoLimit);
   if (answer["status"] == "ok") loaded_ = dataset;

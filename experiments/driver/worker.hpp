@@ -4,7 +4,8 @@
 // always carries `status` and `reason`:
 //   {"do":"machine"}                        -> {"machine":{...}}
 //   {"do":"ceilings","backend":"cpu"}       -> {"ceilings":[...]}
-//   {"do":"load","dataset":NAME}            -> {"data":{kind, sha256, dims, nnz}}
+//   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
+//   {"do":"load","dataset":NAME}            -> {}
 //   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}
 #pragma once
 
@@ -48,8 +49,9 @@ class Worker {
   /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
   /// killed at the limit.
   nlohmann::json ask(const nlohmann::json& request, std::chrono::milliseconds limit);
-  /// Has the child load a data set, which has no time limit but the stop signals.
-  nlohmann::json load(const std::string& dataset);
+  /// The `data` object of a data set, which is obtained and cached where that was not done before;
+  /// that has no time limit but the stop signals.
+  nlohmann::json facts(const std::string& dataset);
   /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
   /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
   std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure);
@@ -58,6 +60,7 @@ class Worker {
 
  private:
   struct Child;
+  nlohmann::json load(const std::string& dataset);
   nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure);
   nlohmann::json wait_for_answer(std::chrono::milliseconds limit);
   nlohmann::json autopsy();

@@ -90,7 +90,7 @@ class FaultyMethod : public Method {
 };
 
 void segfault() {
-  int* volatile nowhere = nullptr;
+  volatile int* volatile nowhere = nullptr;
   *nowhere = 1;
 }
 

@@ -1,6 +1,6 @@
 """A sweep that is killed at random moments and resumed gives the rows of an undisturbed one.
 
-20 moments; 100 when RETENSOR_FULL is set.
+$RETENSOR_KILLS moments, 20 by default.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from sweeps import Workspace, copies
 
-MOMENTS = 100 if os.environ.get("RETENSOR_FULL") else 20
+MOMENTS = int(os.environ.get("RETENSOR_KILLS", "20"))
 CASES = 8
 
 

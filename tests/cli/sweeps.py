@@ -5,8 +5,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import yaml
-
 ROOT = Path(__file__).resolve().parents[2]
 RETENSOR = os.environ.get("RETENSOR", str(ROOT / "build/experiments/driver/retensor"))
 FAULTY = os.environ.get("RETENSOR_FAULTY", str(ROOT / "build/tests/cli/retensor-faulty"))
@@ -34,10 +32,10 @@ class Workspace:
                  "file": "tiny.tns", "source": "written by hand", "licence": "none"}
         sets = {"tiny": entry, "lost": dict(entry, nnz=7)}
         self.registry = self.folder / "registry.yaml"
-        self.registry.write_text(yaml.safe_dump({"schema": 1, "datasets": sets}))
+        self.registry.write_text(json.dumps({"schema": 1, "datasets": sets}))
 
     def spec(self, methods, name="spec", **other):
-        """Writes a spec of `ts` on the tiny tensor; methods are ids or (id, params)."""
+        """Writes a spec (JSON, which is YAML) of `ts` on the tiny tensor; methods are ids or (id, params)."""
         entries = [{"id": m} if isinstance(m, str) else {"id": m[0], "params": m[1]}
                    for m in methods]
         content = {"schema": 1, "artifact": "test/" + name, "title": "a test", "operation": "ts",
@@ -46,7 +44,7 @@ class Workspace:
         for key, value in other.items():
             content[key] = dict(content[key], **value) if key in ("axes", "measure") else value
         path = self.folder / (name + ".yaml")
-        path.write_text(yaml.safe_dump(content))
+        path.write_text(json.dumps(content))
         return path
 
     def command(self, spec, *more, program=FAULTY):
