@@ -1,0 +1,70 @@
+// What is asserted here are speeds, so it runs without a sanitiser.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/device/cuda.cuh"
+#include "common/device/device.hpp"
+#include "common/measure/ceilings.hpp"
+
+using namespace retensor;
+
+namespace {
+
+/// Follows a chain of positions, each load waiting for the one before.
+__global__ void chase(const std::uint32_t* next, int hops, std::uint32_t* out) {
+  std::uint32_t at = 0;
+  for (int h = 0; h < hops; ++h) at = next[at];
+  *out = at;
+}
+
+/// Best of several chases through 4 MiB, with or without a flush before each.
+double chase_seconds(bool flushed) {
+  constexpr std::uint32_t kHops = 4096, kStride = 256;
+  std::vector<std::uint32_t> chain(kHops * kStride);
+  for (std::uint32_t h = 0; h < kHops; ++h)
+    chain[h * kStride] = (h * 1229 + 1) % kHops * kStride;  // a full cycle: 1228 divides by 4
+  const device::Buffer<std::uint32_t> next(chain);
+  device::Buffer<std::uint32_t> out(1);
+  const auto timer = device::make_event_timer();
+  double best = 1;
+  for (int run = 0; run < 5; ++run) {
+    if (flushed) device::flush_cache();
+    timer->start();
+    RETENSOR_CUDA_LAUNCH(chase, 1, 1, 0, static_cast<cudaStream_t>(timer->stream()), next.data(),
+                         static_cast<int>(kHops), out.data());
+    best = std::min(best, timer->stop().front().second);
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("a flushed cache makes dependent loads slower") {
+  const double warm = chase_seconds(false), cold = chase_seconds(true);
+  MESSAGE("warm " << 1e6 * warm << " us, cold " << 1e6 * cold << " us");
+  CHECK(cold > 1.3 * warm);
+}
+
+TEST_CASE("the device's ceilings are plausible") {
+  std::map<std::string, double> found;
+  for (const auto& c : gpu_ceilings(3)) {
+    found[c.what] = c.value;
+    MESSAGE(c.what << " " << c.value << " " << c.unit << " (" << c.detail << ")");
+  }
+  for (const char* what : {"copy_dram", "copy_llc", "triad_dram", "gather", "gather_dram", "atomic",
+                           "atomic_dram", "scatter", "peak_f32", "mma_f16"})
+    REQUIRE_MESSAGE(found.count(what) == 1, what);
+  CHECK(found["copy_dram"] > 500);
+  CHECK(found["copy_dram"] < 20000);
+  CHECK(found["triad_dram"] == doctest::Approx(found["copy_dram"]).epsilon(0.3));
+  CHECK(found["gather"] > found["gather_dram"]);
+  CHECK(found["atomic"] >= found["atomic_dram"]);
+  CHECK(found["atomic"] > 1);
+  CHECK(found["scatter"] > 1);
+  CHECK(found["peak_f32"] > 5000);
+  CHECK(found["mma_f16"] > 2 * found["peak_f32"]);
+}
