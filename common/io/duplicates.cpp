@@ -14,11 +14,6 @@
 namespace retensor {
 namespace {
 
-bool same_coordinate(const Coo& t, Count a, Count b) {
-  return std::all_of(t.indices.begin(), t.indices.end(),
-                     [a, b](const auto& mode) { return mode[a] == mode[b]; });
-}
-
 bool precedes(const Coo& t, Count a, Count b) {
   for (const auto& mode : t.indices)
     if (mode[a] != mode[b]) return mode[a] < mode[b];
@@ -65,6 +60,7 @@ class HashBuckets {
     const Count wanted = std::clamp<Count>(nonzeros_ / keys_in_cache, 2, most_buckets);
     const Count buckets = std::max(std::bit_ceil(wanted), rounds);
     in_round_ = buckets / rounds;
+    crowd_ = 4 * (nonzeros_ / buckets) + 1024;
     shift_ = 64 - std::countr_zero(buckets);
     counts_.assign(slices_, std::vector<Count>(buckets, 0));
     for_hashes([this](int slice, std::uint64_t h) { ++counts_[slice][h >> shift_]; });
@@ -78,6 +74,8 @@ class HashBuckets {
     scatter(round * in_round_);
     Count fullest = 0;
     for (Count b = 0; b < in_round_; ++b) fullest = std::max(fullest, starts_[b + 1] - starts_[b]);
+    // Distinct coordinates spread evenly: a crowded bucket holds repeats, and needs no table.
+    if (fullest > crowd_) return true;
     for (auto& table : tables_)
       table.resize(std::max(table.size(), std::bit_ceil(2 * fullest + 1)));
     bool equal = false;
@@ -148,6 +146,7 @@ class HashBuckets {
   int slices_;
   int shift_ = 0;
   Count in_round_ = 0;                      ///< buckets of a round
+  Count crowd_ = 0;                         ///< more hashes than an even spread gives any bucket
   std::vector<std::vector<Count>> counts_;  ///< by slice and bucket
   std::vector<Count> starts_;               ///< of the round's buckets in hashes_, and the end
   std::vector<std::uint64_t> hashes_;       ///< of one round, then a slot for each slice
@@ -169,7 +168,7 @@ std::optional<DuplicatePair> first_duplicate_by_sort(const Coo& t) {
   std::optional<DuplicatePair> first;
   for (Count p = 1; p < by_coordinate.size(); ++p) {
     const Count a = by_coordinate[p - 1], b = by_coordinate[p];
-    if (same_coordinate(t, a, b) && (!first || b < first->later)) first = DuplicatePair{a, b};
+    if (!precedes(t, a, b) && (!first || b < first->later)) first = DuplicatePair{a, b};
   }
   return first;
 }

@@ -186,6 +186,12 @@ TEST_CASE("one duplicate among many distinct coordinates is found") {
   }
 }
 
+TEST_CASE("a coordinate that fills the file is found") {
+  std::string text = "2 2 1\n";
+  for (int x = 0; x < 150000; ++x) text += "1 1 1\n";
+  refused(text, 3, 1, "coordinate (1, 1) again (first on line 2)", "each coordinate once");
+}
+
 TEST_CASE("an unsorted file keeps its order") {
   const Coo t = parse("3 1 1\n1 1 2\n2 9 3\n");
   CHECK(t.indices[0] == std::vector<Index>{2, 0, 1});
