@@ -116,7 +116,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
   Origin origin;
   const bool is_entry = d.at.line != 0;
   if (d.kind == "private") {
-    origin.obstacle = "published facts only, the data is not public";
+    origin.obstacle = "published facts only";
     return origin;
   }
   origin.file = is_entry ? carried_file(d.name, cache_dir) : std::string();

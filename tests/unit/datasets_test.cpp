@@ -1,0 +1,195 @@
+#include "experiments/driver/datasets.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/core/error.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/tns.hpp"
+#include "experiments/driver/facts.hpp"
+#include "tests/unit/temporary_folder.hpp"
+
+using namespace retensor;
+using namespace retensor::driver;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string entry(const std::string& rest, const std::string& kind = "real") {
+  return "schema: 1\ndatasets:\n  d: {kind: " + kind +
+         ", form: tensor, dims: [2, 3], nnz: 2, source: s, licence: l" + rest + "}\n";
+}
+
+std::string refusal(const std::string& text, const std::string& path = "r.yaml") {
+  try {
+    DatasetRegistry::parse(text, path);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
+/// A registry folder with a tensor of two nonzeros and a cache of its own.
+struct Workspace {
+  retensor::testing::TemporaryFolder folder;
+  fs::path root = folder.path();
+  std::string cache = (root / "cache").string();
+
+  Workspace() { put("d.tns", "1 1 1\n2 3 -1.5\n"); }
+  void put(const std::string& name, const std::string& text) const {
+    fs::create_directories((root / name).parent_path());
+    std::ofstream(root / name) << text;
+  }
+  DatasetRegistry registry(const std::string& text) const {
+    return DatasetRegistry::parse(text, (root / "registry.yaml").string());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("entries are refused at their line") {
+  CHECK(contains(refusal(entry(", nonzeros: 1")), "r.yaml:3:"));
+  CHECK(contains(refusal(entry("", "rael")), "unknown kind 'rael', expected 'real'"));
+  CHECK(contains(refusal(entry("", "generated")), "generated data set without make"));
+  CHECK(contains(refusal(entry(", file: d.tns", "private")), "published facts only"));
+  CHECK(contains(refusal(entry(", file: ../d.tns")), "below the registry's folder"));
+  CHECK(contains(refusal(entry(", file: /etc/hostname")), "below the registry's folder"));
+  CHECK(contains(refusal(entry(", sha256: abc")), "64 lower-case"));
+  CHECK(contains(refusal(entry(", make: {recipe: unifrm}")), "expected 'uniform'"));
+  CHECK(contains(refusal(entry(", make: {recipe: ../x}")), "unknown recipe"));
+  CHECK(contains(refusal(entry(", make: {recipe: uniform, sead: 1}")), "expected 'seed'"));
+  CHECK(contains(refusal(entry(", stand_in: {for: x}")), "stand-in"));
+  CHECK(contains(refusal("schema: 3\ndatasets: {}\n"), "schema 3"));
+  CHECK(contains(refusal("schema: 1\ndatasets:\n  a/b: {}\n"), "a name of letters"));
+  CHECK(refusal(entry(", file: d.tns")) == "accepted");
+}
+
+TEST_CASE("names: entries, matmul without an entry, paths, and the nearest of what is unknown") {
+  const Workspace w;
+  const auto registry = w.registry(entry(", file: d.tns"));
+  CHECK(registry.find("d").nnz == 2);
+  const auto& matmul = registry.find("matmul-2-3-4");
+  CHECK(matmul.dims == Dims{6, 12, 8});
+  CHECK(matmul.nnz == 24);
+  CHECK(registry.obtain(matmul, w.cache)->nnz() == 24);
+  const auto path = (w.root / "d.tns").string();
+  CHECK(registry.find(path).dims.empty());
+  CHECK(registry.with_facts(path).dims == Dims{2, 3});
+  for (const char* wrong : {"e", "matmul-2-3", "matmul-0-1-1", "matmul-1-1-70000", "matmul-1-1-1x"})
+    CHECK_THROWS_WITH_AS(registry.find(wrong), doctest::Contains("unknown data set"), InputError);
+}
+
+TEST_CASE("a file is checked against the registry, then cached; a damaged cache is made again") {
+  const Workspace w;
+  const auto registry = w.registry(entry(", file: d.tns"));
+  const auto& d = registry.find("d");
+  const auto first = registry.obtain(d, w.cache);
+  CHECK(first->values.at(1) == -1.5);
+  const auto cached = registry.cache_file(d, w.cache);
+  CHECK(registry.checksum(d, w.cache) == content_sha256(*first));
+  {
+    std::fstream file(cached, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('x');
+  }
+  CHECK_THROWS_AS(read_cache(cached), InputError);
+  CHECK(content_sha256(*registry.obtain(d, w.cache)) == content_sha256(*first));
+  CHECK_NOTHROW(read_cache(cached));
+}
+
+TEST_CASE("a tensor that is not what the registry states is refused") {
+  const Workspace w;
+  const auto refused = [&](const std::string& text) {
+    const auto registry = w.registry(text);
+    try {
+      registry.obtain(registry.find("d"), w.cache);
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  const auto good = entry(", file: d.tns");
+  CHECK(refused(good) == "accepted");
+  auto wrong = good;
+  CHECK(contains(refused(wrong.replace(wrong.find("nnz: 2"), 6, "nnz: 3")), "2 nonzeros"));
+  wrong = good;
+  CHECK(refused(wrong.replace(wrong.find("[2, 3]"), 6, "[2, 2]")) != "accepted");
+  CHECK(contains(refused(entry(", file: d.tns, sha256: " + std::string(64, '0'))), "checksum"));
+  CHECK(contains(refused(entry(", file: none.tns")), "no such file"));
+  CHECK(contains(refused(entry("")), "no file and no recipe"));
+  CHECK(contains(refused(entry("", "private")), "published facts only"));
+}
+
+TEST_CASE("a file that was carried into the cache folder stands in for the recipe") {
+  const Workspace w;
+  const auto registry = w.registry(entry(""));
+  const auto& d = registry.find("d");
+  CHECK(registry.obstacle(d, w.cache) != "");
+  w.put("cache/d.tns", "1 1 4\n2 2 5\n");
+  CHECK(registry.obstacle(d, w.cache) == "");
+  CHECK(registry.obtain(d, w.cache)->dims == Dims{2, 3});
+  fs::remove(w.root / "cache/d.tns");
+  const auto tensor = parse_tns("2\n2 3\n1 1 4\n2 2 5\n", "text");
+  write_cache((w.root / "cache/d.tnsb").string(), tensor);
+  CHECK(registry.checksum(d, w.cache) == content_sha256(tensor));
+}
+
+TEST_CASE("recipes are programs with arguments, their failures are errors") {
+  const Workspace w;
+  w.put("recipes/made.py",
+        "import sys\nout, n = sys.argv[2], sys.argv[4]\nprint('talk')\n"
+        "open(out, 'w').write('2\\n2 3\\n1 1 %s\\n2 2 7\\n' % n)\n");
+  w.put("recipes/fails.py", "import sys\nsys.exit(2)\n");
+  const auto registry = w.registry(entry(", make: {recipe: made, first: \"4; exit\"}"));
+  CHECK_THROWS_AS(registry.obtain(registry.find("d"), w.cache), InputError);  // no shell: no number
+  const auto good = w.registry(entry(", make: {recipe: made, first: 4}"));
+  CHECK(good.obtain(good.find("d"), w.cache)->values.at(0) == 4);
+  const auto failing = w.registry(entry(", make: {recipe: fails}"));
+  CHECK_THROWS_WITH_AS(failing.obtain(failing.find("d"), w.cache), doctest::Contains("exit code 2"),
+                       InputError);
+  CHECK(contains(refusal(entry(", make: {recipe: mad}"), (w.root / "registry.yaml").string()),
+                 "expected 'made'"));
+}
+
+TEST_CASE("every generator can be named") {
+  const std::string size = R"("dims": [40, 40, 40], "nnz": 60)";
+  const std::map<std::string, std::string> params = {
+      {"uniform", size},
+      {"matmul", R"("m": 2, "n": 3, "k": 4)"},
+      {"kronecker", size + R"(, "skew": 0.6)"},
+      {"power_law", size + R"(, "exponent": 0.8, "slice_modes": [2])"},
+      {"tiled", size + R"(, "edge": 8, "tiles": 12, "spread": "equal")"},
+      {"banded", size + R"(, "lower": 2, "upper": 2)"},
+      {"block_diagonal", size + R"(, "blocks": 4)"},
+      {"poisson_2d", R"("nx": 4, "ny": 5)"},
+      {"low_rank", size + R"(, "rank": 2)"}};
+  for (const auto& [name, allowed] : generator_params()) {
+    CAPTURE(name);
+    const auto tensor = generate(name, nlohmann::json::parse("{" + params.at(name) + "}"));
+    CHECK(tensor.nnz() > 0);
+    CHECK_NOTHROW(tensor.check());
+    CHECK_THROWS_AS(generate(name, nlohmann::json::object()), InputError);
+  }
+}
+
+TEST_CASE("facts of a tensor counted by hand") {
+  const auto tensor = parse_tns("1 1 1 1\n1 1 2 1\n1 2 1 1\n3 1 1 1\n", "text");
+  const auto facts = mode_facts(tensor);
+  CHECK(facts[0].fibers == 3);
+  CHECK(facts[0].slices == 2);
+  CHECK(facts[0].largest_slice == 3);
+  CHECK(facts[2].per_fiber == doctest::Approx(4.0 / 3));
+  CHECK(gini({1, 1, 1, 1}) == 0);
+  CHECK(gini({0, 0, 0, 8}) == doctest::Approx(0.75));
+  CHECK(gini({}) == 0);
+  CHECK(facts[0].slice_gini == doctest::Approx(gini({3, 0, 1})));
+  Coo empty({2, 2}, DType::f32);
+  CHECK(mode_facts(empty)[1].fibers == 0);
+}

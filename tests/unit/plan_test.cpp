@@ -1,0 +1,186 @@
+#include "experiments/driver/plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "common/core/error.hpp"
+
+using namespace retensor;
+using namespace retensor::driver;
+
+namespace {
+
+/// A method with one parameter of each type; plans never run it.
+class Tunable : public Method {
+ public:
+  std::string_view id() const override { return "t.cpu.x"; }
+  std::string_view summary() const override { return "parameters of every type"; }
+  Backend backend() const override { return Backend::cpu; }
+  ParamSchema params() const override {
+    return {{"threads", std::int64_t{1}, "threads", 1, 64, {}},
+            {"share", 0.5, "share", 0, 1, {}},
+            {"update", std::string("atomic"), "update", 0, 0, {"atomic", "owner"}}};
+  }
+  Support supports(const Problem&, const Params&) const override {
+    return Support::no("never run");
+  }
+  std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
+    throw LogicError("never run");
+  }
+};
+
+const DatasetRegistry& datasets() {
+  static const auto registry = DatasetRegistry::parse(R"(schema: 1
+datasets:
+  cube: {kind: generated, form: tensor, dims: [10, 20, 30], nnz: 100, source: s, licence: l,
+         make: {recipe: uniform, dims: [10, 20, 30], nnz: 100}}
+  four: {kind: generated, form: tensor, dims: [4, 4, 4, 4], nnz: 10, source: s, licence: l,
+         make: {recipe: uniform, dims: [4, 4, 4, 4], nnz: 10}}
+  flat: {kind: generated, form: matrix, dims: [50, 60], nnz: 70, source: s, licence: l,
+         make: {recipe: uniform, dims: [50, 60], nnz: 70}}
+  secret: {kind: private, form: tensor, dims: [5, 5, 5], nnz: 10, source: s, licence: l}
+)",
+                                                      "r.yaml");
+  return registry;
+}
+
+Plan plan(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
+  Registry registry;
+  registry.add(std::make_unique<Tunable>());
+  const auto text = "schema: 1\nartifact: p/a\ntitle: T\n" + body + "\nmethods: " + methods + "\n";
+  return make_plan(parse_spec(text, "s.yaml"), registry, datasets());
+}
+
+std::string refusal(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
+  try {
+    plan(body, methods);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("axes are crossed; mode all gives every mode that a tensor has") {
+  const auto p = plan("operation: mttkrp\naxes: {dataset: [cube, four], mode: all, rank: [8, 16]}");
+  CHECK(p.cases.size() == 2 * 3 + 2 * 4);
+  CHECK(p.skips.empty());
+  CHECK(p.cases.front().dataset == "cube");
+  CHECK(p.cases.back().dataset == "four");
+  CHECK(p.cases.front().params.at("update") == ParamValue(std::string("atomic")));
+}
+
+TEST_CASE("axes that an operation does not use make no further cases") {
+  const auto p =
+      plan("operation: [tew, ts, ttv]\naxes: {dataset: cube, mode: 1, rank: [8, 16, 32]}");
+  REQUIRE(p.cases.size() == 3);
+  CHECK(p.cases[0].problem.variant == "add");
+  CHECK(p.cases[1].problem.variant == "mul");
+  const auto row = to_json(p.cases[0], nullptr);
+  CHECK(row["mode"].is_null());
+  CHECK(row["rank"].is_null());
+  CHECK(to_json(p.cases[2], nullptr)["mode"] == 1);
+}
+
+TEST_CASE("zip walks lists together, params are axes, launches are cases") {
+  const auto p = plan(
+      "operation: ts\nzip: [{seed: [1, 2, 3], scalar: [0.5, 2, 4]}]\n"
+      "axes: {dataset: cube}\nmeasure: {launches: 2}",
+      "[{id: t.cpu.x, params: {threads: [1, 2], share: 1}}]");
+  CHECK(p.cases.size() == 3 * 2 * 2);
+  std::set<std::string> keys;
+  for (const auto& c : p.cases) {
+    keys.insert(case_key(to_json(c, nullptr)));
+    CHECK(c.params.at("share") == ParamValue(1.0));
+    CHECK((c.problem.seed == 1) == (c.problem.scalar == 0.5));
+  }
+  CHECK(keys.size() == p.cases.size());
+}
+
+TEST_CASE("what can't run is a skip with its reason") {
+  const auto p = plan(
+      "operation: [mttkrp, spmm]\naxes: {dataset: [cube, flat, secret], mode: 2}\n"
+      "exclude: [{when: {operation: mttkrp, dataset: cube, params.threads: 2}, "
+      "reason: known}]",
+      "[{id: t.cpu.x, params: {threads: [1, 2]}}]");
+  CHECK(p.cases.size() == 1 + 2);
+  std::map<std::string, int> reasons;
+  for (const auto& skip : p.skips) ++reasons[skip.reason];
+  CHECK(reasons["known"] == 1);
+  CHECK(reasons["private data set: published facts only"] == 4);
+  CHECK(reasons["mttkrp: found mode 2, expected 0 to 1"] == 2);
+  CHECK(reasons["spmm: found a tensor of order 3, expected 2"] == 2);
+}
+
+TEST_CASE("a case above the memory limit is skipped") {
+  const auto body = std::string("operation: mttkrp\naxes: {dataset: cube, mode: 0, rank: 1024}\n");
+  CHECK(plan(body).cases.size() == 1);
+  const auto tight = plan(body + "measure: {memory: 64KiB}");
+  REQUIRE(tight.skips.size() == 1);
+  CHECK(contains(tight.skips.front().reason, "needs at least"));
+  // Tensor 100 (3 * 4 + 4), factors (10 + 20 + 30) R and result 10 R floats, oracle 16 bytes each.
+  CHECK(memory_estimate(tight.skips.front().what, datasets()) ==
+        1600 + 4 * 60 * 1024 + 4 * 10 * 1024 + 16 * 10 * 1024);
+}
+
+TEST_CASE("mistakes are refused at the spec's line with the nearest name") {
+  const std::string ts = "operation: ts\naxes: {dataset: cube}";
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: cub}"),
+                 "s.yaml:5:17: found unknown data set 'cub', expected 'cube'"));
+  CHECK(contains(refusal(ts, "[{id: t.cpu.y}]"),
+                 "s.yaml:6:16: found unknown method 't.cpu.y', expected 't.cpu.x'"));
+  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "s.yaml:6:"));
+  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "'threads'"));
+  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {threads: [1, 65]}}]"), "1 to 64"));
+  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {update: ownr}}]"), "'owner'"));
+  CHECK(contains(refusal("operation: ttv\naxes: {dataset: [cube, four], mode: 5}"),
+                 "5:37: found mode 5, expected 0 to 3"));
+  CHECK(contains(refusal("operation: contraction\naxes: {dataset: cube}"), "einsum"));
+  CHECK(contains(refusal(ts + "\nexclude: [{when: {dataset: cuba}, reason: r}]"), "'cube'"));
+  CHECK(contains(refusal(ts + "\nexclude: [{when: {params.thread: 1}, reason: r}]"),
+                 "'params.threads'"));
+}
+
+TEST_CASE("an expansion without bound is refused before it is made") {
+  std::string many;
+  for (int k = 0; k < 400; ++k) many += (k == 0 ? "" : ", ") + std::to_string(k + 1);
+  const auto body = "operation: mttkrp\naxes: {dataset: cube, mode: 0, rank: [" + many +
+                    "], seed: [" + many + "]}";
+  CHECK(contains(refusal(body), "combinations, expected at most 100000"));
+}
+
+TEST_CASE("a case survives its JSON, and its key depends on every member") {
+  const auto p = plan(
+      "operation: [ts, mttkrp, contraction, cpd, ttm_chain]\nvariant: \"abk,kcd->abcd\"\n"
+      "axes: {dataset: four, mode: 3, rank: 5, rank2: 7, dtype: f64, values: normal, "
+      "seed: 9, scalar: 3, max_sweeps: 4, tolerance: 0.01}\n"
+      "measure: {order: blocked, cache: flushed}");
+  for (const auto& c : p.cases) {
+    const auto row = to_json(c, {{"sha256", "x"}});
+    CHECK(to_json(case_from_json(row), row["data"]) == row);
+    for (const auto& [name, value] : row.items()) {
+      auto other = row;
+      other[name] = "changed";
+      CHECK(case_key(other) != case_key(row));
+    }
+  }
+  CHECK_THROWS_AS(case_from_json({{"artifact", "a"}}), InputError);
+}
+
+TEST_CASE("contractions that don't fit the tensor are skips") {
+  const auto p = plan(
+      "operation: contraction\nvariant: [\"abk,kcd->abcd\", \"abk,abc->kc\"]\n"
+      "axes: {dataset: cube}");
+  REQUIRE(p.cases.size() == 1);
+  CHECK(p.cases.front().problem.variant == "abk,abc->kc");
+  CHECK(p.skips.size() == 1);
+}
