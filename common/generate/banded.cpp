@@ -1,5 +1,9 @@
 // Banded matrices, and tensors whose frontal slices are banded alike: the first nnz images of a
 // random permutation of all positions inside the band.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "common/generate/generators.hpp"
 #include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"

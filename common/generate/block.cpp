@@ -1,5 +1,9 @@
 // Block-diagonal tensors: the first nnz images of a random permutation of all positions inside the
 // blocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "common/generate/generators.hpp"
 #include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"

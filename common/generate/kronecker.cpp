@@ -5,9 +5,13 @@
 // R-MAT does; that replaces the Bernoulli trial of every cell, which no large tensor allows, and
 // agrees with it where cells are rarely drawn twice. Several digits are drawn at once from a table
 // of the initiator's own Kronecker power.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "common/core/rng.hpp"
 #include "common/generate/alias_table.hpp"
 #include "common/generate/generators.hpp"
 #include "common/generate/sampling.hpp"

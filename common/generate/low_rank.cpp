@@ -1,8 +1,12 @@
 // Planted low-rank tensors: uniform coordinates with the values of a CP model plus noise.
 //
 // Factor entries come from counters, so that a model with long modes takes no memory.
+#include <fmt/format.h>
+
+#include <cmath>
 #include <numbers>
 
+#include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/generate/sampling.hpp"
 

@@ -5,6 +5,11 @@
 // other and the same for all slices; the slices take the draws in turn, so that each of them is
 // such a graph of about equal size. FireHose's bias concerns the values of its stream, which a
 // tensor takes from its value model instead.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"

@@ -6,19 +6,14 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <omp.h>
 
-#include <algorithm>
 #include <array>
-#include <boost/sort/sort.hpp>
 #include <span>
 #include <vector>
 
 #include "common/core/error.hpp"
-#include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "common/tensor/operations.hpp"
 
 namespace retensor::sampling {
 
@@ -44,28 +39,17 @@ LinearIndex key_layout(const Target& target);
 /// Values of the target's model.
 Values target_values(const Target& target);
 
-/// Keeps `count` of the sorted keys, every subset alike (selection sampling: Knuth, TAOCP vol. 2,
-/// algorithm 3.4.2 S).
+/// Keeps `count` of the sorted keys, every subset alike.
 template <class Key>
-void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
-  const CounterRng rng(seed, kThinningStream);
-  const Count n = keys.size();
-  Count kept = 0;
-  for (Count i = 0; i < n && kept < count; ++i)
-    if (rng.below(i, n - i) < count - kept) keys[kept++] = keys[i];
-  keys.resize(count);
-}
+void thin(std::vector<Key>& keys, Count count, std::uint64_t seed);
 
 /// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects.
 template <class Key>
-void merge_new(std::vector<Key>& keys, Count sorted, Key rejected) {
-  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
-  boost::sort::block_indirect_sort(middle, keys.end(), std::less<Key>(),
-                                   static_cast<std::uint32_t>(omp_get_max_threads()));
-  std::inplace_merge(keys.begin(), middle, keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  if (!keys.empty() && keys.back() == rejected) keys.pop_back();
-}
+void merge_new(std::vector<Key>& keys, Count sorted, Key rejected);
+
+/// The tensor, still without values, whose coordinates the keys hold.
+template <class Key>
+Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys);
 
 /// The next number of draws: what is missing over the share of draws that helped so far and a
 /// little more, at least twice the draws before, but never so many that memory doubles.
@@ -98,18 +82,6 @@ std::vector<Key> distinct_keys(const Target& target, const LinearIndex& layout, 
   }
   thin(keys, target.nnz, target.seed);
   return keys;
-}
-
-template <class Key>
-Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys) {
-  Coo tensor(target.dims, target.dtype);
-  for (std::size_t m = 0; m < tensor.dims.size(); ++m) {
-    auto& index = tensor.indices[m];
-    index.resize(keys.size());
-#pragma omp parallel for schedule(static)
-    for (Count x = 0; x < keys.size(); ++x) index[x] = layout.decode(keys[x], static_cast<int>(m));
-  }
-  return tensor;
 }
 
 /// The tensor whose coordinates are the first nnz distinct ones, up to thinning, that draw(counter,

@@ -3,6 +3,9 @@
 //
 // Tile t lies where a random permutation of the grid puts t, and its nonzeros are the first images
 // of a random permutation of its cells, so that tiles and cells are distinct by construction.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -1,5 +1,7 @@
 // Uniform sparse tensors: the first nnz images of a pseudo-random permutation of all coordinates,
 // so that no coordinate repeats and a dense tensor costs no more than a sparse one.
+#include <algorithm>
+
 #include "common/generate/generators.hpp"
 #include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"
