@@ -1,7 +1,8 @@
-// Sorting permutations by CUB's stable least-significant-digit radix sort. A 128-bit key is sorted by
-// its low half first and then, stably, by its high half.
+// Sorting permutations by CUB's stable least-significant-digit radix sort. A 128-bit key is sorted
+// by its low half first and then, stably, by its high half.
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -55,8 +56,7 @@ class Sorter {
     std::size_t bytes = 0;
     RETENSOR_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(nullptr, bytes, k, p, n_, 0, bits));
     Buffer<unsigned char> scratch(bytes);
-    RETENSOR_CUDA_CHECK(
-        cub::DeviceRadixSort::SortPairs(scratch.data(), bytes, k, p, n_, 0, bits));
+    RETENSOR_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(scratch.data(), bytes, k, p, n_, 0, bits));
     RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
     if (p.Current() != permutation_.data()) std::swap(permutation_, spare_permutation_);
   }

@@ -39,6 +39,22 @@ __global__ void copy(Count n, const float4* __restrict__ from, float4* __restric
     if (const Count i = first + k * blockDim.x; i < n) __stcs(to + i, held[k]);
 }
 
+/// Copies the same set `passes` times in one launch, past the L1, so that a set in the L2 takes
+/// long enough for launches not to count.
+__global__ void copy_resident(Count n, int passes, const float4* from, float4* to) {
+  const Count stride = static_cast<Count>(gridDim.x) * blockDim.x;
+  for (int p = 0; p < passes; ++p)
+    for (Count i = global_thread(); i < n; i += 4 * stride) {
+      float4 held[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        if (i + k * stride < n) held[k] = __ldcg(from + i + k * stride);
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        if (i + k * stride < n) __stcg(to + i + k * stride, held[k]);
+    }
+}
+
 __global__ void triad(Count n, const float4* __restrict__ b, const float4* __restrict__ c,
                       float4* __restrict__ a) {
   const Count first = static_cast<Count>(blockIdx.x) * blockDim.x * 2 + threadIdx.x;
@@ -179,9 +195,9 @@ class Probes {
         largest_(std::min<Count>(Count{1} << 30, device::memory().free_bytes / 8)) {}
 
   std::vector<Ceiling> all() {
-    streams("copy_dram", largest_ / 2);
-    streams("copy_dram", largest_);
-    for (Count set = l2_ / 8; set <= l2_ / 4; set *= 2) streams("copy_llc", set);
+    streams(largest_ / 2);
+    streams(largest_);
+    for (Count set = l2_ / 16; set <= l2_ / 4; set *= 2) resident(set);
     triads(largest_ / 2);
     for (Count table = Count{128} << 10; table < l2_; table *= 8) rows(table, "");
     rows(largest_ / 2, "_dram");
@@ -206,22 +222,32 @@ class Probes {
     keep_best(found_, {what, rate, unit, detail});
   }
 
-  /// Copies `bytes` several times a launch sequence, so that a set in the L2 takes long enough.
-  void streams(const std::string& what, Count bytes) {
+  /// `bytes` in each of two arrays beyond the L2.
+  void streams(Count bytes) {
     const Count n = bytes / sizeof(float4);
-    const int passes = static_cast<int>(std::max<Count>(1, (Count{512} << 20) / bytes));
     Buffer<float4> from(n), to(n);
     from.zero(stream_.get());
-    const double moved = 2.0 * static_cast<double>(from.bytes()) * passes;
-    probe(what, "GB/s", "kernel, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
-      for (int p = 0; p < passes; ++p)
-        RETENSOR_CUDA_LAUNCH(copy, blocks_for(n, 4 * kBlock), kBlock, 0, s, n, from.data(),
-                             to.data());
+    const double moved = 2.0 * static_cast<double>(from.bytes());
+    probe("copy_dram", "GB/s", "kernel, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
+      RETENSOR_CUDA_LAUNCH(copy, blocks_for(n, 4 * kBlock), kBlock, 0, s, n, from.data(),
+                           to.data());
     });
-    probe(what, "GB/s", "cudaMemcpy, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
-      for (int p = 0; p < passes; ++p)
-        RETENSOR_CUDA_CHECK(
-            cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, s));
+    probe("copy_dram", "GB/s", "cudaMemcpy, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
+      RETENSOR_CUDA_CHECK(
+          cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, s));
+    });
+  }
+
+  /// `bytes` in each of two arrays that stay in the L2.
+  void resident(Count bytes) {
+    constexpr int kPasses = 100;
+    const Count n = bytes / sizeof(float4);
+    Buffer<float4> from(n), to(n);
+    from.zero(stream_.get());
+    const double moved = 2.0 * static_cast<double>(from.bytes()) * kPasses;
+    probe("copy_llc", "GB/s", "kernel, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
+      RETENSOR_CUDA_LAUNCH(copy_resident, sms_ * 4, kBlock, 0, s, n, kPasses, from.data(),
+                           to.data());
     });
   }
 

@@ -132,7 +132,7 @@ class Runner {
     if (!ok()) return;
     guarded([this] {
       describe();
-      check_result("last run");
+      if (const auto last = check_result("last run"); !last.ok) out_.check = last;
       const auto [low, high] = std::minmax_element(clocks_.begin(), clocks_.end());
       out_.clock_drift = *high > 0 ? (*high - *low) / *high : 0;
     });

@@ -47,7 +47,7 @@ struct Measurement {
   double fetch_seconds = 0;
   std::vector<double> samples;     ///< seconds of each timed run
   std::vector<StageTimes> stages;  ///< per timed run
-  reference::CheckReport check;    ///< of the untimed first run; the last run is checked again
+  reference::CheckReport check;    ///< of the first run, or of the last one when that is wrong
   Executed executed;
   Footprint footprint;
   Count peak_host_bytes = 0;  ///< growth of the resident set's high-water mark in prepare
