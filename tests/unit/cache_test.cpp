@@ -17,8 +17,6 @@ using retensor::testing::check_same;
 
 namespace {
 
-constexpr std::size_t kHeaderBytes = 128;
-
 Coo sample(DType type = DType::f32) {
   Coo t({3, 4, 5}, type, 2);
   t.indices = {{2, 0}, {3, 1}, {4, 2}};

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <string>
 
-#include "common/core/rng.hpp"
 #include "common/io/read.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
