@@ -48,7 +48,8 @@ def source_hash(folder, excluded=()):
 
 def module_folders(root):
     """Papers without the baselines inside them, and every baseline on its own."""
-    baselines = sorted(root.glob("papers/*/baselines/*/")) + sorted(root.glob("common/baselines/*/"))
+    baselines = (sorted(root.glob("papers/*/baselines/*/"))
+                 + sorted(root.glob("common/baselines/*/")))
     papers = sorted(p for p in root.glob("papers/*/") if p.name != "__pycache__")
     for folder in papers:
         yield folder, [folder / "baselines", folder / "tests"]

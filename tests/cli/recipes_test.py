@@ -15,7 +15,7 @@ LICENCE = "  1 This software and database is being provided to you\n"
 TINY = {
     "data.noun": LICENCE +
     "00000100 03 n 01 entity 0 001 ~ 00000200 n 0000 | all there is  \n"
-    "00000200 03 n 02 act 0 deed 0 003 @ 00000100 n 0000 + 00000300 v 0101 + 00000300 v 0201 | x  \n",
+    "00000200 03 n 02 act 0 deed 0 003 @ 00000100 n 0000 + 00000300 v 0101 + 00000300 v 0201 | x\n",
     "data.verb": LICENCE +
     "00000300 29 v 01 act 0 001 + 00000200 n 0101 02 + 02 00 + 08 00 | do  \n",
     "data.adj": LICENCE + "00000400 00 s 01 active(p) 0 001 & 00000500 s 0000 | y\n"
@@ -32,8 +32,8 @@ def folder(tmp_path):
 
 
 def wordnet(folder, out):
-    return subprocess.run([sys.executable, RECIPES / "wordnet.py", "--source", folder, "--out", out],
-                          capture_output=True, text=True)
+    command = [sys.executable, RECIPES / "wordnet.py", "--source", folder, "--out", out]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_wordnet_counts_pointers_between_synsets(folder, tmp_path):
