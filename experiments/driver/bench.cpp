@@ -162,6 +162,7 @@ class Bench {
   json measure(const json& request);
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
   void provide_oracle(Posed& posed, const std::string& key) const;
+  static void keep(const reference::Expected& oracle, const fs::path& path);
   std::string problem_key(const Case& c) const;
 
   Registry methods_;
@@ -210,19 +211,31 @@ Bench::Posed& Bench::pose(const Case& c, std::map<std::string, Posed>& kept) {
 
 void Bench::provide_oracle(Posed& posed, const std::string& key) const {
   if (posed.has_oracle) return;
-  const auto path = fs::path(cache_dir_) / "oracle" / key;
+  const auto path = fs::path(oracle_folder(cache_dir_, data_["sha256"])) / key;
   posed.oracle_seconds = timed([&] {
     try {
       posed.problem->set_oracle(reference::Expected::load(path.string()));
     } catch (const Error&) {
       // Missing or damaged: computed again and written anew.
-      fs::create_directories(path.parent_path());
-      const auto part = fmt::format("{}.{}.part", path.string(), getpid());
-      posed.problem->oracle().save(part);
-      fs::rename(part, path);
+      keep(posed.problem->oracle(), path);
     }
   });
   posed.has_oracle = true;
+}
+
+/// An oracle that can't be kept (full disk) costs time after a death and nothing else.
+void Bench::keep(const reference::Expected& oracle, const fs::path& path) {
+  const auto part = fmt::format("{}.{}.part", path.string(), getpid());
+  std::error_code ignored;
+  try {
+    fs::create_directories(path.parent_path());
+    oracle.save(part);
+    fs::rename(part, path);
+  } catch (const Error&) {
+    fs::remove(part, ignored);
+  } catch (const fs::filesystem_error&) {
+    fs::remove(part, ignored);
+  }
 }
 
 json Bench::measure(const json& request) {
@@ -307,6 +320,10 @@ void write_line(int socket, const json& answer) {
 }
 
 }  // namespace
+
+std::string oracle_folder(const std::string& cache_dir, const std::string& data_sha256) {
+  return (fs::path(cache_dir) / "oracle" / data_sha256).string();
+}
 
 int worker_main(const WorkerSetup& setup, int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

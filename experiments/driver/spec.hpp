@@ -19,7 +19,7 @@ namespace retensor::driver {
 struct MeasureSpec {
   TimingOptions timing;
   std::chrono::milliseconds timeout{60000};  ///< per case, oracle and prepare included
-  Count memory = 0;                          ///< address-space limit of a worker, 0: none
+  Count memory = 0;                          ///< private writable memory of a worker, 0: no limit
   int launches = 1;                          ///< worker processes per case
   bool ceilings = false;
 };

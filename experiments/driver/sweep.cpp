@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
 #include <cctype>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -158,6 +159,7 @@ class Sweep {
   Progress progress_;
   std::optional<Store> store_;
   json machine_;
+  std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
   SweepResult result_;
 };
@@ -180,10 +182,13 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
       open.push_back(c);
   result_.stored += cases.size() - open.size();
   progress_.stored(cases.size() - open.size());
-  for (const auto& group : schedule(std::move(open), plan_.measure.timing.seed)) {
+  for (const auto& group : schedule(std::move(open), plan_.measure.timing.seed + data_sets_++)) {
     if (stopped()) return;
     run_group(group, data);
   }
+  // They can be larger than the tensor and have served their purpose.
+  std::error_code ignored;
+  std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);
 }
 
 void Sweep::run_group(const std::vector<Case>& group, const json& data) {

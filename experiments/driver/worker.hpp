@@ -71,6 +71,9 @@ class Worker {
   std::string loaded_;
 };
 
+/// Where the oracles of a data set are kept for the process that takes over after a death.
+std::string oracle_folder(const std::string& cache_dir, const std::string& data_sha256);
+
 /// The child's main loop; returns its exit code when the parent closes the socket.
 int worker_main(const WorkerSetup& setup, int socket);
 

@@ -247,17 +247,27 @@ def test_a_data_set_that_disagrees_with_the_registry_costs_its_rows(workspace):
     assert statuses == [("lost", "failed")] * 2 + [("tiny", "ok")] * 2
 
 
-def test_oracles_are_kept_and_damaged_ones_are_replaced(workspace):
-    workspace.run(workspace.spec(copies(1, 0)))
-    kept = list((workspace.cache / "oracle").iterdir())
-    assert len(kept) == 1
-    sound = kept[0].read_bytes()
-    for flaw in (b"", sound[:-7], b"\x00" * len(sound)):
-        kept[0].write_bytes(flaw)
-        workspace.run(workspace.spec(copies(1, 0)), "--rerun")
-        assert kept[0].read_bytes() == sound
-    assert [row["status"] for row in workspace.lines()] == ["ok"] * 4
-    assert list((workspace.cache / "oracle").iterdir()) == kept
+@pytest.mark.parametrize("flaw", ["none", "empty", "cut", "zeros"])
+def test_oracles_are_kept_until_a_data_set_is_done_and_damaged_ones_are_replaced(workspace, flaw):
+    spec = workspace.spec(copies(3, 300))
+    running = workspace.start(spec)
+    wait_for(lambda: len(workspace.lines()) == 1)
+    running.terminate()
+    running.communicate(timeout=20)
+    (kept,) = [path for path in (workspace.cache / "oracle").rglob("*") if path.is_file()]
+    sound = kept.read_bytes()
+    kept.write_bytes({"none": sound, "empty": b"", "cut": sound[:-7],
+                      "zeros": b"\0" * len(sound)}[flaw])
+    assert workspace.run(spec).returncode == 0
+    assert [row["status"] for row in workspace.lines()] == ["ok"] * 3
+    assert list((workspace.cache / "oracle").iterdir()) == []
+
+
+def test_an_oracle_that_cannot_be_kept_costs_no_row(workspace):
+    workspace.cache.mkdir()
+    (workspace.cache / "oracle").write_text("a file where the folder would be")
+    assert workspace.run(workspace.spec(copies(2, 0))).returncode == 0
+    assert [row["status"] for row in workspace.lines()] == ["ok"] * 2
 
 
 def test_talk_goes_to_stderr_and_quiet_says_nothing(workspace):
