@@ -1,0 +1,247 @@
+"""The subcommands that look, list and make: help, golden outputs, refusals and exit codes.
+
+Golden files lie in tests/golden; RETENSOR_UPDATE_GOLDEN=1 writes them anew, to be read in the diff.
+"""
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sweeps import RETENSOR, ROOT, TENSOR
+
+GOLDEN = ROOT / "tests" / "golden"
+COMMANDS = ["run", "plan", "list", "show", "dataset", "plot", "report", "verdict", "doctor"]
+
+REGISTRY = """schema: 1
+datasets:
+  tiny: {kind: real, form: tensor, dims: [4, 3, 2], nnz: 6, file: tiny.tns, source: by hand,
+         licence: none}
+  flat: {kind: generated, form: matrix, dims: [50, 60], nnz: 70, source: uniform, licence: CC0,
+         make: {recipe: uniform, dims: [50, 60], nnz: 70}}
+  secret: {kind: private, form: tensor, dims: [5, 5, 5], nnz: 10, source: a paper, licence: none,
+           paper: {pasta: {id: r1}}}
+  absent: {kind: real, form: tensor, dims: [9, 9], nnz: 3, source: elsewhere, licence: none}
+"""
+
+SPEC = """schema: 1
+artifact: pasta/all
+title: Every kind of case and skip
+include: ../shared/sets.yaml
+operation: [tew, ttm, spmm]
+variant: [add, mul]
+methods: [{id: pasta.cpu.coo, params: {threads: [1, 2]}}]
+exclude:
+  - {when: {operation: ttm, mode: 1, params.threads: 2}, reason: shown once is enough}
+profiles:
+  quick: {axes: {dataset: [tiny]}, operation: ttm}
+figure: {kind: table}
+"""
+
+SETS = "schema: 1\naxes: {dataset: [tiny, flat, secret, absent], mode: all, rank: [4, 8]}\n"
+
+
+class Tree:
+    """A source tree of its own with two specs, a fragment and a registry."""
+
+    def __init__(self, root):
+        self.root = root
+        for name, content in {
+            "experiments/schema/README.md": "", "experiments/shared/sets.yaml": SETS,
+            "experiments/pasta/all.yaml": SPEC, "datasets/registry.yaml": REGISTRY,
+            "datasets/tiny.tns": TENSOR,
+            "experiments/pasta/one.yaml": "schema: 1\nartifact: pasta/one\ntitle: One\n"
+                                          "operation: ts\naxes: {dataset: tiny}\n"
+                                          "methods: [{id: pasta.cpu.coo}]\n",
+        }.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        (root / "plots").mkdir()
+
+    def run(self, *args, code=0, **environment):
+        done = subprocess.run([RETENSOR, *map(str, args)], cwd=self.root, text=True,
+                              capture_output=True, timeout=120,
+                              env={**os.environ, "RETENSOR_ROOT": str(self.root),
+                                   "RETENSOR_CACHE": str(self.root / "cache"), **environment})
+        assert done.returncode == code, f"{done.args}: {done.stdout}{done.stderr}"
+        return done
+
+    def stdout(self, *args, **options):
+        """Standard output without what differs between runs: folders and digests of file times."""
+        text = self.run(*args, **options).stdout.replace(str(self.root), "ROOT")
+        return re.sub(r"(tensors/[a-z]+)-[0-9a-f]{12}", r"\1-DIGEST", text)
+
+    def refusal(self, *args):
+        done = self.run(*args, code=2)
+        assert done.stdout == ""
+        assert len(done.stderr.splitlines()) == 1
+        return done.stderr
+
+    def spec(self, **replaced):
+        text = SPEC
+        for old, new in replaced.values():
+            assert old in text
+            text = text.replace(old, new)
+        path = self.root / "experiments" / "pasta" / "changed.yaml"
+        path.write_text(text)
+        return path.relative_to(self.root)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+@pytest.mark.parametrize("name, args", [
+    ("plan", ["plan", "experiments/pasta/all.yaml"]),
+    ("plan-quick", ["plan", "experiments/pasta/all.yaml", "--with", "quick"]),
+    ("list-experiments", ["list", "experiments"]),
+    ("list-experiments-quick", ["list", "experiments", "--with", "quick"]),
+    ("list-artifacts", ["list", "artifacts"]),
+    ("list-datasets", ["list", "datasets"]),
+    ("list-datasets", ["dataset", "list"]),
+    ("dataset-info", ["dataset", "info", "tiny", "secret", "absent"]),
+    ("dataset-verify", ["dataset", "verify"]),
+    ("show", ["show", "pasta.cpu.coo"]),
+    ("help", ["--help"]),
+    ("plan-help", ["plan", "--help"]),
+])
+def test_golden(tree, name, args):
+    output = tree.stdout(*args)
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("RETENSOR_UPDATE_GOLDEN"):
+        path.write_text(output)
+    assert output == path.read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(tree, command):
+    text = tree.stdout(command, "--help")
+    assert text.startswith(f"Usage: retensor {command}")
+    assert "--help" in text
+    assert f"Example:\n  retensor {command}" in text
+    assert f"  {command} " in tree.stdout("--help")
+
+
+def test_methods_are_listed_with_their_summary(tree):
+    lines = tree.stdout("list", "methods").splitlines()
+    assert any(line.startswith("pasta.cpu.coo  ") and "PASTA" in line for line in lines)
+
+
+@pytest.mark.parametrize("old, new, where, nearest", [
+    ("operation: [tew", "operation: [twe", "changed.yaml:5:13", "'tew'"),
+    ("exclude:", "exclud:", "changed.yaml:8:1", "'exclude'"),
+    ("pasta.cpu.coo", "pasta.cpu.cooo", "changed.yaml:7:16", "'pasta.cpu.coo'"),
+    ("{threads:", "{thread:", "changed.yaml:7:49", "'threads'"),
+    ("[1, 2]}}", "[1, -2]}}", "changed.yaml:7:53", "0 to 1024"),
+    ("variant: [add", "variant: [ad", "changed.yaml:6:11", "'add'"),
+    ("  quick:", "  quik:", "changed.yaml:11:3", "'quick'"),
+    ("[tiny]", "[tinny]", "", "'tiny'"),
+    ("../shared/sets.yaml", "../../../secrets.yaml", "changed.yaml:4:10", "experiments/"),
+])
+def test_mistakes_in_a_spec_end_with_2_place_and_nearest_name(tree, old, new, where, nearest):
+    spec = tree.spec(change=(old, new))
+    message = tree.refusal("plan", spec, "--with", "quick" if old == "[tiny]" else "")
+    assert where in message
+    assert nearest in message
+
+
+def test_a_mistake_in_an_included_file_is_found_there(tree):
+    (tree.root / "experiments/shared/sets.yaml").write_text(SETS.replace("rank", "rnak"))
+    assert "shared/sets.yaml:2:" in tree.refusal("plan", "experiments/pasta/all.yaml")
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], "expected a command"),
+    (["plann"], "'plan'"),
+    (["plan"], "at least one spec"),
+    (["plan", "none.yaml"], "none.yaml: there is no such file"),
+    (["plan", "--wiht", "quick", "x.yaml"], "'--with'"),
+    (["plan", "experiments/pasta/all.yaml", "--with", "fast"], "quick"),
+    (["plan", "experiments/pasta/one.yaml", "--with", "quick"], "no profiles"),
+    (["list", "method"], "'methods'"),
+    (["list", "experiments", "--with", "quik"], "'quick'"),
+    (["list"], "methods, datasets"),
+    (["show", "pasta.cpu.co"], "'pasta.cpu.coo'"),
+    (["dataset", "mke"], "'make'"),
+    (["dataset", "make", "tine"], "'tiny'"),
+    (["dataset", "make", "secret"], "published facts only"),
+    (["dataset", "make", "tiny", "x.csv"], "expected .tns or .tnsb"),
+    (["dataset", "convert", "none.tns", "x.tns"], "none.tns"),
+    (["plot", "experiments/pasta/one.yaml"], "no result files"),
+    (["report"], "no result files"),
+])
+def test_bad_arguments_end_with_2_in_one_line(tree, args, words):
+    assert words in tree.refusal(*args)
+
+
+def test_a_malformed_tensor_is_refused_at_its_place(tree):
+    (tree.root / "bad.tns").write_text("1 1 1\n1 x 1\n")
+    assert "bad.tns:2:3: found" in tree.refusal("dataset", "convert", "bad.tns", "out.tns")
+
+
+def test_a_made_file_travels(tree, tmp_path):
+    assert tree.stdout("dataset", "make", "tiny", "carried.tnsb") == "carried.tnsb\n"
+    (tree.root / "datasets/tiny.tns").unlink()
+    (tree.root / "cache" / "tensors").rename(tree.root / "lost")
+    assert "no such file" in tree.refusal("dataset", "make", "tiny")
+    (tree.root / "carried.tnsb").rename(tree.root / "cache" / "tiny.tnsb")
+    assert tree.stdout("dataset", "make", "tiny") == "ROOT/cache/tiny.tnsb\n"
+    tree.run("dataset", "convert", "cache/tiny.tnsb", "back.tns")
+    assert len((tree.root / "back.tns").read_text().splitlines()) == 2 + 6
+
+
+def test_verify_finds_a_set_that_is_not_what_the_registry_states(tree):
+    registry = tree.root / "datasets" / "registry.yaml"
+    registry.write_text(REGISTRY.replace("nnz: 6", "nnz: 5"))
+    assert "wrong    tiny: " in tree.stdout("dataset", "verify", "tiny", code=1)
+
+
+def test_a_data_set_may_be_a_path(tree):
+    spec = tree.spec(change=("[tiny]", "[datasets/tiny.tns]"))
+    lines = tree.stdout("plan", spec, "--with", "quick").splitlines()
+    assert len([line for line in lines if " datasets/tiny.tns " in line]) == 2 * 3 * 2
+
+
+def test_doctor_says_why_there_is_no_gpu_and_what_is_missing(tree):
+    text = tree.stdout("doctor")
+    for word in ("CPU", "GPU", "python", "tiny", "not here"):
+        assert word in text
+    broken = tree.stdout("doctor", RETENSOR_PYTHON="/bin/false")
+    assert "missing: jinja2, matplotlib, pandas, yaml" in broken
+
+
+def test_output_that_can_not_be_written_is_a_system_error(tree):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([RETENSOR, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert "standard output" in done.stderr
+
+
+def test_plots_get_their_arguments_unchanged(tree):
+    """No shell stands between: blanks and quotes of a path arrive as they are."""
+    (tree.root / "plots" / "__main__.py").write_text(
+        "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
+        "sys.exit(2 if 'no' in sys.argv else 0)\n")
+    rows = "rows of 'one'; $HOME.jsonl"
+    argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
+    assert argv[0] == "report"
+    assert argv[argv.index("--rows") + 1:] == [rows]
+    hashes = json.loads((tree.root / argv[argv.index("--hashes") + 1]).read_text())
+    assert "pasta.cpu.coo" in hashes
+    spec = "experiments/pasta/one.yaml"
+    argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
+    assert argv[:3] == ["figure", "--spec", spec]
+    tree.run("report", "--rows", "no", code=2)
+
+
+def test_specs_of_the_tree_plan():
+    listed = subprocess.run([RETENSOR, "list", "experiments"], cwd=ROOT, text=True,
+                            capture_output=True, check=True).stdout.splitlines()
+    assert listed
+    for path in listed:
+        assert Path(ROOT, path).exists()
+        subprocess.run([RETENSOR, "plan", path], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
