@@ -179,7 +179,7 @@ class Probes {
  public:
   explicit Probes(double seconds) {
     const CpuFacts cpu = cpu_facts();
-    constexpr Count kSmallestSet = Count{1} << 20, kLargestSet = Count{2} << 30;
+    constexpr Count kSmallestSet = Count{1} << 20, kLargestSet = Count{1} << 30;
     constexpr Count kUnknownCache = Count{32} << 20;
     llc_ = cpu.llc_bytes > 0 ? cpu.llc_bytes : kUnknownCache;
     l2_ = std::max(cpu.l2_bytes, kSmallestSet);
