@@ -46,12 +46,28 @@ Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& 
   return out;
 }
 
+// Products go row by row: Eigen would start threads for a tall matrix, and the sums of this oracle
+// must not depend on their number.
+Dense gram_of(const Dense& factor) {
+  Dense gram = Dense::Zero(factor.cols(), factor.cols());
+  for (Eigen::Index i = 0; i < factor.rows(); ++i)
+    gram.noalias() += factor.row(i).transpose() * factor.row(i);
+  return gram;
+}
+
+void multiply_rows(Dense& tall, const Dense& small) {
+  Eigen::RowVectorXd row(small.cols());
+  for (Eigen::Index i = 0; i < tall.rows(); ++i) {
+    row.noalias() = tall.row(i) * small;
+    tall.row(i) = row;
+  }
+}
+
 // Hadamard product of the Gram matrices of all modes but `skipped`.
-Dense gram_product(const Factors& factors, int skipped) {
-  Dense product = Dense::Ones(factors.front().cols(), factors.front().cols());
-  for (std::size_t m = 0; m < factors.size(); ++m)
-    if (static_cast<int>(m) != skipped)
-      product.array() *= (factors[m].transpose() * factors[m]).array();
+Dense gram_product(const std::vector<Dense>& grams, int skipped) {
+  Dense product = Dense::Ones(grams.front().cols(), grams.front().cols());
+  for (std::size_t m = 0; m < grams.size(); ++m)
+    if (static_cast<int>(m) != skipped) product.array() *= grams[m].array();
   return product;
 }
 
@@ -68,8 +84,14 @@ double fit_of(double norm, double inner, double model_square) {
   return 1 - residual / norm;
 }
 
-double model_square(const Factors& factors, const Eigen::VectorXd& weights) {
-  return weights.dot(gram_product(factors, -1) * weights);
+double model_square(const std::vector<Dense>& grams, const Eigen::VectorXd& weights) {
+  return weights.dot(gram_product(grams, -1) * weights);
+}
+
+std::vector<Dense> grams_of(const Factors& factors) {
+  std::vector<Dense> grams;
+  for (const Dense& factor : factors) grams.push_back(gram_of(factor));
+  return grams;
 }
 
 // Divides each column by its norm, returns the norms; zero columns stay.
@@ -99,20 +121,23 @@ std::vector<double> fit_curve(const Coo& x, const std::vector<Matrix>& initial, 
   const double norm = norm_of(values);
   Factors factors;
   for (const Matrix& m : initial) factors.push_back(to_dense(m));
+  std::vector<Dense> grams = grams_of(factors);
   std::vector<double> fit;
   for (int sweep = 0; sweep < max_sweeps; ++sweep) {
     Eigen::VectorXd weights;
     double inner = 0;
     for (int mode = 0; mode < x.order(); ++mode) {
-      auto& factor = factors[static_cast<std::size_t>(mode)];
+      const auto at = static_cast<std::size_t>(mode);
       const Dense product = mttkrp_of(x, values, factors, mode);
+      factors[at] = product;
       // The pseudo-inverse: the Gram product is singular where components coincide.
-      const Dense gram = gram_product(factors, mode);
-      factor = gram.completeOrthogonalDecomposition().solve(product.transpose()).transpose();
-      weights = normalise(factor);
-      inner = (product.array() * factor.array()).colwise().sum().matrix().dot(weights);
+      multiply_rows(factors[at],
+                    gram_product(grams, mode).completeOrthogonalDecomposition().pseudoInverse());
+      weights = normalise(factors[at]);
+      grams[at] = gram_of(factors[at]);
+      inner = (product.array() * factors[at].array()).colwise().sum().matrix().dot(weights);
     }
-    fit.push_back(fit_of(norm, inner, model_square(factors, weights)));
+    fit.push_back(fit_of(norm, inner, model_square(grams, weights)));
     if (sweep > 0 && fit.back() - fit[fit.size() - 2] < tolerance) break;
   }
   return fit;
@@ -139,7 +164,7 @@ double true_fit(const Coo& x, const KruskalModel& model) {
     row_product(x, values[p], factors, p, -1, product);
     inner += product.matrix().dot(weights);
   }
-  return fit_of(norm_of(values), inner, model_square(factors, weights));
+  return fit_of(norm_of(values), inner, model_square(grams_of(factors), weights));
 }
 
 std::string shape_difference(const CpdReference& reference, const KruskalModel& model) {

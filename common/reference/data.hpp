@@ -117,7 +117,6 @@ class RowColumn {
   Key column(Key fiber) const;
 
  private:
-  std::size_t order_;
   Packer full_, row_, column_;
 };
 

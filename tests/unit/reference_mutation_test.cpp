@@ -99,11 +99,12 @@ TEST_CASE("dropped nonzeros, swapped indices and stale outputs are caught") {
       const Expected full = c.oracle(x, 9, type, {}),
                      sampled = c.oracle(x, 9, type, sampling_limits());
       std::map<std::string, int> seen;
-      for (const auto& [what, result] : mutants(c, x, type)) {
+      for (const auto& mutant : mutants(c, x, type)) {
+        const std::string& what = mutant.first;
         CAPTURE(what);
         ++seen[what];
         for (const Expected* oracle : {&full, &sampled}) {
-          const CheckReport report = oracle->check(result, Precision::of(type));
+          const CheckReport report = oracle->check(mutant.second, Precision::of(type));
           CHECK_FALSE(report.ok);
           CHECK_FALSE(report.reason.empty());
           CHECK(report.error_over_bound > 1);

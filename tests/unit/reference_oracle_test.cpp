@@ -169,9 +169,10 @@ TEST_CASE("contractions of orders 1 to 8 with many contracted modes") {
       {"abcdklm,mlke->ebdca", {{2, 2, 2, 3, 2, 2, 3}, {3, 2, 2, 4}}},
       {"kl,lka->a", {{4, 5}, {5, 4, 3}}},
       {"akl,lk->a", {{4, 5, 3}, {3, 5}}}};
-  for (const auto& [einsum, dims] : cases) {
+  for (const auto& c : cases) {
+    const std::string& einsum = c.first;
     CAPTURE(einsum);
-    const Coo x = random_tensor(dims.first, 25, 1), y = random_tensor(dims.second, 25, 2);
+    const Coo x = random_tensor(c.second.first, 25, 1), y = random_tensor(c.second.second, 25, 2);
     const Result result = brute_contraction(x, y, einsum, -2.0, DType::f64);
     for (const Limits& limits : {Limits{}, sampling_limits()}) {
       const CheckReport report =
