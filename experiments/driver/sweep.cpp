@@ -114,7 +114,7 @@ class Sweep {
         progress_(plan.cases.size(), options.quiet) {}
 
   SweepResult run() {
-    const auto answer = worker_.ask({{"do", "machine"}}, plan_.measure.timeout);
+    const auto answer = worker_.machine(plan_.measure.timeout);
     machine_ = answer.value("machine", json{{"error", answer["reason"]}});
     result_.path = options_.out.empty() ? results_path(machine_, plan_.artifact) : options_.out;
     store_.emplace(result_.path);

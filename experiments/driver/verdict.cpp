@@ -186,15 +186,17 @@ bool names_data(const Selection& where) {
 
 /// A list of data sets is a promise about all of them.
 void expect_all_datasets(const Selection& where, const Rows& ok) {
-  for (const auto& [path, any_of] : where) {
-    if (path != "dataset" && path != "case.dataset") continue;
-    const auto present = std::count_if(any_of.begin(), any_of.end(), [&](const json& name) {
+  for (const std::string path : {"dataset", "case.dataset"}) {
+    const auto condition = where.find(path);
+    if (condition == where.end()) continue;
+    const auto& named = condition->second;
+    const auto present = std::count_if(named.begin(), named.end(), [&](const json& name) {
       return std::any_of(ok.begin(), ok.end(),
-                         [&, at = &path](const json* row) { return field(*row, *at) == name; });
+                         [&](const json* row) { return field(*row, path) == name; });
     });
-    if (static_cast<std::size_t>(present) < any_of.size())
+    if (static_cast<std::size_t>(present) < named.size())
       throw NotTested(
-          fmt::format("rows for {} of {} data sets that the query names", present, any_of.size()));
+          fmt::format("rows for {} of {} data sets that the query names", present, named.size()));
   }
 }
 

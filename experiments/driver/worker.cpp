@@ -223,8 +223,17 @@ json Worker::autopsy() {
                                         WEXITSTATUS(status), when, said));
 }
 
+json Worker::ask_twice(const json& request, milliseconds limit) {
+  auto answer = ask(request, limit);
+  return answer["status"] == "crashed" ? ask(request, limit) : answer;
+}
+
+json Worker::machine(milliseconds limit) {
+  return ask_twice({{"do", "machine"}}, limit);
+}
+
 json Worker::facts(const std::string& dataset) {
-  return ask({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
+  return ask_twice({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
 }
 
 json Worker::load(const std::string& dataset) {

@@ -49,6 +49,9 @@ class Worker {
   /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
   /// killed at the limit.
   nlohmann::json ask(const nlohmann::json& request, std::chrono::milliseconds limit);
+  /// The machine object of a session. A death over it is tried again once, as it is over facts():
+  /// what kills a worker from outside should cost no more than the case that runs.
+  nlohmann::json machine(std::chrono::milliseconds limit);
   /// The `data` object of a data set, which is obtained and cached where that was not done before;
   /// that has no time limit but the stop signals.
   nlohmann::json facts(const std::string& dataset);
@@ -60,6 +63,7 @@ class Worker {
 
  private:
   struct Child;
+  nlohmann::json ask_twice(const nlohmann::json& request, std::chrono::milliseconds limit);
   nlohmann::json load(const std::string& dataset);
   nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure);
   nlohmann::json wait_for_answer(std::chrono::milliseconds limit);

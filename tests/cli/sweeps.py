@@ -1,4 +1,4 @@
-"""Small sweeps for the tests of the driver: a workspace of their own, and how to run and read them."""
+"""Small sweeps for the tests of the driver: their own workspace, how to run and read them."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class Workspace:
         self.registry.write_text(json.dumps({"schema": 1, "datasets": sets}))
 
     def spec(self, methods, name="spec", **other):
-        """Writes a spec (JSON, which is YAML) of `ts` on the tiny tensor; methods are ids or (id, params)."""
+        """Writes a spec of `ts` on the tiny tensor; methods are ids or (id, params)."""
         entries = [{"id": m} if isinstance(m, str) else {"id": m[0], "params": m[1]}
                    for m in methods]
         content = {"schema": 1, "artifact": "test/" + name, "title": "a test", "operation": "ts",
