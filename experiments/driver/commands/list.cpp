@@ -120,11 +120,13 @@ int list_command(const Args& args) {
 }
 
 int show_command(const Args& args) {
+  const auto methods = all_methods();
+  // The driver names no method, so the example takes the first that is registered.
+  const auto example = methods.methods().empty() ? "METHOD" : methods.methods().front()->id();
   const Usage usage{"show METHOD", "Shows a method: what it is, and its parameters with ranges.",
-                    "retensor show pasta.cpu.coo", 1};
+                    fmt::format("retensor show {}", example), 1};
   const auto given = parse_options(usage, {}, args);
   if (!given) return 0;
-  const auto methods = all_methods();
   const auto& method = methods.find(required_positional(*given, "the id of a method"));
   std::cout << fmt::format("{}\n{}\nbackend: {}\n", method.id(), method.summary(),
                            name(method.backend()));
