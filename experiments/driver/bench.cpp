@@ -180,7 +180,7 @@ json Bench::facts(const std::string& name) const {
   const auto& dataset = datasets_.find(name);
   const auto checksum = datasets_.checksum(dataset, cache_dir_);
   const auto cached = read_cache_facts(datasets_.cache_file(dataset, cache_dir_));
-  return {{"kind", dataset.kind}, {"sha256", checksum}, {"dims", cached.dims}, {"nnz", cached.nnz}};
+  return data_object(dataset, checksum, cached.dims, cached.nnz);
 }
 
 void Bench::load(const std::string& name) {

@@ -168,7 +168,7 @@ Dataset matmul_dataset(const std::string& name, const std::array<std::uint64_t, 
 Dataset path_dataset(const std::string& path) {
   Dataset d;
   d.name = path;
-  d.kind = "real";
+  d.kind = "file";
   d.form = "tensor";
   d.file = fs::absolute(path).lexically_normal().string();
   d.source = "file " + fs::path(path).filename().string();
@@ -177,6 +177,14 @@ Dataset path_dataset(const std::string& path) {
 }
 
 }  // namespace
+
+nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
+                           Count nnz) {
+  nlohmann::json data = {{"kind", d.kind}, {"sha256", sha256}, {"dims", dims}, {"nnz", nnz}};
+  if (!d.paper.is_object() || d.paper.empty()) return data;
+  for (const auto& [id, quoted] : d.paper.items()) data["papers"].push_back(id);
+  return data;
+}
 
 DatasetRegistry DatasetRegistry::load(const std::string& path) {
   return parse(read_small_file(path), path);

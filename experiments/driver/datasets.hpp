@@ -17,7 +17,7 @@ namespace retensor::driver {
 
 struct Dataset {
   std::string name;
-  std::string kind;  ///< real, stand-in, generated, private
+  std::string kind;  ///< real, stand-in, generated, private; file for a user's own, given by path
   std::string form;  ///< tensor, matrix
   Dims dims;         ///< empty for a tensor file given by its path, until with_facts()
   Count nnz = 0;
@@ -30,6 +30,11 @@ struct Dataset {
 };
 
 /// Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are added when asked for.
+/// The `data` member of a row's case: {kind, sha256, dims, nnz} and, where the registry quotes
+/// papers that use the data set, `papers`: their ids.
+nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
+                           Count nnz);
+
 class DatasetRegistry {
  public:
   /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file.

@@ -168,10 +168,8 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
   worker_.restart();
   const auto facts = worker_.facts(name);
   if (facts["status"] != "ok") {
-    const json unknown = {{"kind", datasets_.find(name).kind},
-                          {"sha256", ""},
-                          {"dims", datasets_.find(name).dims},
-                          {"nnz", datasets_.find(name).nnz}};
+    const auto& dataset = datasets_.find(name);
+    const json unknown = data_object(dataset, "", dataset.dims, dataset.nnz);
     for (const auto& c : cases) record(c, unknown, facts);
     return;
   }

@@ -39,14 +39,21 @@ std::string device_of(const json& row) {
   return name.is_string() ? name.get<std::string>() : "unknown";
 }
 
-std::string data_kind(const json& row) {
+/// The kind of a row's data; real data that the claim's paper does not use is "other real".
+std::string data_kind(const json& row, const std::string& paper) {
   const auto& kind = field(row, "case.data.kind");
-  return kind.is_string() ? kind.get<std::string>() : "unknown";
+  if (!kind.is_string()) return "unknown";
+  if (kind != "real") return kind;
+  const auto& papers = field(row, "case.data.papers");
+  const bool of_paper =
+      papers.is_array() && std::find(papers.begin(), papers.end(), json(paper)) != papers.end();
+  return of_paper ? "real" : "other real";
 }
 
 /// 0 for the paper's data; the larger, the less a verdict on it says.
 int weakness(const std::string& kind) {
-  return kind == "real" ? 0 : kind == "stand-in" ? 1 : kind == "generated" ? 2 : 3;
+  static const std::vector<std::string> order = {"real", "other real", "stand-in", "generated"};
+  return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
 }
 
 bool matches(const json& row, const Selection& where) {
@@ -225,13 +232,14 @@ void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
                                 claim.hardware, v.machine));
 }
 
-void count_rows(const Rows& matching, const Rows& ok, Verdict& v) {
+void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, Verdict& v) {
   v.of += matching.size();
   v.rows += ok.size();
   for (const auto* row : ok) {
     v.keys.push_back(text_of(*row, "key"));
     if (text_of(*row, "source_hash") != source_hash(method_of(*row))) ++v.stale;
-    if (v.data.empty() || weakness(data_kind(*row)) > weakness(v.data)) v.data = data_kind(*row);
+    const auto data = data_kind(*row, paper);
+    if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }
 }
 
@@ -258,7 +266,7 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
     for (const auto& where : selections(query)) {
       const auto matching = select(group, where);
       parts.push_back(ok_rows(matching));
-      count_rows(matching, parts.back(), v);
+      count_rows(matching, parts.back(), claim.paper, v);
       if (parts.back().empty()) throw NotTested(failures_text(matching));
       expect_all_datasets(where, parts.back());
       used.insert(used.end(), parts.back().begin(), parts.back().end());
@@ -290,7 +298,7 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
     if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return matches(row, w); }))
-      groups[{device_of(row), named ? "" : data_kind(row)}].push_back(&row);
+      groups[{device_of(row), named ? "" : data_kind(row, claim.paper)}].push_back(&row);
   return groups;
 }
 

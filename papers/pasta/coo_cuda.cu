@@ -159,6 +159,7 @@ class FiberRun : public CudaRun {
     x_.stride = ttv() ? 1 : padded<T>(u.cols);
     factor_ = upload_padded(u, x_.stride);
     out_ = Buffer<T>(fibers_.fibers() * x_.stride);
+    out_.zero(nullptr);  // the padding of rows is copied back with them
     x_.start = start_.data(), x_.index = index_.data(), x_.value = value_.data();
     x_.factor = factor_.data(), x_.out = out_.data();
     x_.fibers = fibers_.fibers();

@@ -68,7 +68,7 @@ json row(const std::string& method, const std::string& dataset, double value,
            {{"operation", "ttv"},
             {"method", method},
             {"dataset", dataset},
-            {"data", {{"kind", kind}}}}}};
+            {"data", {{"kind", kind}, {"papers", json::array({"p"})}}}}}};
 }
 
 Verdict judge_rows(const std::string& lines, const std::vector<json>& rows,
@@ -98,6 +98,18 @@ TEST_CASE("a complete claim is read with all its parts") {
   CHECK(claim.query->per == std::vector<std::string>{"dataset"});
   CHECK(claim.query->competitor == "own");
   CHECK(claim.fitted == "the stand-in of t");
+}
+
+TEST_CASE("real data that the paper does not use is consistent at most") {
+  auto foreign = row("a.cpu.x", "t", 2);
+  foreign["case"]["data"]["papers"] = json::array({"q"});
+  const auto lines = kPublished + kQuery;
+  CHECK(judge_rows(lines, {foreign}).outcome == "consistent");
+  CHECK(judge_rows(lines, {foreign}).data == "other real");
+  foreign["case"]["data"].erase("papers");
+  CHECK(judge_rows(lines, {foreign}).outcome == "consistent");
+  foreign["v"] = 9;
+  CHECK(judge_rows(lines, {foreign}).outcome == "inconsistent");
 }
 
 TEST_CASE("every mistake in a claims file is refused at its line") {
