@@ -11,7 +11,8 @@ struct BuildInfo {
   std::string flags;
   std::string cuda;        ///< nvcc version, empty in a build without CUDA
   std::string cuda_archs;  ///< comma separated compute capabilities
-  std::string source_root;  ///< where registry, specs and plots are found when run from the build tree
+  std::string
+      source_root;  ///< where registry, specs and plots are found when run from the build tree
 };
 
 const BuildInfo& build_info();

@@ -16,7 +16,9 @@ class CounterRng {
       : key_(mix(seed + 0x9e3779b97f4a7c15ULL * (stream + 1))) {}
 
   /// 64 random bits for counter i.
-  constexpr std::uint64_t bits(std::uint64_t i) const { return mix(key_ ^ mix(i + 0x632be59bd9b4e019ULL)); }
+  constexpr std::uint64_t bits(std::uint64_t i) const {
+    return mix(key_ ^ mix(i + 0x632be59bd9b4e019ULL));
+  }
 
   /// Uniform in [0, 1), 53 bits.
   constexpr double uniform(std::uint64_t i) const {

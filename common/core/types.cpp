@@ -6,9 +6,13 @@
 
 namespace retensor {
 
-std::string_view name(DType t) { return t == DType::f32 ? "f32" : "f64"; }
+std::string_view name(DType t) {
+  return t == DType::f32 ? "f32" : "f64";
+}
 
-std::string_view name(Backend b) { return b == Backend::cpu ? "cpu" : "cuda"; }
+std::string_view name(Backend b) {
+  return b == Backend::cpu ? "cpu" : "cuda";
+}
 
 DType dtype_from_name(std::string_view text) {
   if (text == "f32") return DType::f32;
@@ -16,7 +20,9 @@ DType dtype_from_name(std::string_view text) {
   throw InputError(fmt::format("unknown value type '{}', expected f32 or f64", text));
 }
 
-std::size_t size_of(DType t) { return t == DType::f32 ? 4 : 8; }
+std::size_t size_of(DType t) {
+  return t == DType::f32 ? 4 : 8;
+}
 
 std::uint64_t checked_volume(const Dims& dims) {
   std::uint64_t volume = 1;

@@ -8,9 +8,9 @@
 
 namespace retensor {
 
-using Index = std::uint32_t;             ///< one coordinate, 0-based
-using Count = std::uint64_t;             ///< nonzeros, elements, bytes, flops
-using Dims = std::vector<std::uint64_t>; ///< mode lengths, mode 0 first
+using Index = std::uint32_t;              ///< one coordinate, 0-based
+using Count = std::uint64_t;              ///< nonzeros, elements, bytes, flops
+using Dims = std::vector<std::uint64_t>;  ///< mode lengths, mode 0 first
 
 /// 128-bit keys and products; __extension__ keeps -Wpedantic quiet.
 __extension__ typedef unsigned __int128 Uint128;

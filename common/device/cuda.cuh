@@ -1,5 +1,5 @@
-// CUDA as the GPU code of the project uses it: checked calls and launches, owning handles. Included by
-// .cu files alone.
+// CUDA as the GPU code of the project uses it: checked calls and launches, owning handles. Included
+// by .cu files alone.
 #pragma once
 
 #include <limits>
@@ -16,8 +16,8 @@
 
 namespace retensor::device {
 
-/// Throws OutOfMemory for a failed allocation and DeviceError for everything else; the message names
-/// the call, file, line and CUDA's own words. Clears an error that is not sticky.
+/// Throws OutOfMemory for a failed allocation and DeviceError for everything else; the message
+/// names the call, file, line and CUDA's own words. Clears an error that is not sticky.
 [[noreturn]] void raise(cudaError_t status, const char* call, const char* file, int line);
 
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
@@ -29,13 +29,14 @@ inline void check(cudaError_t status, const char* call, const char* file, int li
 
 /// Launches `kernel` (in parentheses when its template list has a comma) and throws when the launch
 /// is refused. Faults inside the kernel surface at the next synchronising call.
-#define RETENSOR_CUDA_LAUNCH(kernel, grid, block, shared, stream, ...)                          \
-  do {                                                                                          \
-    kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__);                               \
-    ::retensor::device::check(cudaGetLastError(), "launch of " #kernel, __FILE__, __LINE__);    \
+#define RETENSOR_CUDA_LAUNCH(kernel, grid, block, shared, stream, ...)                       \
+  do {                                                                                       \
+    kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__);                            \
+    ::retensor::device::check(cudaGetLastError(), "launch of " #kernel, __FILE__, __LINE__); \
   } while (false)
 
-/// `count` uninitialised elements of device memory; throws OutOfMemory. An empty buffer owns nothing.
+/// `count` uninitialised elements of device memory; throws OutOfMemory. An empty buffer owns
+/// nothing.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -69,15 +70,13 @@ class Buffer {
   void upload(std::span<const T> host) {
     if (host.size() > count_) throw LogicError("upload of more elements than the buffer holds");
     if (host.empty()) return;
-    RETENSOR_CUDA_CHECK(
-        cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice));
+    RETENSOR_CUDA_CHECK(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice));
   }
   /// Copies the first host.size() elements back; throws LogicError when there are fewer.
   void download(std::span<T> host) const {
     if (host.size() > count_) throw LogicError("download of more elements than the buffer holds");
     if (host.empty()) return;
-    RETENSOR_CUDA_CHECK(
-        cudaMemcpy(host.data(), data_, host.size_bytes(), cudaMemcpyDeviceToHost));
+    RETENSOR_CUDA_CHECK(cudaMemcpy(host.data(), data_, host.size_bytes(), cudaMemcpyDeviceToHost));
   }
   std::vector<T> to_host() const {
     std::vector<T> host(count_);

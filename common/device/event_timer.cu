@@ -1,6 +1,6 @@
-// Stage times by CUDA events: one event where each stage begins and one at the end, all created before
-// the first run. A short wait on the device precedes the first event, so that the host has enqueued the
-// first kernels by then and the launch latency of an idle stream is not timed.
+// Stage times by CUDA events: one event where each stage begins and one at the end, all created
+// before the first run. A short wait on the device precedes the first event, so that the host has
+// enqueued the first kernels by then and the launch latency of an idle stream is not timed.
 #include <array>
 
 #include "common/core/stage_log.hpp"
@@ -51,6 +51,8 @@ class EventTimer final : public StageTimer {
 
 }  // namespace
 
-std::unique_ptr<StageTimer> make_event_timer() { return std::make_unique<EventTimer>(); }
+std::unique_ptr<StageTimer> make_event_timer() {
+  return std::make_unique<EventTimer>();
+}
 
 }  // namespace retensor::device

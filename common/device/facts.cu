@@ -1,5 +1,5 @@
-// What the device is, whether this build can use it, and the state that the timing loop needs: memory,
-// clock, a cold cache.
+// What the device is, whether this build can use it, and the state that the timing loop needs:
+// memory, clock, a cold cache.
 #include "common/device/device.hpp"
 
 #include <fstream>
@@ -127,8 +127,9 @@ double sm_clock_mhz() {
   Buffer<std::uint64_t> out(2);
   RETENSOR_CUDA_LAUNCH(time_cycles, 1, 1, 0, nullptr, kNanoseconds, kLimit, out.data());
   const auto measured = out.to_host();
-  return measured[1] == 0 ? 0
-                          : 1e3 * static_cast<double>(measured[0]) / static_cast<double>(measured[1]);
+  return measured[1] == 0
+             ? 0
+             : 1e3 * static_cast<double>(measured[0]) / static_cast<double>(measured[1]);
 }
 
 }  // namespace retensor::device

@@ -43,8 +43,8 @@ struct ProblemSpec {
   std::uint64_t seed = 1;
 };
 
-/// Throws InputError when mode, rank or variant do not fit the operation or the mode lengths; `y` is
-/// the second operand of a contraction.
+/// Throws InputError when mode, rank or variant do not fit the operation or the mode lengths; `y`
+/// is the second operand of a contraction.
 void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 
 /// Operands are immutable and shared between methods; the oracle is built on first use. x is the

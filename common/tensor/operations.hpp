@@ -26,7 +26,8 @@ std::vector<Count> sort_permutation(const Coo& tensor, std::span<const int> mode
 /// Reorders the nonzeros: position p takes the old nonzero permutation[p].
 void apply_permutation(Coo& tensor, std::span<const Count> permutation);
 
-/// Renames the modes: mode m of the result is mode modes[m] of the input. Nonzeros keep their order.
+/// Renames the modes: mode m of the result is mode modes[m] of the input. Nonzeros keep their
+/// order.
 Coo permute_modes(const Coo& tensor, std::span<const int> modes);
 
 /// Mode-n matricisation as order-2 Coo: rows = mode n; columns linearise the other modes with the

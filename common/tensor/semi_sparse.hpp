@@ -12,10 +12,11 @@ namespace retensor {
 /// `fibers()` coordinates over the sparse modes; each carries a dense block over the dense modes,
 /// row-major with the highest dense mode varying fastest.
 struct SemiSparseCoo {
-  Dims dims;                                ///< lengths of all modes
-  std::vector<int> dense_modes;             ///< ascending
-  std::vector<std::vector<Index>> indices;  ///< indices[s][f]: the s-th sparse mode, ascending modes
-  Values values;                            ///< fibers() * dense_volume()
+  Dims dims;                     ///< lengths of all modes
+  std::vector<int> dense_modes;  ///< ascending
+  std::vector<std::vector<Index>>
+      indices;    ///< indices[s][f]: the s-th sparse mode, ascending modes
+  Values values;  ///< fibers() * dense_volume()
 
   int order() const { return static_cast<int>(dims.size()); }
   std::vector<int> sparse_modes() const;

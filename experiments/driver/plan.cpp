@@ -81,9 +81,9 @@ void check_methods(const Spec& spec, const Registry& methods) {
   for (const auto& entry : spec.methods) {
     check_method(entry.id, entry.at, methods);
     const auto schema = methods.find(entry.id).params();
-    for (const auto& [name, values] : entry.params)
-      for (const auto& value : values)
-        located(value.at, [&] { return schema.resolve({{name, value.value}}); });
+    for (const auto& param : entry.params)
+      for (const auto& value : param.second)
+        located(value.at, [&] { return schema.resolve({{param.first, value.value}}); });
   }
 }
 
