@@ -1,14 +1,13 @@
-// pasta.cuda.coo (the kernels as the paper describes them) and pasta.cuda.tuned, for the five
-// operations; see kernels_cuda.cuh.
+// Runs of pasta.cuda.coo and pasta.cuda.tuned for the five operations: buffers, launches, fetches.
+// The kernels stand in kernels_cuda.cuh, the methods in cuda_methods.cpp.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "common/device/cuda.cuh"
-#include "common/device/device.hpp"
+#include "papers/pasta/coo_cuda.hpp"
 #include "papers/pasta/kernels_cuda.cuh"
-#include "papers/pasta/methods.hpp"
 #include "papers/pasta/prepare.hpp"
 
 namespace retensor::pasta {
@@ -17,12 +16,6 @@ namespace {
 using device::Buffer;
 
 constexpr unsigned kBlock = 256;  // threads a block, the paper's section V.A.2
-// Nonzeros a lane group reduces before its last run goes to memory: long enough that runs of sorted
-// input meet few cuts, short enough for many groups on small tensors.
-constexpr unsigned kChunk = 128;
-
-enum class Family { paper, tuned };
-
 cudaStream_t stream_of(const StageTimer& timer) {
   return static_cast<cudaStream_t>(timer.stream());
 }
@@ -312,84 +305,21 @@ class MttkrpRun : public CudaRun {
   const unsigned chunk_;
 };
 
-class CooCuda : public Method {
- public:
-  explicit CooCuda(Family family) : family_(family) {}
-
-  std::string_view id() const override {
-    return family_ == Family::paper ? "pasta.cuda.coo" : "pasta.cuda.tuned";
-  }
-  std::string_view summary() const override {
-    return family_ == Family::paper
-               ? "the five kernels on coordinates as in PASTA section III.B.2 (Algorithm 2)"
-               : "the five kernels on coordinates with 16-byte accesses and reduced runs";
-  }
-  Backend backend() const override { return Backend::cuda; }
-
-  ParamSchema params() const override {
-    if (family_ == Family::paper) return {};
-    return {{"chunk",
-             std::int64_t{kChunk},
-             "MTTKRP: consecutive nonzeros that one lane group reduces",
-             1,
-             65536,
-             {}}};
-  }
-
-  Support supports(const Problem& problem, const Params&) const override {
-    switch (problem.operation()) {
-      case Operation::tew:
-        if (!same_pattern(problem.x(), problem.y()))
-          return Support::no("the patterns differ; only equal patterns are combined on the device");
-        return device_ready();
-      case Operation::ttv:
-        if (problem.x().order() == 1)
-          return Support::no(
-              "TTV of a first-order tensor is a scalar, which coordinates can't hold");
-        return device_ready();
-      case Operation::ts:
-      case Operation::ttm:
-      case Operation::mttkrp:
-        return device_ready();
-      default:
-        return Support::no(std::string(name(problem.operation())) +
-                           " is not among the suite's five kernels");
-    }
-  }
-
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-      switch (problem.operation()) {
-        case Operation::tew:
-        case Operation::ts:
-          return std::make_unique<ElementwiseRun<T>>(problem, family_);
-        case Operation::ttv:
-        case Operation::ttm:
-          return std::make_unique<FiberRun<T>>(problem, family_);
-        default: {
-          const auto chunk = family_ == Family::tuned ? params.integer("chunk") : 0;
-          return std::make_unique<MttkrpRun<T>>(problem, family_, static_cast<unsigned>(chunk));
-        }
-      }
-    });
-  }
-
- private:
-  static Support device_ready() {
-    const auto device = device::available();
-    return device.ok ? Support::yes() : Support::no(device.reason);
-  }
-
-  const Family family_;
-};
-
 }  // namespace
 
-std::unique_ptr<Method> make_coo_cuda() {
-  return std::make_unique<CooCuda>(Family::paper);
-}
-std::unique_ptr<Method> make_coo_cuda_tuned() {
-  return std::make_unique<CooCuda>(Family::tuned);
+std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, Family family, unsigned chunk) {
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    switch (problem.operation()) {
+      case Operation::tew:
+      case Operation::ts:
+        return std::make_unique<ElementwiseRun<T>>(problem, family);
+      case Operation::ttv:
+      case Operation::ttm:
+        return std::make_unique<FiberRun<T>>(problem, family);
+      default:
+        return std::make_unique<MttkrpRun<T>>(problem, family, chunk);
+    }
+  });
 }
 
 }  // namespace retensor::pasta

@@ -10,10 +10,8 @@ void register_pasta(Registry& registry);
 void register_pasta(Registry& registry) {
   registry.add(pasta::make_coo_cpu());
   registry.add(pasta::make_hicoo_cpu());
-#ifdef RETENSOR_CUDA
   registry.add(pasta::make_coo_cuda());
   registry.add(pasta::make_coo_cuda_tuned());
-#endif
 }
 
 }  // namespace retensor
