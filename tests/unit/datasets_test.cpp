@@ -170,7 +170,8 @@ TEST_CASE("every generator can be named") {
       {"block_diagonal", size + R"(, "blocks": 4)"},
       {"poisson_2d", R"("nx": 4, "ny": 5)"},
       {"low_rank", size + R"(, "rank": 2)"}};
-  for (const auto& [name, allowed] : generator_params()) {
+  for (const auto& generator : generator_params()) {
+    const auto& name = generator.first;
     CAPTURE(name);
     const auto tensor = generate(name, nlohmann::json::parse("{" + params.at(name) + "}"));
     CHECK(tensor.nnz() > 0);
