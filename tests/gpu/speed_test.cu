@@ -21,6 +21,12 @@ __global__ void chase(const std::uint32_t* next, int hops, std::uint32_t* out) {
   *out = at;
 }
 
+__global__ void spin(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {
+  }
+}
+
 /// Best of several chases through 4 MiB, with or without a flush before each.
 double chase_seconds(bool flushed) {
   constexpr std::uint32_t kHops = 4096, kStride = 256;
@@ -47,6 +53,26 @@ TEST_CASE("a flushed cache makes dependent loads slower") {
   const double warm = chase_seconds(false), cold = chase_seconds(true);
   MESSAGE("warm " << 1e6 * warm << " us, cold " << 1e6 * cold << " us");
   CHECK(cold > 1.3 * warm);
+}
+
+TEST_CASE("the event timer gives each stage the time that its kernels take") {
+  const auto timer = device::make_event_timer();
+  const auto work = [&](long long cycles) {
+    RETENSOR_CUDA_LAUNCH(spin, 1, 1, 0, static_cast<cudaStream_t>(timer->stream()), cycles);
+  };
+  for (int run = 0; run < 3; ++run) {
+    timer->start();
+    timer->stage("zero");
+    work(500'000);
+    timer->stage("kernel");
+    work(4'000'000);
+    timer->stage("zero");
+    work(500'000);
+    const auto stages = timer->stop();
+    CHECK(stages[0].second > 100e-6);  // a million cycles at less than 10 GHz
+    CHECK(stages[1].second > 2 * stages[0].second);
+    CHECK(stages[1].second < 0.1);
+  }
 }
 
 TEST_CASE("the device's ceilings are plausible") {
