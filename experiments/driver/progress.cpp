@@ -57,8 +57,9 @@ Progress::~Progress() {
   clear();
 }
 
-void Progress::stored(std::size_t cases) {
+void Progress::stored(std::size_t cases, std::size_t not_ok) {
   stored_ += cases;
+  failures_ += not_ok;
 }
 
 void Progress::begin(const json& case_object) {

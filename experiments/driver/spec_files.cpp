@@ -26,8 +26,7 @@ fs::path experiments_of(const fs::path& spec) {
 
 class Includer {
  public:
-  explicit Includer(const std::string& root_spec)
-      : roots_{fs::current_path(), experiments_of(root_spec)} {}
+  explicit Includer(const std::string& root_spec) : root_spec_(root_spec) {}
 
   YamlNode read(std::string_view text, const std::string& name, int depth) {
     hash_.update(text.data(), text.size());
@@ -57,13 +56,11 @@ class Includer {
       throw ParseError(entry.at, "more includes",
                        fmt::format("at most {} files, {} deep", kMaxFiles, kMaxIncludeDepth));
     const auto path = (fs::path(from).parent_path() / word).lexically_normal().string();
-    const bool allowed = std::any_of(roots_.begin(), roots_.end(), [&](const fs::path& root) {
-      return lies_below(path, root.string());
-    });
-    if (!allowed)
-      throw ParseError(
-          entry.at, fmt::format("'{}'", word),
-          "a file below " + roots_.back().filename().string() + "/ or the working directory");
+    const auto experiments = experiments_of(root_spec_);
+    if (!lies_below(path, experiments.string()) && !lies_below(path, fs::current_path().string()))
+      throw ParseError(entry.at, fmt::format("'{}'", word),
+                       fmt::format("a file below {}/ or the working directory",
+                                   experiments.filename().string()));
     try {
       return read(read_small_file(path), path, depth + 1);
     } catch (const ParseError&) {
@@ -74,7 +71,7 @@ class Includer {
     }
   }
 
-  std::vector<fs::path> roots_;
+  std::string root_spec_;
   Sha256 hash_;
   int files_ = 0;
 };

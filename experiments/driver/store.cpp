@@ -46,6 +46,14 @@ void sync_folder(const fs::path& folder) {
   close(fd);
 }
 
+/// What the answer of supports() can depend on; clocks change from one look to the next.
+std::string devices(const json& machine) {
+  auto facts = json::array();
+  for (const auto* part : {"cpu.model", "cpu.simd", "gpu", "cuda", "driver", "memory_bytes"})
+    facts.push_back(field(machine, part));
+  return facts.dump();
+}
+
 std::string identity(const std::string& key, const std::string& source_hash) {
   return key + ' ' + source_hash;
 }
@@ -57,8 +65,9 @@ struct Store::State {
   int fd = -1;
   off_t size = 0;  ///< bytes of whole lines
   std::size_t torn = 0;
-  std::map<std::string, bool> same_build;  ///< by session
+  std::map<std::string, std::string> devices_of;  ///< by session of this build
   std::set<std::string> done;
+  std::set<std::pair<std::string, std::string>> unsupported;  ///< row and devices
 
   ~State() {
     if (fd >= 0) close(fd);
@@ -87,10 +96,14 @@ void Store::State::open_locked() {
 
 void Store::State::note(const json& line) {
   const auto session = text_of(line, "session");
-  if (line["kind"] == "session")
-    same_build[session] = line.value("build", json()) == build_facts();
-  else if (line["kind"] == "row" && text_of(line, "status") == "ok" && same_build[session])
-    done.insert(identity(text_of(line, "key"), text_of(line, "source_hash")));
+  if (line["kind"] == "session" && line.value("build", json()) == build_facts())
+    devices_of[session] = devices(line.value("machine", json()));
+  const auto known = devices_of.find(session);
+  if (line["kind"] != "row" || known == devices_of.end()) return;
+  const auto row = identity(text_of(line, "key"), text_of(line, "source_hash"));
+  const auto status = text_of(line, "status");
+  if (status == "ok") done.insert(row);
+  if (status == "unsupported") unsupported.emplace(row, known->second);
 }
 
 void Store::State::repair(const FileEnd& end) {
@@ -133,8 +146,12 @@ std::size_t Store::repaired() const {
   return state_->torn;
 }
 
-bool Store::finished(const std::string& key, const std::string& source_hash) const {
-  return state_->done.count(identity(key, source_hash)) > 0;
+Stored Store::find(const std::string& key, const std::string& source_hash,
+                   const json& machine) const {
+  const auto row = identity(key, source_hash);
+  if (state_->done.count(row) > 0) return Stored::ok;
+  return state_->unsupported.count({row, devices(machine)}) > 0 ? Stored::unsupported
+                                                                : Stored::nothing;
 }
 
 void Store::append(const json& line) {

@@ -8,6 +8,9 @@
 
 namespace retensor::driver {
 
+/// What a file holds of a case.
+enum class Stored { nothing, ok, unsupported };
+
 /// One result file, locked against a second driver for as long as the object lives.
 class Store {
  public:
@@ -21,8 +24,10 @@ class Store {
 
   /// Bytes of a torn last line that were cut off, 0 when the file was whole.
   std::size_t repaired() const;
-  /// Whether a row of this key is ok, from this build and the same sources of its method.
-  bool finished(const std::string& key, const std::string& source_hash) const;
+  /// Looks for a row of this key from this build and the same sources of its method: one that is
+  /// ok, else one that found the case unsupported on a machine with the same devices as `machine`.
+  Stored find(const std::string& key, const std::string& source_hash,
+              const nlohmann::json& machine) const;
   /// Appends one line and flushes it to disk. When that fails (full disk) the file is cut back to
   /// the lines before, and SystemError thrown.
   void append(const nlohmann::json& line);

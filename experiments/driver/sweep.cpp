@@ -127,6 +127,10 @@ class Sweep {
     } catch (const StoppedAtOnce&) {
       result_.stopped = true;
     }
+    if (unsupported_ > 0)
+      progress_.note(
+          fmt::format("cases stored as unsupported on this machine: {} (--rerun tries them again)",
+                      unsupported_));
     if (result_.stopped) progress_.note("stopped by a signal; run the same command again to go on");
     return result_;
   }
@@ -147,6 +151,7 @@ class Sweep {
   }
 
   void run_dataset(const std::string& name, const std::vector<Case>& cases);
+  std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
   void run_group(const std::vector<Case>& group, const json& data);
   void record(const Case& c, const json& data, const json& body);
   void open_session();
@@ -161,6 +166,7 @@ class Sweep {
   json machine_;
   std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
+  std::size_t unsupported_ = 0;  ///< stored as such
   SweepResult result_;
 };
 
@@ -174,19 +180,31 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
     return;
   }
   const auto& data = facts["data"];
-  std::vector<Case> open;
-  for (const auto& c : cases)
-    if (options_.rerun || !store_->finished(case_key(to_json(c, data)), source_hash(c.method)))
-      open.push_back(c);
-  result_.stored += cases.size() - open.size();
-  progress_.stored(cases.size() - open.size());
-  for (const auto& group : schedule(std::move(open), plan_.measure.timing.seed + data_sets_++)) {
+  for (const auto& group :
+       schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++)) {
     if (stopped()) return;
     run_group(group, data);
   }
   // They can be larger than the tensor and have served their purpose.
   std::error_code ignored;
   std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);
+}
+
+std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& data) {
+  if (options_.rerun) return cases;
+  std::vector<Case> open;
+  std::size_t unsupported = 0;
+  for (const auto& c : cases) {
+    const auto held = store_->find(case_key(to_json(c, data)), source_hash(c.method), machine_);
+    if (held == Stored::nothing) open.push_back(c);
+    if (held == Stored::unsupported) ++unsupported;
+  }
+  const auto stored = cases.size() - open.size();
+  result_.stored += stored;
+  result_.not_ok += unsupported;
+  unsupported_ += unsupported;
+  progress_.stored(stored, unsupported);
+  return open;
 }
 
 void Sweep::run_group(const std::vector<Case>& group, const json& data) {

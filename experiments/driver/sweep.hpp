@@ -20,8 +20,8 @@ struct SweepOptions {
 
 struct SweepResult {
   std::string path;        ///< of the result file
-  std::size_t not_ok = 0;  ///< rows of this sweep with another status than ok
-  std::size_t stored = 0;  ///< cases that were ok already
+  std::size_t not_ok = 0;  ///< cases whose row has another status than ok, stored ones included
+  std::size_t stored = 0;  ///< cases that were not measured again
   bool stopped = false;    ///< by a signal, before the last case
 };
 

@@ -68,6 +68,18 @@ def test_a_resume_measures_what_is_not_ok_and_nothing_else(workspace):
     assert added[1]["case"]["method"] == "faulty.cpu.exception"
 
 
+def test_unsupported_cases_are_not_tried_again_and_still_count(workspace):
+    spec = workspace.spec(["faulty.cpu.good", "faulty.cpu.unsupported"])
+    assert workspace.run(spec).returncode == 1
+    before = workspace.out.read_bytes()
+    done = workspace.run(spec)
+    assert done.returncode == 1, "some cases are not ok, whoever finds out"
+    assert "cases stored as unsupported on this machine: 1" in done.stderr
+    assert workspace.out.read_bytes() == before
+    assert workspace.run(spec, "--rerun").returncode == 1
+    assert len(workspace.lines()) == 4
+
+
 def test_a_finished_sweep_adds_nothing_unless_told_to(workspace):
     spec = workspace.spec(copies(3, 0))
     assert workspace.run(spec).returncode == 0

@@ -16,6 +16,7 @@
 
 using namespace retensor;
 using driver::Store;
+using driver::Stored;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -66,11 +67,11 @@ TEST_CASE("rows are found again under their key, build and sources alone") {
     store.append(row("nobody", "d"));
   }
   const Store store(folder.file("deep/er/rows.jsonl"));
-  CHECK(store.finished("a", "h"));
-  CHECK_FALSE(store.finished("a", "changed sources"));
-  CHECK_FALSE(store.finished("b", "h"));
-  CHECK_FALSE(store.finished("c", "h"));
-  CHECK_FALSE(store.finished("d", "h"));
+  CHECK(store.find("a", "h", {}) == Stored::ok);
+  CHECK(store.find("a", "changed sources", {}) == Stored::nothing);
+  CHECK(store.find("b", "h", {}) == Stored::nothing);
+  CHECK(store.find("c", "h", {}) == Stored::nothing);
+  CHECK(store.find("d", "h", {}) == Stored::nothing);
   CHECK(store.repaired() == 0);
 }
 
@@ -82,7 +83,38 @@ TEST_CASE("a row that fails first and is ok later counts as finished") {
     store.append(row("s", "a", "timeout"));
     store.append(row("s", "a"));
   }
-  CHECK(Store(folder.file()).finished("a", "h"));
+  CHECK(Store(folder.file()).find("a", "h", {}) == Stored::ok);
+}
+
+TEST_CASE(
+    "an unsupported row holds for its build, its sources and machines with the same devices") {
+  const Folder folder;
+  const auto machine = [](bool gpu, double clock) -> json {
+    return {{"cpu", {{"model", "a processor"}, {"clock_mhz", clock}}},
+            {"gpu", {{"available", gpu}}},
+            {"driver", gpu ? "570" : ""}};
+  };
+  {
+    Store store(folder.file());
+    auto here = session("s");
+    here["machine"] = machine(false, 2000);
+    store.append(here);
+    store.append(row("s", "a", "unsupported"));
+    store.append(row("s", "b", "unsupported"));
+    store.append(row("s", "b"));
+    json other = driver::build_facts();
+    other["cuda"] = "99";
+    auto elsewhere = session("t", other);
+    elsewhere["machine"] = machine(false, 2000);
+    store.append(elsewhere);
+    store.append(row("t", "c", "unsupported"));
+  }
+  const Store store(folder.file());
+  CHECK(store.find("a", "h", machine(false, 3000)) == Stored::unsupported);
+  CHECK(store.find("a", "h", machine(true, 2000)) == Stored::nothing);
+  CHECK(store.find("a", "changed sources", machine(false, 2000)) == Stored::nothing);
+  CHECK(store.find("b", "h", machine(false, 2000)) == Stored::ok);
+  CHECK(store.find("c", "h", machine(false, 2000)) == Stored::nothing);
 }
 
 TEST_CASE("a torn last line is cut off at every possible place and nothing else is lost") {
@@ -94,8 +126,8 @@ TEST_CASE("a torn last line is cut off at every possible place and nothing else 
     {
       Store store(folder.file());
       CHECK(store.repaired() == kept);
-      CHECK(store.finished("a", "h"));
-      CHECK_FALSE(store.finished("b", "h"));
+      CHECK(store.find("a", "h", {}) == Stored::ok);
+      CHECK(store.find("b", "h", {}) == Stored::nothing);
     }
     CHECK(read_file(folder.file()) == head);
   }
@@ -108,7 +140,7 @@ TEST_CASE("a last line that lacks its newline alone is kept") {
   {
     Store store(folder.file());
     CHECK(store.repaired() == 0);
-    CHECK(store.finished("a", "h"));
+    CHECK(store.find("a", "h", {}) == Stored::ok);
     store.append(row("s", "b"));
   }
   CHECK(read_file(folder.file()) == whole + '\n' + row("s", "b").dump() + '\n');
