@@ -62,6 +62,20 @@ configure() {
   fi
 }
 
+# clang_build DIR SANITIZERS OPTION...: configures a build with sanitizers. It stays on the machine,
+# and nothing in it is timed: what compiles fastest will do. Line tables are all of the debug
+# information that a report of the sanitizers needs.
+clang_build() {
+  local dir=$1 sanitizers=$2
+  shift 2
+  # Instrumented loops may not vectorise where `omp simd` asks for it.
+  CC=clang-14 CXX=clang++-14 configure "$dir" -Dwerror=true -Dcuda=disabled -Dheader_only_fmt=false \
+    -Doptimization=1 -Ddebug=false "-Dcpp_args=-gline-tables-only -Wno-pass-failed" -Db_lundef=false \
+    "-Db_sanitize=$sanitizers" "$@"
+}
+# The build of ci/test and ci/fuzz.
+asan_build() { clang_build build-sanitize address,undefined -Dfuzz=true; }
+
 # Compute capability of the first GPU, such as 90; fails where there is none.
 gpu_arch() {
   local capability
