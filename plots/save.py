@@ -15,18 +15,20 @@ def save_artifact(results, spec, folder, verdicts=()):
     `fig4.svg`, `fig4.generated.svg`, `fig4.stand-in.generated.svg`.
     """
     view = make_view(results, spec, verdicts)
+    module = drawer(spec)
+    if hasattr(module, "arrange"):
+        module.arrange(view)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in ("svg", "png", "csv",
                                                                      "rows.csv")}
     with style.applied():
-        figure = drawer(spec).draw(view)
+        figure = module.draw(view)
         description = "; ".join(filter(None, [spec.title, view.data_label, *view.notes]))
         figure.savefig(paths["svg"], metadata={"Title": spec.title, "Date": None,
                                                "Description": description})
         figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
         plt.close(figure)
     cells.frame(view).to_csv(paths["csv"], index=False)
-    rows = results.rows[results.rows["case.artifact"] == spec.artifact]
-    rows.dropna(axis="columns", how="all").to_csv(paths["rows.csv"], index=False)
+    view.rows.dropna(axis="columns", how="all").to_csv(paths["rows.csv"], index=False)
     return view, paths

@@ -16,7 +16,7 @@ def number(value):
 
 
 def frame(view):
-    """One line per cell: place, value with quartiles, roof, cases ok of all, status, reason."""
+    """One line per cell: place, value with its interval, roof, cases ok of all, status, reason."""
     fields, lines = view.fields, []
     for cell in view.cells:
         line = {} if fields.facet is None else {short(fields.facet): cell.facet}
@@ -27,7 +27,7 @@ def frame(view):
             line |= {short(part): value.value if value else None
                      for part, value in cell.stack.items()}
         else:
-            line |= _value_columns(cell, fields.y)
+            line |= _value_columns(cell, view)
         if view.spec.figure.get("overlay") == "roofline":
             line |= {"intensity": cell.intensity, "roofline": cell.roof,
                      "share of roofline": _share(cell)}
@@ -42,10 +42,10 @@ def short(name):
     return name.split(".")[-1]
 
 
-def _value_columns(cell, column):
-    name = quantity.label(column)
+def _value_columns(cell, view):
     value = cell.measured or quantity.Value(None)
-    return {name: value.value, "first quartile": value.low, "third quartile": value.high}
+    low, high = view.interval
+    return {view.value_label: value.value, low: value.low, high: value.high}
 
 
 def _share(cell):

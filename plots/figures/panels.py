@@ -99,11 +99,14 @@ class Panels:
                      Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 
     def mark_partial(self, axes, x, cell):
-        """Write `n/N` above a value that some of its cases are missing from."""
-        if cell.measured and cell.ok < cell.total:
+        """Write the cell's note, else `n/N`, above a value that some of its cases are missing from.
+        """
+        partial = cell.ok < cell.total
+        text = cell.note or (f"{cell.ok}/{cell.total}" if partial else "")
+        if cell.measured and text:
             top = cell.measured.high or cell.measured.value
-            axes.annotate(f"{cell.ok}/{cell.total}", (x, top), (0, 2), textcoords="offset points",
-                          ha="center", fontsize=6, color=style.FAILED)
+            axes.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center",
+                          fontsize=6, color=style.FAILED if partial else "#222222")
 
     def explain_data(self):
         """Legend entries for the kinds of data that are not real."""
@@ -159,4 +162,4 @@ def error_arms(value):
 def label_of(view):
     """Labels of the x and the y axis."""
     fields = view.fields
-    return quantity.label(fields.along or fields.x), quantity.label(fields.y)
+    return quantity.label(fields.along or fields.x), view.value_label

@@ -2,6 +2,8 @@
 
 Every row of the artifact is in exactly one cell. Only modes and launches are averaged in a cell;
 whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series.
+Kinds that compare methods case by case (plots/figures/cases.py) gather all cases of a data set in
+a cell; only methods, parameters and machines make their series.
 """
 import json
 import re
@@ -15,6 +17,8 @@ from plots.figures import quantity
 
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
+BY_CASE = ("speedups", "performance-profile")
+SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
@@ -38,6 +42,7 @@ class Cell:
     bandwidth: float = None  # GB/s, None where no ceiling was measured
     stack: dict = field(default_factory=dict)
     keys: list = field(default_factory=list)
+    note: str = ""  # written above the value
 
     @property
     def gap(self):
@@ -64,6 +69,12 @@ class View:
     notes: list
     datasets: dict                  # data kind -> names of its data sets
     results: object
+    ok: int                         # rows
+    total: int
+    value_label: str = ""
+    interval: tuple = ("first quartile", "third quartile")
+    means: int = 0                  # of the positions, how many at the end are means
+    ratios: dict = field(default_factory=dict)  # facet -> series -> problem -> over the best
     published: list = field(default_factory=list)
 
     def panel(self, facet):
@@ -87,12 +98,10 @@ class View:
         return ".".join([self.spec.name, *self.data_kinds])
 
     @property
-    def ok(self):
-        return sum(cell.ok for cell in self.cells)
-
-    @property
-    def total(self):
-        return sum(cell.total for cell in self.cells)
+    def rows(self):
+        """The rows of the artifact."""
+        rows = self.results.rows
+        return rows[rows["case.artifact"] == self.spec.artifact]
 
 
 def make_view(results, spec, verdicts=()):
@@ -116,7 +125,8 @@ def make_view(results, spec, verdicts=()):
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
     view = View(spec, cells, fields, facets, xs, series, _notes(rows, cells, spec), datasets,
-                results)
+                results, int((rows["status"] == "ok").sum()), len(rows),
+                quantity.label(fields.y))
     view.published = _published(view, verdicts)
     return view
 
@@ -131,9 +141,10 @@ class _Fields:
         self.x = quantity.column(place, columns)
         self.along = (quantity.column(figure.get("x", "intensity"), columns)
                       if measured_x else None)
-        self.y = quantity.column(figure.get("y", "gflops"), columns)
+        self.by_case = figure.get("kind") in BY_CASE
+        self.y = quantity.column(figure.get("y", "time" if self.by_case else "gflops"), columns)
         self.hue = quantity.column(figure.get("hue", "method"), columns)
-        facet = figure.get("facet")
+        facet = figure.get("facet", "data.kind" if figure.get("kind") == BY_CASE[1] else None)
         self.facet = quantity.column(facet, columns) if facet else None
         stack = figure.get("stack", "stages")
         self.stack = ([name for name in rows.columns if name.startswith("phases.stages.")]
@@ -154,15 +165,20 @@ class _Fields:
     def free(self, rows):
         """Case fields, and the machine, that differ inside a cell and are not averaged."""
         used = [name for name in (self.facet, self.x, self.hue) if name]
-        candidates = [name for name in rows.columns
-                      if (name.startswith("case.") and not name.startswith(IDENTITY)
-                          and name not in AVERAGED and name not in used) or name == "machine"]
+        candidates = [name for name in rows.columns if self._splits(name) and name not in used]
         texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
         found = []
         for name in candidates:
             if (texts.groupby([*used, *found])[name].nunique() > 1).any():
                 found.append(name)
         return found
+
+    def _splits(self, name):
+        """Whether rows that differ in this column belong to different series."""
+        if self.by_case or name == "machine":
+            return name.startswith(SOLVER)
+        return (name.startswith("case.") and not name.startswith(IDENTITY)
+                and name not in AVERAGED)
 
 
 class _Sorter:

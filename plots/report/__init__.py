@@ -51,7 +51,7 @@ class Section:
         view, fields = self.view, self.view.fields
         facets = f", one panel per {quantity.label(fields.facet)}" if fields.facet else ""
         return ". ".join(filter(None, [
-            self.spec.title, f"{quantity.label(fields.y)} by {quantity.label(fields.x)}{facets}",
+            self.spec.title, f"{view.value_label} by {quantity.label(fields.x)}{facets}",
             f"{view.ok} of {view.total} cases ok", view.data_label,
             "the table below holds all values"]))
 

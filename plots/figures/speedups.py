@@ -1,0 +1,150 @@
+"""How many times faster than a named method: a bar per data set, then geometric means.
+
+`to` in the figure map names what is compared with: a value of the hue field (by default a method's
+id) or a map of fields. Ratios are taken case by case, with the same parameters where both have
+them, and on one machine where it ran both; a data set's bar is the geometric mean of its cases. The
+last bars are geometric means over data sets, apart for each kind of data, with 95% bootstrap
+intervals, and `n/N`: cases with a ratio of all cases.
+"""
+from plots import summary
+from plots.errors import PlotError
+from plots.figures import grouped_bars, quantity
+from plots.figures.cases import KINDS, outcomes, problems_of
+from plots.figures.view import Cell
+
+NO_BASE, NOT_RUN = "no base", "not run"
+
+
+def arrange(view):
+    """Turn the cells' values into speedups and add those of the means."""
+    wanted = _base_fields(view)
+    found = outcomes(view)
+    base = [outcome for outcome in found if _is_base(outcome.row, wanted)]
+    if not base:
+        raise PlotError(f"{view.spec.artifact}: no row is the {_text(wanted)} that `to` names")
+    others = [outcome for outcome in found if not _is_base(outcome.row, wanted)]
+    shown = others or base
+    ratios = [(outcome, _ratio(outcome, base, wanted)) for outcome in shown]
+    view.series = [name for name in view.series if name in {o.series for o in shown}]
+    view.cells = [cell for cell in view.cells if cell.series in view.series]
+    view.cells += _missing_cells(view, found)
+    for cell in view.cells:
+        _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x))
+    for facet in view.facets:
+        for kind in _kinds(found):
+            view.cells += _means(view, facet, kind, ratios, found)
+    view.xs += [_mean_name(kind) for kind in _kinds(found)]
+    view.means = len(_kinds(found))
+    view.published = []
+    what = "" if view.fields.y == "stats.median" else f"{quantity.label(view.fields.y)}: "
+    view.value_label = f"{what}speedup over {_text(wanted)}"
+    view.interval = ("95 % low", "95 % high")
+    _note_machines(view, others, base, wanted)
+
+
+def draw(view):
+    """Draw an arranged view."""
+    figure = grouped_bars.draw(view)
+    for axes in figure.axes:
+        axes.axhline(1, color="#222222", linewidth=0.8)
+        axes.axvline(len(view.xs) - view.means - 0.5, color="#BBBBBB", linewidth=0.8)
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, 1.15 * high)  # room for the notes of the means
+    return figure
+
+
+def _base_fields(view):
+    named = view.spec.figure.get("to")
+    if not named:
+        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to`, such as a method")
+    if not isinstance(named, dict):
+        return {view.fields.hue: str(named)}
+    columns = set(view.rows.columns)
+    return {quantity.column(name, columns): str(value) for name, value in named.items()}
+
+
+def _text(wanted):
+    return ", ".join(wanted.values())
+
+
+def _is_base(row, wanted):
+    return all(str(row[name]) == value for name, value in wanted.items())
+
+
+def _base_of(outcome, base, wanted):
+    """The outcome that this one is compared with, None where there is none."""
+    params = [name for name in outcome.row.index
+              if name.startswith("case.params.") and name not in wanted]
+
+    def agrees(other):
+        return all(None in (outcome.row[name], other.row[name])
+                   or outcome.row[name] == other.row[name] for name in params)
+
+    candidates = [other for other in base if other.problem == outcome.problem and agrees(other)]
+    here = [other for other in candidates if other.row["machine"] == outcome.row["machine"]]
+    candidates = here or candidates
+    if len(candidates) > 1:
+        raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of "
+                        f"{outcome.series} on {outcome.dataset}; give more fields")
+    return candidates[0] if candidates else None
+
+
+def _ratio(outcome, base, wanted):
+    other = _base_of(outcome, base, wanted)
+    usable = outcome.value is not None and other is not None and other.value is not None
+    return other.value / outcome.value if usable else None
+
+
+def _missing_cells(view, found):
+    """Cells of data sets that a series has no row of."""
+    present = {(cell.facet, cell.x, cell.series) for cell in view.cells}
+    kinds = {(outcome.facet, outcome.dataset): outcome.kind for outcome in found}
+    return [Cell(facet, dataset, series, 0, 0, NOT_RUN, "no row", kind, 0, None)
+            for (facet, dataset), kind in kinds.items() for series in view.series
+            if (facet, dataset, series) not in present]
+
+
+def _fill(cell, ratios, problems):
+    own = [(outcome, ratio) for outcome, ratio in ratios
+           if (outcome.facet, outcome.dataset, outcome.series) == (cell.facet, cell.x, cell.series)]
+    known = [ratio for _, ratio in own if ratio is not None]
+    if any(outcome.value is not None and ratio is None for outcome, ratio in own):
+        cell.status = NO_BASE if cell.status == "ok" else cell.status
+        cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
+    cell.measured = summary.geometric_mean([known])
+    cell.ok, cell.total = len(known), len(problems)
+
+
+def _kinds(found):
+    present = {outcome.kind for outcome in found}
+    return [*(kind for kind in KINDS if kind in present), *sorted(present - KINDS.keys())]
+
+
+def _mean_name(kind):
+    return f"geometric mean, {KINDS.get(kind, kind)}"
+
+
+def _means(view, facet, kind, ratios, found):
+    total = len(problems_of(found, facet=facet, kind=kind))
+    cells = []
+    for series in view.series if total else ():
+        groups = {}
+        for outcome, ratio in ratios:
+            if (outcome.facet, outcome.kind, outcome.series) == (facet, kind, series):
+                groups.setdefault(outcome.dataset, []).append(ratio)
+        known = [[r for r in group if r is not None] for group in groups.values()]
+        mean, count = summary.geometric_mean(known), sum(map(len, known))
+        cells.append(Cell(facet, _mean_name(kind), series, count, total,
+                          "ok" if mean else "none ok", "", kind, 0, mean,
+                          note=f"{mean.value:.2f}\N{MULTIPLICATION SIGN}\n{count}/{total}"
+                          if mean else ""))
+    return cells
+
+
+def _note_machines(view, others, base, wanted):
+    pairs = ((outcome, _base_of(outcome, base, wanted)) for outcome in others)
+    across = sorted({f"{outcome.row['machine']} against {other.row['machine']}"
+                     for outcome, other in pairs
+                     if other is not None and other.row["machine"] != outcome.row["machine"]})
+    if across:
+        view.notes.append(f"across machines: {'; '.join(across)}")
