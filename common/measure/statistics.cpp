@@ -23,16 +23,32 @@ double quantile(std::span<const double> sorted, double p) {
   return std::lerp(sorted[below], sorted[above], position - std::floor(position));
 }
 
-std::vector<double> resampled_medians(std::span<const double> samples, std::uint64_t seed) {
-  std::vector<double> medians(kResamples), drawn(samples.size());
-  for (std::size_t b = 0; b < kResamples; ++b) {
-    const CounterRng rng(seed, b);
-    for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = samples[rng.below(i, samples.size())];
-    std::sort(drawn.begin(), drawn.end());
-    medians[b] = quantile(drawn, 0.5);
+double median_of(std::vector<double>& samples) {
+  std::sort(samples.begin(), samples.end());
+  return quantile(samples, 0.5);
+}
+
+/// The median of a resample; `drawn` is working space.
+double resampled_median(Launches launches, const CounterRng& rng, std::vector<double>& drawn) {
+  drawn.clear();
+  std::uint64_t draw = 0;
+  for (std::size_t l = 0; l < launches.size(); ++l) {
+    const auto& launch = launches[rng.below(draw++, launches.size())];
+    for (std::size_t i = 0; i < launch.size(); ++i)
+      drawn.push_back(launch[rng.below(draw++, launch.size())]);
   }
-  std::sort(medians.begin(), medians.end());
-  return medians;
+  return median_of(drawn);
+}
+
+std::vector<double> pooled(Launches launches) {
+  std::vector<double> all;
+  for (const auto& launch : launches) {
+    if (launch.empty()) throw LogicError("a ratio needs at least one sample of every launch");
+    all.insert(all.end(), launch.begin(), launch.end());
+  }
+  if (all.empty() || !(*std::min_element(all.begin(), all.end()) > 0))
+    throw LogicError("a ratio needs positive samples on both sides");
+  return all;
 }
 
 }  // namespace
@@ -49,10 +65,33 @@ Summary summarise(std::span<const double> samples, std::uint64_t seed) {
   s.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(s.count);
   s.min = sorted.front();
   s.max = sorted.back();
-  const auto medians = resampled_medians(sorted, seed);
+  const std::vector<double> only[] = {sorted};
+  std::vector<double> medians(kResamples), drawn;
+  for (std::size_t b = 0; b < kResamples; ++b)
+    medians[b] = resampled_median(only, CounterRng(seed, b), drawn);
+  std::sort(medians.begin(), medians.end());
   s.ci_low = quantile(medians, 0.025);
   s.ci_high = quantile(medians, 0.975);
   return s;
+}
+
+double median(Launches launches) {
+  auto all = pooled(launches);
+  return median_of(all);
+}
+
+Ratio ratio_of_medians(Launches above, Launches below, std::uint64_t seed) {
+  Ratio r;
+  r.value = median(above) / median(below);
+  std::vector<double> ratios(kResamples), drawn;
+  for (std::size_t b = 0; b < kResamples; ++b) {
+    const auto top = resampled_median(above, CounterRng(seed, 2 * b), drawn);
+    ratios[b] = top / resampled_median(below, CounterRng(seed, 2 * b + 1), drawn);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  r.ci_low = quantile(ratios, 0.025);
+  r.ci_high = quantile(ratios, 0.975);
+  return r;
 }
 
 }  // namespace retensor

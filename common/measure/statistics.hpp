@@ -1,8 +1,9 @@
-// Summary of repeated timings.
+// Summary of repeated timings, and the ratio of two of them.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace retensor {
 
@@ -16,5 +17,21 @@ struct Summary {
 
 /// Throws LogicError for an empty sample.
 Summary summarise(std::span<const double> samples, std::uint64_t seed = 1);
+
+/// Ratio of two medians with its 95% percentile bootstrap interval (2000 resamples, fixed seed).
+struct Ratio {
+  double value = 0, ci_low = 0, ci_high = 0;
+};
+
+/// Samples of one case, one list per process launch.
+using Launches = std::span<const std::vector<double>>;
+
+/// Median of the samples of all launches; throws LogicError as ratio_of_medians does.
+double median(Launches launches);
+
+/// Median of all `above` over median of all `below`. Both sides are resampled, launches first and
+/// samples within them, so that what differs from launch to launch widens the interval. Throws
+/// LogicError when a launch has no sample, a side no launch, or a sample is not positive.
+Ratio ratio_of_medians(Launches above, Launches below, std::uint64_t seed = 1);
 
 }  // namespace retensor

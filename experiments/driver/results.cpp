@@ -46,11 +46,7 @@ const json* descend(const json& from, const std::vector<std::string>& names) {
 
 /// The same case measured on two machines is two results.
 std::string identity(const json& row) {
-  const auto& machine = row["machine"];
-  const auto& device = text_of(row["case"], "method").find(".cuda.") == std::string::npos
-                           ? field(machine, "cpu.model")
-                           : field(machine, "gpu.name");
-  return text_of(row, "key") + device.dump();
+  return text_of(row, "key") + ' ' + device_of(row);
 }
 
 }  // namespace
@@ -86,16 +82,23 @@ std::string text_of(const json& line, const char* member) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::string device_of(const json& row) {
+  const bool on_gpu = boost::contains(text_of(row["case"], "method"), ".cuda.");
+  const auto& name = field(row["machine"], on_gpu ? "gpu.name" : "cpu.model");
+  return name.is_string() ? name.get<std::string>() : "unknown";
+}
+
 std::vector<json> newest_rows(const std::vector<std::string>& paths) {
-  std::map<std::string, json> machines;
+  std::map<std::string, json> sessions;
   std::map<std::string, json> newest;
   for (const auto& path : paths)
     for_each_line(path, [&](const json& line) {
-      if (line["kind"] == "session")
-        machines[text_of(line, "session")] = line.value("machine", json());
+      if (line["kind"] == "session") sessions[text_of(line, "session")] = line;
       if (line["kind"] != "row" || !line.contains("case")) return;
       auto row = line;
-      row["machine"] = machines[text_of(line, "session")];
+      const auto& session = sessions[text_of(line, "session")];
+      for (const auto* member : {"machine", "git"})
+        row[member] = session.is_object() ? session.value(member, json()) : json();
       auto& known = newest[identity(row)];
       if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))
         known = std::move(row);

@@ -28,9 +28,13 @@ FileEnd for_each_line(const std::string& path,
 /// The member as text, empty when it is missing or something else: files may come from others.
 std::string text_of(const nlohmann::json& line, const char* member);
 
-/// The newest row of every case and machine in the files, each with `machine` added: the machine
-/// object of its session (null where the session line is missing).
+/// The newest row of every case and machine in the files, each with `machine` and `git` of its
+/// session added (null where the session line lacks them or is missing).
 std::vector<nlohmann::json> newest_rows(const std::vector<std::string>& paths);
+
+/// Name of the processor that ran a row of newest_rows: the GPU's for CUDA methods; "unknown" where
+/// the session does not tell.
+std::string device_of(const nlohmann::json& row);
 
 /// The member of a row at a dotted path such as work.intensity; null where there is none. A path
 /// that the row lacks is looked up in its case.

@@ -40,6 +40,10 @@ std::string source_hash(std::string_view method) {
   return found == modules.end() ? "" : found->second;
 }
 
+bool is_stale(const nlohmann::json& row) {
+  return text_of(row, "source_hash") != source_hash(text_of(row["case"], "method"));
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

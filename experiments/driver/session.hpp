@@ -16,6 +16,8 @@ nlohmann::json build_facts();
 /// SHA-256 over the sources of the method's module ("pasta" of pasta.cpu.coo); empty when the
 /// module does not belong to the source tree.
 std::string source_hash(std::string_view method);
+/// Whether a result row came from other sources of its method than this build's.
+bool is_stale(const nlohmann::json& row);
 /// The time now in UTC, ISO 8601 to the second.
 std::string utc_now();
 /// The session line of experiments/schema; its id is new with every call.

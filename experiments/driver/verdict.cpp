@@ -34,11 +34,6 @@ bool on_gpu(const json& row) {
   return boost::contains(method_of(row), ".cuda.");
 }
 
-std::string device_of(const json& row) {
-  const auto& name = field(row["machine"], on_gpu(row) ? "gpu.name" : "cpu.model");
-  return name.is_string() ? name.get<std::string>() : "unknown";
-}
-
 /// The kind of a row's data; real data that the claim's paper does not use is "other real".
 std::string data_kind(const json& row, const std::string& paper) {
   const auto& kind = field(row, "case.data.kind");
@@ -237,7 +232,7 @@ void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, 
   v.rows += ok.size();
   for (const auto* row : ok) {
     v.keys.push_back(text_of(*row, "key"));
-    if (text_of(*row, "source_hash") != source_hash(method_of(*row))) ++v.stale;
+    if (is_stale(*row)) ++v.stale;
     const auto data = data_kind(*row, paper);
     if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }

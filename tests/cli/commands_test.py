@@ -13,7 +13,8 @@ import pytest
 from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
-COMMANDS = ["run", "plan", "list", "show", "dataset", "plot", "report", "verdict", "doctor"]
+COMMANDS = ["run", "plan", "list", "show", "dataset", "plot", "report", "verdict", "compare",
+            "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -173,6 +174,9 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["dataset", "convert", "none.tns", "x.tns"], "none.tns"),
     (["plot", "experiments/pasta/one.yaml"], "no result files"),
     (["report"], "no result files"),
+    (["compare", "a.jsonl"], "two result files"),
+    (["compare", "a.jsonl", "--by-method", "x"], "takes two methods"),
+    (["compare", "a.jsonl", "b.jsonl", "--threshold", "-1"], "percentage"),
 ])
 def test_bad_arguments_end_with_2_in_one_line(tree, args, words):
     assert words in tree.refusal(*args)

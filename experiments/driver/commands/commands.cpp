@@ -13,6 +13,7 @@ const std::vector<Command>& all_commands() {
       {"plot", "draw the figures of specs from result rows", plot_command},
       {"report", "write the HTML report", report_command},
       {"verdict", "compare result rows with published values", verdict_command},
+      {"compare", "compare the times of two result files or two methods", compare_command},
       {"doctor", "tell what this machine can run", doctor_command},
       {"worker", "", worker_command},
   };

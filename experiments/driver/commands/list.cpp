@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
@@ -12,6 +13,8 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/locations.hpp"
+#include "experiments/driver/results.hpp"
+#include "experiments/driver/session.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -25,10 +28,33 @@ void list_methods() {
   std::cout << table_text(rows);
 }
 
+/// What result files hold of an artifact.
+struct Measured {
+  std::size_t rows = 0, ok = 0, stale = 0;
+};
+
+std::map<std::string, Measured> measured_artifacts() {
+  std::map<std::string, Measured> artifacts;
+  for (const auto& row : newest_rows(result_files())) {
+    auto& of = artifacts[text_of(row["case"], "artifact")];
+    ++of.rows;
+    of.ok += text_of(row, "status") == "ok";
+    of.stale += is_stale(row);
+  }
+  return artifacts;
+}
+
+std::string state_text(const Measured& of) {
+  if (of.rows == 0) return "not run";
+  return fmt::format("{} of {} ok{}", of.ok, of.rows,
+                     of.stale == 0 ? "" : fmt::format(", {} stale", of.stale));
+}
+
 void list_artifacts(const std::string& profile) {
+  auto measured = measured_artifacts();
   std::vector<TableRow> rows;
   for (const auto& spec : all_specs(profile))
-    rows.push_back({spec.artifact, spec.path, spec.title});
+    rows.push_back({spec.artifact, spec.path, state_text(measured[spec.artifact]), spec.title});
   std::cout << table_text(rows);
 }
 
@@ -93,10 +119,12 @@ std::string datasets_text(const DatasetRegistry& datasets, const std::string& ca
 }
 
 int list_command(const Args& args) {
-  const Usage usage{"list methods|datasets|experiments|artifacts",
-                    "Lists what there is. `experiments` prints one path of a spec per line, "
-                    "`artifacts` what each spec reproduces.",
-                    "retensor list experiments --with quick", 1};
+  const Usage usage{
+      "list methods|datasets|experiments|artifacts",
+      "Lists what there is. `experiments` prints one path of a spec per line, "
+      "`artifacts` what each spec reproduces and its rows in the result files: how many "
+      "are ok, and stale, that is measured by other sources of their method.",
+      "retensor list experiments --with quick", 1};
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);

@@ -1,0 +1,274 @@
+// retensor compare: what became faster or slower between two result files, or two methods.
+#include "experiments/driver/compare.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <boost/algorithm/string/join.hpp>
+
+#include "common/core/error.hpp"
+#include "common/measure/params.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/results.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+/// One of the two files (or the only one) and what is compared of it.
+struct Side {
+  std::string name, path, method;
+  std::vector<json> rows;
+};
+
+std::string text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string commit_text(const json& row) {
+  const auto& commit = field(row, "git.commit");
+  const auto known = commit.is_string() ? commit.get<std::string>() : std::string();
+  const bool dirty = field(row, "git.dirty") == true;
+  return fmt::format("{:.12}{}", known.empty() ? "unknown" : known, dirty ? " with changes" : "");
+}
+
+/// Machines, commits and number of rows of a side.
+json facts(const Side& side) {
+  std::set<std::string> machines, commits;
+  std::size_t rows = 0;
+  for (const auto& row : side.rows) {
+    if (!side.method.empty() && field(row, "case.method") != side.method) continue;
+    ++rows;
+    machines.insert(device_of(row));
+    commits.insert(commit_text(row));
+  }
+  json of = {{"file", side.path}, {"rows", rows}, {"machines", machines}, {"commits", commits}};
+  if (!side.method.empty()) of["method"] = side.method;
+  return of;
+}
+
+std::string facts_line(const Side& side) {
+  const auto of = facts(side);
+  const auto list = [&](const char* member) {
+    return boost::algorithm::join(of[member].get<std::vector<std::string>>(), ", ");
+  };
+  return fmt::format("{}  {}: {}{} rows; {}; commit {}\n", side.name, side.path,
+                     side.method.empty() ? "" : fmt::format("{}, ", side.method), of["rows"].dump(),
+                     list("machines"), list("commits"));
+}
+
+/// Names a case by its data set, its operation and whatever else differs among the cases shown.
+class Labels {
+ public:
+  explicit Labels(const Comparison& comparison) {
+    for (const auto& pair : comparison.pairs) {
+      note(pair.a);
+      note(pair.b);
+    }
+    for (const auto* side : {&comparison.only_a, &comparison.only_b})
+      for (const auto& measured : *side) note(measured);
+  }
+
+  /// Members in which the two sides of a pair differ read `name=a|b`.
+  std::string of(const Measured& a, const Measured& b) const {
+    const auto mine = a.row["case"].flatten(), theirs = b.row["case"].flatten();
+    auto line =
+        fmt::format("{} {}", word("/dataset", mine, theirs), word("/operation", mine, theirs));
+    for (const auto& [path, values] : values_)
+      if (values.size() > 1 && path != "/dataset" && path != "/operation" &&
+          !(mine.value(path, json()).is_null() && theirs.value(path, json()).is_null()))
+        line += fmt::format(" {}", word(path, mine, theirs));
+    return line;
+  }
+
+ private:
+  void note(const Measured& measured) {
+    const auto flat = measured.row["case"].flatten();
+    for (const auto& [path, value] : flat.items())
+      if (!path.starts_with("/data/") && path != "/launch") values_[path].insert(value.dump());
+  }
+
+  static std::string word(const std::string& path, const json& mine, const json& theirs) {
+    const auto value = [&](const json& of) { return of.contains(path) ? text(of[path]) : "-"; };
+    const auto a = value(mine), b = value(theirs);
+    const auto both = a == b ? a : fmt::format("{}|{}", a, b);
+    const bool bare = path == "/dataset" || path == "/operation" || path == "/method";
+    return bare ? both : fmt::format("{}={}", path.substr(path.rfind('/') + 1), both);
+  }
+
+  std::map<std::string, std::set<std::string>> values_;
+};
+
+json to_json(const Measured& m) {
+  return {{"key", text_of(m.row, "key")}, {"case", m.row["case"]}, {"failure", m.failure},
+          {"machine", m.device()},        {"samples", m.count()},  {"commit", commit_text(m.row)},
+          {"launches", m.samples.size()}, {"drifted", m.drifted}};
+}
+
+json to_json(const Pair& pair) {
+  json j = {{"a", to_json(pair.a)}, {"b", to_json(pair.b)}, {"one_machine", pair.one_machine()}};
+  if (pair.ok())
+    j.update({{"ratio", pair.ratio.value},
+              {"ci_low", pair.ratio.ci_low},
+              {"ci_high", pair.ratio.ci_high},
+              {"change", name(pair.change)}});
+  return j;
+}
+
+json to_json(const std::vector<Measured>& measured) {
+  json list = json::array();
+  for (const auto& m : measured) list.push_back(to_json(m));
+  return list;
+}
+
+void print_json(const Side& a, const Side& b, const Comparison& comparison) {
+  json pairs = json::array();
+  for (const auto& pair : comparison.pairs) pairs.push_back(to_json(pair));
+  const json all = {{"a", facts(a)},
+                    {"b", facts(b)},
+                    {"warnings", comparison.warnings()},
+                    {"pairs", pairs},
+                    {"only_a", to_json(comparison.only_a)},
+                    {"only_b", to_json(comparison.only_b)},
+                    {"worse", comparison.worse()}};
+  std::cout << all.dump(2) << '\n';
+}
+
+std::string milliseconds(const Measured& m) {
+  return fmt::format("{:.4g}", 1e3 * median(m.samples));
+}
+
+/// Lines of measurements without a partner.
+std::string alone(const std::vector<Measured>& measured, const std::string& where,
+                  const Labels& labels) {
+  std::string lines;
+  for (const auto& m : measured)
+    lines += fmt::format("{}  {}{}\n", where, labels.of(m, m),
+                         m.failure.empty() ? "" : fmt::format(" ({})", m.failure));
+  return lines;
+}
+
+std::string failures(const Comparison& comparison, const Labels& labels) {
+  std::string lines;
+  for (const auto& pair : comparison.pairs)
+    for (const auto& [side, m] : {std::pair("A", &pair.a), std::pair("B", &pair.b)})
+      if (!m->failure.empty())
+        lines += fmt::format("not ok in {}  {}: {}\n", side, labels.of(pair.a, pair.b), m->failure);
+  return lines;
+}
+
+void print_text(const Side& a, const Side& b, const Comparison& comparison) {
+  std::cout << facts_line(a) << facts_line(b);
+  for (const auto& warning : comparison.warnings()) std::cout << "warning: " << warning << '\n';
+  const Labels labels(comparison);
+  std::vector<TableRow> table = {{"B/A", "95% interval", "change", "A (ms)", "B (ms)", "case"}};
+  std::map<std::string, int> counts;
+  for (const auto& pair : comparison.pairs) {
+    ++counts[pair.ok() ? name(pair.change) : "not ok"];
+    if (!pair.ok()) continue;
+    const auto change = pair.change == Change::none ? std::string() : name(pair.change);
+    table.push_back({fmt::format("{:.3f}", pair.ratio.value),
+                     fmt::format("[{:.3f}, {:.3f}]", pair.ratio.ci_low, pair.ratio.ci_high), change,
+                     milliseconds(pair.a), milliseconds(pair.b), labels.of(pair.a, pair.b)});
+  }
+  if (table.size() > 1) std::cout << '\n' << table_text(table);
+  std::cout << '\n'
+            << failures(comparison, labels) << alone(comparison.only_a, "only in A", labels)
+            << alone(comparison.only_b, "only in B", labels);
+  std::cout << fmt::format(
+      "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples, {} "
+      "not ok; {} only in A, {} only in B\n",
+      comparison.pairs.size(), counts["slower"], counts["faster"], counts["none"],
+      counts["too few samples"], counts["not ok"], comparison.only_a.size(),
+      comparison.only_b.size());
+}
+
+std::vector<std::string> words_of(const po::variables_map& given, const char* option) {
+  return given.count(option) == 0 ? Args{} : given[option].as<Args>();
+}
+
+CompareOptions options_of(const po::variables_map& given) {
+  CompareOptions options;
+  options.ignore = words_of(given, "ignore");
+  const auto percent = given["threshold"].as<double>();
+  if (!(percent >= 0 && percent < 100))
+    throw InputError("compare: a threshold is a percentage from 0 to below 100");
+  options.threshold = percent / 100;
+  const auto methods = words_of(given, "by-method");
+  if (methods.empty()) return options;
+  if (methods.size() != 2)
+    throw InputError("compare: --by-method takes two methods, after the files");
+  options.method_a = methods[0];
+  options.method_b = methods[1];
+  return options;
+}
+
+/// A name that no row has would leave nothing to compare, or ignore nothing.
+void check_names(const std::vector<Side>& sides, const CompareOptions& options) {
+  for (const auto& side : sides) {
+    std::vector<std::string> known;
+    for (const auto& row : side.rows) known.push_back(text_of(row["case"], "method"));
+    if (!side.method.empty() && std::find(known.begin(), known.end(), side.method) == known.end())
+      throw InputError(fmt::format("compare: {} has no row of '{}', the nearest is '{}'", side.path,
+                                   side.method, nearest(side.method, known)));
+  }
+  for (const auto& path : options.ignore) {
+    const auto has = [&](const json& row) { return !field(row["case"], path).is_null(); };
+    if (std::none_of(sides.begin(), sides.end(), [&](const Side& side) {
+          return std::any_of(side.rows.begin(), side.rows.end(), has);
+        }))
+      throw InputError(fmt::format("compare: no case has a member '{}'", path));
+  }
+}
+
+/// Two files, or one of two methods.
+std::vector<std::string> files_of(const po::variables_map& given, bool by_method) {
+  auto files = positionals(given);
+  if (files.size() == 1 && by_method) files.push_back(files[0]);
+  if (files.size() != 2)
+    throw InputError("compare: expected two result files, or one with --by-method");
+  return files;
+}
+
+}  // namespace
+
+int compare_command(const Args& args) {
+  const Usage usage{
+      "compare A.jsonl [B.jsonl]",
+      "Sets the times of B beside those of A: the ratio of medians (above 1: B is slower) with its "
+      "95% bootstrap interval. A change counts when the interval excludes 1 and the ratio is "
+      "beyond "
+      "the threshold. With --by-method A is the first method and B the second, in one file or two.",
+      "retensor compare before.jsonl after.jsonl --strict", 2};
+  po::options_description options;
+  options.add_options()("by-method", po::value<Args>()->multitoken()->value_name("A B"),
+                        "compare two methods where the other members of their cases agree")(
+      "ignore", po::value<Args>()->multitoken()->value_name("FIELD..."),
+      "members of the case that may differ, such as artifact or params.threads")(
+      "threshold", po::value<double>()->value_name("PERCENT")->default_value(2.0),
+      "smallest change that counts")(
+      "strict", po::bool_switch(),
+      "exit code 1 when something is significantly slower in B or no longer ok")(
+      "json", po::bool_switch(), "a JSON object instead of a table");
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+
+  const auto how = options_of(*given);
+  const auto files = files_of(*given, !how.method_a.empty());
+  const Side a{"A", files[0], how.method_a, newest_rows({files[0]})};
+  const Side b{"B", files[1], how.method_b, newest_rows({files[1]})};
+  check_names({a, b}, how);
+  const auto comparison = compare_rows(a.rows, b.rows, how);
+  if ((*given)["json"].as<bool>())
+    print_json(a, b, comparison);
+  else
+    print_text(a, b, comparison);
+  return comparison.worse() && (*given)["strict"].as<bool>() ? 1 : 0;
+}
+
+}  // namespace retensor::driver
