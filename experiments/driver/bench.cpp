@@ -195,7 +195,7 @@ void Bench::load(const std::string& name) {
 
 /// Everything that the oracle depends on, the code that computes it included.
 std::string Bench::problem_key(const Case& c) const {
-  auto identity = to_json(c, data_);
+  auto identity = driver::to_json(c, data_);
   for (const auto* member : {"artifact", "method", "params", "order", "cache", "launch"})
     identity.erase(member);
   return sha256_hex(identity.dump() + provenance().common);

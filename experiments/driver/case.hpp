@@ -31,7 +31,8 @@ std::string_view name(Cache cache);
 
 /// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}. Members
 /// that the operation does not use are null (mode, rank, rank2) or left out (scalar, alpha, beta,
-/// max_sweeps, tolerance), so that a key depends on nothing that does not matter.
+/// max_sweeps, tolerance), so that a key depends on nothing that does not matter. Call it
+/// qualified: argument-dependent lookup would also try the library's functions of that name.
 nlohmann::json to_json(const Case& c, const nlohmann::json& data);
 /// Throws InputError for an object that to_json did not make.
 Case case_from_json(const nlohmann::json& j);

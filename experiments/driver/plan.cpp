@@ -283,7 +283,7 @@ class Planner {
   }
 
   void add(const Case& c) {
-    if (!seen_.insert(to_json(c, json()).dump()).second) return;
+    if (!seen_.insert(driver::to_json(c, json()).dump()).second) return;
     auto reason = skip_reason(c);
     if (reason.empty())
       plan_.cases.push_back(c);

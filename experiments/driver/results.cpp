@@ -108,7 +108,7 @@ std::vector<json> newest_rows(const std::vector<std::string>& paths) {
   return rows;
 }
 
-const json& field(const json& row, const std::string& path) {
+const json& field(const json& row, std::string_view path) {
   static const json none;
   std::vector<std::string> names;
   boost::split(names, path, boost::is_any_of("."));

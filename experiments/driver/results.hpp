@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -38,6 +39,6 @@ std::string device_of(const nlohmann::json& row);
 
 /// The member of a row at a dotted path such as work.intensity; null where there is none. A path
 /// that the row lacks is looked up in its case.
-const nlohmann::json& field(const nlohmann::json& row, const std::string& path);
+const nlohmann::json& field(const nlohmann::json& row, std::string_view path);
 
 }  // namespace retensor::driver

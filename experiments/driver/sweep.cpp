@@ -45,7 +45,7 @@ void shuffle(std::vector<T>& list, const CounterRng& rng) {
 
 /// What the cases of one problem share.
 std::string problem_text(const Case& c, bool with_mode) {
-  auto identity = to_json(c, json::object());
+  auto identity = driver::to_json(c, json::object());
   for (const auto* member : {"artifact", "method", "params", "cache", "launch"})
     identity.erase(member);
   if (!with_mode) identity.erase("mode");
@@ -66,7 +66,7 @@ std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text
 }
 
 std::string method_text(const Case& c) {
-  const auto whole = to_json(c, json::object());
+  const auto whole = driver::to_json(c, json::object());
   return json{whole["method"], whole["params"], whole["cache"], whole["launch"]}.dump();
 }
 
@@ -195,7 +195,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::vector<Case> open;
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
-    const auto held = store_->find(case_key(to_json(c, data)), source_hash(c.method), machine_);
+    const auto held =
+        store_->find(case_key(driver::to_json(c, data)), source_hash(c.method), machine_);
     if (held == Stored::nothing) open.push_back(c);
     if (held == Stored::unsupported) ++unsupported;
   }
@@ -209,7 +210,7 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
 
 void Sweep::run_group(const std::vector<Case>& group, const json& data) {
   open_session();
-  progress_.begin(to_json(group.front(), data));
+  progress_.begin(driver::to_json(group.front(), data));
   if (plan_.measure.launches > 1) worker_.restart();
   const auto bodies = worker_.run(group, plan_.measure);
   for (std::size_t k = 0; k < group.size(); ++k) record(group[k], data, bodies[k]);
@@ -221,7 +222,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["kind"] = "row";
   row["schema"] = kSchema;
   row["session"] = session_;
-  row["case"] = to_json(c, data);
+  row["case"] = driver::to_json(c, data);
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
   row["source_hash"] = source_hash(c.method);

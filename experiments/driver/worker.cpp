@@ -248,7 +248,7 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
     if (answer["status"] != "ok") return answer;
   }
   json cases = json::array();
-  for (const auto& c : together) cases.push_back(to_json(c, json::object()));
+  for (const auto& c : together) cases.push_back(driver::to_json(c, json::object()));
   auto answer = ask({{"do", "measure"},
                      {"cases", std::move(cases)},
                      {"warmup", measure.timing.warmup},

@@ -63,8 +63,8 @@ void write_file(const std::string& path, Count nnz, bool sorted) {
 
 /// The usual reader: the arrays are made beforehand, each line is one call.
 Count scan(const std::string& path, Count nnz) {
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "r"),
-                                                                std::fclose);
+  const auto close = [](std::FILE* f) { std::fclose(f); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "r"), close);
   REQUIRE(file);
   std::vector<Index> is(nnz), js(nnz), ks(nnz);
   std::vector<float> values(nnz);
