@@ -99,7 +99,7 @@ TEST_CASE("zip walks lists together, params are axes, launches are cases") {
   CHECK(p.cases.size() == 3 * 2 * 2);
   std::set<std::string> keys;
   for (const auto& c : p.cases) {
-    keys.insert(case_key(to_json(c, nullptr)));
+    keys.insert(case_key(driver::to_json(c, nullptr)));
     CHECK(c.params.at("share") == ParamValue(1.0));
     CHECK((c.problem.seed == 1) == (c.problem.scalar == 0.5));
   }
@@ -165,7 +165,7 @@ TEST_CASE("a case survives its JSON, and its key depends on every member") {
       "seed: 9, scalar: 3, max_sweeps: 4, tolerance: 0.01}\n"
       "measure: {order: blocked, cache: flushed}");
   for (const auto& c : p.cases) {
-    const auto row = to_json(c, {{"sha256", "x"}});
+    const auto row = driver::to_json(c, {{"sha256", "x"}});
     CHECK(to_json(case_from_json(row), row["data"]) == row);
     for (const auto& [name, value] : row.items()) {
       auto other = row;
