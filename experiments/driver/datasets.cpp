@@ -30,6 +30,11 @@ bool is_plain_name(const std::string& name) {
          name.find_first_not_of(kAllowed) == std::string::npos;
 }
 
+std::string file_of_url(const std::string& url) {
+  const auto path = url.substr(0, url.find_first_of("?#"));
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::string word_of(const YamlNode& node, const std::string& what,
                     const std::vector<std::string>& words) {
   const auto word = as_text(node, what);
@@ -63,6 +68,23 @@ std::string file_of(const YamlNode& node, const std::string& directory) {
   return path;
 }
 
+/// The last part of an https address is the name under which the file is kept.
+std::string url_of(const YamlNode& node) {
+  const auto url = as_text(node, "an address");
+  const bool printable =
+      std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (!url.starts_with("https://") || !printable || url.find('@') != std::string::npos ||
+      !is_plain_name(file_of_url(url)))
+    throw ParseError(node.at, fmt::format("'{}'", url), "https://host/.../file");
+  return url;
+}
+
+FetchSource fetch_of(const YamlNode& node) {
+  check_map(node, "fetch", {"url", "sha256", "bytes"});
+  return {url_of(node.need("url")), sha256_of(node.need("sha256")),
+          as_integer(node.need("bytes"), "the length of a file", 1, kMaxCount)};
+}
+
 void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
   if (!make.is_map()) throw ParseError(make.at, "no map", "make as a map");
   const auto& recipe = make.need("recipe");
@@ -82,8 +104,13 @@ void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
     std::sort(words.begin(), words.end());
     refuse_unknown(recipe.at, "recipe", d.recipe, words);
   }
+  if (const auto* needs = make.find("needs")) {
+    word_of(*needs, "needs", {"input"});
+    d.needs_input = true;
+  }
   d.recipe_params = to_json(make);
   d.recipe_params.erase("recipe");
+  d.recipe_params.erase("needs");
 }
 
 nlohmann::json map_of(const YamlNode& node, const std::string& what) {
@@ -92,9 +119,12 @@ nlohmann::json map_of(const YamlNode& node, const std::string& what) {
 }
 
 void check_kind(const Dataset& d) {
-  const bool obtainable = !d.file.empty() || !d.recipe.empty();
+  const bool fetched = !d.fetch.url.empty();
+  const bool obtainable = !d.file.empty() || !d.recipe.empty() || fetched;
   if (!d.file.empty() && !d.recipe.empty())
     throw ParseError(d.at, "both file and make", "one of them");
+  if (fetched && (!d.file.empty() || (!d.recipe.empty() && !d.needs_input)))
+    throw ParseError(d.at, "fetch beside a file or a recipe without needs: input", "one of them");
   if (d.kind == "private" && obtainable)
     throw ParseError(d.at, "a private data set with data", "published facts only");
   if (d.kind == "generated" && d.recipe.empty())
@@ -106,7 +136,7 @@ void check_kind(const Dataset& d) {
 Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory) {
   check_map(entry, "a data set",
             {"kind", "form", "dims", "nnz", "paper", "source", "licence", "make", "sha256", "file",
-             "stand_in"});
+             "fetch", "stand_in"});
   if (!is_plain_name(key.name))
     throw ParseError(key.at, fmt::format("'{}'", key.name), "a name of letters, digits, _ . -");
   Dataset d;
@@ -124,6 +154,7 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   if (const auto* sha256 = entry.find("sha256")) d.sha256 = sha256_of(*sha256);
   if (const auto* file = entry.find("file")) d.file = file_of(*file, directory);
   if (const auto* make = entry.find("make")) read_make(d, *make, directory);
+  if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
   if (const auto* paper = entry.find("paper")) d.paper = map_of(*paper, "paper");
   if (const auto* stand_in = entry.find("stand_in")) {
     check_map(*stand_in, "stand_in", {"for", "generator", "fitted_to", "residual"});
@@ -184,6 +215,15 @@ nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Di
   if (!d.paper.is_object() || d.paper.empty()) return data;
   for (const auto& [id, quoted] : d.paper.items()) data["papers"].push_back(id);
   return data;
+}
+
+std::string DatasetRegistry::fetched_file(const Dataset& d, const std::string& cache_dir) const {
+  if (d.fetch.url.empty())
+    throw InputError(fmt::format("data set {}: the registry has no address to fetch it from ({})",
+                                 d.name, d.source));
+  constexpr std::size_t kDigits = 12;
+  const auto name = d.fetch.sha256.substr(0, kDigits) + "-" + file_of_url(d.fetch.url);
+  return (fs::path(cache_dir) / "fetched" / name).string();
 }
 
 DatasetRegistry DatasetRegistry::load(const std::string& path) {

@@ -15,15 +15,24 @@
 
 namespace retensor::driver {
 
+/// A file to fetch; empty url: none.
+struct FetchSource {
+  std::string url, sha256;
+  std::int64_t bytes = 0;
+};
+
 struct Dataset {
   std::string name;
   std::string kind;  ///< real, stand-in, generated, private; file for a user's own, given by path
   std::string form;  ///< tensor, matrix
   Dims dims;         ///< empty for a tensor file given by its path, until with_facts()
   Count nnz = 0;
-  std::string sha256;  ///< of the tensor's content, empty where not known
-  std::string file;    ///< absolute path, empty when made by a recipe
-  std::string recipe;  ///< recipe or generator name, empty for files and private sets
+  std::string sha256;        ///< of the tensor's content, empty where not known
+  std::string file;          ///< absolute path, empty when made by a recipe
+  std::string recipe;        ///< recipe or generator name, empty for files and private sets
+  bool needs_input = false;  ///< the recipe reads a file or folder that is the user's or fetched
+  std::string input;         ///< absolute path of that; set by who asks for the data set
+  FetchSource fetch;         ///< the input of the recipe, or the tensor's file when there is none
   nlohmann::json recipe_params, paper, stand_in;
   std::string source, licence;
   FilePosition at;
@@ -53,11 +62,13 @@ class DatasetRegistry {
 
   /// Tensor from cache_dir (checksum verified), else from a file <name>.tnsb, .tns or .mtx (also
   /// .gz, .zst) that was put into cache_dir, else from file, recipe or generator, then cached;
-  /// values in single precision. Throws InputError when dims, nnz or checksum disagree with the
-  /// registry, or when there is nothing to obtain it from.
+  /// values in single precision. With `input` set it is made anew. Throws InputError when dims, nnz
+  /// or checksum disagree with the registry, or when there is nothing to obtain it from.
   std::shared_ptr<const Coo> obtain(const Dataset& d, const std::string& cache_dir) const;
   /// SHA-256 over dims, indices and values of the cached tensor: the identity in case keys.
   std::string checksum(const Dataset& d, const std::string& cache_dir) const;
+  /// Where the file of `fetch` belongs; throws InputError when the set has none.
+  std::string fetched_file(const Dataset& d, const std::string& cache_dir) const;
   /// Where obtain() keeps the tensor.
   std::string cache_file(const Dataset& d, const std::string& cache_dir) const;
   /// Why the set can't be obtained here; empty when it can.
@@ -66,6 +77,7 @@ class DatasetRegistry {
  private:
   struct Origin;
   Origin origin_of(const Dataset& d, const std::string& cache_dir) const;
+  Origin recipe_origin(const Dataset& d, const std::string& cache_dir) const;
   std::string recipe_path(const std::string& recipe) const;
 
   std::string directory_;  ///< of the registry file

@@ -18,9 +18,10 @@ namespace retensor::driver {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What a tensor comes from: one of a file, a recipe, a generator; none with the reason.
+/// What a tensor comes from: one of a file, a recipe with its input, a generator; none with the
+/// reason.
 struct DatasetRegistry::Origin {
-  std::string file, recipe, generator;
+  std::string file, recipe, input, generator;
   std::string obstacle;
   json identity;
 };
@@ -47,14 +48,32 @@ std::string file_stem(const std::string& name) {
   return stem.substr(0, stem.find('.', 1));
 }
 
+/// Where the tensor is kept; the name holds a digest of what it is made from.
+std::string cached_path(const Dataset& d, const json& identity, const std::string& cache_dir) {
+  constexpr std::size_t kDigits = 12;
+  const auto name =
+      fmt::format("{}-{}.tnsb", file_stem(d.name), sha256_hex(identity.dump()).substr(0, kDigits));
+  return (fs::path(cache_dir) / "tensors" / name).string();
+}
+
+/// What the user can do about data that is not here.
+std::string how_to_give(const Dataset& d) {
+  if (!d.fetch.url.empty())
+    return fmt::format("not fetched: retensor dataset fetch {} ({} bytes)", d.name, d.fetch.bytes);
+  return fmt::format("needs your copy: retensor dataset make {} --input PATH (source: {})", d.name,
+                     d.source);
+}
+
 std::string argument(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.dump();
 }
 
-Coo run_recipe(const std::string& path, const Dataset& d, const std::string& cache_dir) {
+Coo run_recipe(const std::string& path, const std::string& input, const Dataset& d,
+               const std::string& cache_dir) {
   const auto output = (fs::path(cache_dir) / fmt::format("{}-{}.tns", d.name, getpid())).string();
   std::vector<std::string> argv = {python_interpreter(), path, "--out", output};
+  if (!input.empty()) argv.insert(argv.end(), {"--input", input});
   for (const auto& [key, value] : d.recipe_params.items()) {
     argv.push_back("--" + key);
     argv.push_back(argument(value));
@@ -111,15 +130,33 @@ std::string DatasetRegistry::recipe_path(const std::string& recipe) const {
   return (fs::path(directory_) / "recipes" / (recipe + ".py")).string();
 }
 
+DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
+                                                       const std::string& cache_dir) const {
+  Origin origin;
+  origin.recipe = recipe_path(d.recipe);
+  origin.identity = {{"recipe", sha256_file(origin.recipe)}, {"params", d.recipe_params}};
+  if (!d.needs_input) return origin;
+  const bool fetchable = !d.fetch.url.empty();
+  if (fetchable) origin.identity["fetched"] = d.fetch.sha256;
+  origin.input = fetchable && d.input.empty() ? fetched_file(d, cache_dir) : d.input;
+  // What was made once is kept, and so is not asked for again.
+  if (!fs::exists(origin.input) && !fs::is_regular_file(cached_path(d, origin.identity, cache_dir)))
+    origin.obstacle = !d.input.empty() ? d.input + ": no such file or folder" : how_to_give(d);
+  return origin;
+}
+
 DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
                                                    const std::string& cache_dir) const {
   Origin origin;
-  const bool is_entry = d.at.line != 0;
   if (d.kind == "private") {
     origin.obstacle = "published facts only";
     return origin;
   }
-  origin.file = is_entry ? carried_file(d.name, cache_dir) : std::string();
+  const bool is_entry = d.at.line != 0;
+  if (is_entry) origin.file = carried_file(d.name, cache_dir);
+  if (!origin.file.empty() && !d.input.empty())
+    throw InputError(
+        fmt::format("data set {}: {} stands for it; remove that file first", d.name, origin.file));
   if (origin.file.empty()) origin.file = d.file;
   if (!origin.file.empty()) {
     std::error_code error;
@@ -129,8 +166,11 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
     origin.generator = d.recipe;
     origin.identity = {{"generator", d.recipe}, {"params", d.recipe_params}};
   } else if (!d.recipe.empty()) {
-    origin.recipe = recipe_path(d.recipe);
-    origin.identity = {{"recipe", sha256_file(origin.recipe)}, {"params", d.recipe_params}};
+    return recipe_origin(d, cache_dir);
+  } else if (!d.fetch.url.empty()) {
+    origin.file = fetched_file(d, cache_dir);
+    origin.identity = {{"fetched", d.fetch.sha256}};
+    if (!fs::is_regular_file(origin.file)) origin.obstacle = how_to_give(d);
   } else {
     origin.obstacle = fmt::format("no file and no recipe; put {}.tns into {} (source: {})", d.name,
                                   cache_dir, d.source);
@@ -141,10 +181,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
 std::string DatasetRegistry::cache_file(const Dataset& d, const std::string& cache_dir) const {
   const auto origin = origin_of(d, cache_dir);
   if (origin.file.ends_with(".tnsb")) return origin.file;
-  constexpr std::size_t kDigits = 12;
-  const auto name = fmt::format("{}-{}.tnsb", file_stem(d.name),
-                                sha256_hex(origin.identity.dump()).substr(0, kDigits));
-  return (fs::path(cache_dir) / "tensors" / name).string();
+  return cached_path(d, origin.identity, cache_dir);
 }
 
 std::string DatasetRegistry::obstacle(const Dataset& d, const std::string& cache_dir) const {
@@ -157,16 +194,19 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   if (!origin.obstacle.empty())
     throw InputError(fmt::format("data set {}: {}", d.name, origin.obstacle));
   const auto cached = cache_file(d, cache_dir);
-  if (auto tensor = read_cached(d, cached)) return tensor;
+  if (d.input.empty())
+    if (auto tensor = read_cached(d, cached)) return tensor;
+  if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input))
+    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   std::error_code error;
   fs::create_directories(fs::path(cached).parent_path(), error);
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
   ReadOptions options;
   options.dims = d.dims;
-  auto tensor = std::make_shared<const Coo>(!origin.file.empty() ? read_tensor(origin.file, options)
-                                            : !origin.generator.empty()
-                                                ? generate(origin.generator, d.recipe_params)
-                                                : run_recipe(origin.recipe, d, cache_dir));
+  auto tensor = std::make_shared<const Coo>(
+      !origin.file.empty()        ? read_tensor(origin.file, options)
+      : !origin.generator.empty() ? generate(origin.generator, d.recipe_params)
+                                  : run_recipe(origin.recipe, origin.input, d, cache_dir));
   check_against_registry(d, *tensor);
   if (cached != origin.file) write_cache(cached, *tensor);
   return tensor;

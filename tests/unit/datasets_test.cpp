@@ -66,6 +66,19 @@ TEST_CASE("entries are refused at their line") {
   CHECK(contains(refusal(entry(", make: {recipe: ../x}")), "unknown recipe"));
   CHECK(contains(refusal(entry(", make: {recipe: uniform, sead: 1}")), "expected 'seed'"));
   CHECK(contains(refusal(entry(", stand_in: {for: x}")), "stand-in"));
+  const std::string sha = ", sha256: " + std::string(64, '0');
+  const auto fetch = [&](const std::string& url, const std::string& rest) {
+    return ", fetch: {url: \"" + url + "\"" + rest + "}";
+  };
+  const auto good = fetch("https://a.org/b.tns.gz?x=/..", sha + ", bytes: 9");
+  CHECK(refusal(entry(good)) == "accepted");
+  for (const char* url : {"http://a.org/b.tns", "https://a.org/", "https://a.org/..",
+                          "https://u:p@a.org/b", "https://a.org/b c", "file:///etc/hostname"})
+    CHECK(contains(refusal(entry(fetch(url, sha + ", bytes: 9"))), "https://host/"));
+  CHECK(contains(refusal(entry(fetch("https://a.org/b", sha))), "bytes"));
+  CHECK(contains(refusal(entry(fetch("https://a.org/b", sha + ", bytes: 0"))), "length of a file"));
+  CHECK(contains(refusal(entry(good + ", file: d.tns")), "fetch beside a file"));
+  CHECK(contains(refusal(entry(good, "private")), "published facts only"));
   CHECK(contains(refusal("schema: 3\ndatasets: {}\n"), "schema 3"));
   CHECK(contains(refusal("schema: 1\ndatasets:\n  a/b: {}\n"), "a name of letters"));
   CHECK(refusal(entry(", file: d.tns")) == "accepted");
@@ -156,6 +169,43 @@ TEST_CASE("recipes are programs with arguments, their failures are errors") {
                        InputError);
   CHECK(contains(refusal(entry(", make: {recipe: mad}"), (w.root / "registry.yaml").string()),
                  "expected 'made'"));
+}
+
+TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and is kept") {
+  const Workspace w;
+  w.put("recipes/copy.py",
+        "import shutil, sys\nassert sys.argv[1::2] == ['--out', '--input']\n"
+        "shutil.copy(sys.argv[4], sys.argv[2])\n");
+  w.put("mine.tns", "2\n2 3\n1 1 5\n2 2 7\n");
+  w.put("other.tns", "2\n2 3\n1 1 5\n");
+  const auto registry = w.registry(entry(", make: {recipe: copy, needs: input}"));
+  auto d = registry.find("d");
+  CHECK(
+      contains(registry.obstacle(d, w.cache), "retensor dataset make d --input PATH (source: s)"));
+  CHECK_THROWS_AS(registry.obtain(d, w.cache), InputError);
+  d.input = (w.root / "none.tns").string();
+  CHECK(contains(registry.obstacle(d, w.cache), "no such file"));
+  d.input = (w.root / "mine.tns").string();
+  CHECK(registry.obtain(d, w.cache)->values.at(1) == 7);
+  CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
+  CHECK(registry.obstacle(registry.find("d"), w.cache) == "");
+  d.input = (w.root / "other.tns").string();
+  CHECK_THROWS_WITH_AS(registry.obtain(d, w.cache), doctest::Contains("found 1 nonzeros"),
+                       InputError);
+  CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
+  std::ofstream(registry.cache_file(d, w.cache)) << "damaged";
+  CHECK_THROWS_WITH_AS(registry.obtain(registry.find("d"), w.cache), doctest::Contains("--input"),
+                       InputError);
+
+  const auto fetched = w.registry(
+      entry(", make: {recipe: copy, needs: input}, fetch: {url: \"https://a.org/f.tns\", sha256: " +
+            std::string(64, 'a') + ", bytes: 9}"));
+  const auto& f = fetched.find("d");
+  CHECK(contains(fetched.obstacle(f, w.cache), "retensor dataset fetch d (9 bytes)"));
+  w.put("cache/fetched/aaaaaaaaaaaa-f.tns", "2\n2 3\n1 2 8\n2 2 9\n");
+  CHECK(fetched.fetched_file(f, w.cache).ends_with("cache/fetched/aaaaaaaaaaaa-f.tns"));
+  CHECK(fetched.obtain(f, w.cache)->values.at(1) == 9);
+  CHECK(contains(refusal(entry(", make: {recipe: uniform, needs: input}")), "needs"));
 }
 
 TEST_CASE("every generator can be named") {

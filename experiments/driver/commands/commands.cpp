@@ -9,7 +9,7 @@ const std::vector<Command>& all_commands() {
       {"plan", "show what a spec would run: cases, skips, memory", plan_command},
       {"list", "list methods, data sets, experiments or artifacts", list_command},
       {"show", "show a method and its parameters", show_command},
-      {"dataset", "list, describe, make, convert and verify data sets", dataset_command},
+      {"dataset", "list, describe, fetch, make, convert and verify data sets", dataset_command},
       {"plot", "draw the figures of specs from result rows", plot_command},
       {"report", "write the HTML report", report_command},
       {"verdict", "compare result rows with published values", verdict_command},

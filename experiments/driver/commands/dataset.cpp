@@ -1,4 +1,4 @@
-// retensor dataset: list, info, make, convert, verify.
+// retensor dataset: list, info, fetch, make, convert, verify.
 #include <filesystem>
 #include <iostream>
 
@@ -13,12 +13,13 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/facts.hpp"
+#include "experiments/driver/process.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-const std::vector<std::string> kActions = {"list", "info", "make", "convert", "verify"};
+const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
 
 double density(const Dataset& d) {
   double cells = 1;
@@ -95,6 +96,45 @@ bool verify(const std::string& name, const DatasetRegistry& datasets, const std:
   }
 }
 
+/// Starts the program that stands beside this one; its talk and progress are on stderr.
+int fetch(const Dataset& d, const std::string& out, const po::variables_map& given) {
+  const auto program = fs::read_symlink("/proc/self/exe").parent_path() / "retensor-fetch";
+  if (!fs::is_regular_file(program))
+    throw SystemError(fmt::format(
+        "{} isn't there: it is built where libcurl is found (Debian: libcurl4-openssl-dev)",
+        program.string()));
+  fs::create_directories(fs::path(out).parent_path());
+  Args argv = {program.string(),
+               "--url",
+               d.fetch.url,
+               "--sha256",
+               d.fetch.sha256,
+               "--bytes",
+               std::to_string(d.fetch.bytes),
+               "--out",
+               out};
+  for (const char* option : {"cacert", "time-limit"})
+    if (given.count(option) != 0)
+      argv.insert(argv.end(), {std::string("--") + option, given[option].as<std::string>()});
+  const int code = run_process(argv, "", ChildOutput::to_stderr);
+  if (code == 0) std::cout << out << '\n';
+  return code;
+}
+
+int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
+         const std::string& cache, const po::variables_map& given) {
+  if (given.count("input") != 0) {
+    if (!d.needs_input)
+      throw InputError(fmt::format("data set {} takes no --input: it is {}", d.name,
+                                   d.recipe.empty() ? "a file" : "made by " + d.recipe));
+    d.input = fs::absolute(given["input"].as<std::string>()).lexically_normal().string();
+  }
+  const auto tensor = datasets.obtain(d, cache);
+  if (!copy.empty()) write_portable(copy, *tensor);
+  std::cout << (copy.empty() ? datasets.cache_file(d, cache) : copy) << '\n';
+  return 0;
+}
+
 int verify_all(std::vector<std::string> names, const DatasetRegistry& datasets,
                const std::string& cache) {
   if (names.empty()) names = datasets.names();
@@ -112,22 +152,30 @@ void expect(const Args& rest, std::size_t least, std::size_t most, const char* w
 
 int dataset_command(const Args& args) {
   const Usage usage{
-      "dataset list|info|make|convert|verify [NAME|FILE...]",
+      "dataset list|info|fetch|make|convert|verify [NAME|FILE...]",
       "list: all data sets of the registry.\n"
       "info NAME...: size, density, fibers, skew, source, licence, checksum.\n"
+      "fetch NAME: downloads the file of a data set over https and checks it; a call that was cut "
+      "is continued by the next.\n"
       "make NAME [FILE]: obtains a data set, checks it against the registry and caches it; FILE "
       "(.tns "
       "or .tnsb) is a copy that can travel: put into the cache folder of another machine under the "
-      "name of the data set, it is found there.\n"
+      "name of the data set, it is found there. --input PATH names your copy of the source where "
+      "the registry says that the recipe needs one.\n"
       "convert INPUT OUTPUT: any readable tensor file to .tns or .tnsb.\n"
       "verify [NAME...]: compares data sets with dims, nonzeros and checksum of the registry.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
   po::options_description options;
   add_location_options(options);
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()("input", text("PATH"), "make: file or folder that the recipe reads")(
+      "cacert", text("FILE"), "fetch: PEM file of authorities to trust instead of the system's")(
+      "time-limit", text("SECONDS"), "fetch: for the whole download (default: 4 hours)");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   auto rest = positionals(*given);
-  if (rest.empty()) throw InputError("dataset: expected list, info, make, convert or verify");
+  if (rest.empty())
+    throw InputError("dataset: expected list, info, fetch, make, convert or verify");
   const auto action = rest.front();
   rest.erase(rest.begin());
   if (action == "convert") {
@@ -145,10 +193,11 @@ int dataset_command(const Args& args) {
     for (const auto& name : rest) info(name, datasets, cache);
   } else if (action == "make") {
     expect(rest, 1, 2, "make NAME [FILE]");
+    return make(datasets.find(rest[0]), rest.size() == 2 ? rest[1] : "", datasets, cache, *given);
+  } else if (action == "fetch") {
+    expect(rest, 1, 1, "fetch NAME");
     const auto& d = datasets.find(rest[0]);
-    const auto tensor = datasets.obtain(d, cache);
-    if (rest.size() == 2) write_portable(rest[1], *tensor);
-    std::cout << (rest.size() == 2 ? rest[1] : datasets.cache_file(d, cache)) << '\n';
+    return fetch(d, datasets.fetched_file(d, cache), *given);
   } else {
     throw InputError(fmt::format("dataset: unknown action '{}', the nearest is '{}'", action,
                                  nearest(action, kActions)));
