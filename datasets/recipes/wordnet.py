@@ -8,20 +8,15 @@ join words, so that two synsets may be joined more than once. Entries come sorte
 
     wordnet.py --out FILE.tns [--source FOLDER]
 """
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
-import tns
+import recipe
 
 FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 SYMBOLS = ["!", "@", "@i", "~", "~i", "#m", "#s", "#p", "%m", "%s", "%p", "=", "+",
            ";c", "-c", ";r", "-r", ";u", "-u", "*", ">", "^", "$", "&", "<", "\\"]
-
-
-class Malformed(Exception):
-    """A source file that does not follow wndb(5WN)."""
 
 
 def synset_lines(path):
@@ -38,7 +33,7 @@ def pointers(where, fields):
     count = int(fields[start])
     items = fields[start + 1:start + 1 + 4 * count]
     if len(items) != 4 * count:
-        raise Malformed(f"{where}: {count} pointers announced, {len(items) / 4:g} found")
+        raise recipe.Malformed(f"{where}: {count} pointers announced, {len(items) / 4:g} found")
     for symbol, offset, part in zip(items[0::4], items[1::4], items[2::4]):
         yield symbol, ("a" if part == "s" else part, offset)
 
@@ -55,27 +50,22 @@ def read(folder):
             for symbol, target in pointers(where, fields):
                 counts[source, types[symbol], synsets[target]] += 1
         except (IndexError, ValueError):
-            raise Malformed(f"{where}: not a synset line of wndb(5WN)") from None
+            raise recipe.Malformed(f"{where}: not a synset line of wndb(5WN)") from None
         except KeyError as unknown:
-            raise Malformed(f"{where}: unknown pointer type or target {unknown}") from None
+            raise recipe.Malformed(f"{where}: unknown pointer type or target {unknown}") from None
     return len(parsed), counts
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", required=True)
+def convert(arguments):
+    synsets, counts = read(arguments.source)
+    return ((synsets, len(SYMBOLS), synsets), sorted(counts.items()),
+            "WordNet 3.0: synset x pointer type x synset; value: number of pointers")
+
+
+def add_options(parser):
     parser.add_argument("--source", type=Path, default=Path("/usr/share/wordnet"),
                         help="folder of the data files (default: that of Debian's wordnet-base)")
-    arguments = parser.parse_args()
-    try:
-        synsets, counts = read(arguments.source)
-        tns.write(arguments.out, (synsets, len(SYMBOLS), synsets), sorted(counts.items()),
-                  "WordNet 3.0: synset x pointer type x synset; value: number of pointers")
-    except (Malformed, OSError, UnicodeDecodeError) as error:
-        print(f"wordnet: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(recipe.main(__doc__, convert, add_options, needs_input=False))

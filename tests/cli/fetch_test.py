@@ -255,7 +255,7 @@ def test_a_file_arrives_over_lines_and_servers_of_all_kinds(client, server, name
     ("empty", f"found 0 bytes, expected {len(BODY)}"),
     ("endless", f"found more than {len(BODY)} bytes"),
     ("ends", f"found 100000 bytes, expected {len(BODY)}"),
-    ("shifted", "found range 'bytes 5-.*', expected one from 100000"),
+    ("shifted", "found a range from 5, expected one from 100000"),
     ("missing", "404"),
     ("loop", "redirects"),
     ("plain", "[Pp]rotocol .?http.? "),

@@ -37,7 +37,7 @@ constexpr std::chrono::milliseconds kFirstWait{200};
 class Part {
  public:
   explicit Part(std::string path) : path_(std::move(path)) {
-    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd_ < 0) refuse(path_, "can't be opened");
     if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       close(fd_);

@@ -14,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <curl/curl.h>
@@ -107,8 +108,10 @@ void begin_body(State& s) {
   const auto expected = s.request.bytes;
   std::uint64_t whole = expected;
   if (status_of(s) == kPartial) {
-    if (number_after(s.content_range, "bytes ") != s.have) {
-      s.refusal = fmt::format("found range '{}', expected one from {}", s.content_range, s.have);
+    const auto from = number_after(s.content_range, "bytes ");
+    if (from != s.have) {
+      s.refusal = fmt::format("found a range from {}, expected one from {}",
+                              from ? std::to_string(*from) : "nowhere", s.have);
       return;
     }
     whole = number_after(s.content_range, "/").value_or(expected);

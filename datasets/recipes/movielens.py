@@ -1,0 +1,49 @@
+"""MovieLens 1M as a tensor: user x movie x rating.
+
+Reads `UserID::MovieID::Rating::Timestamp` lines of ratings.dat. The BCB-SpTC paper gives sizes
+alone, 6040 x 3952 x 5 with 1,000,209 records; the only field of a record that takes five values is
+the rating. So mode 2 is read as the rating's value, 1 to 5 stars, and an entry as one record. Its
+value is not stated either: 1, since the rating is an index already, or with `--values rating` the
+rating. Mode lengths are the largest numbers in the file.
+
+    movielens.py --out FILE.tns --input ml-1m.zip|FOLDER|ratings.dat [--values one|rating]
+"""
+import sys
+
+import recipe
+
+STARS = 5
+LARGEST = 10**8
+
+
+def record(where, line):
+    """0-based user, movie and rating of a line."""
+    fields = line.split("::")
+    if len(fields) != 4 or not all(f.isascii() and f.isdigit() for f in fields):
+        raise recipe.Malformed(f"{where}: found '{line[:60]}', expected user::movie::rating::time")
+    user, movie, stars = map(int, fields[:3])
+    if not (1 <= stars <= STARS and 1 <= user <= LARGEST and 1 <= movie <= LARGEST):
+        raise recipe.Malformed(f"{where}: found user {user}, movie {movie}, rating {stars}; "
+                               f"numbers count from 1, ratings to {STARS}")
+    return user - 1, movie - 1, stars - 1
+
+
+def convert(arguments):
+    seen = set()
+    for where, line in recipe.lines(arguments.input, "ratings.dat"):
+        entry = record(where, line)
+        if entry in seen:
+            raise recipe.Malformed(f"{where}: this user, movie and rating stood before")
+        seen.add(entry)
+    users, movies = (max((e[m] + 1 for e in seen), default=1) for m in (0, 1))
+    stars = arguments.values == "rating"
+    return ((users, movies, STARS), [(e, e[2] + 1 if stars else 1) for e in sorted(seen)],
+            f"MovieLens 1M: user x movie x rating; value: {arguments.values}")
+
+
+def add_options(parser):
+    parser.add_argument("--values", choices=["one", "rating"], default="one")
+
+
+if __name__ == "__main__":
+    sys.exit(recipe.main(__doc__, convert, add_options))

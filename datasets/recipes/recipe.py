@@ -1,0 +1,91 @@
+"""What recipes share: the command line, reading sources that are not trusted, exact checks.
+
+A source is a text file, a folder or a zip archive that holds it; `.gz` is read as what it packs.
+Sizes in an archive are not believed: lines and totals are limited while they are read.
+"""
+import argparse
+import contextlib
+import gzip
+import sys
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+import tns
+
+LONGEST_LINE = 1 << 16
+LONGEST_TEXT = 1 << 34
+
+
+class Malformed(Exception):
+    """A source that has not the expected form; the message names file and line."""
+
+
+@contextlib.contextmanager
+def opened(source, name):
+    """Binary stream of the file `name` in a folder or zip archive, or of the file itself."""
+    if source.is_dir():
+        found = sorted(p for p in source.rglob(name) if p.is_file())
+        path = only(found, source, name)
+        stream = gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+    elif zipfile.is_zipfile(source):
+        archive = zipfile.ZipFile(source)
+        stream = archive.open(only([i for i in archive.infolist() if not i.is_dir() and
+                                    PurePosixPath(i.filename).match(name)], source, name))
+    else:
+        stream = gzip.open(source) if source.suffix == ".gz" else open(source, "rb")
+    with stream:
+        yield stream
+
+
+def only(found, source, name):
+    if len(found) != 1:
+        raise Malformed(f"{source}: found {len(found)} files {name}, expected 1")
+    return found[0]
+
+
+def lines(source, name, encoding="ascii"):
+    """(place for messages, text without line end) of each line."""
+    where = source if source.is_file() and not zipfile.is_zipfile(source) else source / name
+    total = number = 0
+    with opened(source, name) as stream:
+        while line := stream.readline(LONGEST_LINE):
+            number += 1
+            total += len(line)
+            if len(line) == LONGEST_LINE or total > LONGEST_TEXT:
+                raise Malformed(f"{where}:{number}: a line or file beyond all measure")
+            yield f"{where}:{number}", line.decode(encoding).rstrip("\r\n")
+
+
+def as_dims(text):
+    return tuple(int(length) for length in text.split("x"))
+
+
+def check(what, found, expected):
+    if expected is not None and found != expected:
+        raise Malformed(f"found {what} {found}, expected {expected}")
+
+
+def main(doc, convert, add_options, needs_input=True):
+    """Runs `convert(arguments)` -> (dims, sorted entries, comment) and writes --out when dims and
+    number of entries are those of --dims and --nnz; returns the exit code."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--dims", type=as_dims, help="mode lengths to insist on: 6040x3952x5")
+    parser.add_argument("--nnz", type=int, help="number of nonzeros to insist on")
+    if needs_input:
+        parser.add_argument("--input", type=Path, required=True, help="the source, see above")
+    add_options(parser)
+    arguments = parser.parse_args()
+    name = Path(sys.argv[0]).stem
+    try:
+        dims, entries, comment = convert(arguments)
+        check("dims", "x".join(map(str, dims)),
+              arguments.dims and "x".join(map(str, arguments.dims)))
+        check("nonzeros", len(entries), arguments.nnz)
+        tns.write(arguments.out, dims, entries, comment)
+    except (Malformed, OSError, EOFError, UnicodeDecodeError, RuntimeError, NotImplementedError,
+            zipfile.BadZipFile, zlib.error) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    return 0
