@@ -166,7 +166,7 @@ TEST_CASE("a case survives its JSON, and its key depends on every member") {
       "measure: {order: blocked, cache: flushed}");
   for (const auto& c : p.cases) {
     const auto row = driver::to_json(c, {{"sha256", "x"}});
-    CHECK(to_json(case_from_json(row), row["data"]) == row);
+    CHECK(driver::to_json(case_from_json(row), row["data"]) == row);
     for (const auto& [name, value] : row.items()) {
       auto other = row;
       other[name] = "changed";
