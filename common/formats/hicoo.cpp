@@ -127,9 +127,8 @@ void sort_by_block(const std::vector<std::vector<Index>>& indices, const Hicoo& 
     sort_by_block<WideKey>(indices, h, width, permutation);
 }
 
-}  // namespace
-
-Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
+// The modes and block size of the result, without entries.
+Hicoo layout_of(const Coo& tensor, const HicooOptions& options) {
   check_options(tensor.dims, options.block_bits, options.plain);
   Hicoo h;
   h.dims = tensor.dims;
@@ -138,11 +137,26 @@ Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
   std::sort(h.plain.begin(), h.plain.end());
   for (int m = 0; m < tensor.order(); ++m)
     if (!std::binary_search(h.plain.begin(), h.plain.end(), m)) h.blocked.push_back(m);
+  return h;
+}
 
-  std::vector<int> inside_block = h.blocked;
-  inside_block.insert(inside_block.end(), h.plain.begin(), h.plain.end());
+std::vector<Count> storage_order(const Coo& tensor, const Hicoo& layout) {
+  std::vector<int> inside_block = layout.blocked;
+  inside_block.insert(inside_block.end(), layout.plain.begin(), layout.plain.end());
   std::vector<Count> permutation = sort_permutation(tensor, inside_block);
-  sort_by_block(tensor.indices, h, permutation);
+  sort_by_block(tensor.indices, layout, permutation);
+  return permutation;
+}
+
+}  // namespace
+
+std::vector<Count> hicoo_order(const Coo& tensor, const HicooOptions& options) {
+  return storage_order(tensor, layout_of(tensor, options));
+}
+
+Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
+  Hicoo h = layout_of(tensor, options);
+  const std::vector<Count> permutation = storage_order(tensor, h);
   fill(h, tensor.indices, permutation);
   h.values = tensor.values;
   h.values.visit([&]<class T>(std::vector<T>& v) {

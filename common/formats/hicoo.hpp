@@ -44,6 +44,9 @@ struct HicooOptions {
   std::vector<int> plain;  ///< modes left unblocked (gHiCOO)
 };
 
+/// The order in which `to_hicoo` stores the nonzeros: position p takes nonzero result[p]. It does
+/// not depend on the mode lengths: tensors of different shape agree about common coordinates.
+std::vector<Count> hicoo_order(const Coo& tensor, const HicooOptions& options = {});
 /// HiCOO or, with plain modes, gHiCOO. Entries of a block are sorted by blocked modes, then plain
 /// modes, so that fibers of a single plain mode are contiguous. Throws InputError for options out
 /// of range.

@@ -61,6 +61,11 @@ void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 /// | spmm        | dense[0]: K x N                          | Matrix M x N                        |
 /// | cpd         | dense[m]: initial factors                | KruskalModel                        |
 ///
+/// The operands of tew may differ in pattern and in mode lengths. The result of every variant has
+/// the longer of the two lengths in each mode, the smallest shape that holds both operands, so that
+/// it does not depend on the nonzeros; its pattern is the union for add and sub, the intersection
+/// for mul, x's for div, where an absent or zero denominator is an InputError with its coordinate.
+///
 /// (1) R_m over the other modes in ascending order, the last fastest: R for the lowest of them, R2
 /// for the rest.
 class Problem {

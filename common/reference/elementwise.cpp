@@ -1,7 +1,8 @@
 // Oracles of tew and ts (PASTA sections II.A and II.B).
 //
 // tew pairs two sorted patterns: add and sub over their union, mul over their intersection, div
-// over the pattern of the numerator. ts applies the scalar to the nonzeros alone.
+// over the pattern of the numerator; the result has the longer of the two lengths in every mode. ts
+// applies the scalar to the nonzeros alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,6 +44,11 @@ double apply(Variant variant, double a, double b) {
       return a / b;
   }
   throw LogicError("unknown variant");
+}
+
+Dims covering(Dims a, const Dims& b) {
+  for (std::size_t m = 0; m < a.size(); ++m) a[m] = std::max(a[m], b[m]);
+  return a;
 }
 
 // Positions of the two operands of an entry; kAbsent where the pattern lacks it.
@@ -90,17 +96,17 @@ std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer
 class ElementRows : public RowSource {
  public:
   // `y` holds one value, the scalar of ts, where pairs refer to position 0 alone.
-  ElementRows(const Coo& x, std::vector<double> y, const Coo& pattern_y, std::vector<Pair> pairs,
-              Variant variant)
+  ElementRows(const Coo& x, std::vector<double> y, const Coo& pattern_y, const Packer& packer,
+              const Dims& dims, std::vector<Pair> pairs, Variant variant)
       : x_(x),
         pattern_y_(pattern_y),
-        packer_(x.dims, natural_order(x.order())),
+        packer_(packer),
         a_(as_doubles(x.values)),
         b_(std::move(y)),
         pairs_(std::move(pairs)),
         variant_(variant) {
     layout_.kind = Kind::coo;
-    layout_.dims = layout_.sparse_dims = x.dims;
+    layout_.dims = layout_.sparse_dims = dims;
     layout_.row_modes = natural_order(x.order());
     layout_.slack = 4;
     layout_.cofactor = cofactor();
@@ -159,9 +165,11 @@ Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limit
   const Variant v = variant_from_name("tew", variant);
   x.check();
   y.check();
-  if (x.dims != y.dims) throw InputError("tew: the operands differ in their mode lengths");
-  const Packer packer(x.dims, natural_order(x.order()));
-  return build(ElementRows(x, as_doubles(y.values), y, pair_patterns(x, y, packer, v), v), limits);
+  if (x.order() != y.order()) throw InputError("tew: the operands differ in order");
+  const Dims dims = covering(x.dims, y.dims);
+  const Packer packer(dims, natural_order(x.order()));
+  auto pairs = pair_patterns(x, y, packer, v);
+  return build(ElementRows(x, as_doubles(y.values), y, packer, dims, std::move(pairs), v), limits);
 }
 
 Expected ts(const Coo& x, double scalar, const std::string& variant, const Limits& limits) {
@@ -169,10 +177,10 @@ Expected ts(const Coo& x, double scalar, const std::string& variant, const Limit
   x.check();
   if (!std::isfinite(scalar)) throw InputError(fmt::format("ts: the scalar is {}", scalar));
   if (v == Variant::div && scalar == 0) throw InputError("ts: division by the scalar 0");
+  const Packer packer(x.dims, natural_order(x.order()));
   std::vector<Pair> pairs;
-  for (const Count p : sorted_keys(x, Packer(x.dims, natural_order(x.order()))).order)
-    pairs.push_back({p, 0});
-  return build(ElementRows(x, {scalar}, x, std::move(pairs), v), limits);
+  for (const Count p : sorted_keys(x, packer).order) pairs.push_back({p, 0});
+  return build(ElementRows(x, {scalar}, x, packer, x.dims, std::move(pairs), v), limits);
 }
 
 }  // namespace retensor::reference

@@ -70,6 +70,7 @@ struct Limits {
   std::uint64_t seed = 1;  ///< of the sample and of the checksum's random vectors
 };
 
+/// Tensors of equal order; a mode of the result is as long as the longer of the two.
 Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limits& = {});
 Expected ts(const Coo& x, double scalar, const std::string& variant, const Limits& = {});
 Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& = {});

@@ -1,6 +1,7 @@
 // pasta.cpu.hicoo: the suite in HiCOO (PASTA section III.D.1).
 //
-// TEW and TS run on the value array of the format, as on coordinates. TTV and TTM use gHiCOO with
+// TEW and TS run on the value array of the format, as on coordinates; for different patterns
+// prepare merges the two tensors and stores the result in HiCOO too. TTV and TTM use gHiCOO with
 // the product mode plain, so that fibers stay contiguous inside blocks. MTTKRP runs over blocks
 // (Algorithm 3, atomic updates); `owner` gives all blocks of one block row to one thread, `private`
 // keeps a copy of the output per thread.
@@ -23,28 +24,36 @@ int block_bits(const Params& params) {
   return bits_for(static_cast<std::uint64_t>(params.integer("block")));
 }
 
-// TEW for equal patterns and TS; the second operand is stored in the first one's order.
 template <class T>
-class ElementwiseRun : public CpuRun {
+class TewRun : public CpuRun {
  public:
-  ElementwiseRun(const Problem& problem, int threads, int bits)
-      : CpuRun(problem, threads,
-               problem.operation() == Operation::tew ? "HiCOO-TEW-OMP" : "HiCOO-TS-OMP"),
+  TewRun(const Problem& problem, int threads, int bits)
+      : CpuRun(problem, threads, "HiCOO-TEW-OMP"),
         op_(arithmetic(problem.spec().variant)),
         x_(to_hicoo(problem.x(), {bits, {}})),
-        z_(x_) {
-    if (problem.operation() == Operation::tew) y_ = to_hicoo(problem.y(), {bits, {}});
-    format_bytes_ = x_.bytes() + z_.bytes() + y_.values.bytes();
+        y_(to_hicoo(problem.y(), {bits, {}})) {
+    // Positions in the pattern are those of the two tensors as stored.
+    auto pattern = predict_pattern(x_.to_coo(), y_.to_coo(), op_);
+    z_ = to_hicoo(pattern.z, {bits, {}});
+    executed_["pattern"] = pattern.equal() ? "equal" : "general";
+    if (!pattern.equal())
+      for (const Count p : hicoo_order(pattern.z, {bits, {}})) {
+        from_x_.push_back(pattern.from_x[p]);
+        from_y_.push_back(pattern.from_y[p]);
+      }
+    format_bytes_ =
+        x_.bytes() + y_.bytes() + z_.bytes() + (from_x_.size() + from_y_.size()) * sizeof(Count);
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
     const auto x = std::as_const(x_).values.template as<T>();
+    const auto y = std::as_const(y_).values.template as<T>();
     const auto z = z_.values.template as<T>();
-    if (problem_.operation() == Operation::tew)
-      tew<T>(op_, x, std::as_const(y_).values.template as<T>(), z, threads_);
+    if (from_x_.empty())
+      tew<T>(op_, x, y, z, threads_);
     else
-      ts<T>(op_, x, static_cast<T>(problem_.spec().scalar), z, threads_);
+      tew_general<T>(op_, x, y, from_x_, from_y_, z, threads_);
   }
 
   Result result() override { return z_.to_coo(); }
@@ -52,6 +61,31 @@ class ElementwiseRun : public CpuRun {
  private:
   const Arithmetic op_;
   Hicoo x_, y_, z_;
+  std::vector<Count> from_x_, from_y_;
+};
+
+template <class T>
+class TsRun : public CpuRun {
+ public:
+  TsRun(const Problem& problem, int threads, int bits)
+      : CpuRun(problem, threads, "HiCOO-TS-OMP"),
+        op_(arithmetic(problem.spec().variant)),
+        x_(to_hicoo(problem.x(), {bits, {}})),
+        z_(x_) {
+    format_bytes_ = x_.bytes() + z_.bytes();
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    ts<T>(op_, std::as_const(x_).values.template as<T>(), static_cast<T>(problem_.spec().scalar),
+          z_.values.template as<T>(), threads_);
+  }
+
+  Result result() override { return z_.to_coo(); }
+
+ private:
+  const Arithmetic op_;
+  Hicoo x_, z_;
 };
 
 template <class T>
@@ -197,8 +231,6 @@ class HicooCpu : public Method {
     const auto edge = static_cast<std::uint64_t>(params.integer("block"));
     if ((edge & (edge - 1)) != 0)
       return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
-    if (problem.operation() == Operation::tew && !same_pattern(problem.x(), problem.y()))
-      return Support::no("the patterns differ; HiCOO combines equal patterns, pasta.cpu.coo any");
     return supports_suite(problem);
   }
 
@@ -207,8 +239,9 @@ class HicooCpu : public Method {
     return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
       switch (problem.operation()) {
         case Operation::tew:
+          return std::make_unique<TewRun<T>>(problem, threads, bits);
         case Operation::ts:
-          return std::make_unique<ElementwiseRun<T>>(problem, threads, bits);
+          return std::make_unique<TsRun<T>>(problem, threads, bits);
         case Operation::ttv:
         case Operation::ttm:
           return std::make_unique<FiberRun<T>>(problem, threads, bits);

@@ -93,6 +93,7 @@ void limit_chain(ProblemSpec& spec, int order) {
 }
 
 bool fits(Operation op, const Scenario& s) {
+  if (s.y != nullptr) return op == Operation::tew;
   switch (op) {
     case Operation::tew:
     case Operation::ts:
@@ -162,7 +163,7 @@ class Battery {
   }
 
   void solve(const ProblemSpec& spec, const Scenario& scenario) {
-    const Problem problem(spec, scenario.x);
+    const Problem problem(spec, scenario.x, scenario.y);
     ++report_.problems;
     std::vector<Trial> trials;
     for (const auto& [method, all] : methods_) {
@@ -216,6 +217,7 @@ Report run_battery(const std::vector<const Method*>& methods, const Scope& scope
       for (const auto op : kOperations) {
         if (!asked(scope, op) || !fits(op, scenario)) continue;
         for (auto spec : Specs(op, order).all()) {
+          if (spec.variant == "div" && !scenario.covers) continue;
           limit_chain(spec, order);
           for (const auto dtype : {DType::f32, DType::f64}) {
             spec.dtype = dtype;

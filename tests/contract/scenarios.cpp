@@ -109,6 +109,21 @@ Scenario duplicates(const Dims& dims) {
   return s;
 }
 
+/// Operands that differ in pattern and mode lengths: y is longer in even modes, x in odd ones; y
+/// covers x or shares about half of its nonzeros.
+Scenario other_shape(const Dims& dims, bool covers) {
+  Coo x = *merged("", drawn(dims, 100, 1, 7)).x;
+  Dims longer = dims;
+  for (std::size_t m = 0; m < dims.size(); ++m) (m % 2 == 0 ? longer : x.dims)[m] += 13;
+  Coo y = drawn(longer, 60, 1, 8);
+  for (Count p = 0; p < x.nnz(); p += covers ? 1 : 2)
+    for (std::size_t m = 0; m < dims.size(); ++m) y.indices[m].push_back(x.indices[m][p]);
+  Scenario s = finished(covers ? "y covers x" : "y overlaps x", std::move(x));
+  s.y = merged("", std::move(y)).x;
+  s.covers = covers;
+  return s;
+}
+
 }  // namespace
 
 std::vector<Scenario> scenarios(int order) {
@@ -119,7 +134,9 @@ std::vector<Scenario> scenarios(int order) {
           dense_fibers(dims),
           merged("skew", drawn(dims, 600, 6, 1)),
           unsorted(dims),
-          duplicates(dims)};
+          duplicates(dims),
+          other_shape(dims, true),
+          other_shape(dims, false)};
 }
 
 }  // namespace retensor::contract

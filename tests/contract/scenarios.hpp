@@ -13,6 +13,9 @@ struct Scenario {
   std::string name;
   std::shared_ptr<const Coo> x;
   bool duplicates = false;  ///< some coordinates occur more than once
+  /// Second operand of tew, of other pattern and mode lengths; null: x's pattern.
+  std::shared_ptr<const Coo> y = nullptr;
+  bool covers = true;  ///< y holds every coordinate of x, so that x may be divided by it
 };
 
 /// All tensors of one order, 1 to 5, with values in [-1, 1).
