@@ -1,6 +1,6 @@
 // Generated tensors. A generator is deterministic in its arguments and independent of the number of
-// threads: every random number comes from a counter. Nonzeros have distinct coordinates, sorted in
-// natural order, and the count that was asked for exactly.
+// threads: every random number comes from a counter (from one stream in sampled_*). Nonzeros have
+// distinct coordinates, sorted in natural order, and the count that was asked for exactly.
 #pragma once
 
 #include <cstdint>
@@ -100,5 +100,27 @@ struct LowRankLaw {
 Matrix low_rank_factor(const Target& target, const LowRankLaw& law, int mode);
 /// The target's value model is not used: the values are the model's.
 Coo low_rank(const Target& target, const LowRankLaw& law);
+
+/// Tensors of one sequential stream of random numbers, four laws. They reproduce, bit by bit, the
+/// files on which other programs were measured, which is what they are for. The target's value
+/// model is not used: values are the multiples of 1/10000 in (0, 1). All throw InputError when a
+/// round of draws finds hardly any new coordinate.
+Coo sampled_uniform(const Target& target);
+/// Independent modes; P(rank r) is the integral of x^-exponent from r + 1 to r + 2, ranks are
+/// scattered over the indices (length 2: all at index 0). exponent > 0.
+Coo sampled_zipf(const Target& target, double exponent);
+/// Normal clouds around uniform centers in a torus; lengths in units of the modes.
+struct SampledClusters {
+  std::uint64_t centers = 1;
+  double sigma = 0.05;  ///< deviation in [0, 1]
+};
+Coo sampled_clusters(const Target& target, const SampledClusters& law);
+/// Blocks of a grid, drawn with replacement; each takes 0.5 to 1.5 times `fill` of its cells in
+/// draws with replacement, of which those beyond the dims are lost.
+struct SampledBlocks {
+  std::uint64_t edge = 16;
+  double fill = 0.5;  ///< in (0, 1]
+};
+Coo sampled_blocks(const Target& target, const SampledBlocks& law);
 
 }  // namespace retensor

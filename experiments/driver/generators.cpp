@@ -90,6 +90,24 @@ Coo make_low_rank(const json& p) {
   return low_rank(target_of(p), {p.at("rank").get<int>(), p.value("noise", 0.0)});
 }
 
+Coo make_sampled_uniform(const json& p) {
+  return sampled_uniform(target_of(p));
+}
+
+Coo make_sampled_zipf(const json& p) {
+  return sampled_zipf(target_of(p), p.at("exponent").get<double>());
+}
+
+Coo make_sampled_clusters(const json& p) {
+  return sampled_clusters(target_of(p),
+                          {p.at("centers").get<std::uint64_t>(), p.at("sigma").get<double>()});
+}
+
+Coo make_sampled_blocks(const json& p) {
+  return sampled_blocks(target_of(p),
+                        {p.at("edge").get<std::uint64_t>(), p.at("fill").get<double>()});
+}
+
 /// The parameters of a target and the law's own.
 std::vector<std::string> with_target(std::vector<std::string> own) {
   own.insert(own.begin(), {"dims", "nnz", "seed", "values"});
@@ -110,6 +128,10 @@ const std::map<std::string, Generator>& generators() {
       {"block_diagonal", {with_target({"blocks"}), make_block_diagonal}},
       {"poisson_2d", {{"nx", "ny"}, make_poisson_2d}},
       {"low_rank", {with_target({"rank", "noise"}), make_low_rank}},
+      {"sampled_uniform", {{"dims", "nnz", "seed"}, make_sampled_uniform}},
+      {"sampled_zipf", {{"dims", "nnz", "seed", "exponent"}, make_sampled_zipf}},
+      {"sampled_clusters", {{"dims", "nnz", "seed", "centers", "sigma"}, make_sampled_clusters}},
+      {"sampled_blocks", {{"dims", "nnz", "seed", "edge", "fill"}, make_sampled_blocks}},
   };
   return table;
 }

@@ -219,7 +219,11 @@ TEST_CASE("every generator can be named") {
       {"banded", size + R"(, "lower": 2, "upper": 2)"},
       {"block_diagonal", size + R"(, "blocks": 4)"},
       {"poisson_2d", R"("nx": 4, "ny": 5)"},
-      {"low_rank", size + R"(, "rank": 2)"}};
+      {"low_rank", size + R"(, "rank": 2)"},
+      {"sampled_uniform", size},
+      {"sampled_zipf", size + R"(, "exponent": 0.8)"},
+      {"sampled_clusters", size + R"(, "centers": 3, "sigma": 0.1)"},
+      {"sampled_blocks", size + R"(, "edge": 4, "fill": 0.5)"}};
   for (const auto& generator : generator_params()) {
     const auto& name = generator.first;
     CAPTURE(name);
