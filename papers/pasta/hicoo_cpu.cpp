@@ -12,17 +12,12 @@
 #include <utility>
 
 #include "common/formats/hicoo.hpp"
-#include "common/tensor/linear_index.hpp"
 #include "papers/pasta/cpu_run.hpp"
 #include "papers/pasta/methods.hpp"
 #include "papers/pasta/prepare.hpp"
 
 namespace retensor::pasta {
 namespace {
-
-int block_bits(const Params& params) {
-  return bits_for(static_cast<std::uint64_t>(params.integer("block")));
-}
 
 template <class T>
 class TewRun : public CpuRun {
@@ -96,7 +91,7 @@ class FiberRun : public CpuRun {
                problem.operation() == Operation::ttv ? "HiCOO-TTV-OMP" : "HiCOO-TTM-OMP"),
         u_(problem.dense()[0].view<T>()),
         x_(to_hicoo(problem.x(), {bits, {problem.mode()}})),
-        start_(fiber_starts(x_)),
+        start_(hicoo_fiber_starts(x_)),
         y_(problem.dtype(), (start_.size() - 1) * u_.cols) {
     format_bytes_ = x_.bytes() + start_.size() * sizeof(Count) + y_.bytes();
   }
@@ -120,20 +115,6 @@ class FiberRun : public CpuRun {
   }
 
  private:
-  // Entries with equal element indices inside a block are a fiber of the plain mode.
-  static std::vector<Count> fiber_starts(const Hicoo& x) {
-    std::vector<Count> start;
-    for (Count b = 0; b < x.blocks(); ++b)
-      for (Count p = x.block_start[b]; p < x.block_start[b + 1]; ++p) {
-        bool fresh = p == x.block_start[b];
-        for (std::size_t k = 0; k < x.element.size() && !fresh; ++k)
-          fresh = x.element[k][p] != x.element[k][p - 1];
-        if (fresh) start.push_back(p);
-      }
-    start.push_back(x.entries());
-    return start;
-  }
-
   MatrixView<const T> u_;
   Hicoo x_;
   std::vector<Count> start_;
@@ -218,19 +199,12 @@ class HicooCpu : public Method {
 
   ParamSchema params() const override {
     auto specs = cpu_params().specs();
-    specs.push_back({"block",
-                     std::int64_t{128},
-                     "block edge B, a power of two (the paper: 128; 8-bit element indices)",
-                     1,
-                     256,
-                     {}});
+    specs.push_back(block_param());
     return ParamSchema(std::move(specs));
   }
 
   Support supports(const Problem& problem, const Params& params) const override {
-    const auto edge = static_cast<std::uint64_t>(params.integer("block"));
-    if ((edge & (edge - 1)) != 0)
-      return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
+    if (const auto edge = supports_block(params); !edge.ok) return edge;
     return supports_suite(problem);
   }
 

@@ -108,6 +108,28 @@ FiberArrays fiber_arrays(const Coo& x, int mode) {
   return f;
 }
 
+std::vector<Count> hicoo_fiber_starts(const Hicoo& x) {
+  std::vector<Count> start;
+  for (Count b = 0; b < x.blocks(); ++b)
+    for (Count p = x.block_start[b]; p < x.block_start[b + 1]; ++p) {
+      bool fresh = p == x.block_start[b];
+      for (std::size_t k = 0; k < x.element.size() && !fresh; ++k)
+        fresh = x.element[k][p] != x.element[k][p - 1];
+      if (fresh) start.push_back(p);
+    }
+  start.push_back(x.entries());
+  return start;
+}
+
+FiberArrays hicoo_fiber_arrays(const Hicoo& x) {
+  FiberArrays f;
+  f.start = hicoo_fiber_starts(x);
+  f.coordinates = fiber_coordinates(x.to_coo(), x.plain[0], f.start);
+  f.index = x.plain_index[0];
+  f.value = x.values;
+  return f;
+}
+
 FiberCoordinates fiber_coordinates(const Coo& x, int mode, const std::vector<Count>& start) {
   FiberCoordinates coordinates;
   for (int m = 0; m < x.order(); ++m) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/formats/hicoo.hpp"
 #include "common/measure/problem.hpp"
 #include "common/tensor/coo.hpp"
 #include "papers/pasta/kernels.hpp"
@@ -46,6 +47,10 @@ struct FiberArrays {
   Count bytes() const;
 };
 FiberArrays fiber_arrays(const Coo& x, int mode);
+/// The same of gHiCOO with one plain mode, whose fibers are contiguous inside blocks.
+FiberArrays hicoo_fiber_arrays(const Hicoo& x);
+/// Their starts: entries of a block with equal element indices are a fiber.
+std::vector<Count> hicoo_fiber_starts(const Hicoo& x);
 
 /// The sparse-dense property: TTV's result in coordinates, TTM's with `mode` dense of length
 /// `rank`.
