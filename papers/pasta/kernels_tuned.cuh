@@ -183,9 +183,15 @@ __global__ void __launch_bounds__(kThreads) ttv(Gather<T> x, Parts parts) {
   };
   const Count last = (x.nnz - 1) & ~Count{3};  // the arrays are padded to whole fours
   bool entering = begins;                      // no segment of this part ends at its first head
-  for (Count base = begin & ~Count{3}; base < end; base += 128) {
+  const Count start = begin & ~Count{3};
+  const auto read = [&](Count base) {
     const Count p = base + 4 * lane;
-    Four<T> mine(x, p < last ? p : last);
+    return Four<T>(x, p < last ? p : last);
+  };
+  Four<T> next = read(start);
+  for (Count base = start; base < end; base += 128) {
+    Four<T> mine = next;
+    next = read(base + 128);
     if (base < begin || base + 128 > end)
       mine.clip(4 * static_cast<int>(lane), base < begin ? static_cast<int>(begin - base) : 0,
                 end - base < 128 ? static_cast<int>(end - base) : 128);
@@ -201,11 +207,11 @@ __global__ void __launch_bounds__(kThreads) ttv(Gather<T> x, Parts parts) {
     const unsigned closing = __ballot_sync(all, heads != 0);
     // Inclusive scan of `sum` from the last lane with a head on.
     const unsigned up_to = closing & (below | 1u << lane);
-    const unsigned start = up_to == 0 ? 0 : 31 - __clz(up_to);
+    const unsigned from = up_to == 0 ? 0 : 31 - __clz(up_to);
 #pragma unroll
     for (unsigned offset = 1; offset < 32; offset *= 2) {
       const T other = __shfl_up_sync(all, sum, offset);
-      if (lane >= start + offset) sum += other;
+      if (lane >= from + offset) sum += other;
     }
     T open = __shfl_up_sync(all, sum, 1);  // of the segment that enters the lane
     if (lane == 0) open = T(0);
