@@ -140,8 +140,10 @@ Hicoo layout_of(const Coo& tensor, const HicooOptions& options) {
   return h;
 }
 
-std::vector<Count> storage_order(const Coo& tensor, const Hicoo& layout) {
+std::vector<Count> storage_order(const Coo& tensor, const Hicoo& layout, int first) {
   std::vector<int> inside_block = layout.blocked;
+  std::stable_partition(inside_block.begin(), inside_block.end(),
+                        [first](int m) { return m == first; });
   inside_block.insert(inside_block.end(), layout.plain.begin(), layout.plain.end());
   std::vector<Count> permutation = sort_permutation(tensor, inside_block);
   sort_by_block(tensor.indices, layout, permutation);
@@ -151,15 +153,15 @@ std::vector<Count> storage_order(const Coo& tensor, const Hicoo& layout) {
 }  // namespace
 
 std::vector<Count> hicoo_order(const Coo& tensor, const HicooOptions& options) {
-  return storage_order(tensor, layout_of(tensor, options));
+  return storage_order(tensor, layout_of(tensor, options), options.first);
 }
 
 Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
   Hicoo h = layout_of(tensor, options);
-  const std::vector<Count> permutation = storage_order(tensor, h);
+  const std::vector<Count> permutation = storage_order(tensor, h, options.first);
   fill(h, tensor.indices, permutation);
   h.values = tensor.values;
-  h.values.visit([&]<class T>(std::vector<T>& v) {
+  h.values.visit([&]<class T>(Array<T>& v) {
     const auto old = tensor.values.as<T>();
     for (Count p = 0; p < v.size(); ++p) v[p] = old[permutation[p]];
   });
@@ -191,7 +193,7 @@ Hicoo to_hicoo(const SemiSparseCoo& tensor, int block_bits) {
   fill(h, indices, permutation);
   h.values = tensor.values;
   const std::uint64_t volume = tensor.dense_volume();
-  h.values.visit([&]<class T>(std::vector<T>& v) {
+  h.values.visit([&]<class T>(Array<T>& v) {
     const auto old = tensor.values.as<T>();
     for (Count p = 0; p < permutation.size(); ++p)
       std::copy_n(old.begin() + static_cast<std::ptrdiff_t>(permutation[p] * volume), volume,

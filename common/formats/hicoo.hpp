@@ -42,14 +42,15 @@ struct Hicoo {
 struct HicooOptions {
   int block_bits = 7;      ///< the paper's B = 128
   std::vector<int> plain;  ///< modes left unblocked (gHiCOO)
+  int first = -1;          ///< blocked mode by which the entries of a block are sorted first
 };
 
 /// The order in which `to_hicoo` stores the nonzeros: position p takes nonzero result[p]. It does
 /// not depend on the mode lengths: tensors of different shape agree about common coordinates.
 std::vector<Count> hicoo_order(const Coo& tensor, const HicooOptions& options = {});
-/// HiCOO or, with plain modes, gHiCOO. Entries of a block are sorted by blocked modes, then plain
-/// modes, so that fibers of a single plain mode are contiguous. Throws InputError for options out
-/// of range.
+/// HiCOO or, with plain modes, gHiCOO. Entries of a block are sorted by blocked modes (`first`
+/// before the others), then plain modes, so that fibers of a single plain mode are contiguous.
+/// Throws InputError for options out of range.
 Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options = {});
 /// sHiCOO: the sparse modes blocked, the dense modes dense.
 Hicoo to_hicoo(const SemiSparseCoo& tensor, int block_bits = 7);

@@ -56,7 +56,7 @@ Coo low_rank(const Target& target, const LowRankLaw& law) {
   for (std::size_t m = 0; m < target.dims.size(); ++m) factors.push_back(factor_rng(target, m));
   const CounterRng noise(target.seed, kNoiseStream);
   const double deviation = law.noise * std::sqrt(static_cast<double>(law.rank));
-  tensor.values.visit([&]<class T>(std::vector<T>& values) {
+  tensor.values.visit([&]<class T>(Array<T>& values) {
 #pragma omp parallel for schedule(static)
     for (Count x = 0; x < values.size(); ++x) {
       const double error = deviation > 0 ? deviation * noise.normal(x) : 0;

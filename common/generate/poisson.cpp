@@ -24,7 +24,7 @@ Coo poisson_2d(std::uint64_t nx, std::uint64_t ny, DType dtype) {
       if (y + 1 < ny) add(p, p + nx);
     }
   matrix.values = Values(dtype, nnz);
-  matrix.values.visit([&matrix]<class T>(std::vector<T>& values) {
+  matrix.values.visit([&matrix]<class T>(Array<T>& values) {
     for (Count i = 0; i < values.size(); ++i)
       values[i] = matrix.indices[0][i] == matrix.indices[1][i] ? T{4} : T{-1};
   });

@@ -94,7 +94,7 @@ Coo collect(const Target& target, Stream stream, Law law) {
   Coo tensor = layout.bits() < 64 ? collect_keys<std::uint64_t>(target, layout, stream, law)
                                   : collect_keys<Uint128>(target, layout, stream, law);
   tensor.values = Values(target.dtype, target.nnz);
-  tensor.values.visit([&stream]<class T>(std::vector<T>& values) {
+  tensor.values.visit([&stream]<class T>(Array<T>& values) {
     // Quotients of exact numbers: those nearest to the decimal fractions of four digits.
     for (T& v : values)
       v = static_cast<T>(1 + std::floor(stream.uniform() * 9999)) / static_cast<T>(10000);

@@ -53,7 +53,7 @@ T nonzero_integer(const CounterRng& rng, Count i) {
 
 template <class T, class F>
 Values fill(Count n, F element) {
-  std::vector<T> v(n);
+  Array<T> v(n);
 #pragma omp parallel for schedule(static)
   for (Count i = 0; i < n; ++i) v[i] = element(i);
   return Values(std::move(v));

@@ -111,7 +111,7 @@ void add_mirrored(Coo& matrix, Symmetry symmetry) {
   for (Count x = 0; x < n; ++x) mirrored += rows[x] != cols[x];
   rows.resize(n + mirrored);
   cols.resize(n + mirrored);
-  matrix.values.visit([&]<class T>(std::vector<T>& values) {
+  matrix.values.visit([&]<class T>(Array<T>& values) {
     values.resize(n + mirrored);
     const T sign = symmetry == Symmetry::skew ? T{-1} : T{1};
     for (Count x = 0, to = n; x < n; ++x) {

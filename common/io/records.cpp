@@ -129,7 +129,7 @@ std::vector<Count> count_records(const std::vector<const char*>& bounds, char co
 /// is noticed before, where an exception may be thrown.
 template <class T>
 Coo allocate(int order, Count nnz) {
-  std::vector<T> values;
+  Array<T> values;
   std::vector<std::vector<Index>> indices(order);
   values.reserve(nnz);
   for (auto& mode : indices) mode.reserve(nnz);

@@ -131,14 +131,46 @@ std::string widest_simd() {
   return "sse2";
 }
 
-std::string affinity() {
+/// "0-3,8" for 0 1 2 3 8.
+std::string ranges(const std::vector<int>& ascending) {
+  std::string text;
+  for (std::size_t i = 0; i < ascending.size();) {
+    std::size_t last = i;
+    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ascending[i]);
+    if (last > i) text += fmt::format("-{}", ascending[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string usable_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  const int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  std::vector<int> usable;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) usable.push_back(cpu);
+  return usable.empty() ? "unknown" : ranges(usable);
+}
+
+/// What OpenMP made of OMP_PLACES: "{0},{1}", or none.
+std::string places() {
+  std::string text;
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, ids.data());
+    std::sort(ids.begin(), ids.end());
+    text += fmt::format("{}{{{}}}", text.empty() ? "" : ",", ranges(ids));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string affinity() {
   constexpr std::array<const char*, 5> kBind = {"false", "true", "master", "close", "spread"};
   const auto bind = static_cast<std::size_t>(omp_get_proc_bind());
-  return fmt::format("{} processors usable, proc_bind {}, {} places", usable,
-                     bind < kBind.size() ? kBind[bind] : "unknown", omp_get_num_places());
+  return fmt::format("processors {}, proc_bind {}, places {}", usable_processors(),
+                     bind < kBind.size() ? kBind[bind] : "unknown", places());
 }
 
 std::string numa() {

@@ -16,7 +16,7 @@ struct CpuFacts {
   Count l2_bytes = 0, llc_bytes = 0, memory_bytes = 0;
   double clock_mhz = 0, max_clock_mhz = 0;
   std::string simd;      ///< the widest of avx512f, avx2, sse2 that the processor has
-  std::string affinity;  ///< cores the process may use, OMP_PROC_BIND and OMP_PLACES as seen
+  std::string affinity;  ///< processors the process may use, OMP_PROC_BIND and OMP_PLACES as seen
   std::string numa;      ///< nodes and policy as the kernel reports them
 };
 

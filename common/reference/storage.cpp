@@ -30,11 +30,11 @@ class Writer {
     file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
     hash_.update(data, bytes);
   }
-  template <class T>
-  void vector(const std::vector<T>& v) {
+  template <class Vector>
+  void vector(const Vector& v) {
     const std::uint64_t size = v.size();
     raw(&size, sizeof size);
-    raw(v.data(), size * sizeof(T));
+    raw(v.data(), size * sizeof v[0]);
   }
   void finish() {
     const std::string digest = hash_.hex();
@@ -65,14 +65,14 @@ class Reader {
     hash_.update(data, bytes);
     left_ -= bytes;
   }
-  template <class T>
-  void vector(std::vector<T>& v) {
+  template <class Vector>
+  void vector(Vector& v) {
     std::uint64_t size = 0;
     raw(&size, sizeof size);
     // Checked before the allocation: a damaged length must not ask for all memory.
-    if (size > left_ / sizeof(T)) refuse("truncated");
+    if (size > left_ / sizeof v[0]) refuse("truncated");
     v.resize(size);
-    raw(v.data(), size * sizeof(T));
+    raw(v.data(), size * sizeof v[0]);
   }
   void finish() {
     std::string digest(kDigestSize, ' ');

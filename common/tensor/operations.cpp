@@ -29,7 +29,7 @@ Count first_duplicate(const Coo& sorted) {
 
 // Moves one nonzero of each run to the front; value(begin, end) gives the merged value.
 template <class T, class Merge>
-void compact(Coo& sorted, std::vector<T>& values, Merge merge) {
+void compact(Coo& sorted, Array<T>& values, Merge merge) {
   const Count n = values.size();
   Count kept = 0;
   for (Count begin = 0; begin < n;) {
@@ -95,7 +95,7 @@ void dedupe(Coo& tensor, Duplicates policy) {
   if (duplicate == tensor.nnz()) return;
   if (policy == Duplicates::error)
     throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, duplicate)));
-  tensor.values.visit([&]<class T>(std::vector<T>& values) {
+  tensor.values.visit([&]<class T>(Array<T>& values) {
     compact(tensor, values, [&values, policy](Count begin, Count end) {
       if (policy == Duplicates::last) return values[end - 1];
       double sum = 0;

@@ -130,7 +130,7 @@ SemiSparseCoo to_semi_sparse(const Coo& tensor, const std::vector<int>& dense_mo
 
   const Count volume = result.dense_volume();
   result.values = Values(tensor.dtype(), checked_volume({result.fibers(), volume}));
-  result.values.visit([&]<class T>(std::vector<T>& block) {
+  result.values.visit([&]<class T>(Array<T>& block) {
     const auto from = tensor.values.as<T>();
     for (Count p = 0; p < at.size(); ++p)
       block[fiber_of[p] * volume + block_offset(tensor, dense_modes, at[p])] += from[at[p]];

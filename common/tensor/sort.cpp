@@ -88,9 +88,9 @@ std::vector<Count> permutation_of_unsorted(const Coo& tensor, std::span<const in
   return permutation;
 }
 
-template <class T>
-void gather(std::vector<T>& array, std::span<const Count> permutation) {
-  std::vector<T> moved(array.size());
+template <class Vector>
+void gather(Vector& array, std::span<const Count> permutation) {
+  Vector moved(array.size());
 #pragma omp parallel for schedule(static)
   for (Count p = 0; p < moved.size(); ++p) moved[p] = array[permutation[p]];
   array = std::move(moved);

@@ -6,7 +6,7 @@ namespace retensor {
 Values Values::cast(DType type) const {
   return visit([type](const auto& from) {
     return dispatch(type, [&from]<class T>() {
-      std::vector<T> to(from.size());
+      Array<T> to(from.size());
       for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
       return Values(std::move(to));
     });

@@ -8,6 +8,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/types.hpp"
+#include "common/tensor/array.hpp"
 
 namespace retensor {
 
@@ -17,14 +18,17 @@ class Values {
   /// n zeros of the given type.
   Values(DType type, Count n) {
     if (type == DType::f32)
-      data_ = std::vector<float>(n);
+      data_ = Array<float>(n);
     else
-      data_ = std::vector<double>(n);
+      data_ = Array<double>(n);
   }
-  Values(std::vector<float> v) : data_(std::move(v)) {}   // NOLINT: a vector is a Values
-  Values(std::vector<double> v) : data_(std::move(v)) {}  // NOLINT
+  Values(Array<float> v) : data_(std::move(v)) {}   // NOLINT: an array is a Values
+  Values(Array<double> v) : data_(std::move(v)) {}  // NOLINT
+  /// Copies.
+  Values(const std::vector<float>& v) : data_(Array<float>(v.begin(), v.end())) {}    // NOLINT
+  Values(const std::vector<double>& v) : data_(Array<double>(v.begin(), v.end())) {}  // NOLINT
 
-  /// Calls f with the std::vector<float> or std::vector<double>.
+  /// Calls f with the Array<float> or Array<double>.
   template <class F>
   decltype(auto) visit(F&& f) {
     return std::visit(std::forward<F>(f), data_);
@@ -45,19 +49,19 @@ class Values {
     return visit([i](const auto& v) { return static_cast<double>(v.at(i)); });
   }
   void set(Count i, double x) {
-    visit([i, x]<class T>(std::vector<T>& v) { v.at(i) = static_cast<T>(x); });
+    visit([i, x]<class T>(Array<T>& v) { v.at(i) = static_cast<T>(x); });
   }
 
   /// The elements; throws LogicError unless T is the stored type.
   template <class T>
   std::span<T> as() {
-    auto* v = std::get_if<std::vector<T>>(&data_);
+    auto* v = std::get_if<Array<T>>(&data_);
     if (v == nullptr) throw LogicError("values are not of the requested type");
     return *v;
   }
   template <class T>
   std::span<const T> as() const {
-    const auto* v = std::get_if<std::vector<T>>(&data_);
+    const auto* v = std::get_if<Array<T>>(&data_);
     if (v == nullptr) throw LogicError("values are not of the requested type");
     return *v;
   }
@@ -66,7 +70,7 @@ class Values {
   Values cast(DType type) const;
 
  private:
-  std::variant<std::vector<float>, std::vector<double>> data_;
+  std::variant<Array<float>, Array<double>> data_;
 };
 
 /// Calls f.template operator()<T>() with T = float or double.

@@ -21,7 +21,8 @@ class TewRun : public CpuRun {
   TewRun(const Problem& problem, int threads)
       : CpuRun(problem, threads, "COO-TEW-OMP"),
         op_(arithmetic(problem.spec().variant)),
-        pattern_(predict_pattern(problem.x(), problem.y(), op_)) {
+        pattern_(predict_pattern(problem.x(), problem.y(), op_)),
+        how_(store_for(pattern_.z.values.bytes())) {
     executed_["pattern"] = pattern_.equal() ? "equal" : "general";
     format_bytes_ =
         pattern_.z.bytes() + (pattern_.from_x.size() + pattern_.from_y.size()) * sizeof(Count);
@@ -33,7 +34,7 @@ class TewRun : public CpuRun {
     const auto y = problem_.y().values.template as<T>();
     const auto z = pattern_.z.values.template as<T>();
     if (pattern_.equal())
-      tew<T>(op_, x, y, z, threads_);
+      tew<T>(op_, x, y, z, how_, threads_);
     else
       tew_general<T>(op_, x, y, pattern_.from_x, pattern_.from_y, z, threads_);
   }
@@ -43,6 +44,7 @@ class TewRun : public CpuRun {
  private:
   const Arithmetic op_;
   TewPattern pattern_;
+  const Store how_;
 };
 
 template <class T>
@@ -51,14 +53,15 @@ class TsRun : public CpuRun {
   TsRun(const Problem& problem, int threads)
       : CpuRun(problem, threads, "COO-TS-OMP"),
         op_(arithmetic(problem.spec().variant)),
-        z_(problem.x()) {
+        z_(problem.x()),
+        how_(store_for(z_.values.bytes())) {
     format_bytes_ = z_.bytes();
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
     ts<T>(op_, problem_.x().values.template as<T>(), static_cast<T>(problem_.spec().scalar),
-          z_.values.template as<T>(), threads_);
+          z_.values.template as<T>(), how_, threads_);
   }
 
   Result result() override { return z_; }
@@ -66,6 +69,7 @@ class TsRun : public CpuRun {
  private:
   const Arithmetic op_;
   Coo z_;
+  const Store how_;
 };
 
 // TTV and TTM: a copy of x sorted by fibers of the product mode, and one output per fiber.
@@ -77,18 +81,21 @@ class FiberRun : public CpuRun {
                problem.operation() == Operation::ttv ? "COO-TTV-OMP" : "COO-TTM-OMP"),
         u_(problem.dense()[0].view<T>()),
         fibers_(fiber_arrays(problem.x(), problem.mode())),
-        y_(problem.dtype(), fibers_.fibers() * u_.cols) {
+        last_(fiber_ends(fibers_.start)),
+        y_(problem.dtype(), fibers_.fibers() * u_.cols),
+        how_(store_for(y_.bytes())) {
     executed_["input"] = fibers_.was_sorted ? "sorted" : "sorted by prepare";
-    format_bytes_ = fibers_.bytes() + y_.bytes();
+    format_bytes_ = fibers_.bytes() + last_.size() + y_.bytes();
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    const Fibers<T> x{fibers_.start, fibers_.index, std::as_const(fibers_.value).template as<T>()};
+    const Fibers<T> x{fibers_.start, fibers_.index, last_,
+                      std::as_const(fibers_.value).template as<T>()};
     if (problem_.operation() == Operation::ttv)
       ttv<T>(x, u_, y_.as<T>(), threads_);
     else
-      ttm<T>(x, u_, y_.as<T>(), threads_);
+      ttm<T>(x, u_, y_.as<T>(), how_, threads_);
   }
 
   Result result() override {
@@ -101,7 +108,9 @@ class FiberRun : public CpuRun {
  private:
   MatrixView<const T> u_;
   FiberArrays fibers_;
+  std::vector<std::uint8_t> last_;
   Values y_;
+  const Store how_;
 };
 
 template <class T>
@@ -110,13 +119,17 @@ class MttkrpRun : public MttkrpRunBase<T> {
   MttkrpRun(const Problem& problem, int threads, const std::string& update)
       : MttkrpRunBase<T>(problem, threads, "COO-MTTKRP-OMP", update) {
     const Coo* x = &problem.x();
+    const Count rank = problem.rank();
     if (update == "owner") {
       sorted_ = *x;
       const int row_mode[] = {problem.mode()};
       sort_nonzeros(sorted_, row_mode);
       x = &sorted_;
-      this->format_bytes_ += sorted_.bytes();
+      run_start_ = run_starts(sorted_.indices[static_cast<std::size_t>(problem.mode())]);
+      carry_ = Matrix(static_cast<Count>(threads), rank, problem.dtype());
+      this->format_bytes_ += sorted_.bytes() + run_start_.size() * sizeof(Count) + carry_.bytes();
     }
+    if (update == "sequential") product_ = Values(problem.dtype(), rank);
     const auto mode = static_cast<std::size_t>(problem.mode());
     input_.row = x->indices[mode];
     input_.value = x->values.template as<T>();
@@ -125,32 +138,32 @@ class MttkrpRun : public MttkrpRunBase<T> {
       input_.other.emplace_back(x->indices[m]);
       input_.factor.push_back(problem.dense()[m].template view<T>());
     }
-    if (update == "owner") cut_at_rows();
   }
 
  private:
   void kernel(MatrixView<T> out, std::span<T> partial) override {
-    if (this->update_ == "atomic")
+    if (this->update_ == "sequential")
+      mttkrp_sequential<T>(input_, out, product_.template as<T>());
+    else if (this->update_ == "atomic")
       mttkrp_atomic<T>(input_, out, this->threads_);
     else if (this->update_ == "owner")
-      mttkrp_owner<T>(input_, out, bounds_, this->threads_);
+      mttkrp_owner<T>(input_, run_start_, out, carry_.template view<T>());
     else
       mttkrp_private<T>(input_, out, partial, this->threads_);
   }
 
-  // Equal shares of the nonzeros, each cut moved up to the next row boundary.
-  void cut_at_rows() {
-    const auto row = input_.row;
-    const auto parts = static_cast<Count>(this->threads_);
-    for (Count part = 0; part <= parts; ++part) {
-      Count at = row.size() * part / parts;
-      while (at > 0 && at < row.size() && row[at] == row[at - 1]) ++at;
-      bounds_.push_back(at);
-    }
+  static std::vector<Count> run_starts(const std::vector<Index>& row) {
+    std::vector<Count> start;
+    for (Count p = 0; p < row.size(); ++p)
+      if (p == 0 || row[p] != row[p - 1]) start.push_back(p);
+    start.push_back(row.size());
+    return start;
   }
 
-  Coo sorted_;
-  std::vector<Count> bounds_;
+  Coo sorted_;                    // owner
+  std::vector<Count> run_start_;  // owner
+  Matrix carry_;                  // owner
+  Values product_;                // sequential
   MttkrpInput<T> input_;
 };
 
@@ -161,7 +174,9 @@ class CooCpu : public Method {
     return "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)";
   }
   Backend backend() const override { return Backend::cpu; }
-  ParamSchema params() const override { return cpu_params(); }
+  ParamSchema params() const override {
+    return cpu_params("sequential", "the textbook's loop on one thread, to compare with");
+  }
   Support supports(const Problem& problem, const Params&) const override {
     return supports_suite(problem);
   }
@@ -176,8 +191,11 @@ class CooCpu : public Method {
         case Operation::ttv:
         case Operation::ttm:
           return std::make_unique<FiberRun<T>>(problem, threads);
-        default:
-          return std::make_unique<MttkrpRun<T>>(problem, threads, params.word("update"));
+        default: {
+          const auto& update = params.word("update");
+          return std::make_unique<MttkrpRun<T>>(problem, update == "sequential" ? 1 : threads,
+                                                update);
+        }
       }
     });
   }

@@ -14,29 +14,20 @@
 
 namespace retensor::pasta {
 
-/// The parameters `threads` and `update` that every CPU method has.
-ParamSchema cpu_params();
+/// The parameters `threads` and `update` that every CPU method has; beside atomic, private and
+/// owner each has an update of its own.
+ParamSchema cpu_params(const std::string& own_update, const std::string& help);
 /// The value of `threads`, or every core the process may use.
 int thread_count(const Params& params);
 /// The five kernels; a reason for everything else.
 Support supports_suite(const Problem& problem);
 
+/// How to write a result of this many bytes.
+Store store_for(Count bytes);
+
 /// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal
-/// weight; start[i] is the weight before item i (n + 1 entries), and same(i) forbids a cut before
-/// i.
-template <class Same>
-std::vector<Count> fair_cuts(std::span<const Count> start, int parts, Same&& same) {
-  const Count n = start.size() - 1;
-  std::vector<Count> cuts{0};
-  Count at = 0;
-  for (int part = 1; part < parts; ++part) {
-    const Count target = start[n] / static_cast<Count>(parts) * static_cast<Count>(part);
-    while (at < n && (start[at] < target || (at > 0 && same(at)))) ++at;
-    cuts.push_back(at);
-  }
-  cuts.push_back(n);
-  return cuts;
-}
+/// weight; start[i] is the weight before item i (n + 1 entries).
+std::vector<Count> fair_cuts(std::span<const Count> start, int parts);
 
 /// Base of the runs: problem, threads and the row's facts.
 class CpuRun : public Prepared {

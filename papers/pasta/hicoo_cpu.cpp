@@ -3,8 +3,8 @@
 // TEW and TS run on the value array of the format, as on coordinates; for different patterns
 // prepare merges the two tensors and stores the result in HiCOO too. TTV and TTM use gHiCOO with
 // the product mode plain, so that fibers stay contiguous inside blocks. MTTKRP runs over blocks
-// (Algorithm 3, atomic updates); `owner` gives all blocks of one block row to one thread, `private`
-// keeps a copy of the output per thread.
+// (Algorithm 3, atomic updates); `owner` gives neighbouring rows of blocks to one thread, `private`
+// keeps a copy of the output per thread, `scheduled` chooses one of the two by the output's size.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -30,6 +30,7 @@ class TewRun : public CpuRun {
     // Positions in the pattern are those of the two tensors as stored.
     auto pattern = predict_pattern(x_.to_coo(), y_.to_coo(), op_);
     z_ = to_hicoo(pattern.z, {bits, {}});
+    how_ = store_for(z_.values.bytes());
     executed_["pattern"] = pattern.equal() ? "equal" : "general";
     if (!pattern.equal())
       for (const Count p : hicoo_order(pattern.z, {bits, {}})) {
@@ -46,7 +47,7 @@ class TewRun : public CpuRun {
     const auto y = std::as_const(y_).values.template as<T>();
     const auto z = z_.values.template as<T>();
     if (from_x_.empty())
-      tew<T>(op_, x, y, z, threads_);
+      tew<T>(op_, x, y, z, how_, threads_);
     else
       tew_general<T>(op_, x, y, from_x_, from_y_, z, threads_);
   }
@@ -56,6 +57,7 @@ class TewRun : public CpuRun {
  private:
   const Arithmetic op_;
   Hicoo x_, y_, z_;
+  Store how_ = Store::cached;
   std::vector<Count> from_x_, from_y_;
 };
 
@@ -66,14 +68,15 @@ class TsRun : public CpuRun {
       : CpuRun(problem, threads, "HiCOO-TS-OMP"),
         op_(arithmetic(problem.spec().variant)),
         x_(to_hicoo(problem.x(), {bits, {}})),
-        z_(x_) {
+        z_(x_),
+        how_(store_for(z_.values.bytes())) {
     format_bytes_ = x_.bytes() + z_.bytes();
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
     ts<T>(op_, std::as_const(x_).values.template as<T>(), static_cast<T>(problem_.spec().scalar),
-          z_.values.template as<T>(), threads_);
+          z_.values.template as<T>(), how_, threads_);
   }
 
   Result result() override { return z_.to_coo(); }
@@ -81,6 +84,7 @@ class TsRun : public CpuRun {
  private:
   const Arithmetic op_;
   Hicoo x_, z_;
+  const Store how_;
 };
 
 template <class T>
@@ -92,17 +96,19 @@ class FiberRun : public CpuRun {
         u_(problem.dense()[0].view<T>()),
         x_(to_hicoo(problem.x(), {bits, {problem.mode()}})),
         start_(hicoo_fiber_starts(x_)),
-        y_(problem.dtype(), (start_.size() - 1) * u_.cols) {
-    format_bytes_ = x_.bytes() + start_.size() * sizeof(Count) + y_.bytes();
+        last_(fiber_ends(start_)),
+        y_(problem.dtype(), (start_.size() - 1) * u_.cols),
+        how_(store_for(y_.bytes())) {
+    format_bytes_ = x_.bytes() + start_.size() * sizeof(Count) + last_.size() + y_.bytes();
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    const Fibers<T> x{start_, x_.plain_index[0], std::as_const(x_).values.template as<T>()};
+    const Fibers<T> x{start_, x_.plain_index[0], last_, std::as_const(x_).values.template as<T>()};
     if (problem_.operation() == Operation::ttv)
       ttv<T>(x, u_, y_.as<T>(), threads_);
     else
-      ttm<T>(x, u_, y_.as<T>(), threads_);
+      ttm<T>(x, u_, y_.as<T>(), how_, threads_);
   }
 
   Result result() override {
@@ -118,15 +124,17 @@ class FiberRun : public CpuRun {
   MatrixView<const T> u_;
   Hicoo x_;
   std::vector<Count> start_;
+  std::vector<std::uint8_t> last_;
   Values y_;
+  const Store how_;
 };
 
 template <class T>
 class MttkrpRun : public MttkrpRunBase<T> {
  public:
   MttkrpRun(const Problem& problem, int threads, int bits, const std::string& update)
-      : MttkrpRunBase<T>(problem, threads, "HiCOO-MTTKRP-OMP", update),
-        x_(to_hicoo(problem.x(), {bits, {}})) {
+      : MttkrpRunBase<T>(problem, threads, "HiCOO-MTTKRP-OMP", resolved(problem, threads, update)),
+        x_(to_hicoo(problem.x(), {bits, {}, update == "atomic" ? -1 : problem.mode()})) {
     const auto mode = static_cast<std::size_t>(problem.mode());
     input_.block_bits = x_.block_bits;
     input_.block_start = x_.block_start;
@@ -139,11 +147,10 @@ class MttkrpRun : public MttkrpRunBase<T> {
       input_.other.emplace_back(x_.element[m]);
       input_.factor.push_back(problem.dense()[m].template view<T>());
     }
-    if (update == "private")
-      bounds_ = fair_cuts(x_.block_start, threads, [](Count) { return false; });
-    if (update == "owner") group_blocks();
+    if (this->update_ == "private") share_blocks();
+    if (this->update_ == "owner") share_block_rows();
     this->executed_["blocks"] = std::to_string(x_.blocks());
-    this->format_bytes_ += x_.bytes() + blocks_.size() * sizeof(Count);
+    this->format_bytes_ += x_.bytes() + parts_.ranges.size() * sizeof(BlockRange);
   }
 
   Work work() const override {
@@ -161,32 +168,66 @@ class MttkrpRun : public MttkrpRunBase<T> {
   }
 
  private:
-  void kernel(MatrixView<T> out, std::span<T> partial) override {
-    if (this->update_ == "atomic")
-      hicoo_mttkrp_atomic<T>(input_, out, this->threads_);
-    else if (this->update_ == "owner")
-      hicoo_mttkrp_owner<T>(input_, out, blocks_, bounds_, this->threads_);
-    else
-      hicoo_mttkrp_private<T>(input_, out, partial, bounds_, this->threads_);
+  // What `scheduled` stands for: private copies where zeroing and adding them up costs little
+  // beside the products (a quarter of the nonzeros is the same for all tensors measured), else
+  // owners.
+  static std::string resolved(const Problem& problem, int threads, const std::string& update) {
+    if (update != "scheduled") return update;
+    const Count rows = problem.x().dims[static_cast<std::size_t>(problem.mode())];
+    return 4 * static_cast<Count>(threads) * rows <= problem.x().nnz() ? "private" : "owner";
   }
 
-  // Lists the blocks by block row, Morton order inside a row, and cuts the list between rows.
-  void group_blocks() {
-    blocks_.resize(x_.blocks());
-    std::iota(blocks_.begin(), blocks_.end(), Count{0});
+  void kernel(MatrixView<T> out, std::span<T> partial) override {
+    if (this->update_ == "atomic") return hicoo_mttkrp_atomic<T>(input_, out, this->threads_);
+    const Count copy = partial.size() / outputs_.size();
+    for (std::size_t part = 0; part < outputs_.size(); ++part)
+      outputs_[part] = partial.empty() ? out
+                                       : MatrixView<T>{partial.data() + part * copy, out.rows,
+                                                       out.cols, out.cols};
+    hicoo_mttkrp_parts<T>(input_, outputs_, parts_);
+  }
+
+  // Equal shares of the nonzeros, neighbours in Morton order.
+  void share_blocks() {
+    const auto cuts = fair_cuts(x_.block_start, this->threads_);
+    parts_.start = {0};
+    for (std::size_t part = 1; part < cuts.size(); ++part) {
+      parts_.ranges.push_back({cuts[part - 1], cuts[part]});
+      parts_.start.push_back(part);
+    }
+  }
+
+  // Neighbouring rows of blocks with about equal shares of the nonzeros. A part keeps the Morton
+  // order, so that its blocks are few long ranges.
+  void share_block_rows() {
     const auto row = input_.block_row;
-    std::stable_sort(blocks_.begin(), blocks_.end(),
-                     [&](Count a, Count b) { return row[a] < row[b]; });
-    std::vector<Count> weight{0};
-    for (const Count b : blocks_)
-      weight.push_back(weight.back() + x_.block_start[b + 1] - x_.block_start[b]);
-    bounds_ = fair_cuts(weight, this->threads_,
-                        [&](Count i) { return row[blocks_[i]] == row[blocks_[i - 1]]; });
+    const Index rows = row.empty() ? 0 : *std::max_element(row.begin(), row.end()) + 1;
+    std::vector<Count> weight(rows + 1);
+    for (Count b = 0; b < x_.blocks(); ++b)
+      weight[row[b] + 1] += x_.block_start[b + 1] - x_.block_start[b];
+    std::partial_sum(weight.begin(), weight.end(), weight.begin());
+    const auto cuts = fair_cuts(weight, this->threads_);
+    std::vector<std::vector<BlockRange>> ranges(cuts.size() - 1);
+    for (Count b = 0; b < x_.blocks(); ++b) {
+      const auto above = std::upper_bound(cuts.begin() + 1, cuts.end() - 1, row[b]);
+      auto& mine = ranges[static_cast<std::size_t>(above - cuts.begin()) - 1];
+      if (!mine.empty() && mine.back().last == b)
+        ++mine.back().last;
+      else
+        mine.push_back({b, b + 1});
+    }
+    parts_.start = {0};
+    for (const auto& mine : ranges) {
+      parts_.ranges.insert(parts_.ranges.end(), mine.begin(), mine.end());
+      parts_.start.push_back(parts_.ranges.size());
+    }
   }
 
   Hicoo x_;
   HicooMttkrpInput<T> input_;
-  std::vector<Count> blocks_, bounds_;
+  BlockParts parts_;
+  std::vector<MatrixView<T>> outputs_ =
+      std::vector<MatrixView<T>>(static_cast<std::size_t>(this->threads_));
 };
 
 class HicooCpu : public Method {
@@ -198,7 +239,7 @@ class HicooCpu : public Method {
   Backend backend() const override { return Backend::cpu; }
 
   ParamSchema params() const override {
-    auto specs = cpu_params().specs();
+    auto specs = cpu_params("scheduled", "private or owner, whichever moves less").specs();
     specs.push_back(block_param());
     return ParamSchema(std::move(specs));
   }

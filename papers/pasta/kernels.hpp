@@ -15,9 +15,15 @@ namespace retensor::pasta {
 
 enum class Arithmetic { add, sub, mul, div };
 
+/// How a result is written. Past the caches costs less where it is larger than the last-level
+/// cache, more where it fits; the result then begins on 32 bytes, as values do
+/// (common/tensor/array.hpp).
+enum class Store { cached, past_caches };
+
 /// z = x (op) y, element by element of the value arrays (section II.A, equal patterns).
 template <class T>
-void tew(Arithmetic op, std::span<const T> x, std::span<const T> y, std::span<T> z, int threads);
+void tew(Arithmetic op, std::span<const T> x, std::span<const T> y, std::span<T> z, Store how,
+         int threads);
 
 /// Element-wise operation for different patterns: z[i] combines x[from_x[i]] and y[from_y[i]]; an
 /// absent operand (kAbsent) counts as zero.
@@ -29,13 +35,14 @@ void tew_general(Arithmetic op, std::span<const T> x, std::span<const T> y,
 
 /// z = x (op) s (section II.B).
 template <class T>
-void ts(Arithmetic op, std::span<const T> x, T s, std::span<T> z, int threads);
+void ts(Arithmetic op, std::span<const T> x, T s, std::span<T> z, Store how, int threads);
 
 /// Nonzeros sorted so that fibers of one mode are contiguous, as Algorithm 1 prepares them.
 template <class T>
 struct Fibers {
-  std::span<const Count> start;  ///< fibers + 1 entries
-  std::span<const Index> index;  ///< index of each nonzero in the fiber's mode
+  std::span<const Count> start;        ///< fibers + 1 entries
+  std::span<const Index> index;        ///< index of each nonzero in the fiber's mode
+  std::span<const std::uint8_t> last;  ///< 1 for the last nonzero of a fiber, else 0
   std::span<const T> value;
   Count count() const { return start.size() - 1; }
 };
@@ -46,9 +53,10 @@ void ttv(const Fibers<T>& x, MatrixView<const T> v, std::span<T> y, int threads)
 
 /// y[f * R + r] = sum over fiber f of x * u(i, r) (eq. 2); R = u.cols.
 template <class T>
-void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, int threads);
+void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, Store how, int threads);
 
-/// What MTTKRP reads: the nonzeros with the output mode's index apart from the other modes'.
+/// What MTTKRP reads: the nonzeros with the output mode's index apart from the other modes'. Here
+/// and below, rows of factors and outputs follow each other without padding (ld = R).
 template <class T>
 struct MttkrpInput {
   std::span<const Index> row;                 ///< output mode
@@ -56,6 +64,11 @@ struct MttkrpInput {
   std::vector<MatrixView<const T>> factor;    ///< factor[k] belongs to other[k]
   std::span<const T> value;
 };
+
+/// out += MTTKRP of x, the textbook's loop on one thread: rank and order are run-time values and
+/// `product` holds R elements. What the other forms are compared with.
+template <class T>
+void mttkrp_sequential(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> product);
 
 /// out += MTTKRP of x, parallel over nonzeros with one atomic update per element (eq. 3, the form
 /// that the paper names COO-MTTKRP-OMP).
@@ -69,12 +82,13 @@ void mttkrp_private(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> par
 template <class T>
 void reduce_partials(std::span<const T> partial, MatrixView<T> out, int threads);
 
-/// The same for nonzeros sorted by output row: each thread owns whole rows and adds up a row in
-/// registers, so no update is shared. `bounds` (threads + 1 entries) cuts the nonzeros at row
-/// boundaries.
+/// The same for nonzeros sorted by output row, `run_start` (rows that occur + 1 entries) telling
+/// where each row begins: a thread takes an equal share of the nonzeros and adds up a row in
+/// registers, so no update is shared. A row belongs to the thread in whose share it begins; what
+/// later shares hold of it goes to their row of `carry` (threads x R) and is added last.
 template <class T>
-void mttkrp_owner(const MttkrpInput<T>& x, MatrixView<T> out, std::span<const Count> bounds,
-                  int threads);
+void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, MatrixView<T> out,
+                  MatrixView<T> carry);
 
 /// One tensor in HiCOO as MTTKRP reads it, the output mode apart from the others.
 template <class T>
@@ -93,15 +107,22 @@ struct HicooMttkrpInput {
 template <class T>
 void hicoo_mttkrp_atomic(const HicooMttkrpInput<T>& x, MatrixView<T> out, int threads);
 
-/// Blocks grouped by block row: `blocks` lists them group by group, part p of `bounds` (threads + 1
-/// entries, cut between groups) belongs to one thread, so no update is shared.
-template <class T>
-void hicoo_mttkrp_owner(const HicooMttkrpInput<T>& x, MatrixView<T> out,
-                        std::span<const Count> blocks, std::span<const Count> bounds, int threads);
+/// Blocks first to last - 1, neighbours in Morton order.
+struct BlockRange {
+  Count first, last;
+};
 
-/// Blocks shared out evenly by nonzeros (`bounds` over all blocks), a private output per thread.
+/// Blocks shared out to threads: part p has the ranges start[p] to start[p + 1] - 1 of `ranges`.
+struct BlockParts {
+  std::vector<BlockRange> ranges;
+  std::vector<Count> start;
+  int count() const { return static_cast<int>(start.size()) - 1; }
+};
+
+/// Each part on one thread and without atomics, part p into outputs[p]: these are views of one
+/// output where no two parts share a row of blocks, or a private one each.
 template <class T>
-void hicoo_mttkrp_private(const HicooMttkrpInput<T>& x, MatrixView<T> out, std::span<T> partial,
-                          std::span<const Count> bounds, int threads);
+void hicoo_mttkrp_parts(const HicooMttkrpInput<T>& x, std::span<const MatrixView<T>> outputs,
+                        const BlockParts& parts);
 
 }  // namespace retensor::pasta

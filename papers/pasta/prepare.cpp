@@ -141,6 +141,12 @@ FiberCoordinates fiber_coordinates(const Coo& x, int mode, const std::vector<Cou
   return coordinates;
 }
 
+std::vector<std::uint8_t> fiber_ends(const std::vector<Count>& start) {
+  std::vector<std::uint8_t> last(start.back());
+  for (std::size_t f = 1; f < start.size(); ++f) last[start[f] - 1] = 1;
+  return last;
+}
+
 Coo ttv_result(Dims dims, int mode, FiberCoordinates fibers, Values values) {
   dims.erase(dims.begin() + mode);
   Coo y;

@@ -51,6 +51,8 @@ FiberArrays fiber_arrays(const Coo& x, int mode);
 FiberArrays hicoo_fiber_arrays(const Hicoo& x);
 /// Their starts: entries of a block with equal element indices are a fiber.
 std::vector<Count> hicoo_fiber_starts(const Hicoo& x);
+/// Marks the last nonzero of each fiber by 1, the others by 0.
+std::vector<std::uint8_t> fiber_ends(const std::vector<Count>& start);
 
 /// The sparse-dense property: TTV's result in coordinates, TTM's with `mode` dense of length
 /// `rank`.

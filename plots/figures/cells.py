@@ -45,7 +45,10 @@ def short(name):
 def _value_columns(cell, view):
     value = cell.measured or quantity.Value(None)
     low, high = view.interval
-    return {view.value_label: value.value, low: value.low, high: value.high}
+    columns = {view.value_label: value.value, low: value.low, high: value.high}
+    if any(other.paper_mean is not None for other in view.cells):
+        columns["mean of five runs"] = cell.paper_mean
+    return columns
 
 
 def _share(cell):

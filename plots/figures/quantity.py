@@ -23,6 +23,8 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "footprint.peak_host_bytes": ("peak host memory", "bytes"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
 RATES = ("rates.gflops", "rates.gbytes")
+TIMES = ("stats.median", "phases.run")
+PAPER_RUNS = 5  # PASTA section V.A.2
 
 
 @dataclass
@@ -63,7 +65,7 @@ def measure(rows, name):
         return None
     if name in RATES:
         return _rate(rows, name)
-    if name in ("stats.median", "phases.run"):
+    if name in TIMES:
         return _mean([_seconds(group) for group in _cases(rows)])
     if rows[name].map(lambda item: isinstance(item, list)).any():
         return _mean([_summary(_pooled(group[name])) for group in _cases(rows)])
@@ -71,16 +73,36 @@ def measure(rows, name):
     return Value(float(numbers.mean())) if len(numbers) else None
 
 
+def paper_mean(rows, name):
+    """The same for a time or rate as PASTA reports it: a case's time is the mean of its first five
+    runs. None for other columns and where a case has fewer runs."""
+    if name not in RATES + TIMES or rows.empty or "phases.run" not in rows.columns:
+        return None
+    cases = _cases(rows)
+    runs = [_pooled(group["phases.run"])[:PAPER_RUNS] for group in cases]
+    if min(map(len, runs)) < PAPER_RUNS:
+        return None
+    times = [float(np.mean(samples)) for samples in runs]
+    if name in TIMES:
+        return float(np.mean(times))
+    return sum(_work(case, name) for case in cases) / sum(times)
+
+
 def _cases(rows):
     return [group for _, group in rows.groupby("case.mode", dropna=False, sort=True)]
 
 
+def _work(rows, name):
+    """The work of a run: its rate times its median time."""
+    last = rows.iloc[-1]
+    return float(last[name]) * float(last["stats.median"])
+
+
 def _rate(rows, name):
-    """Work over time, the work of a run being its rate times its median time."""
+    """Work over time."""
     work, times = 0.0, []
     for group in _cases(rows):
-        last = group.iloc[-1]
-        work += float(last[name]) * float(last["stats.median"])
+        work += _work(group, name)
         times.append(_seconds(group))
     middle, slow, fast = (sum(parts) for parts in zip(*[(t.value, t.high, t.low) for t in times]))
     return Value(work / middle, work / slow, work / fast) if fast > 0 else None

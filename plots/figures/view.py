@@ -43,6 +43,7 @@ class Cell:
     stack: dict = field(default_factory=dict)
     keys: list = field(default_factory=list)
     note: str = ""  # written above the value
+    paper_mean: float = None  # the measured value as PASTA averages it
 
     @property
     def gap(self):
@@ -226,6 +227,7 @@ def _cell(place, rows, fields, results):
                     (last["session"], last["backend"]), {})),
                 along=quantity.measure(ok, fields.along) if fields.along else None,
                 stack={name: quantity.measure(ok, name) for name in fields.stack},
+                paper_mean=quantity.paper_mean(ok, fields.y),
                 keys=list(rows["key"]))
 
 

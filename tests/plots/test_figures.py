@@ -47,6 +47,22 @@ def test_modes_are_averaged_by_their_times(tmp_path):
     assert seconds.value == pytest.approx(0.003)
 
 
+def test_the_table_has_the_mean_of_the_first_five_runs_beside_the_median(tmp_path):
+    lines = [rows.row("ttv", mode=m, seconds=[t] * 3, flops=6e6) for m, t in ((0, 0.001),
+                                                                              (1, 0.005))]
+    lines[0]["phases"]["run"] = [0.001] * 4 + [0.006, 1]
+    lines[1]["phases"]["run"] = [0.005] * 5
+    _, paths = save_artifact(read(tmp_path, lines), spec(), tmp_path)
+    with paths["csv"].open() as stream:
+        line = next(csv.DictReader(stream))
+    assert float(line["performance (GFLOPS)"]) == pytest.approx(12e6 / 0.006 / 1e9)
+    assert float(line["mean of five runs"]) == pytest.approx(12e6 / 0.007 / 1e9)
+    seconds = make_view(read(tmp_path, lines), spec(y="time")).cells[0]
+    assert seconds.paper_mean == pytest.approx(0.0035)
+    lines[1]["phases"]["run"] = [0.005] * 4
+    assert make_view(read(tmp_path, lines), spec()).cells[0].paper_mean is None
+
+
 def test_launches_are_one_pooled_sample(tmp_path):
     lines = [rows.row(launch=n, seconds=[t] * 3) for n, t in ((0, 0.001), (1, 0.002), (2, 0.009))]
     view = make_view(read(tmp_path, lines), spec(y="time"))

@@ -15,9 +15,9 @@ inline void check_same(const Coo& a, const Coo& b) {
   CHECK(a.dims == b.dims);
   CHECK(a.indices == b.indices);
   REQUIRE(a.dtype() == b.dtype());
-  a.values.visit([&b]<class T>(const std::vector<T>& v) {
+  a.values.visit([&b]<class T>(const Array<T>& v) {
     const auto w = b.values.as<T>();
-    CHECK(v == std::vector<T>(w.begin(), w.end()));
+    CHECK(v == Array<T>(w.begin(), w.end()));
   });
 }
 

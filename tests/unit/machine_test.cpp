@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <sched.h>
 
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -18,8 +20,22 @@ TEST_CASE("the processor has cores, memory and a name for its vectors") {
   CHECK(f.memory_bytes > (Count{1} << 28));
   CHECK(f.llc_bytes >= f.l2_bytes);
   CHECK((f.simd == "avx512f" || f.simd == "avx2" || f.simd == "sse2"));
-  CHECK(f.affinity.find("processors usable") != std::string::npos);
   CHECK(core_clock_mhz() >= 0);
+}
+
+TEST_CASE("the processors that a thread may use, binding and places are told") {
+  cpu_set_t before, one;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  const int here = sched_getcpu();
+  CPU_ZERO(&one);
+  CPU_SET(here, &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const std::string pinned = cpu_facts().affinity;
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+  CHECK_MESSAGE(pinned.rfind("processors " + std::to_string(here) + ", proc_bind ", 0) == 0,
+                pinned);
+  CHECK(pinned.find(", places ") != std::string::npos);
+  if (CPU_COUNT(&before) > 1) CHECK(cpu_facts().affinity != pinned);
 }
 
 TEST_CASE("machine facts have every field of a session line") {
