@@ -160,90 +160,94 @@ struct Four {
   }
 };
 
-/// A warp a part, 128 nonzeros a step. A lane adds up its four; a segmented scan carries the sums
-/// of segments that span lanes.
+/// Sums that lanes pass on: what the open segment has gathered, and how many segments began.
 template <class T>
-__global__ void __launch_bounds__(kThreads) ttv(Gather<T> x, Parts parts) {
+struct Open {
+  T sum;
+  unsigned heads;
+
+  /// Over the lanes up to this one: `sum` from lane `from` on, `heads` from the first on.
+  __device__ Open scan(unsigned lane, unsigned from) const {
+    Open s = *this;
+#pragma unroll
+    for (unsigned offset = 1; offset < 32; offset *= 2) {
+      const T sum_below = __shfl_up_sync(0xffffffffu, s.sum, offset);
+      const unsigned heads_below = __shfl_up_sync(0xffffffffu, s.heads, offset);
+      if (lane >= from + offset) s.sum += sum_below;
+      if (lane >= offset) s.heads += heads_below;
+    }
+    return s;
+  }
+};
+
+/// A warp a part, 128 nonzeros a step, read one step ahead. A lane adds up its four; a segmented
+/// scan carries the sums of segments that span lanes. Without kCut no segment lies in two parts.
+template <class T, bool kCut>
+__global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
   const Count part = (blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x) / 32;
   if (part >= parts.count) return;
   const unsigned lane = threadIdx.x % 32, all = 0xffffffffu;
   const unsigned below = (1u << lane) - 1;  // the lanes before this one
-  const Count begin = parts.bound[part], end = parts.bound[part + 1];
-  // Segments count from the one before the part's first; `shared` is the one that began earlier.
-  const bool begins = x.head(begin);
+  const Count begin = parts.bound[part], end = parts.bound[part + 1], first = begin & ~Count{3};
+  // Segments count from the one before the part's first head; it is 0 and began in another part,
+  // if there is one.
+  const bool begins = !kCut || x.head(begin);
   T* const out = x.out + parts.first[part] - (begins ? 1 : 0);
-  const unsigned shared = begins ? ~0u : 0u;
-  unsigned current = 0;  // segment of the nonzero before the step
-  T carry = 0;           // what that segment has gathered in this part
   const auto write = [&](unsigned segment, T sum) {
-    if (segment == shared)
-      atomicAdd(out + segment, sum);
+    if (kCut && segment == 0)
+      atomicAdd(out, sum);
     else
       out[segment] = sum;
   };
-  const Count last = (x.nnz - 1) & ~Count{3};  // the arrays are padded to whole fours
-  bool entering = begins;                      // no segment of this part ends at its first head
-  const Count start = begin & ~Count{3};
+  const Count last = (x.nnz - 1) & ~Count{3};
   const auto read = [&](Count base) {
     const Count p = base + 4 * lane;
     return Four<T>(x, p < last ? p : last);
   };
-  Four<T> next = read(start);
-  for (Count base = start; base < end; base += 128) {
+  Open<T> open{0, 0};     // after the step before
+  bool nothing = begins;  // no segment precedes the part's first head
+
+  Four<T> next = read(first);
+  for (Count base = first; base < end; base += 128) {
     Four<T> mine = next;
     next = read(base + 128);
     if (base < begin || base + 128 > end)
       mine.clip(4 * static_cast<int>(lane), base < begin ? static_cast<int>(begin - base) : 0,
                 end - base < 128 ? static_cast<int>(end - base) : 128);
-    unsigned heads = 0;
-    T sum = 0;  // since the lane's last head
+    Open<T> own{0, 0};
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const bool head = (mine.index[e] & kHead) != 0;
       mine.value[e] *= __ldg(x.factor[0] + (mine.index[e] & ~kHead));
-      heads |= (head ? 1u : 0u) << e;
-      sum = head ? mine.value[e] : sum + mine.value[e];
+      own.sum = head ? mine.value[e] : own.sum + mine.value[e];
+      own.heads += head ? 1 : 0;
     }
-    const unsigned closing = __ballot_sync(all, heads != 0);
-    // Inclusive scan of `sum` from the last lane with a head on.
-    const unsigned up_to = closing & (below | 1u << lane);
-    const unsigned from = up_to == 0 ? 0 : 31 - __clz(up_to);
-#pragma unroll
-    for (unsigned offset = 1; offset < 32; offset *= 2) {
-      const T other = __shfl_up_sync(all, sum, offset);
-      if (lane >= from + offset) sum += other;
-    }
-    T open = __shfl_up_sync(all, sum, 1);  // of the segment that enters the lane
-    if (lane == 0) open = T(0);
-    if ((closing & below) == 0) open += carry;
-    unsigned segment = current;
+    const unsigned with_heads = __ballot_sync(all, own.heads != 0);
+    const unsigned up_to = with_heads & (below | 1u << lane);
+    const Open<T> through = own.scan(lane, up_to == 0 ? 0 : 31 - __clz(up_to));
+    T sum = __shfl_up_sync(all, through.sum, 1);  // of the segment that enters the lane
+    if (lane == 0) sum = T(0);
+    if ((with_heads & below) == 0) sum += open.sum;
+    unsigned segment = open.heads + through.heads - own.heads;
+    bool skip = nothing && (with_heads & below) == 0;
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      const unsigned with_head = __ballot_sync(all, (heads >> e & 1) != 0);
-      segment += __popc(with_head & below);
-      current += __popc(with_head);
-    }
-    if (heads != 0) {
-      entering = entering && (closing & below) == 0;
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if ((heads >> e & 1) != 0) {
-          if (!entering) write(segment, open);
-          entering = false;
-          ++segment, open = T(0);
-        }
-        open += mine.value[e];
+      if ((mine.index[e] & kHead) != 0) {
+        if (!skip) write(segment, sum);
+        skip = false, ++segment, sum = T(0);
       }
+      sum += mine.value[e];
     }
-    entering = false;
-    const T tail = __shfl_sync(all, sum, 31);
-    carry = closing == 0 ? carry + tail : tail;
+    nothing = false;
+    const T tail = __shfl_sync(all, through.sum, 31);
+    open.sum = with_heads == 0 ? open.sum + tail : tail;
+    open.heads += __shfl_sync(all, through.heads, 31);
   }
   if (lane != 0) return;
-  if (end < x.nnz && !x.head(end))
-    atomicAdd(out + current, carry);
+  if (kCut && end < x.nnz && !x.head(end))
+    atomicAdd(out + open.heads, open.sum);
   else
-    write(current, carry);
+    write(open.heads, open.sum);
 }
 
 /// A group of kLanes lanes and the 16 bytes of a row that its lane holds.

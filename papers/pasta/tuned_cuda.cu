@@ -1,5 +1,4 @@
 // Runs of pasta.cuda.tuned; the kernels stand in kernels_tuned.cuh.
-#include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/pasta/cuda_run.cuh"
 #include "papers/pasta/kernels_tuned.cuh"
@@ -45,7 +44,10 @@ dim3 grid_for(Count groups, unsigned stride) {
 
 // Nonzeros a part may have so that `lanes` threads a part fill the device.
 Count fair_chunk(Count wanted, Count nnz, unsigned lanes) {
-  const Count parts = static_cast<Count>(device::facts().sms) * 2048 / lanes;
+  int device = 0, sms = 0;
+  RETENSOR_CUDA_CHECK(cudaGetDevice(&device));
+  RETENSOR_CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+  const Count parts = static_cast<Count>(sms) * 2048 / lanes;
   return std::clamp<Count>(nnz / parts, std::min<Count>(16, wanted), wanted);
 }
 
@@ -117,13 +119,20 @@ class TunedFiberRun : public FiberRun<T> {
     const auto parts = segments_.parts();
     if (parts.count == 0) return;
     if (this->ttv())
-      RETENSOR_CUDA_LAUNCH(tuned::ttv<T>, device::blocks_for(parts.count * 32, kBlock), kBlock, 0,
-                           stream, x_, parts);
+      launch_ttv(parts, stream);
     else
       launch_segments(x_, parts, stream);
   }
 
  private:
+  void launch_ttv(const tuned::Parts& parts, cudaStream_t stream) {
+    const unsigned grid = device::blocks_for(parts.count * 32, tuned::kThreads);
+    if (segments_.any_cut())
+      RETENSOR_CUDA_LAUNCH((tuned::ttv<T, true>), grid, tuned::kThreads, 0, stream, x_, parts);
+    else
+      RETENSOR_CUDA_LAUNCH((tuned::ttv<T, false>), grid, tuned::kThreads, 0, stream, x_, parts);
+  }
+
   Buffer<Index> index_;
   DeviceSegments segments_;
   tuned::Gather<T> x_;
