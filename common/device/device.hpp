@@ -41,6 +41,20 @@ void flush_cache();
 /// Current SM clock in MHz from a timed in-kernel cycle count.
 double sm_clock_mhz();
 
+/// The error that every later CUDA call of this process meets too, such as an illegal address in a
+/// kernel; empty while the device works. Initialises the device.
+std::string fault();
+
+/// A profiler that waits for its start (ncu --profile-from-start off) sees the kernels launched
+/// while this lives.
+class ProfiledRange {
+ public:
+  ProfiledRange();
+  ~ProfiledRange();
+  ProfiledRange(const ProfiledRange&) = delete;
+  ProfiledRange& operator=(const ProfiledRange&) = delete;
+};
+
 /// Sorts keys ascending and returns the permutation (position p takes old element result[p]) by
 /// CUB's radix sort on the device.
 std::vector<Count> sort_permutation(const std::vector<std::uint64_t>& keys);

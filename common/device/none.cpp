@@ -1,4 +1,5 @@
-// The device interface of a build without CUDA: every question but `available` is an error.
+// The device interface of a build without CUDA: nothing is available, nothing has failed, and
+// everything else is an error.
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 
@@ -31,6 +32,13 @@ void flush_cache() {
 double sm_clock_mhz() {
   refuse();
 }
+std::string fault() {
+  return "";
+}
+ProfiledRange::ProfiledRange() {
+  refuse();
+}
+ProfiledRange::~ProfiledRange() = default;
 std::vector<Count> sort_permutation(const std::vector<std::uint64_t>&) {
   refuse();
 }

@@ -253,6 +253,20 @@ std::vector<Measurement> measure(std::span<const Trial> trials, const TimingOpti
   return out;
 }
 
+void run_profiled(const Trial& trial) {
+  const auto prepared = trial.method->prepare(*trial.problem, trial.params);
+  const auto timer = device::make_event_timer();
+  timer->start();
+  prepared->run(*timer);
+  timer->stop();
+  timer->start();  // its own kernel stays outside
+  {
+    const device::ProfiledRange range;
+    prepared->run(*timer);
+  }
+  timer->stop();
+}
+
 std::unique_ptr<StageTimer> make_host_timer() {
   return std::make_unique<HostTimer>();
 }

@@ -60,6 +60,10 @@ struct Measurement {
 /// end in its status; the others go on. Never throws for a failing method.
 std::vector<Measurement> measure(std::span<const Trial> trials, const TimingOptions& options);
 
+/// One run of a CUDA method as a profiler shall see it (device::ProfiledRange), after one that it
+/// shall not see. Nothing is timed or checked. Throws what the method throws.
+void run_profiled(const Trial& trial);
+
 /// Steady clock of the host.
 std::unique_ptr<StageTimer> make_host_timer();
 

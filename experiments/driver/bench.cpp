@@ -15,12 +15,14 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <new>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/device/device.hpp"
 #include "common/io/cache.hpp"
 #include "common/measure/ceilings.hpp"
 #include "common/measure/machine.hpp"
@@ -116,6 +118,14 @@ json row_body(const Measurement& m, double load_seconds, double oracle_seconds) 
   return row;
 }
 
+/// What the device says after a CUDA method did not end well.
+std::string fault_of(const std::vector<Trial>& trials, const std::vector<Measurement>& measured) {
+  for (std::size_t k = 0; k < trials.size(); ++k)
+    if (trials[k].method->backend() == Backend::cuda && measured[k].status == "failed")
+      return device::fault();
+  return "";
+}
+
 class Bench {
  public:
   explicit Bench(const WorkerSetup& setup)
@@ -132,9 +142,11 @@ class Bench {
       load(request.at("dataset"));
       return failure("ok", "");
     }
-    if (what == "measure") return ok("rows", measure(request));
+    if (what == "measure") return measure(request);
     throw LogicError("unknown request to a worker: " + what);
   }
+
+  void run_profiled(const Case& c);
 
  private:
   struct Posed {
@@ -268,7 +280,17 @@ json Bench::measure(const json& request) {
   const auto measured = retensor::measure(trials, options);
   for (std::size_t k = 0; k < measured.size(); ++k)
     rows[places[k].first] = row_body(measured[k], load_seconds_, places[k].second->oracle_seconds);
-  return rows;
+  auto answer = ok("rows", rows);
+  if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
+  return answer;
+}
+
+/// The row that is to be profiled has been checked already.
+void Bench::run_profiled(const Case& c) {
+  load(c.dataset);
+  const auto& method = methods_.find(c.method);
+  const Problem problem(c.problem, tensor_);
+  retensor::run_profiled({&method, &problem, method.params().resolve(c.params)});
 }
 
 /// An allocation that fails in a thread can't be caught where the request is answered.
@@ -323,6 +345,14 @@ void write_line(int socket, const json& answer) {
 
 std::string oracle_folder(const std::string& cache_dir, const std::string& data_sha256) {
   return (fs::path(cache_dir) / "oracle" / data_sha256).string();
+}
+
+int profiled_main(const WorkerSetup& setup, const std::string& request_path) {
+  std::ifstream in(request_path);
+  const auto request = json::parse(in);
+  alarm(request.at("limit").get<unsigned>());
+  Bench(setup).run_profiled(case_from_json(request.at("case")));
+  return 0;
 }
 
 int worker_main(const WorkerSetup& setup, int socket) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "common/core/rng.hpp"
+#include "experiments/driver/profiler.hpp"
 #include "experiments/driver/progress.hpp"
 #include "experiments/driver/results.hpp"
 #include "experiments/driver/session.hpp"
@@ -110,8 +111,10 @@ class Sweep {
         datasets_(datasets),
         options_(options),
         stop_(stop),
-        worker_({options.registry_path, options.cache_dir, plan.measure.memory}, stop),
-        progress_(plan.cases.size(), options.quiet) {}
+        worker_(setup(plan, options), stop),
+        progress_(plan.cases.size(), options.quiet) {
+    if (options.profile) profiler_.emplace(setup(plan, options), stop);
+  }
 
   SweepResult run() {
     const auto answer = worker_.machine(plan_.measure.timeout);
@@ -136,6 +139,10 @@ class Sweep {
   }
 
  private:
+  static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
+    return {options.registry_path, options.cache_dir, plan.measure.memory};
+  }
+
   bool stopped() {
     stop_.update();
     result_.stopped = result_.stopped || stop_.requested();
@@ -161,6 +168,7 @@ class Sweep {
   const SweepOptions& options_;
   StopSignals& stop_;
   Worker worker_;
+  std::optional<Profiler> profiler_;
   Progress progress_;
   std::optional<Store> store_;
   json machine_;
@@ -212,7 +220,10 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
   open_session();
   progress_.begin(driver::to_json(group.front(), data));
   if (plan_.measure.launches > 1) worker_.restart();
-  const auto bodies = worker_.run(group, plan_.measure);
+  auto bodies = worker_.run(group, plan_.measure);
+  if (profiler_)
+    for (std::size_t k = 0; k < group.size(); ++k)
+      bodies[k]["profile"] = profiler_->profile(group[k], bodies[k], plan_.measure.timeout);
   for (std::size_t k = 0; k < group.size(); ++k) record(group[k], data, bodies[k]);
 }
 

@@ -15,6 +15,7 @@ struct SweepOptions {
   std::string registry_path, cache_dir;
   std::vector<std::string> argv;  ///< for the session line
   bool rerun = false;             ///< measure stored cases again
+  bool profile = false;           ///< attach hardware counters to the rows of GPU methods
   bool quiet = false;
 };
 

@@ -1,11 +1,8 @@
 // The parent's side of a worker: spawning, waiting with a limit, and finding out how a child died.
 #include "experiments/driver/worker.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,10 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <sstream>
-#include <thread>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/child_process.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -40,32 +36,23 @@ std::string in_seconds(milliseconds t) {
   return fmt::format("{:g} s", static_cast<double>(t.count()) / 1000);
 }
 
-std::string on_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
-
 }  // namespace
 
-/// A spawned process with its end of the socket and what it printed.
+/// A spawned process with its end of the socket.
 struct Worker::Child {
-  pid_t pid = -1;
   int socket = -1;
-  int printed = -1;  ///< memory file that collects the child's stdout and stderr
   std::string received;
+  std::unique_ptr<ChildProcess> process;
 
   explicit Child(const WorkerSetup& setup);
-  ~Child();
+  ~Child() {
+    process.reset();
+    close(socket);
+  }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  void send(const std::string& line);
-  void forget_printed();
-  std::string last_words() const;
-  /// Wait status of the child; kills it when it outlives the limit.
-  int reap(milliseconds limit);
+  void send(const std::string& line) const;
 };
 
 Worker::Child::Child(const WorkerSetup& setup) {
@@ -73,50 +60,18 @@ Worker::Child::Child(const WorkerSetup& setup) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
     throw SystemError(fmt::format("no socket pair for a worker: {}", std::strerror(errno)));
   socket = pair[0];
-  printed = memfd_create("worker output", MFD_CLOEXEC);
-
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  if (printed >= 0) posix_spawn_file_actions_adddup2(&files, printed, STDOUT_FILENO);
-  if (printed >= 0) posix_spawn_file_actions_adddup2(&files, printed, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&files, pair[1], kWorkerSocket);
-
-  // A group of its own keeps Ctrl-C of the terminal away from the running case.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-
-  std::vector<std::string> words = {
-      "retensor", "worker",        "--registry", setup.registry_path,
-      "--cache",  setup.cache_dir, "--memory",   std::to_string(setup.memory_limit)};
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  close(pair[1]);
-  if (error != 0) {
-    pid = -1;
-    throw SystemError(fmt::format("a worker can't be started: {}", std::strerror(error)));
+  try {
+    process = std::make_unique<ChildProcess>("/proc/self/exe", worker_command_line(setup), pair[1],
+                                             kWorkerSocket);
+  } catch (const SystemError&) {
+    close(pair[0]);
+    close(pair[1]);
+    throw;
   }
+  close(pair[1]);
 }
 
-Worker::Child::~Child() {
-  if (pid > 0) reap(milliseconds{0});
-  close(socket);
-  if (printed >= 0) close(printed);
-}
-
-void Worker::Child::send(const std::string& line) {
+void Worker::Child::send(const std::string& line) const {
   for (std::size_t sent = 0; sent < line.size();) {
     const auto n = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
@@ -125,33 +80,9 @@ void Worker::Child::send(const std::string& line) {
   }
 }
 
-void Worker::Child::forget_printed() {
-  if (printed >= 0 && ftruncate(printed, 0) == 0) lseek(printed, 0, SEEK_SET);
-}
-
-std::string Worker::Child::last_words() const {
-  constexpr off_t kLength = 300;
-  const off_t end = printed < 0 ? 0 : lseek(printed, 0, SEEK_END);
-  std::string text(static_cast<std::size_t>(std::min(end, kLength)), '\0');
-  const auto n = pread(printed, text.data(), text.size(), std::max<off_t>(0, end - kLength));
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return on_one_line(text);
-}
-
-int Worker::Child::reap(milliseconds limit) {
-  const auto end = Clock::now() + limit;
-  int status = 0;
-  while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (Clock::now() >= end) {
-      kill(-pid, SIGKILL);
-      kill(pid, SIGKILL);  // it may not have reached its own group yet
-      while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-      break;
-    }
-    std::this_thread::sleep_for(milliseconds{1});
-  }
-  pid = -1;
-  return status;
+std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
+  return {"retensor", "worker",        "--registry", setup.registry_path,
+          "--cache",  setup.cache_dir, "--memory",   std::to_string(setup.memory_limit)};
 }
 
 Worker::Worker(WorkerSetup setup, StopSignals& stop) : setup_(std::move(setup)), stop_(stop) {}
@@ -165,7 +96,7 @@ void Worker::restart() {
 
 json Worker::ask(const json& request, milliseconds limit) {
   if (!child_) child_ = std::make_unique<Child>(setup_);
-  child_->forget_printed();
+  child_->process->forget_output();
   child_->send(request.dump() + '\n');
   return wait_for_answer(limit);
 }
@@ -206,8 +137,8 @@ json Worker::wait_for_answer(milliseconds limit) {
 
 json Worker::autopsy() {
   const bool half = !child_->received.empty();
-  const int status = child_->reap(kDeathLimit);
-  const auto words = child_->last_words();
+  const int status = child_->process->reap(kDeathLimit);
+  const auto words = child_->process->last_words();
   restart();
   const auto said = words.empty() ? "" : "; its last words: " + words;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOomExit)
@@ -259,7 +190,10 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
     restart();
     return verdict("crashed", "the worker answered with a wrong number of rows");
   }
-  return answer;
+  if (!answer.contains("device_fault")) return answer;
+  // No later call of that process would succeed. What a case alone says of it stands.
+  restart();
+  return together.size() == 1 ? answer : verdict("crashed", answer["device_fault"]);
 }
 
 std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure) {

@@ -6,7 +6,8 @@
 //   {"do":"ceilings","backend":"cpu"}       -> {"ceilings":[...]}
 //   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
 //   {"do":"load","dataset":NAME}            -> {}
-//   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}
+//   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}, and
+//       "device_fault" when a case left the GPU's context unusable
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,9 @@ struct WorkerSetup {
   std::string cache_dir;
   Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
 };
+
+/// argv of a worker; worker_command() reads it.
+std::vector<std::string> worker_command_line(const WorkerSetup& setup);
 
 /// The second stop signal came: what runs was killed and leaves no row.
 class StoppedAtOnce : public Error {
@@ -80,5 +84,8 @@ std::string oracle_folder(const std::string& cache_dir, const std::string& data_
 
 /// The child's main loop; returns its exit code when the parent closes the socket.
 int worker_main(const WorkerSetup& setup, int socket);
+/// One run of one case for a profiler around this process (Profiler): `request_path` is a file with
+/// {case, limit}. The process ends itself after `limit` seconds, whoever started it.
+int profiled_main(const WorkerSetup& setup, const std::string& request_path);
 
 }  // namespace retensor::driver

@@ -16,6 +16,7 @@ from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
 from plots.load import machine_label
+from plots.report.counters import Counters
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
 
@@ -36,6 +37,7 @@ class Section:
     paths: dict = field(default_factory=dict)  # suffix -> path relative to the report
     error: str = ""
     sessions: list = field(default_factory=list)
+    counters: Counters = None
 
     @property
     def table(self):
@@ -116,6 +118,7 @@ def _draw(section, results, verdicts, folder, out):
     section.paths = {suffix: path.relative_to(out).as_posix() for suffix, path in paths.items()}
     rows = results.rows[results.rows["case.artifact"] == section.spec.artifact]
     section.sessions = list(dict.fromkeys(rows["session"]))
+    section.counters = Counters(rows)
 
 
 def _check_verdicts(verdicts):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from sweeps import RETENSOR, TENSOR, copies
+from sweeps import RETENSOR, TENSOR, copies, no_driver
 
 # The sanitizers answer a fault themselves and need more memory than a limit leaves.
 SANITIZED = bool(os.environ.get("RETENSOR_SANITIZED"))
@@ -370,3 +370,39 @@ def test_golden_rows_of_the_real_program(workspace):
     assert session["spec"]["artifact"] == "test/spec"
     assert session["argv"][1:3] == ["run", str(spec)]
     assert TENSOR.count("\n") - 2 == rows[0]["case"]["data"]["nnz"]
+
+
+def test_no_driver_costs_the_rows_of_the_gpu_alone(workspace):
+    spec = workspace.spec(["pasta.cuda.coo", "pasta.cpu.coo"])
+    done = workspace.run(spec, program=RETENSOR, env=os.environ | no_driver(workspace.folder))
+    assert done.returncode == 1
+    statuses = {row["case"]["method"]: (row["status"], row["reason"]) for row in workspace.lines()}
+    assert statuses["pasta.cpu.coo"] == ("ok", "")
+    status, reason = statuses["pasta.cuda.coo"]
+    assert status == "unsupported"
+    assert "no usable NVIDIA driver" in reason or "this build has no CUDA backend" in reason
+
+
+def test_a_profile_says_why_there_is_none(workspace):
+    spec = workspace.spec(["pasta.cuda.coo", "pasta.cpu.coo"])
+    env = os.environ | no_driver(workspace.folder)
+    assert workspace.run(spec, "--profile", program=RETENSOR, env=env).returncode == 1
+    profiles = {row["case"]["method"]: row["profile"] for row in workspace.lines()}
+    assert profiles == {"pasta.cuda.coo": {"reason": "no result to profile (unsupported)"},
+                        "pasta.cpu.coo": {"note": "a CPU method has no GPU counters"}}
+    assert workspace.run(spec, "--rerun", program=RETENSOR, env=env).returncode == 1
+    assert "profile" not in workspace.lines()[-1]
+
+
+def test_the_profiled_run_ends_with_the_device_s_words(workspace):
+    spec = workspace.spec(["pasta.cuda.coo"])
+    env = os.environ | no_driver(workspace.folder)
+    workspace.run(spec, program=RETENSOR, env=env)
+    request = workspace.folder / "request.json"
+    request.write_text(json.dumps({"case": workspace.lines()[0]["case"], "limit": 60}))
+    done = subprocess.run([RETENSOR, "worker", "--registry", str(workspace.registry), "--cache",
+                           str(workspace.cache), "--profiled", str(request)],
+                          capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 3
+    assert "driver" in done.stderr or "no CUDA backend" in done.stderr \
+        or "build without CUDA" in done.stderr

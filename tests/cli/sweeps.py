@@ -30,9 +30,19 @@ class Workspace:
         (self.folder / "tiny.tns").write_text(TENSOR)
         entry = {"kind": "real", "form": "tensor", "dims": [4, 3, 2], "nnz": 6,
                  "file": "tiny.tns", "source": "written by hand", "licence": "none"}
-        sets = {"tiny": entry, "lost": dict(entry, nnz=7)}
+        self.sets = {"tiny": entry, "lost": dict(entry, nnz=7)}
         self.registry = self.folder / "registry.yaml"
-        self.registry.write_text(json.dumps({"schema": 1, "datasets": sets}))
+        self._register()
+
+    def _register(self):
+        self.registry.write_text(json.dumps({"schema": 1, "datasets": self.sets}))
+
+    def add_uniform(self, name, dims, nnz):
+        """Adds a generated data set to the registry."""
+        self.sets[name] = {"kind": "generated", "form": "tensor", "dims": dims, "nnz": nnz,
+                           "source": "generated", "licence": "none",
+                           "make": {"recipe": "uniform", "dims": dims, "nnz": nnz, "seed": 1}}
+        self._register()
 
     def spec(self, methods, name="spec", **other):
         """Writes a spec of `ts` on the tiny tensor; methods are ids or (id, params)."""
@@ -74,3 +84,11 @@ class Workspace:
 def copies(count, delay):
     """A list of methods that is `count` cases of the sound method, each `delay` ms long."""
     return [("faulty.cpu.good", {"copy": list(range(count)), "delay": delay})]
+
+
+def no_driver(folder):
+    """Environment in which the CUDA runtime finds a driver library that it can't load."""
+    libraries = folder / "no-driver"
+    libraries.mkdir(exist_ok=True)
+    (libraries / "libcuda.so.1").write_bytes(b"")
+    return {"LD_LIBRARY_PATH": str(libraries)}

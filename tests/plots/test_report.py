@@ -13,6 +13,7 @@ import rows
 from plots.errors import PlotError
 from plots.load import load_results
 from plots.report import build_report
+from plots.report.counters import Counters
 from plots.spec import find_specs
 
 ROOT = Path(__file__).parents[2]
@@ -164,3 +165,29 @@ def test_command_line(tmp_path):
     (tmp_path / "bad.yaml").write_text(rows.SPEC.replace("gflops", "gflopps"))
     done = run("report", "--rows", path, "--specs", tmp_path, "--out", tmp_path / "r")
     assert done.returncode == 1 and "gflopps" in done.stderr
+
+
+def test_counters_stand_beside_the_work_model_and_large_differences_are_marked(tmp_path):
+    counted = {"launches": 2, "dram_bytes": 50e6, "dram_over_model": 50 / 48, "l2_bytes": 7e7,
+               "missing": ["sm__inst_executed_pipe_tensor.sum"], "cache": "warm"}
+    lines = [rows.session(),
+             rows.row(dataset="near", method="pasta.cuda.coo") | {"profile": counted},
+             rows.row(dataset="far", method="pasta.cuda.coo")
+             | {"profile": counted | {"dram_bytes": 20e6, "dram_over_model": 20 / 48}},
+             rows.row(dataset="none", method="pasta.cuda.coo") | {"profile": {"reason": "no ncu"}},
+             rows.row() | {"profile": {"note": "a CPU method"}}]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    counters = Counters(results.rows)
+    notes = {line[0]: line[-1] for line in counters.lines}
+    assert notes == {"near": "", "far": "differs by more than 15%"}
+    assert counters.reasons == {"no ncu": 1}
+    build_report(results, [], [], tmp_path / "out")
+    page = Page(tmp_path / "out" / "pasta.html")
+    assert page.problems == []
+    assert "In 1 of 2 rows the DRAM bytes differ" in page.text
+    assert "No hardware counters for 1 rows: no ncu" in page.text
+    assert "sm__inst_executed_pipe_tensor.sum" in page.text
+
+
+def test_rows_without_profiles_have_no_counters(report):
+    assert "Nsight" not in Page(report / "pasta.html").text

@@ -32,6 +32,9 @@ int run_command(const Args& args) {
   options.add_options()("out", po::value<std::string>()->value_name("FILE")->default_value(""),
                         "result file (default: out/results/<device>/<paper>-<artifact>.jsonl)")(
       "rerun", po::bool_switch(), "measure again what is stored")(
+      "profile", po::bool_switch(),
+      "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
+      "counters, or why there are none (with --rerun: of stored cases too)")(
       "quiet", po::bool_switch(), "no progress, messages of trouble alone");
   add_profile_option(options);
   add_location_options(options);
@@ -45,6 +48,7 @@ int run_command(const Args& args) {
   sweep.registry_path = registry_of(*given);
   sweep.cache_dir = cache_of(*given);
   sweep.rerun = (*given)["rerun"].as<bool>();
+  sweep.profile = (*given)["profile"].as<bool>();
   sweep.quiet = (*given)["quiet"].as<bool>();
   sweep.argv = {"retensor", "run"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
