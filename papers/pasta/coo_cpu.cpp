@@ -11,6 +11,7 @@
 #include "papers/pasta/cpu_run.hpp"
 #include "papers/pasta/methods.hpp"
 #include "papers/pasta/prepare.hpp"
+#include "papers/pasta/segments.hpp"
 
 namespace retensor::pasta {
 namespace {
@@ -22,7 +23,7 @@ class TewRun : public CpuRun {
       : CpuRun(problem, threads, "COO-TEW-OMP"),
         op_(arithmetic(problem.spec().variant)),
         pattern_(predict_pattern(problem.x(), problem.y(), op_)),
-        how_(store_for(pattern_.z.values.bytes())) {
+        how_(store_for(3 * pattern_.z.values.bytes())) {
     executed_["pattern"] = pattern_.equal() ? "equal" : "general";
     format_bytes_ =
         pattern_.z.bytes() + (pattern_.from_x.size() + pattern_.from_y.size()) * sizeof(Count);
@@ -54,7 +55,7 @@ class TsRun : public CpuRun {
       : CpuRun(problem, threads, "COO-TS-OMP"),
         op_(arithmetic(problem.spec().variant)),
         z_(problem.x()),
-        how_(store_for(z_.values.bytes())) {
+        how_(store_for(2 * z_.values.bytes())) {
     format_bytes_ = z_.bytes();
   }
 
@@ -150,14 +151,6 @@ class MttkrpRun : public MttkrpRunBase<T> {
       mttkrp_owner<T>(input_, run_start_, out, carry_.template view<T>());
     else
       mttkrp_private<T>(input_, out, partial, this->threads_);
-  }
-
-  static std::vector<Count> run_starts(const std::vector<Index>& row) {
-    std::vector<Count> start;
-    for (Count p = 0; p < row.size(); ++p)
-      if (p == 0 || row[p] != row[p - 1]) start.push_back(p);
-    start.push_back(row.size());
-    return start;
   }
 
   Coo sorted_;                    // owner

@@ -22,7 +22,7 @@ int thread_count(const Params& params);
 /// The five kernels; a reason for everything else.
 Support supports_suite(const Problem& problem);
 
-/// How to write a result of this many bytes.
+/// How to write a result when a run touches this many bytes between two uses of it.
 Store store_for(Count bytes);
 
 /// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal

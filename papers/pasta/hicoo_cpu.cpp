@@ -30,7 +30,7 @@ class TewRun : public CpuRun {
     // Positions in the pattern are those of the two tensors as stored.
     auto pattern = predict_pattern(x_.to_coo(), y_.to_coo(), op_);
     z_ = to_hicoo(pattern.z, {bits, {}});
-    how_ = store_for(z_.values.bytes());
+    how_ = store_for(3 * z_.values.bytes());
     executed_["pattern"] = pattern.equal() ? "equal" : "general";
     if (!pattern.equal())
       for (const Count p : hicoo_order(pattern.z, {bits, {}})) {
@@ -69,7 +69,7 @@ class TsRun : public CpuRun {
         op_(arithmetic(problem.spec().variant)),
         x_(to_hicoo(problem.x(), {bits, {}})),
         z_(x_),
-        how_(store_for(z_.values.bytes())) {
+        how_(store_for(2 * z_.values.bytes())) {
     format_bytes_ = x_.bytes() + z_.bytes();
   }
 

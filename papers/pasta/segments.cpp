@@ -22,7 +22,11 @@ SegmentParts cut_segments(std::span<const Count> start, Count target) {
       first = s;
     }
     bool cut = false;
-    for (; end - begin > longest; cut = true, first = s) close(begin + target, first);
+    while (end - begin > longest) {
+      close(begin + target, first);
+      cut = true;
+      first = s;
+    }
     if (cut) parts.cut.push_back(s);
     if (end - begin >= target) {
       close(end, first);
