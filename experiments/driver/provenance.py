@@ -1,15 +1,26 @@
 #!/usr/bin/env python3
 """Writes provenance.cpp: the commit of this build and a SHA-256 over the sources of every module.
 
+A module depends on its own folder, on the measuring loop, and on what their include lines reach: a
+header brings its own includes and the sources of its folder that include it, hence implement it.
+What no include line reaches (readers, other modules, the driver) leaves the hash alone, since rows
+name their data by checksum.
+
 Usage: provenance.py SOURCE_ROOT OUTPUT. The output is left alone when nothing changed.
 """
 
 import hashlib
+import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
+HEADERS = {".hpp", ".cuh", ".h"}
+INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# Every row is made by this loop, which no module includes.
+LOOP = "common/measure/timing.hpp"
 
 TEMPLATE = """#include "experiments/driver/provenance.hpp"
 
@@ -35,14 +46,53 @@ def git(root, *arguments):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def source_hash(folder, excluded=()):
-    """Digest over relative names and contents, in the order of the names."""
+@cache
+def content(path):
+    return path.read_bytes()
+
+
+@cache
+def sources_in(folder):
+    return sorted(p for p in folder.iterdir() if p.suffix in SOURCES)
+
+
+def sources_below(folder, excluded=()):
+    return [p for p in sorted(folder.rglob("*"))
+            if p.suffix in SOURCES and not any(e in p.parents for e in excluded)]
+
+
+@cache
+def included(root, path):
+    """The headers of the tree that a source includes."""
+    names = (name.decode() for name in INCLUDE.findall(content(path)))
+    candidates = [candidate for name in names for candidate in (path.parent / name, root / name)]
+    return [candidate for candidate in candidates if candidate.is_file()]
+
+
+def implementations(root, header):
+    return [p for p in sources_in(header.parent)
+            if p.suffix not in HEADERS and header in included(root, p)]
+
+
+def closure(root, start):
+    """The files themselves and what they depend on."""
+    reached, open_files = set(start), list(start)
+    while open_files:
+        path = open_files.pop()
+        needs = included(root, path)
+        if path.suffix in HEADERS:
+            needs = needs + implementations(root, path)
+        open_files += set(needs) - reached
+        reached |= set(needs)
+    return reached
+
+
+def source_hash(root, paths):
+    """Digest over names relative to the root and contents, in the order of the names."""
     digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES):
-        if any(e in path.parents for e in excluded):
-            continue
-        digest.update(str(path.relative_to(folder)).encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+    for path in sorted(paths):
+        digest.update(str(path.relative_to(root)).encode() + b"\0")
+        digest.update(content(path) + b"\0")
     return digest.hexdigest()
 
 
@@ -57,15 +107,20 @@ def module_folders(root):
         yield folder, []
 
 
+def module_hashes(root):
+    return {folder.name: source_hash(root, closure(
+        root, [*sources_below(folder, skip), root / LOOP]))
+        for folder, skip in module_folders(root) if folder.is_dir()}
+
+
 def main():
     root, output = Path(sys.argv[1]), Path(sys.argv[2])
-    modules = {folder.name: source_hash(folder, skip) for folder, skip in module_folders(root)
-               if folder.is_dir()}
     text = TEMPLATE.format(
         commit=git(root, "rev-parse", "HEAD"),
         dirty="true" if git(root, "status", "--porcelain", "--untracked-files=no") else "false",
-        common=source_hash(root / "common", [root / "common" / "baselines"]),
-        modules="\n".join(f'          {{"{k}", "{v}"}},' for k, v in sorted(modules.items())))
+        common=source_hash(root, sources_below(root / "common", [root / "common" / "baselines"])),
+        modules="\n".join(f'          {{"{k}", "{v}"}},'
+                          for k, v in sorted(module_hashes(root).items())))
     if not output.exists() or output.read_text() != text:
         output.write_text(text)
 

@@ -13,8 +13,8 @@ namespace retensor::driver {
 
 /// Version, compiler, flags, CUDA: rows of another build are measured again.
 nlohmann::json build_facts();
-/// SHA-256 over the sources of the method's module ("pasta" of pasta.cpu.coo); empty when the
-/// module does not belong to the source tree.
+/// SHA-256 over the sources that the method's module ("pasta" of pasta.cpu.coo) depends on; empty
+/// when the module does not belong to the source tree.
 std::string source_hash(std::string_view method);
 /// Whether a result row came from other sources of its method than this build's.
 bool is_stale(const nlohmann::json& row);
