@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -60,10 +61,10 @@ std::string sha256_of(const YamlNode& node) {
   return text;
 }
 
-std::string file_of(const YamlNode& node, const std::string& directory) {
+std::string file_of(const YamlNode& node, const std::string& directory, const std::string& root) {
   const auto text = as_text(node, "the path of a file");
   const auto path = fs::weakly_canonical(fs::path(directory) / text).string();
-  if (!lies_below(path, directory))
+  if (!lies_below(path, root))
     throw ParseError(node.at, fmt::format("'{}'", text), "a file below the registry's folder");
   return path;
 }
@@ -85,7 +86,21 @@ FetchSource fetch_of(const YamlNode& node) {
           as_integer(node.need("bytes"), "the length of a file", 1, kMaxCount)};
 }
 
-void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
+/// A generator that is told no dims and nnz makes those of the entry.
+void fill_target(Dataset& d) {
+  const auto generator = generator_params().find(d.recipe);
+  if (generator == generator_params().end()) return;
+  const auto fill = [&](const char* param, const auto& value) {
+    const auto& known = generator->second;
+    if (std::find(known.begin(), known.end(), param) != known.end() &&
+        !d.recipe_params.contains(param))
+      d.recipe_params[param] = value;
+  };
+  fill("dims", d.dims);
+  fill("nnz", d.nnz);
+}
+
+void read_make(Dataset& d, const YamlNode& make, const std::string& root) {
   if (!make.is_map()) throw ParseError(make.at, "no map", "make as a map");
   const auto& recipe = make.need("recipe");
   d.recipe = as_text(recipe, "a recipe");
@@ -95,11 +110,11 @@ void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
     keys.insert(keys.begin(), "recipe");
     check_map(make, "make", keys);
   } else if (!is_plain_name(d.recipe) ||
-             !fs::is_regular_file(fs::path(directory) / "recipes" / (d.recipe + ".py"))) {
+             !fs::is_regular_file(fs::path(root) / "recipes" / (d.recipe + ".py"))) {
     std::vector<std::string> words;
     for (const auto& [name, params] : generators) words.push_back(name);
     std::error_code no_folder;
-    for (const auto& entry : fs::directory_iterator(fs::path(directory) / "recipes", no_folder))
+    for (const auto& entry : fs::directory_iterator(fs::path(root) / "recipes", no_folder))
       if (entry.path().extension() == ".py") words.push_back(entry.path().stem().string());
     std::sort(words.begin(), words.end());
     refuse_unknown(recipe.at, "recipe", d.recipe, words);
@@ -111,6 +126,7 @@ void read_make(Dataset& d, const YamlNode& make, const std::string& directory) {
   d.recipe_params = to_json(make);
   d.recipe_params.erase("recipe");
   d.recipe_params.erase("needs");
+  fill_target(d);
 }
 
 nlohmann::json map_of(const YamlNode& node, const std::string& what) {
@@ -133,7 +149,9 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
 }
 
-Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory) {
+/// `directory`: of the file that holds the entry; `root`: the registry's, which files may not leave.
+Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory,
+                   const std::string& root) {
   check_map(entry, "a data set",
             {"kind", "form", "dims", "nnz", "paper", "source", "licence", "make", "sha256", "file",
              "fetch", "stand_in"});
@@ -152,8 +170,8 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   d.source = as_text(entry.need("source"), "a source");
   d.licence = as_text(entry.need("licence"), "a licence");
   if (const auto* sha256 = entry.find("sha256")) d.sha256 = sha256_of(*sha256);
-  if (const auto* file = entry.find("file")) d.file = file_of(*file, directory);
-  if (const auto* make = entry.find("make")) read_make(d, *make, directory);
+  if (const auto* file = entry.find("file")) d.file = file_of(*file, directory, root);
+  if (const auto* make = entry.find("make")) read_make(d, *make, root);
   if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
   if (const auto* paper = entry.find("paper")) d.paper = map_of(*paper, "paper");
   if (const auto* stand_in = entry.find("stand_in")) {
@@ -163,6 +181,62 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   check_kind(d);
   return d;
 }
+
+/// A registry with the files that it includes. Every file and every name stands once.
+class Reader {
+ public:
+  Reader(const std::string& path, std::map<std::string, Dataset>& datasets)
+      : root_(folder_of(path)), datasets_(datasets) {
+    files_.insert(fs::weakly_canonical(fs::absolute(path)).string());
+  }
+
+  void read(std::string_view text, const std::string& path) {
+    auto tree = parse_yaml(text, path);
+    if (tree.is_map()) check_schema(tree);
+    check_map(tree, "a registry", {"schema", "include", "datasets"});
+    const auto& entries = tree.need("datasets");
+    if (!entries.is_map()) throw ParseError(entries.at, "no map", "datasets as a map");
+    for (std::size_t k = 0; k < entries.keys.size(); ++k)
+      add(dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_));
+    if (const auto* include = tree.find("include"))
+      for (const auto& entry : as_list(*include, "include").items) read_included(entry, path);
+  }
+
+  static std::string folder_of(const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path)).parent_path().string();
+  }
+
+ private:
+  void add(Dataset d) {
+    const auto [at, is_new] = datasets_.try_emplace(d.name, d);
+    if (!is_new)
+      throw ParseError(d.at, fmt::format("'{}' a second time", d.name),
+                       fmt::format("a name of its own (the first is in {}:{})", at->second.at.file,
+                                   at->second.at.line));
+  }
+
+  void read_included(const YamlNode& entry, const std::string& from) {
+    const auto word = as_text(entry, "the path of a file");
+    const auto path = (fs::path(from).parent_path() / word).lexically_normal().string();
+    if (fs::path(word).is_absolute() || !lies_below(path, root_))
+      throw ParseError(entry.at, fmt::format("'{}'", word), "a file below the registry's folder");
+    if (!files_.insert(fs::weakly_canonical(fs::absolute(path)).string()).second)
+      throw ParseError(entry.at, fmt::format("'{}' a second time", word),
+                       "includes that name a file once and no file that leads to them");
+    try {
+      read(read_small_file(path), path);
+    } catch (const ParseError&) {
+      throw;
+    } catch (InputError& e) {
+      e.add_context(fmt::format("{}:{}", entry.at.file, entry.at.line));
+      throw;
+    }
+  }
+
+  std::string root_;
+  std::map<std::string, Dataset>& datasets_;
+  std::set<std::string> files_;
+};
 
 /// m, n and k of "matmul-<m>-<n>-<k>"; a mode length such as m n must fit 32-bit indices.
 std::optional<std::array<std::uint64_t, 3>> matmul_sizes(const std::string& name) {
@@ -232,15 +306,8 @@ DatasetRegistry DatasetRegistry::load(const std::string& path) {
 
 DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path) {
   DatasetRegistry registry;
-  registry.directory_ = fs::weakly_canonical(fs::absolute(path)).parent_path().string();
-  const auto tree = parse_yaml(text, path);
-  if (tree.is_map()) check_schema(tree);
-  check_map(tree, "a registry", {"schema", "datasets"});
-  const auto& entries = tree.need("datasets");
-  if (!entries.is_map()) throw ParseError(entries.at, "no map", "datasets as a map");
-  for (std::size_t k = 0; k < entries.keys.size(); ++k)
-    registry.datasets_[entries.keys[k].name] =
-        dataset_of(entries.keys[k], entries.items[k], registry.directory_);
+  registry.directory_ = Reader::folder_of(path);
+  Reader(path, registry.datasets_).read(text, path);
   return registry;
 }
 

@@ -48,7 +48,7 @@ class DatasetRegistry {
  public:
   /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file.
   static DatasetRegistry load(const std::string& path);
-  /// The same for text in memory; `path` stands for the file, `file:` entries are relative to it.
+  /// The same for text in memory; `path` stands for the file: what it includes is relative to it.
   static DatasetRegistry parse(std::string_view text, const std::string& path);
 
   const std::map<std::string, Dataset>& all() const { return datasets_; }

@@ -84,6 +84,41 @@ TEST_CASE("entries are refused at their line") {
   CHECK(refusal(entry(", file: d.tns")) == "accepted");
 }
 
+TEST_CASE("a registry includes files below its folder, each once, every name once") {
+  const Workspace w;
+  const auto set = [](const std::string& name, const std::string& rest) {
+    return "datasets:\n  " + name +
+           ": {kind: real, form: tensor, dims: [2, 3], nnz: 2, source: s, licence: l" + rest + "}\n";
+  };
+  const auto put = [&](const std::string& name, const std::string& text) {
+    w.put(name, "schema: 1\n" + text);
+  };
+  const auto root = (w.root / "registry.yaml").string();
+  const auto with = [](const std::string& includes) {
+    return "schema: 1\ninclude: [" + includes + "]\ndatasets: {}\n";
+  };
+  put("sub/a.yaml", "include: [../b.yaml]\n" + set("a", ", file: ../d.tns"));
+  put("b.yaml", set("b", ", file: d.tns"));
+  const auto registry = w.registry(with("sub/a.yaml"));
+  CHECK(registry.names() == std::vector<std::string>{"a", "b"});
+  CHECK(registry.obtain(registry.find("a"), w.cache)->nnz() == 2);
+
+  CHECK(contains(refusal(with("b.yaml, sub/a.yaml"), root), "sub/a.yaml:2:11: found '../b.yaml'"));
+  put("b.yaml", "include: [registry.yaml]\n" + set("b", ""));
+  CHECK(contains(refusal(with("b.yaml"), root), "b.yaml:2:11: found 'registry.yaml' a second"));
+  put("b.yaml", set("a", ""));
+  CHECK(contains(refusal(with("sub/a.yaml"), root), "b.yaml:3:3: found 'a' a second time"));
+  CHECK(contains(refusal(with("../x.yaml"), root), "registry.yaml:2:11: found '../x.yaml'"));
+  CHECK(contains(refusal(with("/etc/hostname"), root), "below the registry's folder"));
+  fs::create_symlink("/etc/hostname", w.root / "link.yaml");
+  CHECK(contains(refusal(with("link.yaml"), root), "below the registry's folder"));
+  CHECK(contains(refusal(with("none.yaml"), root), "registry.yaml:2"));
+  put("b.yaml", set("b", ", file: ../d.tns"));
+  CHECK(contains(refusal(with("b.yaml"), root), "b.yaml:3:"));
+  put("b.yaml", set("b", ", shape: 1"));
+  CHECK(contains(refusal(with("b.yaml"), root), "b.yaml:3:"));
+}
+
 TEST_CASE("names: entries, matmul without an entry, paths, and the nearest of what is unknown") {
   const Workspace w;
   const auto registry = w.registry(entry(", file: d.tns"));
