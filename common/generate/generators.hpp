@@ -47,9 +47,15 @@ Coo kronecker(const Target& target, const KroneckerLaw& law);
 
 /// Power-law graphs stacked to slices (PASTA section IV.B.2).
 struct PowerLaw {
-  double exponent = 1;           ///< P(vertex of rank r) ~ r^-exponent, exponent >= 0
+  /// P(vertex of rank r) ~ r^-exponent, >= 0: one for all modes or one for each (slice modes too).
+  std::vector<double> exponents{1};
   std::vector<int> slice_modes;  ///< dense modes: the draws go around their indices in turn
-  bool scatter = true;           ///< ranks are spread over the indices by a random permutation
+  /// So many ranks in a row have neighbouring indices; a random permutation spreads these runs.
+  /// From the mode's length on, ranks lie in their order.
+  std::uint64_t run = 1;
+  /// Clustering: so many draws in a row fall into the same run of every mode but the slice modes.
+  /// Neither changes the law of a mode's ranks.
+  std::uint64_t group = 1;
 };
 Coo power_law(const Target& target, const PowerLaw& law);
 /// The index of `mode` at which power_law puts rank `rank` (0-based).

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
@@ -21,29 +22,54 @@ namespace {
 
 constexpr std::uint64_t kAttempts = 16;  // counters kept for the rejections of one draw
 constexpr std::uint64_t kScatterStream = 256;
+constexpr std::uint64_t kGroupStream = 512;
 
 // One sparse mode: the law of its ranks and where the ranks lie.
 struct SparseMode {
   std::size_t mode;
+  double exponent;
   Zipf law;
-  CounterRng rng;
+  CounterRng rng, in_group;
+  std::uint64_t length, group, run, runs;
   RandomPermutation place;
-  bool scatter;
 
   SparseMode(const Target& target, const PowerLaw& power, std::size_t m)
       : mode(m),
-        law(target.dims[m], power.exponent),
+        exponent(power.exponents[power.exponents.size() == 1 ? 0 : m]),
+        law(target.dims[m], exponent),
         rng(target.seed, m),
-        place(target.dims[m], target.seed, kScatterStream + m),
-        scatter(power.scatter) {}
+        in_group(target.seed, kGroupStream + m),
+        length(target.dims[m]),
+        group(power.group),
+        run(std::min(power.run, target.dims[m])),
+        runs(target.dims[m] / run),
+        place(runs, target.seed, kScatterStream + m) {}
 
   Index index_of(std::uint64_t rank) const {
-    return static_cast<Index>(scatter ? place(rank) : Uint128{rank});
+    if (rank >= runs * run) return static_cast<Index>(rank);  // a last run that is shorter
+    return static_cast<Index>(place(rank / run) * run + rank % run);
   }
-  Index draw(Count i) const { return index_of(law.draw(rng, i * kAttempts) - 1); }
+  Index draw(Count i) const {
+    const Count first = i - i % group;
+    const std::uint64_t rank = law.draw(rng, first * kAttempts) - 1;
+    return index_of(i == first ? rank : neighbour(rank, i));
+  }
+  /// A rank of the same run with the law's odds among its ranks: the first draw of the group has
+  /// them, so they stand when a uniform choice is rejected in its favour.
+  std::uint64_t neighbour(std::uint64_t rank, Count i) const {
+    const std::uint64_t start = rank - rank % run;
+    const std::uint64_t step = in_group.below(2 * i, std::min(run, length - start));
+    const double ratio = static_cast<double>(step) / static_cast<double>(start + 1);
+    const double odds = std::exp(-exponent * std::log1p(ratio));
+    return in_group.uniform(2 * i + 1) < odds ? start + step : rank;
+  }
 };
 
-void check_slices(const Target& target, const PowerLaw& law) {
+void check_law(const Target& target, const PowerLaw& law) {
+  if (law.exponents.size() != 1 && law.exponents.size() != target.dims.size())
+    throw InputError(fmt::format("{} exponents for {} modes, expected one or one for each",
+                                 law.exponents.size(), target.dims.size()));
+  if (law.run == 0 || law.group == 0) throw InputError("a run or a group of 0");
   std::vector<bool> seen(target.dims.size(), false);
   for (const int m : law.slice_modes) {
     if (m < 0 || m >= static_cast<int>(seen.size()) || seen[static_cast<std::size_t>(m)])
@@ -55,13 +81,14 @@ void check_slices(const Target& target, const PowerLaw& law) {
 }  // namespace
 
 Index power_law_index(const Target& target, const PowerLaw& law, int mode, std::uint64_t rank) {
+  check_law(target, law);
   const SparseMode sparse(target, law, static_cast<std::size_t>(mode));
   if (rank >= target.dims.at(sparse.mode)) throw InputError("the rank is beyond the mode");
   return sparse.index_of(rank);
 }
 
 Coo power_law(const Target& target, const PowerLaw& law) {
-  check_slices(target, law);
+  check_law(target, law);
   if (target.nnz == 0) return uniform(target.dims, 0, target.seed, target.dtype);
   std::vector<SparseMode> sparse;
   for (std::size_t m = 0; m < target.dims.size(); ++m)

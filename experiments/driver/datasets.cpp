@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 32;  ///< 32-bit indices
+const std::vector<std::string> kVariants = {"seed", "skew", "clustering"};
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 
 bool is_plain_name(const std::string& name) {
@@ -147,9 +148,38 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "a generated data set without make", "the key 'make'");
   if ((d.kind == "stand-in") != d.stand_in.is_object())
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
+  if (d.kind == "stand-in" && generator_params().count(d.recipe) == 0)
+    throw ParseError(d.at, "a stand-in without a generator", "make with one");
 }
 
-/// `directory`: of the file that holds the entry; `root`: the registry's, which files may not leave.
+nlohmann::json stand_in_of(const YamlNode& node) {
+  check_map(node, "stand_in", {"for", "fitted_to", "residual", "assumed", "variants"});
+  node.need("fitted_to");
+  map_of(node.need("residual"), "residual");
+  check_map(node.need("variants"), "variants", kVariants);
+  auto stand_in = to_json(node);
+  stand_in["for"] = as_text(node.need("for"), "a data set");
+  return stand_in;
+}
+
+/// The stand-in with the parameters that one of its variants changes; dims and nnz stay.
+Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNode& changes) {
+  auto params = generator_params().at(base.recipe);
+  std::erase_if(params, [](const std::string& p) { return p == "dims" || p == "nnz"; });
+  check_map(changes, "a variant", params);
+  auto d = base;
+  d.name += "@" + variant;
+  d.variant = variant;
+  d.at = changes.at;
+  d.recipe_params.update(to_json(changes));
+  if (d.recipe_params == base.recipe_params)
+    throw ParseError(changes.at, fmt::format("variant '{}' without a change", variant),
+                     "other parameters than the base's");
+  return d;
+}
+
+/// `directory`: of the file that holds the entry; `root`: the registry's, which files may not
+/// leave.
 Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory,
                    const std::string& root) {
   check_map(entry, "a data set",
@@ -175,8 +205,8 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
   if (const auto* paper = entry.find("paper")) d.paper = map_of(*paper, "paper");
   if (const auto* stand_in = entry.find("stand_in")) {
-    check_map(*stand_in, "stand_in", {"for", "generator", "fitted_to", "residual"});
-    d.stand_in = to_json(*stand_in);
+    d.stand_in = stand_in_of(*stand_in);
+    d.variant = "base";
   }
   check_kind(d);
   return d;
@@ -196,10 +226,24 @@ class Reader {
     check_map(tree, "a registry", {"schema", "include", "datasets"});
     const auto& entries = tree.need("datasets");
     if (!entries.is_map()) throw ParseError(entries.at, "no map", "datasets as a map");
-    for (std::size_t k = 0; k < entries.keys.size(); ++k)
-      add(dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_));
+    for (std::size_t k = 0; k < entries.keys.size(); ++k) {
+      const auto d = dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_);
+      add(d);
+      if (d.kind != "stand-in") continue;
+      const auto& variants = entries.items[k].need("stand_in").need("variants");
+      for (const auto& variant : kVariants) add(variant_of(d, variant, variants.need(variant)));
+    }
     if (const auto* include = tree.find("include"))
       for (const auto& entry : as_list(*include, "include").items) read_included(entry, path);
+  }
+
+  /// What stands in has to be known.
+  void check_originals() const {
+    std::vector<std::string> names;
+    for (const auto& [name, d] : datasets_) names.push_back(name);
+    for (const auto& [name, d] : datasets_)
+      if (d.variant == "base" && datasets_.count(d.stand_in["for"].get<std::string>()) == 0)
+        refuse_unknown(d.at, "data set", d.stand_in["for"].get<std::string>(), names);
   }
 
   static std::string folder_of(const std::string& path) {
@@ -286,6 +330,10 @@ Dataset path_dataset(const std::string& path) {
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
                            Count nnz) {
   nlohmann::json data = {{"kind", d.kind}, {"sha256", sha256}, {"dims", dims}, {"nnz", nnz}};
+  if (d.kind == "stand-in") {
+    data["for"] = d.stand_in["for"];
+    data["variant"] = d.variant;
+  }
   if (!d.paper.is_object() || d.paper.empty()) return data;
   for (const auto& [id, quoted] : d.paper.items()) data["papers"].push_back(id);
   return data;
@@ -307,13 +355,23 @@ DatasetRegistry DatasetRegistry::load(const std::string& path) {
 DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path) {
   DatasetRegistry registry;
   registry.directory_ = Reader::folder_of(path);
-  Reader(path, registry.datasets_).read(text, path);
+  Reader reader(path, registry.datasets_);
+  reader.read(text, path);
+  reader.check_originals();
   return registry;
 }
 
 std::vector<std::string> DatasetRegistry::names() const {
   std::vector<std::string> names;
   for (const auto& [name, dataset] : datasets_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> DatasetRegistry::with_variants(const std::string& name) const {
+  if (find(name).variant != "base")
+    throw InputError(fmt::format("data set '{}' is no stand-in and has no variants", name));
+  std::vector<std::string> names = {name};
+  for (const auto& variant : kVariants) names.push_back(name + "@" + variant);
   return names;
 }
 

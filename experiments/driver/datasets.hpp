@@ -34,16 +34,19 @@ struct Dataset {
   std::string input;         ///< absolute path of that; set by who asks for the data set
   FetchSource fetch;         ///< the input of the recipe, or the tensor's file when there is none
   nlohmann::json recipe_params, paper, stand_in;
+  std::string variant;  ///< of a stand-in: base, seed, skew or clustering; else empty
   std::string source, licence;
   FilePosition at;
 };
 
-/// Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are added when asked for.
-/// The `data` member of a row's case: {kind, sha256, dims, nnz} and, where the registry quotes
-/// papers that use the data set, `papers`: their ids.
+/// The `data` member of a row's case: {kind, sha256, dims, nnz}, where the registry quotes papers
+/// that use the data set `papers`: their ids, and for a stand-in `for` and `variant`.
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
                            Count nnz);
 
+/// A stand-in NAME is there with its variants NAME@seed, NAME@skew and NAME@clustering, each a data
+/// set like any other. Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are
+/// added when asked for.
 class DatasetRegistry {
  public:
   /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file.
@@ -53,6 +56,8 @@ class DatasetRegistry {
 
   const std::map<std::string, Dataset>& all() const { return datasets_; }
   std::vector<std::string> names() const;
+  /// A stand-in's name and those of its variants; throws InputError for any other data set.
+  std::vector<std::string> with_variants(const std::string& name) const;
   /// Throws InputError naming the nearest data set. matmul-<m>-<n>-<k> needs no entry. A name that
   /// is a path to an existing .tns, .mtx or .tnsb file (plain, gzip, zstd) is accepted too and
   /// counts as kind real.

@@ -49,9 +49,12 @@ Coo make_kronecker(const json& p) {
 
 Coo make_power_law(const json& p) {
   PowerLaw law;
-  law.exponent = p.value("exponent", law.exponent);
+  if (p.contains("exponent"))
+    law.exponents = p["exponent"].is_array() ? p["exponent"].get<std::vector<double>>()
+                                             : std::vector{p["exponent"].get<double>()};
   law.slice_modes = p.value("slice_modes", law.slice_modes);
-  law.scatter = p.value("scatter", law.scatter);
+  law.run = p.value("run", law.run);
+  law.group = p.value("group", law.group);
   return power_law(target_of(p), law);
 }
 
@@ -120,7 +123,7 @@ const std::map<std::string, Generator>& generators() {
       {"matmul", {{"m", "n", "k"}, make_matmul}},
       {"kronecker",
        {with_target({"skew", "clustering", "initiator_dims", "initiator"}), make_kronecker}},
-      {"power_law", {with_target({"exponent", "slice_modes", "scatter"}), make_power_law}},
+      {"power_law", {with_target({"exponent", "slice_modes", "run", "group"}), make_power_law}},
       {"tiled",
        {with_target({"edge", "tiles", "dense_share", "dense_fill", "spread", "exponent"}),
         make_tiled}},

@@ -64,6 +64,34 @@ std::vector<Located> all_values(const Spec& spec, const std::string& axis) {
   return values;
 }
 
+/// NAME@all stands for a stand-in and its variants.
+void expand_variants(std::vector<Located>& values, const DatasetRegistry& datasets) {
+  constexpr std::string_view kAll = "@all";
+  std::vector<Located> expanded;
+  for (const auto& value : values) {
+    const auto name = text(value.value);
+    if (!name.ends_with(kAll)) {
+      expanded.push_back(value);
+      continue;
+    }
+    const auto names = located(value.at, [&] {
+      return datasets.with_variants(name.substr(0, name.size() - kAll.size()));
+    });
+    for (const auto& variant : names) expanded.push_back({variant, value.at});
+  }
+  values = std::move(expanded);
+}
+
+Spec with_variants(Spec spec, const DatasetRegistry& datasets) {
+  const auto expand = [&](Choices& choices) {
+    if (const auto at = choices.find("dataset"); at != choices.end())
+      expand_variants(at->second, datasets);
+  };
+  expand(spec.axes);
+  for (auto& exclusion : spec.exclusions) expand(exclusion.when);
+  return spec;
+}
+
 void check_datasets_and_modes(const Spec& spec, const DatasetRegistry& datasets) {
   std::size_t highest_order = 0;
   for (const auto& value : all_values(spec, "dataset"))
@@ -317,7 +345,8 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets) {
+Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry& datasets) {
+  const auto spec = with_variants(given, datasets);
   check_size(spec);
   check_datasets_and_modes(spec, datasets);
   check_methods(spec, methods);

@@ -34,7 +34,7 @@ struct Plan {
 /// that does not fit the tensor, an estimate above the spec's memory. Throws ParseError at the
 /// spec's line for unknown methods, data sets or parameters, values out of range, and more than
 /// 100,000 combinations. Loads no tensor but those given by path: `mode: all` uses the registry's
-/// dims.
+/// dims. NAME@all becomes a stand-in and its variants.
 Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets);
 
 /// Bytes of host memory that a case needs at least: tensor, operands, result (of ttv and ttm as if

@@ -2,7 +2,8 @@
 
 A problem is a data set with operation, mode, rank and whatever else a case has besides method and
 parameters. Its launches are one measurement, which counts when all of them are ok. Every problem
-that any series has a row of stays in the denominator of all, whether it failed or was left out.
+that any series has a row of stays in the denominator of all, whether it failed or was left out. A
+variant of a stand-in is a problem of its own, of the stand-in's data set.
 """
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from plots.errors import PlotError
 from plots.figures import quantity
-from plots.figures.view import IDENTITY, SOLVER
+from plots.figures.view import IDENTITY, SOLVER, VARIANT, fold_variants
 
 KINDS = {"real": "real", "file": "user files", "stand-in": "stand-in", "generated": "generated"}
 
@@ -30,14 +31,14 @@ class Outcome:
 
 def outcomes(view):
     """The outcomes of all series of a view, in the order of the rows."""
-    rows, fields = view.rows, view.fields
+    rows, fields = fold_variants(view.rows), view.fields
     if fields.y in quantity.RATES:
         raise PlotError(f"{view.spec.artifact}: ratios are of times or sizes, y can't be a rate")
     if fields.x != "case.dataset":
         raise PlotError(f"{view.spec.artifact}: x of this kind of figure is the data set")
     names = [name for name in rows.columns
              if name.startswith("case.") and not name.startswith((*IDENTITY, *SOLVER))
-             and name not in (fields.hue, "case.launch")]
+             and name not in (fields.hue, "case.launch")] + [VARIANT]
     free = fields.free(rows)
     groups = {}
     for index, row in rows.iterrows():

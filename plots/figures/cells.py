@@ -48,6 +48,9 @@ def _value_columns(cell, view):
     columns = {view.value_label: value.value, low: value.low, high: value.high}
     if any(other.paper_mean is not None for other in view.cells):
         columns["mean of five runs"] = cell.paper_mean
+    if any(other.band for other in view.cells):
+        least, largest = cell.band or (None, None)
+        columns |= {"least of variants": least, "largest of variants": largest}
     return columns
 
 

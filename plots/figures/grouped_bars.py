@@ -42,6 +42,7 @@ def _bar(figure, axes, cell, place, width, view):
     if arms:
         axes.errorbar(place, cell.measured.value, yerr=arms, color="#222222", linewidth=0.7,
                       capsize=1.5, capthick=0.7)
+    figure.band(axes, place, cell)
     figure.mark_partial(axes, place, cell)
     if view.spec.figure.get("overlay") == "roofline" and cell.roof is not None:
         axes.plot([place - width / 2, place + width / 2], [cell.roof] * 2, color=style.ROOF,

@@ -44,6 +44,7 @@ def _line(figure, axes, cells, index, numeric):
         if arms:
             axes.errorbar(x, cell.measured.value, yerr=arms, color=style.colour(index),
                           linewidth=0.7, capsize=1.5)
+        figure.band(axes, x, cell)
         figure.mark_partial(axes, x, cell)
     axes.plot(xs, ys, color=style.colour(index), marker=style.marker(index))
     return failed

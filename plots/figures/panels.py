@@ -108,6 +108,14 @@ class Panels:
             axes.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center",
                           fontsize=6, color=style.FAILED if partial else "#222222")
 
+    def band(self, axes, x, cell):
+        """Draw the range of a stand-in's variants at a position."""
+        if cell.band is None:
+            return
+        look = {"color": "#222222", "alpha": 0.25, "linewidth": 5}
+        axes.vlines(x, *cell.band, **look)
+        self.explain("stand-in: least to largest of its variants", Line2D([], [], **look))
+
     def explain_data(self):
         """Legend entries for the kinds of data that are not real."""
         for kind in self.view.data_kinds:

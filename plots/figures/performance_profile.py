@@ -23,7 +23,7 @@ def arrange(view):
         problems = problems_of(found, facet=cell.facet, dataset=cell.x)
         own = view.ratios[cell.facet][cell.series]
         known = [own[problem] for problem in problems if own[problem] is not None]
-        cell.measured = summary.geometric_mean([known])
+        cell.measured, cell.band = summary.geometric_mean([known]), None
         cell.ok, cell.total = len(known), len(problems)
     view.value_label = "time over the best"
     view.interval = ("95 % low", "95 % high")

@@ -29,6 +29,7 @@ def scatter(figure, axes, cells):
         if "label" in view.spec.figure:
             axes.annotate(str(cell.x), (cell.along.value, cell.measured.value), (3, 2),
                           fontsize=5, textcoords="offset points", color="#444444")
+        figure.band(axes, cell.along.value, cell)
         figure.mark_partial(axes, cell.along.value, cell)
         figure.explain(cell.series, Line2D([], [], color=style.colour(index), linestyle="none",
                                            marker=style.marker(index)))

@@ -3,14 +3,14 @@
 `to` in the figure map names what is compared with: a value of the hue field (by default a method's
 id) or a map of fields. Ratios are taken case by case, with the same parameters where both have
 them, and on one machine where it ran both; a data set's bar is the geometric mean of its cases. The
-last bars are geometric means over data sets, apart for each kind of data, with 95% bootstrap
-intervals, and `n/N`: cases with a ratio of all cases.
+last bars are geometric means over data sets (of a stand-in the base), apart for each kind of data,
+with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
 """
 from plots import summary
 from plots.errors import PlotError
 from plots.figures import grouped_bars, quantity
 from plots.figures.cases import KINDS, outcomes, problems_of
-from plots.figures.view import Cell
+from plots.figures.view import VARIANT, Cell, band
 
 NO_BASE, NOT_RUN = "no base", "not run"
 
@@ -32,7 +32,7 @@ def arrange(view):
         _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x))
     for facet in view.facets:
         for kind in _kinds(found):
-            view.cells += _means(view, facet, kind, ratios, found)
+            view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
     view.xs += [_mean_name(kind) for kind in _kinds(found)]
     view.means = len(_kinds(found))
     view.published = []
@@ -69,6 +69,11 @@ def _text(wanted):
 
 def _is_base(row, wanted):
     return all(str(row[name]) == value for name, value in wanted.items())
+
+
+def _is_own(outcome):
+    """Whether it is of a data set itself and not of a variant."""
+    return outcome.row[VARIANT] is None
 
 
 def _base_of(outcome, base, wanted):
@@ -108,10 +113,14 @@ def _fill(cell, ratios, problems):
     own = [(outcome, ratio) for outcome, ratio in ratios
            if (outcome.facet, outcome.dataset, outcome.series) == (cell.facet, cell.x, cell.series)]
     known = [ratio for _, ratio in own if ratio is not None]
+    by_variant = {}
+    for outcome, ratio in own:
+        by_variant.setdefault(outcome.row[VARIANT], []).extend([] if ratio is None else [ratio])
+    means = {variant: summary.geometric_mean([group]) for variant, group in by_variant.items()}
     if any(outcome.value is not None and ratio is None for outcome, ratio in own):
         cell.status = NO_BASE if cell.status == "ok" else cell.status
         cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
-    cell.measured = summary.geometric_mean([known])
+    cell.measured, cell.band = means.get(None), band(means)
     cell.ok, cell.total = len(known), len(problems)
 
 
@@ -130,7 +139,8 @@ def _means(view, facet, kind, ratios, found):
     for series in view.series if total else ():
         groups = {}
         for outcome, ratio in ratios:
-            if (outcome.facet, outcome.kind, outcome.series) == (facet, kind, series):
+            if ((outcome.facet, outcome.kind, outcome.series) == (facet, kind, series)
+                    and _is_own(outcome)):
                 groups.setdefault(outcome.dataset, []).append(ratio)
         known = [[r for r in group if r is not None] for group in groups.values()]
         mean, count = summary.geometric_mean(known), sum(map(len, known))

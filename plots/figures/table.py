@@ -27,4 +27,5 @@ def _text(cell):
     if cell.measured is None:
         return cell.gap
     partial = f" ({cell.ok}/{cell.total})" if cell.ok < cell.total else ""
-    return number(cell.measured.value) + partial
+    band = " [{} to {}]".format(*map(number, cell.band)) if cell.band else ""
+    return number(cell.measured.value) + band + partial

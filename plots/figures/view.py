@@ -1,7 +1,9 @@
 """Rows of one artifact arranged into the cells of its figure: facet x position x series.
 
 Every row of the artifact is in exactly one cell. Only modes and launches are averaged in a cell;
-whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series.
+whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series. A
+stand-in's variants share the cell of their base: its value is the base's, its band goes from the
+least to the largest of them all.
 Kinds that compare methods case by case (plots/figures/cases.py) gather all cases of a data set in
 a cell; only methods, parameters and machines make their series.
 """
@@ -20,6 +22,7 @@ IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure 
 BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
+VARIANT = "variant"  # of a stand-in that has its base beside it, None for all other rows
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
 
@@ -44,6 +47,7 @@ class Cell:
     keys: list = field(default_factory=list)
     note: str = ""  # written above the value
     paper_mean: float = None  # the measured value as PASTA averages it
+    band: tuple = None  # least and largest value of a stand-in and its variants
 
     @property
     def gap(self):
@@ -110,6 +114,7 @@ def make_view(results, spec, verdicts=()):
     rows = results.rows[results.rows["case.artifact"] == spec.artifact]
     if rows.empty:
         raise PlotError(f"no row of {spec.artifact}")
+    rows = fold_variants(rows)
     fields = _Fields(rows, spec.figure)
     free = fields.free(rows)
     groups = {}
@@ -130,6 +135,26 @@ def make_view(results, spec, verdicts=()):
                 quantity.label(fields.y))
     view.published = _published(view, verdicts)
     return view
+
+
+def fold_variants(rows):
+    """The rows with a column VARIANT; where that names one, `case.dataset` is the base's name."""
+    names = rows["case.dataset"]
+    given = rows.get("case.data.variant", [None] * len(rows))
+    bases = {name for name, variant in zip(names, given) if variant == "base"}
+    owners = [str(name).split("@")[0] for name in names]
+    folded = [variant not in (None, "base") and owner in bases
+              for owner, variant in zip(owners, given)]
+    return rows.assign(**{
+        VARIANT: [variant if fold else None for variant, fold in zip(given, folded)],
+        "case.dataset": [owner if fold else name
+                         for owner, name, fold in zip(owners, names, folded)]})
+
+
+def band(values):
+    """Least and largest of a base's value and its variants'; None unless there are both."""
+    known = [value.value for variant, value in values.items() if value is not None]
+    return (min(known), max(known)) if values.get(None) and len(known) > 1 else None
 
 
 class _Fields:
@@ -190,7 +215,7 @@ class _Sorter:
         self.hue = fields.hue
 
     def __call__(self, column, values):
-        given = [str(value) for value in self.order.get(column, [])]
+        given = [str(value).removesuffix("@all") for value in self.order.get(column, [])]
 
         def key(value):
             text = str(value).split(", ")[0] if column == self.hue else str(value)
@@ -219,16 +244,23 @@ def _cell(place, rows, fields, results):
     reasons = dict.fromkeys(f"{row['status']}: {_mode(row)}{row['reason'] or 'no reason given'}"
                             for _, row in bad.iterrows())
     last = rows.iloc[-1]
+    values = {variant: quantity.measure(ok[_is_variant(ok, variant)], fields.y)
+              for variant in [None, *rows[VARIANT].dropna().unique()]}
+    base = ok[_is_variant(ok, None)]
     return Cell(*place, ok=len(ok), total=len(rows),
                 status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
                 data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
-                measured=quantity.measure(ok, fields.y), intensity=_intensity(ok),
+                measured=values[None], band=band(values), intensity=_intensity(base),
                 bandwidth=dram_bandwidth(results.ceilings.get(
                     (last["session"], last["backend"]), {})),
-                along=quantity.measure(ok, fields.along) if fields.along else None,
-                stack={name: quantity.measure(ok, name) for name in fields.stack},
-                paper_mean=quantity.paper_mean(ok, fields.y),
+                along=quantity.measure(base, fields.along) if fields.along else None,
+                stack={name: quantity.measure(base, name) for name in fields.stack},
+                paper_mean=quantity.paper_mean(base, fields.y),
                 keys=list(rows["key"]))
+
+
+def _is_variant(rows, variant):
+    return rows[VARIANT].isna() if variant is None else rows[VARIANT] == variant
 
 
 def _mode(row):

@@ -204,6 +204,48 @@ def test_verify_finds_a_set_that_is_not_what_the_registry_states(tree):
     assert "wrong    tiny: " in tree.stdout("dataset", "verify", "tiny", code=1)
 
 
+STAND_IN = """schema: 1
+datasets:
+  tiny-like:
+    {kind: stand-in, form: tensor, dims: [4, 3, 2], nnz: 6, source: s, licence: CC0,
+     make: {recipe: power_law, exponent: [0.5, 0.5, 0], seed: 1},
+     stand_in: {for: tiny, fitted_to: [P-C1], residual: {nnz: 0}, assumed: [exponent],
+                variants: {seed: {seed: 2}, skew: {exponent: 3}, clustering: {run: 2, group: 3}}}}
+"""
+
+
+def test_a_stand_in_of_an_included_registry_has_its_variants_by_name(tree):
+    datasets = tree.root / "datasets"
+    (datasets / "stand-ins.yaml").write_text(STAND_IN)
+    (datasets / "registry.yaml").write_text(
+        REGISTRY.replace("datasets:", "include: [stand-ins.yaml]\ndatasets:", 1))
+    listed = [line for line in tree.stdout("list", "datasets").splitlines() if "-like" in line]
+    assert len(listed) == 1 and "stand-in for tiny" in listed[0]
+    info = tree.stdout("dataset", "info", "tiny-like@skew")
+    for part in ("for tiny, variant skew", '"exponent":3', '["P-C1"]', "@clustering"):
+        assert part in info
+    made = [tree.stdout("dataset", "make", f"tiny-like{variant}", "out.tns") and
+            (tree.root / "out.tns").read_text() for variant in ("", "@seed", "@skew")]
+    assert len(set(made)) == 3
+    assert all(text.splitlines()[1].split() == ["4", "3", "2"] for text in made)
+    assert "'tiny-like@skew'" in tree.refusal("dataset", "make", "tiny-like@skwe")
+
+    spec = tree.spec(change=("[tiny]", "[tiny-like@all]"))
+    plan = tree.stdout("plan", spec, "--with", "quick")
+    assert {f"tiny-like{variant}" for variant in ("", "@seed", "@skew", "@clustering")} <= set(
+        plan.split())
+    (datasets / "stand-ins.yaml").write_text(STAND_IN.replace("run: 2", "rum: 2"))
+    message = tree.refusal("list", "datasets")
+    assert "stand-ins.yaml:7:" in message and "'run'" in message
+
+
+def test_verify_leaves_out_what_takes_long_to_make(tree):
+    registry = tree.root / "datasets" / "registry.yaml"
+    registry.write_text(REGISTRY + "  big: {kind: generated, form: tensor, dims: [9000, 9000], "
+                        "nnz: 6000000, source: s, licence: CC0, make: {recipe: uniform}}\n")
+    assert "skipped  big: not made yet" in tree.stdout("dataset", "verify")
+
+
 def test_a_data_set_may_be_a_path(tree):
     spec = tree.spec(change=("[tiny]", "[datasets/tiny.tns]"))
     lines = tree.stdout("plan", spec, "--with", "quick").splitlines()

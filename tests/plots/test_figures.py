@@ -119,6 +119,69 @@ def test_both_labels_stand_in_one_name(tmp_path):
     assert make_view(read(tmp_path, lines), spec()).stem == "fig4.stand-in.generated"
 
 
+def stand_in(variant, milliseconds, method="pasta.cpu.coo", **changes):
+    name = "x-like" if variant == "base" else f"x-like@{variant}"
+    data = {"kind": "stand-in", "sha256": variant, "dims": [4, 5, 6], "nnz": 7, "for": "x",
+            "variant": variant}
+    return rows.row(dataset=name, data=data, method=method, seconds=[1e-3 * milliseconds] * 3,
+                    **changes)
+
+
+VARIANTS = [stand_in("base", 2), stand_in("seed", 2.1), stand_in("skew", 4),
+            stand_in("clustering", 1)]
+
+
+@pytest.mark.parametrize("kind", ["grouped-bars", "lines", "scatter", "roofline", "table"])
+def test_variants_of_a_stand_in_are_a_band_around_its_own_value(tmp_path, kind):
+    x = "intensity" if kind in ("scatter", "roofline") else "dataset"
+    view, paths = save_artifact(read(tmp_path, VARIANTS), spec(kind=kind, x=x, y="time"),
+                                tmp_path / "out")
+    assert view.stem == "fig4.stand-in" and view.datasets == {"stand-in": ["x-like"]}
+    found, = view.cells
+    assert (found.x, found.measured.value, found.total) == ("x-like", 0.002, 4)
+    assert found.band == (pytest.approx(0.001), pytest.approx(0.004))
+    with paths["csv"].open() as stream:
+        line, = csv.DictReader(stream)
+    assert (line["least of variants"], line["largest of variants"]) == ("0.001", "0.004")
+    assert line["data"] == "stand-in"
+    text = paths["svg"].read_text()
+    shown = "0.002 [0.001 to 0.004]" if kind == "table" else "least to largest of its variants"
+    assert shown in text and "stand-in data: x-like" in text
+
+
+def test_a_band_needs_the_base_and_takes_what_is_ok(tmp_path):
+    alone = make_view(read(tmp_path, VARIANTS[2:]), spec(y="time"))
+    assert alone.xs == ["x-like@clustering", "x-like@skew"]
+    assert [found.band for found in alone.cells] == [None, None]
+    failed = [*VARIANTS[:2], stand_in("skew", 1, status="oom", reason="9 GiB")]
+    found, = make_view(read(tmp_path, failed), spec(y="time")).cells
+    assert (found.ok, found.total, found.reason) == (2, 3, "oom: 9 GiB")
+    assert found.band == (pytest.approx(0.002), pytest.approx(0.0021))
+    baseless = [stand_in("base", 1, status="oom"), *VARIANTS[1:]]
+    found, = make_view(read(tmp_path, baseless), spec(y="time")).cells
+    assert found.measured is None and found.band is None
+
+
+def test_the_order_of_a_spec_holds_for_a_stand_in_with_all_variants(tmp_path):
+    order = {"case.dataset": ["x-like@all", "alpha"]}
+    found = make_view(read(tmp_path, [rows.row(), *VARIANTS]),
+                      FigureSpec("pasta/fig4", "A fixture", {"kind": "table"}, order))
+    assert found.xs == ["x-like", "alpha"]
+
+
+def test_speedups_of_variants_are_a_band_and_weigh_nothing_in_the_mean(tmp_path):
+    other = "pasta.cpu.hicoo"
+    lines = VARIANTS + [stand_in(variant, time, other) for variant, time in
+                        (("base", 1), ("seed", 1), ("skew", 1), ("clustering", 2))]
+    view, paths = save_artifact(read(tmp_path, lines), spec(kind="speedups", y="time"),
+                                tmp_path / "out")
+    bar, mean = view.cells
+    assert bar.measured.value == pytest.approx(2)
+    assert bar.band == (pytest.approx(0.5), pytest.approx(4))
+    assert (bar.ok, bar.total) == (4, 4)
+    assert mean.measured.value == pytest.approx(2) and (mean.ok, mean.total) == (1, 1)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "speedups"])
 def test_failed_cases_stay_in_figure_and_table(tmp_path, kind):
     lines = [*rows.sweep(), rows.row(dataset="gamma", status="oom", reason="needs 9 GiB")]

@@ -88,7 +88,8 @@ TEST_CASE("a registry includes files below its folder, each once, every name onc
   const Workspace w;
   const auto set = [](const std::string& name, const std::string& rest) {
     return "datasets:\n  " + name +
-           ": {kind: real, form: tensor, dims: [2, 3], nnz: 2, source: s, licence: l" + rest + "}\n";
+           ": {kind: real, form: tensor, dims: [2, 3], nnz: 2, source: s, licence: l" + rest +
+           "}\n";
   };
   const auto put = [&](const std::string& name, const std::string& text) {
     w.put(name, "schema: 1\n" + text);
@@ -117,6 +118,48 @@ TEST_CASE("a registry includes files below its folder, each once, every name onc
   CHECK(contains(refusal(with("b.yaml"), root), "b.yaml:3:"));
   put("b.yaml", set("b", ", shape: 1"));
   CHECK(contains(refusal(with("b.yaml"), root), "b.yaml:3:"));
+}
+
+TEST_CASE("a stand-in comes with three variants, each a data set that rows name") {
+  const auto stand_in = [](const std::string& variants, const std::string& more = "") {
+    return entry(
+        ", make: {recipe: power_law, exponent: [1, 0.5]}, stand_in: {for: d, fitted_to: [P-C1], "
+        "residual: {density: 0.1}, variants: {" +
+            variants + "}" + more + "}",
+        "stand-in");
+  };
+  const std::string good = "seed: {seed: 2}, skew: {exponent: 2}, clustering: {run: 2, group: 2}";
+  const Workspace w;
+  const auto registry = w.registry(stand_in(good));
+  CHECK(registry.names() == std::vector<std::string>{"d", "d@clustering", "d@seed", "d@skew"});
+  CHECK(registry.with_variants("d") ==
+        std::vector<std::string>{"d", "d@seed", "d@skew", "d@clustering"});
+  CHECK_THROWS_WITH_AS(registry.with_variants("d@seed"), doctest::Contains("no stand-in"),
+                       InputError);
+  const auto& skew = registry.find("d@skew");
+  CHECK(skew.recipe_params["exponent"].get<int>() == 2);
+  CHECK(skew.recipe_params["nnz"].get<int>() == 2);
+  CHECK(registry.obtain(skew, w.cache)->dims == Dims{2, 3});
+  const auto data = data_object(skew, "", skew.dims, skew.nnz);
+  CHECK(data.value("variant", "") == "skew");
+  CHECK(data.value("for", "") == "d");
+  CHECK(data.value("kind", "") == "stand-in");
+  CHECK_THROWS_WITH_AS(registry.find("d@skwe"), doctest::Contains("nearest is 'd@skew'"),
+                       InputError);
+
+  CHECK(contains(refusal(stand_in("seed: {seed: 2}, skew: {exponent: 2}")), "clustering"));
+  CHECK(contains(refusal(stand_in(good + ", size: {nnz: 1}")), "'size'"));
+  CHECK(contains(refusal(stand_in("seed: {nnz: 1}, skew: {exponent: 2}, clustering: {run: 2}")),
+                 "unknown key 'nnz'"));
+  CHECK(contains(
+      refusal(stand_in("seed: {seed: 1}, skew: {exponent: [1, 0.5]}, clustering: {run: 2}")),
+      "without a change"));
+  CHECK(contains(
+      refusal(entry(", file: d.tns, stand_in: {for: d, fitted_to: x, residual: {}, variants: {}}",
+                    "stand-in")),
+      "without a generator"));
+  auto other = stand_in(good);
+  CHECK(contains(refusal(other.replace(other.find("for: d"), 6, "for: e")), "'e'"));
 }
 
 TEST_CASE("names: entries, matmul without an entry, paths, and the nearest of what is unknown") {

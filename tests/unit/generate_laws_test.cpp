@@ -185,7 +185,7 @@ TEST_CASE("any initiator: the leading digits of a Kronecker tensor have the init
 TEST_CASE("degrees of power-law tensors follow the law of the ranks, slices are equal") {
   for (const double exponent : {0.5, 0.8}) {
     const Target target{{60000, 60000, 76}, 300000};
-    const PowerLaw law{exponent, {2}};
+    const PowerLaw law{{exponent}, {2}};
     const Coo t = power_law(target, law);
     CHECK(t.nnz() == target.nnz);
     const auto p = zipf_probabilities(60000, exponent);
@@ -197,11 +197,55 @@ TEST_CASE("degrees of power-law tensors follow the law of the ranks, slices are 
   }
 }
 
+TEST_CASE("every mode has an exponent of its own; runs are permuted whole") {
+  const Target target{{60000, 50000, 40000}, 300000};
+  const PowerLaw law{{0.5, 0.8, 0}, {}, 64};
+  const Coo t = power_law(target, law);
+  for (int mode = 0; mode < 3; ++mode) {
+    const auto m = static_cast<std::size_t>(mode);
+    CHECK(degree_distance(t, mode, zipf_probabilities(target.dims[m], law.exponents[m])) <=
+          kLargestDistance);
+    std::vector<bool> taken(target.dims[m], false);
+    for (std::uint64_t rank = 0; rank < target.dims[m]; ++rank)
+      taken[power_law_index(target, law, mode, rank)] = true;
+    CHECK(std::count(taken.begin(), taken.end(), true) == static_cast<int>(target.dims[m]));
+  }
+  CHECK(power_law_index(target, law, 1, 63) == power_law_index(target, law, 1, 0) + 63);
+  CHECK(power_law_index(target, law, 1, 64) != power_law_index(target, law, 1, 0) + 64);
+}
+
+TEST_CASE("groups of draws lie in one tile and keep the law of every mode") {
+  const Target target{{6000, 5000, 4000}, 300000};
+  const PowerLaw law{{0.9, 0.6, 0.3}, {}};
+  const PowerLaw grouped{{0.9, 0.6, 0.3}, {}, 16, 8};
+  const auto tiles = [](const Coo& t) {
+    std::vector<std::uint64_t> at(t.nnz());
+    for (Count x = 0; x < t.nnz(); ++x)
+      at[x] = (std::uint64_t{t.indices[0][x] / 16} * 1000 + t.indices[1][x] / 16) * 1000 +
+              t.indices[2][x] / 16;
+    std::sort(at.begin(), at.end());
+    return std::unique(at.begin(), at.end()) - at.begin();
+  };
+  const Coo t = power_law(target, grouped);
+  CHECK(4 * tiles(t) < tiles(power_law(target, law)));
+  for (int mode = 0; mode < 3; ++mode) {
+    const auto m = static_cast<std::size_t>(mode);
+    const auto p = zipf_probabilities(target.dims[m], grouped.exponents[m]);
+    const auto counts = degrees(t, mode);
+    double expected = 0, found = 0;
+    for (std::uint64_t rank = 0; rank < target.dims[m]; ++rank) {  // also inside the first run
+      expected += p[rank];
+      found += static_cast<double>(counts[power_law_index(target, grouped, mode, rank)]) / 300000;
+      CHECK(std::abs(found - expected) < 0.015);
+    }
+  }
+}
+
 TEST_CASE("the distance finds a wrong law") {
   const Coo t = uniform({60000, 40000, 70000}, 300000, 1, DType::f32);
   CHECK(degree_distance(t, 0, zipf_probabilities(60000, 0.5)) > 5 * kLargestDistance);
   CHECK(degree_distance(t, 0, binary_marginal(60000, 16, 0.6)) > 5 * kLargestDistance);
-  const Coo p = power_law({{60000, 60000}, 300000}, {0.8, {}});
+  const Coo p = power_law({{60000, 60000}, 300000}, {{0.8}, {}});
   CHECK(degree_distance(p, 0, zipf_probabilities(60000, 0.7)) > kLargestDistance);
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("every generator gives the same tensor for any number of threads") {
   const std::vector<std::function<Coo()>> makers{
       [&] { return kronecker(target, binary_initiator(3, 0.7, 0.1)); },
       [&] {
-        return power_law(target, {1.0, {2}});
+        return power_law(target, {{1.0}, {2}, 8, 4});
       },
       [&] { return tiled(target, {.edge = 10, .tiles = 300, .dense_share = 0.5}); },
       [&] {
@@ -124,17 +124,21 @@ TEST_CASE("power-law tensors with one, two and no slice modes") {
   const std::vector<std::vector<int>> slices{{}, {2}, {2, 3}, {0, 1, 2, 3}};
   for (const auto& modes : slices) {
     const Target target{{50, 60, 7, 5}, 3000};
-    check_tensor(power_law(target, {0.9, modes}), target);
+    check_tensor(power_law(target, {{0.9}, modes}), target);
   }
   const Target unscattered{{1000, 1000}, 3000};
-  const Coo t = power_law(unscattered, {1.2, {}, false});
+  const PowerLaw ordered{{1.2}, {}, 1000};
+  const Coo t = power_law(unscattered, ordered);
   CHECK(std::count(t.indices[0].begin(), t.indices[0].end(), 0u) > 200);
   CHECK(std::count(t.indices[0].begin(), t.indices[0].end(), 999u) < 10);
-  CHECK(power_law_index(unscattered, {1.2, {}, false}, 1, 17) == 17);
+  CHECK(power_law_index(unscattered, ordered, 1, 17) == 17);
   CHECK(power_law({{50, 60}, 0}, {}).nnz() == 0);
-  CHECK_THROWS_AS(power_law(unscattered, {1, {2}}), InputError);
-  CHECK_THROWS_AS(power_law(unscattered, {1, {0, 0}}), InputError);
-  CHECK_THROWS_AS(power_law(unscattered, {-1, {}}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{1}, {2}}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{1}, {0, 0}}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{-1}, {}}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{1, 1, 1}, {}}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{1}, {}, 0}), InputError);
+  CHECK_THROWS_AS(power_law(unscattered, {{1}, {}, 1, 0}), InputError);
 }
 
 TEST_CASE("tiled tensors have the tiles and the dense share asked for") {

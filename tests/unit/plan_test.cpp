@@ -41,6 +41,10 @@ datasets:
          make: {recipe: uniform, dims: [4, 4, 4, 4], nnz: 10}}
   flat: {kind: generated, form: matrix, dims: [50, 60], nnz: 70, source: s, licence: l,
          make: {recipe: uniform, dims: [50, 60], nnz: 70}}
+  like: {kind: stand-in, form: tensor, dims: [9, 9, 9], nnz: 9, source: s, licence: l,
+         make: {recipe: power_law, exponent: 0.6},
+         stand_in: {for: secret, fitted_to: x, residual: {nnz: 0}, variants: {seed: {seed: 2},
+                    skew: {exponent: 1}, clustering: {run: 3, group: 3}}}}
   secret: {kind: private, form: tensor, dims: [5, 5, 5], nnz: 10, source: s, licence: l}
 )",
                                                       "r.yaml");
@@ -69,6 +73,22 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
+
+TEST_CASE("NAME@all is a stand-in with its variants") {
+  const auto p = plan(
+      "operation: ts\naxes: {dataset: [cube, like@all]}\n"
+      "exclude: [{when: {dataset: like@seed}, reason: enough}]");
+  std::vector<std::string> names;
+  for (const auto& c : p.cases) names.push_back(c.dataset);
+  CHECK(names == std::vector<std::string>{"cube", "like", "like@skew", "like@clustering"});
+  CHECK(p.skips.size() == 1);
+  CHECK(plan("operation: ts\naxes: {dataset: like@all}\n"
+             "exclude: [{when: {dataset: like@all}, reason: none}]")
+            .cases.empty());
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "s.yaml:5:"));
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "no stand-in"));
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: like@skwe}"), "'like@skew'"));
+}
 
 TEST_CASE("axes are crossed; mode all gives every mode that a tensor has") {
   const auto p = plan("operation: mttkrp\naxes: {dataset: [cube, four], mode: all, rank: [8, 16]}");

@@ -1,8 +1,11 @@
 // The project's own registry against the sizes that the papers print.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "experiments/driver/datasets.hpp"
 #include "experiments/driver/locations.hpp"
@@ -17,6 +20,10 @@ const DatasetRegistry& registry() {
   return loaded;
 }
 
+std::string text_of(const nlohmann::json& map, const char* key) {
+  return map.at(key).get<std::string>();
+}
+
 /// 65000 of "65K", 3.72e-9 of "3.72E-9".
 double printed(const std::string& text) {
   std::size_t used = 0;
@@ -26,18 +33,27 @@ double printed(const std::string& text) {
   return number * (unit == "M" ? 1e6 : unit == "K" ? 1e3 : 1);
 }
 
-std::vector<double> printed_dims(const std::string& text) {
-  std::vector<double> dims;
-  std::istringstream words(text);
-  for (std::string word; words >> word;)
-    if (word != "x") dims.push_back(printed(word));
-  return dims;
-}
-
 double density(const Dataset& d) {
   auto density = static_cast<double>(d.nnz);
   for (const auto length : d.dims) density /= static_cast<double>(length);
   return density;
+}
+
+/// Whether a number rounds to what is printed: half a unit of the last digit away.
+bool rounds_to(double number, const std::string& text) {
+  const auto point = text.find('.');
+  const auto digits = text.find_first_not_of("0123456789.");
+  const auto decimals = point == std::string::npos ? 0 : std::min(digits, text.size()) - point - 1;
+  const double unit = printed("1" + (digits == std::string::npos ? "" : text.substr(digits)));
+  return std::abs(number - printed(text)) <= 0.5 * unit * std::pow(10, -double(decimals));
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;)
+    if (word != "x") words.push_back(word);
+  return words;
 }
 
 bool close(double a, double b, double tolerance) {
@@ -46,12 +62,12 @@ bool close(double a, double b, double tolerance) {
 
 bool agrees(const Dataset& d, const nlohmann::json& quoted) {
   constexpr double kRounding = 0.03;
-  const auto dims = printed_dims(quoted["dims"].get<std::string>());
+  const auto dims = words_of(text_of(quoted, "dims"));
   REQUIRE(dims.size() == d.dims.size());
-  bool all = close(static_cast<double>(d.nnz), printed(quoted["nnz"]), kRounding) &&
-             close(density(d), printed(quoted["density"]), kRounding);
+  bool all = close(static_cast<double>(d.nnz), printed(text_of(quoted, "nnz")), kRounding) &&
+             close(density(d), printed(text_of(quoted, "density")), kRounding);
   for (std::size_t m = 0; m < dims.size(); ++m)
-    all = all && close(static_cast<double>(d.dims[m]), dims[m], kRounding);
+    all = all && close(static_cast<double>(d.dims[m]), printed(dims[m]), kRounding);
   return all;
 }
 
@@ -59,14 +75,44 @@ bool agrees(const Dataset& d, const nlohmann::json& quoted) {
 
 TEST_CASE("synthetic tensors of PASTA have the printed sizes or say which reading was taken") {
   int found = 0;
-  for (const auto& [name, d] : registry().all()) {
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
     if (d.kind != "generated" || !d.paper.contains("pasta")) continue;
     CAPTURE(name);
     const auto& quoted = d.paper["pasta"];
     CHECK(agrees(d, quoted) != quoted.contains("reading"));
     CHECK(d.recipe == (name.starts_with("reg") ? "kronecker" : "power_law"));
-    CHECK(d.recipe_params["nnz"] == d.nnz);
-    CHECK(d.recipe_params["dims"] == nlohmann::json(d.dims));
+    CHECK(d.recipe_params["nnz"].get<Count>() == d.nnz);
+    CHECK(d.recipe_params["dims"].get<Dims>() == d.dims);
+    ++found;
+  }
+  CHECK(found == 15);
+}
+
+TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to the printed ones") {
+  int found = 0;
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
+    if (d.variant != "base") continue;
+    CAPTURE(name);
+    const auto& original = registry().find(text_of(d.stand_in, "for"));
+    CHECK(name == original.name + "-like");
+    CHECK(d.dims == original.dims);
+    CHECK(d.nnz == original.nnz);
+    CHECK(d.recipe_params["exponent"].size() == d.dims.size());
+    if (!original.paper.contains("pasta")) continue;
+    const auto& quoted = original.paper["pasta"];
+    const auto dims = words_of(text_of(quoted, "dims"));
+    for (std::size_t m = 0; m < d.dims.size(); ++m)
+      CHECK(rounds_to(static_cast<double>(d.dims[m]), dims.at(m)));
+    CHECK(rounds_to(static_cast<double>(d.nnz), text_of(quoted, "nnz")));
+    const double residual = density(d) / printed(text_of(quoted, "density")) - 1;
+    CHECK(std::abs(residual) < 0.03);
+    CHECK(std::abs(residual - d.stand_in["residual"]["density"].get<double>()) <= 0.00005);
+    const int row = std::stoi(text_of(quoted, "id").substr(1));
+    CHECK(d.stand_in["fitted_to"].dump() == fmt::format("[\"P-C{}\"]", 19 + row));
     ++found;
   }
   CHECK(found == 15);

@@ -113,7 +113,10 @@ std::string datasets_text(const DatasetRegistry& datasets, const std::string& ca
     const auto state = !obstacle.empty()                               ? "not here"
                        : fs::exists(datasets.cache_file(d, cache_dir)) ? "cached"
                                                                        : "obtainable";
-    rows.push_back({name, d.kind, d.form, std::to_string(d.nnz), dims_text(d.dims), state});
+    if (!d.variant.empty() && d.variant != "base") continue;
+    const auto kind =
+        d.variant.empty() ? d.kind : "stand-in for " + d.stand_in["for"].get<std::string>();
+    rows.push_back({name, kind, d.form, std::to_string(d.nnz), dims_text(d.dims), state});
   }
   return table_text(rows);
 }
