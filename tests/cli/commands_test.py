@@ -239,11 +239,12 @@ def test_a_stand_in_of_an_included_registry_has_its_variants_by_name(tree):
     assert "stand-ins.yaml:7:" in message and "'run'" in message
 
 
-def test_verify_leaves_out_what_takes_long_to_make(tree):
+def test_verify_and_info_leave_out_what_takes_long_to_make(tree):
     registry = tree.root / "datasets" / "registry.yaml"
     registry.write_text(REGISTRY + "  big: {kind: generated, form: tensor, dims: [9000, 9000], "
                         "nnz: 6000000, source: s, licence: CC0, make: {recipe: uniform}}\n")
     assert "skipped  big: not made yet" in tree.stdout("dataset", "verify")
+    assert "not made yet: retensor dataset make big" in tree.stdout("dataset", "info", "big")
 
 
 def test_a_data_set_may_be_a_path(tree):

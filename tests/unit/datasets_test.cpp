@@ -65,7 +65,8 @@ TEST_CASE("entries are refused at their line") {
   CHECK(contains(refusal(entry(", make: {recipe: unifrm}")), "expected 'uniform'"));
   CHECK(contains(refusal(entry(", make: {recipe: ../x}")), "unknown recipe"));
   CHECK(contains(refusal(entry(", make: {recipe: uniform, sead: 1}")), "expected 'seed'"));
-  CHECK(contains(refusal(entry(", stand_in: {for: x}")), "stand-in"));
+  CHECK(contains(refusal(entry(", stand_in: {for: x}")), "fitted_to"));
+  CHECK(contains(refusal(entry(", make: {recipe: uniform}", "stand-in")), "both or neither"));
   const std::string sha = ", sha256: " + std::string(64, '0');
   const auto fetch = [&](const std::string& url, const std::string& rest) {
     return ", fetch: {url: \"" + url + "\"" + rest + "}";

@@ -24,13 +24,13 @@ std::string text_of(const nlohmann::json& map, const char* key) {
   return map.at(key).get<std::string>();
 }
 
+double unit_of(const std::string& text) {
+  return text.ends_with('M') ? 1e6 : text.ends_with('K') ? 1e3 : 1;
+}
+
 /// 65000 of "65K", 3.72e-9 of "3.72E-9".
 double printed(const std::string& text) {
-  std::size_t used = 0;
-  const double number = std::stod(text, &used);
-  const auto unit = text.substr(used);
-  REQUIRE((unit.empty() || unit == "K" || unit == "M"));
-  return number * (unit == "M" ? 1e6 : unit == "K" ? 1e3 : 1);
+  return std::stod(text) * unit_of(text);
 }
 
 double density(const Dataset& d) {
@@ -41,11 +41,11 @@ double density(const Dataset& d) {
 
 /// Whether a number rounds to what is printed: half a unit of the last digit away.
 bool rounds_to(double number, const std::string& text) {
-  const auto point = text.find('.');
-  const auto digits = text.find_first_not_of("0123456789.");
-  const auto decimals = point == std::string::npos ? 0 : std::min(digits, text.size()) - point - 1;
-  const double unit = printed("1" + (digits == std::string::npos ? "" : text.substr(digits)));
-  return std::abs(number - printed(text)) <= 0.5 * unit * std::pow(10, -double(decimals));
+  const auto point = std::min(text.find('.'), text.size());
+  const auto decimals = std::count_if(text.begin() + static_cast<std::ptrdiff_t>(point), text.end(),
+                                      [](char c) { return c >= '0' && c <= '9'; });
+  const double half = 0.5 * std::pow(10.0, -static_cast<double>(decimals));
+  return std::abs(number - printed(text)) <= half * unit_of(text);
 }
 
 std::vector<std::string> words_of(const std::string& text) {

@@ -48,9 +48,16 @@ void add_stand_in(std::vector<TableRow>& rows, const Dataset& d) {
     rows.push_back({"@" + variant, changes.dump()});
 }
 
+/// Whether the tensor would have to be generated first, at a size that takes long.
+bool takes_long(const Dataset& d, const DatasetRegistry& datasets, const std::string& cache) {
+  constexpr Count kQuick = 5'000'000;
+  return generator_params().count(d.recipe) != 0 && d.nnz > kQuick &&
+         !fs::exists(datasets.cache_file(d, cache));
+}
+
 void info(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
   const auto& d = datasets.with_facts(name);
-  const auto obstacle = datasets.obstacle(d, cache);
+  auto obstacle = datasets.obstacle(d, cache);
   std::vector<TableRow> rows = {{"name", d.name},
                                 {"kind", d.kind},
                                 {"form", d.form},
@@ -65,6 +72,8 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
   if (d.paper.is_object())
     for (const auto& [paper, facts] : d.paper.items())
       rows.push_back({"as published", paper + " " + facts.dump()});
+  if (takes_long(d, datasets, cache))
+    obstacle = fmt::format("not made yet: retensor dataset make {}", name);
   if (!obstacle.empty()) {
     rows.push_back({"not here", obstacle});
     std::cout << table_text(rows);
@@ -146,24 +155,21 @@ int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
   return 0;
 }
 
-/// Data sets but those that would first have to be made at a size that takes minutes.
-std::vector<std::string> present_or_small(const DatasetRegistry& datasets,
-                                          const std::string& cache) {
-  constexpr Count kSmall = 5'000'000;
+/// The names; those that need to be asked for are listed as skipped.
+std::vector<std::string> names_to_verify(const DatasetRegistry& datasets,
+                                         const std::string& cache) {
   std::vector<std::string> names;
-  for (const auto& [name, d] : datasets.all()) {
-    const bool generated = generator_params().count(d.recipe) != 0;
-    if (!generated || d.nnz <= kSmall || fs::exists(datasets.cache_file(d, cache)))
-      names.push_back(name);
-    else
+  for (const auto& [name, d] : datasets.all())
+    if (takes_long(d, datasets, cache))
       std::cout << fmt::format("skipped  {}: not made yet; name it to make it\n", name);
-  }
+    else
+      names.push_back(name);
   return names;
 }
 
 int verify_all(std::vector<std::string> names, const DatasetRegistry& datasets,
                const std::string& cache) {
-  if (names.empty()) names = present_or_small(datasets, cache);
+  if (names.empty()) names = names_to_verify(datasets, cache);
   bool all_ok = true;
   for (const auto& name : names) all_ok = verify(name, datasets, cache) && all_ok;
   return all_ok ? 0 : 1;
