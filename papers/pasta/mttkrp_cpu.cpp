@@ -224,7 +224,6 @@ void reduce_partials(std::span<const T> partial, MatrixView<T> out, int threads)
     const T* first = partial.data() + static_cast<Count>(i) * out.cols;
     std::copy_n(first, out.cols, row);
     for (Count at = copy; at < partial.size(); at += copy)
-#pragma omp simd
       for (Width r = 0; r < out.cols; ++r) row[r] += first[at + r];
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -20,26 +21,35 @@ namespace retensor::pasta {
 
 using Width = std::uint64_t;
 
-/// 32 bytes of T at any element's address. A class, since an alias template drops the attributes.
+#if defined(__AVX__)
+inline constexpr std::size_t kVectorBytes = 32;
+#else
+inline constexpr std::size_t kVectorBytes = 16;
+#endif
+
+/// As many T as a vector register holds. A class, since an alias template drops the attribute.
 template <class T>
 struct VectorOf {
-  typedef T type __attribute__((vector_size(32), aligned(sizeof(T))));
-  static constexpr std::size_t kWidth = 32 / sizeof(T);
+  typedef T type __attribute__((vector_size(kVectorBytes)));
+  static constexpr std::size_t kWidth = kVectorBytes / sizeof(T);
 };
 template <class T>
 using Vector = typename VectorOf<T>::type;
 
+/// The vector at any element's address.
 template <class T>
-RETENSOR_INLINE const Vector<T>& vector_at(const T* from) {
-  return *reinterpret_cast<const Vector<T>*>(from);
+RETENSOR_INLINE Vector<T> vector_at(const T* from) {
+  Vector<T> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
 }
 template <class T>
 RETENSOR_INLINE void store(const Vector<T>& v, T* to) {
-  *reinterpret_cast<Vector<T>*>(to) = v;
+  std::memcpy(to, &v, sizeof v);
 }
 
 /// Writes past the caches where the processor can: a result beyond the last-level cache costs half
-/// the traffic, since its lines are not read first. `to` lies on 32 bytes; end_stream() follows
+/// the traffic, since its lines are not read first. `to` lies on kVectorBytes; end_stream() follows
 /// before other threads read.
 template <class T>
 RETENSOR_INLINE void stream(const Vector<T>& v, T* to) {
@@ -143,7 +153,7 @@ class RowSum {
 
  private:
   using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
-  typedef Bits BitVector __attribute__((vector_size(32)));
+  typedef Bits BitVector __attribute__((vector_size(kVectorBytes)));
   static constexpr Bits kKeep[] = {~Bits{0}, 0};
   RETENSOR_INLINE static BitVector bits(const Vector<T>& v) {
     return reinterpret_cast<BitVector>(v);
@@ -161,7 +171,7 @@ class RowSum {
     (std::make_index_sequence<kVectors>());
   }
 
-  Vector<T> sum_[kVectors];  // std::array would drop the attributes
+  Vector<T> sum_[kVectors];  // std::array would drop the attribute
 };
 
 /// Any other shape: adds to the row in memory.
