@@ -13,7 +13,7 @@ from plots.errors import PlotError
 
 ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
 FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
-               "yscale", "width", "xlabel", "ylabel", "to")
+               "yscale", "width", "xlabel", "ylabel", "to", "mark", "place")
 DEPTH_LIMIT = 8
 
 
@@ -26,6 +26,12 @@ class FigureSpec:
     figure: dict = field(default_factory=lambda: {"kind": "table"})
     order: dict = field(default_factory=dict)  # case field -> its values in the order of the spec
     path: str = ""
+    of: str = ""  # the artifact whose rows are drawn, where the spec measures none of its own
+
+    @property
+    def rows_of(self):
+        """The artifact that the rows to draw carry."""
+        return self.of or self.artifact
 
     @property
     def paper(self):
@@ -46,8 +52,9 @@ def load_spec(path):
         raise PlotError(f"{path}: axes must be a map")
     figure = content.get("figure") or {"kind": "table"}
     check_figure(figure, path)
-    return FigureSpec(artifact, str(content.get("title") or artifact), figure, _order(content),
-                      str(path))
+    of = str(content.get("of") or "")
+    return FigureSpec(artifact, str(content.get("title") or artifact), figure,
+                      _order(_measuring(of, Path(path)) if of else content), str(path), of)
 
 
 def find_specs(folder):
@@ -97,6 +104,13 @@ def _merged(path, trees, depth=0):
     for name in [includes] if isinstance(includes, str) else includes:
         result = _overlay(result, _merged(path.parent / str(name), trees, depth + 1))
     return _overlay(result, content)
+
+
+def _measuring(artifact, path):
+    """Content of the spec beside this one that measures an artifact; empty without one."""
+    trees = _trees(path)
+    contents = (_merged(other, trees) for other in sorted(path.parent.glob("*.yaml")))
+    return next((content for content in contents if content.get("artifact") == artifact), {})
 
 
 def _overlay(base, top):

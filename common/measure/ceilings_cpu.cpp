@@ -186,17 +186,17 @@ class Probes {
     dram_ = std::min({4 * llc_, kLargestSet, cpu.memory_bytes / 8});
     for (int t = 1; t < cpu.threads_used; t *= 2) threads_.push_back(t);
     threads_.push_back(cpu.threads_used);
-    // Six kinds of probe per thread count, about four variants each.
-    budget_ = seconds / (24.0 * static_cast<double>(threads_.size()));
+    // Eight kinds of probe per thread count, about four variants each.
+    budget_ = seconds / (32.0 * static_cast<double>(threads_.size()));
   }
 
   std::vector<Ceiling> all() {
     for (const int t : threads_) {
       peak(t);
       for (Count set = 2 * l2_ * static_cast<Count>(t); set <= llc_ / 2; set *= 2)
-        streams("copy_llc", set, t);
-      streams("copy_dram", dram_, t);
-      streams("triad_dram", dram_, t);
+        for (const char* what : {"copy_llc", "triad_llc"}) streams(what, set, t);
+      for (const Count set : {dram_ / 2, dram_})
+        for (const char* what : {"copy_dram", "triad_dram"}) streams(what, set, t);
       rows(llc_ / 2, t);
       rows(dram_, t);
       records(t);
@@ -226,7 +226,7 @@ class Probes {
   }
 
   void streams(const std::string& what, Count set, int threads) {
-    const std::size_t arrays = what == "triad_dram" ? 3 : 2;
+    const std::size_t arrays = what.starts_with("triad") ? 3 : 2;
     const std::size_t n = set / arrays / sizeof(float);
     Array a(n, threads), b(n, threads), c(arrays == 3 ? n : 16, threads);
     float *to = a.data(), *from = b.data(), *also = c.data();

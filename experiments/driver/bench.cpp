@@ -162,8 +162,11 @@ class Bench {
   }
 
   static json ceilings(const std::string& backend) {
+    auto found = backend == "cuda" ? gpu_ceilings() : cpu_ceilings();
+    if (backend == "cuda" && !found.empty())
+      for (auto& peak : theoretical_peaks(device::facts())) found.push_back(std::move(peak));
     json list = json::array();
-    for (const auto& c : backend == "cuda" ? gpu_ceilings() : cpu_ceilings())
+    for (const auto& c : found)
       list.push_back(
           {{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
     return list;

@@ -19,7 +19,8 @@ namespace {
 
 const std::vector<std::string> kKinds = {"SET", "DATA", "EQ",   "TAB", "FIG",
                                          "NUM", "ALG",  "QUAL", "DER"};
-const std::vector<std::string> kReductions = {"median", "mean", "min", "max", "geomean", "count"};
+const std::vector<std::string> kReductions = {"median",  "mean",  "min",     "max",
+                                              "geomean", "count", "distinct"};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string text(const YamlNode& map, std::string_view key) {
@@ -78,19 +79,29 @@ Selection selection(const YamlNode& where) {
   return fields;
 }
 
-std::vector<Selection> ascending_parts(const YamlNode& orders) {
-  std::vector<Selection> parts;
-  for (const auto& part : as_list(orders, "orders").items) {
-    check_map(part, "a part of the ordering", {"where"});
-    parts.push_back(selection(part.need("where")));
+std::string reduction(const YamlNode& node) {
+  return one_of(node, "reduction", kReductions);
+}
+
+std::vector<Part> ascending_parts(const YamlNode& orders, const Part& standard) {
+  std::vector<Part> parts;
+  for (const auto& node : as_list(orders, "orders").items) {
+    check_map(node, "a part of the ordering", {"where", "value"});
+    auto part = standard;
+    part.where = selection(node.need("where"));
+    if (node.find("value") != nullptr) part.value = text(node, "value");
+    parts.push_back(std::move(part));
   }
   if (parts.size() < 2) throw ParseError(orders.at, "one selection", "two or more to be ordered");
   return parts;
 }
 
 void read_ratio(const YamlNode& ratio, Query& query) {
-  check_map(ratio, "ratio_to", {"where", "code"});
-  query.ratio_to = selection(ratio.need("where"));
+  check_map(ratio, "ratio_to", {"where", "value", "reduce", "code"});
+  query.ratio_to = static_cast<const Part&>(query);
+  if (const auto* where = ratio.find("where")) query.ratio_to->where = selection(*where);
+  if (ratio.find("value") != nullptr) query.ratio_to->value = text(ratio, "value");
+  if (const auto* reduce = ratio.find("reduce")) query.ratio_to->reduce = reduction(*reduce);
   if (const auto* code = ratio.find("code"))
     query.competitor = one_of(*code, "code of the competitor", {"own", "original"});
 }
@@ -99,7 +110,7 @@ Query read_query(const YamlNode& node) {
   check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per"});
   Query query;
   query.value = text(node, "value");
-  query.reduce = one_of(node.need("reduce"), "reduction", kReductions);
+  query.reduce = reduction(node.need("reduce"));
   const auto* per = node.find("per");
   if (per != nullptr)
     for (const auto& name : as_list(*per, "per").items)
@@ -111,7 +122,7 @@ Query read_query(const YamlNode& node) {
   if (per != nullptr && orders == nullptr && ratio == nullptr)
     throw ParseError(per->at, "per without a comparison", "ratio_to or orders beside it");
   if (orders != nullptr) {
-    query.orders = ascending_parts(*orders);
+    query.orders = ascending_parts(*orders, query);
     return query;
   }
   query.where = selection(node.need("where"));

@@ -14,17 +14,21 @@ namespace retensor::driver {
 /// Rows by dotted field; a field may have any of the listed values.
 using Selection = std::map<std::string, std::vector<nlohmann::json>>;
 
-/// How rows become one number. Plain: `reduce` over `value` of the rows of `where`. With
-/// `ratio_to`: divided by the same over its rows; with `per`, a ratio of medians for each
-/// combination of those fields that both selections have, then `reduce` over the ratios. With
-/// `orders`: the share of `per` groups (one group without `per`) in which the reduced values of the
-/// selections ascend.
-struct Query {
+/// Rows and the field that is looked at in them.
+struct Part {
   Selection where;
   std::string value;
-  std::string reduce;  ///< median, mean, min, max, geomean, count
-  std::optional<Selection> ratio_to;
-  std::vector<Selection> orders;
+  std::string reduce;  ///< median, mean, min, max, geomean, count, distinct
+};
+
+/// How rows become one number. Plain: `reduce` over `value` of the rows of `where`. With
+/// `ratio_to`: divided by the same over its part, which takes what it does not state from the query
+/// (its rows, field or reduction); with `per`, a ratio of medians for each combination of those
+/// fields that both selections have, then `reduce` over the ratios. With `orders`: the share of
+/// `per` groups (one group without `per`) in which the reduced values of the parts ascend.
+struct Query : Part {
+  std::optional<Part> ratio_to;
+  std::vector<Part> orders;
   std::vector<std::string> per;
   std::string competitor = "own";  ///< code of what is compared with: own, original
 

@@ -242,6 +242,7 @@ class Planner {
     plan_.spec_sha256 = spec_.sha256;
     plan_.measure = spec_.measure;
     plan_.figure = spec_.figure;
+    if (!spec_.of.empty()) return std::move(plan_);  // draws rows of another, measures nothing
     const auto settings = settings_of(spec_);
     for (const auto& dataset : dataset_order(settings))
       for (const auto& operation : spec_.operations)

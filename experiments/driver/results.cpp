@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
 #include <cstring>
@@ -44,6 +45,37 @@ const json* descend(const json& from, const std::vector<std::string>& names) {
   return at;
 }
 
+bool on_gpu(const json& row) {
+  return boost::contains(text_of(row["case"], "method"), ".cuda.");
+}
+
+/// Values by kind of a ceilings line.
+json ceiling_values(const json& line) {
+  json values = json::object();
+  for (const auto& ceiling : line.value("ceilings", json::array()))
+    if (const auto what = text_of(ceiling, "what"); !what.empty() && ceiling.contains("value"))
+      values[what] = ceiling["value"];
+  return values;
+}
+
+double number_or_zero(const json& value) {
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+json roofline(const json& row) {
+  const auto bandwidth = std::max(number_or_zero(field(row, "ceilings.copy_dram")),
+                                  number_or_zero(field(row, "ceilings.triad_dram")));
+  const auto peak = number_or_zero(field(row, "ceilings.peak_f32"));
+  const auto roof = bandwidth * number_or_zero(field(row, "work.intensity"));
+  const auto rate = number_or_zero(field(row, "rates.gflops"));
+  json line = json::object();
+  if (bandwidth > 0) line["gbytes"] = bandwidth;
+  if (bandwidth > 0 && peak > 0) line["ridge"] = peak / bandwidth;
+  if (roof > 0) line["gflops"] = roof;
+  if (roof > 0 && rate > 0) line["share"] = rate / roof;
+  return line;
+}
+
 /// The same case measured on two machines is two results.
 std::string identity(const json& row) {
   return text_of(row, "key") + ' ' + device_of(row);
@@ -83,22 +115,25 @@ std::string text_of(const json& line, const char* member) {
 }
 
 std::string device_of(const json& row) {
-  const bool on_gpu = boost::contains(text_of(row["case"], "method"), ".cuda.");
-  const auto& name = field(row["machine"], on_gpu ? "gpu.name" : "cpu.model");
+  const auto& name = field(row["machine"], on_gpu(row) ? "gpu.name" : "cpu.model");
   return name.is_string() ? name.get<std::string>() : "unknown";
 }
 
 std::vector<json> newest_rows(const std::vector<std::string>& paths) {
-  std::map<std::string, json> sessions;
+  std::map<std::string, json> sessions, ceilings;
   std::map<std::string, json> newest;
   for (const auto& path : paths)
     for_each_line(path, [&](const json& line) {
       if (line["kind"] == "session") sessions[text_of(line, "session")] = line;
+      if (line["kind"] == "ceilings")
+        ceilings[text_of(line, "session") + text_of(line, "backend")] = ceiling_values(line);
       if (line["kind"] != "row" || !line.contains("case")) return;
       auto row = line;
       const auto& session = sessions[text_of(line, "session")];
       for (const auto* member : {"machine", "git"})
         row[member] = session.is_object() ? session.value(member, json()) : json();
+      row["ceilings"] = ceilings[text_of(line, "session") + (on_gpu(row) ? "cuda" : "cpu")];
+      row["roofline"] = roofline(row);
       auto& known = newest[identity(row)];
       if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))
         known = std::move(row);

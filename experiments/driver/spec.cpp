@@ -24,9 +24,12 @@ const std::vector<std::string> kOverlayKeys = {"title",   "operation", "variant"
 
 std::vector<std::string> spec_keys() {
   auto keys = kOverlayKeys;
-  keys.insert(keys.begin(), {"schema", "artifact", "include", "profiles"});
+  keys.insert(keys.begin(), {"schema", "artifact", "include", "profiles", "of"});
   return keys;
 }
+
+/// What a spec has that draws the rows of another.
+const std::vector<std::string> kViewKeys = {"schema", "artifact", "title", "of", "figure"};
 
 /// A scalar is a list of one.
 std::vector<Located> values_of(const YamlNode& node, const std::string& what) {
@@ -190,10 +193,15 @@ nlohmann::json figure_of(const YamlNode& node) {
 }
 
 Spec spec_of(const YamlNode& tree) {
-  check_map(tree, "a spec", spec_keys());
+  check_map(tree, "a spec", tree.find("of") == nullptr ? spec_keys() : kViewKeys);
   Spec spec;
   spec.artifact = artifact_of(tree.need("artifact"));
   spec.title = as_text(tree.need("title"), "a title");
+  if (const auto* of = tree.find("of")) {
+    spec.of = artifact_of(*of);
+    spec.figure = figure_of(tree.need("figure"));
+    return spec;
+  }
   spec.operations = checked_values("operation", tree.need("operation"));
   if (const auto* variant = tree.find("variant")) spec.variants = values_of(*variant, "a variant");
   check_variants(spec);

@@ -45,6 +45,7 @@ struct Spec {
   std::string path;
   std::string sha256;  ///< of the file and its includes, in the order in which they were read
   std::string artifact, title;
+  std::string of;  ///< the artifact whose rows are drawn, where the spec measures none of its own
   std::vector<std::string> profiles;  ///< that the spec belongs to
   std::vector<Located> operations, variants;
   std::map<std::string, std::vector<Located>> axes;

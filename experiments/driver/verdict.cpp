@@ -7,6 +7,7 @@
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "common/core/error.hpp"
@@ -74,9 +75,10 @@ Rows ok_rows(const Rows& rows) {
   return result;
 }
 
-std::vector<Selection> selections(const Query& query) {
+/// What the query looks at, in the order in which its rows are handed on.
+std::vector<Part> parts_of(const Query& query) {
   if (!query.orders.empty()) return query.orders;
-  std::vector<Selection> all = {query.where};
+  std::vector<Part> all = {query};
   if (query.ratio_to) all.push_back(*query.ratio_to);
   return all;
 }
@@ -117,6 +119,13 @@ std::vector<double> values(const Rows& rows, const std::string& path) {
   return numbers;
 }
 
+double reduced(const Rows& rows, const Part& part) {
+  if (part.reduce != "distinct") return reduced(values(rows, part.value), part.reduce);
+  std::set<std::string> distinct;
+  for (const auto* row : rows) distinct.insert(field(*row, part.value).dump());
+  return static_cast<double>(distinct.size());
+}
+
 /// Rows by the values of the fields `per`; one group without any.
 std::map<std::string, Rows> groups_of(const Rows& rows, const std::vector<std::string>& per) {
   std::map<std::string, Rows> groups;
@@ -133,15 +142,13 @@ double ratio(const Query& query, const Rows& over, const Rows& under) {
     if (b == 0) throw NotTested("a ratio to zero");
     return a / b;
   };
-  if (query.per.empty())
-    return divide(reduced(values(over, query.value), query.reduce),
-                  reduced(values(under, query.value), query.reduce));
+  if (query.per.empty()) return divide(reduced(over, query), reduced(under, *query.ratio_to));
   const auto partners = groups_of(under, query.per);
   std::vector<double> ratios;
   for (const auto& [key, rows] : groups_of(over, query.per))
     if (const auto partner = partners.find(key); partner != partners.end())
-      ratios.push_back(
-          divide(median(values(rows, query.value)), median(values(partner->second, query.value))));
+      ratios.push_back(divide(median(values(rows, query.value)),
+                              median(values(partner->second, query.ratio_to->value))));
   if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
   return reduced(ratios, query.reduce);
 }
@@ -149,9 +156,9 @@ double ratio(const Query& query, const Rows& over, const Rows& under) {
 /// Share of groups in which the selections' values ascend; groups that lack one do not count.
 double share_in_order(const Query& query, const std::vector<Rows>& parts) {
   std::map<std::string, std::vector<double>> sequences;
-  for (const auto& part : parts)
-    for (const auto& [key, rows] : groups_of(part, query.per))
-      sequences[key].push_back(reduced(values(rows, query.value), query.reduce));
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    for (const auto& [key, rows] : groups_of(parts[k], query.per))
+      sequences[key].push_back(reduced(rows, query.orders[k]));
   double complete = 0, ascending = 0;
   for (const auto& [key, sequence] : sequences) {
     if (sequence.size() != parts.size()) continue;
@@ -165,7 +172,7 @@ double share_in_order(const Query& query, const std::vector<Rows>& parts) {
 double measured(const Query& query, const std::vector<Rows>& parts) {
   if (!query.orders.empty()) return share_in_order(query, parts);
   if (query.ratio_to) return ratio(query, parts[0], parts[1]);
-  return reduced(values(parts[0], query.value), query.reduce);
+  return reduced(parts[0], query);
 }
 
 bool holds(const Claim& claim, double value) {
@@ -258,12 +265,12 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
   Rows used;
   bool fitted = !claim.fitted.empty();
   try {
-    for (const auto& where : selections(query)) {
-      const auto matching = select(group, where);
+    for (const auto& part : parts_of(query)) {
+      const auto matching = select(group, part.where);
       parts.push_back(ok_rows(matching));
       count_rows(matching, parts.back(), claim.paper, v);
       if (parts.back().empty()) throw NotTested(failures_text(matching));
-      expect_all_datasets(where, parts.back());
+      expect_all_datasets(part.where, parts.back());
       used.insert(used.end(), parts.back().begin(), parts.back().end());
     }
     expect_comparable(claim, v, used);
@@ -288,11 +295,13 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
 /// Rows that may stand together in one verdict.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
     const Claim& claim, const std::vector<json>& rows) {
-  const auto wanted = selections(*claim.query);
-  const bool named = std::all_of(wanted.begin(), wanted.end(), names_data);
+  const auto wanted = parts_of(*claim.query);
+  const bool named = std::all_of(wanted.begin(), wanted.end(),
+                                 [](const auto& part) { return names_data(part.where); });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return matches(row, w); }))
+    if (std::any_of(wanted.begin(), wanted.end(),
+                    [&](const auto& w) { return matches(row, w.where); }))
       groups[{device_of(row), named ? "" : data_kind(row, claim.paper)}].push_back(&row);
   return groups;
 }
@@ -320,9 +329,8 @@ Verdict judge(const Claim& claim, const std::vector<json>& rows, const FittedTo&
   return best;
 }
 
-bool fails(const Verdict& verdict) {
-  return verdict.outcome == "deviates" || verdict.outcome == "inconsistent" ||
-         verdict.outcome == "does not transfer";
+bool fails(const std::string& outcome) {
+  return outcome == "deviates" || outcome == "inconsistent" || outcome == "does not transfer";
 }
 
 json to_json(const Claim& claim, const Verdict& v) {

@@ -40,8 +40,8 @@ using FittedTo = std::map<std::string, std::set<std::string>>;
 Verdict judge(const Claim& claim, const std::vector<nlohmann::json>& rows,
               const FittedTo& fitted_to);
 
-/// Whether the verdict speaks against the claim.
-bool fails(const Verdict& verdict);
+/// Whether a verdict of this outcome speaks against the claim.
+bool fails(const std::string& outcome);
 
 /// One entry of `verdict --json` (experiments/schema).
 nlohmann::json to_json(const Claim& claim, const Verdict& verdict);

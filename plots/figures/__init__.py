@@ -1,24 +1,27 @@
-"""Figure functions. `plots/figures/<paper>_<artifact>.py` draws that artifact where it exists,
-else the generic kind that the spec's figure map names. Each offers `draw(view)` -> Figure.
+"""Figure functions. `plots/figures/<paper>_<artifact>.py` draws that artifact where it exists, and
+what is named after it with a dash (`table3-gpu`), else the generic kind that the spec's figure map
+names. Each offers `draw(view)` -> Figure.
 """
 import importlib
 import importlib.util
 import re
 
 from plots.errors import PlotError
-from plots.figures import (grouped_bars, lines, performance_profile, roofline, scatter, speedups,
-                           stacked_bars, table)
+from plots.figures import (claims, grouped_bars, lines, performance_profile, roofline, scatter,
+                           speedups, stacked_bars, table)
 
 KINDS = {"grouped-bars": grouped_bars, "lines": lines, "scatter": scatter, "roofline": roofline,
          "stacked-bars": stacked_bars, "table": table, "speedups": speedups,
-         "performance-profile": performance_profile}
+         "performance-profile": performance_profile, "claims": claims}
 
 
 def drawer(spec):
     """The module that draws a spec's artifact; raises PlotError for an unknown kind."""
-    own = f"plots.figures.{spec.paper}_{re.sub('[^a-z0-9]', '_', spec.name.lower())}"
-    if importlib.util.find_spec(own):
-        return importlib.import_module(own)
+    whole = re.sub("[^a-z0-9]", "_", spec.name.lower())
+    for name in (whole, whole.split("_")[0]):
+        own = f"plots.figures.{spec.paper}_{name}"
+        if importlib.util.find_spec(own):
+            return importlib.import_module(own)
     kind = spec.figure.get("kind", "table")
     if kind not in KINDS:
         raise PlotError(f"{spec.path}: unknown figure kind {kind!r}; known: {', '.join(KINDS)}")

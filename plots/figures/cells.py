@@ -16,7 +16,12 @@ def number(value):
 
 
 def frame(view):
-    """One line per cell: place, value with its interval, roof, cases ok of all, status, reason."""
+    """One line per cell: place, value with its interval, roof, cases ok of all, status, reason.
+
+    A figure kind that is a table brings its own.
+    """
+    if view.table is not None:
+        return view.table
     fields, lines = view.fields, []
     for cell in view.cells:
         line = {} if fields.facet is None else {short(fields.facet): cell.facet}

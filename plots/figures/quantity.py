@@ -21,6 +21,7 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "footprint.format_bytes": ("format", "bytes"),
           "footprint.device_bytes": ("peak device memory", "bytes"),
           "footprint.peak_host_bytes": ("peak host memory", "bytes"),
+          "roofline.share": ("share of the roofline", "%"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
 RATES = ("rates.gflops", "rates.gbytes")
 TIMES = ("stats.median", "phases.run")
@@ -34,6 +35,11 @@ class Value:
     value: float
     low: float = None
     high: float = None
+
+    def scaled(self, factor):
+        """The value and its quartiles times a factor."""
+        return Value(*(part if part is None else factor * part
+                       for part in (self.value, self.low, self.high)))
 
 
 def column(name, columns):

@@ -1,4 +1,8 @@
-"""The roofline model (PASTA Fig. 3): measured ceilings over intensity, cases as points."""
+"""The roofline model (PASTA Fig. 3): ceilings over intensity, cases as points.
+
+With `mark` in the figure map, a field such as operation, the points give way to the intensities of
+that field's values, marked on the line of the measured DRAM bandwidth as the paper does.
+"""
 import numpy as np
 from matplotlib.lines import Line2D
 
@@ -7,31 +11,54 @@ from plots.figures import panels, quantity
 from plots.figures.scatter import scatter
 from plots.figures.view import dram_bandwidth
 
-STYLES = {"DRAM": "-", "last-level cache": "--"}
+STYLES = {"DRAM": "-", "last-level cache": "--", "DRAM, theory": ":"}
+THEORY = "theory"
 
 
 def draw(view):
     """Draw a view on log-log axes under the ceilings of its sessions."""
     figure = panels.Panels(view, 2, 70)
-    intensities = [cell.along.value for cell in view.cells if cell.along]
+    marks = _marks(view)
+    intensities = [x for name, x in marks] or [c.along.value for c in view.cells if c.along]
     roofs = _ceilings(view)
     low = min(intensities, default=0.1) / 2
     high = max([4 * max(intensities, default=1), *map(_ridge, roofs.values())])
     for axes, _, cells in figure:
         for machine, ceilings in roofs.items():
             _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
-        scatter(figure, axes, cells)
+            _mark(figure, axes, marks, ceilings)
+        if not marks:
+            scatter(figure, axes, cells)
         panels.logarithmic(axes, "x")
         panels.logarithmic(axes, "y")
     figure.label_axes(quantity.label(view.fields.along), quantity.label(view.fields.y))
     return figure.finish()
 
 
+def _marks(view):
+    """(name, intensity) of each value of the marked field; median over its ok rows."""
+    if "mark" not in view.spec.figure:
+        return []
+    rows = view.rows[view.rows["status"] == "ok"]
+    name = quantity.column(view.spec.figure["mark"], set(rows.columns))
+    medians = rows.groupby(name)["work.intensity"].agg(lambda values: values.astype(float).median())
+    return sorted(medians.items(), key=lambda mark: mark[1])
+
+
+def _mark(figure, axes, marks, ceilings):
+    bandwidth = dram_bandwidth(ceilings)
+    if bandwidth is None:
+        return
+    for index, (name, intensity) in enumerate(marks):
+        look = {"marker": style.marker(index), "color": style.colour(index), "linestyle": "none"}
+        axes.plot([intensity], [intensity * bandwidth], markersize=5, zorder=3, **look)
+        figure.explain(f"{name}: {intensity:.3g} flop/byte", Line2D([], [], **look))
+
+
 def _ceilings(view):
     """The last measured ceilings of every machine in the figure."""
-    rows = view.results.rows
     found = {}
-    for _, row in rows[rows["case.artifact"] == view.spec.artifact].iterrows():
+    for _, row in view.rows.iterrows():
         known = view.results.ceilings.get((row["session"], row["backend"]))
         if known:
             found[row["machine"]] = known
@@ -47,13 +74,19 @@ def _ridge(ceilings):
 
 
 def _roof(figure, axes, intensities, machine, ceilings):
+    value = {what: ceiling["value"] for what, ceiling in ceilings.items()}
     bandwidths = {"DRAM": dram_bandwidth(ceilings),
-                  "last-level cache": ceilings.get("copy_llc", {}).get("value")}
-    peak = ceilings.get("peak_f32", {}).get("value", np.inf)
+                  "last-level cache": max((value[what] for what in ("copy_llc", "triad_llc")
+                                           if what in value), default=None),
+                  "DRAM, theory": value.get("theory_dram")}
     for name, bandwidth in bandwidths.items():
         if bandwidth is None:
             continue
+        peak = value.get("theory_f32" if THEORY in name else "peak_f32", np.inf)
         axes.plot(intensities, np.minimum(intensities * bandwidth, peak), color=style.ROOF,
                   linestyle=STYLES[name], linewidth=1)
-        figure.explain(f"{name}, {machine}: {bandwidth:.3g} GB/s",
+        figure.explain(f"{name}, {machine}: {bandwidth:,.0f} GB/s",
                        Line2D([], [], color=style.ROOF, linestyle=STYLES[name]))
+    for what, name in (("peak_f32", "peak measured"), ("theory_f32", "peak in theory")):
+        if what in value:
+            figure.explain(f"{name}: {value[what]:,.0f} GFLOPS", Line2D([], [], alpha=0))

@@ -23,6 +23,7 @@ BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 VARIANT = "variant"  # of a stand-in that has its base beside it, None for all other rows
+SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
 
@@ -81,6 +82,8 @@ class View:
     means: int = 0                  # of the positions, how many at the end are means
     ratios: dict = field(default_factory=dict)  # facet -> series -> problem -> over the best
     published: list = field(default_factory=list)
+    verdicts: list = field(default_factory=list)  # on the claims of the paper
+    table: object = None  # a DataFrame in place of the cells' own table
 
     def panel(self, facet):
         """Cells of one panel."""
@@ -106,14 +109,14 @@ class View:
     def rows(self):
         """The rows of the artifact."""
         rows = self.results.rows
-        return rows[rows["case.artifact"] == self.spec.artifact]
+        return rows[rows["case.artifact"] == self.spec.rows_of]
 
 
 def make_view(results, spec, verdicts=()):
     """Arrange the rows of the spec's artifact; raises PlotError when there are none."""
-    rows = results.rows[results.rows["case.artifact"] == spec.artifact]
+    rows = results.rows[results.rows["case.artifact"] == spec.rows_of]
     if rows.empty:
-        raise PlotError(f"no row of {spec.artifact}")
+        raise PlotError(f"no row of {spec.rows_of}")
     rows = fold_variants(rows)
     fields = _Fields(rows, spec.figure)
     free = fields.free(rows)
@@ -132,8 +135,9 @@ def make_view(results, spec, verdicts=()):
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
     view = View(spec, cells, fields, facets, xs, series, _notes(rows, cells, spec), datasets,
                 results, int((rows["status"] == "ok").sum()), len(rows),
-                quantity.label(fields.y))
-    view.published = _published(view, verdicts)
+                quantity.label(SHARE if fields.share else fields.y))
+    view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
+    view.published = [] if fields.share else _published(view, verdicts)
     return view
 
 
@@ -168,7 +172,9 @@ class _Fields:
         self.along = (quantity.column(figure.get("x", "intensity"), columns)
                       if measured_x else None)
         self.by_case = figure.get("kind") in BY_CASE
-        self.y = quantity.column(figure.get("y", "time" if self.by_case else "gflops"), columns)
+        y = figure.get("y", "time" if self.by_case else "gflops")
+        self.share = y == SHARE
+        self.y = quantity.column("gflops" if self.share else y, columns)
         self.hue = quantity.column(figure.get("hue", "method"), columns)
         facet = figure.get("facet", "data.kind" if figure.get("kind") == BY_CASE[1] else None)
         self.facet = quantity.column(facet, columns) if facet else None
@@ -247,7 +253,7 @@ def _cell(place, rows, fields, results):
     values = {variant: quantity.measure(ok[_is_variant(ok, variant)], fields.y)
               for variant in [None, *rows[VARIANT].dropna().unique()]}
     base = ok[_is_variant(ok, None)]
-    return Cell(*place, ok=len(ok), total=len(rows),
+    cell = Cell(*place, ok=len(ok), total=len(rows),
                 status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
                 data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
                 measured=values[None], band=band(values), intensity=_intensity(base),
@@ -257,6 +263,10 @@ def _cell(place, rows, fields, results):
                 stack={name: quantity.measure(base, name) for name in fields.stack},
                 paper_mean=quantity.paper_mean(base, fields.y),
                 keys=list(rows["key"]))
+    if fields.share and cell.measured:
+        cell.measured = cell.measured.scaled(100 / cell.roof) if cell.roof else None
+        cell.band = cell.paper_mean = None  # of rates
+    return cell
 
 
 def _is_variant(rows, variant):

@@ -59,8 +59,9 @@ class Section:
 
     @property
     def command(self):
-        """The command that measures the artifact again, from the root of the source tree."""
-        return f"retensor run {shlex.quote(self.spec.path)}" if self.spec.path else ""
+        """The command that makes the artifact again, from the root of the source tree."""
+        verb = "plot" if self.spec.of else "run"
+        return f"retensor {verb} {shlex.quote(self.spec.path)}" if self.spec.path else ""
 
 
 def build_report(results, specs, verdicts, out):
@@ -102,7 +103,7 @@ def _sections(results, specs, verdicts, out):
     for spec in [*specs, *unplanned]:
         own = Path(spec.path).stem if repeated[spec.artifact] > 1 else ""
         section = Section(spec, "-".join(filter(None, [spec.name, own])))
-        if spec.artifact in with_rows:
+        if spec.rows_of in with_rows:
             folder = out / "figures" / spec.paper / own
             _draw(section, results, [v for v in verdicts if v["paper"] == spec.paper], folder, out)
         sections.append(section)
@@ -116,7 +117,7 @@ def _draw(section, results, verdicts, folder, out):
         section.error = str(error)
         return
     section.paths = {suffix: path.relative_to(out).as_posix() for suffix, path in paths.items()}
-    rows = results.rows[results.rows["case.artifact"] == section.spec.artifact]
+    rows = results.rows[results.rows["case.artifact"] == section.spec.rows_of]
     section.sessions = list(dict.fromkeys(rows["session"]))
     section.counters = Counters(rows)
 

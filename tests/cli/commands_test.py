@@ -13,8 +13,8 @@ import pytest
 from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
-COMMANDS = ["run", "plan", "list", "show", "dataset", "plot", "report", "verdict", "compare",
-            "doctor"]
+COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "plot", "report", "verdict",
+            "compare", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -56,6 +56,8 @@ class Tree:
             "experiments/pasta/one.yaml": "schema: 1\nartifact: pasta/one\ntitle: One\n"
                                           "operation: ts\naxes: {dataset: tiny}\n"
                                           "methods: [{id: pasta.cpu.coo}]\n",
+            "experiments/pasta/view.yaml": "schema: 1\nartifact: pasta/view\ntitle: A view\n"
+                                           "of: pasta/one\nfigure: {kind: table}\n",
         }.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +120,20 @@ def test_golden(tree, name, args):
     assert output == path.read_text()
 
 
+@pytest.mark.parametrize("name, args", [
+    ("layout-fig1", ["pasta-fig1.tns", "--block", "2", "--plain", "2"]),
+    ("layout-fig1-dense", ["pasta-fig1-dense.tns", "--block", "2", "--dense", "2"]),
+])
+def test_layouts_are_those_of_the_papers_figures_1_and_2(tree, name, args):
+    for file in (ROOT / "datasets").glob("pasta-fig1*.tns"):
+        (tree.root / file.name).write_bytes(file.read_bytes())
+    output = tree.stdout("layout", *args)
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("RETENSOR_UPDATE_GOLDEN"):
+        path.write_text(output)
+    assert output == path.read_text()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(tree, command):
     text = tree.stdout(command, "--help")
@@ -172,6 +188,11 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["dataset", "make", "secret"], "published facts only"),
     (["dataset", "make", "tiny", "x.csv"], "expected .tns or .tnsb"),
     (["dataset", "convert", "none.tns", "x.tns"], "none.tns"),
+    (["layout", "tiny", "--block", "3"], "power of two"),
+    (["layout", "tiny", "--plain", "3"], "expected 0 to 2"),
+    (["layout", "tiny", "--dense", "0", "1", "2"], "one has to be left"),
+    (["layout", "matmul-16-16-16"], "at most 1000"),
+    (["run", "experiments/pasta/view.yaml"], "draws the rows of pasta/one"),
     (["plot", "experiments/pasta/one.yaml"], "no result files"),
     (["report"], "no result files"),
     (["compare", "a.jsonl"], "two result files"),
@@ -274,11 +295,20 @@ def test_plots_get_their_arguments_unchanged(tree):
         "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
         "sys.exit(2 if 'no' in sys.argv else 0)\n")
     rows = "rows of 'one'; $HOME.jsonl"
+    for name in (rows, "r", "no"):
+        (tree.root / name).write_text("")
+    (tree.root / "papers" / "p").mkdir(parents=True)
+    (tree.root / "papers" / "p" / "claims.yaml").write_text(
+        "schema: 1\npaper: p\nclaims:\n  - {id: P-1, place: Table I, kind: TAB, states: sizes, "
+        "published: {value: 6},\n     hardware: any, tolerance: {absolute: 0}, query: {where: "
+        "{case.artifact: registry, original: tiny}, value: data.nnz, reduce: median}}\n")
     argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
     assert argv[0] == "report"
     assert argv[argv.index("--rows") + 1:] == [rows]
     hashes = json.loads((tree.root / argv[argv.index("--hashes") + 1]).read_text())
     assert "pasta.cpu.coo" in hashes
+    verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
+    assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     spec = "experiments/pasta/one.yaml"
     argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]

@@ -18,4 +18,11 @@ std::vector<std::string> result_files();
 /// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
 std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
 
+/// Verdicts on the claims of papers (all when none is named) by the rows of result files and the
+/// facts of the registry's data sets that can be had with this cache folder, as `verdict --json`
+/// prints them.
+nlohmann::json verdicts(const std::vector<std::string>& papers,
+                        const std::vector<std::string>& files, const std::string& registry_path,
+                        const std::string& cache);
+
 }  // namespace retensor::driver

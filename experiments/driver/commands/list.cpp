@@ -54,7 +54,8 @@ void list_artifacts(const std::string& profile) {
   auto measured = measured_artifacts();
   std::vector<TableRow> rows;
   for (const auto& spec : all_specs(profile))
-    rows.push_back({spec.artifact, spec.path, state_text(measured[spec.artifact]), spec.title});
+    rows.push_back({spec.artifact, spec.path,
+                    state_text(measured[spec.of.empty() ? spec.artifact : spec.of]), spec.title});
   std::cout << table_text(rows);
 }
 

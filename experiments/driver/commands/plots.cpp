@@ -23,21 +23,25 @@ po::options_description plot_options(const std::string& out) {
                         "result files (default: all below experiments/results and out/results)")(
       "out", po::value<std::string>()->value_name("DIR")->default_value(out), "folder to write to")(
       "verdicts", po::value<std::string>()->value_name("FILE"),
-      "output of: retensor verdict --json");
+      "output of: retensor verdict --json (default: the verdicts on these result files)");
+  add_location_options(options);
   return options;
 }
 
+std::string write_json(const fs::path& path, const nlohmann::json& content) {
+  std::ofstream file(path);
+  file << content.dump(1) << '\n';
+  if (!file.flush()) throw SystemError(path.string() + ": can't be written");
+  return path.string();
+}
+
 /// Today's source hash by method: the plots mark rows that older sources measured.
-std::string write_hashes(const fs::path& folder) {
+nlohmann::json source_hashes() {
   nlohmann::json hashes = nlohmann::json::object();
   const auto methods = all_methods();
   for (const auto& method : methods.methods())
     hashes[std::string(method->id())] = source_hash(method->id());
-  const auto path = (folder / "hashes.json").string();
-  std::ofstream file(path);
-  file << hashes.dump(1) << '\n';
-  if (!file.flush()) throw SystemError(path + ": can't be written");
-  return path;
+  return hashes;
 }
 
 int run_plots(std::vector<std::string> what, const po::variables_map& given) {
@@ -50,9 +54,15 @@ int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
   std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
   argv.insert(argv.end(), what.begin(), what.end());
-  argv.insert(argv.end(), {"--out", out, "--hashes", write_hashes(out)});
-  if (given.count("verdicts") != 0)
-    argv.insert(argv.end(), {"--verdicts", given["verdicts"].as<std::string>()});
+  const auto folder = fs::path(out);
+  argv.insert(argv.end(), {"--out", out});
+  argv.insert(argv.end(), {"--hashes", write_json(folder / "hashes.json", source_hashes())});
+  argv.insert(
+      argv.end(),
+      {"--verdicts", given.count("verdicts") != 0
+                         ? given["verdicts"].as<std::string>()
+                         : write_json(folder / "verdicts.json",
+                                      verdicts({}, rows, registry_of(given), cache_of(given)))});
   argv.emplace_back("--rows");
   argv.insert(argv.end(), rows.begin(), rows.end());
   return run_process(argv, source_root());

@@ -3,6 +3,9 @@
 #include <iostream>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/plan.hpp"
@@ -16,8 +19,13 @@ std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::str
                            const DatasetRegistry& datasets) {
   const auto methods = all_methods();
   std::vector<Plan> plans;
-  for (const auto& path : specs)
-    plans.push_back(make_plan(load_spec(path, profile), methods, datasets));
+  for (const auto& path : specs) {
+    const auto spec = load_spec(path, profile);
+    if (!spec.of.empty())
+      throw InputError(fmt::format("{}: measures nothing, it draws the rows of {}: run that",
+                                   spec.path, spec.of));
+    plans.push_back(make_plan(spec, methods, datasets));
+  }
   return plans;
 }
 

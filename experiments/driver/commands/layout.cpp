@@ -1,0 +1,153 @@
+// retensor layout: a small tensor as the arrays of the formats, PASTA Fig. 1 and 2 from the real
+// code.
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/formats/hicoo.hpp"
+#include "common/tensor/linear_index.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/datasets.hpp"
+
+namespace retensor::driver {
+namespace {
+
+/// The letter of a mode, as papers write indices.
+std::string letter(int mode) {
+  return std::string(1, static_cast<char>('i' + mode));
+}
+
+std::string values_text(const Values& values, Count first, std::uint64_t count) {
+  std::string text;
+  for (Count v = first; v < first + count; ++v)
+    text += fmt::format("{}{:g}", v == first ? "" : " ", values.at(v));
+  return text;
+}
+
+/// A line per nonzero: its index in every mode (i, j, k, ...) and its value.
+std::string layout_text(const Coo& tensor) {
+  std::vector<TableRow> rows(1);
+  for (int m = 0; m < tensor.order(); ++m) rows[0].push_back(letter(m));
+  rows[0].emplace_back("value");
+  for (Count x = 0; x < tensor.nnz(); ++x) {
+    auto& row = rows.emplace_back();
+    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[x]));
+    row.push_back(values_text(tensor.values, x, 1));
+  }
+  return table_text(rows);
+}
+
+/// A line per fiber: its sparse indices and its dense values.
+std::string layout_text(const SemiSparseCoo& tensor) {
+  std::vector<TableRow> rows(1);
+  for (const int m : tensor.sparse_modes()) rows[0].push_back(letter(m));
+  rows[0].emplace_back("values");
+  const auto volume = tensor.dense_volume();
+  for (Count f = 0; f < tensor.fibers(); ++f) {
+    auto& row = rows.emplace_back();
+    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[f]));
+    row.push_back(values_text(tensor.values, f * volume, volume));
+  }
+  return table_text(rows);
+}
+
+/// A line per entry: block pointer and block indices where a block begins (bptr, bi, ...), element
+/// indices (ei, ...), full indices of plain modes (gHiCOO), values of dense modes (sHiCOO).
+std::string layout_text(const Hicoo& tensor) {
+  std::vector<TableRow> rows = {{"bptr"}};
+  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("b{}", letter(m)));
+  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("e{}", letter(m)));
+  for (const int m : tensor.plain) rows[0].push_back(letter(m));
+  const auto volume = tensor.dense_volume();
+  rows[0].emplace_back(volume == 1 ? "value" : "values");
+  for (Count b = 0; b < tensor.blocks(); ++b)
+    for (Count p = tensor.block_start[b]; p < tensor.block_start[b + 1]; ++p) {
+      const bool first = p == tensor.block_start[b];
+      auto& row = rows.emplace_back();
+      row.push_back(first ? std::to_string(p) : "");
+      for (const auto& index : tensor.block_index)
+        row.push_back(first ? std::to_string(index[b]) : "");
+      for (const auto& element : tensor.element) row.push_back(std::to_string(element[p]));
+      for (const auto& index : tensor.plain_index) row.push_back(std::to_string(index[p]));
+      row.push_back(values_text(tensor.values, p * volume, volume));
+    }
+  return table_text(rows);
+}
+
+/// A layout is to be read; larger tensors only fill the screen.
+constexpr Count kMostEntries = 1000;
+
+void print(const std::string& title, Count bytes, const std::string& text) {
+  std::cout << fmt::format("{}, {} bytes\n{}\n", title, bytes, text);
+}
+
+std::vector<int> modes_of(const po::variables_map& given, const char* option, const Coo& tensor) {
+  if (given.count(option) == 0) return {};
+  auto modes = given[option].as<std::vector<int>>();
+  std::sort(modes.begin(), modes.end());
+  modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
+  for (const int m : modes)
+    if (m < 0 || m >= tensor.order())
+      throw InputError(
+          fmt::format("--{}: found mode {}, expected 0 to {}", option, m, tensor.order() - 1));
+  if (modes.size() == static_cast<std::size_t>(tensor.order()))
+    throw InputError(fmt::format("--{}: names every mode, one has to be left", option));
+  return modes;
+}
+
+int block_bits_of(const po::variables_map& given) {
+  const int edge = given["block"].as<int>();
+  if (edge < 1 || edge > 256 || (edge & (edge - 1)) != 0)
+    throw InputError(fmt::format("--block: found {}, expected a power of two up to 256", edge));
+  return bits_for(static_cast<std::uint64_t>(edge));
+}
+
+}  // namespace
+
+int layout_command(const Args& args) {
+  const Usage usage{
+      "layout TENSOR",
+      "Prints a small tensor (data set or file) in COO and HiCOO; with plain modes in gHiCOO too, "
+      "with dense modes in sCOO and sHiCOO. Modes and indices count from 0.",
+      "retensor layout datasets/pasta-fig1.tns --block 2 --plain 2", 1};
+  po::options_description options;
+  const auto modes = [] {
+    return po::value<std::vector<int>>()->multitoken()->value_name("MODE...");
+  };
+  options.add_options()("block", po::value<int>()->value_name("EDGE")->default_value(128),
+                        "block edge, a power of two up to 256")(
+      "plain", modes(), "modes that gHiCOO leaves in coordinates")(
+      "dense", modes(), "modes that sCOO and sHiCOO store dense");
+  add_location_options(options);
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  const auto name = required_positional(*given, "a data set or file");
+  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto& dataset = datasets.with_facts(name);
+  if (dataset.nnz > kMostEntries)
+    throw InputError(fmt::format("{} has {} nonzeros, a layout shows at most {}", name, dataset.nnz,
+                                 kMostEntries));
+  const auto tensor = datasets.obtain(dataset, cache_of(*given));
+  const int bits = block_bits_of(*given);
+  const auto plain = modes_of(*given, "plain", *tensor), dense = modes_of(*given, "dense", *tensor);
+
+  print("COO", tensor->bytes(), layout_text(*tensor));
+  const auto hicoo = to_hicoo(*tensor, {bits, {}});
+  print("HiCOO", hicoo.bytes(), layout_text(hicoo));
+  if (!plain.empty()) {
+    const auto general = to_hicoo(*tensor, {bits, plain});
+    print("gHiCOO", general.bytes(), layout_text(general));
+  }
+  if (!dense.empty()) {
+    const auto semi = to_semi_sparse(*tensor, dense);
+    print("sCOO", semi.bytes(), layout_text(semi));
+    const auto blocked = to_hicoo(semi, bits);
+    print("sHiCOO", blocked.bytes(), layout_text(blocked));
+  }
+  return 0;
+}
+
+}  // namespace retensor::driver

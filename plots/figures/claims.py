@@ -1,0 +1,48 @@
+"""Published values of a paper beside the measured ones: a line per claim, from the verdicts.
+
+`place` in the figure map, one or a list, is how the places of the claims to show begin.
+"""
+import pandas as pd
+
+from plots.errors import PlotError
+from plots.figures import text_table
+from plots.figures.cells import number
+
+COLUMNS = ("claim", "states", "published", "measured", "verdict", "on")
+SHARES = (14, 62, 20, 13, 19, 26)
+
+
+def draw(view):
+    """Draw the claims of a view."""
+    chosen = claims_at(view, view.spec.figure.get("place", ""))
+    if not chosen:
+        raise PlotError(f"{view.spec.artifact}: no verdict on a claim of this place was given")
+    lines = [(claim["id"], claim.get("states"), published(claim), number(claim.get("measured")),
+              claim["verdict"], basis(claim)) for claim in chosen]
+    return text_table.draw(view, pd.DataFrame(lines, columns=COLUMNS, dtype=object), SHARES)
+
+
+def claims_at(view, places):
+    """Verdicts on the claims whose place begins with one of `places`, in their order."""
+    places = tuple(places) if isinstance(places, list) else str(places)
+    return [claim for claim in view.verdicts if str(claim.get("place", "")).startswith(places)]
+
+
+def published(claim):
+    """The published number with its unit, as text; empty where the claim has none."""
+    value = claim.get("published") or {}
+    forms = {"value": "{}", "at_least": "at least {}", "at_most": "at most {}"}
+    texts = [text.format(number(value[form])) for form, text in forms.items() if form in value]
+    if "range" in value:
+        texts.append(" to ".join(map(number, value["range"])))
+    return " ".join([*texts, str(value.get("unit", ""))]).strip()
+
+
+def basis(claim):
+    """What a verdict stands on: kind of data, hardware, rows; or its reason where there is none."""
+    if claim["verdict"] in ("not tested", "contradicts itself"):
+        return claim.get("reason", "")
+    hardware = {"other": "other hardware", "paper": "the paper's hardware"}.get(
+        claim.get("hardware"), "")
+    return ", ".join(filter(None, [f"{claim.get('data')} data", hardware,
+                                   f"{claim.get('rows')} of {claim.get('of')} rows"]))

@@ -1,0 +1,118 @@
+"""Tables of a paper: claims beside measured values, machines, intensities; views of other rows."""
+import csv
+
+import pytest
+import rows
+
+from plots.errors import PlotError
+from plots.figures import roofline
+from plots.figures.view import make_view
+from plots.load import load_results
+from plots.save import save_artifact
+from plots.spec import FigureSpec, load_spec
+
+
+def read(tmp_path, lines):
+    return load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+
+
+def claim(**changes):
+    return {"paper": "pasta", "id": "P-1", "place": "Table I, row TTV", "states": "a number",
+            "published": {"value": 0.5, "unit": "flop/byte"}, "verdict": "consistent",
+            "measured": 0.25, "data": "generated", "hardware": "any", "rows": 2, "of": 3,
+            "reason": "", **changes}
+
+
+def saved(tmp_path, spec, lines, verdicts=()):
+    view, paths = save_artifact(read(tmp_path, lines), spec, tmp_path / "out", verdicts)
+    with open(paths["csv"], encoding="utf-8") as file:
+        return view, list(csv.DictReader(file))
+
+
+def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):
+    spec = FigureSpec("pasta/observations", "Claims", {"kind": "claims", "place": ["Table I,"]})
+    verdicts = [claim(), claim(id="P-2", place="Table II(a), r1"),
+                claim(id="P-3", published={"range": [1, 2]}, verdict="not tested", measured=None,
+                      reason="no rows yet")]
+    spec.of = "pasta/fig4"
+    _, table = saved(tmp_path, spec, rows.sweep(), verdicts)
+    assert [line["claim"] for line in table] == ["P-1", "P-3"]
+    assert (table[0]["published"], table[0]["measured"]) == ("0.5 flop/byte", "0.25")
+    assert table[0]["on"] == "generated data, 2 of 3 rows"
+    assert (table[1]["published"], table[1]["on"]) == ("1 to 2", "no rows yet")
+    with pytest.raises(PlotError, match="no verdict"):
+        save_artifact(read(tmp_path, rows.sweep()), spec, tmp_path / "none", [claim(place="x")])
+
+
+def test_a_view_draws_the_rows_of_another_artifact_in_its_order(tmp_path):
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC.replace("[alpha, beta]", "[beta, alpha]"))
+    (tmp_path / "share.yaml").write_text("schema: 1\nartifact: pasta/share\ntitle: Shares\n"
+                                         "of: pasta/fig4\nfigure: {kind: table, facet: operation,"
+                                         " y: roofline.share}\n")
+    view = make_view(read(tmp_path, rows.sweep()), load_spec(tmp_path / "share.yaml"))
+    assert view.xs == ["beta", "alpha"] and view.stem == "share"
+    assert view.value_label == "share of the roofline (%)"
+    found = view.cells[0].measured  # 10e6 flops in 5 ms are 2 GFLOPS of 20 GB/s / 12 bytes
+    assert found.value == pytest.approx(100 * 2 / (20 / 12))
+    assert found.low < found.value < found.high
+
+
+def test_table_1_counts_fibers_and_blocks_from_the_rows(tmp_path):
+    spec = FigureSpec("pasta/table1", "Intensities", {"kind": "table"},
+                      {"case.dataset": ["alpha"]}, of="pasta/fig4")
+    nonzeros, fibers = 7, (3, 5, 6)
+    lines = [rows.row("ttv", mode=m, flops=14.0, moved=12.0 * nonzeros + 12 * f)
+             for m, f in enumerate(fibers)]
+    blocked = rows.row("mttkrp", mode=0, method="pasta.cpu.hicoo", flops=30.0, moved=60.0)
+    blocked["executed"] = {"blocks": "4"}
+    _, table = saved(tmp_path, spec, [rows.session(), *lines, blocked], [claim()])
+    assert [(line["kernel"], line["M"]) for line in table] == [("TTV", "7"), ("MTTKRP", "7")]
+    assert table[0]["M_F by mode"] == "3, 5, 6"
+    assert table[0]["OI printed"] == "0.5"
+    assert table[0]["OI, COO"] == "0.08974 to 0.1167"
+    assert (table[1]["n_b"], table[1]["OI, HiCOO"]) == ("4", "0.5")
+
+
+def test_table_3_sets_the_machine_beside_the_papers(tmp_path):
+    spec = FigureSpec("pasta/table3-gpu", "Platforms", {"kind": "table"}, of="pasta/fig4")
+    verdicts = [claim(id="P-C08-cache", place="Table III, DGX-1P",
+                      published={"value": 3e6, "unit": "bytes"}),
+                claim(id="P-C06-peak", place="Table III, Bluesky",
+                      published={"at_most": 1000, "unit": "GFLOP/s"})]
+    _, table = saved(tmp_path, spec, rows.sweep(), verdicts)
+    by_line = {line[""]: line for line in table}
+    assert by_line["last-level cache (MB)"]["DGX-1P"] == "3"
+    assert by_line["peak single precision, theory (GFLOPS)"]["Bluesky"] == "1000"
+    assert by_line["memory bandwidth, measured (GB/s)"]["Fixture CPU"] == "20"
+    assert by_line["memory bandwidth, theory (GB/s)"]["Fixture CPU"] == "not told"
+    assert by_line["cores, single-precision lanes of a GPU"]["Fixture CPU"] == "2"
+
+
+def test_the_roofline_marks_the_intensities_of_the_kernels(tmp_path):
+    spec = FigureSpec("pasta/roof", "Roofline", {"kind": "roofline", "mark": "operation"},
+                      of="pasta/fig4")
+    view = make_view(read(tmp_path, rows.sweep()), spec)
+    figure = roofline.draw(view)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[:3] == ["DRAM, Fixture CPU: 20 GB/s", "last-level cache, Fixture CPU: 100 GB/s",
+                          "peak measured: 100 GFLOPS"]
+    assert labels[3:] == ["tew: 0.0833 flop/byte", "ttv: 0.167 flop/byte"]
+    marks = [line for line in figure.axes[0].lines if line.get_marker() in "os"]
+    assert [line.get_ydata()[0] for line in marks] == [pytest.approx(20 / 12),
+                                                       pytest.approx(20 / 6)]
+
+
+def test_table_2_sets_the_tensors_here_beside_the_printed_ones(tmp_path):
+    spec = FigureSpec("pasta/table2", "Tensors", {"kind": "table"}, of="pasta/fig4")
+    verdicts = [claim(id="P-C20", place="Table II(a), r1", states="alpha: 4 x 5 x 6, 7 nonzeros",
+                      measured=7, published={"value": 7}, data="stand-in", verdict="fitted"),
+                claim(id="P-C20-density", place="Table II(a), r1", states="alpha: density 6E-2",
+                      measured=7 / 120, published={"value": 6e-2, "unit": "x"}, verdict="fitted")]
+    _, table = saved(tmp_path, spec, [rows.row(dataset="fake", **{"kind": "stand-in"})], verdicts)
+    assert table == [{"no.": "r1", "as printed": "alpha: 4 x 5 x 6, 7 nonzeros", "density": "0.06",
+                      "data here": "stand-in", "lengths (where run)": "", "nonzeros": "7",
+                      "density here": "0.05833", "verdict on nonzeros, density": "fitted"}]
+    line = rows.row(dataset="fake", kind="stand-in")
+    line["case"]["data"]["for"] = "alpha"
+    _, table = saved(tmp_path, spec, [line], verdicts)
+    assert table[0]["lengths (where run)"] == "4 x 5 x 6"
