@@ -58,8 +58,12 @@ def _measured(machine, backend, ceilings):
               "bandwidth": ceilings.get("theory_dram"),
               "bandwidth-measured": _best(ceilings, "copy_dram", "triad_dram"),
               "cache-bandwidth": _best(ceilings, "copy_llc", "triad_llc")}
-    return [number(known[name] / SCALES.get(name, 1)) if known[name] else UNKNOWN
+    return [_shown(known[name] / SCALES.get(name, 1)) if known[name] else UNKNOWN
             for name in LINES]
+
+
+def _shown(value):
+    return number(round(value) if value > 1000 else value)
 
 
 def _best(ceilings, *kinds):

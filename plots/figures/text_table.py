@@ -6,7 +6,7 @@ from plots.figures import panels
 
 LINE_MM = 3.1       # height of a line of text
 PADDING_MM = 1.0    # above and below the text of a line of the table
-CHARACTER_MM = 1.22  # mean width of a character at the size of the text
+CHARACTER_MM = 1.33  # mean width of a character at the size of the text
 
 
 def draw(view, table, shares, group=None):
