@@ -142,6 +142,8 @@ class MttkrpRun : public MttkrpRunBase<T> {
   }
 
  private:
+  bool overwrites() const override { return this->update_ == "owner"; }
+
   void kernel(MatrixView<T> out, std::span<T> partial) override {
     if (this->update_ == "sequential")
       mttkrp_sequential<T>(input_, out, product_.template as<T>());

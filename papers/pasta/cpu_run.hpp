@@ -66,8 +66,10 @@ class MttkrpRunBase : public CpuRun {
   }
 
   void run(StageTimer& timer) final {
-    timer.stage("zero");
-    zero(update_ == "private" ? partial_.template as<T>() : out_.values().template as<T>());
+    if (!overwrites()) {
+      timer.stage("zero");
+      zero(update_ == "private" ? partial_.template as<T>() : out_.values().template as<T>());
+    }
     timer.stage("kernel");
     kernel(out_.template view<T>(), partial_.template as<T>());
     if (update_ != "private") return;
@@ -79,6 +81,8 @@ class MttkrpRunBase : public CpuRun {
 
  protected:
   virtual void kernel(MatrixView<T> out, std::span<T> partial) = 0;
+  /// Whether the kernel writes every row of the output, so that it need not be zeroed before.
+  virtual bool overwrites() const { return false; }
   const std::string update_;
 
  private:

@@ -85,7 +85,8 @@ void reduce_partials(std::span<const T> partial, MatrixView<T> out, int threads)
 /// The same for nonzeros sorted by output row, `run_start` (rows that occur + 1 entries) telling
 /// where each row begins: a thread takes an equal share of the nonzeros and adds up a row in
 /// registers, so no update is shared. A row belongs to the thread in whose share it begins; what
-/// later shares hold of it goes to their row of `carry` (threads x R) and is added last.
+/// later shares hold of it goes to their row of `carry` (threads x R) and is added last. Every row
+/// of `out` is overwritten.
 template <class T>
 void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, MatrixView<T> out,
                   MatrixView<T> carry);

@@ -243,6 +243,11 @@ void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, Mat
     const Count p = begin(part);
     return p < begin(part + 1) && run_start[run_at(p)] < p;
   };
+  // Clears the rows between that of the nonzero before p and `end`.
+  const auto clear_to = [&](Count p, Count end) {
+    const Count first = p == 0 ? 0 : Count{x.row[p - 1]} + 1;
+    std::fill(out.row(first), out.row(end), T{0});
+  };
   with_rows(x, out.cols, [&](auto shape, auto rows) {
   // The runtime may grant fewer threads than asked for; the parts are then shared out.
 #pragma omp parallel for num_threads(parts) schedule(static, 1) firstprivate(rows)
@@ -251,8 +256,10 @@ void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, Mat
       const Count end = begin(part + 1);
       Count p = begin(part);
       for (Count run = run_at(p); p < end; ++run) {
-        T* const to = p > run_start[run] ? carry.row(static_cast<Count>(part))
-                                         : out.data + x.row[p] * shape.rank();
+        const bool begun = p > run_start[run];
+        T* const to =
+            begun ? carry.row(static_cast<Count>(part)) : out.data + x.row[p] * shape.rank();
+        if (!begun) clear_to(p, x.row[p]);
         auto sum = RowSum<T, decltype(shape)>::zero(shape, to);
         for (const Count last = std::min(end, run_start[run + 1]); p < last; ++p)
           sum.add(value[p], rows(p));
@@ -260,6 +267,7 @@ void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, Mat
       }
     }
   });
+  clear_to(n, out.rows);
   for (int part = 0; part < parts; ++part)
     if (cut_run(part)) {
       T* const to = out.row(x.row[begin(part)]);
