@@ -45,10 +45,10 @@ void download_padded(const device::Buffer<T>& from, unsigned stride, std::uint64
     std::copy_n(&rows[i * stride], cols, to + i * ld);
 }
 
-/// Elements padded by zeros to a multiple of 4.
+/// Elements padded by zeros to a multiple of 8: two 16-byte accesses of single precision.
 template <class T>
-device::Buffer<T> upload_fours(std::span<const T> elements) {
-  device::Buffer<T> padded((elements.size() + 3) / 4 * 4);
+device::Buffer<T> upload_padded_to_8(std::span<const T> elements) {
+  device::Buffer<T> padded((elements.size() + 7) / 8 * 8);
   padded.zero(nullptr);
   padded.upload(elements);
   return padded;
@@ -162,7 +162,7 @@ class FiberRun : public CudaRun {
         fibers_(std::move(fibers)),
         rank_(problem.dense()[0].cols()),
         stride_(ttv() ? 1 : padded<T>(rank_)),
-        value_(upload_fours<T>(std::as_const(fibers_.value).template as<T>())),
+        value_(upload_padded_to_8<T>(std::as_const(fibers_.value).template as<T>())),
         factor_(upload_padded(problem.dense()[0].template view<T>(), stride_)),
         out_(fibers_.fibers() * stride_) {
     out_.zero(nullptr);  // the padding of rows is copied back with them

@@ -115,7 +115,7 @@ struct Gather {
   const T* factor[kMaxOther] = {};
   const T* value = nullptr;
   T* out = nullptr;
-  Count nnz = 0;  ///< TTV: index[0] and value are padded to a multiple of 4
+  Count nnz = 0;  ///< TTV: index[0] and value are padded to a multiple of 8
   unsigned stride = 1;
   int others = 0;
 
@@ -139,23 +139,30 @@ __global__ void zero_rows(const Count* segment, Count count, const Index* row, T
   out[(row == nullptr ? s : row[s]) * stride + at % stride] = T(0);
 }
 
-/// Four consecutive nonzeros of a lane; p is a multiple of 4.
-template <class T>
-struct Four {
-  Index index[4];
-  T value[4];
+inline constexpr int kPerLane = 4;              // consecutive nonzeros a lane takes a step, TTV
+inline constexpr int kPerStep = 32 * kPerLane;  // and a warp
 
-  __device__ Four(const Gather<T>& x, Count p) {
-    const auto i = *reinterpret_cast<const uint4*>(x.index[0] + p);
-    index[0] = i.x, index[1] = i.y, index[2] = i.z, index[3] = i.w;
+/// Consecutive nonzeros of a lane; p is a multiple of kPerLane.
+template <class T>
+struct Run {
+  Index index[kPerLane];
+  T value[kPerLane];
+
+  __device__ Run(const Gather<T>& x, Count p) {
 #pragma unroll
-    for (unsigned e = 0; e < 4; e += Vec<T>::kWidth) Vec<T>::load(x.value + p + e).store(value + e);
+    for (unsigned e = 0; e < kPerLane; e += 4) {
+      const auto i = *reinterpret_cast<const uint4*>(x.index[0] + p + e);
+      index[e] = i.x, index[e + 1] = i.y, index[e + 2] = i.z, index[e + 3] = i.w;
+    }
+#pragma unroll
+    for (unsigned e = 0; e < kPerLane; e += Vec<T>::kWidth)
+      Vec<T>::load(x.value + p + e).store(value + e);
   }
   /// Makes positions outside low .. high, counted from the step's first, zeros that begin no
   /// segment.
   __device__ void clip(int at, int low, int high) {
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
+    for (int e = 0; e < kPerLane; ++e)
       if (at + e < low || at + e >= high) index[e] = 0, value[e] = T(0);
   }
 };
@@ -180,15 +187,17 @@ struct Open {
   }
 };
 
-/// A warp a part, 128 nonzeros a step, read one step ahead. A lane adds up its four; a segmented
-/// scan carries the sums of segments that span lanes. Without kCut no segment lies in two parts.
+/// A warp a part, kPerStep nonzeros a step, read one step ahead. A lane adds up its own; a
+/// segmented scan carries the sums of segments that span lanes. Without kCut no segment lies in two
+/// parts.
 template <class T, bool kCut>
 __global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
   const Count part = (blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x) / 32;
   if (part >= parts.count) return;
   const unsigned lane = threadIdx.x % 32, all = 0xffffffffu;
   const unsigned below = (1u << lane) - 1;  // the lanes before this one
-  const Count begin = parts.bound[part], end = parts.bound[part + 1], first = begin & ~Count{3};
+  const Count begin = parts.bound[part], end = parts.bound[part + 1],
+              first = begin / kPerLane * kPerLane;
   // Segments count from the one before the part's first head; it is 0 and began in another part,
   // if there is one.
   const bool begins = !kCut || x.head(begin);
@@ -199,24 +208,25 @@ __global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
     else
       out[segment] = sum;
   };
-  const Count last = (x.nnz - 1) & ~Count{3};
+  const Count last = (x.nnz - 1) / kPerLane * kPerLane;
   const auto read = [&](Count base) {
-    const Count p = base + 4 * lane;
-    return Four<T>(x, p < last ? p : last);
+    const Count p = base + kPerLane * lane;
+    return Run<T>(x, p < last ? p : last);
   };
   Open<T> open{0, 0};     // after the step before
   bool nothing = begins;  // no segment precedes the part's first head
 
-  Four<T> next = read(first);
-  for (Count base = first; base < end; base += 128) {
-    Four<T> mine = next;
-    next = read(base + 128);
-    if (base < begin || base + 128 > end)
-      mine.clip(4 * static_cast<int>(lane), base < begin ? static_cast<int>(begin - base) : 0,
-                end - base < 128 ? static_cast<int>(end - base) : 128);
+  Run<T> next = read(first);
+  for (Count base = first; base < end; base += kPerStep) {
+    Run<T> mine = next;
+    next = read(base + kPerStep);
+    if (base < begin || base + kPerStep > end)
+      mine.clip(kPerLane * static_cast<int>(lane),
+                base < begin ? static_cast<int>(begin - base) : 0,
+                end - base < kPerStep ? static_cast<int>(end - base) : kPerStep);
     Open<T> own{0, 0};
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
+    for (int e = 0; e < kPerLane; ++e) {
       const bool head = (mine.index[e] & kHead) != 0;
       mine.value[e] *= __ldg(x.factor[0] + (mine.index[e] & ~kHead));
       own.sum = head ? mine.value[e] : own.sum + mine.value[e];
@@ -231,7 +241,7 @@ __global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
     unsigned segment = open.heads + through.heads - own.heads;
     bool skip = nothing && (with_heads & below) == 0;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
+    for (int e = 0; e < kPerLane; ++e) {
       if ((mine.index[e] & kHead) != 0) {
         if (!skip) write(segment, sum);
         skip = false, ++segment, sum = T(0);

@@ -100,7 +100,7 @@ class TunedFiberRun : public FiberRun<T> {
   TunedFiberRun(const Problem& problem, Count chunk)
       : FiberRun<T>(problem, fiber_arrays(problem.x(), problem.mode()),
                     problem.operation() == Operation::ttv ? "tuned TTV" : "tuned TTM"),
-        index_(upload_fours<Index>(with_heads(this->fibers_.index, this->fibers_.start))),
+        index_(upload_padded_to_8<Index>(with_heads(this->fibers_.index, this->fibers_.start))),
         segments_(this->fibers_.start, this->ttv() ? fair_chunk(8 * chunk, problem.x().nnz(), 32)
                                                    : fair_chunk(chunk, problem.x().nnz(), 4)) {
     x_.index[0] = index_.data(), x_.factor[0] = this->factor_.data();
