@@ -16,6 +16,7 @@ using Dims = std::vector<std::uint64_t>;  ///< mode lengths, mode 0 first
 __extension__ typedef unsigned __int128 Uint128;
 
 inline constexpr int kMaxOrder = 8;
+inline constexpr int kMaxOther = kMaxOrder - 1;  ///< modes beside the one of the output
 
 /// Value type of operands and results in memory.
 enum class DType { f32, f64 };

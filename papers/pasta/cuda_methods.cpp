@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "common/device/device.hpp"
+#include "common/measure/cuda_method.hpp"
 #include "papers/pasta/cpu_run.hpp"
 #include "papers/pasta/methods.hpp"
 #include "papers/pasta/methods_cuda.hpp"
@@ -13,21 +13,15 @@
 namespace retensor::pasta {
 namespace {
 
-class CudaMethod : public Method {
- public:
-  Backend backend() const final { return Backend::cuda; }
-  Support supports(const Problem& problem, const Params& params) const final {
-    if (const auto suite = supports_suite(problem); !suite.ok) return suite;
-    if (const auto own = supports_own(problem, params); !own.ok) return own;
-    const auto device = device::available();
-    return device.ok ? Support::yes() : Support::no(device.reason);
+class SuiteMethod : public CudaMethod {
+  Support supports_problem(const Problem& problem, const Params& params) const final {
+    const auto suite = supports_suite(problem);
+    return suite.ok ? supports_own(problem, params) : suite;
   }
-
- private:
   virtual Support supports_own(const Problem&, const Params&) const { return Support::yes(); }
 };
 
-class CooCuda : public CudaMethod {
+class CooCuda : public SuiteMethod {
  public:
   std::string_view id() const override { return "pasta.cuda.coo"; }
   std::string_view summary() const override {
@@ -39,7 +33,7 @@ class CooCuda : public CudaMethod {
   }
 };
 
-class HicooCuda : public CudaMethod {
+class HicooCuda : public SuiteMethod {
  public:
   std::string_view id() const override { return "pasta.cuda.hicoo"; }
   std::string_view summary() const override {
@@ -60,7 +54,7 @@ class HicooCuda : public CudaMethod {
 // input meet few cuts, short enough for many groups on small tensors.
 constexpr std::int64_t kChunk = 128;
 
-class TunedCuda : public CudaMethod {
+class TunedCuda : public SuiteMethod {
  public:
   std::string_view id() const override { return "pasta.cuda.tuned"; }
   std::string_view summary() const override {

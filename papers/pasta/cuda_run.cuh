@@ -1,49 +1,18 @@
-// What the suite's runs on the device share: facts of a run, padded operands, launches of the
-// paper's kernels that COO and HiCOO have in common.
+// Runs on the device that COO and HiCOO have in common: the element-wise operations and products
+// over fibers, by the paper's kernels.
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "common/device/cuda.cuh"
-#include "common/measure/method.hpp"
-#include "common/measure/work.hpp"
+#include "common/measure/cuda_run.cuh"
 #include "papers/pasta/kernels_cuda.cuh"
 #include "papers/pasta/prepare.hpp"
 
 namespace retensor::pasta {
 
 inline constexpr unsigned kBlock = 256;  // threads a block, the paper's section V.A.2
-
-inline cudaStream_t stream_of(const StageTimer& timer) {
-  return static_cast<cudaStream_t>(timer.stream());
-}
-
-/// Elements between rows: whole 16-byte vectors.
-template <class T>
-unsigned padded(std::uint64_t rank) {
-  constexpr unsigned kWidth = 16 / sizeof(T);
-  return static_cast<unsigned>((rank + kWidth - 1) / kWidth * kWidth);
-}
-
-/// A dense operand with its rows padded by zeros.
-template <class T>
-device::Buffer<T> upload_padded(MatrixView<const T> m, unsigned stride) {
-  std::vector<T> rows(m.rows * stride, T{0});
-  for (std::uint64_t i = 0; i < m.rows; ++i) std::copy_n(m.row(i), m.cols, &rows[i * stride]);
-  return device::Buffer<T>(rows);
-}
-
-template <class T>
-void download_padded(const device::Buffer<T>& from, unsigned stride, std::uint64_t cols, T* to,
-                     std::uint64_t ld) {
-  const std::vector<T> rows = from.to_host();
-  for (std::uint64_t i = 0; i * stride < rows.size(); ++i)
-    std::copy_n(&rows[i * stride], cols, to + i * ld);
-}
 
 /// Elements padded by zeros to a multiple of 8: two 16-byte accesses of single precision.
 template <class T>
@@ -53,42 +22,6 @@ device::Buffer<T> upload_padded_to_8(std::span<const T> elements) {
   padded.upload(elements);
   return padded;
 }
-
-/// Calls f<n>() for the number of gathered modes, f<0>() for four and more.
-template <class F>
-void with_others(int others, F&& f) {
-  switch (others) {
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<3>();
-    default:
-      return f.template operator()<0>();
-  }
-}
-
-/// Base of the runs: the problem, the row's facts, the bytes on the device.
-class CudaRun : public Prepared {
- public:
-  CudaRun(const Problem& problem, std::string kernel) : problem_(problem) {
-    executed_["kernel"] = std::move(kernel);
-  }
-  Executed executed() const override { return executed_; }
-  Footprint footprint() const override { return {bytes_, bytes_}; }
-  Work work() const override { return work_model(problem_); }
-
- protected:
-  template <class... Buffers>
-  void count_bytes(const Buffers&... buffers) {
-    bytes_ += (Count{0} + ... + buffers.bytes());
-  }
-
-  const Problem& problem_;
-  Executed executed_;
-  Count bytes_ = 0;
-};
 
 /// TEW and TS: value arrays in, value array out. `x` and `y` (TS: empty) hold the operands in the
 /// order of the format at hand.
@@ -220,53 +153,6 @@ class PaperFiberRun : public FiberRun<T> {
   device::Buffer<Count> start_;
   device::Buffer<Index> index_;
   DeviceFibers<T> x_;
-};
-
-/// Output and factors of MTTKRP with padded rows; the stages zero and kernel.
-template <class T>
-class MttkrpRun : public CudaRun {
- public:
-  MttkrpRun(const Problem& problem, std::string kernel)
-      : CudaRun(problem, std::move(kernel)),
-        stride_(padded<T>(problem.rank())),
-        out_(problem.x().dims[static_cast<std::size_t>(problem.mode())] * stride_) {
-    for (int m = 0; m < problem.x().order(); ++m)
-      if (m != problem.mode()) {
-        const auto& u = problem.dense()[static_cast<std::size_t>(m)];
-        factors_.push_back(upload_padded(u.template view<T>(), stride_));
-        count_bytes(factors_.back());
-      }
-    count_bytes(out_);
-  }
-
-  void run(StageTimer& timer) override {
-    timer.stage("zero");
-    out_.zero(stream_of(timer));
-    timer.stage("kernel");
-    if (problem_.x().nnz() > 0) launch(stream_of(timer));
-  }
-
-  Result result() override {
-    const auto mode = static_cast<std::size_t>(problem_.mode());
-    Matrix m(problem_.x().dims[mode], problem_.rank(), problem_.dtype());
-    const auto view = m.view<T>();
-    download_padded(out_, stride_, problem_.rank(), view.data, view.ld);
-    return m;
-  }
-
- protected:
-  virtual void launch(cudaStream_t stream) = 0;
-  /// Modes that are gathered, ascending: factors_[k] belongs to gathered()[k].
-  std::vector<std::size_t> gathered() const {
-    std::vector<std::size_t> modes;
-    for (std::size_t m = 0; m < problem_.x().dims.size(); ++m)
-      if (m != static_cast<std::size_t>(problem_.mode())) modes.push_back(m);
-    return modes;
-  }
-
-  const unsigned stride_;
-  device::Buffer<T> out_;
-  std::vector<device::Buffer<T>> factors_;
 };
 
 }  // namespace retensor::pasta

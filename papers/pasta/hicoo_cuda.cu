@@ -11,10 +11,10 @@ namespace {
 using device::Buffer;
 
 template <class T>
-class HicooMttkrpRun : public MttkrpRun<T> {
+class HicooMttkrpRun : public CudaMttkrpRun<T> {
  public:
   HicooMttkrpRun(const Problem& problem, const Hicoo& x)
-      : MttkrpRun<T>(problem, "HiCOO-MTTKRP-GPU"),
+      : CudaMttkrpRun<T>(problem, "HiCOO-MTTKRP-GPU"),
         start_(x.block_start),
         value_(x.values.template as<T>()) {
     for (std::size_t m = 0; m < x.block_index.size(); ++m) {

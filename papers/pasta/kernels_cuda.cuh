@@ -1,8 +1,8 @@
 // PASTA section III.B.2 and III.D.2 on CUDA, as the sections describe the kernels: one thread per
 // nonzero (TEW, TS) or fiber (TTV, Algorithm 2); thread blocks of two dimensions whose x walks
-// matrix columns and whose y picks fibers (TTM) or nonzeros (MTTKRP, one atomicAdd per element);
-// in HiCOO MTTKRP has a thread block per tensor block. The project's own forms of the same
-// operations stand in kernels_tuned.cuh.
+// matrix columns and whose y picks fibers (TTM); in HiCOO MTTKRP has a thread block per tensor
+// block. MTTKRP on coordinates is ParTI's kernel, as the section says: common/baselines/parti. The
+// project's own forms of the same operations stand in kernels_tuned.cuh.
 //
 // Deviation from Algorithm 2: the listing starts the sum from the input value and never stores it;
 // here it starts from zero and is stored once per fiber.
@@ -15,22 +15,6 @@
 
 namespace retensor::pasta {
 
-inline constexpr int kMaxOther = kMaxOrder - 1;
-
-/// Nonzeros on the device with the factors of the modes that are gathered. Rows of `factor` and
-/// `out` are `stride` elements apart, a multiple of 16 bytes, padded with zeros.
-template <class T>
-struct DeviceMttkrp {
-  const Index* row = nullptr;
-  const Index* other[kMaxOther] = {};
-  const T* factor[kMaxOther] = {};
-  const T* value = nullptr;
-  T* out = nullptr;
-  Count nnz = 0;
-  unsigned rank = 0, stride = 0;
-  int others = 0;
-};
-
 template <class T>
 struct DeviceFibers {
   const Count* start = nullptr;  ///< fibers + 1
@@ -42,7 +26,7 @@ struct DeviceFibers {
   unsigned rank = 0, stride = 0;
 };
 
-/// A tensor in HiCOO; out and factors as in DeviceMttkrp.
+/// A tensor in HiCOO. Rows of factors and output are `stride` elements apart.
 template <class T>
 struct DeviceHicoo {
   const Count* start = nullptr;       ///< blocks + 1
@@ -115,29 +99,6 @@ __global__ void ttm(DeviceFibers<T> x) {
     for (Count p = x.start[f]; p < x.start[f + 1]; ++p)
       sum += x.value[p] * x.factor[static_cast<Count>(x.index[p]) * x.stride + r];
     x.out[f * x.stride + r] = sum;
-  }
-}
-
-/// kOthers gathered modes are unrolled; 0 reads their number at run time.
-template <class T, int kOthers>
-__global__ void mttkrp(DeviceMttkrp<T> x) {
-  constexpr int kModes = kOthers > 0 ? kOthers : kMaxOther;
-  const int others = kOthers > 0 ? kOthers : x.others;
-  const Count step = static_cast<Count>(gridDim.x) * blockDim.y;
-  for (Count p = blockIdx.x * static_cast<Count>(blockDim.y) + threadIdx.y; p < x.nnz; p += step) {
-    const T value = x.value[p];
-    const T* from[kModes];
-#pragma unroll
-    for (int k = 0; k < kModes; ++k)
-      if (k < others) from[k] = x.factor[k] + static_cast<Count>(x.other[k][p]) * x.stride;
-    T* const to = x.out + static_cast<Count>(x.row[p]) * x.stride;
-    for (unsigned r = threadIdx.x; r < x.rank; r += blockDim.x) {
-      T product = value;
-#pragma unroll
-      for (int k = 0; k < kModes; ++k)
-        if (k < others) product *= from[k][r];
-      atomicAdd(to + r, product);
-    }
   }
 }
 

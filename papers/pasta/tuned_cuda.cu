@@ -140,10 +140,10 @@ class TunedFiberRun : public FiberRun<T> {
 
 // Both orders of MTTKRP: nonzeros sorted by output row, or as they stand.
 template <class T>
-class TunedMttkrpRun : public MttkrpRun<T> {
+class TunedMttkrpRun : public CudaMttkrpRun<T> {
  public:
   TunedMttkrpRun(const Problem& problem, bool by_row, Count chunk)
-      : MttkrpRun<T>(problem, "tuned MTTKRP"),
+      : CudaMttkrpRun<T>(problem, "tuned MTTKRP"),
         chunk_(static_cast<unsigned>(fair_chunk(chunk, problem.x().nnz(), 4))) {
     Coo x = problem.x();
     const auto mode = static_cast<std::size_t>(problem.mode());

@@ -1,0 +1,37 @@
+// BLCO: blocked linearised coordinates (Nguyen et al., "Efficient, out-of-memory sparse MTTKRP on
+// massively parallel architectures", ICS 2022), one copy of the tensor for all modes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/core/types.hpp"
+#include "common/tensor/coo.hpp"
+
+namespace retensor::blco {
+
+/// Nonzeros in the order of a linear index that interleaves the bits of all coordinates, the
+/// shortest mode's lowest; each stored as 64 bits with one contiguous field per mode. Bits of the
+/// linear index beyond 64 select a block, which holds them once for its nonzeros.
+struct Blco {
+  Dims dims;
+  std::vector<int> width, shift;   ///< field of each mode in a key
+  std::vector<std::uint64_t> key;  ///< one per nonzero
+  Values values;
+  std::vector<Count> block_start;        ///< blocks + 1 entries
+  std::vector<std::vector<Index>> base;  ///< [mode][block], added to a decoded field
+
+  int order() const { return static_cast<int>(dims.size()); }
+  Count nnz() const { return key.size(); }
+  Count blocks() const { return block_start.size() - 1; }
+  /// 8 bytes a key, the values, and per block its start and bases.
+  Count bytes() const;
+  Coo to_coo() const;
+  /// Throws InputError naming the first block or nonzero that breaks an invariant.
+  void check() const;
+};
+
+/// Throws InputError where the linear index needs more than 128 bits.
+Blco to_blco(const Coo& tensor);
+
+}  // namespace retensor::blco

@@ -1,0 +1,55 @@
+// blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
+#include "common/baselines/blco/prepare.hpp"
+#include "common/core/error.hpp"
+#include "common/measure/cuda_method.hpp"
+#include "common/measure/registry.hpp"
+#include "common/tensor/linear_index.hpp"
+
+namespace retensor {
+namespace blco {
+namespace {
+
+class BlcoCuda : public CudaMethod {
+ public:
+  std::string_view id() const override { return "blco.cuda"; }
+  std::string_view summary() const override {
+    return "MTTKRP on blocked linearised coordinates, one copy for all modes (BLCO)";
+  }
+  ParamSchema params() const override {
+    return {{"copies",
+             std::int64_t{8},
+             "partial copies of the output of a mode of at most 100 rows",
+             1,
+             64,
+             {}}};
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_cuda(problem, params);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params&) const override {
+    if (problem.operation() != Operation::mttkrp) return Support::no("only MTTKRP is compared");
+    int bits = 0;
+    for (const auto length : problem.x().dims) bits += bits_for(length);
+    return bits <= 128 ? Support::yes() : Support::no("the linear index needs more than 128 bits");
+  }
+};
+
+}  // namespace
+
+#ifndef RETENSOR_CUDA
+std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
+  throw LogicError("a CUDA method was prepared in a build without CUDA");
+}
+#endif
+
+}  // namespace blco
+
+void register_blco(Registry& registry);
+
+void register_blco(Registry& registry) {
+  registry.add(std::make_unique<blco::BlcoCuda>());
+}
+
+}  // namespace retensor

@@ -1,0 +1,16 @@
+// The CUDA side of blco.cuda.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::blco {
+
+/// Modes up to this length are added up in shared memory first.
+inline constexpr std::uint64_t kShortMode = 100;
+
+/// Parameter `copies`. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::blco
