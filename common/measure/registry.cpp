@@ -20,9 +20,10 @@ bool is_word(std::string_view part) {
 /// The id must name the backend that the method runs on, so that a row can't claim another.
 bool well_formed(std::string_view id, Backend backend) {
   const auto first = id.find('.');
+  if (first == std::string_view::npos) return false;
   const auto second = id.find('.', first + 1);
-  if (first == std::string_view::npos || second == std::string_view::npos) return false;
-  return is_word(id.substr(0, first)) && is_word(id.substr(second + 1)) &&
+  const bool variant = second == std::string_view::npos || is_word(id.substr(second + 1));
+  return variant && is_word(id.substr(0, first)) &&
          id.substr(first + 1, second - first - 1) == name(backend);
 }
 
@@ -31,7 +32,7 @@ bool well_formed(std::string_view id, Backend backend) {
 void Registry::add(std::unique_ptr<Method> method) {
   const auto id = method->id();
   if (!well_formed(id, method->backend()))
-    throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}.<variant>", id,
+    throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}[.<variant>]", id,
                                  name(method->backend())));
   for (const auto& other : methods_)
     if (other->id() == id) throw LogicError(fmt::format("method id '{}' is taken", id));

@@ -11,7 +11,8 @@ namespace retensor {
 
 class Registry {
  public:
-  /// Throws LogicError when the id is taken or not of the form a.b.c.
+  /// Throws LogicError when the id is taken or not of the form <module>.<backend>, with or
+  /// without .<variant>.
   void add(std::unique_ptr<Method> method);
   /// Throws InputError naming the nearest id.
   const Method& find(std::string_view id) const;
