@@ -193,7 +193,7 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
   if (!answer.contains("device_fault")) return answer;
   // No later call of that process would succeed. What a case alone says of it stands.
   restart();
-  return together.size() == 1 ? answer : verdict("crashed", answer["device_fault"]);
+  return together.size() == 1 ? answer["rows"][0] : verdict("crashed", answer["device_fault"]);
 }
 
 std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure) {

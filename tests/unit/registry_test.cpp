@@ -27,12 +27,13 @@ TEST_CASE("methods are found by id and unknown ids name the nearest") {
                        InputError);
 }
 
-TEST_CASE("ids are unique, have three parts and name the method's backend") {
+TEST_CASE("ids are unique, have two or three parts and name the method's backend") {
   Registry registry;
   add(registry, "a.cpu.b");
+  add(registry, "a.cpu");
   CHECK_THROWS_AS(add(registry, "a.cpu.b"), LogicError);
   for (const char* wrong :
-       {"", "a", "a.cpu", "a.cuda.b", "a.cpu.", ".cpu.b", "a.cpu.b.c", "A.cpu.b", "a b.cpu.c"})
+       {"", "a", "a.cuda", "a.cuda.b", "a.cpu.", ".cpu.b", "a.cpu.b.c", "A.cpu.b", "a b.cpu.c"})
     CHECK_THROWS_AS_MESSAGE(add(registry, wrong), LogicError, wrong);
 }
 
