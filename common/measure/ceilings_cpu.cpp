@@ -195,7 +195,8 @@ class Probes {
       peak(t);
       for (Count set = 2 * l2_ * static_cast<Count>(t); set <= llc_ / 2; set *= 2)
         for (const char* what : {"copy_llc", "triad_llc"}) streams(what, set, t);
-      for (const Count set : {dram_ / 2, dram_})
+      // Nothing smaller: with stores past the cache, half of a set is all that could stay in it.
+      for (const Count set : {dram_, 2 * dram_})
         for (const char* what : {"copy_dram", "triad_dram"}) streams(what, set, t);
       rows(llc_ / 2, t);
       rows(dram_, t);
