@@ -1,0 +1,108 @@
+"""The scripts that set rows beside public codes' times: a bar is met, missed or without row."""
+import sys
+from pathlib import Path
+
+import pytest
+import rows
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "pasta"))
+
+import cpu_bars  # noqa: E402: scripts beside their specs
+import gpu_bars  # noqa: E402
+
+
+def gpu_rows(factor=1.0):
+    """Rows of an H200 that meet every bar with `factor` 1, all kernels slower by it else."""
+    def line(method, operation, dataset, mode, milliseconds, rank=32, moved=48e6):
+        return rows.row(operation, dataset, method, mode, moved=moved, rank=rank,
+                        seconds=[1e-3 * factor * milliseconds] * 3, artifact="pasta/gpu-speed")
+
+    lines = [rows.session(), rows.ceilings(backend="cuda", bandwidth=4000.0)]
+    for method, times, gain in (("parti.cuda", gpu_bars.PARTI, 1), ("blco.cuda", gpu_bars.BLCO, 2),
+                                ("pasta.cuda.tuned", gpu_bars.PARTI, 2)):
+        for dataset, modes in times.items():
+            lines += [line(method, "mttkrp", dataset, m, t / gain) for m, t in enumerate(modes)]
+    for (operation, dataset), time in gpu_bars.PARTI_FIBERS.items():
+        lines.append(line("pasta.cuda.tuned", operation, dataset, 2, time / 2.1, moved=2e9))
+    for operation, ranks in (("ttm", (16, 32)), ("ttv", (32,))):
+        for mode in range(3):
+            # Compulsory bytes are half of what is moved: 0.01 ms at 4 TB/s.
+            lines += [line("pasta.cuda.tuned", operation, "g1like", mode, 0.012, rank, moved=80e6)
+                      for rank in ranks]
+    lines += [line("pasta.cuda.tuned", operation, "uniform-40m", None, 0.12, moved=480e6)
+              for operation in ("tew", "ts")]
+    return lines
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    def call(script, lines):
+        code = script.main([rows.write(tmp_path / "rows.jsonl", lines)])
+        return code, capsys.readouterr().out
+    return call
+
+
+def test_gpu_bars_are_met(run):
+    code, printed = run(gpu_bars, gpu_rows())
+    assert (code, printed.splitlines()[-1]) == (0, "0 bars missed")
+
+
+def test_gpu_bars_are_missed_by_slower_kernels(run):
+    code, printed = run(gpu_bars, gpu_rows(factor=3))
+    assert code == 1
+    for what in ("parti.cuda over the original", "tuned MTTKRP over ParTI", "tuned TTM over ParTI",
+                 "tuned TTV, share of its bytes' time", "tuned TEW, share of copy"):
+        assert any(line.startswith(what) and line.endswith("MISSED")
+                   for line in printed.splitlines()), what
+
+
+def test_a_gpu_bar_without_row_is_missed(run):
+    lines = [line for line in gpu_rows() if line.get("case", {}).get("dataset") != "uniform-40m"]
+    code, printed = run(gpu_bars, lines)
+    assert (code, printed.splitlines()[-1]) == (1, "2 bars missed")
+    assert "no row" in printed
+
+
+def cpu_rows(threads, slow=1.0):
+    """As fast as the public codes where `slow` is 1, the best MTTKRP 50 times sequential."""
+    def line(operation, dataset, mode, method, milliseconds, **params):
+        made = rows.row(operation, dataset, "pasta.cpu." + method, mode, moved=48e6,
+                        seconds=[1e-3 * milliseconds] * 3, artifact="pasta/cpu-speed",
+                        params={"threads": 0, **params})
+        return made | {"executed": {"threads": str(threads)}}
+
+    lines = [rows.session(), rows.ceilings(bandwidth=40.0)]
+    for dataset, public in cpu_bars.PUBLIC.items():
+        for mode, base in enumerate(public["sequential"]):
+            lines += [
+                line("mttkrp", dataset, mode, "coo", base, update="sequential"),
+                line("mttkrp", dataset, mode, "coo", base / 2, update="private"),
+                line("mttkrp", dataset, mode, "coo", slow * base / 50, update="owner"),
+                line("mttkrp", dataset, mode, "hicoo", slow * public["hicoo"][mode] / 1.1,
+                     update="scheduled"),
+                line("ttm", dataset, mode, "coo", slow * public["ttm"][mode] / 1.1),
+                line("ttv", dataset, mode, "coo", slow * public["ttv"][mode] / 1.1)]
+    lines += [line(operation, "uni", None, "coo", slow * 1.25) for operation in ("tew", "ts")]
+    return lines
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+def test_cpu_bars_are_met(run, threads):
+    code, printed = run(cpu_bars, cpu_rows(threads))
+    assert (code, printed.splitlines()[-1]) == (0, "0 bars missed")
+
+
+def test_cpu_bars_are_missed_by_slower_kernels(run):
+    code, printed = run(cpu_bars, cpu_rows(2, slow=40))
+    assert code == 1
+    for what in ("HiCOO-MTTKRP", "COO-TTM", "COO-TTV", "best", "coo TEW, share of copy"):
+        assert any(line.startswith(what) and line.endswith("MISSED")
+                   for line in printed.splitlines()), what
+
+
+def test_the_level_of_alto_is_asked_on_sixteen_cores(run):
+    code, printed = run(cpu_bars, cpu_rows(16, slow=20))
+    missed = [line for line in printed.splitlines() if line.endswith("MISSED")]
+    assert code == 1
+    assert any("ALTO" in line for line in missed)
+    assert not any(line.startswith(("HiCOO", "COO-TT")) for line in missed)
