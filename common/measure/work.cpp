@@ -27,6 +27,7 @@
 #include "common/measure/work.hpp"
 
 #include <algorithm>
+#include <boost/sort/sort.hpp>
 #include <numeric>
 #include <vector>
 
@@ -43,13 +44,21 @@ template <class Key>
 std::vector<Key> sorted_keys(const Coo& tensor, const std::vector<int>& modes) {
   const LinearIndex linear(tensor.dims, modes);
   std::vector<Key> keys(tensor.nnz());
-  std::vector<Index> coordinate(tensor.dims.size());
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    for (const int m : modes)
-      coordinate[static_cast<std::size_t>(m)] = tensor.indices[static_cast<std::size_t>(m)][x];
-    keys[x] = linear.encode<Key>(coordinate);
+  const auto n = static_cast<std::int64_t>(keys.size());
+#pragma omp parallel
+  {
+    std::vector<Index> coordinate(tensor.dims.size());
+#pragma omp for schedule(static)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto x = static_cast<Count>(i);
+      for (const int m : modes)
+        coordinate[static_cast<std::size_t>(m)] = tensor.indices[static_cast<std::size_t>(m)][x];
+      keys[x] = linear.encode<Key>(coordinate);
+    }
   }
-  std::sort(keys.begin(), keys.end());
+  // Tensors are mostly sorted by their modes in order, and fibers of the last mode with them.
+  if (!std::is_sorted(keys.begin(), keys.end()))
+    boost::sort::block_indirect_sort(keys.begin(), keys.end());
   return keys;
 }
 
