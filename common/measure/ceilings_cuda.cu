@@ -189,7 +189,7 @@ std::string mebibytes(Count bytes) {
 class Probes {
  public:
   explicit Probes(double seconds)
-      : budget_(seconds / 20),  // about as many probes as the methods below run
+      : budget_(seconds / 40),  // about as many probes as the methods below run
         sms_(static_cast<unsigned>(device::facts().sms)),
         l2_(device::facts().l2_bytes),
         largest_(std::min<Count>(Count{1} << 30, device::memory().free_bytes / 8)) {}
@@ -197,7 +197,9 @@ class Probes {
   std::vector<Ceiling> all() {
     streams(largest_ / 2);
     streams(largest_);
-    for (Count set = l2_ / 16; set <= l2_ / 4; set *= 2) resident(set);
+    for (Count set = l2_ / 16; set <= l2_ / 4; set *= 2)
+      for (const unsigned blocks : {2, 4, 8}) resident(set, blocks);
+    triads(largest_ / 4);
     triads(largest_ / 2);
     for (Count table = Count{128} << 10; table < l2_; table *= 8) rows(table, "");
     rows(largest_ / 2, "_dram");
@@ -238,15 +240,16 @@ class Probes {
     });
   }
 
-  /// `bytes` in each of two arrays that stay in the L2.
-  void resident(Count bytes) {
+  /// `bytes` in each of two arrays that stay in the L2, `blocks` an SM.
+  void resident(Count bytes, unsigned blocks) {
     constexpr int kPasses = 100;
     const Count n = bytes / sizeof(float4);
     Buffer<float4> from(n), to(n);
     from.zero(stream_.get());
     const double moved = 2.0 * static_cast<double>(from.bytes()) * kPasses;
-    probe("copy_llc", "GB/s", "kernel, " + mebibytes(2 * bytes), moved, [&](cudaStream_t s) {
-      RETENSOR_CUDA_LAUNCH(copy_resident, sms_ * 4, kBlock, 0, s, n, kPasses, from.data(),
+    const auto detail = mebibytes(2 * bytes) + ", " + std::to_string(blocks) + " blocks an SM";
+    probe("copy_llc", "GB/s", "kernel, " + detail, moved, [&](cudaStream_t s) {
+      RETENSOR_CUDA_LAUNCH(copy_resident, sms_ * blocks, kBlock, 0, s, n, kPasses, from.data(),
                            to.data());
     });
   }
@@ -299,16 +302,19 @@ class Probes {
   void arithmetic() {
     constexpr int kSteps = 4096;
     Buffer<float> never(1);
-    const unsigned blocks = sms_ * 16;
-    const double threads = static_cast<double>(blocks) * kBlock;
-    probe("peak_f32", "GFLOP/s", "16 chains a thread", 2.0 * kChains * kSteps * threads,
-          [&](cudaStream_t s) {
-            RETENSOR_CUDA_LAUNCH(multiply_add, blocks, kBlock, 0, s, kSteps, never.data());
-          });
-    probe("mma_f16", "GFLOP/s", "mma.sync m16n8k16, fp32 sums",
-          kTileFlops * kTiles * kSteps * threads / 32, [&](cudaStream_t s) {
-            RETENSOR_CUDA_LAUNCH(mma_f16, blocks, kBlock, 0, s, kSteps, never.data());
-          });
+    for (const unsigned an_sm : {4, 8, 16}) {
+      const unsigned blocks = sms_ * an_sm;
+      const double threads = static_cast<double>(blocks) * kBlock;
+      const auto shape = ", " + std::to_string(an_sm) + " blocks an SM";
+      probe("peak_f32", "GFLOP/s", "16 chains a thread" + shape, 2.0 * kChains * kSteps * threads,
+            [&](cudaStream_t s) {
+              RETENSOR_CUDA_LAUNCH(multiply_add, blocks, kBlock, 0, s, kSteps, never.data());
+            });
+      probe("mma_f16", "GFLOP/s", "mma.sync m16n8k16, fp32 sums" + shape,
+            kTileFlops * kTiles * kSteps * threads / 32, [&](cudaStream_t s) {
+              RETENSOR_CUDA_LAUNCH(mma_f16, blocks, kBlock, 0, s, kSteps, never.data());
+            });
+    }
   }
 
   double budget_;
