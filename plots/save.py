@@ -27,6 +27,7 @@ def save_artifact(results, spec, folder, verdicts=()):
         description = "; ".join(filter(None, [spec.title, view.data_label, *view.notes]))
         figure.savefig(paths["svg"], metadata={"Title": spec.title, "Date": None,
                                                "Description": description})
+        figure.set_layout_engine("none")  # what was laid out for one file holds for the other
         figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
         plt.close(figure)
     cells.frame(view).to_csv(paths["csv"], index=False)

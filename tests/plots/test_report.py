@@ -1,6 +1,5 @@
 """The report: complete, well-formed, self-contained, honest about what failed; and the CLI."""
 import json
-import os
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 import rows
 
+from plots.cli import main
 from plots.errors import PlotError
 from plots.load import load_results
 from plots.report import build_report
@@ -46,8 +46,9 @@ class Page(HTMLParser):
         self.text += data
 
 
-@pytest.fixture
-def report(tmp_path):
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("report")
     lines = [*rows.sweep(), rows.row(dataset="gamma", kind="stand-in", status="oom",
                                      reason="needs 9 GiB & <more>"),
              rows.row(artifact="hlsto/fig7", dataset="delta", kind="generated")]
@@ -142,29 +143,31 @@ def test_bad_verdicts_are_refused(tmp_path, change):
         build_report(results, [], [rows.verdict(**change)], tmp_path / "out")
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "plots", *map(str, arguments)], text=True,
-                          capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
-
-
-def test_command_line(tmp_path):
+def test_command_line(tmp_path, capsys):
     path = rows.write(tmp_path / "rows.jsonl", rows.sweep(), b'{"torn')
     (tmp_path / "fig4.yaml").write_text(rows.SPEC)
-    (tmp_path / "v.json").write_text(json.dumps([rows.verdict()]))
-    done = run("figure", "--rows", path, "--spec", tmp_path / "fig4.yaml", "--out", tmp_path / "f")
+    done = subprocess.run([sys.executable, "-m", "plots", "figure", "--rows", path, "--spec",
+                           tmp_path / "fig4.yaml", "--out", tmp_path / "f"],
+                          text=True, capture_output=True, cwd=ROOT)
     assert done.returncode == 0 and "torn" in done.stderr
     assert [Path(line).name for line in done.stdout.splitlines()] == [
         "fig4.svg", "fig4.png", "fig4.csv", "fig4.rows.csv"]
-    done = run("report", "--rows", path, "--verdicts", tmp_path / "v.json", "--specs", tmp_path,
-               "--out", tmp_path / "r")
-    assert done.returncode == 0 and done.stdout.strip() == str(tmp_path / "r" / "index.html")
-    (tmp_path / "v.json").write_text("{}")
-    done = run("report", "--rows", path, "--verdicts", tmp_path / "v.json", "--specs", tmp_path,
-               "--out", tmp_path / "r")
-    assert done.returncode == 2 and "expected a JSON list" in done.stderr
+
+    def report(*more):
+        code = main(["report", *map(str, ("--rows", path, "--specs", tmp_path, "--out",
+                                          tmp_path / "r", *more))])
+        return code, capsys.readouterr()
+
+    verdicts = tmp_path / "v.json"
+    verdicts.write_text(json.dumps([rows.verdict()]))
+    code, said = report("--verdicts", verdicts)
+    assert code == 0 and said.out.strip() == str(tmp_path / "r" / "index.html")
+    verdicts.write_text("{}")
+    code, said = report("--verdicts", verdicts)
+    assert code == 2 and "expected a JSON list" in said.err
     (tmp_path / "bad.yaml").write_text(rows.SPEC.replace("gflops", "gflopps"))
-    done = run("report", "--rows", path, "--specs", tmp_path, "--out", tmp_path / "r")
-    assert done.returncode == 1 and "gflopps" in done.stderr
+    code, said = report()
+    assert code == 1 and "gflopps" in said.err
 
 
 def test_counters_stand_beside_the_work_model_and_large_differences_are_marked(tmp_path):
