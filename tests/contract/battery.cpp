@@ -13,12 +13,24 @@ namespace retensor::contract {
 namespace {
 
 constexpr std::uint64_t kRanks[] = {1, 16, 33};
-constexpr std::uint64_t kRankWithAlternatives = 16;
+/// Ranks that fill vectors, lane groups and tiles of columns; for ttm and mttkrp of one tensor.
+constexpr std::uint64_t kFullRanks[] = {8, 32, 64, 130};
+constexpr const char* kFullRanksOf = "unsorted";
+
+/// At 16 on every backend, at 32 on devices, where another kernel runs.
+bool with_alternatives(const Method& method, std::uint64_t rank) {
+  return rank == 16 || (rank == 32 && method.backend() == Backend::cuda);
+}
 
 /// Every specification of one operation on one tensor, in single precision.
 class Specs {
  public:
-  Specs(Operation op, int order) : order_(order) { spec_.operation = op; }
+  Specs(Operation op, int order, const std::string& tensor)
+      : order_(order), ranks_(std::begin(kRanks), std::end(kRanks)) {
+    spec_.operation = op;
+    if ((op == Operation::ttm || op == Operation::mttkrp) && tensor == kFullRanksOf)
+      ranks_.insert(ranks_.end(), std::begin(kFullRanks), std::end(kFullRanks));
+  }
 
   std::vector<ProblemSpec> all() {
     switch (spec_.operation) {
@@ -58,7 +70,7 @@ class Specs {
   }
   template <class F>
   void add_ranks(F&& f) {
-    for (const auto rank : kRanks) {
+    for (const auto rank : ranks_) {
       spec_.rank = rank;
       f();
     }
@@ -83,6 +95,7 @@ class Specs {
   }
 
   int order_;
+  std::vector<std::uint64_t> ranks_;
   ProblemSpec spec_;
   std::vector<ProblemSpec> specs_;
 };
@@ -167,7 +180,7 @@ class Battery {
     ++report_.problems;
     std::vector<Trial> trials;
     for (const auto& [method, all] : methods_) {
-      const std::size_t count = spec.rank == kRankWithAlternatives ? all.size() : 1;
+      const std::size_t count = with_alternatives(*method, spec.rank) ? all.size() : 1;
       for (std::size_t k = 0; k < count; ++k) trials.push_back({method, &problem, all[k]});
     }
     TimingOptions options;
@@ -216,7 +229,7 @@ Report run_battery(const std::vector<const Method*>& methods, const Scope& scope
     for (const auto& scenario : scenarios(order))
       for (const auto op : kOperations) {
         if (!asked(scope, op) || !fits(op, scenario)) continue;
-        for (auto spec : Specs(op, order).all()) {
+        for (auto spec : Specs(op, order, scenario.name).all()) {
           if (spec.variant == "div" && !scenario.covers) continue;
           limit_chain(spec, order);
           for (const auto dtype : {DType::f32, DType::f64}) {
