@@ -34,7 +34,7 @@ def frame(view):
         else:
             line |= _value_columns(cell, view)
         if view.spec.figure.get("overlay") == "roofline":
-            line |= {"intensity": cell.intensity, "roofline": cell.roof,
+            line |= {"intensity (flop/byte)": cell.intensity, "roofline (GFLOPS)": cell.roof,
                      "share of roofline": _share(cell)}
         line |= {"ok": cell.ok, "of": cell.total, "status": cell.status, "reason": cell.reason,
                  "data": cell.data, "stale": cell.stale}

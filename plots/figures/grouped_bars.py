@@ -1,8 +1,10 @@
 """Bars per position and series with quartile whiskers; roofline and published values over them.
 
 The red line over a bar is its roof: the case's operational intensity times the bandwidth measured
-in its session (PASTA Fig. 4 to 7).
+in its session (PASTA Fig. 4 to 7). On a logarithmic axis the bars stand on a decade.
 """
+import math
+
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -12,6 +14,11 @@ from plots.figures import panels
 
 def draw(view):
     """Draw a view as grouped bars."""
+    return bars_of(view).finish()
+
+
+def bars_of(view):
+    """The panels with their bars, for `finish` to close."""
     bars = len(view.xs) * len(view.series)
     figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3,
                            names=view.xs)
@@ -24,11 +31,13 @@ def draw(view):
             _bar(figure, axes, cell, place, width, view)
         _published(figure, axes, facet, view)
         figure.name_positions(axes)
+        if axes.get_yscale() == "log":
+            axes.set_ylim(10 ** math.floor(math.log10(axes.get_ylim()[0])))
     for index, name in enumerate(view.series):
         figure.explain(name, Patch(facecolor=style.colour(index)))
     figure.explain_data()
     figure.label_axes(*panels.label_of(view))
-    return figure.finish()
+    return figure
 
 
 def _bar(figure, axes, cell, place, width, view):

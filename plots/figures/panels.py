@@ -13,6 +13,7 @@ from plots import style
 from plots.figures import quantity
 
 CHARACTER_MM = 1.35  # width of a character of a tick label
+NOTE_MM = 7  # width of a note above a bar
 LINE_MM = 3.3  # height of a line of title or legend
 
 
@@ -30,6 +31,8 @@ class Panels:
         longest = max(map(len, self.names), default=0)
         room = (self.width / columns - 10) / max(1, len(self.names))
         self.slanted = CHARACTER_MM * longest > room
+        self.crowded = 0.8 * room < NOTE_MM * len(view.series)
+        self.label_columns = height_mm / 1.6
         self.panel_mm = height_mm + (CHARACTER_MM * longest / 2 if self.slanted else 0)
         self.figure = plt.figure(figsize=(style.inches(self.width),
                                           style.inches(self.rows * height_mm)))
@@ -68,7 +71,7 @@ class Panels:
             if index + self.columns >= len(self.axes):
                 axes.set_xlabel(figure.get("xlabel", x))
             if index % self.columns == 0:
-                axes.set_ylabel(figure.get("ylabel", y))
+                axes.set_ylabel("\n".join(_wrapped(figure.get("ylabel", y), self.label_columns)))
 
     def fail(self, axes, x, cell):
         """Mark a case without a bar: a cross where it would stand, with its status."""
@@ -99,14 +102,17 @@ class Panels:
                      Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 
     def mark_partial(self, axes, x, cell):
-        """Write the cell's note, else `n/N`, above a value that some of its cases are missing from.
+        """Write the cell's note, else `n/N`, above a value that some of its cases are missing from;
+        upwards where notes would touch.
         """
         partial = cell.ok < cell.total
         text = cell.note or (f"{cell.ok}/{cell.total}" if partial else "")
         if cell.measured and text:
             top = cell.measured.high or cell.measured.value
-            axes.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center",
-                          fontsize=6, color=style.FAILED if partial else "#222222")
+            axes.annotate(text.replace("\n", ", ") if self.crowded else text, (x, top), (0, 2),
+                          textcoords="offset points", ha="center", fontsize=6,
+                          rotation=90 if self.crowded else 0,
+                          color=style.FAILED if partial else "#222222")
 
     def band(self, axes, x, cell):
         """Draw the range of a stand-in's variants at a position."""

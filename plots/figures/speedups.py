@@ -22,6 +22,7 @@ def arrange(view):
     base = [outcome for outcome in found if _is_base(outcome.row, wanted)]
     if not base:
         raise PlotError(f"{view.spec.artifact}: no row is the {_text(wanted)} that `to` names")
+    found = _comparable(view, found, {outcome.facet for outcome in base})
     others = [outcome for outcome in found if not _is_base(outcome.row, wanted)]
     shown = others or base
     ratios = [(outcome, _ratio(outcome, base, wanted)) for outcome in shown]
@@ -44,13 +45,14 @@ def arrange(view):
 
 def draw(view):
     """Draw an arranged view."""
-    figure = grouped_bars.draw(view)
+    figure = grouped_bars.bars_of(view)
+    room = 1.8 if figure.crowded else 1.15  # for the notes of the means
     for axes in figure.axes:
         axes.axhline(1, color="#222222", linewidth=0.8)
         axes.axvline(len(view.xs) - view.means - 0.5, color="#BBBBBB", linewidth=0.8)
         low, high = axes.get_ylim()
-        axes.set_ylim(low, 1.15 * high)  # room for the notes of the means
-    return figure
+        axes.set_ylim(low, room * high)
+    return figure.finish()
 
 
 def _base_fields(view):
@@ -74,6 +76,17 @@ def _is_base(row, wanted):
 def _is_own(outcome):
     """Whether it is of a data set itself and not of a variant."""
     return outcome.row[VARIANT] is None
+
+
+def _comparable(view, found, facets):
+    """The outcomes of `facets`; the view loses its other panels, which have nothing to compare."""
+    left_out = [str(facet) for facet in view.facets if facet not in facets]
+    if left_out:
+        view.notes.append(f"no row to compare with: {', '.join(left_out)}")
+    view.facets = [facet for facet in view.facets if facet in facets]
+    view.cells = [cell for cell in view.cells if cell.facet in facets]
+    view.xs = [x for x in view.xs if any(cell.x == x for cell in view.cells)]
+    return [outcome for outcome in found if outcome.facet in facets]
 
 
 def _base_of(outcome, base, wanted):
@@ -120,7 +133,7 @@ def _fill(cell, ratios, problems):
     if any(outcome.value is not None and ratio is None for outcome, ratio in own):
         cell.status = NO_BASE if cell.status == "ok" else cell.status
         cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
-    cell.measured, cell.band = means.get(None), band(means)
+    cell.measured, cell.band, cell.paper_mean = means.get(None), band(means), None
     cell.ok, cell.total = len(known), len(problems)
 
 

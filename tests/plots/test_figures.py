@@ -4,7 +4,9 @@ import csv
 import pytest
 import rows
 
+from plots import style
 from plots.errors import PlotError
+from plots.figures import grouped_bars
 from plots.figures.view import make_view
 from plots.load import load_results
 from plots.save import save_artifact
@@ -208,6 +210,24 @@ def test_a_bar_with_missing_modes_says_so(tmp_path):
     view, paths = save_artifact(read(tmp_path, lines), spec(), tmp_path / "out")
     assert view.cells[0].reason == "timeout: mode 1: 60 s"
     assert "<!-- 1/2 -->" in paths["svg"].read_text()
+
+
+@pytest.mark.parametrize("series, angle", [(1, 0), (60, 90)])
+def test_notes_of_narrow_bars_stand_upright(tmp_path, series, angle):
+    lines = [rows.row("ttv", mode=mode, params={"threads": n}, status=status)
+             for mode, status in ((0, "ok"), (1, "oom")) for n in range(series)]
+    with style.applied():
+        figure = grouped_bars.bars_of(make_view(read(tmp_path, lines), spec()))
+    assert {(note.get_text(), note.get_rotation()) for note in figure.axes[0].texts} == {
+        ("1/2", angle)}
+
+
+def test_bars_stand_on_a_decade_of_a_logarithmic_axis(tmp_path):
+    lines = [rows.row(dataset=name, seconds=[1e-3 * t] * 3, flops=9e6)
+             for name, t in (("alpha", 0.1), ("beta", 0.2))]  # 90 and 45 GFLOPS
+    with style.applied():
+        figure = grouped_bars.bars_of(make_view(read(tmp_path, lines), spec(yscale="log")))
+    assert figure.axes[0].get_ylim()[0] == pytest.approx(10)
 
 
 def test_a_sweep_without_any_success_is_still_drawn(tmp_path):

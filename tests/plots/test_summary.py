@@ -85,6 +85,14 @@ def test_speedups_by_hand(tmp_path):
     assert "3/3" in text and "generated data: gamma" in text
 
 
+def test_a_panel_without_the_row_to_compare_with_is_left_out_and_named(tmp_path):
+    lines = [*two_methods(), rows.row("tew", "delta", HICOO)]
+    view, paths = draw(tmp_path, lines, facet="operation")
+    assert view.facets == ["ttv"] and "delta" not in view.xs
+    assert "no row to compare with: tew" in paths["svg"].read_text()
+    assert "mean of five runs" not in paths["csv"].read_text()  # those are seconds
+
+
 @pytest.mark.parametrize("failed, status", [(HICOO, "oom"), (COO, "no base")])
 def test_cases_without_a_ratio_stay_in_the_denominator(tmp_path, failed, status):
     lines = [line for line in two_methods() if line["kind"] != "row" or
