@@ -30,7 +30,7 @@ def saved(tmp_path, spec, lines, verdicts=()):
 
 
 def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):
-    spec = FigureSpec("pasta/observations", "Claims", {"kind": "claims", "place": ["Table I,"]})
+    spec = FigureSpec("pasta/observation1", "Claims", {"kind": "claims", "place": ["Table I,"]})
     verdicts = [claim(), claim(id="P-2", place="Table II(a), r1"),
                 claim(id="P-3", published={"range": [1, 2]}, verdict="not tested", measured=None,
                       reason="no rows yet")]
