@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -145,11 +146,24 @@ Interval read_interval(const YamlNode& published) {
 }
 
 Tolerance read_tolerance(const YamlNode& node) {
-  check_map(node, "tolerance", {"relative", "absolute"});
+  check_map(node, "tolerance", {"relative", "absolute", "factor"});
   const auto& form = only_key(node, "the tolerance").name;
   const auto value = number(node.items.front(), "tolerance");
+  if (form == "factor") {
+    if (!(value >= 1)) throw ParseError(node.at, "a factor below 1", "1 or more");
+    return {.factor = value};
+  }
   if (value < 0) throw ParseError(node.at, "a negative tolerance", "0 or more");
-  return form == "relative" ? Tolerance{value, 0} : Tolerance{0, value};
+  return form == "relative" ? Tolerance{.relative = value} : Tolerance{.absolute = value};
+}
+
+/// What is zero or less has no factor around it.
+void expect_positive(const Interval& published, const YamlNode& tolerance) {
+  if (tolerance.find("factor") == nullptr) return;
+  for (const auto end : {published.low, published.high})
+    if (!std::isinf(end) && !(end > 0))
+      throw ParseError(tolerance.at, fmt::format("a factor around {}", end),
+                       "relative or absolute, or a published number above 0");
 }
 
 void read_hardware(const YamlNode& node, Claim& claim) {
@@ -177,7 +191,7 @@ void read_way(const YamlNode& node, Claim& claim) {
   if (query == nullptr) return;
   claim.query = read_query(*query);
   claim.interval = read_interval(node.need("published"));
-  node.need("tolerance");
+  expect_positive(claim.interval, node.need("tolerance"));
 }
 
 Claim read_claim(const YamlNode& node) {

@@ -40,9 +40,10 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-/// What may differ without contradicting the paper: a share of the published number or an amount.
+/// What may differ without contradicting the paper: a share of the published number, an amount, or
+/// a factor (1 or more) by which what is measured may lie above or below it.
 struct Tolerance {
-  double relative = 0, absolute = 0;
+  double relative = 0, absolute = 0, factor = 1;
 };
 
 struct Claim {
@@ -60,7 +61,8 @@ struct Claim {
 };
 
 /// Throws ParseError with file and line: unknown key (with the nearest), missing or doubled part, a
-/// query without tolerance, a query that names a *.tuned method.
+/// query without tolerance, a factor around a number that is not positive, a query that names a
+/// *.tuned method.
 std::vector<Claim> load_claims(const std::string& path);
 
 }  // namespace retensor::driver

@@ -176,14 +176,15 @@ double measured(const Query& query, const std::vector<Rows>& parts) {
 }
 
 bool holds(const Claim& claim, double value) {
+  const auto& [low, high] = claim.interval;
+  const auto& tolerance = claim.tolerance;
   const auto slack = [&](double end) {
-    return std::isinf(end) ? 0
-                           : claim.tolerance.absolute + claim.tolerance.relative * std::abs(end);
+    return std::isinf(end) ? 0 : tolerance.absolute + tolerance.relative * std::abs(end);
   };
   // A published decimal has no exact binary form.
   const double rounding = 1e-12 * std::abs(value);
-  return value >= claim.interval.low - slack(claim.interval.low) - rounding &&
-         value <= claim.interval.high + slack(claim.interval.high) + rounding;
+  return value >= low / tolerance.factor - slack(low) - rounding &&
+         value <= high * tolerance.factor + slack(high) + rounding;
 }
 
 bool names_data(const Selection& where) {

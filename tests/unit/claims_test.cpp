@@ -128,6 +128,14 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
                       "    tolerance: {relative: -0.1}\n" +
                       kQuery),
           "negative");
+  refuses(claims_text("    published: {value: 2}\n    hardware: any\n"
+                      "    tolerance: {factor: 0.5}\n" +
+                      kQuery),
+          "found a factor below 1");
+  refuses(claims_text("    published: {at_least: 0}\n    hardware: any\n"
+                      "    tolerance: {factor: 2}\n" +
+                      kQuery),
+          "a factor around 0");
   refuses(claims_text(good + "    untested: no data\n"), "2 of query, untested, contradicts");
   refuses(claims_text(kPublished), "0 of query, untested, contradicts");
   refuses(claims_text(good + "    tolerence: 1\n"), "'tolerance'");
@@ -360,6 +368,17 @@ TEST_CASE("intervals and tolerances") {
   CHECK(outcome("at_most: 2", "relative: 0.1", 2.3) == "deviates");
   CHECK(outcome("range: [1, 2]", "relative: 0", 1.5) == "reproduced");
   CHECK(outcome("range: [1, 2]", "relative: 0", 2.5) == "deviates");
+  CHECK(outcome("value: 0.31", "factor: 2", 0.155) == "reproduced");
+  CHECK(outcome("value: 0.31", "factor: 2", 0.62) == "reproduced");
+  CHECK(outcome("value: 0.31", "factor: 2", 0.154) == "deviates");
+  CHECK(outcome("value: 0.31", "factor: 2", 0.63) == "deviates");
+  CHECK(outcome("value: 0.31", "factor: 1", 0.32) == "deviates");
+  CHECK(outcome("at_least: 4", "factor: 2", 1e9) == "reproduced");
+  CHECK(outcome("at_least: 4", "factor: 2", 1.9) == "deviates");
+  CHECK(outcome("at_most: 4", "factor: 2", 7.9) == "reproduced");
+  CHECK(outcome("at_most: 4", "factor: 2", 8.1) == "deviates");
+  CHECK(outcome("range: [1, 2]", "factor: 2", 0.4) == "deviates");
+  CHECK(outcome("range: [1, 2]", "factor: 2", 4) == "reproduced");
 }
 
 TEST_CASE("fitted, contradicting and untested claims say so whatever the rows are") {
