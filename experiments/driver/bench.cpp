@@ -30,6 +30,7 @@
 #include "common/measure/statistics.hpp"
 #include "common/measure/timing.hpp"
 #include "experiments/driver/datasets.hpp"
+#include "experiments/driver/facts.hpp"
 #include "experiments/driver/provenance.hpp"
 #include "experiments/driver/worker.hpp"
 
@@ -138,6 +139,7 @@ class Bench {
     if (what == "machine") return ok("machine", machine_facts());
     if (what == "ceilings") return ok("ceilings", ceilings(request.at("backend")));
     if (what == "facts") return ok("data", facts(request.at("dataset")));
+    if (what == "shape") return ok("facts", shape(request.at("dataset")));
     if (what == "load") {
       load(request.at("dataset"));
       return failure("ok", "");
@@ -173,6 +175,7 @@ class Bench {
   }
 
   json facts(const std::string& name) const;
+  json shape(const std::string& name);
   void load(const std::string& name);
   json measure(const json& request);
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
@@ -206,6 +209,14 @@ void Bench::load(const std::string& name) {
   load_seconds_ = timed([&] { tensor_ = datasets_.obtain(datasets_.find(name), cache_dir_); });
   data_ = facts(name);
   name_ = name;
+}
+
+json Bench::shape(const std::string& name) {
+  const auto checksum = datasets_.checksum(datasets_.find(name), cache_dir_);
+  return kept_facts(cache_dir_, checksum, [&] {
+    load(name);
+    return tensor_;
+  });
 }
 
 /// Everything that the oracle depends on, the code that computes it included.

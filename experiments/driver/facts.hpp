@@ -1,8 +1,15 @@
-// Shape of a tensor's sparsity, as the papers' tables describe data sets.
+// Shape of a tensor's sparsity, as the papers' tables describe data sets, and the size of what is
+// multiplied with it.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "common/measure/problem.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::driver {
@@ -15,10 +22,33 @@ struct ModeFacts {
   double slice_gini = 0;    ///< Gini coefficient of nonzeros per slice, empty ones included
 };
 
-/// One entry per mode; sorts a copy of the tensor once per mode.
+/// One entry per mode. Holds a key of 16 bytes per nonzero (32 where the other modes' indices need
+/// more than 128 bits), whatever the mode lengths, and sorts them once per mode on all cores.
 std::vector<ModeFacts> mode_facts(const Coo& tensor);
 
-/// Gini coefficient of counts: 0 when all are equal, near 1 when one has everything; 0 for none.
-double gini(std::vector<Count> counts);
+/// Non-empty tiles of an aligned grid with this edge, a power of two, in every mode.
+Count tile_count(const Coo& tensor, Count edge);
+
+/// Gini coefficient of counts and as many zeros more: 0 when all are equal, near 1 when one has
+/// everything; 0 for none.
+double gini(std::vector<Count> counts, Count zeros = 0);
+
+/// The part of a row's `facts` that the tensor decides (experiments/schema).
+nlohmann::json tensor_facts(const Coo& tensor);
+
+/// The same from cache_dir, kept there under the tensor's checksum; `tensor` is asked for only when
+/// they are not there or damaged. Facts that can't be kept (full disk) are returned all the same.
+nlohmann::json kept_facts(const std::string& cache_dir, const std::string& data_sha256,
+                          const std::function<std::shared_ptr<const Coo>()>& tensor);
+
+/// Bytes of the dense matrices of rank columns that the operation reads (and, of mttkrp and cpd,
+/// the one it writes), by the table of Problem; 0 for operations without rank.
+Count factor_bytes(const ProblemSpec& problem, const Dims& dims);
+
+/// `facts` with the factors of a problem beside the last-level cache of the machine that runs it:
+/// of the processor, or of the GPU its L2. `machine` is the machine object of a session; members
+/// that it does not decide are left out.
+nlohmann::json with_factors(nlohmann::json facts, const ProblemSpec& problem, const Dims& dims,
+                            Backend backend, const nlohmann::json& machine);
 
 }  // namespace retensor::driver

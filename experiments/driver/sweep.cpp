@@ -12,6 +12,7 @@
 #include <set>
 
 #include "common/core/rng.hpp"
+#include "experiments/driver/facts.hpp"
 #include "experiments/driver/profiler.hpp"
 #include "experiments/driver/progress.hpp"
 #include "experiments/driver/results.hpp"
@@ -64,6 +65,10 @@ std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text
     groups[at->second].push_back(std::move(c));
   }
   return groups;
+}
+
+bool on_gpu(const Case& c) {
+  return boost::contains(c.method, ".cuda.");
 }
 
 std::string method_text(const Case& c) {
@@ -172,6 +177,7 @@ class Sweep {
   Progress progress_;
   std::optional<Store> store_;
   json machine_;
+  json shape_;                   ///< of the data set that runs: Worker::shape()
   std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
   std::size_t unsupported_ = 0;  ///< stored as such
@@ -188,8 +194,9 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
     return;
   }
   const auto& data = facts["data"];
-  for (const auto& group :
-       schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++)) {
+  const auto groups = schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++);
+  if (!groups.empty()) shape_ = worker_.shape(name);
+  for (const auto& group : groups) {
     if (stopped()) return;
     run_group(group, data);
   }
@@ -224,7 +231,11 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
   if (profiler_)
     for (std::size_t k = 0; k < group.size(); ++k)
       bodies[k]["profile"] = profiler_->profile(group[k], bodies[k], plan_.measure.timeout);
-  for (std::size_t k = 0; k < group.size(); ++k) record(group[k], data, bodies[k]);
+  for (std::size_t k = 0; k < group.size(); ++k) {
+    bodies[k]["facts"] = with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
+                                      on_gpu(group[k]) ? Backend::cuda : Backend::cpu, machine_);
+    record(group[k], data, bodies[k]);
+  }
 }
 
 void Sweep::record(const Case& c, const json& data, const json& body) {
@@ -249,8 +260,7 @@ void Sweep::open_session() {
   store_->append(line);
   if (!plan_.measure.ceilings) return;
   std::set<std::string> backends;
-  for (const auto& c : plan_.cases)
-    backends.insert(boost::contains(c.method, ".cuda.") ? "cuda" : "cpu");
+  for (const auto& c : plan_.cases) backends.insert(on_gpu(c) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
     const auto answer =
         worker_.ask({{"do", "ceilings"}, {"backend", backend}}, plan_.measure.timeout);

@@ -167,6 +167,11 @@ json Worker::facts(const std::string& dataset) {
   return ask_twice({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
 }
 
+json Worker::shape(const std::string& dataset) {
+  const auto answer = ask_twice({{"do", "shape"}, {"dataset", dataset}}, kNoLimit);
+  return answer["status"] == "ok" ? answer["facts"] : json{{"reason", answer["reason"]}};
+}
+
 json Worker::load(const std::string& dataset) {
   auto answer = ask({{"do", "load"}, {"dataset", dataset}}, kNoLimit);
   if (answer["status"] == "ok") loaded_ = dataset;

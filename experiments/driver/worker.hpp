@@ -5,6 +5,7 @@
 //   {"do":"machine"}                        -> {"machine":{...}}
 //   {"do":"ceilings","backend":"cpu"}       -> {"ceilings":[...]}
 //   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
+//   {"do":"shape","dataset":NAME}           -> {"facts":{...}} of its sparsity
 //   {"do":"load","dataset":NAME}            -> {}
 //   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}, and
 //       "device_fault" when a case left the GPU's context unusable
@@ -59,6 +60,8 @@ class Worker {
   /// The `data` object of a data set, which is obtained and cached where that was not done before;
   /// that has no time limit but the stop signals.
   nlohmann::json facts(const std::string& dataset);
+  /// What tensor_facts() says of a data set, {reason} where it can't be had within the limits.
+  nlohmann::json shape(const std::string& dataset);
   /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
   /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
   std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure);

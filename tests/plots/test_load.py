@@ -18,6 +18,17 @@ def test_rows_become_dotted_columns(tmp_path):
     assert results.warnings == []
 
 
+def test_facts_of_data_sets_are_columns_and_rows_without_them_load(tmp_path):
+    known = rows.row() | {"facts": {"per_fiber": [1.5, 2.0], "tile8": {"tiles": 3, "per_tile": 2},
+                                    "factors_over_cache": 0.25}}
+    unknown = rows.row(dataset="beta") | {"facts": {"reason": "no memory"}}
+    path = rows.write(tmp_path / "a.jsonl", [known, unknown, rows.row(dataset="gamma")])
+    table = load_results([path]).rows
+    assert list(table["facts.per_fiber"]) == [[1.5, 2.0], None, None]
+    assert list(table["facts.tile8.per_tile"]) == [2, None, None]
+    assert list(table["facts.reason"]) == [None, "no memory", None]
+
+
 def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
     path = rows.write(tmp_path / "a.jsonl", [rows.row(mode=None), rows.row("ttv", mode=2)])
     assert [type(mode) for mode in load_results([path]).rows["case.mode"]] == [type(None), int]

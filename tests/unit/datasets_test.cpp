@@ -323,7 +323,38 @@ TEST_CASE("facts of a tensor counted by hand") {
   CHECK(gini({1, 1, 1, 1}) == 0);
   CHECK(gini({0, 0, 0, 8}) == doctest::Approx(0.75));
   CHECK(gini({}) == 0);
+  CHECK(gini({8}, 3) == doctest::Approx(0.75));
   CHECK(facts[0].slice_gini == doctest::Approx(gini({3, 0, 1})));
   Coo empty({2, 2}, DType::f32);
   CHECK(mode_facts(empty)[1].fibers == 0);
+  CHECK(tile_count(empty, 8) == 0);
+}
+
+TEST_CASE("tiles of a tensor counted by hand") {
+  // 1-based: (8,1,1) and (1,8,8) are the last of the first tile of edge 8, (9,1,1) the first of the
+  // next; (17,16,1) leaves the first tile of edge 16.
+  const auto tensor = parse_tns("8 1 1 1\n1 8 8 1\n9 1 1 1\n17 16 1 1\n", "text");
+  CHECK(tile_count(tensor, 1) == 4);
+  CHECK(tile_count(tensor, 8) == 3);
+  CHECK(tile_count(tensor, 16) == 2);
+  CHECK(tile_count(tensor, 32) == 1);
+  const auto facts = tensor_facts(tensor);
+  CHECK(facts["tile8"]["tiles"] == 3);
+  CHECK(facts["tile8"]["per_tile"].get<double>() == doctest::Approx(4.0 / 3));
+  CHECK(facts["tile16"]["per_tile"] == 2.0);
+  CHECK(facts["fibers"].size() == 3);
+  CHECK_THROWS_AS(tile_count(tensor, 12), LogicError);
+}
+
+TEST_CASE("coordinates of more than 128 bits are told apart in every mode") {
+  const Dims dims(8, std::uint64_t{1} << 32);
+  Coo tensor(dims, DType::f32, 9);
+  for (std::size_t m = 0; m < 8; ++m) tensor.indices[m][m] = 0x80000000U;  // the ninth is 0
+  CHECK(tile_count(tensor, 8) == 9);
+  for (const auto& mode : mode_facts(tensor)) {
+    CHECK(mode.fibers == 8);  // the ninth and the one that leaves it along this mode share one
+    CHECK(mode.slices == 2);
+    CHECK(mode.largest_slice == 8);
+    CHECK(mode.slice_gini == doctest::Approx(1));
+  }
 }

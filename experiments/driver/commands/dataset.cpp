@@ -8,6 +8,7 @@
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
 #include "common/io/tns.hpp"
+#include "common/measure/machine.hpp"
 #include "common/measure/params.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
@@ -17,6 +18,7 @@
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
+using nlohmann::json;
 namespace {
 
 const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
@@ -27,16 +29,34 @@ double density(const Dataset& d) {
   return static_cast<double>(d.nnz) / cells;
 }
 
-void print_shape(const Coo& tensor) {
+void print_modes(const Dims& dims, const json& facts) {
   std::vector<TableRow> rows = {
       {"mode", "length", "fibers", "nonzeros/fiber", "slices", "largest slice", "slice Gini"}};
-  const auto modes = mode_facts(tensor);
-  for (std::size_t m = 0; m < modes.size(); ++m)
-    rows.push_back({std::to_string(m), std::to_string(tensor.dims[m]),
-                    std::to_string(modes[m].fibers), fmt::format("{:.3f}", modes[m].per_fiber),
-                    std::to_string(modes[m].slices), std::to_string(modes[m].largest_slice),
-                    fmt::format("{:.4f}", modes[m].slice_gini)});
+  for (std::size_t m = 0; m < dims.size(); ++m)
+    rows.push_back({std::to_string(m), std::to_string(dims[m]), facts["fibers"][m].dump(),
+                    fmt::format("{:.3f}", facts["per_fiber"][m].get<double>()),
+                    facts["slices"][m].dump(), facts["largest_slice"][m].dump(),
+                    fmt::format("{:.4f}", facts["slice_gini"][m].get<double>())});
   std::cout << '\n' << table_text(rows);
+}
+
+void print_tiles(const json& facts) {
+  std::vector<TableRow> rows = {{"tile edge", "tiles", "nonzeros/tile"}};
+  for (const char* edge : {"8", "16"}) {
+    const auto& tile = facts[std::string("tile") + edge];
+    rows.push_back(
+        {edge, tile["tiles"].dump(), fmt::format("{:.3f}", tile["per_tile"].get<double>())});
+  }
+  std::cout << '\n' << table_text(rows);
+}
+
+/// Factors of the rank that most of the papers' figures have.
+void print_factors(const Dims& dims) {
+  ProblemSpec problem;
+  problem.rank = 16;
+  std::cout << fmt::format("\nfactors of rank {}: {}; last-level cache of this processor: {}\n",
+                           problem.rank, bytes_text(factor_bytes(problem, dims)),
+                           bytes_text(cpu_facts().llc_bytes));
 }
 
 void add_stand_in(std::vector<TableRow>& rows, const Dataset& d) {
@@ -80,11 +100,14 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
     return;
   }
   const bool cached = fs::exists(datasets.cache_file(d, cache));
-  const auto tensor = datasets.obtain(d, cache);
-  rows.push_back({"sha256", datasets.checksum(d, cache)});
+  const auto checksum = datasets.checksum(d, cache);
+  const auto facts = kept_facts(cache, checksum, [&] { return datasets.obtain(d, cache); });
+  rows.push_back({"sha256", checksum});
   rows.push_back({"cache", datasets.cache_file(d, cache) + (cached ? "" : " (made now)")});
   std::cout << table_text(rows);
-  print_shape(*tensor);
+  print_modes(d.dims, facts);
+  print_tiles(facts);
+  print_factors(d.dims);
 }
 
 /// The ending decides: .tns text with header, .tnsb binary.
@@ -186,7 +209,7 @@ int dataset_command(const Args& args) {
   const Usage usage{
       "dataset list|info|fetch|make|convert|verify [NAME|FILE...]",
       "list: all data sets of the registry.\n"
-      "info NAME...: size, density, fibers, skew, source, licence, checksum.\n"
+      "info NAME...: size, density, fibers, tiles, skew, source, licence, checksum.\n"
       "fetch NAME: downloads the file of a data set over https and checks it; a call that was cut "
       "is continued by the next.\n"
       "make NAME [FILE]: obtains a data set, checks it against the registry and caches it; FILE "
