@@ -3,6 +3,7 @@
 // or parameter never meets an old tensor.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -90,6 +91,15 @@ Coo run_recipe(const std::string& path, const std::string& input, const Dataset&
     fs::remove(output, ignored);
     throw;
   }
+}
+
+/// What text of so many nonzeros takes at most: an archive that holds more is not this data set.
+std::uint64_t unpacked_limit(const Dataset& d) {
+  constexpr std::uint64_t kHead = std::uint64_t{1} << 20;  // comments and mode lengths
+  constexpr std::uint64_t kNumber = 64;
+  const auto most = ReadOptions().max_unpacked_bytes;
+  if (d.nnz > most / (kNumber * (kMaxOrder + 1))) return most;
+  return std::min(most, kHead + d.nnz * (d.dims.size() + 1) * kNumber);
 }
 
 /// Null when there is no cache or it is damaged: then the origin decides.
@@ -203,6 +213,7 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
   ReadOptions options;
   options.dims = d.dims;
+  if (!d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
   auto tensor = std::make_shared<const Coo>(
       !origin.file.empty()        ? read_tensor(origin.file, options)
       : !origin.generator.empty() ? generate(origin.generator, d.recipe_params)

@@ -1,9 +1,11 @@
 """Recipes that convert a user's copy of a source, on small files of the same form."""
 import gzip
+import importlib
 import json
 import os
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 
 import pytest
@@ -193,6 +195,62 @@ def test_stack_refuses_other_files(tmp_path, old, new, words):
 def test_stack_needs_a_folder_with_matrices(tmp_path):
     assert "no folder with files *.mtx" in refusal("stack", put(tmp_path / "s", {}), tmp_path)
     assert "no folder" in refusal("stack", tmp_path / "none", tmp_path)
+
+
+def bomb(path, unpacked):
+    """An archive of one file f, a thousandth of what it unpacks to."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("f", unpacked)
+    else:
+        path.write_bytes(gzip.compress(unpacked))
+    assert path.stat().st_size < len(unpacked) / 500
+    return path
+
+
+@pytest.mark.parametrize("name", ["f.zip", "f.gz"])
+@pytest.mark.parametrize("unpacked, read", [(b"0" * (8 << 20), 0), (b"1 1\n" * (2 << 20), 1 << 16)])
+def test_archives_that_unpack_without_end_are_left_early(tmp_path, monkeypatch, name, unpacked,
+                                                         read):
+    """One endless line, and lines without end: little is held, no more than the limit is read."""
+    monkeypatch.syspath_prepend(RECIPES)
+    recipe = importlib.import_module("recipe")
+    monkeypatch.setattr(recipe, "LONGEST_TEXT", 1 << 18)
+    path, seen = bomb(tmp_path / name, unpacked), 0
+    tracemalloc.start()
+    with pytest.raises(recipe.Malformed, match="beyond all measure"):
+        for _ in recipe.lines(path, "f"):
+            seen += 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert seen == read
+    assert peak < 2 << 20
+
+
+def test_an_archive_unpacks_to_no_more_than_the_stated_nonzeros_take(tmp_path):
+    registry = Registry(tmp_path, {"dims": [2, 3], "nnz": 2, "file": "f.tns.gz"})
+    tensor_text = b"1 1 1\n2 3 -1.5\n"
+    bomb(tmp_path / "f.tns.gz", b"# padding\n" * (1 << 18) + tensor_text)
+    refused = registry.run("make", "mine")
+    assert refused.returncode == 2
+    assert "unpacked bytes, expected an archive within this limit" in refused.stderr
+    (tmp_path / "f.tns.gz").write_bytes(gzip.compress(tensor_text))
+    assert registry.run("make", "mine").returncode == 0
+
+
+def test_names_of_files_reach_no_shell(tmp_path):
+    """Folder, cache, source, output and a set given by its path have commands in their names."""
+    folder = tmp_path / "a'b\"; touch owned; $(touch owned) `touch owned` & touch owned #"
+    folder.mkdir()
+    source = put(folder / "$(touch owned);ml", {"ratings.dat": RATINGS})
+    registry = Registry(folder, {"dims": [2, 3, 5], "nnz": 3,
+                                 "make": {"recipe": "movielens", "needs": "input"}})
+    copy = folder / "$(touch owned) & touch owned;.tns"
+    made = registry.run("make", "mine", copy, "--input", source)
+    assert made.returncode == 0, made.stderr
+    read = registry.run("info", copy)
+    assert read.returncode == 0 and "2 x 3 x 5" in read.stdout, read.stderr
+    assert not list(tmp_path.rglob("owned")), "a shell read a name"
 
 
 def test_sizes_are_insisted_on(tmp_path):

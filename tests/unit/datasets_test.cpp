@@ -196,6 +196,19 @@ TEST_CASE("a file is checked against the registry, then cached; a damaged cache 
   CHECK_NOTHROW(read_cache(cached));
 }
 
+TEST_CASE("links do not lead a file out of the registry's folder") {
+  const Workspace w;
+  const retensor::testing::TemporaryFolder elsewhere;
+  const auto secret = elsewhere.write("d.tns", "1 1 1\n2 3 -1.5\n");
+  fs::create_symlink(secret, w.root / "file.tns");
+  fs::create_symlink(fs::path(secret).parent_path(), w.root / "folder");
+  fs::create_symlink(w.root / "d.tns", w.root / "inside.tns");
+  const auto path = (w.root / "registry.yaml").string();
+  CHECK(contains(refusal(entry(", file: file.tns"), path), "below the registry's folder"));
+  CHECK(contains(refusal(entry(", file: folder/d.tns"), path), "below the registry's folder"));
+  CHECK(refusal(entry(", file: inside.tns"), path) == "accepted");
+}
+
 TEST_CASE("a tensor that is not what the registry states is refused") {
   const Workspace w;
   const auto refused = [&](const std::string& text) {
