@@ -187,7 +187,10 @@ void read_way(const YamlNode& node, Claim& claim) {
   if (ways != 1)
     throw ParseError(node.at, fmt::format("{} of query, untested, contradicts", ways),
                      "exactly one");
-  if (const auto* tolerance = node.find("tolerance")) claim.tolerance = read_tolerance(*tolerance);
+  if (const auto* tolerance = node.find("tolerance")) {
+    claim.tolerance = read_tolerance(*tolerance);
+    claim.allowed = to_json(*tolerance);
+  }
   if (query == nullptr) return;
   claim.query = read_query(*query);
   claim.interval = read_interval(node.need("published"));

@@ -50,6 +50,7 @@ struct Claim {
   std::string paper, id, place, kind, states, file;
   std::uint64_t line = 0;
   nlohmann::json published;      ///< as written: {value | at_least | at_most | range, unit}
+  nlohmann::json allowed;        ///< the tolerance as written: {relative | absolute | factor}
   Interval interval;             ///< of `published`, when there is a query
   std::string hardware = "any";  ///< the paper's machine; rows match by a part of the device's name
   std::string hardware_kind;     ///< gpu, cpu, or empty where the file does not say

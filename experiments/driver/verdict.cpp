@@ -343,6 +343,7 @@ json to_json(const Claim& claim, const Verdict& v) {
           {"kind", claim.kind},
           {"states", claim.states},
           {"published", claim.published},
+          {"tolerance", claim.allowed},
           {"claimed_hardware", claim.hardware},
           {"verdict", v.outcome},
           {"reason", v.reason},

@@ -8,8 +8,8 @@ from plots.errors import PlotError
 from plots.figures import text_table
 from plots.figures.cells import number
 
-COLUMNS = ("claim", "states", "published", "measured", "verdict", "on")
-SHARES = (14, 62, 20, 13, 19, 26)
+COLUMNS = ("claim", "states", "published", "tolerance", "measured", "verdict", "on")
+SHARES = (14, 54, 20, 13, 13, 17, 25)
 
 
 def draw(view):
@@ -17,8 +17,8 @@ def draw(view):
     chosen = claims_at(view, view.spec.figure.get("place", ""))
     if not chosen:
         raise PlotError(f"{view.spec.artifact}: no verdict on a claim of this place was given")
-    lines = [(claim["id"], claim.get("states"), published(claim), number(claim.get("measured")),
-              claim["verdict"], basis(claim)) for claim in chosen]
+    lines = [(claim["id"], claim.get("states"), published(claim), tolerance(claim),
+              number(claim.get("measured")), claim["verdict"], basis(claim)) for claim in chosen]
     return text_table.draw(view, pd.DataFrame(lines, columns=COLUMNS, dtype=object), SHARES)
 
 
@@ -36,6 +36,16 @@ def published(claim):
     if "range" in value:
         texts.append(" to ".join(map(number, value["range"])))
     return " ".join([*texts, str(value.get("unit", ""))]).strip()
+
+
+def tolerance(claim):
+    """How far a measured number may lie from the published one, as text; empty where none may."""
+    allowed = claim.get("tolerance") or {}
+    if "factor" in allowed:
+        return f"factor {number(allowed['factor'])}"
+    share, amount = 100 * allowed.get("relative", 0), allowed.get("absolute", 0)
+    return f"\N{PLUS-MINUS SIGN}{number(share)}%" if share else (
+        f"\N{PLUS-MINUS SIGN}{number(amount)}" if amount else "")
 
 
 def basis(claim):

@@ -15,6 +15,7 @@ import pandas as pd
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
+from plots.figures.claims import published, tolerance
 from plots.load import machine_label
 from plots.report.counters import Counters
 from plots.save import save_artifact
@@ -22,7 +23,6 @@ from plots.spec import ARTIFACT, FigureSpec
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
-FORMS = {"value": "{}", "at_least": "at least {}", "at_most": "at most {}", "range": "within {}"}
 VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
             "does not transfer", "fitted", "contradicts itself", "not tested")
 
@@ -161,16 +161,13 @@ def flat(value, prefix=""):
 
 
 def show(value):
-    """A value of a row or verdict as text: numbers short, maps as `value unit`."""
+    """A value of a row or verdict as text: numbers short."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
         return number(value)
-    if isinstance(value, dict):
-        parts = [form.format(show(value[key])) for key, form in FORMS.items() if key in value]
-        return " ".join(filter(None, [*parts, show(value.get("unit"))]))
     if isinstance(value, (list, tuple)):
         return ", ".join(map(show, value))
     return str(value)
@@ -180,7 +177,8 @@ def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "show": show, "argv": _argv, "page": lambda paper: (f"{paper}.html", paper),
+        "show": show, "published": published, "tolerance": tolerance, "argv": _argv,
+        "page": lambda paper: (f"{paper}.html", paper),
         "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
     return environment
 

@@ -111,7 +111,8 @@ def test_figures_have_alternative_texts_and_labels(report):
 def test_the_page_holds_values_failures_provenance_and_claims(report):
     text = Page(report / "pasta.html").text
     for part in ("oom: needs 9 GiB & <more>", "stand-in data: gamma", "0123456789ab",
-                 "retensor run", "P-C16", "consistent", "0.125 flop/byte", "Not run"):
+                 "retensor run", "P-C16", "consistent", "0.125 flop/byte",
+                 "\N{PLUS-MINUS SIGN}0.1%", "Not run"):
         assert part in text
     start = Page(report / "index.html").text
     for part in ("18 cases: 17 ok, 1 oom", "Fixture CPU", "gcc 12.2", "copy_dram",

@@ -6,6 +6,7 @@ import rows
 
 from plots.errors import PlotError
 from plots.figures import roofline
+from plots.figures.claims import tolerance
 from plots.figures.view import make_view
 from plots.load import load_results
 from plots.save import save_artifact
@@ -29,13 +30,22 @@ def saved(tmp_path, spec, lines, verdicts=()):
         return view, list(csv.DictReader(file))
 
 
+@pytest.mark.parametrize("allowed, text", [
+    ({"factor": 2}, "factor 2"), ({"relative": 0.001}, "\N{PLUS-MINUS SIGN}0.1%"),
+    ({"absolute": 0.5}, "\N{PLUS-MINUS SIGN}0.5"), ({"absolute": 0}, ""), (None, "")])
+def test_tolerances_as_text(allowed, text):
+    assert tolerance({"tolerance": allowed}) == text
+
+
 def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):
     spec = FigureSpec("pasta/observation1", "Claims", {"kind": "claims", "place": ["Table I,"]})
     verdicts = [claim(), claim(id="P-2", place="Table II(a), r1"),
                 claim(id="P-3", published={"range": [1, 2]}, verdict="not tested", measured=None,
                       reason="no rows yet")]
     spec.of = "pasta/fig4"
+    verdicts[0]["tolerance"] = {"factor": 2}
     _, table = saved(tmp_path, spec, rows.sweep(), verdicts)
+    assert [line["tolerance"] for line in table] == ["factor 2", ""]
     assert [line["claim"] for line in table] == ["P-1", "P-3"]
     assert (table[0]["published"], table[0]["measured"]) == ("0.5 flop/byte", "0.25")
     assert table[0]["on"] == "generated data, 2 of 3 rows"

@@ -93,6 +93,7 @@ TEST_CASE("a complete claim is read with all its parts") {
   CHECK(claim.line == 4);
   CHECK(claim.published["unit"] == "x");
   CHECK(claim.tolerance.relative == 0.1);
+  CHECK(to_json(claim, {})["tolerance"] == json{{"relative", 0.1}});
   REQUIRE(claim.query);
   CHECK(claim.query->ratio_to->where.at("method").front() == "b.cpu.y");
   CHECK(claim.query->per == std::vector<std::string>{"dataset"});
