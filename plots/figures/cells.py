@@ -27,7 +27,7 @@ def frame(view):
         line = {} if fields.facet is None else {short(fields.facet): cell.facet}
         line |= {short(fields.x): cell.x, "series": cell.series}
         if fields.along:
-            line[short(fields.along)] = cell.along.value if cell.along else None
+            line[quantity.label(fields.along)] = cell.along.value if cell.along else None
         if cell.stack:
             line |= {short(part): value.value if value else None
                      for part, value in cell.stack.items()}

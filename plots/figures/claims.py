@@ -49,10 +49,13 @@ def tolerance(claim):
 
 
 def basis(claim):
-    """What a verdict stands on: kind of data, hardware, rows; or its reason where there is none."""
+    """What a verdict stands on: data, machine where it is not the paper's, rows, whose competitor;
+    its reason alone where nothing was measured."""
     if claim["verdict"] in ("not tested", "contradicts itself"):
         return claim.get("reason", "")
-    hardware = {"other": "other hardware", "paper": "the paper's hardware"}.get(
-        claim.get("hardware"), "")
-    return ", ".join(filter(None, [f"{claim.get('data')} data", hardware,
-                                   f"{claim.get('rows')} of {claim.get('of')} rows"]))
+    hardware = {"other": f"other hardware: {claim.get('machine')}",
+                "paper": "the paper's hardware"}.get(claim.get("hardware"), "")
+    code = claim.get("competitor_code")
+    return ", ".join(filter(None, [
+        claim.get("reason"), f"{claim.get('data')} data", hardware,
+        code and f"competitor's code: {code}", f"{claim.get('rows')} of {claim.get('of')} rows"]))

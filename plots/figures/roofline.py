@@ -36,13 +36,21 @@ def draw(view):
 
 
 def _marks(view):
-    """(name, intensity) of each value of the marked field; median over its ok rows."""
+    """(name, intensity) of each value of the marked field, the median over its ok rows; apart for
+    each method where these differ by more than 5%.
+    """
     if "mark" not in view.spec.figure:
         return []
     rows = view.rows[view.rows["status"] == "ok"]
     name = quantity.column(view.spec.figure["mark"], set(rows.columns))
-    medians = rows.groupby(name)["work.intensity"].agg(lambda values: values.astype(float).median())
-    return sorted(medians.items(), key=lambda mark: mark[1])
+    marks = {}
+    for value, group in rows.groupby(name):
+        intensities = group["work.intensity"].astype(float)
+        medians = intensities.groupby(group["case.method"]).median()
+        alike = medians.max() <= 1.05 * medians.min()
+        marks |= {value: intensities.median()} if alike else {
+            f"{value}, {method}": median for method, median in medians.items()}
+    return sorted(marks.items(), key=lambda mark: mark[1])
 
 
 def _mark(figure, axes, marks, ceilings):

@@ -15,7 +15,7 @@ import pandas as pd
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
-from plots.figures.claims import published, tolerance
+from plots.figures.claims import basis, published, tolerance
 from plots.load import machine_label
 from plots.report.counters import Counters
 from plots.save import save_artifact
@@ -177,8 +177,8 @@ def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "show": show, "published": published, "tolerance": tolerance, "argv": _argv,
-        "page": lambda paper: (f"{paper}.html", paper),
+        "show": show, "published": published, "tolerance": tolerance, "basis": basis,
+        "argv": _argv, "page": lambda paper: (f"{paper}.html", paper),
         "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
     return environment
 

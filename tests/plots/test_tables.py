@@ -6,7 +6,7 @@ import rows
 
 from plots.errors import PlotError
 from plots.figures import roofline
-from plots.figures.claims import tolerance
+from plots.figures.claims import basis, tolerance
 from plots.figures.view import make_view
 from plots.load import load_results
 from plots.save import save_artifact
@@ -35,6 +35,15 @@ def saved(tmp_path, spec, lines, verdicts=()):
     ({"absolute": 0.5}, "\N{PLUS-MINUS SIGN}0.5"), ({"absolute": 0}, ""), (None, "")])
 def test_tolerances_as_text(allowed, text):
     assert tolerance({"tolerance": allowed}) == text
+
+
+def test_a_verdict_says_what_it_stands_on():
+    elsewhere = claim(hardware="other", machine="NVIDIA H200", competitor_code="own",
+                      reason="ordering holds")
+    assert basis(elsewhere) == ("ordering holds, generated data, other hardware: NVIDIA H200, "
+                                "competitor's code: own, 2 of 3 rows")
+    assert basis(claim(hardware="paper")) == "generated data, the paper's hardware, 2 of 3 rows"
+    assert basis(elsewhere | {"verdict": "not tested", "reason": "no rows yet"}) == "no rows yet"
 
 
 def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):
@@ -110,6 +119,17 @@ def test_the_roofline_marks_the_intensities_of_the_kernels(tmp_path):
     marks = [line for line in figure.axes[0].lines if line.get_marker() in "os"]
     assert [line.get_ydata()[0] for line in marks] == [pytest.approx(20 / 12),
                                                        pytest.approx(20 / 6)]
+
+
+def test_methods_of_other_intensity_are_marked_apart(tmp_path):
+    lines = [rows.session(), rows.ceilings(), rows.row(), rows.row(method="pasta.cpu.hicoo"),
+             rows.row("mttkrp"), rows.row("mttkrp", method="pasta.cpu.hicoo", moved=4e6)]
+    spec = FigureSpec("pasta/roof", "Roofline", {"kind": "roofline", "mark": "operation"},
+                      of="pasta/fig4")
+    figure = roofline.draw(make_view(read(tmp_path, lines), spec))
+    assert [text.get_text() for text in figure.legends[0].get_texts()][3:] == [
+        "mttkrp, pasta.cpu.coo: 0.0833 flop/byte", "tew: 0.0833 flop/byte",
+        "mttkrp, pasta.cpu.hicoo: 1 flop/byte"]
 
 
 def test_table_2_sets_the_tensors_here_beside_the_printed_ones(tmp_path):
