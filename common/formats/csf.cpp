@@ -1,0 +1,213 @@
+// COO <-> CSF.
+//
+// Sorted nonzeros are compared with the one before: a change in level l begins a node in l and in
+// all levels below. Cuts of long fibers are changes in the fibers' level. Each level is then a
+// selection of positions, and the children of a node begin where its position stands in the next.
+#include "common/formats/csf.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "common/core/error.hpp"
+#include "common/tensor/operations.hpp"
+
+namespace retensor {
+namespace {
+
+using Changes = std::vector<std::uint8_t>;
+
+std::size_t at(int level) {
+  return static_cast<std::size_t>(level);
+}
+
+// The highest level in which each sorted nonzero differs from the one before; the last for equals.
+Changes changes_of(const Coo& x, const std::vector<int>& modes,
+                   const std::vector<Count>& permutation) {
+  Changes change(permutation.size(), 0);
+#pragma omp parallel for schedule(static)
+  for (Count p = 1; p < change.size(); ++p) {
+    std::size_t level = 0;
+    while (level + 1 < modes.size()) {
+      const auto& index = x.indices[at(modes[level])];
+      if (index[permutation[p - 1]] != index[permutation[p]]) break;
+      ++level;
+    }
+    change[p] = static_cast<std::uint8_t>(level);
+  }
+  return change;
+}
+
+// Positions with a change in `level` or above, ascending; two passes over one part per thread.
+std::vector<Count> node_positions(const Changes& change, int level) {
+  const auto parts = static_cast<Count>(omp_get_max_threads());
+  const auto bound = [&](Count part) { return change.size() * part / parts; };
+  std::vector<Count> before(parts + 1, 0);
+#pragma omp parallel for schedule(static)
+  for (Count part = 0; part < parts; ++part)
+    for (Count p = bound(part); p < bound(part + 1); ++p) before[part + 1] += change[p] <= level;
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  std::vector<Count> positions(before.back());
+#pragma omp parallel for schedule(static)
+  for (Count part = 0; part < parts; ++part) {
+    Count to = before[part];
+    for (Count p = bound(part); p < bound(part + 1); ++p)
+      if (change[p] <= level) positions[to++] = p;
+  }
+  return positions;
+}
+
+void cut_fibers(Changes& change, int fiber_level, Count limit) {
+  std::vector<Count> fiber = node_positions(change, fiber_level);
+  fiber.push_back(change.size());
+#pragma omp parallel for schedule(static)
+  for (Count f = 0; f < fiber.size() - 1; ++f)
+    for (Count p = fiber[f]; fiber[f + 1] - p > limit;)
+      change[p += limit] = static_cast<std::uint8_t>(fiber_level);
+}
+
+// Where each of the ascending `positions` stands among `all`, and the length of `all`.
+std::vector<Count> ranks(const std::vector<Count>& positions, const std::vector<Count>& all) {
+  std::vector<Count> rank(positions.size() + 1, all.size());
+#pragma omp parallel for schedule(static)
+  for (Count k = 0; k < positions.size(); ++k)
+    rank[k] =
+        static_cast<Count>(std::lower_bound(all.begin(), all.end(), positions[k]) - all.begin());
+  return rank;
+}
+
+std::vector<Index> gather(const std::vector<Index>& from, const std::vector<Count>& permutation,
+                          const std::vector<Count>& positions) {
+  std::vector<Index> to(positions.size());
+#pragma omp parallel for schedule(static)
+  for (Count k = 0; k < to.size(); ++k) to[k] = from[permutation[positions[k]]];
+  return to;
+}
+
+std::vector<int> modes_of(const Coo& tensor, const std::vector<int>& given) {
+  if (given.empty()) return natural_order(tensor.order());
+  if (given.size() != tensor.dims.size())
+    throw InputError(
+        fmt::format("CSF: found {} modes, expected all {}", given.size(), tensor.order()));
+  return given;
+}
+
+void check_modes(const Csf& f) {
+  std::vector<int> sorted = f.modes;
+  std::sort(sorted.begin(), sorted.end());
+  if (f.dims.empty() || sorted != natural_order(f.order()))
+    throw InputError(
+        fmt::format("CSF: levels do not list each of the {} modes once", f.dims.size()));
+}
+
+void check_lengths(const Csf& f) {
+  if (f.index.size() != f.dims.size() || f.start.size() + 1 != f.dims.size() ||
+      f.index.back().size() != f.values.size())
+    throw InputError("CSF: numbers of levels, leaves and values disagree");
+  for (int l = 0; l + 1 < f.order(); ++l) {
+    const auto& start = f.start[at(l)];
+    if (start.size() != f.nodes(l) + 1 || start.front() != 0 || start.back() != f.nodes(l + 1))
+      throw InputError(fmt::format("CSF: starts of level {} do not span level {}", l, l + 1));
+    for (Count k = 0; k < f.nodes(l); ++k)
+      if (start[k] >= start[k + 1])
+        throw InputError(fmt::format("CSF: node {} of level {} has no children", k, l));
+  }
+}
+
+void check_fibers(const Csf& f) {
+  if (f.fiber_limit == 0 || f.order() < 2) return;
+  const auto& start = f.start.back();
+  for (Count k = 0; k < f.fibers(); ++k)
+    if (start[k + 1] - start[k] > f.fiber_limit)
+      throw InputError(fmt::format("CSF: fiber {} has {} nonzeros, expected at most {}", k,
+                                   start[k + 1] - start[k], f.fiber_limit));
+}
+
+// Whether node k of a level may have the index of its sibling k - 1.
+bool may_repeat(const Csf& f, int level, Count k) {
+  if (level == f.order() - 1) return true;
+  if (level != f.order() - 2 || f.fiber_limit == 0) return false;
+  const auto& start = f.start[at(level)];
+  return start[k] - start[k - 1] == f.fiber_limit;
+}
+
+void check_siblings(const Csf& f, int level) {
+  const auto& index = f.index[at(level)];
+  const std::vector<Count> roots = {0, index.size()};
+  const auto& start = level == 0 ? roots : f.start[at(level - 1)];
+  for (Count parent = 0; parent + 1 < start.size(); ++parent)
+    for (Count k = start[parent] + 1; k < start[parent + 1]; ++k)
+      if (index[k - 1] > index[k] || (index[k - 1] == index[k] && !may_repeat(f, level, k)))
+        throw InputError(
+            fmt::format("CSF: node {} of level {} does not ascend from its sibling", k, level));
+}
+
+}  // namespace
+
+Csf to_csf(const Coo& tensor, const CsfOptions& options) {
+  Csf f;
+  f.dims = tensor.dims;
+  f.modes = modes_of(tensor, options.modes);
+  f.fiber_limit = options.fiber_limit;
+  const std::vector<Count> permutation = sort_permutation(tensor, f.modes);
+  Changes change = changes_of(tensor, f.modes, permutation);
+  const int order = tensor.order();
+  if (order > 1 && f.fiber_limit > 0) cut_fibers(change, order - 2, f.fiber_limit);
+
+  f.index.resize(at(order));
+  f.start.resize(at(order - 1));
+  std::vector<Count> above;
+  for (int l = 0; l < order; ++l) {
+    std::vector<Count> positions = node_positions(change, l);
+    f.index[at(l)] = gather(tensor.indices[at(f.modes[at(l)])], permutation, positions);
+    if (l > 0) f.start[at(l - 1)] = ranks(above, positions);
+    above = std::move(positions);
+  }
+  f.values = tensor.values;
+  f.values.visit([&]<class T>(Array<T>& v) {
+    const auto old = tensor.values.as<T>();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < v.size(); ++p) v[p] = old[permutation[p]];
+  });
+  return f;
+}
+
+Count Csf::bytes() const {
+  Count total = values.bytes();
+  for (const auto& level : index) total += level.size() * sizeof(Index);
+  for (const auto& level : start) total += level.size() * sizeof(Count);
+  return total;
+}
+
+std::vector<Index> Csf::ancestors(int level, int below) const {
+  const auto& from = index[at(level)];
+  if (level == below) return from;
+  std::vector<Count> first = start[at(level)];
+  for (int l = level + 1; l < below; ++l)
+    for (auto& node : first) node = start[at(l)][node];
+  std::vector<Index> all(nodes(below));
+#pragma omp parallel for schedule(static)
+  for (Count k = 0; k < from.size(); ++k)
+    for (Count node = first[k]; node < first[k + 1]; ++node) all[node] = from[k];
+  return all;
+}
+
+Coo Csf::to_coo() const {
+  Coo x(dims, values.dtype(), nnz());
+  x.values = values;
+  for (int l = 0; l < order(); ++l) x.indices[at(modes[at(l)])] = ancestors(l, order() - 1);
+  return x;
+}
+
+void Csf::check() const {
+  check_modes(*this);
+  check_lengths(*this);
+  check_fibers(*this);
+  for (int l = 0; l < order(); ++l) check_siblings(*this, l);
+  to_coo().check();
+}
+
+}  // namespace retensor

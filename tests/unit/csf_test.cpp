@@ -1,0 +1,161 @@
+// CSF: levels of a small tensor, cut fibers, round trips, invariants.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "common/core/error.hpp"
+#include "common/formats/csf.hpp"
+#include "common/generate/generators.hpp"
+#include "common/tensor/operations.hpp"
+
+using namespace retensor;
+
+namespace {
+
+using Indices = std::vector<std::vector<Index>>;
+using Starts = std::vector<std::vector<Count>>;
+
+Coo tensor(Dims dims, Indices indices) {
+  Coo x(std::move(dims), DType::f32, indices.front().size());
+  x.indices = std::move(indices);
+  for (Count p = 0; p < x.nnz(); ++p) x.values.set(p, static_cast<double>(p + 1));
+  return x;
+}
+
+// (0,0,1) (0,0,3) (0,2,0) (2,1,1) (2,1,1), out of order.
+Coo small() {
+  return tensor({3, 3, 4}, {{2, 0, 0, 2, 0}, {1, 0, 2, 1, 0}, {1, 3, 0, 1, 1}});
+}
+
+// One fiber of n nonzeros along mode 1 and one nonzero in the next row.
+Coo fiber_of(Count n) {
+  std::vector<Index> row(n, 0), column(n);
+  std::iota(column.begin(), column.end(), 0u);
+  row.push_back(1), column.push_back(0);
+  return tensor({2, 500}, {row, column});
+}
+
+std::vector<double> values_of(const Csf& f) {
+  std::vector<double> values;
+  for (Count p = 0; p < f.nnz(); ++p) values.push_back(f.values.at(p));
+  return values;
+}
+
+void check_round_trip(const Coo& x, const CsfOptions& options) {
+  const Csf f = to_csf(x, options);
+  f.check();
+  Coo sorted = x, back = f.to_coo();
+  const auto natural = natural_order(x.order());
+  sort_nonzeros(sorted, natural);
+  sort_nonzeros(back, natural);
+  CHECK(back.dims == x.dims);
+  CHECK(back.indices == sorted.indices);
+  for (Count p = 0; p < x.nnz(); ++p) CHECK(back.values.at(p) == sorted.values.at(p));
+}
+
+}  // namespace
+
+TEST_CASE("levels of a small tensor, equal coordinates as leaves of their own") {
+  const Csf f = to_csf(small());
+  CHECK(f.modes == std::vector<int>{0, 1, 2});
+  CHECK(f.index == Indices{{0, 2}, {0, 2, 1}, {1, 3, 0, 1, 1}});
+  CHECK(f.start == Starts{{0, 2, 3}, {0, 2, 3, 5}});
+  CHECK(values_of(f) == std::vector<double>{5, 2, 3, 1, 4});
+  CHECK(f.fibers() == 3);
+  CHECK(f.bytes() == 10 * 4 + 7 * 8 + 5 * 4);
+  CHECK(f.ancestors(0, 1) == std::vector<Index>{0, 0, 2});
+  CHECK(f.ancestors(0, 2) == std::vector<Index>{0, 0, 0, 2, 2});
+  CHECK(f.ancestors(1, 1) == f.index[1]);
+}
+
+TEST_CASE("the order of the levels is the caller's") {
+  const Csf f = to_csf(small(), {.modes = {2, 0, 1}});
+  CHECK(f.index == Indices{{0, 1, 3}, {0, 0, 2, 0}, {2, 0, 1, 1, 0}});
+  CHECK(f.start == Starts{{0, 1, 3, 4}, {0, 1, 2, 4, 5}});
+  CHECK(values_of(f) == std::vector<double>{3, 5, 1, 4, 2});
+}
+
+TEST_CASE("fibers are cut where they pass the limit") {
+  for (const auto& [n, starts] :
+       std::vector<std::pair<Count, std::vector<Count>>>{{127, {0, 127, 128}},
+                                                         {128, {0, 128, 129}},
+                                                         {129, {0, 128, 129, 130}},
+                                                         {300, {0, 128, 256, 300, 301}}}) {
+    const Csf f = to_csf(fiber_of(n), {.modes = {}, .fiber_limit = 128});
+    f.check();
+    CHECK(f.start == Starts{starts});
+    std::vector<Index> slices(starts.size() - 2, 0);
+    slices.push_back(1);
+    CHECK(f.index[0] == slices);
+  }
+  CHECK(to_csf(fiber_of(300)).fibers() == 2);
+}
+
+TEST_CASE("a cut stays inside its slice") {
+  // Slices of 5 and 2 nonzeros, in fibers of 3, 2 and 2.
+  const Coo x =
+      tensor({2, 2, 3}, {{0, 0, 0, 0, 0, 1, 1}, {0, 0, 0, 1, 1, 0, 0}, {0, 1, 2, 0, 1, 0, 2}});
+  const Csf f = to_csf(x, {.modes = {}, .fiber_limit = 2});
+  CHECK(f.index == Indices{{0, 1}, {0, 0, 1, 0}, {0, 1, 2, 0, 1, 0, 2}});
+  CHECK(f.start == Starts{{0, 3, 4}, {0, 2, 3, 5, 7}});
+}
+
+TEST_CASE("round trips of orders 1 to 5") {
+  const std::vector<Dims> shapes = {
+      {301}, {70, 37}, {37, 20, 33}, {19, 12, 17, 9}, {9, 17, 10, 6, 5}};
+  for (const auto& dims : shapes) {
+    Coo x = uniform(dims, 150, 1, DType::f64);
+    auto reversed = natural_order(x.order());
+    std::reverse(reversed.begin(), reversed.end());
+    for (const Count limit : {0, 1, 3}) {
+      check_round_trip(x, {natural_order(x.order()), limit});
+      check_round_trip(x, {reversed, limit});
+    }
+    for (auto& index : x.indices) index.insert(index.end(), index.begin(), index.end());
+    auto doubled = std::vector<double>(2 * x.nnz());
+    std::iota(doubled.begin(), doubled.end(), 1.0);
+    x.values = doubled;
+    check_round_trip(x, {reversed, 2});
+    check_round_trip(Coo(dims, DType::f32), {reversed, 2});
+  }
+}
+
+TEST_CASE("levels do not depend on the number of nodes per thread") {
+  const Coo x = uniform({40, 50, 60}, 5000, 3, DType::f32);
+  const Csf f = to_csf(x, {.modes = {1, 2, 0}, .fiber_limit = 2});
+  f.check();
+  Coo sorted = x;
+  sort_nonzeros(sorted, std::vector<int>{1, 2, 0});
+  CHECK(f.to_coo().indices == sorted.indices);
+}
+
+TEST_CASE("options that fit no tensor are refused") {
+  CHECK_THROWS_WITH_AS(to_csf(small(), {.modes = {0, 1}}),
+                       doctest::Contains("found 2 modes, expected all 3"), InputError);
+  CHECK_THROWS_AS(to_csf(small(), {.modes = {0, 1, 1}}), InputError);
+  CHECK_THROWS_AS(to_csf(small(), {.modes = {0, 1, 3}}), InputError);
+}
+
+TEST_CASE("broken formats are found") {
+  const auto refuse = [](const char* what, auto&& spoil) {
+    Csf f = to_csf(small(), {.modes = {}, .fiber_limit = 2});
+    f.check();
+    spoil(f);
+    CHECK_THROWS_WITH_AS(f.check(), doctest::Contains(what), InputError);
+  };
+  refuse("each of the 3 modes once", [](Csf& f) { f.modes = {0, 1, 1}; });
+  refuse("levels, leaves and values", [](Csf& f) { f.index[2].pop_back(); });
+  refuse("levels, leaves and values", [](Csf& f) { f.start.pop_back(); });
+  refuse("starts of level 0", [](Csf& f) { f.start[0].push_back(3); });
+  refuse("starts of level 0", [](Csf& f) { f.start[0].front() = 1; });
+  refuse("starts of level 1", [](Csf& f) { f.start[1].back() = 4; });
+  refuse("node 1 of level 1 has no children", [](Csf& f) { f.start[1][1] = 3; });
+  refuse("fiber 0 has 2 nonzeros", [](Csf& f) { f.fiber_limit = 1; });
+  refuse("node 1 of level 0", [](Csf& f) { f.index[0] = {2, 2}; });
+  refuse("node 1 of level 1", [](Csf& f) { f.fiber_limit = 3, f.index[1] = {2, 2, 1}; });
+  refuse("node 1 of level 2", [](Csf& f) { f.index[2][0] = 3, f.index[2][1] = 1; });
+  refuse("beyond its length", [](Csf& f) { f.index[0][1] = 3; });
+  refuse("not finite", [](Csf& f) { f.values.set(0, std::numeric_limits<double>::infinity()); });
+}
