@@ -56,6 +56,8 @@ class Method {
   virtual std::string_view summary() const = 0;  ///< one line with the paper's section or algorithm
   virtual Backend backend() const = 0;
   virtual ParamSchema params() const { return {}; }
+  /// Whether it takes MTTKRP over all modes as one problem; others run it mode by mode.
+  virtual bool takes_all_modes() const { return false; }
   virtual Support supports(const Problem&, const Params&) const = 0;
   /// Builds the method's format and buffers; the caller times it.
   virtual std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const = 0;

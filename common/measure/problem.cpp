@@ -17,8 +17,8 @@
 namespace retensor {
 namespace {
 
-constexpr std::array<std::string_view, 9> kOperations = {
-    "tew", "ts", "ttv", "ttm", "mttkrp", "ttm_chain", "contraction", "spmm", "cpd"};
+constexpr std::array<std::string_view, 10> kOperations = {
+    "tew", "ts", "ttv", "ttm", "mttkrp", "mttkrp_all", "ttm_chain", "contraction", "spmm", "cpd"};
 const std::vector<std::string> kElementwise = {"add", "sub", "mul", "div"};
 
 /// Streams of the seed: x, y, and one per dense operand.
@@ -121,6 +121,7 @@ std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
       dense.push_back(draw_matrix(spec, dims[1], spec.rank, 0));
       break;
     case Operation::mttkrp:
+    case Operation::mttkrp_all:
     case Operation::ttm_chain:
     case Operation::cpd:
       for (int m = 0; m < static_cast<int>(dims.size()); ++m)
@@ -149,6 +150,8 @@ reference::Expected build_oracle(const Problem& p) {
       return reference::ttm(p.x(), p.dense().front(), s.mode);
     case Operation::mttkrp:
       return reference::mttkrp(p.x(), p.dense(), s.mode);
+    case Operation::mttkrp_all:
+      return reference::mttkrp_all(p.x(), p.dense());
     case Operation::ttm_chain:
       return reference::ttm_chain(p.x(), p.dense(), s.mode);
     case Operation::contraction:
@@ -205,7 +208,18 @@ Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr
   check_problem(spec_, x->dims, y == nullptr ? x->dims : y->dims);
   x_ = first_operand(spec_, std::move(x));
   y_ = second_operand(spec_, x_, std::move(y));
-  dense_ = dense_operands(spec_, x_->dims);
+  dense_ = std::make_shared<const std::vector<Matrix>>(dense_operands(spec_, x_->dims));
+}
+
+Problem Problem::of_mode(int mode) const {
+  if (spec_.operation != Operation::mttkrp_all)
+    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
+  Problem one(*this);
+  one.spec_.operation = Operation::mttkrp;
+  one.spec_.mode = mode;
+  check_problem(one.spec_, x_->dims, x_->dims);
+  one.oracle_ = std::make_shared<OracleSlot>();
+  return one;
 }
 
 const Coo& Problem::y() const {

@@ -15,13 +15,13 @@
 
 namespace retensor {
 
-enum class Operation { tew, ts, ttv, ttm, mttkrp, ttm_chain, contraction, spmm, cpd };
+enum class Operation { tew, ts, ttv, ttm, mttkrp, mttkrp_all, ttm_chain, contraction, spmm, cpd };
 std::string_view name(Operation op);
 /// Throws InputError naming the nearest valid operation.
 Operation operation_from_name(std::string_view text);
 
 bool has_mode(Operation op);  ///< ttv, ttm, mttkrp, ttm_chain
-bool has_rank(Operation op);  ///< ttm, mttkrp, ttm_chain, spmm, cpd
+bool has_rank(Operation op);  ///< ttm, mttkrp, mttkrp_all, ttm_chain, spmm, cpd
 /// The variants of tew and ts: add, sub, mul, div.
 const std::vector<std::string>& elementwise_variants();
 
@@ -56,6 +56,7 @@ void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 /// | ttv         | dense[0]: I_mode x 1                     | Coo of order N-1                    |
 /// | ttm         | dense[0]: I_mode x R (transposed, PASTA) | SemiSparseCoo, mode dense, length R |
 /// | mttkrp      | dense[m]: I_m x R for every mode m       | Matrix I_mode x R                   |
+/// | mttkrp_all  | dense[m]: I_m x R for every mode m       | Matrix sum I_m x R (2)              |
 /// | ttm_chain   | dense[m]: I_m x R_m for every mode m     | Matrix I_mode x prod R_m (1)        |
 /// | contraction | -                                        | Coo, modes as in the einsum         |
 /// | spmm        | dense[0]: K x N                          | Matrix M x N                        |
@@ -68,6 +69,9 @@ void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 ///
 /// (1) R_m over the other modes in ascending order, the last fastest: R for the lowest of them, R2
 /// for the rest.
+///
+/// (2) MTTKRP of every mode from the same factors (FLYCOO eq. 1): the results one below the other,
+/// mode 0 first.
 class Problem {
  public:
   /// Draws the dense operands (and y where `y` is null and the operation needs one) from the seed:
@@ -82,7 +86,10 @@ class Problem {
   DType dtype() const { return spec_.dtype; }
   const Coo& x() const { return *x_; }
   const Coo& y() const;  ///< throws LogicError when the operation has none
-  const std::vector<Matrix>& dense() const { return dense_; }
+  const std::vector<Matrix>& dense() const { return *dense_; }
+
+  /// MTTKRP of one mode of a problem over all modes: the same operands, which it shares.
+  Problem of_mode(int mode) const;
 
   /// The fp64 answer with a bound per entry; thread-safe, built once.
   const reference::Expected& oracle() const;
@@ -93,7 +100,7 @@ class Problem {
  private:
   ProblemSpec spec_;
   std::shared_ptr<const Coo> x_, y_;
-  std::vector<Matrix> dense_;
+  std::shared_ptr<const std::vector<Matrix>> dense_;
   struct OracleSlot;
   std::shared_ptr<OracleSlot> oracle_;
 };

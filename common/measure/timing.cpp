@@ -13,6 +13,7 @@
 #include "common/core/rng.hpp"
 #include "common/core/stage_log.hpp"
 #include "common/device/device.hpp"
+#include "common/measure/all_modes.hpp"
 #include "common/measure/machine.hpp"
 
 namespace retensor {
@@ -101,7 +102,7 @@ class Runner {
 
   void prepare() {
     guarded([this] {
-      const auto support = trial_.method->supports(*trial_.problem, trial_.params);
+      const auto support = supports(*trial_.method, *trial_.problem, trial_.params);
       if (!support.ok) return fail("unsupported", support.reason);
       build();
       timer_ = &bench_.timer(trial_.method->backend());
@@ -144,8 +145,8 @@ class Runner {
   void build() {
     reset_peak_resident();
     const Count before = peak_resident_bytes();
-    out_.prepare_seconds =
-        timed([this] { prepared_ = trial_.method->prepare(*trial_.problem, trial_.params); });
+    out_.prepare_seconds = timed(
+        [this] { prepared_ = retensor::prepare(*trial_.method, *trial_.problem, trial_.params); });
     out_.peak_host_bytes = peak_resident_bytes() - before;
     if (prepared_ == nullptr) throw LogicError("prepare returned nothing");
   }
@@ -254,7 +255,7 @@ std::vector<Measurement> measure(std::span<const Trial> trials, const TimingOpti
 }
 
 void run_profiled(const Trial& trial) {
-  const auto prepared = trial.method->prepare(*trial.problem, trial.params);
+  const auto prepared = prepare(*trial.method, *trial.problem, trial.params);
   const auto timer = device::make_event_timer();
   timer->start();
   prepared->run(*timer);

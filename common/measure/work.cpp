@@ -8,6 +8,7 @@
 //   ttm          flops 2MR                        bytes vMR + vM_F R + (v+4)M + 4(N-1)M_F
 //                                                     [2MR; 4MR + 4M_F R + 8M + 8M_F]
 //   mttkrp       flops NMR                        bytes NvMR + (4N+v)M            [3MR; 12MR + 16M]
+//   mttkrp_all   the sum of mttkrp over the modes
 //   ttm_chain    flops M(P_1 + ... + P_k + P_k)   bytes (4N + v + v sum R_j + v P_k)M
 //   contraction  flops 2Q                         bytes (4N+v)M + (4F + 2v)Q
 //   spmm         flops 2MR                        bytes 2vMR + (8+v)M
@@ -166,15 +167,24 @@ Work spmm(const Sizes& s) {
           s.tensor() + s.rows(1, s.R) + s.length(0) * s.R * s.v, s.M * s.R};
 }
 
-Work cpd(const Problem& p, const Sizes& s) {
-  Work sweep;
-  for (int m = 0; m < p.x().order(); ++m) {
+Work mttkrp_all(const Sizes& s) {
+  Work sum;
+  for (int m = 0; m < static_cast<int>(s.dims.size()); ++m) {
     const Work w = mttkrp(s, m);
+    sum.flops += w.flops;
+    sum.bytes += w.bytes;
+    sum.compulsory_bytes += w.compulsory_bytes;
+    sum.atomics += w.atomics;
+  }
+  return sum;
+}
+
+Work cpd(const Problem& p, const Sizes& s) {
+  Work sweep = mttkrp_all(s);
+  for (int m = 0; m < p.x().order(); ++m) {
     const double factor = s.length(m) * s.R;
-    sweep.flops += w.flops + 4 * factor * s.R;
-    sweep.bytes += w.bytes + 4 * s.v * factor;
-    sweep.compulsory_bytes += w.compulsory_bytes;
-    sweep.atomics += w.atomics;
+    sweep.flops += 4 * factor * s.R;
+    sweep.bytes += 4 * s.v * factor;
   }
   const double sweeps = p.spec().max_sweeps;
   return {sweeps * sweep.flops, sweeps * sweep.bytes, sweeps * sweep.compulsory_bytes,
@@ -196,6 +206,8 @@ Work work_model(const Problem& problem) {
       return fiber_product(problem, s, s.R);
     case Operation::mttkrp:
       return mttkrp(s, problem.mode());
+    case Operation::mttkrp_all:
+      return mttkrp_all(s);
     case Operation::ttm_chain:
       return ttm_chain(problem, s);
     case Operation::contraction:

@@ -186,6 +186,61 @@ class DenseRows : public RowSource {
   std::vector<Count> order_, starts_;
 };
 
+// Matrices of equal width one below the other: the rows of all parts, keys shifted by the rows of
+// the parts before.
+class StackedRows : public RowSource {
+ public:
+  StackedRows(const Dims& lengths, std::vector<DenseRows> parts) : parts_(std::move(parts)) {
+    layout_ = parts_.front().layout();
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      first_row_.push_back(rows_);
+      first_key_.push_back(keys_);
+      rows_ += parts_[p].rows();
+      keys_ += lengths[p];
+      layout_.slack = std::max(layout_.slack, parts_[p].layout().slack);
+      layout_.cofactor = std::max(layout_.cofactor, parts_[p].layout().cofactor);
+    }
+    layout_.sparse_dims = {keys_};
+    layout_.dims.front() = keys_;
+  }
+
+  const Layout& layout() const override { return layout_; }
+  Count rows() const override { return rows_; }
+  Key key(Count row) const override {
+    const std::size_t p = part(row);
+    return first_key_[p] + parts_[p].key(row - first_row_[p]);
+  }
+  double products(Count row) const override {
+    const std::size_t p = part(row);
+    return parts_[p].products(row - first_row_[p]);
+  }
+  double entries(Count row) const override { return parts_.front().entries(row); }
+
+  void evaluate(Count row, const Weights& weights, Count stride, Fibers& out) const override {
+    const std::size_t p = part(row);
+    parts_[p].evaluate(row - first_row_[p], weights, stride, out);
+    out.keys.back() += first_key_[p];
+  }
+
+  WeightedSum checksum(Count row) const override {
+    const std::size_t p = part(row);
+    return parts_[p].checksum(row - first_row_[p]);
+  }
+
+ private:
+  std::size_t part(Count row) const {
+    const auto next = std::upper_bound(first_row_.begin(), first_row_.end(), row);
+    return static_cast<std::size_t>(next - first_row_.begin()) - 1;
+  }
+
+  std::vector<DenseRows> parts_;
+  Layout layout_;
+  std::vector<Count> first_row_;
+  std::vector<std::uint64_t> first_key_;
+  Count rows_ = 0;
+  std::uint64_t keys_ = 0;
+};
+
 void check_tensor(const Coo& x, int mode) {
   x.check();
   if (mode < 0 || mode >= x.order())
@@ -237,6 +292,21 @@ std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matri
   return factors;
 }
 
+DenseRows mttkrp_rows(const Coo& x, const std::vector<Matrix>& factors, int mode,
+                      const Limits& limits) {
+  check_tensor(x, mode);
+  auto others_of_mode = other_factors(x, factors, mode);
+  const std::uint64_t rank = factors[static_cast<std::size_t>(mode)].cols();
+  for (const Factor& f : others_of_mode)
+    if (f.cols != rank)
+      throw InputError(
+          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} "
+                      "has {}",
+                      f.mode + 1, f.cols, mode + 1, rank));
+  return DenseRows(x, {mode}, std::move(others_of_mode), Combine::hadamard,
+                   matrix_layout(x.dims[static_cast<std::size_t>(mode)], {rank}), limits.seed);
+}
+
 }  // namespace
 
 Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& limits) {
@@ -271,19 +341,13 @@ Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
 }
 
 Expected mttkrp(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& limits) {
-  check_tensor(x, mode);
-  auto others_of_mode = other_factors(x, factors, mode);
-  const std::uint64_t rank = factors[static_cast<std::size_t>(mode)].cols();
-  for (const Factor& f : others_of_mode)
-    if (f.cols != rank)
-      throw InputError(
-          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} "
-                      "has {}",
-                      f.mode + 1, f.cols, mode + 1, rank));
-  return build(
-      DenseRows(x, {mode}, std::move(others_of_mode), Combine::hadamard,
-                matrix_layout(x.dims[static_cast<std::size_t>(mode)], {rank}), limits.seed),
-      limits);
+  return build(mttkrp_rows(x, factors, mode, limits), limits);
+}
+
+Expected mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, const Limits& limits) {
+  std::vector<DenseRows> modes;
+  for (int m = 0; m < x.order(); ++m) modes.push_back(mttkrp_rows(x, factors, m, limits));
+  return build(StackedRows(x.dims, std::move(modes)), limits);
 }
 
 Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,

@@ -76,6 +76,8 @@ Expected ts(const Coo& x, double scalar, const std::string& variant, const Limit
 Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& = {});
 Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& = {});
 Expected mttkrp(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& = {});
+/// The results of all modes one below the other.
+Expected mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, const Limits& = {});
 Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& = {});
 Expected contraction(const Coo& x, const Coo& y, const std::string& einsum, double alpha = 1,
                      const Limits& = {});

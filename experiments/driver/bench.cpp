@@ -24,6 +24,7 @@
 #include "common/core/hash.hpp"
 #include "common/device/device.hpp"
 #include "common/io/cache.hpp"
+#include "common/measure/all_modes.hpp"
 #include "common/measure/ceilings.hpp"
 #include "common/measure/machine.hpp"
 #include "common/measure/registry.hpp"
@@ -282,7 +283,7 @@ json Bench::measure(const json& request) {
       const auto& method = methods_.find(c.method);
       auto& posed = pose(c, kept);
       const Trial trial{&method, posed.problem.get(), method.params().resolve(c.params)};
-      const auto support = method.supports(*trial.problem, trial.params);
+      const auto support = supports(method, *trial.problem, trial.params);
       if (!support.ok) return failure("unsupported", support.reason);
       provide_oracle(posed, problem_key(c));
       trials.push_back(trial);

@@ -205,6 +205,7 @@ Count factor_bytes(const ProblemSpec& problem, const Dims& dims) {
   const auto elements = [&]() -> Count {
     switch (problem.operation) {
       case Operation::mttkrp:
+      case Operation::mttkrp_all:
       case Operation::cpd:
         return all * problem.rank;
       case Operation::ttm:

@@ -36,6 +36,8 @@ Sizes sizes_of(const ProblemSpec& p, const Dims& dims, double nnz) {
       return {length * rank, fibers * rank, fibers * (order - 1), nnz * rank};
     case Operation::mttkrp:
       return {sum(dims) * rank, length * rank, 0, nnz * rank};
+    case Operation::mttkrp_all:
+      return {sum(dims) * rank, sum(dims) * rank, 0, order * nnz * rank};
     case Operation::ttm_chain: {
       // R for the lowest of the multiplied modes, R2 for the rest.
       const double columns = rank * std::pow(rank2, std::max(order - 2, 0.0));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
 #include <cctype>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -107,6 +108,8 @@ std::string results_path(const json& machine, const std::string& artifact) {
 }
 
 namespace {
+
+constexpr std::chrono::minutes kCeilingsLimit{5};
 
 class Sweep {
  public:
@@ -259,11 +262,12 @@ void Sweep::open_session() {
   session_ = line["session"];
   store_->append(line);
   if (!plan_.measure.ceilings) return;
+  // A machine's probes take as long for short cases as for long ones.
+  const auto limit = std::max<std::chrono::milliseconds>(plan_.measure.timeout, kCeilingsLimit);
   std::set<std::string> backends;
   for (const auto& c : plan_.cases) backends.insert(on_gpu(c) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
-    const auto answer =
-        worker_.ask({{"do", "ceilings"}, {"backend", backend}}, plan_.measure.timeout);
+    const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
     if (answer["status"] == "ok" && !answer["ceilings"].empty())
       store_->append({{"kind", "ceilings"},
                       {"schema", kSchema},

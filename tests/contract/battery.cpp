@@ -13,7 +13,8 @@ namespace retensor::contract {
 namespace {
 
 constexpr std::uint64_t kRanks[] = {1, 16, 33};
-/// Ranks that fill vectors, lane groups and tiles of columns; for ttm and mttkrp of one tensor.
+/// Ranks that fill vectors, lane groups and tiles of columns; for ttm and mttkrp, of one mode and
+/// of all, on one tensor.
 constexpr std::uint64_t kFullRanks[] = {8, 32, 64, 130};
 constexpr const char* kFullRanksOf = "unsorted";
 
@@ -28,7 +29,9 @@ class Specs {
   Specs(Operation op, int order, const std::string& tensor)
       : order_(order), ranks_(std::begin(kRanks), std::end(kRanks)) {
     spec_.operation = op;
-    if ((op == Operation::ttm || op == Operation::mttkrp) && tensor == kFullRanksOf)
+    const bool full =
+        op == Operation::ttm || op == Operation::mttkrp || op == Operation::mttkrp_all;
+    if (full && tensor == kFullRanksOf)
       ranks_.insert(ranks_.end(), std::begin(kFullRanks), std::end(kFullRanks));
   }
 
@@ -45,6 +48,9 @@ class Specs {
       case Operation::mttkrp:
       case Operation::ttm_chain:
         add_ranks([this] { add_modes(); });
+        break;
+      case Operation::mttkrp_all:
+        add_ranks([this] { add(); });
         break;
       case Operation::contraction:
         for (const auto& einsum : einsums()) add_variant(einsum);
@@ -212,9 +218,10 @@ class Battery {
   Report report_;
 };
 
-constexpr Operation kOperations[] = {Operation::tew,       Operation::ts,          Operation::ttv,
-                                     Operation::ttm,       Operation::mttkrp,      Operation::spmm,
-                                     Operation::ttm_chain, Operation::contraction, Operation::cpd};
+constexpr Operation kOperations[] = {Operation::tew,  Operation::ts,        Operation::ttv,
+                                     Operation::ttm,  Operation::mttkrp,    Operation::mttkrp_all,
+                                     Operation::spmm, Operation::ttm_chain, Operation::contraction,
+                                     Operation::cpd};
 
 bool asked(const Scope& scope, Operation op) {
   const auto& list = scope.operations;

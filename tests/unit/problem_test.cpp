@@ -32,9 +32,9 @@ ProblemSpec spec(Operation op, int mode = 0) {
 }  // namespace
 
 TEST_CASE("names of operations go both ways") {
-  for (const auto op :
-       {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm, Operation::mttkrp,
-        Operation::ttm_chain, Operation::contraction, Operation::spmm, Operation::cpd})
+  for (const auto op : {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm,
+                        Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
+                        Operation::contraction, Operation::spmm, Operation::cpd})
     CHECK(operation_from_name(name(op)) == op);
   CHECK_THROWS_WITH_AS(operation_from_name("mtkrp"),
                        "unknown operation 'mtkrp', nearest is 'mttkrp'", InputError);
@@ -52,6 +52,18 @@ TEST_CASE("operands have the shapes of the operation") {
   CHECK(mttkrp.dense()[2].rows() == 5);
   CHECK(mttkrp.dense()[2].cols() == 6);
   CHECK_THROWS_AS(mttkrp.y(), LogicError);
+}
+
+TEST_CASE("a problem over all modes holds one of each mode with the same operands") {
+  const Problem all(spec(Operation::mttkrp_all), tensor());
+  const Problem one = all.of_mode(2);
+  CHECK(one.operation() == Operation::mttkrp);
+  CHECK(one.mode() == 2);
+  CHECK(&one.dense() == &all.dense());
+  CHECK(&one.x() == &all.x());
+  CHECK(&one.oracle() != &all.oracle());
+  CHECK_THROWS_WITH_AS(all.of_mode(3), "mttkrp: found mode 3, expected 0 to 2", InputError);
+  CHECK_THROWS_AS(one.of_mode(0), LogicError);
 }
 
 TEST_CASE("a chain has R columns in the lowest other mode and R2 in the rest") {

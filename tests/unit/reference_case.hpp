@@ -201,6 +201,20 @@ inline Matrix brute_mttkrp(const Coo& x, const std::vector<Matrix>& factors, int
   return z;
 }
 
+inline Matrix brute_mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, DType type) {
+  std::uint64_t rows = 0;
+  for (const auto length : x.dims) rows += length;
+  Matrix z(rows, factors.front().cols(), type);
+  rows = 0;
+  for (int mode = 0; mode < x.order(); ++mode) {
+    const Matrix one = brute_mttkrp(x, factors, mode, type);
+    for (std::uint64_t i = 0; i < one.rows(); ++i)
+      for (std::uint64_t r = 0; r < one.cols(); ++r) z.set(rows + i, r, one.at(i, r));
+    rows += one.rows();
+  }
+  return z;
+}
+
 inline Matrix brute_ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
                               DType type) {
   const auto at = static_cast<std::size_t>(mode);
@@ -356,6 +370,14 @@ inline std::vector<Case> all_cases(Draw kind = Draw::reals) {
                                                    l);
                      }});
   }
+  cases.push_back(
+      {"mttkrp_all", dims,
+       [=](const Coo& x, std::uint64_t s, DType t) {
+         return brute_mttkrp_all(x, random_factors(dims, {4, 4, 4}, s, t, kind), t);
+       },
+       [=](const Coo& x, std::uint64_t s, DType t, const Limits& l) {
+         return reference::mttkrp_all(x, random_factors(dims, {4, 4, 4}, s, t, kind), l);
+       }});
   for (const std::string e : {"abk,dck->abdc", "kab,kcb->ca", "abk,dek->edba"}) {
     const Dims square{5, 6, 6};
     cases.push_back({"contraction " + e, square,

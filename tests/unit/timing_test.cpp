@@ -85,6 +85,25 @@ std::string order_of_runs(Order order, std::uint64_t seed = 1) {
 
 }  // namespace
 
+TEST_CASE("a method for single modes solves all modes one after the other") {
+  auto spec = problem().spec();
+  spec.operation = Operation::mttkrp_all;
+  const Problem all(spec, std::make_shared<Coo>(problem().x()));
+  const auto status = [&](Fault fault) {
+    const PlantedMethod method(fault);
+    const Trial trial{&method, &all, {}};
+    return measure({&trial, 1}, {}).front();
+  };
+  const Measurement good = status(Fault::none);
+  CHECK_MESSAGE(good.status == "ok", good.reason);
+  CHECK(good.executed.at("modes") == "3 runs, each prepared for its mode");
+  REQUIRE(good.stages.front().size() == 2);
+  CHECK(good.stages.front().front().first == "zero");
+  CHECK(status(Fault::drops_last).status == "wrong");
+  CHECK(status(Fault::accumulates).status == "wrong");
+  CHECK(status(Fault::unsupported).reason == "planted");
+}
+
 TEST_CASE("a right method is ok with samples, stages and facts") {
   const auto m = measured(Fault::none);
   CHECK(m.status == "ok");

@@ -94,6 +94,8 @@ TEST_CASE("spmm is mttkrp of order 2 and cpd its sweeps") {
   CHECK(spmm.flops == mttkrp.flops);
   CHECK(spmm.bytes == mttkrp.bytes);
   CHECK(spmm.compulsory_bytes == mttkrp.compulsory_bytes);
+  CHECK(work(Operation::mttkrp_all).flops == 3 * 3 * M * R);
+  CHECK(work(Operation::mttkrp_all).bytes == 3 * (12 * M * R + 16 * M));
   CHECK(work(Operation::cpd).flops == 20 * (3 * 3 * M * R + 4 * R * R * (3 + 4 + 5)));
 }
 
