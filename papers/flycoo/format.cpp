@@ -25,30 +25,6 @@ int id_words(const Options& options, Count nnz) {
   return nnz >= Count{1} << 32 ? 2 : 1;
 }
 
-// The tuple of section 3.5 in its order: ids, indices, value, then padding.
-RecordLayout lay_out(const Dims& dims, DType dtype, const Options& options, Count nnz) {
-  RecordLayout layout;
-  layout.order = static_cast<int>(dims.size());
-  layout.id_words = id_words(options, nnz);
-  int word = 0;
-  if (options.ids == Ids::record) {
-    layout.id_word = 0;
-    word = layout.order * layout.id_words;
-  }
-  int bit = 0;
-  for (std::size_t m = 0; m < dims.size(); ++m) {
-    const int width = options.indices == Indices::plain ? 32 : bits_for(dims[m]);
-    layout.index[m] = {word + bit / 32, bit % 32, width};
-    bit += width;
-  }
-  layout.value_word = word + (bit + 31) / 32;
-  layout.value_words = static_cast<int>(size_of(dtype) / sizeof(std::uint32_t));
-  const int words = layout.value_word + layout.value_words;
-  const int unit = options.align / static_cast<int>(sizeof(std::uint32_t));
-  layout.words = (words + unit - 1) / unit * unit;
-  return layout;
-}
-
 void check_options(const Coo& tensor, const Options& options) {
   if (tensor.order() < 2)
     throw InputError("FLYCOO: found a tensor of order 1, expected order 2 to 8");
@@ -250,13 +226,53 @@ Ids ids_from_name(std::string_view text) {
   throw InputError(fmt::format("unknown ids '{}', expected record or stream", text));
 }
 
+RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options, Count nnz) {
+  RecordLayout layout;
+  layout.order = static_cast<int>(dims.size());
+  layout.id_words = id_words(options, nnz);
+  int word = 0;
+  if (options.ids == Ids::record) {
+    layout.id_word = 0;
+    word = layout.order * layout.id_words;
+  }
+  int bit = 0;
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    const int width = options.indices == Indices::plain ? 32 : bits_for(dims[m]);
+    layout.index[m] = {word + bit / 32, bit % 32, width};
+    bit += width;
+  }
+  layout.value_word = word + (bit + 31) / 32;
+  layout.value_words = static_cast<int>(size_of(dtype) / sizeof(std::uint32_t));
+  const int words = layout.value_word + layout.value_words;
+  const int unit = options.align / static_cast<int>(sizeof(std::uint32_t));
+  layout.words = (words + unit - 1) / unit * unit;
+  return layout;
+}
+
+Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
+            std::span<const std::uint32_t> records) {
+  const auto words = static_cast<Count>(layout.words);
+  Coo x(dims, dtype, records.size() / words);
+  dispatch(dtype, [&]<class T>() {
+    const auto values = x.values.as<T>();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < values.size(); ++p) {
+      const std::uint32_t* const record = records.data() + p * words;
+      for (int m = 0; m < layout.order; ++m)
+        x.indices[static_cast<std::size_t>(m)][p] = record_index(layout, record, m);
+      values[p] = record_value<T>(layout, record);
+    }
+  });
+  return x;
+}
+
 Flycoo to_flycoo(const Coo& tensor, const Options& options) {
   check_options(tensor, options);
   Flycoo f;
   f.dims = tensor.dims;
   f.dtype = tensor.dtype();
   f.options = options;
-  f.layout = lay_out(f.dims, f.dtype, options, tensor.nnz());
+  f.layout = record_layout(f.dims, f.dtype, options, tensor.nnz());
   for (std::size_t m = 0; m < f.dims.size(); ++m)
     f.modes.push_back(partition_mode(tensor.indices[m], f.dims[m], options.kappa,
                                      options.assignment, options.seed + m));
@@ -293,18 +309,7 @@ Count Flycoo::bytes() const {
 }
 
 Coo Flycoo::to_coo() const {
-  Coo x(dims, dtype, nnz());
-  dispatch(dtype, [&]<class T>() {
-    const auto values = x.values.as<T>();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < values.size(); ++p) {
-      const std::uint32_t* const record = records.data() + p * static_cast<Count>(layout.words);
-      for (int m = 0; m < layout.order; ++m)
-        x.indices[static_cast<std::size_t>(m)][p] = record_index(layout, record, m);
-      values[p] = record_value<T>(layout, record);
-    }
-  });
-  return x;
+  return decoded(dims, dtype, layout, records);
 }
 
 void Flycoo::check() const {

@@ -76,6 +76,13 @@ struct Flycoo {
   void check() const;
 };
 
+/// The record of a tensor's nonzeros: ids, indices and value in the order of section 3.5's tuple,
+/// then padding.
+RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options, Count nnz);
+/// The nonzeros that `records` holds, in its order.
+Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
+            std::span<const std::uint32_t> records);
+
 /// The format of a tensor of order 2 to 8. Throws InputError for another order or options out of
 /// range. Parallel on all threads of OpenMP; the result does not depend on their number.
 Flycoo to_flycoo(const Coo& tensor, const Options& options);

@@ -1,0 +1,77 @@
+// The layout of flycoo.cuda.tuned: every mode's order is cut into tiles that fit the shared memory
+// of an SM. A tile owns its nonzeros as a partition of section 3.4 does, and dynamic remapping
+// (section 3.1) moves whole runs of records from tile to tile.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/core/types.hpp"
+#include "common/tensor/array.hpp"
+#include "common/tensor/coo.hpp"
+#include "papers/flycoo/record.hpp"
+
+namespace retensor::flycoo {
+
+/// A row of the output whose nonzeros lie in the tiles first to last.
+struct CutRow {
+  Index row;
+  std::uint32_t first, last;
+};
+
+/// One mode. Its nonzeros sorted by output row are cut into tiles of `Tiled::tile` nonzeros; in
+/// storage a tile's records, in its slots, stand in another order: as they arrive from the mode
+/// before, those of one source tile side by side.
+struct TiledMode {
+  Array<std::uint16_t> walk;         ///< slot of the tile's next nonzero by output row
+  Array<std::uint16_t> leave;        ///< slot of the tile's next nonzero to go to the next mode
+  Array<std::uint32_t> target;       ///< where it goes, as a position in the next mode's storage
+  std::vector<std::uint8_t> joined;  ///< tiles + 1: tile t begins with the last row of tile t - 1
+  std::vector<CutRow> cut;           ///< ascending
+};
+
+struct TileOptions {
+  std::uint32_t tile = 16384;    ///< most nonzeros of a tile, 1 to 65536
+  std::uint32_t processors = 1;  ///< tiles are made equal in number for each
+  bool remap = true;  ///< false: one copy of the records a mode, each sorted by output row
+};
+
+struct Tiled {
+  Dims dims;
+  DType dtype = DType::f32;
+  RecordLayout layout;  ///< packed indices and the value
+  Count nnz = 0;
+  std::uint32_t tile = 1;  ///< nonzeros of every tile but the last
+  std::vector<TiledMode> modes;
+  /// With remapping one array, the records in mode 0's storage order; else one a mode, sorted by
+  /// output row, and walk, leave and target are empty.
+  std::vector<Array<std::uint32_t>> records;
+
+  int order() const { return static_cast<int>(dims.size()); }
+  bool remaps() const { return records.size() < dims.size(); }
+  std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
+  Count record_words() const { return static_cast<Count>(layout.words); }
+  /// What a run reads; with remapping a second array of records is written besides.
+  Count bytes() const;
+  Coo to_coo() const;
+  /// Throws InputError naming the first mode and position that breaks an invariant: walk, leave and
+  /// target are permutations; rows ascend along the walk; targets ascend in a tile; joined and cut
+  /// tell the rows that tiles share; after the last mode the records are as they were.
+  void check() const;
+};
+
+/// Nonzeros of a tile: at most `options.tile`, such that every processor has equally many tiles.
+std::uint32_t tile_size(Count nnz, const TileOptions& options);
+
+/// Throws InputError for a tensor of order 1, more than 2^32 - 1 nonzeros or options out of range.
+/// Rows of equal output index are ordered by the indices of the modes before, the nearest first.
+/// Parallel on all threads of OpenMP; the result does not depend on their number.
+Tiled to_tiled(const Coo& tensor, const TileOptions& options);
+
+/// The remapping of one pass: `in` holds the records in the storage order of `mode`, `out` receives
+/// them in the next mode's.
+void remap(const Tiled& tensor, int mode, std::span<const std::uint32_t> in,
+           std::span<std::uint32_t> out);
+
+}  // namespace retensor::flycoo
