@@ -20,6 +20,9 @@
 namespace retensor::flycoo {
 namespace {
 
+constexpr std::array<std::string_view, 4> kNames = {"least_loaded", "cyclic", "contiguous",
+                                                    "random"};
+
 // An index of the mode with the nonzeros in its slice (a vertex and its hyperedges).
 struct Vertex {
   Count nonzeros;
@@ -199,11 +202,13 @@ std::vector<std::uint32_t> assigned(const std::vector<Count>& count, Count nnz, 
 
 }  // namespace
 
+std::string_view name(Assignment assignment) {
+  return kNames[static_cast<std::size_t>(assignment)];
+}
+
 Assignment assignment_from_name(std::string_view text) {
-  if (text == "least_loaded") return Assignment::least_loaded;
-  if (text == "cyclic") return Assignment::cyclic;
-  if (text == "contiguous") return Assignment::contiguous;
-  if (text == "random") return Assignment::random;
+  const auto at = std::find(kNames.begin(), kNames.end(), text);
+  if (at != kNames.end()) return static_cast<Assignment>(at - kNames.begin());
   throw InputError("unknown assignment '" + std::string(text) +
                    "', expected least_loaded, cyclic, contiguous or random");
 }

@@ -18,6 +18,7 @@ enum class Assignment {
   contiguous,    ///< unsorted: neighbouring indices with nearly equal nonzeros
   random         ///< unsorted: each drawn
 };
+std::string_view name(Assignment assignment);
 /// Throws InputError for anything but the four names.
 Assignment assignment_from_name(std::string_view text);
 
