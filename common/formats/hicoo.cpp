@@ -2,49 +2,31 @@
 //
 // Nonzeros are first sorted by their coordinates, then stably by the Morton code of their block, so
 // the order inside a block stays lexicographic. A Morton code interleaves the bits of the block
-// indices, the highest bit first; codes take as many bits as the modes need, up to 8 x 32.
+// indices, the highest bit first.
 #include "common/formats/hicoo.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/sort/sort.hpp>
+#include <bit>
 
 #include "common/core/error.hpp"
-#include "common/tensor/linear_index.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor {
 namespace {
 
-using WideKey = std::array<std::uint64_t, 4>;
-
-template <class Key>
-void append_bit(Key& key, bool bit) {
-  key = static_cast<Key>((key << 1) | static_cast<Key>(bit));
-}
-void append_bit(WideKey& key, bool bit) {
-  for (std::size_t w = 0; w + 1 < key.size(); ++w) key[w] = (key[w] << 1) | (key[w + 1] >> 63);
-  key.back() = (key.back() << 1) | static_cast<std::uint64_t>(bit);
-}
-
-template <class Key>
-struct Coded {
-  Key code;
-  Count nonzero;
-};
-
-// Interleaves the block indices of one nonzero; width is the longest block index in bits.
+// Interleaves bits [low, high) of the block indices of one nonzero.
 template <class Key, class BlockIndex>
-Key morton(std::size_t modes, int width, const BlockIndex& block_index) {
+Key morton(std::size_t modes, int low, int high, const BlockIndex& block_index) {
   Key code{};
-  for (int bit = width - 1; bit >= 0; --bit)
-    for (std::size_t k = 0; k < modes; ++k) append_bit(code, ((block_index(k) >> bit) & 1u) != 0);
+  for (int bit = high - 1; bit >= low; --bit)
+    for (std::size_t k = 0; k < modes; ++k) code = code << 1 | (block_index(k) >> bit & 1u);
   return code;
 }
 
+// Bits of the longest block index.
 int code_width(const Dims& dims, const std::vector<int>& blocked, int block_bits) {
   int width = 0;
   for (const int m : blocked) {
@@ -52,27 +34,6 @@ int code_width(const Dims& dims, const std::vector<int>& blocked, int block_bits
     width = std::max(width, bits_for((dims[static_cast<std::size_t>(m)] + edge - 1) / edge));
   }
   return width;
-}
-
-template <class Key>
-void sort_by_block(const std::vector<std::vector<Index>>& indices, const Hicoo& layout, int width,
-                   std::vector<Count>& permutation) {
-  std::vector<Coded<Key>> coded(permutation.size());
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < coded.size(); ++p) {
-    const Count x = permutation[p];
-    coded[p] = {morton<Key>(layout.blocked.size(), width,
-                            [&](std::size_t k) {
-                              return indices[static_cast<std::size_t>(layout.blocked[k])][x] >>
-                                     layout.block_bits;
-                            }),
-                x};
-  }
-  boost::sort::parallel_stable_sort(
-      coded.begin(), coded.end(),
-      [](const Coded<Key>& a, const Coded<Key>& b) { return a.code < b.code; },
-      static_cast<std::uint32_t>(omp_get_max_threads()));
-  for (Count p = 0; p < coded.size(); ++p) permutation[p] = coded[p].nonzero;
 }
 
 void check_options(const Dims& dims, int block_bits, const std::vector<int>& plain) {
@@ -118,13 +79,19 @@ void fill(Hicoo& h, const std::vector<std::vector<Index>>& indices,
 void sort_by_block(const std::vector<std::vector<Index>>& indices, const Hicoo& h,
                    std::vector<Count>& permutation) {
   const int width = code_width(h.dims, h.blocked, h.block_bits);
-  const auto bits = static_cast<std::size_t>(width) * h.blocked.size();
-  if (bits <= 64)
-    sort_by_block<std::uint64_t>(indices, h, width, permutation);
-  else if (bits <= 128)
-    sort_by_block<Uint128>(indices, h, width, permutation);
-  else
-    sort_by_block<WideKey>(indices, h, width, permutation);
+  const auto modes = h.blocked.size();
+  if (modes == 0) return;
+  // Codes of more bits than a key holds are sorted in parts, the least significant first.
+  const int most = (128 - bits_for(permutation.size())) / static_cast<int>(modes);
+  for (int low = 0; low < width; low += most) {
+    const int high = std::min(width, low + most);
+    stable_sort_by_key(
+        permutation, (high - low) * static_cast<int>(modes), [&]<class Key>(Count x) {
+          return morton<Key>(modes, low, high, [&](std::size_t k) {
+            return indices[static_cast<std::size_t>(h.blocked[k])][x] >> h.block_bits;
+          });
+        });
+  }
 }
 
 // The modes and block size of the result, without entries.
@@ -248,14 +215,22 @@ void Hicoo::check() const {
     if (block_index[k].size() != blocks() || element[k].size() != entries())
       throw InputError(
           fmt::format("HiCOO: index arrays of mode {} have the wrong length", blocked[k] + 1));
-  const int width = code_width(dims, blocked, block_bits);
-  const auto code = [&](Count b) {
-    return morton<WideKey>(blocked.size(), width, [&](std::size_t k) { return block_index[k][b]; });
+  // The highest bit in which two blocks differ decides, at the same height that of the lower mode.
+  const auto in_order = [&](Count b) {
+    std::size_t mode = 0;
+    int highest = 0;
+    for (std::size_t k = 0; k < blocked.size(); ++k)
+      if (const int bit = std::bit_width(block_index[k][b - 1] ^ block_index[k][b]);
+          bit > highest) {
+        highest = bit;
+        mode = k;
+      }
+    return highest > 0 && block_index[mode][b - 1] < block_index[mode][b];
   };
   for (Count b = 0; b < blocks(); ++b) {
     if (block_start[b] >= block_start[b + 1])
       throw InputError(fmt::format("HiCOO: block {} is empty", b));
-    if (b > 0 && !(code(b - 1) < code(b)))
+    if (b > 0 && !in_order(b))
       throw InputError(fmt::format("HiCOO: block {} breaks the Morton order", b));
     for (std::size_t k = 0; k < blocked.size(); ++k)
       for (Count p = block_start[b]; p < block_start[b + 1]; ++p) {

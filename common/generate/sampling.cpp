@@ -1,12 +1,10 @@
 // The parts of collecting distinct coordinates that do not depend on the law.
 #include "common/generate/sampling.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <boost/sort/sort.hpp>
 
 #include "common/core/rng.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::sampling {
@@ -72,8 +70,7 @@ void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
 template <class Key>
 void merge_new(std::vector<Key>& keys, Count sorted, Key rejected) {
   const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
-  boost::sort::block_indirect_sort(middle, keys.end(), std::less<Key>(),
-                                   static_cast<std::uint32_t>(omp_get_max_threads()));
+  sort_keys(std::span(middle, keys.end()));
   std::inplace_merge(keys.begin(), middle, keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   if (!keys.empty() && keys.back() == rejected) keys.pop_back();

@@ -28,62 +28,23 @@
 #include "common/measure/work.hpp"
 
 #include <algorithm>
-#include <boost/sort/sort.hpp>
 #include <numeric>
 #include <vector>
 
 #include "common/measure/problem.hpp"
 #include "common/tensor/einsum.hpp"
-#include "common/tensor/linear_index.hpp"
+#include "common/tensor/keys.hpp"
 
 namespace retensor {
 namespace {
 
 constexpr double kIndexBytes = 4;
 
-template <class Key>
-std::vector<Key> sorted_keys(const Coo& tensor, const std::vector<int>& modes) {
-  const LinearIndex linear(tensor.dims, modes);
-  std::vector<Key> keys(tensor.nnz());
-  const auto n = static_cast<std::int64_t>(keys.size());
-#pragma omp parallel
-  {
-    std::vector<Index> coordinate(tensor.dims.size());
-#pragma omp for schedule(static)
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto x = static_cast<Count>(i);
-      for (const int m : modes)
-        coordinate[static_cast<std::size_t>(m)] = tensor.indices[static_cast<std::size_t>(m)][x];
-      keys[x] = linear.encode<Key>(coordinate);
-    }
-  }
-  // Tensors are mostly sorted by their modes in order, and fibers of the last mode with them.
-  if (!std::is_sorted(keys.begin(), keys.end()))
-    boost::sort::block_indirect_sort(keys.begin(), keys.end());
-  return keys;
-}
-
-template <class Key>
-Count count_distinct(const Coo& tensor, const std::vector<int>& modes) {
-  auto keys = sorted_keys<Key>(tensor, modes);
-  return static_cast<Count>(std::unique(keys.begin(), keys.end()) - keys.begin());
-}
-
-/// M_F: distinct coordinates over all modes but `mode`.
-double fibers(const Coo& tensor, int mode) {
-  std::vector<int> others;
-  for (int m = 0; m < tensor.order(); ++m)
-    if (m != mode) others.push_back(m);
-  const bool small = LinearIndex(tensor.dims, others).fits64();
-  return static_cast<double>(small ? count_distinct<std::uint64_t>(tensor, others)
-                                   : count_distinct<Uint128>(tensor, others));
-}
-
 /// Q: pairs of nonzeros that agree in the contracted modes.
 double products(const Coo& x, const Coo& y, const Contraction& c) {
-  const auto in_x = sorted_keys<Uint128>(x, c.contracted_x);
+  const auto in_x = sorted_keys(x, c.contracted_x);
   // The fields of y's keys must be as wide as those of x's: the contracted modes agree in length.
-  const auto in_y = sorted_keys<Uint128>(y, c.contracted_y);
+  const auto in_y = sorted_keys(y, c.contracted_y);
   double pairs = 0;
   auto y_run = in_y.begin();
   for (auto x_run = in_x.begin(); x_run != in_x.end();) {
@@ -122,7 +83,7 @@ Work elementwise(const Sizes& s, double arrays) {
 
 /// ttm with `columns` columns; ttv is the case of one.
 Work fiber_product(const Problem& p, const Sizes& s, double columns) {
-  const double mf = fibers(p.x(), p.mode());
+  const auto mf = static_cast<double>(fiber_count(p.x(), p.mode()));
   const double result = (s.v * columns + kIndexBytes * (s.N - 1)) * mf;
   const double input = (s.v + kIndexBytes) * s.M;
   return {2 * s.M * columns, input + s.v * s.M * columns + result,

@@ -1,18 +1,16 @@
 // Sorting of coordinate tensors by packed keys.
 //
 // The coordinates of the compared modes and, below them, the position of the nonzero are packed
-// into one integer of 64 or 128 bits: a comparison is one integer comparison whatever the order,
-// and any sort is stable. Modes that need more bits are split into groups; stable sorts from the
-// least to the most significant group give the lexicographic order. Of Boost.Sort's parallel sorts
-// block_indirect_sort was the fastest on such keys and needs no second array.
+// into one integer of 64 or 128 bits: a comparison is one integer comparison whatever the order.
+// Modes that need more bits are split into groups; stable sorts from the least to the most
+// significant group give the lexicographic order.
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
-#include <boost/sort/sort.hpp>
 #include <numeric>
 
 #include "common/core/error.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -50,29 +48,6 @@ std::vector<std::span<const int>> key_groups(const Dims& dims, std::span<const i
   return groups;
 }
 
-template <class Key>
-void stable_sort_group(const Coo& tensor, const LinearIndex& layout, int position_bits,
-                       std::vector<Count>& permutation) {
-  std::vector<Key> keys(permutation.size());
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < keys.size(); ++p) {
-    Key key = 0;
-    for (std::size_t k = 0; k < layout.modes().size(); ++k)
-      key |= static_cast<Key>(
-                 tensor.indices[static_cast<std::size_t>(layout.modes()[k])][permutation[p]])
-             << layout.shift(static_cast<int>(k));
-    keys[p] = key << position_bits | p;
-  }
-  boost::sort::block_indirect_sort(keys.begin(), keys.end(), std::less<Key>(),
-                                   static_cast<std::uint32_t>(omp_get_max_threads()));
-  const Key position = (Key{1} << position_bits) - 1;
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < keys.size(); ++p)
-    keys[p] = permutation[static_cast<Count>(keys[p] & position)];
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < keys.size(); ++p) permutation[p] = static_cast<Count>(keys[p]);
-}
-
 std::vector<Count> permutation_of_unsorted(const Coo& tensor, std::span<const int> modes) {
   std::vector<Count> permutation(tensor.nnz());
   std::iota(permutation.begin(), permutation.end(), Count{0});
@@ -80,10 +55,13 @@ std::vector<Count> permutation_of_unsorted(const Coo& tensor, std::span<const in
   const auto groups = key_groups(tensor.dims, modes, 128 - position_bits);
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     const LinearIndex layout(tensor.dims, *group);
-    if (layout.bits() + position_bits <= 64)
-      stable_sort_group<std::uint64_t>(tensor, layout, position_bits, permutation);
-    else
-      stable_sort_group<Uint128>(tensor, layout, position_bits, permutation);
+    stable_sort_by_key(permutation, layout.bits(), [&]<class Key>(Count x) {
+      Key key = 0;
+      for (std::size_t k = 0; k < layout.modes().size(); ++k)
+        key |= static_cast<Key>(tensor.indices[static_cast<std::size_t>(layout.modes()[k])][x])
+               << layout.shift(static_cast<int>(k));
+      return key;
+    });
   }
   return permutation;
 }

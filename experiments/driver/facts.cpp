@@ -1,25 +1,19 @@
 // Fibers are runs of nonzeros that agree in all modes but one, slices share the index of one mode,
-// tiles are the cells of a grid over all modes. Fibers and tiles are counted as different keys made
-// of the coordinates, which a sort brings together.
+// tiles are the cells of a grid over all modes.
 #include "experiments/driver/facts.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <boost/sort/sort.hpp>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <span>
-#include <type_traits>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/io/atomic_file.hpp"
-#include "common/tensor/linear_index.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::driver {
@@ -31,68 +25,10 @@ namespace {
 /// Raised when the content of tensor_facts() changes: facts kept by an older build are made anew.
 constexpr int kVersion = 1;
 
-/// Keys of more than 128 bits.
-using WideKey = std::array<Index, kMaxOrder>;
-
-/// The coordinates of some modes in units of tiles of edge 2^shift.
-struct Grid {
-  const Coo& tensor;
-  std::span<const int> modes;
-  int shift;
-
-  const std::vector<Index>& indices(std::size_t k) const {
-    return tensor.indices[static_cast<std::size_t>(modes[k])];
-  }
-  int width(std::size_t k) const {
-    const auto length = tensor.dims[static_cast<std::size_t>(modes[k])];
-    return bits_for(((length - 1) >> shift) + 1);
-  }
-};
-
-template <class Key>
-std::vector<Key> keys_of(const Grid& grid) {
-  std::vector<Key> keys(grid.tensor.nnz());
-  for (std::size_t k = 0; k < grid.modes.size(); ++k) {
-    const auto& indices = grid.indices(k);
-    const int width = grid.width(k);
-#pragma omp parallel for schedule(static)
-    for (Count x = 0; x < keys.size(); ++x) {
-      const Index tile = indices[x] >> grid.shift;
-      if constexpr (std::is_same_v<Key, WideKey>)
-        keys[x][k] = tile;
-      else
-        keys[x] = keys[x] << width | tile;
-    }
-  }
-  return keys;
-}
-
-template <class T>
-void sort_all(std::vector<T>& list) {
-  boost::sort::block_indirect_sort(list.begin(), list.end(), std::less<T>(),
-                                   static_cast<std::uint32_t>(omp_get_max_threads()));
-}
-
-template <class Key>
-Count count_different(std::vector<Key> keys) {
-  sort_all(keys);
-  Count different = keys.empty() ? 0 : 1;
-#pragma omp parallel for reduction(+ : different) schedule(static)
-  for (Count x = 1; x < keys.size(); ++x) different += keys[x - 1] == keys[x] ? 0U : 1U;
-  return different;
-}
-
-Count occupied(const Grid& grid) {
-  if (grid.tensor.nnz() == 0) return 0;
-  int bits = 0;
-  for (std::size_t k = 0; k < grid.modes.size(); ++k) bits += grid.width(k);
-  return bits <= 128 ? count_different(keys_of<Uint128>(grid))
-                     : count_different(keys_of<WideKey>(grid));
-}
-
 /// Nonzeros of every non-empty slice.
-std::vector<Count> slice_counts(std::vector<Index> indices) {
-  sort_all(indices);
+std::vector<Count> slice_counts(const std::vector<Index>& mode) {
+  std::vector<std::uint64_t> indices(mode.begin(), mode.end());
+  sort_keys(indices);
   std::vector<Count> counts;
   for (Count x = 0; x < indices.size(); ++x) {
     if (x == 0 || indices[x - 1] != indices[x]) counts.push_back(0);
@@ -106,10 +42,8 @@ double share(Count nnz, Count of) {
 }
 
 ModeFacts facts_of(const Coo& tensor, int mode) {
-  auto others = natural_order(tensor.order());
-  others.erase(others.begin() + mode);
   ModeFacts facts;
-  facts.fibers = occupied({tensor, others, 0});
+  facts.fibers = fiber_count(tensor, mode);
   facts.per_fiber = share(tensor.nnz(), facts.fibers);
   auto counts = slice_counts(tensor.indices[static_cast<std::size_t>(mode)]);
   facts.slices = counts.size();
@@ -157,12 +91,12 @@ std::vector<ModeFacts> mode_facts(const Coo& tensor) {
 Count tile_count(const Coo& tensor, Count edge) {
   if (!std::has_single_bit(edge))
     throw LogicError(fmt::format("tiles of edge {}: no power of two", edge));
-  return occupied({tensor, natural_order(tensor.order()), std::countr_zero(edge)});
+  return distinct_coordinates(tensor, natural_order(tensor.order()), std::countr_zero(edge));
 }
 
 double gini(std::vector<Count> counts, Count zeros) {
   // With ascending x_1 .. x_n: sum over i of (2 i - n - 1) x_i over n times the sum of x.
-  sort_all(counts);
+  sort_keys(counts);
   const auto n = static_cast<double>(counts.size() + zeros);
   double total = 0, weighted = 0, i = static_cast<double>(zeros);
   for (const auto count : counts) {

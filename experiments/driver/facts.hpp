@@ -22,8 +22,8 @@ struct ModeFacts {
   double slice_gini = 0;    ///< Gini coefficient of nonzeros per slice, empty ones included
 };
 
-/// One entry per mode. Holds a key of 16 bytes per nonzero (32 where the other modes' indices need
-/// more than 128 bits), whatever the mode lengths, and sorts them once per mode on all cores.
+/// One entry per mode. Holds a key of 8 or 16 bytes per nonzero (32 where the other modes' indices
+/// need more than 128 bits), whatever the mode lengths, and sorts them once per mode.
 std::vector<ModeFacts> mode_facts(const Coo& tensor);
 
 /// Non-empty tiles of an aligned grid with this edge, a power of two, in every mode.

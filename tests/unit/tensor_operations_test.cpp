@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 using namespace retensor;
@@ -105,6 +107,44 @@ TEST_CASE("sorting refuses repeated and unknown modes and a permutation of anoth
   CHECK_THROWS_AS(sort_nonzeros(t, std::vector<int>{2}), InputError);
   CHECK_THROWS_AS(is_sorted(t, std::vector<int>{-1}), InputError);
   CHECK_THROWS_AS(apply_permutation(t, std::vector<Count>{0, 1}), InputError);
+}
+
+TEST_CASE("different coordinates are counted for keys of 64, 128 and more bits") {
+  for (const int width : {4, 20, 32}) {  // 7 modes take 28, 140 and 224 bits, 4 modes 16, 80, 128
+    Coo t = random_tensor(Dims(8, 4), 3000);
+    t.dims.assign(8, std::uint64_t{1} << width);
+    // The values of an index differ in the highest bit and, by tiles of edge 2, in the lowest.
+    for (auto& mode : t.indices)
+      for (auto& index : mode) index = (index >> 1) << (width - 1) | (index & 1U);
+    for (const auto& modes : {std::vector{0, 1, 2, 3}, std::vector{0, 1, 2, 3, 4, 5, 6}}) {
+      CAPTURE(width);
+      CAPTURE(modes.size());
+      std::set<std::vector<Index>> whole, tiles;
+      for (Count x = 0; x < t.nnz(); ++x) {
+        auto c = coordinate(t, modes, x);
+        whole.insert(c);
+        for (auto& index : c) index >>= 1;
+        tiles.insert(c);
+      }
+      CHECK(distinct_coordinates(t, modes) == whole.size());
+      CHECK(distinct_coordinates(t, modes, 1) == tiles.size());
+    }
+    CHECK(fiber_count(t, 7) == distinct_coordinates(t, std::vector{6, 5, 4, 3, 2, 1, 0}));
+  }
+  CHECK(distinct_coordinates(random_tensor({3, 3}, 5), std::vector<int>{}) == 1);
+  CHECK(fiber_count(Coo({2, 2}, DType::f32), 0) == 0);
+}
+
+TEST_CASE("packed coordinates ascend and are refused beyond 128 bits") {
+  const Coo t = random_tensor({5, 1, 9}, 500);
+  const auto keys = sorted_keys(t, std::vector{2, 0, 1});
+  CHECK(std::is_sorted(keys.begin(), keys.end()));
+  std::vector<Uint128> expected;
+  for (Count x = 0; x < t.nnz(); ++x) expected.push_back(t.indices[2][x] << 3 | t.indices[0][x]);
+  std::sort(expected.begin(), expected.end());
+  CHECK((keys == expected));
+  const Coo wide(Dims(5, std::uint64_t{1} << 32), DType::f32, 1);
+  CHECK_THROWS_AS(sorted_keys(wide, natural_order(5)), InputError);
 }
 
 TEST_CASE("permuting the modes renames them and keeps the nonzeros in place") {
