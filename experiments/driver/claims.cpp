@@ -24,12 +24,12 @@ const std::vector<std::string> kReductions = {"median",  "mean",  "min",     "ma
                                               "geomean", "count", "distinct"};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string text(const YamlNode& map, std::string_view key) {
+std::string text_at(const YamlNode& map, std::string_view key) {
   return as_text(map.need(key), fmt::format("a text under '{}'", key));
 }
 
 std::string text_or_empty(const YamlNode& map, std::string_view key) {
-  return map.find(key) == nullptr ? "" : text(map, key);
+  return map.find(key) == nullptr ? "" : text_at(map, key);
 }
 
 std::string one_of(const YamlNode& node, const std::string& what,
@@ -90,7 +90,7 @@ std::vector<Part> ascending_parts(const YamlNode& orders, const Part& standard) 
     check_map(node, "a part of the ordering", {"where", "value"});
     auto part = standard;
     part.where = selection(node.need("where"));
-    if (node.find("value") != nullptr) part.value = text(node, "value");
+    if (node.find("value") != nullptr) part.value = text_at(node, "value");
     parts.push_back(std::move(part));
   }
   if (parts.size() < 2) throw ParseError(orders.at, "one selection", "two or more to be ordered");
@@ -101,7 +101,7 @@ void read_ratio(const YamlNode& ratio, Query& query) {
   check_map(ratio, "ratio_to", {"where", "value", "reduce", "code"});
   query.ratio_to = static_cast<const Part&>(query);
   if (const auto* where = ratio.find("where")) query.ratio_to->where = selection(*where);
-  if (ratio.find("value") != nullptr) query.ratio_to->value = text(ratio, "value");
+  if (ratio.find("value") != nullptr) query.ratio_to->value = text_at(ratio, "value");
   if (const auto* reduce = ratio.find("reduce")) query.ratio_to->reduce = reduction(*reduce);
   if (const auto* code = ratio.find("code"))
     query.competitor = one_of(*code, "code of the competitor", {"own", "original"});
@@ -110,7 +110,7 @@ void read_ratio(const YamlNode& ratio, Query& query) {
 Query read_query(const YamlNode& node) {
   check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per"});
   Query query;
-  query.value = text(node, "value");
+  query.value = text_at(node, "value");
   query.reduce = reduction(node.need("reduce"));
   const auto* per = node.find("per");
   if (per != nullptr)
@@ -173,7 +173,7 @@ void read_hardware(const YamlNode& node, Claim& claim) {
   }
   check_map(node, "hardware", {"gpu", "cpu"});
   claim.hardware_kind = only_key(node, "the hardware").name;
-  claim.hardware = text(node, claim.hardware_kind);
+  claim.hardware = text_at(node, claim.hardware_kind);
 }
 
 /// A claim is measured by a query, or it says why not, or what excludes it: one of the three.
@@ -203,10 +203,10 @@ Claim read_claim(const YamlNode& node) {
              "untested", "contradicts", "fitted"});
   Claim claim;
   claim.line = node.at.line;
-  claim.id = text(node, "id");
-  claim.place = text(node, "place");
+  claim.id = text_at(node, "id");
+  claim.place = text_at(node, "place");
   claim.kind = one_of(node.need("kind"), "kind", kKinds);
-  claim.states = text(node, "states");
+  claim.states = text_at(node, "states");
   if (const auto* published = node.find("published")) {
     check_map(*published, "published", {"value", "at_least", "at_most", "range", "unit"});
     claim.published = to_json(*published);
@@ -227,7 +227,7 @@ std::vector<Claim> load_claims(const std::string& path) {
   const auto root = parse_yaml(read_small_file(path), path);
   check_map(root, "claims file", {"schema", "paper", "claims"});
   check_schema(root);
-  const auto paper = text(root, "paper");
+  const auto paper = text_at(root, "paper");
   std::vector<Claim> claims;
   std::set<std::string> ids;
   for (const auto& node : as_list(root.need("claims"), "claims").items) {

@@ -133,7 +133,7 @@ void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRe
     }
 }
 
-void check_variants(const Spec& spec) {
+void check_einsum(const Spec& spec) {
   const bool has_einsum =
       std::any_of(spec.variants.begin(), spec.variants.end(),
                   [](const Located& v) { return text(v.value).find("->") != std::string::npos; });
@@ -352,7 +352,7 @@ Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry
   check_datasets_and_modes(spec, datasets);
   check_methods(spec, methods);
   check_exclusions(spec, methods, datasets);
-  check_variants(spec);
+  check_einsum(spec);
   return Planner(spec, methods, datasets).run();
 }
 

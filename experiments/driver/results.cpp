@@ -45,10 +45,6 @@ const json* descend(const json& from, const std::vector<std::string>& names) {
   return at;
 }
 
-bool on_gpu(const json& row) {
-  return boost::contains(text_of(row["case"], "method"), ".cuda.");
-}
-
 /// Values by kind of a ceilings line.
 json ceiling_values(const json& line) {
   json values = json::object();
@@ -112,6 +108,10 @@ FileEnd for_each_line(const std::string& path, const std::function<void(const js
 std::string text_of(const json& line, const char* member) {
   const auto found = line.find(member);
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool on_gpu(const json& row) {
+  return boost::contains(text_of(row["case"], "method"), ".cuda.");
 }
 
 std::string device_of(const json& row) {

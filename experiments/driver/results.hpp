@@ -37,6 +37,9 @@ std::string text_of(const nlohmann::json& line, const char* member);
 /// measured peak takes over (each where all its parts are known).
 std::vector<nlohmann::json> newest_rows(const std::vector<std::string>& paths);
 
+/// Whether a row is of a CUDA method.
+bool on_gpu(const nlohmann::json& row);
+
 /// Name of the processor that ran a row of newest_rows: the GPU's for CUDA methods; "unknown" where
 /// the session does not tell.
 std::string device_of(const nlohmann::json& row);

@@ -68,7 +68,7 @@ std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text
   return groups;
 }
 
-bool on_gpu(const Case& c) {
+bool runs_on_gpu(const Case& c) {
   return boost::contains(c.method, ".cuda.");
 }
 
@@ -235,8 +235,9 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
     for (std::size_t k = 0; k < group.size(); ++k)
       bodies[k]["profile"] = profiler_->profile(group[k], bodies[k], plan_.measure.timeout);
   for (std::size_t k = 0; k < group.size(); ++k) {
-    bodies[k]["facts"] = with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
-                                      on_gpu(group[k]) ? Backend::cuda : Backend::cpu, machine_);
+    bodies[k]["facts"] =
+        with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
+                     runs_on_gpu(group[k]) ? Backend::cuda : Backend::cpu, machine_);
     record(group[k], data, bodies[k]);
   }
 }
@@ -265,7 +266,7 @@ void Sweep::open_session() {
   // A machine's probes take as long for short cases as for long ones.
   const auto limit = std::max<std::chrono::milliseconds>(plan_.measure.timeout, kCeilingsLimit);
   std::set<std::string> backends;
-  for (const auto& c : plan_.cases) backends.insert(on_gpu(c) ? "cuda" : "cpu");
+  for (const auto& c : plan_.cases) backends.insert(runs_on_gpu(c) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
     const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
     if (answer["status"] == "ok" && !answer["ceilings"].empty())

@@ -31,10 +31,6 @@ std::string method_of(const json& row) {
   return text_of(row["case"], "method");
 }
 
-bool on_gpu(const json& row) {
-  return boost::contains(method_of(row), ".cuda.");
-}
-
 /// The kind of a row's data; real data that the claim's paper does not use is "other real".
 std::string data_kind(const json& row, const std::string& paper) {
   const auto& kind = field(row, "case.data.kind");
@@ -83,7 +79,7 @@ std::vector<Part> parts_of(const Query& query) {
   return all;
 }
 
-double median(std::vector<double> v) {
+double middle(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   const auto half = v.size() / 2;
   return v.size() % 2 == 1 ? v[half] : (v[half - 1] + v[half]) / 2;
@@ -101,7 +97,7 @@ double geometric_mean(const std::vector<double>& v) {
 double reduced(const std::vector<double>& v, const std::string& how) {
   if (how == "count") return static_cast<double>(v.size());
   if (v.empty()) throw NotTested("no row that is ok");
-  if (how == "median") return median(v);
+  if (how == "median") return middle(v);
   if (how == "min") return *std::min_element(v.begin(), v.end());
   if (how == "max") return *std::max_element(v.begin(), v.end());
   if (how == "geomean") return geometric_mean(v);
@@ -147,8 +143,8 @@ double ratio(const Query& query, const Rows& over, const Rows& under) {
   std::vector<double> ratios;
   for (const auto& [key, rows] : groups_of(over, query.per))
     if (const auto partner = partners.find(key); partner != partners.end())
-      ratios.push_back(divide(median(values(rows, query.value)),
-                              median(values(partner->second, query.ratio_to->value))));
+      ratios.push_back(divide(middle(values(rows, query.value)),
+                              middle(values(partner->second, query.ratio_to->value))));
   if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
   return reduced(ratios, query.reduce);
 }

@@ -26,7 +26,7 @@ struct Side {
   std::vector<json> rows;
 };
 
-std::string text(const json& value) {
+std::string plain_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -94,7 +94,9 @@ class Labels {
   }
 
   static std::string word(const std::string& path, const json& mine, const json& theirs) {
-    const auto value = [&](const json& of) { return of.contains(path) ? text(of[path]) : "-"; };
+    const auto value = [&](const json& of) {
+      return of.contains(path) ? plain_text(of[path]) : "-";
+    };
     const auto a = value(mine), b = value(theirs);
     const auto both = a == b ? a : fmt::format("{}|{}", a, b);
     const bool bare = path == "/dataset" || path == "/operation" || path == "/method";
