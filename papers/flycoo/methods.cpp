@@ -112,6 +112,9 @@ void register_flycoo(Registry& registry);
 
 void register_flycoo(Registry& registry) {
   registry.add(flycoo::make_flycoo_cpu());
+  registry.add(flycoo::make_paper_cuda());
+  registry.add(flycoo::make_tuned_cuda(true));
+  registry.add(flycoo::make_tuned_cuda(false));
 }
 
 }  // namespace retensor

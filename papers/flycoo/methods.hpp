@@ -11,7 +11,9 @@
 
 namespace retensor::flycoo {
 
-std::unique_ptr<Method> make_flycoo_cpu();  ///< flycoo.cpu
+std::unique_ptr<Method> make_flycoo_cpu();            ///< flycoo.cpu
+std::unique_ptr<Method> make_paper_cuda();            ///< flycoo.cuda
+std::unique_ptr<Method> make_tuned_cuda(bool remap);  ///< flycoo.cuda.tuned, flycoo.cuda.copies
 
 /// kappa (0: the number of `processors`, a word for the help), partition, order, indices, ids,
 /// align, remap.

@@ -58,13 +58,15 @@ RETENSOR_HOST_DEVICE inline Count next_position(const RecordLayout& layout,
                              : read_id(layout, stream + p * static_cast<Count>(layout.id_words));
 }
 
-/// c_mode: the index of the nonzero in a mode.
-RETENSOR_HOST_DEVICE inline Index record_index(const RecordLayout& layout,
-                                               const std::uint32_t* record, int mode) {
-  const Field f = layout.index[mode];
+RETENSOR_HOST_DEVICE inline Index read_field(const std::uint32_t* record, Field f) {
   std::uint64_t bits = record[f.word];
   if (f.shift + f.width > 32) bits |= std::uint64_t{record[f.word + 1]} << 32;
   return static_cast<Index>(bits >> f.shift & ((std::uint64_t{1} << f.width) - 1));
+}
+/// c_mode: the index of the nonzero in a mode.
+RETENSOR_HOST_DEVICE inline Index record_index(const RecordLayout& layout,
+                                               const std::uint32_t* record, int mode) {
+  return read_field(record, layout.index[mode]);
 }
 /// The record's bits of the field must be zero.
 RETENSOR_HOST_DEVICE inline void set_record_index(const RecordLayout& layout, std::uint32_t* record,

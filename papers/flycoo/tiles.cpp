@@ -31,6 +31,10 @@ void check_options(const Coo& tensor, const TileOptions& options) {
         fmt::format("FLYCOO tiles: found {} nonzeros a tile on {} processors, "
                     "expected 1 to {} on at least 1",
                     options.tile, options.processors, kMostSlots));
+  if (options.unit < 1 || options.tile % options.unit != 0)
+    throw InputError(
+        fmt::format("FLYCOO tiles: found tiles of {} nonzeros, expected a multiple of {}",
+                    options.tile, options.unit));
 }
 
 using Numbers = Uninitialised<std::uint32_t>;  // nonzeros as numbers in the input, or positions
@@ -250,7 +254,8 @@ class ModeCheck {
 std::uint32_t tile_size(Count nnz, const TileOptions& options) {
   const Count at_once = Count{options.tile} * options.processors;
   const Count tiles = std::max<Count>((nnz + at_once - 1) / at_once, 1) * options.processors;
-  return static_cast<std::uint32_t>(std::max<Count>((nnz + tiles - 1) / tiles, 1));
+  const Count size = std::max<Count>((nnz + tiles - 1) / tiles, 1);
+  return static_cast<std::uint32_t>((size + options.unit - 1) / options.unit * options.unit);
 }
 
 Tiled to_tiled(const Coo& tensor, const TileOptions& options) {

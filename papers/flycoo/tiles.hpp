@@ -33,7 +33,8 @@ struct TiledMode {
 
 struct TileOptions {
   std::uint32_t tile = 16384;    ///< most nonzeros of a tile, 1 to 65536
-  std::uint32_t processors = 1;  ///< tiles are made equal in number for each
+  std::uint32_t unit = 1;        ///< tiles are a multiple of it, as is the most
+  std::uint32_t processors = 1;  ///< tiles are made about equal in number for each
   bool remap = true;  ///< false: one copy of the records a mode, each sorted by output row
 };
 
@@ -61,7 +62,8 @@ struct Tiled {
   void check() const;
 };
 
-/// Nonzeros of a tile: at most `options.tile`, such that every processor has equally many tiles.
+/// Nonzeros of a tile: at most `options.tile`, a multiple of `options.unit`, such that every
+/// processor has equally many tiles but for that rounding.
 std::uint32_t tile_size(Count nnz, const TileOptions& options);
 
 /// Throws InputError for a tensor of order 1, more than 2^32 - 1 nonzeros or options out of range.

@@ -111,6 +111,8 @@ TEST_CASE("every processor has equally many tiles of at most the size asked for"
   CHECK(tile_size(1000, {.tile = 65536, .processors = 8}) == 125);
   CHECK(tile_size(0, {.tile = 16, .processors = 8}) == 1);
   CHECK(tile_size(20'000'000, {.tile = 16384, .processors = 132}) == 15152);
+  CHECK(tile_size(10, {.tile = 16384, .unit = 4, .processors = 132}) == 4);
+  CHECK(tile_size(1000, {.tile = 100, .unit = 4, .processors = 7}) == 72);
 }
 
 TEST_CASE("rows that tiles share are listed once") {
@@ -178,5 +180,6 @@ TEST_CASE("options out of range are refused") {
   const Coo x = skewed({6, 30, 9}, 20);
   CHECK_THROWS_AS(to_tiled(x, {.tile = 65537}), InputError);
   CHECK_THROWS_AS(to_tiled(x, {.tile = 0}), InputError);
+  CHECK_THROWS_AS(to_tiled(x, {.tile = 6, .unit = 4}), InputError);
   CHECK_THROWS_AS(to_tiled(skewed({6}, 4), {}), InputError);
 }

@@ -1,0 +1,136 @@
+// flycoo.cuda, flycoo.cuda.tuned and flycoo.cuda.copies: known to every build, so that a spec plans
+// anywhere; without a device they decline with its reason.
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/measure/cuda_method.hpp"
+#include "papers/flycoo/methods.hpp"
+#include "papers/flycoo/methods_cuda.hpp"
+
+namespace retensor::flycoo {
+namespace {
+
+class AllModesCuda : public CudaMethod {
+ public:
+  bool takes_all_modes() const final { return true; }
+};
+
+class PaperCuda : public AllModesCuda {
+ public:
+  std::string_view id() const override { return "flycoo.cuda"; }
+  std::string_view summary() const override {
+    return "all modes with remapping in the pass, thread blocks of R x P (Algorithms 2 to 5)";
+  }
+  ParamSchema params() const override {
+    auto specs = format_params("multiprocessor");
+    specs.push_back({"p",
+                     std::int64_t{32},
+                     "nonzeros that a thread block takes at a time, the P of section 4.3",
+                     1,
+                     1024,
+                     {}});
+    specs.push_back({"atomics",
+                     std::string("block"),
+                     "scope of the additions to the output: block as in the paper, or device",
+                     0,
+                     0,
+                     {"block", "device"}});
+    specs.push_back({"tag_owners",
+                     false,
+                     "note which thread block writes each output row and fail on a second one",
+                     0,
+                     0,
+                     {}});
+    return ParamSchema(std::move(specs));
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_paper_cuda(problem, params);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params& params) const override {
+    return supports_format(problem, params);
+  }
+};
+
+/// Shared memory of a tile's records by default, in KiB: with remapping most of an SM's, since runs
+/// grow with the square of the tile; without it a quarter, so that blocks load while others add.
+constexpr std::int64_t kRemapShared = 192, kCopiesShared = 48;
+
+class TunedCuda : public AllModesCuda {
+ public:
+  explicit TunedCuda(bool remap) : remap_(remap) {}
+  std::string_view id() const override {
+    return remap_ ? "flycoo.cuda.tuned" : "flycoo.cuda.copies";
+  }
+  std::string_view summary() const override {
+    return remap_ ? "all modes with remapping from tile to tile in shared memory, no atomics"
+                  : "the tuned kernel on a copy per mode, without remapping";
+  }
+  ParamSchema params() const override {
+    return {{"shared",
+             remap_ ? kRemapShared : kCopiesShared,
+             "KiB of shared memory that the records of a tile take",
+             1,
+             220,
+             {}},
+            {"threads",
+             std::int64_t{remap_ ? 512 : 256},
+             "threads of a block, a power of two",
+             32,
+             512,
+             {}}};
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_tuned_cuda(problem, params, remap_);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params& params) const override {
+    if (problem.operation() != Operation::mttkrp_all)
+      return Support::no("the passes of FLYCOO run over all modes in turn (mttkrp_all)");
+    const Coo& x = problem.x();
+    if (x.order() < 2) return Support::no("MTTKRP of a first-order tensor needs no factor");
+    if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
+    if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
+      return Support::no("a mode is longer than 2^32 - 1, which marks no row");
+    if (const auto threads = params.integer("threads");
+        !std::has_single_bit(static_cast<std::uint64_t>(threads)))
+      return Support::no(fmt::format("found {} threads, expected a power of two", threads));
+    return Support::yes();
+  }
+
+  const bool remap_;
+};
+
+}  // namespace
+
+#ifndef RETENSOR_CUDA
+namespace {
+[[noreturn]] void no_cuda() {
+  throw LogicError("a CUDA method was prepared in a build without CUDA");
+}
+}  // namespace
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&, Flycoo) {
+  no_cuda();
+}
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&, bool) {
+  no_cuda();
+}
+#endif
+
+std::unique_ptr<Method> make_paper_cuda() {
+  return std::make_unique<PaperCuda>();
+}
+std::unique_ptr<Method> make_tuned_cuda(bool remap) {
+  return std::make_unique<TunedCuda>(remap);
+}
+
+}  // namespace retensor::flycoo
