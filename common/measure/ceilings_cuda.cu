@@ -55,6 +55,10 @@ __global__ void copy_resident(Count n, int passes, const float4* from, float4* t
     }
 }
 
+__device__ float4 triad_of(float4 b, float4 c) {
+  return make_float4(b.x + 0.5f * c.x, b.y + 0.5f * c.y, b.z + 0.5f * c.z, b.w + 0.5f * c.w);
+}
+
 __global__ void triad(Count n, const float4* __restrict__ b, const float4* __restrict__ c,
                       float4* __restrict__ a) {
   const Count first = static_cast<Count>(blockIdx.x) * blockDim.x * 2 + threadIdx.x;
@@ -67,9 +71,25 @@ __global__ void triad(Count n, const float4* __restrict__ b, const float4* __res
     }
 #pragma unroll
   for (int k = 0; k < 2; ++k)
-    if (const Count i = first + k * blockDim.x; i < n)
-      __stcs(a + i, make_float4(x[k].x + 0.5f * y[k].x, x[k].y + 0.5f * y[k].y,
-                                x[k].z + 0.5f * y[k].z, x[k].w + 0.5f * y[k].w));
+    if (const Count i = first + k * blockDim.x; i < n) __stcs(a + i, triad_of(x[k], y[k]));
+}
+
+/// The triad of the same set `passes` times in one launch, as copy_resident.
+__global__ void triad_resident(Count n, int passes, const float4* b, const float4* c, float4* a) {
+  const Count stride = static_cast<Count>(gridDim.x) * blockDim.x;
+  for (int p = 0; p < passes; ++p)
+    for (Count i = global_thread(); i < n; i += 2 * stride) {
+      float4 x[2], y[2];
+#pragma unroll
+      for (int k = 0; k < 2; ++k)
+        if (i + k * stride < n) {
+          x[k] = __ldcg(b + i + k * stride);
+          y[k] = __ldcg(c + i + k * stride);
+        }
+#pragma unroll
+      for (int k = 0; k < 2; ++k)
+        if (i + k * stride < n) __stcg(a + i + k * stride, triad_of(x[k], y[k]));
+    }
 }
 
 __global__ void draw_rows(Count n, std::uint64_t rows, Index* out) {
@@ -189,7 +209,7 @@ std::string mebibytes(Count bytes) {
 class Probes {
  public:
   explicit Probes(double seconds)
-      : budget_(seconds / 40),  // about as many probes as the methods below run
+      : budget_(seconds / 50),  // about as many probes as the methods below run
         sms_(static_cast<unsigned>(device::facts().sms)),
         l2_(device::facts().l2_bytes),
         largest_(std::min<Count>(Count{1} << 30, device::memory().free_bytes / 8)) {}
@@ -240,18 +260,25 @@ class Probes {
     });
   }
 
-  /// `bytes` in each of two arrays that stay in the L2, `blocks` an SM.
+  /// `bytes` in each of two or three arrays that stay in the L2, `blocks` an SM.
   void resident(Count bytes, unsigned blocks) {
     constexpr int kPasses = 100;
     const Count n = bytes / sizeof(float4);
-    Buffer<float4> from(n), to(n);
+    Buffer<float4> from(n), also(n), to(n);
     from.zero(stream_.get());
-    const double moved = 2.0 * static_cast<double>(from.bytes()) * kPasses;
-    const auto detail = mebibytes(2 * bytes) + ", " + std::to_string(blocks) + " blocks an SM";
-    probe("copy_llc", "GB/s", "kernel, " + detail, moved, [&](cudaStream_t s) {
-      RETENSOR_CUDA_LAUNCH(copy_resident, sms_ * blocks, kBlock, 0, s, n, kPasses, from.data(),
-                           to.data());
-    });
+    also.zero(stream_.get());
+    const double moved = static_cast<double>(from.bytes()) * kPasses;
+    const auto shape = ", " + std::to_string(blocks) + " blocks an SM";
+    probe("copy_llc", "GB/s", "kernel, " + mebibytes(2 * bytes) + shape, 2 * moved,
+          [&](cudaStream_t s) {
+            RETENSOR_CUDA_LAUNCH(copy_resident, sms_ * blocks, kBlock, 0, s, n, kPasses,
+                                 from.data(), to.data());
+          });
+    probe("triad_llc", "GB/s", "kernel, " + mebibytes(3 * bytes) + shape, 3 * moved,
+          [&](cudaStream_t s) {
+            RETENSOR_CUDA_LAUNCH(triad_resident, sms_ * blocks, kBlock, 0, s, n, kPasses,
+                                 from.data(), also.data(), to.data());
+          });
   }
 
   void triads(Count bytes) {

@@ -81,12 +81,14 @@ TEST_CASE("the device's ceilings are plausible") {
     found[c.what] = c.value;
     MESSAGE(c.what << " " << c.value << " " << c.unit << " (" << c.detail << ")");
   }
-  for (const char* what : {"copy_dram", "copy_llc", "triad_dram", "gather", "gather_dram", "atomic",
-                           "atomic_dram", "scatter", "peak_f32", "mma_f16"})
+  for (const char* what :
+       {"copy_dram", "copy_llc", "triad_dram", "triad_llc", "gather", "gather_dram", "atomic",
+        "atomic_dram", "scatter", "peak_f32", "mma_f16"})
     REQUIRE_MESSAGE(found.count(what) == 1, what);
   CHECK(found["copy_dram"] > 500);
   CHECK(found["copy_dram"] < 20000);
   CHECK(found["triad_dram"] == doctest::Approx(found["copy_dram"]).epsilon(0.3));
+  CHECK(found["triad_llc"] > found["triad_dram"]);
   CHECK(found["gather"] > found["gather_dram"]);
   CHECK(found["atomic"] >= found["atomic_dram"]);
   CHECK(found["atomic"] > 1);
