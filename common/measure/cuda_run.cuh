@@ -119,6 +119,11 @@ class CudaMttkrpRun : public CudaRun {
     return modes;
   }
 
+  /// The rows of a mode that is gathered.
+  const T* factor(int mode) const {
+    return factors_[static_cast<std::size_t>(mode < problem_.mode() ? mode : mode - 1)].data();
+  }
+
   const unsigned stride_;
   device::Buffer<T> out_;
   std::vector<device::Buffer<T>> factors_;

@@ -19,50 +19,12 @@
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
+#include "common/device/vec.cuh"
 #include "papers/pasta/kernels_cuda.cuh"
 
 namespace retensor::pasta::tuned {
 
-/// 16 bytes of a row.
-template <class T>
-struct Vec;
-template <>
-struct Vec<float> {
-  static constexpr unsigned kWidth = 4;
-  float4 v;
-  __device__ static Vec load(const float* at) {
-    return {__ldg(reinterpret_cast<const float4*>(at))};
-  }
-  __device__ static Vec splat(float s) { return {make_float4(s, s, s, s)}; }
-  __device__ void multiply(const Vec& o) { v.x *= o.v.x, v.y *= o.v.y, v.z *= o.v.z, v.w *= o.v.w; }
-  __device__ void fma(const Vec& a, const Vec& b) {
-    v.x = fmaf(a.v.x, b.v.x, v.x), v.y = fmaf(a.v.y, b.v.y, v.y);
-    v.z = fmaf(a.v.z, b.v.z, v.z), v.w = fmaf(a.v.w, b.v.w, v.w);
-  }
-  __device__ void store(float* at) const { *reinterpret_cast<float4*>(at) = v; }
-  __device__ void reduce_into(float* at) const {
-#if __CUDA_ARCH__ >= 900
-    atomicAdd(reinterpret_cast<float4*>(at), v);  // one 16-byte reduction, Hopper and later
-#else
-    atomicAdd(at, v.x), atomicAdd(at + 1, v.y), atomicAdd(at + 2, v.z), atomicAdd(at + 3, v.w);
-#endif
-  }
-};
-template <>
-struct Vec<double> {
-  static constexpr unsigned kWidth = 2;
-  double2 v;
-  __device__ static Vec load(const double* at) {
-    return {__ldg(reinterpret_cast<const double2*>(at))};
-  }
-  __device__ static Vec splat(double s) { return {make_double2(s, s)}; }
-  __device__ void multiply(const Vec& o) { v.x *= o.v.x, v.y *= o.v.y; }
-  __device__ void fma(const Vec& a, const Vec& b) {
-    v.x = ::fma(a.v.x, b.v.x, v.x), v.y = ::fma(a.v.y, b.v.y, v.y);
-  }
-  __device__ void store(double* at) const { *reinterpret_cast<double2*>(at) = v; }
-  __device__ void reduce_into(double* at) const { atomicAdd(at, v.x), atomicAdd(at + 1, v.y); }
-};
+using device::Vec;
 
 /// z[i] = x[i] (op) y[i], or x[i] (op) s without y, four or two elements an access.
 template <class T>

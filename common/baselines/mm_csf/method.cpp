@@ -1,0 +1,54 @@
+// mm_csf.cuda: MTTKRP on mixed-mode compressed sparse fibers, one copy of the tensor for all modes.
+#include "common/baselines/mm_csf/format.hpp"
+#include "common/baselines/mm_csf/prepare.hpp"
+#include "common/core/error.hpp"
+#include "common/measure/cuda_method.hpp"
+#include "common/measure/registry.hpp"
+
+namespace retensor {
+namespace mm_csf {
+namespace {
+
+class MmCsfCuda : public CudaMethod {
+ public:
+  std::string_view id() const override { return "mm_csf.cuda"; }
+  std::string_view summary() const override {
+    return "MTTKRP on compressed sparse fibers of mixed modes, one copy for all modes (MM-CSF)";
+  }
+  ParamSchema params() const override {
+    return {{"fiber_limit",
+             static_cast<std::int64_t>(kFiberLimit),
+             "nonzeros at which a fiber is cut",
+             1,
+             1 << 30,
+             {}}};
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_cuda(problem, params);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params&) const override {
+    if (problem.operation() != Operation::mttkrp) return Support::no("only MTTKRP is compared");
+    if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
+    return Support::yes();
+  }
+};
+
+}  // namespace
+
+#ifndef RETENSOR_CUDA
+std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
+  throw LogicError("a CUDA method was prepared in a build without CUDA");
+}
+#endif
+
+}  // namespace mm_csf
+
+void register_mm_csf(Registry& registry);
+
+void register_mm_csf(Registry& registry) {
+  registry.add(std::make_unique<mm_csf::MmCsfCuda>());
+}
+
+}  // namespace retensor

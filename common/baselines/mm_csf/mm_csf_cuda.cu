@@ -1,0 +1,54 @@
+// The run of mm_csf.cuda; the kernels stand in kernels.cuh.
+#include "common/baselines/mm_csf/format.hpp"
+#include "common/baselines/mm_csf/kernels.cuh"
+#include "common/baselines/mm_csf/prepare.hpp"
+
+namespace retensor::mm_csf {
+namespace {
+
+template <class T, int kLanes, int kUppers>
+void launch_tree(const csf::Tree<T>& x, cudaStream_t stream) {
+  const Count groups = (x.fibers + kFibers - 1) / kFibers;
+  const dim3 grid = csf::grid_for<T, kLanes>(groups * kLanes, x.stride);
+  if (x.row != nullptr)
+    RETENSOR_CUDA_LAUNCH((inner<T, kLanes, kUppers>), grid, csf::kThreads, 0, stream, x);
+  else
+    RETENSOR_CUDA_LAUNCH((leaves<T, kLanes, kUppers>), grid, csf::kThreads, 0, stream, x);
+}
+
+template <class T>
+class Run : public CudaMttkrpRun<T> {
+ public:
+  Run(const Problem& problem, const MmCsf& f) : CudaMttkrpRun<T>(problem, "MM-CSF") {
+    for (const Csf& tree : f.trees) {
+      trees_.emplace_back(tree, true);
+      views_.push_back(trees_.back().view(problem.mode(), this->stride_, this->out_.data(),
+                                          [this](int mode) { return this->factor(mode); }));
+      this->executed_["nonzeros of root " + std::to_string(tree.modes.front() + 1)] =
+          std::to_string(tree.nnz());
+      this->count_bytes(trees_.back());
+    }
+  }
+
+ private:
+  void launch(cudaStream_t stream) override {
+    for (const csf::Tree<T>& x : views_)
+      csf::with_lanes<T>(x.stride, [&]<int kLanes>() {
+        with_others(x.uppers, [&]<int kUppers>() { launch_tree<T, kLanes, kUppers>(x, stream); });
+      });
+  }
+
+  std::vector<csf::DeviceTree<T>> trees_;
+  std::vector<csf::Tree<T>> views_;
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params) {
+  const MmCsf f = to_mm_csf(problem.x(), static_cast<Count>(params.integer("fiber_limit")));
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    return std::make_unique<Run<T>>(problem, f);
+  });
+}
+
+}  // namespace retensor::mm_csf
