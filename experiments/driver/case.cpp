@@ -2,6 +2,7 @@
 #include "experiments/driver/case.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
@@ -74,6 +75,11 @@ Enum enum_from_name(const json& j, Enum last) {
 }
 
 }  // namespace
+
+bool is_gpu_method(std::string_view method) {
+  const auto backend = method.substr(std::min(method.find('.'), method.size()));
+  return backend == ".cuda" || backend.starts_with(".cuda.");
+}
 
 std::string_view name(Order order) {
   constexpr std::string_view kNames[] = {"shuffled", "rotation", "blocked"};

@@ -26,6 +26,9 @@ struct Case {
   int launch = 0;
 };
 
+/// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.
+bool is_gpu_method(std::string_view method);
+
 std::string_view name(Order order);
 std::string_view name(Cache cache);
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/case.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -111,7 +112,7 @@ std::string text_of(const json& line, const char* member) {
 }
 
 bool on_gpu(const json& row) {
-  return boost::contains(text_of(row["case"], "method"), ".cuda.");
+  return is_gpu_method(text_of(row["case"], "method"));
 }
 
 std::string device_of(const json& row) {

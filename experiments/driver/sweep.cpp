@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/algorithm/string/predicate.hpp>
 #include <cctype>
 #include <chrono>
 #include <filesystem>
@@ -66,10 +65,6 @@ std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text
     groups[at->second].push_back(std::move(c));
   }
   return groups;
-}
-
-bool runs_on_gpu(const Case& c) {
-  return boost::contains(c.method, ".cuda.");
 }
 
 std::string method_text(const Case& c) {
@@ -237,7 +232,7 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
   for (std::size_t k = 0; k < group.size(); ++k) {
     bodies[k]["facts"] =
         with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
-                     runs_on_gpu(group[k]) ? Backend::cuda : Backend::cpu, machine_);
+                     is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
     record(group[k], data, bodies[k]);
   }
 }
@@ -266,7 +261,7 @@ void Sweep::open_session() {
   // A machine's probes take as long for short cases as for long ones.
   const auto limit = std::max<std::chrono::milliseconds>(plan_.measure.timeout, kCeilingsLimit);
   std::set<std::string> backends;
-  for (const auto& c : plan_.cases) backends.insert(runs_on_gpu(c) ? "cuda" : "cpu");
+  for (const auto& c : plan_.cases) backends.insert(is_gpu_method(c.method) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
     const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
     if (answer["status"] == "ok" && !answer["ceilings"].empty())

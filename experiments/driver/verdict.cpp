@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -104,13 +106,23 @@ double reduced(const std::vector<double>& v, const std::string& how) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
+/// A number, or a text that is one as a whole: `executed` holds texts alone.
+std::optional<double> number_in(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return {};
+  const auto& text = value.get_ref<const std::string&>();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
 std::vector<double> values(const Rows& rows, const std::string& path) {
   std::vector<double> numbers;
   for (const auto* row : rows) {
-    const auto& value = field(*row, path);
-    if (!value.is_number())
-      throw NotTested(fmt::format("'{}' is no number in the rows selected", path));
-    numbers.push_back(value.get<double>());
+    const auto number = number_in(field(*row, path));
+    if (!number) throw NotTested(fmt::format("'{}' is no number in the rows selected", path));
+    numbers.push_back(*number);
   }
   return numbers;
 }

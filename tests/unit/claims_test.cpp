@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/case.hpp"
 #include "experiments/driver/results.hpp"
 #include "experiments/driver/verdict.hpp"
 
@@ -309,6 +310,27 @@ TEST_CASE("reductions") {
       judge_rows(kPublished + "    query: {where: {operation: ttv}, value: w.x, reduce: mean}\n",
                  {row("a.cpu.x", "s", 0)});
   CHECK(missing.reason == "'w.x' is no number in the rows selected");
+}
+
+TEST_CASE("a text counts as a number where it is one as a whole") {
+  auto told = row("a.cpu.x", "s", 0);
+  const auto lines =
+      kPublished + "    query: {where: {operation: ttv}, value: executed.ratio, reduce: max}\n";
+  told["executed"] = {{"ratio", "2.125"}};
+  CHECK(judge_rows(lines, {told}).measured == 2.125);
+  for (const char* text : {"2 of 3", "", "nan", "inf", "two"}) {
+    told["executed"]["ratio"] = text;
+    CHECK(judge_rows(lines, {told}).outcome == "not tested");
+  }
+}
+
+TEST_CASE("the backend of a method's id stands behind the first dot, with or without a variant") {
+  for (const char* id : {"a.cuda", "a.cuda.x", "a.cuda.x.tuned"}) CHECK(is_gpu_method(id));
+  for (const char* id : {"a.cpu", "a.cpu.cuda", "cuda.cpu", "a.cudax", "cuda", ""})
+    CHECK_FALSE(is_gpu_method(id));
+  auto baseline = row("b.cuda", "s", 2, "real", "Some GPU");
+  baseline["machine"]["cpu"]["model"] = "Some CPU";
+  CHECK(judge_rows(kPublished + kQuery, {baseline}).machine == "Some GPU");
 }
 
 TEST_CASE("a ratio may divide by another field, by another reduction, and count distinct values") {
