@@ -73,13 +73,19 @@ class AllModesRun : public CudaRun {
   std::vector<std::uint64_t> first_row_;
 };
 
-/// The copies T_in and T_out of Algorithm 5, padded for kernels that read whole 16 bytes.
+/// Records on the device, padded by zeros for kernels that read whole 16 bytes.
+inline device::Buffer<std::uint32_t> upload_records(std::span<const std::uint32_t> records) {
+  device::Buffer<std::uint32_t> copy(records.size() + 4);
+  copy.zero(nullptr);
+  copy.upload(records);
+  return copy;
+}
+
+/// The copies T_in and T_out of Algorithm 5.
 class Copies {
  public:
   explicit Copies(std::span<const std::uint32_t> records)
-      : start_(records), in_(records.size() + 4), out_(records.size() + 4) {
-    in_.upload(records);
-  }
+      : start_(records), in_(upload_records(records)), out_(upload_records(records)) {}
   const std::uint32_t* in() const { return in_.data(); }
   std::uint32_t* out() { return out_.data(); }
   void swap() { std::swap(in_, out_); }

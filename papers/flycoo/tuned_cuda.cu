@@ -62,7 +62,8 @@ class TunedRun : public AllModesRun<T> {
     if (tensor_.remaps()) copies_.emplace(tensor_.records.front());
     if (tensor_.remaps()) this->count_bytes(*copies_);
     for (const auto& records : tensor_.records)
-      if (!tensor_.remaps()) add_copy(records);
+      if (!tensor_.remaps()) per_mode_.push_back(upload_records(records));
+    for (const auto& copy : per_mode_) this->count_bytes(copy);
     this->count_bytes(head_, tail_);
     choose_kernels();
     this->executed_["tile"] = std::to_string(tensor_.tile);
@@ -75,13 +76,6 @@ class TunedRun : public AllModesRun<T> {
  private:
   using TileKernel = void (*)(TilePass<T>);
   using JoinKernel = void (*)(TilePass<T>, const CutRow*);
-
-  /// The kernel reads whole 16 bytes.
-  void add_copy(const Array<std::uint32_t>& records) {
-    auto& copy = per_mode_.emplace_back(records.size() + 4);
-    copy.upload(records);
-    this->count_bytes(copy);
-  }
 
   void choose_kernels() {
     const int others = tensor_.order() - 1;

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 import rows
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "pasta"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import cpu_bars  # noqa: E402: scripts beside their specs
-import gpu_bars  # noqa: E402
+from experiments import peers  # noqa: E402: scripts beside their specs
+from experiments.flycoo import gpu_bars as flycoo_bars  # noqa: E402
+from experiments.pasta import cpu_bars, gpu_bars  # noqa: E402
 
 
 def gpu_rows(factor=1.0):
@@ -18,8 +19,8 @@ def gpu_rows(factor=1.0):
                         seconds=[1e-3 * factor * milliseconds] * 3, artifact="pasta/gpu-speed")
 
     lines = [rows.session(), rows.ceilings(backend="cuda", bandwidth=4000.0)]
-    for method, times, gain in (("parti.cuda", gpu_bars.PARTI, 1), ("blco.cuda", gpu_bars.BLCO, 2),
-                                ("pasta.cuda.tuned", gpu_bars.PARTI, 2)):
+    for method, times, gain in (("parti.cuda", peers.PARTI, 1), ("blco.cuda", peers.BLCO, 2),
+                                ("pasta.cuda.tuned", peers.PARTI, 2)):
         for dataset, modes in times.items():
             lines += [line(method, "mttkrp", dataset, m, t / gain) for m, t in enumerate(modes)]
     for (operation, dataset), time in gpu_bars.PARTI_FIBERS.items():
@@ -79,6 +80,48 @@ def test_a_gpu_bar_without_row_is_missed(run):
     code, printed = run(gpu_bars, lines)
     assert (code, printed.splitlines()[-1]) == (1, "2 bars missed")
     assert "no row" in printed
+
+
+def flycoo_rows(tuned=1.0, factor=1.0):
+    """Baselines as fast as the originals, FLYCOO's variants at their bars; with `tuned` and
+    `factor` slower by them."""
+    def line(method, dataset, milliseconds, mode=None):
+        operation = "mttkrp_all" if mode is None else "mttkrp"
+        return rows.row(operation, dataset, method, mode, rank=32, artifact="flycoo/gpu-speed",
+                        seconds=[1e-3 * milliseconds] * 3)
+
+    lines = [rows.session(), rows.ceilings(backend="cuda", bandwidth=4000.0)]
+    for method, tensors in peers.ORIGINALS.items():
+        for dataset, modes in tensors.items():
+            lines += [line(method, dataset, factor * t, m) for m, t in enumerate(modes)]
+            lines.append(line(method, dataset, sum(modes) or 99))
+    for dataset in flycoo_bars.TENSORS:
+        best = min(sum(t[dataset]) or 99 for t in peers.ORIGINALS.values())
+        lines += [line("flycoo.cuda.tuned", dataset, tuned * best / 1.21),
+                  line("flycoo.cuda.copies", dataset, tuned * best / 2.01)]
+    return lines
+
+
+def test_flycoo_bars_are_met(run):
+    code, printed = run(flycoo_bars, flycoo_rows())
+    assert (code, printed.splitlines()[-1]) == (0, "0 bars missed")
+
+
+def test_flycoo_bars_are_missed_by_slower_baselines_and_variants(run):
+    code, printed = run(flycoo_bars, flycoo_rows(factor=1.1))
+    missed = [line for line in printed.splitlines() if line.endswith("MISSED")]
+    assert code == 1
+    assert {line.split()[0] for line in missed} == set(peers.ORIGINALS)
+    missed = [line for line in run(flycoo_bars, flycoo_rows(tuned=1.1))[1].splitlines()
+              if line.endswith("MISSED")]
+    assert [line.split(",")[0] for line in missed] == ["flycoo.cuda.tuned over the best",
+                                                       "flycoo.cuda.copies over the best"]
+
+
+def test_the_best_competitor_needs_a_row_of_each(run):
+    lines = [line for line in flycoo_rows() if line.get("case", {}).get("method") != "blco.cuda"]
+    assert "flycoo.cuda.tuned over the best               uni          all     no row" in run(
+        flycoo_bars, lines)[1]
 
 
 def cpu_rows(threads, slow=1.0):
