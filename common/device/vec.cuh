@@ -58,4 +58,14 @@ struct Vec<double> {
   __device__ void reduce_into(double* at) const { atomicAdd(at, v.x), atomicAdd(at + 1, v.y); }
 };
 
+/// Calls f<kLanes>() with the lanes that cover a row of `stride` elements 16 bytes each, as far as
+/// 16 go; wider rows are tiled.
+template <class T, class F>
+void with_lanes(unsigned stride, F&& f) {
+  const unsigned vectors = stride / Vec<T>::kWidth;
+  if (vectors <= 4) return f.template operator()<4>();
+  if (vectors <= 8) return f.template operator()<8>();
+  return f.template operator()<16>();
+}
+
 }  // namespace retensor::device

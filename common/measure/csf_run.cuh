@@ -145,15 +145,6 @@ class DeviceTree {
   device::Buffer<T> value_;
 };
 
-/// Calls f<kLanes>() with the lanes that cover a row 16 bytes each, as far as 16 go.
-template <class T, class F>
-void with_lanes(unsigned stride, F&& f) {
-  const unsigned vectors = stride / Vec<T>::kWidth;
-  if (vectors <= 4) return f.template operator()<4>();
-  if (vectors <= 8) return f.template operator()<8>();
-  return f.template operator()<16>();
-}
-
 /// Blocks for so many threads in x, tiles of columns in y.
 template <class T, int kLanes>
 dim3 grid_for(Count threads, unsigned stride) {

@@ -2,10 +2,16 @@
 // device they decline with its reason.
 #pragma once
 
+#include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/measure/method.hpp"
 
 namespace retensor {
+
+/// What `prepare` of a CUDA method does in a build without CUDA, where `supports` has declined.
+[[noreturn]] inline void no_cuda() {
+  throw LogicError("a CUDA method was prepared in a build without CUDA");
+}
 
 class CudaMethod : public Method {
  public:

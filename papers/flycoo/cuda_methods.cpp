@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "papers/flycoo/methods.hpp"
 #include "papers/flycoo/methods_cuda.hpp"
@@ -110,11 +109,6 @@ class TunedCuda : public AllModesCuda {
 }  // namespace
 
 #ifndef RETENSOR_CUDA
-namespace {
-[[noreturn]] void no_cuda() {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
-}
-}  // namespace
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
   no_cuda();
 }

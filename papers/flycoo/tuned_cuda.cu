@@ -17,19 +17,6 @@ using tuned::TilePass;
 constexpr Count kKibi = 1024;
 constexpr Count kSharedOfSm = 227;  // KiB that thread blocks of compute capability 9.0 can have
 
-/// Calls f<lanes>() for the lanes that hold a row of `stride` elements, 16 bytes each; 16 lanes
-/// take longer rows in tiles.
-template <class T, class F>
-void with_lanes(unsigned stride, F&& f) {
-  const unsigned vectors = stride / Vec<T>::kWidth;
-  if (vectors <= 4)
-    f.template operator()<4>();
-  else if (vectors <= 8)
-    f.template operator()<8>();
-  else
-    f.template operator()<16>();
-}
-
 /// The streams of one mode on the device.
 struct DeviceMode {
   DeviceMode(const TiledMode& m)
@@ -79,7 +66,7 @@ class TunedRun : public AllModesRun<T> {
 
   void choose_kernels() {
     const int others = tensor_.order() - 1;
-    with_lanes<T>(this->stride_, [&]<int kLanes>() {
+    device::with_lanes<T>(this->stride_, [&]<int kLanes>() {
       lanes_ = kLanes;
       join_ = tuned::join_rows<T, kLanes>;
       with_others(others, [&]<int kOthers>() { kernel_ = tuned::tile_pass<T, kLanes, kOthers>; });

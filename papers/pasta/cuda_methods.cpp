@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "papers/pasta/cpu_run.hpp"
 #include "papers/pasta/methods.hpp"
@@ -92,11 +91,6 @@ class TunedCuda : public SuiteMethod {
 }  // namespace
 
 #ifndef RETENSOR_CUDA
-namespace {
-[[noreturn]] void no_cuda() {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
-}
-}  // namespace
 std::unique_ptr<Prepared> prepare_coo_cuda(const Problem&, const Params&) {
   no_cuda();
 }

@@ -27,15 +27,6 @@ class TunedElementwiseRun : public ElementwiseRun<T> {
   }
 };
 
-// Lanes that cover a row 16 bytes each, as far as 16 go; wider rows are tiled.
-template <class T, class F>
-void with_lanes(unsigned stride, F&& f) {
-  const unsigned vectors = stride / tuned::Vec<T>::kWidth;
-  if (vectors <= 4) return f.template operator()<4>();
-  if (vectors <= 8) return f.template operator()<8>();
-  return f.template operator()<16>();
-}
-
 template <class T, int kLanes>
 dim3 grid_for(Count groups, unsigned stride) {
   constexpr unsigned kColumns = kLanes * tuned::Vec<T>::kWidth;
@@ -79,7 +70,7 @@ class DeviceSegments {
 
 template <class T>
 void launch_segments(const tuned::Gather<T>& x, const tuned::Parts& parts, cudaStream_t stream) {
-  with_lanes<T>(x.stride, [&]<int kLanes>() {
+  device::with_lanes<T>(x.stride, [&]<int kLanes>() {
     with_others(x.others, [&]<int kOthers>() {
       const dim3 grid = grid_for<T, kLanes>(parts.count, x.stride);
       RETENSOR_CUDA_LAUNCH((tuned::segments<T, kLanes, kOthers>), grid, tuned::kThreads, 0, stream,
@@ -185,7 +176,7 @@ class TunedMttkrpRun : public CudaMttkrpRun<T> {
 
   void launch(cudaStream_t stream) override {
     if (segments_) return launch_segments(x_, segments_->parts(), stream);
-    with_lanes<T>(x_.stride, [&]<int kLanes>() {
+    device::with_lanes<T>(x_.stride, [&]<int kLanes>() {
       with_others(x_.others, [&]<int kOthers>() {
         const dim3 grid = grid_for<T, kLanes>((x_.nnz + chunk_ - 1) / chunk_, x_.stride);
         RETENSOR_CUDA_LAUNCH((tuned::runs<T, kLanes, kOthers>), grid, tuned::kThreads, 0, stream,

@@ -19,7 +19,7 @@ class Run : public CudaMttkrpRun<T> {
 
  private:
   void launch(cudaStream_t stream) override {
-    csf::with_lanes<T>(x_.stride, [&]<int kLanes>() {
+    device::with_lanes<T>(x_.stride, [&]<int kLanes>() {
       with_others(x_.uppers, [&]<int kUppers>() {
         const dim3 grid = csf::grid_for<T, kLanes>(share_.size() * 32, x_.stride);
         RETENSOR_CUDA_LAUNCH((slices<T, kLanes, kUppers>), grid, csf::kThreads, 0, stream, x_,

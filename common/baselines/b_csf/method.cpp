@@ -1,7 +1,6 @@
 // b_csf.cuda: MTTKRP on balanced compressed sparse fibers, a copy of the tensor per output mode.
 #include "common/baselines/b_csf/format.hpp"
 #include "common/baselines/b_csf/prepare.hpp"
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "common/measure/registry.hpp"
 
@@ -45,7 +44,7 @@ class BCsfCuda : public CudaMethod {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
+  no_cuda();
 }
 #endif
 

@@ -1,6 +1,5 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
 #include "common/baselines/blco/prepare.hpp"
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "common/measure/registry.hpp"
 #include "common/tensor/linear_index.hpp"
@@ -40,7 +39,7 @@ class BlcoCuda : public CudaMethod {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
+  no_cuda();
 }
 #endif
 

@@ -1,7 +1,6 @@
 // mm_csf.cuda: MTTKRP on mixed-mode compressed sparse fibers, one copy of the tensor for all modes.
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/baselines/mm_csf/prepare.hpp"
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "common/measure/registry.hpp"
 
@@ -39,7 +38,7 @@ class MmCsfCuda : public CudaMethod {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
+  no_cuda();
 }
 #endif
 

@@ -33,7 +33,7 @@ class Run : public CudaMttkrpRun<T> {
  private:
   void launch(cudaStream_t stream) override {
     for (const csf::Tree<T>& x : views_)
-      csf::with_lanes<T>(x.stride, [&]<int kLanes>() {
+      device::with_lanes<T>(x.stride, [&]<int kLanes>() {
         with_others(x.uppers, [&]<int kUppers>() { launch_tree<T, kLanes, kUppers>(x, stream); });
       });
   }

@@ -1,6 +1,5 @@
 // parti.cuda: MTTKRP on coordinates with atomics, as the ParTI library does it on GPUs.
 #include "common/baselines/parti/prepare.hpp"
-#include "common/core/error.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "common/measure/registry.hpp"
 
@@ -30,7 +29,7 @@ class PartiCuda : public CudaMethod {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<Prepared> prepare_cuda(const Problem&) {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
+  no_cuda();
 }
 #endif
 
