@@ -8,7 +8,7 @@ import pytest
 
 from sweeps import RETENSOR
 
-ATOMIC = re.compile(r"\b(RED|ATOMG?|ATOM)\.([A-Z0-9_.]+)")
+ATOMIC = re.compile(r"\b(?:RED|ATOM)G?\.[A-Z0-9_.]+")  # RED on Ampere, REDG on Hopper
 
 
 @pytest.fixture(scope="module", name="kernels")
