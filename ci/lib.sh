@@ -70,7 +70,8 @@ clang_build() {
   shift 2
   # Instrumented loops may not vectorise where `omp simd` asks for it.
   CC=clang-14 CXX=clang++-14 configure "$dir" -Dwerror=true -Dcuda=disabled -Dheader_only_fmt=false \
-    -Doptimization=1 -Ddebug=false "-Dcpp_args=-gline-tables-only -Wno-pass-failed" -Db_lundef=false \
+    -Dgroup_driver=true -Doptimization=1 -Ddebug=false -Db_lundef=false \
+    "-Dcpp_args=-gline-tables-only -Wno-pass-failed" \
     "-Db_sanitize=$sanitizers" "$@"
 }
 # The build of ci/test and ci/fuzz.
