@@ -62,6 +62,11 @@ configure() {
   fi
 }
 
+# A compiler behind a compiler cache, where there is one.
+cached() {
+  if command -v ccache >/dev/null; then printf 'ccache %s\n' "$1"; else printf '%s\n' "$1"; fi
+}
+
 # clang_build DIR SANITIZERS OPTION...: configures a build with sanitizers. It stays on the machine,
 # and nothing in it is timed: what compiles fastest will do. Line tables are all of the debug
 # information that a report of the sanitizers needs.
@@ -69,7 +74,7 @@ clang_build() {
   local dir=$1 sanitizers=$2
   shift 2
   # Instrumented loops may not vectorise where `omp simd` asks for it.
-  CC=clang-14 CXX=clang++-14 configure "$dir" -Dwerror=true -Dcuda=disabled -Dheader_only_fmt=false \
+  CC=$(cached clang-14) CXX=$(cached clang++-14) configure "$dir" -Dwerror=true -Dcuda=disabled -Dheader_only_fmt=false \
     -Dgroup_driver=true -Doptimization=1 -Ddebug=false -Db_lundef=false \
     "-Dcpp_args=-gline-tables-only -Wno-pass-failed" \
     "-Db_sanitize=$sanitizers" "$@"
