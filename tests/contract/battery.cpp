@@ -223,9 +223,10 @@ constexpr Operation kOperations[] = {Operation::tew,  Operation::ts,        Oper
                                      Operation::spmm, Operation::ttm_chain, Operation::contraction,
                                      Operation::cpd};
 
-bool asked(const Scope& scope, Operation op) {
-  const auto& list = scope.operations;
-  return list.empty() || std::find(list.begin(), list.end(), op) != list.end();
+/// Whether a list of the scope has the entry; an empty one has all.
+template <class T>
+bool asked(const std::vector<T>& list, T entry) {
+  return list.empty() || std::find(list.begin(), list.end(), entry) != list.end();
 }
 
 }  // namespace
@@ -235,9 +236,10 @@ Report run_battery(const std::vector<const Method*>& methods, const Scope& scope
   for (int order = scope.lowest_order; order <= scope.highest_order; ++order)
     for (const auto& scenario : scenarios(order))
       for (const auto op : kOperations) {
-        if (!asked(scope, op) || !fits(op, scenario)) continue;
+        if (!asked(scope.operations, op) || !fits(op, scenario)) continue;
         for (auto spec : Specs(op, order, scenario.name).all()) {
           if (spec.variant == "div" && !scenario.covers) continue;
+          if (has_rank(op) && !asked(scope.ranks, spec.rank)) continue;
           limit_chain(spec, order);
           for (const auto dtype : {DType::f32, DType::f64}) {
             spec.dtype = dtype;

@@ -31,7 +31,8 @@ struct Report {
 /// What to leave out, for tests of the battery itself.
 struct Scope {
   int lowest_order = 1, highest_order = 5;
-  std::vector<Operation> operations;  ///< empty: all
+  std::vector<Operation> operations = {};  ///< empty: all
+  std::vector<std::uint64_t> ranks = {};   ///< empty: all
 };
 
 /// Runs every method with its default parameters on every problem, and where the rank is 16 (on
