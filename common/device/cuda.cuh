@@ -72,11 +72,13 @@ class Buffer {
     if (host.empty()) return;
     RETENSOR_CUDA_CHECK(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice));
   }
-  /// Copies the first host.size() elements back; throws LogicError when there are fewer.
-  void download(std::span<T> host) const {
-    if (host.size() > count_) throw LogicError("download of more elements than the buffer holds");
+  /// Copies host.size() elements back, from `first` on; throws LogicError when there are fewer.
+  void download(std::span<T> host, Count first = 0) const {
+    if (first > count_ || host.size() > count_ - first)
+      throw LogicError("download of more elements than the buffer holds");
     if (host.empty()) return;
-    RETENSOR_CUDA_CHECK(cudaMemcpy(host.data(), data_, host.size_bytes(), cudaMemcpyDeviceToHost));
+    RETENSOR_CUDA_CHECK(
+        cudaMemcpy(host.data(), data_ + first, host.size_bytes(), cudaMemcpyDeviceToHost));
   }
   std::vector<T> to_host() const {
     std::vector<T> host(count_);

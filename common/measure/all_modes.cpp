@@ -22,7 +22,7 @@ void copy_rows(const Matrix& from, std::uint64_t first, Matrix& to) {
   });
 }
 
-class ModeByMode : public Prepared {
+class ModeByMode : public Prepared, private Passes {
  public:
   ModeByMode(const Method& method, const Problem& problem, const Params& params)
       : problem_(problem) {
@@ -65,8 +65,19 @@ class ModeByMode : public Prepared {
   }
 
   Work work() const override { return work_model(problem_); }
+  void refresh(int m) override {
+    for (auto& run : runs_) run->refresh(m);
+  }
+  Passes* passes() override { return this; }
 
  private:
+  void run_mode(int mode, StageTimer& timer) override {
+    runs_.at(static_cast<std::size_t>(mode))->run(timer);
+  }
+  Matrix mode_result(int mode) override {
+    return std::get<Matrix>(runs_.at(static_cast<std::size_t>(mode))->result());
+  }
+
   const Problem& problem_;
   std::vector<std::unique_ptr<const Problem>> problems_;
   std::vector<std::unique_ptr<Prepared>> runs_;

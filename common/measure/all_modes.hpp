@@ -11,7 +11,7 @@ namespace retensor {
 Support supports(const Method& method, const Problem& problem, const Params& params);
 
 /// As Method::prepare; of MTTKRP over all modes a method for single modes is prepared once a mode,
-/// which `executed` says. Stages of equal name add up over the modes.
+/// which `executed` says, and has passes. Stages of equal name add up over the modes.
 std::unique_ptr<Prepared> prepare(const Method& method, const Problem& problem,
                                   const Params& params);
 

@@ -25,12 +25,17 @@ unsigned padded(std::uint64_t rank) {
   return static_cast<unsigned>((rank + kWidth - 1) / kWidth * kWidth);
 }
 
-/// A dense operand with its rows padded by zeros.
+/// The rows of a dense operand, padded by zeros.
 template <class T>
-device::Buffer<T> upload_padded(MatrixView<const T> m, unsigned stride) {
+std::vector<T> padded_rows(MatrixView<const T> m, unsigned stride) {
   std::vector<T> rows(m.rows * stride, T{0});
   for (std::uint64_t i = 0; i < m.rows; ++i) std::copy_n(m.row(i), m.cols, &rows[i * stride]);
-  return device::Buffer<T>(rows);
+  return rows;
+}
+
+template <class T>
+device::Buffer<T> upload_padded(MatrixView<const T> m, unsigned stride) {
+  return device::Buffer<T>(padded_rows(m, stride));
 }
 
 template <class T>
@@ -39,6 +44,15 @@ void download_padded(const device::Buffer<T>& from, unsigned stride, std::uint64
   const std::vector<T> rows = from.to_host();
   for (std::uint64_t i = 0; i * stride < rows.size(); ++i)
     std::copy_n(&rows[i * stride], cols, to + i * ld);
+}
+
+/// As many padded rows as `to` has, from row `first` on.
+template <class T>
+void download_rows(const device::Buffer<T>& from, unsigned stride, std::uint64_t first,
+                   MatrixView<T> to) {
+  std::vector<T> rows(to.rows * stride);
+  from.download(rows, first * stride);
+  for (std::uint64_t i = 0; i < to.rows; ++i) std::copy_n(&rows[i * stride], to.cols, to.row(i));
 }
 
 /// Calls f<n>() for the number of gathered modes, f<0>() for four and more.
@@ -99,6 +113,15 @@ class CudaMttkrpRun : public CudaRun {
     out_.zero(stream_of(timer));
     timer.stage("kernel");
     if (problem_.x().nnz() > 0) launch(stream_of(timer));
+  }
+
+  void refresh(int m) override {
+    const auto modes = gathered();
+    const auto at = std::find(modes.begin(), modes.end(), static_cast<std::size_t>(m));
+    if (at == modes.end()) return;
+    const auto& u = problem_.dense()[*at];
+    factors_[static_cast<std::size_t>(at - modes.begin())].upload(
+        padded_rows(u.template view<T>(), stride_));
   }
 
   Result result() override {

@@ -34,6 +34,18 @@ struct Footprint {
   Count device_bytes = 0;  ///< peak device memory, 0 on the host
 };
 
+/// MTTKRP over all modes a mode at a time. Between two passes the factors may change, as they do in
+/// the sweeps of an alternating decomposition.
+class Passes {
+ public:
+  virtual ~Passes() = default;
+  /// The pass over `mode`, which overwrites its result. Modes come in turn from 0 to N - 1 and
+  /// again from 0; a method that moves its tensor along throws LogicError for any other.
+  virtual void run_mode(int mode, StageTimer& timer) = 0;
+  /// What the last pass over `mode` left: I_mode x R.
+  virtual Matrix mode_result(int mode) = 0;
+};
+
 /// A method bound to one problem, ready to run many times.
 class Prepared {
  public:
@@ -46,6 +58,12 @@ class Prepared {
   virtual Footprint footprint() const = 0;
   /// Flops, bytes and atomics of one run; by default the operation's model.
   virtual Work work() const = 0;
+  /// Told when the owner of the problem's dense operand m changed its values in place: the next run
+  /// uses them. By default nothing, for methods that read operands where they lie; others copy
+  /// again.
+  virtual void refresh([[maybe_unused]] int m) {}
+  /// MTTKRP over all modes a mode at a time; null where the operation or the method has no passes.
+  virtual Passes* passes() { return nullptr; }
 };
 
 class Method {

@@ -130,6 +130,19 @@ std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
   return dense;
 }
 
+void check_factors(const ProblemSpec& spec, const Coo& x, const std::vector<Matrix>& factors) {
+  if (factors.size() != x.dims.size())
+    throw InputError(fmt::format("{}: found {} factors, expected one for each of {} modes",
+                                 name(spec.operation), factors.size(), x.order()));
+  for (std::size_t m = 0; m < factors.size(); ++m) {
+    const Matrix& f = factors[m];
+    if (f.rows() != x.dims[m] || f.cols() != spec.rank || f.dtype() != x.dtype())
+      throw InputError(fmt::format(
+          "{}: found a factor of mode {} of {} x {} {}, expected {} x {} {}", name(spec.operation),
+          m, f.rows(), f.cols(), name(f.dtype()), x.dims[m], spec.rank, name(x.dtype())));
+  }
+}
+
 ProblemSpec completed(ProblemSpec spec) {
   if (spec.variant.empty() && spec.operation == Operation::tew) spec.variant = "add";
   if (spec.variant.empty() && spec.operation == Operation::ts) spec.variant = "mul";
@@ -209,6 +222,22 @@ Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr
   x_ = first_operand(spec_, std::move(x));
   y_ = second_operand(spec_, x_, std::move(y));
   dense_ = std::make_shared<const std::vector<Matrix>>(dense_operands(spec_, x_->dims));
+}
+
+Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
+                              std::shared_ptr<const std::vector<Matrix>> factors) {
+  if (x == nullptr || factors == nullptr) throw LogicError("a problem needs a tensor and factors");
+  if (spec.operation != Operation::mttkrp && spec.operation != Operation::mttkrp_all)
+    throw LogicError(fmt::format("{} does not take given factors", name(spec.operation)));
+  Problem p;
+  p.spec_ = completed(std::move(spec));
+  p.spec_.dtype = x->dtype();
+  check_problem(p.spec_, x->dims, x->dims);
+  check_factors(p.spec_, *x, *factors);
+  p.x_ = std::move(x);
+  p.dense_ = std::move(factors);
+  p.oracle_ = std::make_shared<OracleSlot>();
+  return p;
 }
 
 Problem Problem::of_mode(int mode) const {

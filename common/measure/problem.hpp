@@ -47,8 +47,9 @@ struct ProblemSpec {
 /// is the second operand of a contraction.
 void check_problem(const ProblemSpec& spec, const Dims& x, const Dims& y);
 
-/// Operands are immutable and shared between methods; the oracle is built on first use. x is the
-/// tensor, of order 2 for spmm; y is a tensor for tew (of the same order) and contraction alone.
+/// Operands are shared between methods, which change none of them; the oracle is built on first
+/// use. x is the tensor, of order 2 for spmm; y is a tensor for tew (of the same order) and
+/// contraction alone.
 ///
 /// | operation   | dense operands                           | result                              |
 /// | ----------- | ---------------------------------------- | ----------------------------------- |
@@ -78,6 +79,11 @@ class Problem {
   /// tew gets x's pattern with new values, contraction is of x with itself. Throws InputError when
   /// mode, variant or dims do not fit the operation.
   Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y = nullptr);
+  /// MTTKRP of x, of one mode or of all, with the caller's factors, dense[m]: I_m x R of the
+  /// tensor's type, whose values the caller may change in place between runs, see
+  /// Prepared::refresh. Throws InputError for other shapes.
+  static Problem with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
+                              std::shared_ptr<const std::vector<Matrix>> factors);
 
   const ProblemSpec& spec() const { return spec_; }
   Operation operation() const { return spec_.operation; }
@@ -98,6 +104,8 @@ class Problem {
   void set_oracle(reference::Expected oracle) const;
 
  private:
+  Problem() = default;
+
   ProblemSpec spec_;
   std::shared_ptr<const Coo> x_, y_;
   std::shared_ptr<const std::vector<Matrix>> dense_;

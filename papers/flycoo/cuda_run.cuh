@@ -14,7 +14,7 @@
 namespace retensor::flycoo {
 
 template <class T>
-class AllModesRun : public CudaRun {
+class AllModesRun : public CudaRun, public Passes {
  public:
   AllModesRun(const Problem& problem, std::string kernel)
       : CudaRun(problem, std::move(kernel)),
@@ -36,8 +36,31 @@ class AllModesRun : public CudaRun {
     out_.zero(stream);
     timer.stage("kernel");
     if (problem_.x().nnz() == 0) return;
-    for (int m = 0; m < problem_.x().order(); ++m) pass(m, stream);
+    for (int m = 0; m < problem_.x().order(); ++m) take_pass(m, stream);
   }
+
+  void run_mode(int mode, StageTimer& timer) override {
+    const auto stream = stream_of(timer);
+    timer.stage("zero");
+    const auto at = static_cast<std::size_t>(mode);
+    RETENSOR_CUDA_CHECK(
+        cudaMemsetAsync(rows_of(mode), 0, problem_.x().dims[at] * stride_ * sizeof(T), stream));
+    timer.stage("kernel");
+    if (problem_.x().nnz() > 0) take_pass(mode, stream);
+  }
+
+  Matrix mode_result(int mode) override {
+    const auto at = static_cast<std::size_t>(mode);
+    Matrix one(problem_.x().dims[at], problem_.rank(), problem_.dtype());
+    download_rows(out_, stride_, first_row_[at], one.view<T>());
+    return one;
+  }
+
+  void refresh(int m) override {
+    const auto at = static_cast<std::size_t>(m);
+    factors_[at].upload(padded_rows(problem_.dense()[at].template view<T>(), stride_));
+  }
+  Passes* passes() override { return this; }
 
   Result result() override {
     check_finished();
@@ -70,7 +93,16 @@ class AllModesRun : public CudaRun {
   std::vector<device::Buffer<T>> factors_;
 
  private:
+  void take_pass(int mode, cudaStream_t stream) {
+    if (mode != next_)
+      throw LogicError("a pass over mode " + std::to_string(mode) + ", but the tensor is in mode " +
+                       std::to_string(next_) + "'s order");
+    pass(mode, stream);
+    next_ = (mode + 1) % problem_.x().order();
+  }
+
   std::vector<std::uint64_t> first_row_;
+  int next_ = 0;
 };
 
 /// Records on the device, padded by zeros for kernels that read whole 16 bytes.

@@ -2,12 +2,15 @@
 // place of thread blocks; the algorithm stands in kernels_cpu.hpp.
 #include "papers/flycoo/kernels_cpu.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "common/core/error.hpp"
 #include "common/measure/method.hpp"
 #include "papers/flycoo/methods.hpp"
 
@@ -29,6 +32,9 @@ RunTensor::RunTensor(Flycoo tensor, bool remaps) : tensor_(std::move(tensor)), r
 }
 
 Pass RunTensor::pass(int mode) {
+  if (mode != next_)
+    throw LogicError(
+        fmt::format("a pass over mode {}, but the tensor is in mode {}'s order", mode, next_));
   const auto m = static_cast<std::size_t>(mode);
   Pass pass{tensor_.layout, mode,   tensor_.next_mode(mode), tensor_.modes[m].start, in_->data(),
             nullptr,        nullptr};
@@ -43,6 +49,7 @@ Pass RunTensor::pass(int mode) {
 
 void RunTensor::swap() {
   if (remaps_) std::swap(in_, out_);
+  next_ = tensor_.next_mode(next_);
 }
 
 Count RunTensor::bytes() const {
@@ -61,7 +68,7 @@ int thread_count(const Params& params) {
 }
 
 template <class T>
-class AllModes : public Prepared {
+class AllModes : public Prepared, private Passes {
  public:
   AllModes(const Problem& problem, const Params& params)
       : problem_(problem),
@@ -88,8 +95,28 @@ class AllModes : public Prepared {
   }
   Footprint footprint() const override { return {tensor_.bytes(), 0}; }
   Work work() const override { return work_model(problem_); }
+  Passes* passes() override { return this; }
 
  private:
+  void run_mode(int mode, StageTimer& timer) override {
+    const auto rows = rows_of(mode);
+    timer.stage("zero");
+    zero({rows.data, rows.rows * rows.cols});
+    timer.stage("kernel");
+    mttkrp_pass<T>(tensor_, mode, problem_.dense(), rows, threads_, Unwatched{});
+  }
+
+  Matrix mode_result(int mode) override {
+    const auto rows = rows_of(mode);
+    Matrix one(rows.rows, rows.cols, problem_.dtype());
+    std::copy_n(rows.data, rows.rows * rows.cols, one.view<T>().data);
+    return one;
+  }
+
+  MatrixView<T> rows_of(int mode) {
+    return rows_of_mode(problem_.x().dims, mode, out_.template view<T>());
+  }
+
   void zero(std::span<T> values) const {
     T* const at = values.data();
 #pragma omp parallel for num_threads(threads_) schedule(static)

@@ -46,9 +46,9 @@ class RunTensor {
   RunTensor& operator=(const RunTensor&) = delete;
   const Flycoo& format() const { return tensor_; }
   bool remaps() const { return remaps_; }
-  /// The pass over a mode; modes are taken in turn from 0.
+  /// The pass over a mode; throws LogicError unless modes are taken in turn from 0.
   Pass pass(int mode);
-  /// Algorithm 5, line 11; nothing without remapping.
+  /// After a pass: Algorithm 5, line 11; without remapping no copies change places.
   void swap();
   /// T_in: between runs the records in the order of mode 0.
   std::span<const std::uint32_t> records() const { return *in_; }
@@ -62,6 +62,7 @@ class RunTensor {
   std::vector<Records> copies_;  // T_out, or those of modes 1 to N - 1
   Records* in_ = &tensor_.records;
   Records* out_ = nullptr;
+  int next_ = 0;  // the mode whose order T_in is in
 };
 
 /// The rows of the other modes' factors that a nonzero multiplies; the mode of the output is left
@@ -119,23 +120,37 @@ void run_partition(const Pass& pass, std::uint32_t partition,
   }
 }
 
+/// One turn of Algorithm 5's loop: adds the MTTKRP of `mode` to `out` (I_mode x R) and leaves the
+/// tensor in the next mode's order. Matrices have R columns without padding.
+template <class T, class Watch>
+void mttkrp_pass(RunTensor& tensor, int mode, const std::vector<Matrix>& factors, MatrixView<T> out,
+                 int threads, Watch&& watch) {
+  std::array<const T*, kMaxOrder> tables{};
+  for (std::size_t m = 0; m < factors.size(); ++m) tables[m] = factors[m].view<T>().data;
+  const Pass pass = tensor.pass(mode);
+  const auto partitions = static_cast<std::uint32_t>(pass.start.size() - 1);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::uint32_t k = 0; k < partitions; ++k)
+    run_partition(pass, k, tables, out.data, out.cols, watch);
+  tensor.swap();
+}
+
+/// The rows of `all` (sum of I_m rows, mode 0 first) that are those of `mode`.
+template <class T>
+MatrixView<T> rows_of_mode(const Dims& dims, int mode, MatrixView<T> all) {
+  const auto at = static_cast<std::size_t>(mode);
+  for (std::size_t m = 0; m < at; ++m) all.data += dims[m] * all.ld;
+  all.rows = dims[at];
+  return all;
+}
+
 /// Algorithm 5: adds the MTTKRP of every mode to its rows of `out` (sum of I_m rows, mode 0 first).
-/// Matrices have R columns without padding.
 template <class T, class Watch>
 void mttkrp_all(RunTensor& tensor, const std::vector<Matrix>& factors, MatrixView<T> out,
                 int threads, Watch&& watch) {
-  std::array<const T*, kMaxOrder> tables{};
-  for (std::size_t m = 0; m < factors.size(); ++m) tables[m] = factors[m].view<T>().data;
-  T* mode_out = out.data;
-  for (int mode = 0; mode < tensor.format().order(); ++mode) {
-    const Pass pass = tensor.pass(mode);
-    const auto partitions = static_cast<std::uint32_t>(pass.start.size() - 1);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::uint32_t k = 0; k < partitions; ++k)
-      run_partition(pass, k, tables, mode_out, out.cols, watch);
-    tensor.swap();
-    mode_out += tensor.format().dims[static_cast<std::size_t>(mode)] * out.cols;
-  }
+  const Dims& dims = tensor.format().dims;
+  for (int mode = 0; mode < tensor.format().order(); ++mode)
+    mttkrp_pass(tensor, mode, factors, rows_of_mode(dims, mode, out), threads, watch);
 }
 
 }  // namespace retensor::flycoo

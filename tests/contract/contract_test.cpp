@@ -5,6 +5,7 @@
 #include "common/device/device.hpp"
 #include "common/measure/registry.hpp"
 #include "tests/contract/battery.hpp"
+#include "tests/contract/passes.hpp"
 #include "tests/support/planted_method.hpp"
 
 using namespace retensor;
@@ -70,4 +71,22 @@ TEST_CASE("a finding names method, problem and fault") {
   const auto line = contract::text(report.findings.front());
   for (const char* part : {"planted.cpu.coo", "mttkrp", "duplicates", "wrong"})
     CHECK_MESSAGE(line.find(part) != std::string::npos, line);
+}
+
+TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
+  const Registry registry = all_methods();
+  std::vector<const Method*> methods;
+  for (const auto& method : registry.methods())
+    if (method->backend() == Backend::cpu) methods.push_back(method.get());
+  const auto report = contract::run_passes(methods);
+  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu"})
+    CHECK_MESSAGE(report.solved.count(id) == 1, id);
+  for (const auto& [id, solved] : report.solved) CHECK_MESSAGE(solved == report.problems, id);
+}
+
+TEST_CASE("a method that keeps the factors of prepare is found") {
+  const PlantedMethod right(Fault::none), stale(Fault::keeps_factors);
+  CHECK(contract::run_passes({&right}).findings.empty());
+  CHECK(contract::run_passes({&stale}).findings.size() == 4);
 }

@@ -3,6 +3,7 @@
 
 #include "common/measure/registry.hpp"
 #include "tests/contract/battery.hpp"
+#include "tests/contract/passes.hpp"
 
 using namespace retensor;
 
@@ -38,4 +39,16 @@ TEST_CASE("order3" * doctest::skip()) {
 TEST_CASE("order3-all-modes" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all}, {16, 33}},
                  [](const Method& m) { return m.takes_all_modes(); });
+}
+
+TEST_CASE("a mode at a time with factors that change") {
+  const Registry registry = all_methods();
+  std::vector<const Method*> methods;
+  for (const auto& method : registry.methods())
+    if (method->backend() == Backend::cuda) methods.push_back(method.get());
+  const auto report = contract::run_passes(methods);
+  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  for (const char* id : {"pasta.cuda.coo", "flycoo.cuda", "flycoo.cuda.tuned"})
+    CHECK_MESSAGE(report.solved.count(id) == 1, id);
+  for (const auto& [id, solved] : report.solved) CHECK_MESSAGE(solved == report.problems, id);
 }

@@ -15,11 +15,12 @@ namespace retensor::test {
 
 enum class Fault {
   none,
-  drops_last,   ///< leaves out the last nonzero
-  swaps_modes,  ///< reads the factors of mode m at the index of the next mode where that is legal
-  accumulates,  ///< right once: never clears its output
-  keeps_one,    ///< of nonzeros with equal coordinates only the last counts
-  throws,       ///< run throws a LogicError
+  drops_last,     ///< leaves out the last nonzero
+  swaps_modes,    ///< reads the factors of mode m at the index of the next mode where that is legal
+  accumulates,    ///< right once: never clears its output
+  keeps_factors,  ///< never reads the factors again after prepare
+  keeps_one,      ///< of nonzeros with equal coordinates only the last counts
+  throws,         ///< run throws a LogicError
   throws_foreign,     ///< run throws what is no std::exception
   out_of_memory,      ///< prepare throws OutOfMemory
   bad_alloc,          ///< prepare throws std::bad_alloc
@@ -34,6 +35,7 @@ class PlantedRun final : public Prepared {
   PlantedRun(const Problem& problem, Fault fault)
       : problem_(problem),
         fault_(fault),
+        kept_(fault == Fault::keeps_factors ? problem.dense() : std::vector<Matrix>{}),
         out_(problem.x().dims[mode()], problem.rank(), problem.dtype()) {
     if (fault == Fault::out_of_memory) throw OutOfMemory("planted");
     if (fault == Fault::bad_alloc) throw std::bad_alloc();
@@ -65,6 +67,7 @@ class PlantedRun final : public Prepared {
 
  private:
   std::size_t mode() const { return static_cast<std::size_t>(problem_.mode()); }
+  const std::vector<Matrix>& factors() const { return kept_.empty() ? problem_.dense() : kept_; }
   bool drops() const { return fault_ == Fault::drops_last && problem_.x().nnz() > 0; }
 
   Index index(std::size_t m, Count x) const {
@@ -88,14 +91,15 @@ class PlantedRun final : public Prepared {
     const std::uint64_t row = problem_.x().indices[mode()][x];
     for (std::uint64_t r = 0; r < out_.cols(); ++r) {
       double product = problem_.x().values.at(x);
-      for (std::size_t m = 0; m < problem_.dense().size(); ++m)
-        if (m != mode()) product *= problem_.dense()[m].at(index(m, x), r);
+      for (std::size_t m = 0; m < factors().size(); ++m)
+        if (m != mode()) product *= factors()[m].at(index(m, x), r);
       out_.set(row, r, out_.at(row, r) + product);
     }
   }
 
   const Problem& problem_;
   Fault fault_;
+  std::vector<Matrix> kept_;
   Matrix out_;
 };
 

@@ -66,6 +66,23 @@ TEST_CASE("a problem over all modes holds one of each mode with the same operand
   CHECK_THROWS_AS(one.of_mode(0), LogicError);
 }
 
+TEST_CASE("a problem takes the caller's factors and sees their values change") {
+  const auto x = tensor();
+  const auto factors = std::make_shared<std::vector<Matrix>>();
+  for (const auto length : x->dims) factors->emplace_back(length, 6, DType::f32);
+  const Problem p = Problem::with_factors(spec(Operation::mttkrp_all), x, factors);
+  (*factors)[1].set(2, 3, 7);
+  CHECK(p.of_mode(0).dense()[1].at(2, 3) == 7);
+  CHECK_THROWS_AS(Problem::with_factors(spec(Operation::ttv), x, factors), LogicError);
+  (*factors)[2] = Matrix(5, 5, DType::f32);
+  CHECK_THROWS_WITH_AS(Problem::with_factors(spec(Operation::mttkrp_all), x, factors),
+                       "mttkrp_all: found a factor of mode 2 of 5 x 5 f32, expected 5 x 6 f32",
+                       InputError);
+  factors->pop_back();
+  CHECK_THROWS_WITH_AS(Problem::with_factors(spec(Operation::mttkrp_all), x, factors),
+                       "mttkrp_all: found 2 factors, expected one for each of 3 modes", InputError);
+}
+
 TEST_CASE("a chain has R columns in the lowest other mode and R2 in the rest") {
   auto s = spec(Operation::ttm_chain, 0);
   s.rank2 = 2;

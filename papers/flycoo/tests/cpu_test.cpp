@@ -188,6 +188,16 @@ TEST_CASE("each pass leaves the next mode's order") {
   }
 }
 
+TEST_CASE("a pass out of turn is refused") {
+  for (const bool remaps : {true, false}) {
+    RunTensor tensor(to_flycoo(hot_row(3, 40), {.kappa = 2}), remaps);
+    tensor.pass(0);
+    tensor.swap();
+    CHECK_THROWS_WITH_AS(tensor.pass(0), "a pass over mode 0, but the tensor is in mode 1's order",
+                         LogicError);
+  }
+}
+
 TEST_CASE("what ran is told") {
   const Problem problem = problem_of(hot_row(3, 300), 16, DType::f32);
   Measurement m = measured(problem, {{"kappa", std::int64_t{4}}});

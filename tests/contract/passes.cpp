@@ -1,0 +1,96 @@
+#include "tests/contract/passes.hpp"
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/core/rng.hpp"
+#include "common/device/device.hpp"
+#include "common/measure/all_modes.hpp"
+#include "common/measure/timing.hpp"
+#include "tests/contract/scenarios.hpp"
+
+namespace retensor::contract {
+namespace {
+
+using Factors = std::vector<Matrix>;
+
+std::shared_ptr<const Coo> unsorted_tensor(int order, DType dtype) {
+  for (const auto& scenario : scenarios(order)) {
+    if (scenario.name != "unsorted") continue;
+    Coo x = *scenario.x;
+    x.values = x.values.cast(dtype);
+    return std::make_shared<const Coo>(std::move(x));
+  }
+  return nullptr;
+}
+
+/// New values in place.
+void draw(Matrix& m, std::uint64_t seed) {
+  const CounterRng rng(seed);
+  for (Count k = 0; k < m.values().size(); ++k) m.values().set(k, rng.uniform(k));
+}
+
+/// One method on one tensor; returns what was wrong first.
+std::string breach(const Method& method, const Problem& problem, Factors& factors) {
+  const auto prepared = prepare(method, problem, method.params().resolve({}));
+  Passes* const passes = prepared->passes();
+  if (passes == nullptr) return "takes MTTKRP, but has no passes";
+  const auto timer =
+      method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+  std::uint64_t seed = 100;
+  for (int turn = 0; turn < 2; ++turn)
+    for (int m = 0; m < problem.x().order(); ++m) {
+      timer->start();
+      passes->run_mode(m, *timer);
+      timer->stop();
+      const auto report =
+          reference::mttkrp(problem.x(), factors, m)
+              .check(passes->mode_result(m), reference::Precision::of(problem.dtype()));
+      if (!report.ok) return fmt::format("turn {}, mode {}: {}", turn, m, report.reason);
+      draw(factors[static_cast<std::size_t>(m)], seed++);
+      prepared->refresh(m);
+    }
+  return "";
+}
+
+std::string guarded_breach(const Method& method, const Problem& problem, Factors& factors) {
+  try {
+    return breach(method, problem, factors);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+Report run_passes(const std::vector<const Method*>& methods) {
+  Report report;
+  for (const int order : {3, 4})
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      const auto x = unsorted_tensor(order, dtype);
+      ProblemSpec spec;
+      spec.operation = Operation::mttkrp_all;
+      ++report.problems;
+      for (const auto* method : methods) {
+        const auto factors = std::make_shared<Factors>();
+        for (const auto length : x->dims) {
+          factors->emplace_back(length, spec.rank, dtype);
+          draw(factors->back(), factors->size());
+        }
+        const Problem problem = Problem::with_factors(spec, x, factors);
+        if (!supports(*method, problem, method->params().resolve({})).ok) continue;
+        const auto what = guarded_breach(*method, problem, *factors);
+        const std::string id(method->id());
+        if (what.empty())
+          ++report.solved[id];
+        else
+          report.findings.push_back(
+              {id, "", fmt::format("passes over order {}, {}", order, name(dtype)), what});
+      }
+    }
+  return report;
+}
+
+}  // namespace retensor::contract
