@@ -19,6 +19,7 @@ ALLOWED = {
     "core": set(), "device": {"core"}, "tensor": {"core"},
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
+    "cpd": FOURTH,
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
 CUDA_SOURCES = {".cu", ".cuh"}
@@ -96,7 +97,7 @@ def check_code(path, code, methods):
 
 def modules(root):
     folders = [*root.glob("papers/*/meson.build"), *root.glob("**/baselines/*/meson.build")]
-    return sorted({f.parent.name for f in folders})
+    return sorted({f.parent.name for f in folders} | {"cpd"})
 
 
 def problems(root):

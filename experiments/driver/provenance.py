@@ -4,7 +4,7 @@
 A module depends on its own folder, on the measuring loop, and on what their include lines reach: a
 header brings its own includes and the sources of its folder that include it, hence implement it.
 What no include line reaches (readers, other modules, the driver) leaves the hash alone, since rows
-name their data by checksum.
+name their data by checksum. CP-ALS (common/cpd) runs the MTTKRP of any module and depends on all.
 
 Usage: provenance.py SOURCE_ROOT OUTPUT. The output is left alone when nothing changed.
 """
@@ -108,9 +108,13 @@ def module_folders(root):
 
 
 def module_hashes(root):
-    return {folder.name: source_hash(root, closure(
-        root, [*sources_below(folder, skip), root / LOOP]))
-        for folder, skip in module_folders(root) if folder.is_dir()}
+    sources = {folder.name: sources_below(folder, skip)
+               for folder, skip in module_folders(root) if folder.is_dir()}
+    cpd = root / "common" / "cpd"
+    if cpd.is_dir():
+        sources["cpd"] = sum(sources.values(), sources_below(cpd))
+    return {name: source_hash(root, closure(root, [*own, root / LOOP]))
+            for name, own in sources.items()}
 
 
 def main():
@@ -118,7 +122,8 @@ def main():
     text = TEMPLATE.format(
         commit=git(root, "rev-parse", "HEAD"),
         dirty="true" if git(root, "status", "--porcelain", "--untracked-files=no") else "false",
-        common=source_hash(root, sources_below(root / "common", [root / "common" / "baselines"])),
+        common=source_hash(root, sources_below(
+            root / "common", [root / "common" / "baselines", root / "common" / "cpd"])),
         modules="\n".join(f'          {{"{k}", "{v}"}},'
                           for k, v in sorted(module_hashes(root).items())))
     if not output.exists() or output.read_text() != text:

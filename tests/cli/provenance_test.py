@@ -57,6 +57,23 @@ def test_a_change_marks_the_modules_that_depend_on_it(tmp_path, path, stale):
     assert {name for name in before if after[name] != before[name]} == stale
 
 
+@pytest.mark.parametrize("path, stale", [
+    ("common/cpd/als.cpp", {"cpd"}),
+    ("papers/one/methods.cpp", {"cpd", "one"}),
+    ("papers/two/local.cuh", {"cpd", "two"}),
+    ("common/formats/csf.cpp", set()),
+])
+def test_cp_als_depends_on_every_module_whose_mttkrp_it_may_run(tmp_path, path, stale):
+    tree = {**TREE, "common/cpd/als.cpp": "int als;\n"}
+    for name, text in tree.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = hashes(tmp_path)
+    (tmp_path / path).write_text(tree[path] + "// changed\n")
+    after = hashes(tmp_path)
+    assert {name for name in before if after[name] != before[name]} == stale
+
+
 def test_the_suite_s_kernels_depend_on_formats_and_loop_but_not_on_readers():
     folder = ROOT / "papers/pasta"
     reached = provenance.closure(ROOT, [*provenance.sources_below(folder, [folder / "tests"]),

@@ -1,0 +1,159 @@
+#include "common/cpd/als.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/core/error.hpp"
+#include "common/cpd/normal_equations.hpp"
+#include "common/measure/all_modes.hpp"
+
+namespace retensor::cpd {
+namespace {
+
+/// Lends its stream to a pass. A run has more passes than a timer has entries for stages.
+class StreamOf final : public StageTimer {
+ public:
+  explicit StreamOf(const StageTimer& timer) : stream_(timer.stream()) {}
+  void start() override {}
+  void stage(std::string_view) override {}
+  StageTimes stop() override { return {}; }
+  void* stream() const override { return stream_; }
+
+ private:
+  void* const stream_;
+};
+
+double norm_of(const Values& values) {
+  double squares = 0;
+  values.visit([&](const auto& all) {
+    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
+  });
+  return std::sqrt(squares);
+}
+
+std::shared_ptr<KruskalModel> initial_model(const Problem& problem) {
+  KruskalModel model;
+  model.weights.resize(problem.rank());
+  model.factors = problem.dense();
+  return std::make_shared<KruskalModel>(std::move(model));
+}
+
+/// Hadamard product of all Gram matrices but that of `left_out` (-1: of all).
+Eigen::MatrixXd hadamard(const std::vector<Eigen::MatrixXd>& grams, int left_out) {
+  Eigen::MatrixXd product = Eigen::MatrixXd::Ones(grams.front().rows(), grams.front().cols());
+  for (std::size_t m = 0; m < grams.size(); ++m)
+    if (static_cast<int>(m) != left_out) product.array() *= grams[m].array();
+  return product;
+}
+
+std::unique_ptr<Prepared> with_passes(const Method& method, const Problem& problem) {
+  const Params params = method.params().resolve({});
+  if (const auto support = supports(method, problem, params); !support.ok)
+    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  auto prepared = prepare(method, problem, params);
+  if (prepared->passes() == nullptr)
+    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", method.id()));
+  return prepared;
+}
+
+/// The values of a matrix to another of the same shape and type, which stays where it lies.
+void copy_values(const Matrix& from, Matrix& to) {
+  if (from.rows() != to.rows() || from.cols() != to.cols() || from.dtype() != to.dtype())
+    throw InputError(fmt::format("cpd: found a factor of {} x {} {}, expected {} x {} {}",
+                                 from.rows(), from.cols(), name(from.dtype()), to.rows(), to.cols(),
+                                 name(to.dtype())));
+  dispatch(from.dtype(), [&]<class T>() {
+    const auto source = from.values().as<T>();
+    std::copy(source.begin(), source.end(), to.values().as<T>().begin());
+  });
+}
+
+}  // namespace
+
+Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors) {
+  ProblemSpec spec = cpd.spec();
+  spec.operation = Operation::mttkrp_all;
+  // The problem keeps its tensor alive longer than this one lives.
+  return Problem::with_factors(spec, {std::shared_ptr<const Coo>(), &cpd.x()}, std::move(factors));
+}
+
+Als::Als(const Problem& problem, const Method& mttkrp)
+    : problem_(problem),
+      norm_(norm_of(problem.x().values)),
+      model_(initial_model(problem)),
+      passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
+      mttkrp_(with_passes(mttkrp, passes_problem_)),
+      grams_(model_->factors.size()) {
+  restart();
+}
+
+void Als::restart() {
+  set_factors(problem_.dense());
+  std::fill(model_->weights.begin(), model_->weights.end(), 0.0);
+  model_->fit.clear();
+}
+
+void Als::resume(const KruskalModel& model) {
+  if (model.weights.size() != model_->weights.size() ||
+      model.factors.size() != model_->factors.size())
+    throw InputError(fmt::format("cpd: found a model of rank {} and order {}, expected {} and {}",
+                                 model.weights.size(), model.factors.size(), model_->weights.size(),
+                                 model_->factors.size()));
+  set_factors(model.factors);
+  model_->weights = model.weights;
+  model_->fit = model.fit;
+}
+
+void Als::sweep(StageTimer& timer) {
+  StreamOf stream(timer);
+  Matrix product;
+  for (int mode = 0; mode < problem_.x().order(); ++mode) {
+    mttkrp_->passes()->run_mode(mode, stream);
+    product = mttkrp_->passes()->mode_result(mode);
+    update(mode, product);
+  }
+  model_->fit.push_back(fit(product));
+}
+
+bool Als::converged() const {
+  const auto& fit = model_->fit;
+  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < problem_.spec().tolerance;
+}
+
+bool Als::finished() const {
+  return converged() || model_->fit.size() >= static_cast<std::size_t>(problem_.spec().max_sweeps);
+}
+
+void Als::set_factors(const std::vector<Matrix>& factors) {
+  for (std::size_t m = 0; m < factors.size(); ++m) {
+    copy_values(factors[m], model_->factors[m]);
+    grams_[m] = gram(model_->factors[m]);
+    mttkrp_->refresh(static_cast<int>(m));
+  }
+}
+
+void Als::update(int mode, const Matrix& product) {
+  const auto at = static_cast<std::size_t>(mode);
+  // The pseudo-inverse: V is singular where components coincide or vanish.
+  const Eigen::MatrixXd inverse =
+      hadamard(grams_, mode).completeOrthogonalDecomposition().pseudoInverse();
+  const Eigen::VectorXd norms = solve_rows(product, inverse, model_->factors[at]);
+  std::copy(norms.begin(), norms.end(), model_->weights.begin());
+  grams_[at] = gram(model_->factors[at]);
+  mttkrp_->refresh(mode);
+}
+
+double Als::fit(const Matrix& last_product) const {
+  const auto& model = *model_;
+  const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
+      model.weights.data(), static_cast<Eigen::Index>(model.weights.size()));
+  const double inner = column_products(last_product, model.factors.back()).dot(weights);
+  const double square = weights.dot(hadamard(grams_, -1) * weights);
+  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ + square - 2 * inner));
+  if (norm_ == 0) return residual == 0 ? 1 : 0;
+  return 1 - residual / norm_;
+}
+
+}  // namespace retensor::cpd

@@ -1,0 +1,58 @@
+// CP-ALS: the sweeps of an alternating least-squares fit of a CP model, with the MTTKRP of any
+// method.
+//
+// A sweep updates the factors in turn. For mode n: M = MTTKRP of mode n from the factors at hand;
+// V = Hadamard product of the Gram matrices of the other factors; A_n = M V^+, its columns divided
+// by their norms, which become the weights (T. G. Kolda, B. W. Bader: Tensor Decompositions and
+// Applications, SIAM Review 51(3), 2009, Fig. 3.3). The fit 1 - |X - model| / |X| after a sweep
+// costs no pass over the nonzeros: <X, model> is the sum of the entries of M o A_N times the
+// weights. The sweeps end with one whose fit is less than `tolerance` above the one before, or with
+// the last that the problem allows.
+#pragma once
+
+#include <Eigen/Dense>
+#include <memory>
+#include <vector>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::cpd {
+
+class Als {
+ public:
+  /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
+  /// coordinates, starting from its dense operands. Throws InputError where the method does not
+  /// take the problem's MTTKRP.
+  Als(const Problem& problem, const Method& mttkrp);
+
+  /// Back to the initial factors.
+  void restart();
+  /// Goes on from a model after some sweeps; throws InputError when it has other shapes.
+  void resume(const KruskalModel& model);
+  /// One sweep. The timer lends its stream to the passes, whose stages it does not see.
+  void sweep(StageTimer& timer);
+
+  /// The factors are the initial ones and weights zero before the first sweep.
+  const KruskalModel& model() const { return *model_; }
+  /// The last sweep gained less than the tolerance.
+  bool converged() const;
+  bool finished() const;
+  const Prepared& mttkrp() const { return *mttkrp_; }
+
+ private:
+  void set_factors(const std::vector<Matrix>& factors);
+  void update(int mode, const Matrix& product);
+  double fit(const Matrix& last_product) const;
+
+  const Problem& problem_;
+  const double norm_;  // of the tensor
+  const std::shared_ptr<KruskalModel> model_;
+  const Problem passes_problem_;  // MTTKRP with the model's factors
+  const std::unique_ptr<Prepared> mttkrp_;
+  std::vector<Eigen::MatrixXd> grams_;
+};
+
+/// MTTKRP over all modes of a problem of operation cpd, with the given factors.
+Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors);
+
+}  // namespace retensor::cpd

@@ -1,0 +1,127 @@
+#include "common/cpd/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/io/atomic_file.hpp"
+
+namespace retensor::cpd {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr std::size_t kDigest = 64;
+
+template <class T>
+void update(Sha256& hash, const std::vector<T>& all) {
+  hash.update(all.data(), all.size() * sizeof(T));
+}
+
+std::string digest_of(const Coo& x) {
+  Sha256 hash;
+  update(hash, x.dims);
+  for (const auto& indices : x.indices) update(hash, indices);
+  x.values.visit([&](const auto& all) { hash.update(all.data(), all.size() * sizeof(all[0])); });
+  return hash.hex();
+}
+
+json to_json(const Matrix& m) {
+  return m.values().visit([&](const auto& all) -> json {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(all.data());
+    return {{"rows", m.rows()},
+            {"cols", m.cols()},
+            {"type", name(m.dtype())},
+            {"values", json::binary({bytes, bytes + all.size() * sizeof(all[0])})}};
+  });
+}
+
+Matrix matrix_from(const json& j) {
+  const auto type = dtype_from_name(j.at("type").get<std::string>());
+  Matrix m(j.at("rows"), j.at("cols"), type);
+  const auto& bytes = j.at("values").get_binary();
+  if (bytes.size() != m.bytes()) throw InputError("a factor has another size than it states");
+  m.values().visit([&](auto& all) { std::memcpy(all.data(), bytes.data(), bytes.size()); });
+  return m;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw SystemError(fmt::format("{}: can't be read", path));
+  return content;
+}
+
+void check_identity(const Identity& found, const Identity& expected) {
+  for (const auto& [key, value] : expected) {
+    const auto at = found.find(key);
+    const std::string other = at == found.end() ? "none" : at->second;
+    if (other != value)
+      throw InputError(
+          fmt::format("a checkpoint of another run: found {} {}, expected {}", key, other, value));
+  }
+}
+
+KruskalModel model_from(std::string_view content, const Identity& identity) {
+  if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
+    throw InputError("not an intact checkpoint: its checksum is wrong");
+  const json j = json::from_cbor(content.substr(kDigest));
+  if (j.at("version") != kVersion)
+    throw InputError(fmt::format("found a checkpoint of version {}, expected {}",
+                                 j.at("version").dump(), kVersion));
+  check_identity(j.at("identity").get<Identity>(), identity);
+  KruskalModel model;
+  model.weights = j.at("weights").get<std::vector<double>>();
+  model.fit = j.at("fit").get<std::vector<double>>();
+  for (const auto& factor : j.at("factors")) model.factors.push_back(matrix_from(factor));
+  return model;
+}
+
+}  // namespace
+
+Identity identity_of(const Problem& problem) {
+  return {{"tensor", digest_of(problem.x())},
+          {"type", std::string(name(problem.dtype()))},
+          {"rank", std::to_string(problem.rank())},
+          {"seed", std::to_string(problem.spec().seed)},
+          {"operands", std::string(name(problem.spec().operands))}};
+}
+
+void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model) {
+  json factors = json::array();
+  for (const auto& factor : model.factors) factors.push_back(to_json(factor));
+  const json j = {{"version", kVersion},
+                  {"identity", identity},
+                  {"weights", model.weights},
+                  {"fit", model.fit},
+                  {"factors", std::move(factors)}};
+  std::string content;
+  json::to_cbor(j, content);
+  const std::string digest = sha256_hex(content);
+  AtomicFile file(path);
+  file.write(digest.data(), digest.size());
+  file.write(content.data(), content.size());
+  file.commit();
+}
+
+std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  try {
+    return model_from(content_of(path), identity);
+  } catch (InputError& e) {
+    e.add_context(path);
+    throw;
+  } catch (const json::exception& e) {
+    throw InputError(fmt::format("{}: not an intact checkpoint: {}", path, e.what()));
+  }
+}
+
+}  // namespace retensor::cpd

@@ -1,0 +1,27 @@
+// Models on disk, so that a long run that was cut goes on where it was.
+//
+// A file is the SHA-256 of all that follows, as 64 hexadecimal digits, then CBOR (RFC 8949):
+// version, identity, weights, fit after each sweep, factors as little-endian values row by row.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "common/measure/problem.hpp"
+
+namespace retensor::cpd {
+
+/// What a checkpoint belongs to: digest of the tensor (lengths, coordinates, values), type, rank,
+/// seed and law of the initial factors. Neither the method of MTTKRP nor the stopping rule, so that
+/// either may change from one part of a run to the next.
+using Identity = std::map<std::string, std::string>;
+Identity identity_of(const Problem& problem);
+
+/// Replaces the file in one step; throws SystemError.
+void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model);
+/// Nothing where there is no file. Throws InputError when it is damaged or belongs to another
+/// identity, naming the first difference, and SystemError when it can't be read.
+std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity);
+
+}  // namespace retensor::cpd

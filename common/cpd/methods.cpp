@@ -1,0 +1,175 @@
+// cpd.cpu.als and cpd.cuda.als: parameters, checkpoints and facts around the sweeps of als.hpp.
+#include "common/cpd/methods.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/cpd/als.hpp"
+#include "common/cpd/checkpoint.hpp"
+#include "common/measure/all_modes.hpp"
+
+namespace retensor {
+namespace cpd {
+namespace {
+
+/// The numbers with blanks between them.
+std::string text_of(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double x : numbers) text += fmt::format("{}{:.9g}", text.empty() ? "" : " ", x);
+  return text;
+}
+
+class AlsRun : public Prepared {
+ public:
+  AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
+      : problem_(problem),
+        als_(problem, mttkrp),
+        mttkrp_(mttkrp.id()),
+        checkpoint_(params.word("checkpoint")),
+        every_(static_cast<std::size_t>(params.integer("checkpoint_every"))) {
+    if (!checkpoint_.empty()) identity_ = identity_of(problem);
+  }
+
+  /// One stage; results of passes and what the solves need are allocated on the way.
+  void run(StageTimer& timer) override {
+    timer.stage("sweeps");
+    als_.restart();
+    resume();
+    while (!als_.finished()) {
+      als_.sweep(timer);
+      if (!checkpoint_.empty() && sweeps() % every_ == 0)
+        save_checkpoint(checkpoint_, identity_, als_.model());
+    }
+    // The next run begins anew.
+    if (!checkpoint_.empty()) std::filesystem::remove(checkpoint_);
+  }
+
+  Result result() override { return als_.model(); }
+
+  Executed executed() const override {
+    Executed facts;
+    for (const auto& [key, value] : als_.mttkrp().executed()) facts["mttkrp_" + key] = value;
+    const auto& fit = als_.model().fit;
+    facts["kernel"] = "CP-ALS";
+    facts["mttkrp"] = mttkrp_;
+    facts["sweeps"] = std::to_string(sweeps());
+    facts["fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", fit.back());
+    facts["fit_curve"] = text_of(fit);
+    facts["stopped_by"] = als_.converged() ? "tolerance" : "max_sweeps";
+    facts["resumed_after"] = fmt::format("{} sweeps", resumed_);
+    return facts;
+  }
+
+  Footprint footprint() const override { return als_.mttkrp().footprint(); }
+
+  /// The model's, for the sweeps that the last run made.
+  Work work() const override {
+    const Work all = work_model(problem_);
+    const double share =
+        static_cast<double>(sweeps() - resumed_) / static_cast<double>(problem_.spec().max_sweeps);
+    return {share * all.flops, share * all.bytes, share * all.compulsory_bytes,
+            share * all.atomics};
+  }
+
+ private:
+  std::size_t sweeps() const { return als_.model().fit.size(); }
+
+  void resume() {
+    resumed_ = 0;
+    if (checkpoint_.empty()) return;
+    if (const auto model = load_checkpoint(checkpoint_, identity_)) {
+      als_.resume(*model);
+      resumed_ = sweeps();
+    }
+  }
+
+  const Problem& problem_;
+  Als als_;
+  const std::string mttkrp_, checkpoint_;
+  const std::size_t every_;
+  Identity identity_;
+  std::size_t resumed_ = 0;  // sweeps that the last run took from a checkpoint
+};
+
+class AlsMethod : public Method {
+ public:
+  AlsMethod(Backend backend, Registry (*methods)())
+      : id_(fmt::format("cpd.{}.als", name(backend))), backend_(backend), methods_(methods) {}
+
+  std::string_view id() const override { return id_; }
+  std::string_view summary() const override {
+    return "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)";
+  }
+  Backend backend() const override { return backend_; }
+
+  ParamSchema params() const override {
+    return {{"mttkrp", std::string(backend_ == Backend::cpu ? "flycoo.cpu" : "flycoo.cuda.tuned"),
+             "the method whose MTTKRP is used, with its default parameters", 0, 0, choices()},
+            {"checkpoint",
+             std::string(),
+             "file that a run cut short goes on from; removed when a run ends; empty: none",
+             0,
+             0,
+             {}},
+            {"checkpoint_every", std::int64_t{10}, "sweeps between checkpoints", 1, 1000000, {}}};
+  }
+
+  Support supports(const Problem& problem, const Params& params) const override {
+    if (problem.operation() != Operation::cpd)
+      return Support::no(fmt::format("{} is no decomposition", name(problem.operation())));
+    if (problem.x().order() < 2) return Support::no("a first-order tensor is its own model");
+    const Registry all = methods_();
+    const Method& method = all.find(params.word("mttkrp"));
+    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
+    Support support = retensor::supports(method, passes, method.params().resolve({}));
+    if (!support.ok && !support.reason.empty())
+      support.reason = fmt::format("{}: {}", method.id(), support.reason);
+    return support;
+  }
+
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    const Registry all = methods_();
+    return std::make_unique<AlsRun>(problem, all.find(params.word("mttkrp")), params);
+  }
+
+  reference::Precision precision(const Problem& problem, const Params& params) const override {
+    const Registry all = methods_();
+    const Method& method = all.find(params.word("mttkrp"));
+    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
+    return method.precision(passes, method.params().resolve({}));
+  }
+
+ private:
+  /// Every other method of the backend; those that have no MTTKRP decline.
+  std::vector<std::string> choices() const {
+    std::vector<std::string> ids;
+    const Registry all = methods_();
+    for (const auto& method : all.methods())
+      if (method->backend() == backend_ && method->id() != id_) ids.emplace_back(method->id());
+    return ids;
+  }
+
+  const std::string id_;
+  const Backend backend_;
+  Registry (*const methods_)();
+};
+
+}  // namespace
+
+std::unique_ptr<Method> make_als(Backend backend, Registry (*methods)()) {
+  return std::make_unique<AlsMethod>(backend, methods);
+}
+
+}  // namespace cpd
+
+void register_cpd(Registry& registry);
+
+void register_cpd(Registry& registry) {
+  for (const auto backend : {Backend::cpu, Backend::cuda})
+    registry.add(cpd::make_als(backend, all_methods));
+}
+
+}  // namespace retensor

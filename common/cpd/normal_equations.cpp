@@ -1,0 +1,95 @@
+#include "common/cpd/normal_equations.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace retensor::cpd {
+namespace {
+
+template <class T>
+using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Eigen::Index;
+
+/// Rows of a block: few enough for its copy in fp64 to stay in a core's caches (1 MiB at R = 32).
+constexpr Count kBlock = 4096;
+
+/// A matrix seen by Eigen.
+template <class T>
+auto rows_of(MatrixView<T> m) {
+  using Plain = Rows<std::remove_const_t<T>>;
+  using Seen = std::conditional_t<std::is_const_v<T>, const Plain, Plain>;
+  return Eigen::Map<Seen, 0, Eigen::OuterStride<>>(m.data, static_cast<Index>(m.rows),
+                                                   static_cast<Index>(m.cols),
+                                                   Eigen::OuterStride<>(static_cast<Index>(m.ld)));
+}
+
+/// Calls f(block, first row, rows) for every block, in parallel.
+template <class F>
+void for_blocks(std::uint64_t rows, F&& f) {
+  const Count blocks = (rows + kBlock - 1) / kBlock;
+#pragma omp parallel for schedule(static)
+  for (Count b = 0; b < blocks; ++b)
+    f(b, static_cast<Index>(b * kBlock), static_cast<Index>(std::min(kBlock, rows - b * kBlock)));
+}
+
+/// The sum of part(first row, rows), each `height` x `width`, over all blocks in ascending order.
+template <class F>
+Eigen::MatrixXd sum_of_blocks(std::uint64_t rows, Index height, Index width, F&& part) {
+  std::vector<Eigen::MatrixXd> parts((rows + kBlock - 1) / kBlock);
+  for_blocks(rows, [&](Count b, Index first, Index n) { parts[b] = part(first, n); });
+  Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(height, width);
+  for (const auto& p : parts) sum += p;
+  return sum;
+}
+
+}  // namespace
+
+Eigen::MatrixXd gram(const Matrix& a) {
+  return dispatch(a.dtype(), [&]<class T>() -> Eigen::MatrixXd {
+    const auto rows = rows_of(a.view<T>());
+    return sum_of_blocks(a.rows(), rows.cols(), rows.cols(), [&](Index first, Index n) {
+      const Rows<double> block = rows.middleRows(first, n).template cast<double>();
+      return Eigen::MatrixXd(block.transpose() * block);
+    });
+  });
+}
+
+Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor) {
+  return dispatch(product.dtype(), [&]<class T>() -> Eigen::VectorXd {
+    const auto from = rows_of(product.view<T>());
+    auto to = rows_of(factor.view<T>());
+    Rows<double> solved(from.rows(), from.cols());
+    const Eigen::MatrixXd squares =
+        sum_of_blocks(product.rows(), 1, from.cols(), [&](Index first, Index n) {
+          auto block = solved.middleRows(first, n);
+          block.noalias() = from.middleRows(first, n).template cast<double>() * inverse;
+          return Eigen::MatrixXd(block.colwise().squaredNorm());
+        });
+    const Eigen::VectorXd norms = squares.transpose().cwiseSqrt();
+    const Eigen::VectorXd scale = norms.unaryExpr([](double n) { return n > 0 ? 1 / n : 0.0; });
+    for_blocks(product.rows(), [&](Count, Index first, Index n) {
+      to.middleRows(first, n) =
+          (solved.middleRows(first, n) * scale.asDiagonal()).template cast<T>();
+    });
+    return norms;
+  });
+}
+
+Eigen::VectorXd column_products(const Matrix& a, const Matrix& b) {
+  return dispatch(a.dtype(), [&]<class T>() -> Eigen::VectorXd {
+    const auto left = rows_of(a.view<T>()), right = rows_of(b.view<T>());
+    return sum_of_blocks(a.rows(), 1, left.cols(),
+                         [&](Index first, Index n) {
+                           return Eigen::MatrixXd(
+                               left.middleRows(first, n)
+                                   .template cast<double>()
+                                   .cwiseProduct(right.middleRows(first, n).template cast<double>())
+                                   .colwise()
+                                   .sum());
+                         })
+        .transpose();
+  });
+}
+
+}  // namespace retensor::cpd

@@ -1,0 +1,23 @@
+// What CP-ALS does with a factor of I x R beside the MTTKRP: Gram matrix, solve, normalisation
+// (Kolda and Bader 2009, section 3.4). All in fp64, summed over blocks of rows in a fixed order, so
+// that results are the same bits on any number of threads.
+#pragma once
+
+#include <Eigen/Dense>
+
+#include "common/tensor/matrix.hpp"
+
+namespace retensor::cpd {
+
+/// A^T A, R x R.
+Eigen::MatrixXd gram(const Matrix& a);
+
+/// Writes product * inverse, I x R, with columns divided by their 2-norms to `factor` and returns
+/// the norms; a column of norm 0 stays zero. `product` and `factor` have equal shapes and types,
+/// `inverse` is R x R.
+Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor);
+
+/// Sums of the columns of the entrywise product of two matrices of equal shape and type.
+Eigen::VectorXd column_products(const Matrix& a, const Matrix& b);
+
+}  // namespace retensor::cpd

@@ -1,0 +1,466 @@
+// CP-ALS: an independent implementation's values, planted factors, any MTTKRP method, resumed runs.
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/error.hpp"
+#include "common/core/rng.hpp"
+#include "common/cpd/als.hpp"
+#include "common/cpd/checkpoint.hpp"
+#include "common/cpd/normal_equations.hpp"
+#include "common/generate/generators.hpp"
+#include "common/measure/registry.hpp"
+#include "common/measure/timing.hpp"
+#include "temporary_folder.hpp"
+
+using namespace retensor;
+using cpd::Als;
+using retensor::testing::TemporaryFolder;
+
+namespace {
+
+using Given = std::map<std::string, ParamValue>;
+
+const Registry& registry() {
+  static const Registry all = all_methods();
+  return all;
+}
+
+ProblemSpec spec_of(std::uint64_t rank, int max_sweeps, double tolerance = -1) {
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = rank;
+  spec.dtype = DType::f64;
+  spec.max_sweeps = max_sweeps;
+  spec.tolerance = tolerance;
+  return spec;
+}
+
+/// 900 nonzeros with values in (0, 1), with `spec`.
+Problem sparse_problem(const ProblemSpec& spec) {
+  return {spec, std::make_shared<const Coo>(uniform({30, 20, 25}, 900, 1, spec.dtype))};
+}
+
+void sweep_to_end(Als& als) {
+  const auto timer = make_host_timer();
+  while (!als.finished()) als.sweep(*timer);
+}
+
+KruskalModel model_by(const std::string& method, const Problem& problem) {
+  Als als(problem, registry().find(method));
+  sweep_to_end(als);
+  return als.model();
+}
+
+bool same_bits(const KruskalModel& a, const KruskalModel& b) {
+  const auto values = [](const Matrix& m) {
+    std::vector<double> all;
+    for (Count k = 0; k < m.values().size(); ++k) all.push_back(m.values().at(k));
+    return all;
+  };
+  for (std::size_t m = 0; m < a.factors.size(); ++m)
+    if (values(a.factors[m]) != values(b.factors.at(m))) return false;
+  return a.weights == b.weights && a.fit == b.fit;
+}
+
+Matrix filled(std::uint64_t rows, std::uint64_t cols, const std::vector<double>& values) {
+  Matrix m(rows, cols, DType::f64);
+  for (Count k = 0; k < values.size(); ++k) m.values().set(k, values[k]);
+  return m;
+}
+
+double largest_difference(const Matrix& a, const Matrix& b) {
+  double most = 0;
+  for (Count k = 0; k < a.values().size(); ++k)
+    most = std::max(most, std::abs(a.values().at(k) - b.values().at(k)));
+  return most;
+}
+
+// X(i, j, k) = sin(1 + i + 2 j + 3 k) where i + j + k is even; A_m(i, r) = cos(m + i + 2 r) + 2.
+Problem numpy_problem(DType dtype) {
+  auto x = std::make_shared<Coo>(Dims{4, 3, 5}, DType::f64);
+  std::vector<double> values;
+  for (Index i = 0; i < 4; ++i)
+    for (Index j = 0; j < 3; ++j)
+      for (Index k = i % 2 == j % 2 ? 0 : 1; k < 5; k += 2) {
+        x->indices[0].push_back(i);
+        x->indices[1].push_back(j);
+        x->indices[2].push_back(k);
+        values.push_back(std::sin(1 + i + 2.0 * j + 3.0 * k));
+      }
+  x->values = Values(values);
+  ProblemSpec spec = spec_of(2, 6);
+  spec.dtype = dtype;
+  return {spec, x};
+}
+
+KruskalModel numpy_start(DType dtype) {
+  KruskalModel model;
+  model.weights = {0, 0};
+  for (const int rows : {4, 3, 5}) {
+    const auto mode = static_cast<int>(model.factors.size());
+    Matrix factor(static_cast<std::uint64_t>(rows), 2, dtype);
+    for (int i = 0; i < rows; ++i)
+      for (int r = 0; r < 2; ++r)
+        factor.set(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(r),
+                   std::cos(mode + i + 2 * r) + 2);
+    model.factors.push_back(std::move(factor));
+  }
+  return model;
+}
+
+// Printed by cpd_values.py.
+KruskalModel numpy_result() {
+  KruskalModel model;
+  model.fit = {0.269595697965754, 0.281035976706719, 0.283577538652854,
+               0.285050247837884, 0.285950079184584, 0.286544213684381};
+  model.weights = {2.20097650892935, 2.47110884271001};
+  model.factors = {
+      filled(4, 2,
+             {0.379750456912767, -0.584119097130978, -0.746678371223099, 0.344223946684268,
+              0.321955171896288, 0.309976652411612, 0.441141550651711, -0.666505236180248}),
+      filled(3, 2,
+             {0.651135415769943, -0.0348049478361244, 0.756116123159163, 0.77330227752729,
+              -0.0656588046560452, 0.633081513848912}),
+      filled(5, 2,
+             {0.381421056038211, 0.29774833099256, 0.611460678501529, 0.555747659253951,
+              0.311137475009958, 0.337013443165843, 0.580638902903941, 0.605648005901475,
+              0.216068861097755, 0.349432257666589})};
+  return model;
+}
+
+void check_against_numpy(const std::string& method, DType dtype, double allowed) {
+  const Problem problem = numpy_problem(dtype);
+  Als als(problem, registry().find(method));
+  als.resume(numpy_start(dtype));
+  sweep_to_end(als);
+  const KruskalModel expected = numpy_result();
+  REQUIRE(als.model().fit.size() == 6);
+  for (std::size_t s = 0; s < 6; ++s)
+    CHECK(std::abs(als.model().fit[s] - expected.fit[s]) < allowed);
+  for (std::size_t r = 0; r < 2; ++r)
+    CHECK(std::abs(als.model().weights[r] - expected.weights[r]) < 4 * allowed);
+  for (std::size_t m = 0; m < 3; ++m)
+    CHECK(largest_difference(als.model().factors[m], expected.factors[m]) < allowed);
+}
+
+/// |cosine| of two columns.
+double congruence(const Matrix& a, std::uint64_t r, const Matrix& b, std::uint64_t s) {
+  double ab = 0, aa = 0, bb = 0;
+  for (std::uint64_t i = 0; i < a.rows(); ++i) {
+    ab += a.at(i, r) * b.at(i, s);
+    aa += a.at(i, r) * a.at(i, r);
+    bb += b.at(i, s) * b.at(i, s);
+  }
+  return std::abs(ab) / std::sqrt(aa * bb);
+}
+
+/// Factor match score: over all permutations of the components the largest of the least product of
+/// congruences.
+double match(const std::vector<Matrix>& a, const std::vector<Matrix>& b) {
+  std::vector<std::uint64_t> order(a.front().cols());
+  for (std::uint64_t r = 0; r < order.size(); ++r) order[r] = r;
+  double best = 0;
+  do {
+    double least = 1;
+    for (std::uint64_t r = 0; r < order.size(); ++r) {
+      double product = 1;
+      for (std::size_t m = 0; m < a.size(); ++m) product *= congruence(a[m], r, b[m], order[r]);
+      least = std::min(least, product);
+    }
+    best = std::max(best, least);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+Measurement measured(const Problem& problem, const Given& given, int samples = 1) {
+  const Method& method = registry().find("cpd.cpu.als");
+  const Trial trials[] = {{&method, &problem, method.params().resolve(given)}};
+  return measure(trials, {.warmup = 0, .samples = samples}).front();
+}
+
+}  // namespace
+
+TEST_CASE("fit, weights and factors of an independent implementation") {
+  check_against_numpy("flycoo.cpu", DType::f64, 1e-11);
+  check_against_numpy("pasta.cpu.coo", DType::f64, 1e-11);
+  check_against_numpy("flycoo.cpu", DType::f32, 2e-5);
+}
+
+TEST_CASE("planted factors are found up to order and scale") {
+  const Dims dims{15, 12, 10};
+  const LowRankLaw law{.rank = 3};
+  const Target target{.dims = dims, .nnz = 15 * 12 * 10, .seed = 5, .dtype = DType::f64};
+  std::vector<Matrix> planted;
+  for (int m = 0; m < 3; ++m) planted.push_back(low_rank_factor(target, law, m));
+  const Problem problem(spec_of(3, 500, 1e-13), std::make_shared<const Coo>(low_rank(target, law)));
+  const KruskalModel model = model_by("flycoo.cpu", problem);
+  CHECK(model.fit.back() > 1 - 1e-6);
+  CHECK(match(planted, model.factors) > 1 - 1e-6);
+  // The score does tell other factors apart.
+  CHECK(match(planted, problem.dense()) < 0.5);
+}
+
+TEST_CASE("the fit grows in every sweep, to rounding") {
+  for (const std::uint64_t rank : {1, 4, 16}) {
+    const auto fit = model_by("flycoo.cpu", sparse_problem(spec_of(rank, 40))).fit;
+    REQUIRE(fit.size() == 40);
+    for (std::size_t s = 1; s < fit.size(); ++s) CHECK(fit[s] > fit[s - 1] - 1e-12);
+    CHECK(fit.back() > fit.front());
+  }
+}
+
+TEST_CASE("the result does not depend on the method of MTTKRP") {
+  const Problem problem = sparse_problem(spec_of(5, 10));
+  const KruskalModel expected = model_by("flycoo.cpu", problem);
+  for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo"}) {
+    const KruskalModel other = model_by(id, problem);
+    for (std::size_t s = 0; s < 10; ++s) CHECK(std::abs(other.fit[s] - expected.fit[s]) < 1e-12);
+    for (std::size_t m = 0; m < 3; ++m)
+      CHECK_MESSAGE(largest_difference(other.factors[m], expected.factors[m]) < 1e-9, id);
+  }
+}
+
+TEST_CASE("sums over many rows are right and the same bits on any number of threads") {
+  const std::uint64_t rows = 10000;
+  Matrix a(rows, 3, DType::f32), b(rows, 3, DType::f32);
+  for (Count k = 0; k < rows * 3; ++k) {
+    a.values().set(k, CounterRng(1).uniform(k) - 0.5);
+    b.values().set(k, CounterRng(2).uniform(k));
+  }
+  Eigen::MatrixXd expected = Eigen::MatrixXd::Zero(3, 3);
+  Eigen::VectorXd products = Eigen::VectorXd::Zero(3);
+  for (std::uint64_t i = 0; i < rows; ++i)
+    for (int r = 0; r < 3; ++r) {
+      const auto column = static_cast<std::uint64_t>(r);
+      products[r] += a.at(i, column) * b.at(i, column);
+      for (int s = 0; s < 3; ++s)
+        expected(r, s) += a.at(i, column) * a.at(i, static_cast<std::uint64_t>(s));
+    }
+  Eigen::MatrixXd inverse(3, 3);
+  inverse << 2, 1, 0, 1, 3, 1, 0, 1, 4;
+
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const Eigen::MatrixXd gram = cpd::gram(a);
+  const Eigen::VectorXd sums = cpd::column_products(a, b);
+  Matrix factor(rows, 3, DType::f32);
+  const Eigen::VectorXd norms = cpd::solve_rows(a, inverse, factor);
+  omp_set_num_threads(4);
+  CHECK((cpd::gram(a) - gram).cwiseAbs().maxCoeff() == 0);
+  CHECK((cpd::column_products(a, b) - sums).cwiseAbs().maxCoeff() == 0);
+  Matrix again(rows, 3, DType::f32);
+  CHECK((cpd::solve_rows(a, inverse, again) - norms).cwiseAbs().maxCoeff() == 0);
+  omp_set_num_threads(before);
+
+  CHECK(largest_difference(factor, again) == 0);
+  CHECK((gram - expected).cwiseAbs().maxCoeff() < 1e-9);
+  CHECK((sums - products).cwiseAbs().maxCoeff() < 1e-9);
+  CHECK(norms[0] == doctest::Approx(std::sqrt(
+                        (inverse.col(0).transpose() * expected * inverse.col(0)).value())));
+  const double third =
+      a.at(7, 0) * inverse(0, 2) + a.at(7, 1) * inverse(1, 2) + a.at(7, 2) * inverse(2, 2);
+  CHECK(factor.at(7, 2) == doctest::Approx(third / norms[2]).epsilon(1e-6));
+}
+
+TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
+  const Problem problem = sparse_problem(spec_of(2, 5));
+  Als als(problem, registry().find("flycoo.cpu"));
+  KruskalModel start = als.model();
+  for (Matrix& factor : start.factors)
+    for (std::uint64_t i = 0; i < factor.rows(); ++i) factor.set(i, 1, factor.at(i, 0));
+  als.resume(start);
+  sweep_to_end(als);
+  for (const double fit : als.model().fit) CHECK(std::isfinite(fit));
+  for (std::uint64_t i = 0; i < 20; ++i) start.factors[1].set(i, 1, 0);
+  als.resume(start);
+  sweep_to_end(als);
+  CHECK(als.model().weights[1] == 0);
+  CHECK(als.model().factors[0].at(3, 1) == 0);
+}
+
+TEST_CASE("a run resumed from any sweep ends with the same bits") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    ProblemSpec spec = spec_of(6, 7);
+    spec.dtype = dtype;
+    const Problem problem = sparse_problem(spec);
+    const auto identity = cpd::identity_of(problem);
+    const KruskalModel whole = model_by("flycoo.cpu", problem);
+    for (int cut = 1; cut < 7; ++cut) {
+      const auto timer = make_host_timer();
+      Als first(problem, registry().find("flycoo.cpu"));
+      for (int sweep = 0; sweep < cut; ++sweep) first.sweep(*timer);
+      CHECK_FALSE(same_bits(first.model(), whole));
+      cpd::save_checkpoint(path, identity, first.model());
+      Als second(problem, registry().find("flycoo.cpu"));
+      second.resume(cpd::load_checkpoint(path, identity).value());
+      sweep_to_end(second);
+      CHECK(same_bits(second.model(), whole));
+    }
+  }
+}
+
+TEST_CASE("the method goes on from its checkpoint and removes it at the end") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(6, 7));
+  const Measurement whole = measured(problem, {});
+  REQUIRE_MESSAGE(whole.status == "ok", whole.reason);
+  CHECK(whole.executed.at("resumed_after") == "0 sweeps");
+
+  const auto timer = make_host_timer();
+  Als cut(problem, registry().find("flycoo.cpu"));
+  for (int sweep = 0; sweep < 4; ++sweep) cut.sweep(*timer);
+  cpd::save_checkpoint(path, cpd::identity_of(problem), cut.model());
+  const Method& method = registry().find("cpd.cpu.als");
+  const auto prepared = method.prepare(problem, method.params().resolve({{"checkpoint", path}}));
+  prepared->run(*timer);
+  CHECK(prepared->executed().at("resumed_after") == "4 sweeps");
+  CHECK(same_bits(std::get<KruskalModel>(prepared->result()), model_by("flycoo.cpu", problem)));
+  CHECK(prepared->work().flops == doctest::Approx(whole.work.flops * 3 / 7));
+  CHECK_FALSE(std::filesystem::exists(path));
+  // A later run begins anew.
+  prepared->run(*timer);
+  CHECK(prepared->executed().at("resumed_after") == "0 sweeps");
+  CHECK(prepared->executed().at("fit_curve") == whole.executed.at("fit_curve"));
+}
+
+TEST_CASE("an interrupted run leaves the last checkpoint that was due") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(4, 100));
+  // A timer that ends the run where the eighth sweep begins.
+  struct Interruption {};
+  class Interrupter final : public StageTimer {
+   public:
+    void start() override {}
+    void stage(std::string_view) override {}
+    StageTimes stop() override { return {}; }
+    void* stream() const override {
+      if (++sweeps_ == 8) throw Interruption();
+      return nullptr;
+    }
+
+   private:
+    mutable int sweeps_ = 0;
+  };
+  const Method& method = registry().find("cpd.cpu.als");
+  const auto params =
+      method.params().resolve({{"checkpoint", path}, {"checkpoint_every", std::int64_t{3}}});
+  Interrupter timer;
+  CHECK_THROWS_AS(method.prepare(problem, params)->run(timer), Interruption);
+  const auto model = cpd::load_checkpoint(path, cpd::identity_of(problem));
+  REQUIRE(model.has_value());
+  CHECK(model->fit.size() == 6);
+}
+
+TEST_CASE("checkpoints of other runs are refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const ProblemSpec spec = spec_of(3, 2);
+  const Problem problem = sparse_problem(spec);
+  CHECK_FALSE(cpd::load_checkpoint(path, cpd::identity_of(problem)).has_value());
+  cpd::save_checkpoint(path, cpd::identity_of(problem), model_by("flycoo.cpu", problem));
+  const auto refused = [&](const Problem& other, const std::string& what) {
+    try {
+      cpd::load_checkpoint(path, cpd::identity_of(other));
+      FAIL_CHECK("taken: " << what);
+    } catch (const InputError& e) {
+      CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());
+      CHECK(std::string(e.what()).find(path) == 0);
+    }
+  };
+  ProblemSpec other = spec;
+  other.rank = 4;
+  refused(sparse_problem(other), "found rank 3, expected 4");
+  other = spec;
+  other.seed = 2;
+  refused(sparse_problem(other), "found seed 1, expected 2");
+  other = spec;
+  other.dtype = DType::f32;
+  refused(sparse_problem(other), "another run: found tensor ");
+  Coo changed = problem.x();
+  changed.indices[1][5] ^= 1U;
+  refused(Problem(spec, std::make_shared<const Coo>(changed)), "another run: found tensor ");
+  changed = problem.x();
+  changed.values.set(8, 0.125);
+  refused(Problem(spec, std::make_shared<const Coo>(changed)), "another run: found tensor ");
+  // Another stopping rule may go on.
+  other = spec;
+  other.max_sweeps = 9;
+  CHECK(cpd::load_checkpoint(path, cpd::identity_of(sparse_problem(other)))->fit.size() == 2);
+}
+
+TEST_CASE("damaged checkpoints are refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(3, 2));
+  const auto identity = cpd::identity_of(problem);
+  cpd::save_checkpoint(path, identity, model_by("flycoo.cpu", problem));
+  const std::string intact = folder.read("model");
+  const auto refused = [&](const std::string& content) {
+    folder.write("model", content);
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity),
+                         (path + ": not an intact checkpoint: its checksum is wrong").c_str(),
+                         InputError);
+  };
+  for (std::size_t at = 0; at < intact.size(); at += 97) {
+    std::string content = intact;
+    content[at] = static_cast<char>(content[at] ^ 4);
+    refused(content);
+  }
+  refused("");
+  refused(intact.substr(0, 40));
+  refused(intact.substr(0, intact.size() - 1));
+  refused(intact + "x");
+  // The method's row says it.
+  CHECK(measured(problem, {{"checkpoint", path}}).reason.find("not an intact checkpoint") !=
+        std::string::npos);
+  folder.write("model", intact);
+  CHECK(cpd::load_checkpoint(path, identity).has_value());
+  CHECK_THROWS_AS(cpd::save_checkpoint(folder.file("missing/model"), identity, {}), SystemError);
+}
+
+TEST_CASE("what ran is told") {
+  const Measurement m = measured(sparse_problem(spec_of(4, 50, 1e-3)), {}, 2);
+  REQUIRE_MESSAGE(m.status == "ok", m.reason);
+  CHECK(m.executed.at("mttkrp") == "flycoo.cpu");
+  CHECK(m.executed.at("mttkrp_kernel") == "FLYCOO-MTTKRP-OMP");
+  CHECK(m.executed.at("stopped_by") == "tolerance");
+  const int sweeps = std::stoi(m.executed.at("sweeps"));
+  CHECK(sweeps > 1);
+  CHECK(sweeps < 50);
+  const auto& curve = m.executed.at("fit_curve");
+  CHECK(std::count(curve.begin(), curve.end(), ' ') == sweeps - 1);
+  CHECK(curve.substr(curve.rfind(' ') + 1) == m.executed.at("fit"));
+  CHECK(m.footprint.format_bytes > 0);
+  CHECK(measured(sparse_problem(spec_of(4, 3)), {}).executed.at("stopped_by") == "max_sweeps");
+}
+
+TEST_CASE("what is declined or refused") {
+  const Method& method = registry().find("cpd.cpu.als");
+  CHECK_THROWS_WITH_AS(method.params().resolve({{"mttkrp", std::string("flyco.cpu")}}),
+                       doctest::Contains("flycoo.cpu"), InputError);
+  CHECK_THROWS_AS(method.params().resolve({{"mttkrp", std::string("cpd.cpu.als")}}), InputError);
+  ProblemSpec spec = spec_of(4, 3);
+  spec.operation = Operation::mttkrp;
+  CHECK(measured(sparse_problem(spec), {}).reason == "mttkrp is no decomposition");
+  const Problem vector(spec_of(4, 3), std::make_shared<const Coo>(uniform({30}, 5, 1, DType::f64)));
+  CHECK(measured(vector, {}).reason == "a first-order tensor is its own model");
+  const Problem problem = sparse_problem(spec_of(4, 3));
+  Als als(problem, registry().find("flycoo.cpu"));
+  CHECK_THROWS_WITH_AS(als.resume({}), "cpd: found a model of rank 0 and order 0, expected 4 and 3",
+                       InputError);
+  KruskalModel model = als.model();
+  model.factors[1] = Matrix(20, 4, DType::f32);
+  CHECK_THROWS_WITH_AS(als.resume(model), "cpd: found a factor of 20 x 4 f32, expected 20 x 4 f64",
+                       InputError);
+}
