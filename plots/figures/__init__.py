@@ -7,12 +7,12 @@ import importlib.util
 import re
 
 from plots.errors import PlotError
-from plots.figures import (claims, grouped_bars, lines, performance_profile, roofline, scatter,
-                           speedups, stacked_bars, table)
+from plots.figures import (claims, curves, grouped_bars, lines, performance_profile, roofline,
+                           scatter, speedups, stacked_bars, table)
 
 KINDS = {"grouped-bars": grouped_bars, "lines": lines, "scatter": scatter, "roofline": roofline,
          "stacked-bars": stacked_bars, "table": table, "speedups": speedups,
-         "performance-profile": performance_profile, "claims": claims}
+         "performance-profile": performance_profile, "claims": claims, "curves": curves}
 
 
 def drawer(spec):

@@ -12,8 +12,8 @@ from plots.load import load_results
 from plots.save import save_artifact
 from plots.spec import FigureSpec, load_spec
 
-KINDS = ("grouped-bars", "lines", "scatter", "roofline", "stacked-bars", "table", "speedups",
-         "performance-profile")
+KINDS = ("grouped-bars", "lines", "scatter", "roofline", "stacked-bars", "table", "curves",
+         "speedups", "performance-profile")
 
 
 def read(tmp_path, lines):
@@ -286,6 +286,25 @@ def test_names_are_no_markup(tmp_path):
         drawn = FigureSpec("pasta/fig4", "100 $ & <b>", spec(kind=kind, yscale="log").figure)
         text = save_artifact(read(tmp_path, lines), drawn, tmp_path / kind)[1]["svg"].read_text()
         assert "a$x_1$b$" in text and "<b>" not in text
+
+
+def test_a_curve_goes_through_the_numbers_of_a_text(tmp_path):
+    lines = [rows.row(dataset="alpha") | {"executed": {"fit_curve": "0.25 0.5 0.625"}},
+             rows.row(dataset="beta") | {"executed": {"fit_curve": "0.125"}},
+             rows.row(dataset="gamma", status="oom", reason="too large")]
+    drawn = spec(kind="curves", y="executed.fit_curve", facet=None, xlabel="sweep", ylabel="fit")
+    _, paths = save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
+    with paths["csv"].open() as stream:
+        table = list(csv.DictReader(stream))
+    assert [(line["dataset"], line["sweep"], line["fit"]) for line in table] == [
+        ("alpha", "1", "0.25"), ("alpha", "2", "0.5"), ("alpha", "3", "0.625"),
+        ("beta", "1", "0.125"), ("gamma", "1", "")]
+    assert table[-1]["reason"] == "oom: too large"
+    text = paths["svg"].read_text()
+    assert "alpha, pasta.cpu.coo" in text and "<!-- oom -->" in text
+    lines[0]["executed"]["fit_curve"] = "0.25 high"
+    with pytest.raises(PlotError, match="executed.fit_curve lists no numbers: '0.25 high'"):
+        save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
