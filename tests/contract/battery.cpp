@@ -139,15 +139,6 @@ std::vector<ParamValue> alternatives(const ParamSpec& spec) {
   return list;
 }
 
-std::vector<Params> settings(const Method& method) {
-  const ParamSchema schema = method.params();
-  std::vector<Params> list = {schema.resolve({})};
-  for (const auto& spec : schema.specs())
-    for (const auto& value : alternatives(spec))
-      list.push_back(schema.resolve({{spec.name, value}}));
-  return list;
-}
-
 std::string describe(const Params& params) {
   std::string line;
   for (const auto& [name, value] : params.all())
@@ -230,6 +221,15 @@ bool asked(const std::vector<T>& list, T entry) {
 }
 
 }  // namespace
+
+std::vector<Params> settings(const Method& method) {
+  const ParamSchema schema = method.params();
+  std::vector<Params> list = {schema.resolve({})};
+  for (const auto& spec : schema.specs())
+    for (const auto& value : alternatives(spec))
+      list.push_back(schema.resolve({{spec.name, value}}));
+  return list;
+}
 
 Report run_battery(const std::vector<const Method*>& methods, const Scope& scope) {
   Battery battery(methods);

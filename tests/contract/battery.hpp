@@ -40,6 +40,10 @@ struct Scope {
 /// one at a time.
 Report run_battery(const std::vector<const Method*>& methods, const Scope& scope = {});
 
+/// The default parameters, then each other word, flag and small integer that the method's
+/// declaration allows, one at a time.
+std::vector<Params> settings(const Method& method);
+
 /// "method {parameters} on problem: what".
 std::string text(const Finding& finding);
 

@@ -17,6 +17,7 @@ enum class Fault {
   none,
   drops_last,     ///< leaves out the last nonzero
   swaps_modes,    ///< reads the factors of mode m at the index of the next mode where that is legal
+  allocates,      ///< run makes a new matrix
   accumulates,    ///< right once: never clears its output
   keeps_factors,  ///< never reads the factors again after prepare
   keeps_one,      ///< of nonzeros with equal coordinates only the last counts
@@ -45,6 +46,7 @@ class PlantedRun final : public Prepared {
     if (fault_ == Fault::throws) throw LogicError("planted");
     if (fault_ == Fault::throws_foreign) throw 42;
     timer.stage("zero");
+    if (fault_ == Fault::allocates) out_ = Matrix(out_.rows(), out_.cols(), out_.dtype());
     if (fault_ != Fault::accumulates)
       for (std::uint64_t i = 0; i < out_.rows(); ++i)
         for (std::uint64_t r = 0; r < out_.cols(); ++r) out_.set(i, r, 0);
