@@ -67,3 +67,30 @@ def test_killed_at_a_random_moment(tmp_path, undisturbed, moment):
     assert row_set(workspace) == expected
     ok = [row["key"] for row in workspace.lines() if row["status"] == "ok"]
     assert len(ok) == len(set(ok)), "a finished row was doubled"
+
+
+def test_a_decomposition_that_is_killed_goes_on_from_its_checkpoint(tmp_path):
+    workspace = Workspace(tmp_path)
+    workspace.add_uniform("random", [30, 20, 25], 900)
+    checkpoint = tmp_path / "model"
+    other = {"operation": "cpd", "axes": {"dataset": "random", "rank": 8, "dtype": "f64",
+                                          "max_sweeps": 500, "tolerance": 0}}
+    plain = workspace.spec(["cpd.cpu.als"], "plain", **other)
+    spec = workspace.spec([("cpd.cpu.als", {"checkpoint": str(checkpoint)})], **other)
+    assert workspace.run(plain).returncode == 0
+    running = workspace.start(spec)
+    while not checkpoint.exists() and running.poll() is None:
+        time.sleep(0.001)
+    running.kill()
+    running.communicate(timeout=60)
+
+    # The next run reads the file: it refuses a damaged one.
+    intact = checkpoint.read_bytes()
+    checkpoint.write_bytes(intact[:-1])
+    assert workspace.run(spec).returncode == 1
+    assert "not an intact checkpoint" in workspace.lines()[-1]["reason"]
+    checkpoint.write_bytes(intact)
+    assert workspace.run(spec).returncode == 0
+    whole, resumed = (row["executed"] for row in workspace.lines() if row["status"] == "ok")
+    assert resumed["fit_curve"] == whole["fit_curve"]
+    assert not checkpoint.exists()
