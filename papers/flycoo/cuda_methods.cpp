@@ -77,11 +77,17 @@ class TunedCuda : public AllModesCuda {
              1,
              220,
              {}},
-            {"threads",
-             std::int64_t{remap_ ? 512 : 256},
-             "threads of a block, a power of two",
+            {"walkers",
+             std::int64_t{remap_ ? 640 : 256},
+             "threads of a block that add up rows, a multiple of 32",
              32,
-             512,
+             1024,
+             {}},
+            {"senders",
+             std::int64_t{128},
+             "threads of a block that send records to the next mode's tiles, a multiple of 32",
+             32,
+             256,
              {}}};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
@@ -97,9 +103,9 @@ class TunedCuda : public AllModesCuda {
     if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
     if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
       return Support::no("a mode is longer than 2^32 - 1, which marks no row");
-    if (const auto threads = params.integer("threads");
-        !std::has_single_bit(static_cast<std::uint64_t>(threads)))
-      return Support::no(fmt::format("found {} threads, expected a power of two", threads));
+    for (const char* name : {"walkers", "senders"})
+      if (const auto threads = params.integer(name); threads % 32 != 0)
+        return Support::no(fmt::format("found {} {}, expected a multiple of 32", threads, name));
     return Support::yes();
   }
 

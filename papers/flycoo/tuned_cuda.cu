@@ -34,11 +34,12 @@ struct DeviceMode {
 template <class T>
 class TunedRun : public AllModesRun<T> {
  public:
-  TunedRun(const Problem& problem, Tiled tensor, unsigned threads)
+  TunedRun(const Problem& problem, Tiled tensor, unsigned walkers, unsigned senders)
       : AllModesRun<T>(problem, tensor.remaps() ? "FLYCOO in tiles, remapped in the pass"
                                                 : "FLYCOO in tiles, a copy per mode"),
         tensor_(std::move(tensor)),
-        threads_(threads),
+        walkers_(walkers),
+        senders_(tensor_.remaps() ? senders : 0),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_) {
     for (const auto& m : tensor_.modes) {
@@ -55,13 +56,14 @@ class TunedRun : public AllModesRun<T> {
     choose_kernels();
     this->executed_["tile"] = std::to_string(tensor_.tile);
     this->executed_["tiles"] = std::to_string(tensor_.tiles());
-    this->executed_["threads"] = std::to_string(threads_);
+    this->executed_["walkers"] = std::to_string(walkers_);
+    this->executed_["senders"] = std::to_string(senders_);
     this->executed_["record_bytes"] = std::to_string(4 * tensor_.record_words());
     this->executed_["remap"] = tensor_.remaps() ? "in the pass" : "a copy per mode";
   }
 
  private:
-  using TileKernel = void (*)(TilePass<T>);
+  using TileKernel = void (*)(TilePass<T>, unsigned);
   using JoinKernel = void (*)(TilePass<T>, const CutRow*);
 
   void choose_kernels() {
@@ -69,10 +71,15 @@ class TunedRun : public AllModesRun<T> {
     device::with_lanes<T>(this->stride_, [&]<int kLanes>() {
       lanes_ = kLanes;
       join_ = tuned::join_rows<T, kLanes>;
-      with_others(others, [&]<int kOthers>() { kernel_ = tuned::tile_pass<T, kLanes, kOthers>; });
+      with_others(others, [&]<int kOthers>() {
+        kernel_ = tensor_.remaps() ? tuned::tile_pass<T, kLanes, kOthers, true>
+                                   : tuned::tile_pass<T, kLanes, kOthers, false>;
+      });
     });
-    const Count records = (tensor_.tile * tensor_.record_words() + 3) / 4 * 16;
-    shared_ = static_cast<unsigned>(std::max(records, tuned::bytes_of_ends(threads_, lanes_)));
+    ends_bytes_ = static_cast<unsigned>((tuned::bytes_of_ends(walkers_, lanes_) + 15) / 16 * 16);
+    // One word past the records: a field may be read with the word behind it.
+    const Count records = tensor_.remaps() ? tensor_.tile * tensor_.record_words() + 1 : 0;
+    shared_ = ends_bytes_ + static_cast<unsigned>((records + 3) / 4 * 16);
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
     column_tiles_ = (this->stride_ / Vec<T>::kWidth + lanes_ - 1) / lanes_;
@@ -83,7 +90,7 @@ class TunedRun : public AllModesRun<T> {
     const DeviceMode& streams = modes_[at];
     const TilePass<T> x = arguments(mode);
     const dim3 grid(tensor_.tiles(), column_tiles_);
-    RETENSOR_CUDA_LAUNCH(kernel_, grid, threads_, shared_, stream, x);
+    RETENSOR_CUDA_LAUNCH(kernel_, grid, walkers_ + senders_, shared_, stream, x, ends_bytes_);
     if (streams.cut.size() > 0) {
       const dim3 rows(static_cast<unsigned>(streams.cut.size()), column_tiles_);
       RETENSOR_CUDA_LAUNCH(join_, rows, tuned::kJoinThreads, 0, stream, x, streams.cut.data());
@@ -102,14 +109,15 @@ class TunedRun : public AllModesRun<T> {
     }
     x.joined = modes_[at].joined.data();
     x.layout = tensor_.layout;
-    x.row = tensor_.layout.index[mode];
+    x.row = tuned::WideField(tensor_.layout.index[mode]);
     for (const std::size_t m : this->gathered(mode)) {
-      x.other[x.others] = tensor_.layout.index[m];
+      x.other[x.others] = tuned::WideField(tensor_.layout.index[m]);
       x.factor[x.others++] = this->factors_[m].data();
     }
     x.out = this->rows_of(mode);
     x.head = head_.data(), x.tail = tail_.data();
     x.nnz = tensor_.nnz, x.tile = tensor_.tile, x.stride = this->stride_;
+    x.walkers = walkers_;
     x.per_words = static_cast<unsigned>((Count{1} << 32) / tensor_.record_words() + 1);
     return x;
   }
@@ -119,14 +127,14 @@ class TunedRun : public AllModesRun<T> {
   }
 
   const Tiled tensor_;
-  const unsigned threads_;
+  const unsigned walkers_, senders_;
   std::vector<DeviceMode> modes_;
   std::optional<Copies> copies_;                 // with remapping
   std::vector<Buffer<std::uint32_t>> per_mode_;  // without
   Buffer<T> head_, tail_;
   TileKernel kernel_ = nullptr;
   JoinKernel join_ = nullptr;
-  unsigned lanes_ = 0, column_tiles_ = 0, shared_ = 0;
+  unsigned lanes_ = 0, column_tiles_ = 0, ends_bytes_ = 0, shared_ = 0;
 };
 
 }  // namespace
@@ -144,9 +152,10 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
                                                   std::max<Count>(1, kSharedOfSm * kKibi / bytes));
   options.unit = 4;
   options.remap = remap;
-  const auto threads = static_cast<unsigned>(params.integer("threads"));
+  const auto walkers = static_cast<unsigned>(params.integer("walkers"));
+  const auto senders = static_cast<unsigned>(params.integer("senders"));
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), threads);
+    return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), walkers, senders);
   });
 }
 
