@@ -56,9 +56,14 @@ class PaperCuda : public AllModesCuda {
   }
 };
 
-/// Shared memory of a tile's records by default, in KiB: with remapping most of an SM's, since runs
-/// grow with the square of the tile; without it a quarter, so that blocks load while others add.
-constexpr std::int64_t kRemapShared = 192, kCopiesShared = 48;
+/// Without remapping no shared memory limits a tile: many small ones keep all SMs busy to the end.
+struct TunedDefaults {
+  std::int64_t tile, walkers;
+};
+constexpr TunedDefaults kRemapDefaults{96, 384}, kCopiesDefaults{48, 256};
+constexpr std::int64_t kMostThreads = 1024;
+/// Bytes of shared memory of a block of compute capability 9.0, and a walker's part in it.
+constexpr std::int64_t kSharedBytes = 227 * 1024, kWalkerBytes = 34;
 
 class TunedCuda : public AllModesCuda {
  public:
@@ -71,24 +76,23 @@ class TunedCuda : public AllModesCuda {
                   : "the tuned kernel on a copy per mode, without remapping";
   }
   ParamSchema params() const override {
-    return {{"shared",
-             remap_ ? kRemapShared : kCopiesShared,
-             "KiB of shared memory that the records of a tile take",
-             1,
-             220,
-             {}},
-            {"walkers",
-             std::int64_t{remap_ ? 640 : 256},
-             "threads of a block that add up rows, a multiple of 32",
-             32,
-             1024,
-             {}},
-            {"senders",
-             std::int64_t{128},
-             "threads of a block that send records to the next mode's tiles, a multiple of 32",
-             32,
-             256,
-             {}}};
+    const TunedDefaults d = remap_ ? kRemapDefaults : kCopiesDefaults;
+    std::vector<ParamSpec> list = {
+        {"tile", d.tile, "KiB of a tile's records, in shared memory with remapping", 1, 200, {}},
+        {"walkers",
+         d.walkers,
+         "threads of a block that add up rows, a multiple of 32",
+         32,
+         896,
+         {}}};
+    if (remap_)
+      list.push_back({"senders",
+                      std::int64_t{128},
+                      "threads of a block that send records to the next mode, a multiple of 32",
+                      32,
+                      256,
+                      {}});
+    return list;
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tuned_cuda(problem, params, remap_);
@@ -103,9 +107,22 @@ class TunedCuda : public AllModesCuda {
     if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
     if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
       return Support::no("a mode is longer than 2^32 - 1, which marks no row");
-    for (const char* name : {"walkers", "senders"})
-      if (const auto threads = params.integer(name); threads % 32 != 0)
-        return Support::no(fmt::format("found {} {}, expected a multiple of 32", threads, name));
+    return supports_block(params);
+  }
+
+  Support supports_block(const Params& params) const {
+    const std::int64_t walkers = params.integer("walkers");
+    const std::int64_t senders = remap_ ? params.integer("senders") : 0;
+    if (walkers % 32 != 0 || senders % 32 != 0 || walkers + senders > kMostThreads)
+      return Support::no(
+          fmt::format("found {} walkers and {} senders, expected multiples of 32, "
+                      "together at most {}",
+                      walkers, senders, kMostThreads));
+    if (remap_ && params.integer("tile") * 1024 + walkers * kWalkerBytes > kSharedBytes)
+      return Support::no(
+          fmt::format("tiles of {} KiB and {} walkers need more than the {} KiB of "
+                      "shared memory of a block",
+                      params.integer("tile"), walkers, kSharedBytes / 1024));
     return Support::yes();
   }
 

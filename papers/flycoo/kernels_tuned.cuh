@@ -1,14 +1,15 @@
 // Ownership (section 3.4) and remapping (section 3.1) with the accesses that the hardware favours;
 // the kernels are this project's own.
 //
-// tile_pass   A thread block owns a tile (tiles.hpp). It copies the tile's records into shared
-//             memory; sends them on to the next mode's tiles in runs, word by word by neighbouring
-//             threads, so that writes are whole and local; then walks them by output row: a group
-//             of 4 to 16 lanes takes a stretch of the walk, holds the columns of one row, 16 bytes
-//             a lane, and adds up in registers while the row stays. A row inside a stretch is
-//             stored; the first and the last of each stretch meet in shared memory, where the group
-//             in whose stretch a row begins adds up the row. A row that begins in the tile before
-//             or goes on in the next goes to the tile's `head` or `tail`.
+// tile_pass   A thread block owns a tile (tiles.hpp) and copies its records into shared memory.
+//             Some of its warps send them on to the next mode's tiles, in runs, word by word by
+//             neighbouring threads, so that writes are whole and local. The others walk them by
+//             output row: a group of 4 to 16 lanes takes a stretch of the walk, holds the columns
+//             of one row, 16 bytes a lane, and adds up in registers while the row stays. A row
+//             inside a stretch is stored; the first and the last of each stretch meet in shared
+//             memory, where the group in whose stretch a row begins adds up the row. A row that
+//             begins in the tile before or goes on in the next goes to the tile's `head` or `tail`.
+//             Without remapping the records, sorted by row, are read where they are.
 // join_rows   A thread block adds up the heads and the tail of one such row, always in the same
 //             order.
 //
@@ -27,7 +28,8 @@ namespace retensor::flycoo::tuned {
 
 using device::Vec;
 
-/// A field of a record for reading both words that it may lie in, without a branch.
+/// A field of a record, read with the word that follows, in which it may end: without a branch. The
+/// value follows the indices, so that word belongs to the record too.
 struct WideField {
   unsigned word = 0, shift = 0, mask = 0;
   WideField() = default;
@@ -61,16 +63,12 @@ struct TilePass {
   int others = 0;
 };
 
-#ifndef MOST
-#define MOST 768
-#endif
-#ifndef INFLIGHT
-#define INFLIGHT 4
-#endif
-inline constexpr unsigned kMostThreads = MOST;  // a block
+// A block. Its 32 warps cut registers to 64, which hold two nonzeros in flight without spills up
+// to order 3.
+inline constexpr unsigned kMostThreads = 1024;
 inline constexpr unsigned kJoinThreads = 256;
-inline constexpr int kInFlight = INFLIGHT;  // nonzeros whose factor rows a group loads at a time
-inline constexpr int kSendAhead = 4;        // records that a sending lane looks up at a time
+inline constexpr int kInFlight = 2;   // nonzeros whose factor rows a group loads at a time
+inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
 inline constexpr Index kNoRow = ~Index{0};
 
 /// What the groups of a block have added up of the first and the last row of their stretches, in
@@ -146,7 +144,9 @@ __device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Cou
         const unsigned q = __umulhi(w, x.per_words), word = w - q * words;
         const unsigned slot = __shfl_sync(0xffffffffu, mine.slot[k], q);
         const Count to = __shfl_sync(0xffffffffu, mine.to[k], q);
-        if (base + 32 * k + q < count) x.next_copy[to * words + word] = shared[slot * words + word];
+        // Streamed, so that the L2 cache keeps factor rows instead.
+        if (base + 32 * k + q < count)
+          __stcs(x.next_copy + to * words + word, shared[slot * words + word]);
       }
   }
 }

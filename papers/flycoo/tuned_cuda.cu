@@ -39,7 +39,7 @@ class TunedRun : public AllModesRun<T> {
                                                 : "FLYCOO in tiles, a copy per mode"),
         tensor_(std::move(tensor)),
         walkers_(walkers),
-        senders_(tensor_.remaps() ? senders : 0),
+        senders_(senders),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_) {
     for (const auto& m : tensor_.modes) {
@@ -77,8 +77,7 @@ class TunedRun : public AllModesRun<T> {
       });
     });
     ends_bytes_ = static_cast<unsigned>((tuned::bytes_of_ends(walkers_, lanes_) + 15) / 16 * 16);
-    // One word past the records: a field may be read with the word behind it.
-    const Count records = tensor_.remaps() ? tensor_.tile * tensor_.record_words() + 1 : 0;
+    const Count records = tensor_.remaps() ? tensor_.tile * tensor_.record_words() : 0;
     shared_ = ends_bytes_ + static_cast<unsigned>((records + 3) / 4 * 16);
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
@@ -144,16 +143,19 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   const Coo& x = problem.x();
   const auto layout =
       record_layout(x.dims, x.dtype(), {.indices = Indices::packed, .ids = Ids::stream}, x.nnz());
-  const Count bytes = static_cast<Count>(params.integer("shared")) * kKibi;
+  const Count bytes = static_cast<Count>(params.integer("tile")) * kKibi;
   const Count slots = bytes / (4 * static_cast<Count>(layout.words));
+  const auto walkers = static_cast<unsigned>(params.integer("walkers"));
+  const auto senders = remap ? static_cast<unsigned>(params.integer("senders")) : 0;
+  const Count shared = tuned::bytes_of_ends(walkers, 4) + (remap ? bytes : 0);
+  const Count blocks =
+      std::min<Count>(kSharedOfSm * kKibi / shared, tuned::kMostThreads / (walkers + senders));
   TileOptions options;
   options.tile = static_cast<std::uint32_t>(std::min<Count>(slots / 4 * 4, 65536));
   options.processors = static_cast<std::uint32_t>(static_cast<Count>(device::facts().sms) *
-                                                  std::max<Count>(1, kSharedOfSm * kKibi / bytes));
+                                                  std::max<Count>(blocks, 1));
   options.unit = 4;
   options.remap = remap;
-  const auto walkers = static_cast<unsigned>(params.integer("walkers"));
-  const auto senders = static_cast<unsigned>(params.integer("senders"));
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
     return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), walkers, senders);
   });

@@ -61,7 +61,7 @@ TEST_CASE("the tuned kernels give the same bits in every run") {
   const Registry registry = all_methods();
   for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies"}) {
     const Method& method = registry.find(id);
-    const auto prepared = method.prepare(problem, method.params().resolve({{"shared", 8}}));
+    const auto prepared = method.prepare(problem, method.params().resolve({{"tile", 8}}));
     const auto first = std::get<Matrix>(after_one_run(*prepared));
     const auto second = std::get<Matrix>(after_one_run(*prepared));
     const auto a = first.view<float>(), b = second.view<float>();
