@@ -5,8 +5,8 @@
 
 MTTKRP on coordinates is 1.5 times as fast as ParTI's by geometric mean and nowhere slower; TTM and
 TTV twice as fast, and on tensors with 10 nonzeros a fiber at 75% of the time of their compulsory
-bytes; TEW and TS move 90% of the bandwidth of a copy. ParTI and BLCO written here are held to 0.95
-of the originals' speed. Times are whole runs but for the zeroing of outputs: reductions count.
+bytes; TEW and TS move 90% of the bandwidth of a copy. ParTI written here is held to 0.95 of the
+original's speed. Times are whole runs but for the zeroing of outputs: reductions count.
 Exit code 1 when a bar is missed or has no row.
 """
 import sys
@@ -26,7 +26,7 @@ LONG_FIBERS = ("g1like",)
 
 def bars(rows):
     """(what, tensor, mode, measured or None, bar) of every bar."""
-    yield from over_originals(rows, ("parti.cuda", "blco.cuda"))
+    yield from over_originals(rows, ("parti.cuda",))
     gains = []
     for dataset, times in PARTI.items():
         for mode, time in enumerate(times):

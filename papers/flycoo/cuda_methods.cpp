@@ -1,8 +1,9 @@
 // flycoo.cuda, flycoo.cuda.tuned and flycoo.cuda.copies: known to every build, so that a spec plans
 // anywhere; without a device they decline with its reason.
 #include <algorithm>
-#include <bit>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -92,7 +93,7 @@ class TunedCuda : public AllModesCuda {
                       32,
                       256,
                       {}});
-    return list;
+    return ParamSchema(std::move(list));
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tuned_cuda(problem, params, remap_);
