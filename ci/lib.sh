@@ -75,7 +75,7 @@ clang_build() {
   shift 2
   # Instrumented loops may not vectorise where `omp simd` asks for it.
   CC=$(cached clang-14) CXX=$(cached clang++-14) configure "$dir" -Dwerror=true -Dcuda=disabled -Dheader_only_fmt=false \
-    -Dgroup_driver=true -Doptimization=1 -Ddebug=false -Db_lundef=false \
+    -Dgroup_files=true -Doptimization=1 -Ddebug=false -Db_lundef=false \
     "-Dcpp_args=-gline-tables-only -Wno-pass-failed" \
     "-Db_sanitize=$sanitizers" "$@"
 }

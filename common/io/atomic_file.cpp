@@ -13,7 +13,7 @@
 namespace retensor {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const char* what) {
+[[noreturn]] void fail_to_write(const std::string& path, const char* what) {
   throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
@@ -23,7 +23,7 @@ AtomicFile::AtomicFile(const std::string& path)
     : path_(path),
       temporary_(fmt::format("{}.{:x}-{:x}.part", path, ::getpid(), std::random_device{}())) {
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd_ < 0) refuse(path_, "can't be created");
+  if (fd_ < 0) fail_to_write(path_, "can't be created");
 }
 
 AtomicFile::~AtomicFile() {
@@ -36,19 +36,19 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t n = ::write(fd_, at, bytes);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) refuse(path_, "can't be written");
+    if (n < 0) fail_to_write(path_, "can't be written");
     at += n;
     bytes -= static_cast<std::size_t>(n);
   }
 }
 
 void AtomicFile::commit() {
-  if (::fsync(fd_) != 0) refuse(path_, "can't be flushed to disk");
+  if (::fsync(fd_) != 0) fail_to_write(path_, "can't be flushed to disk");
   const int fd = fd_;
   fd_ = -1;
-  if (::close(fd) != 0) refuse(path_, "can't be closed");
+  if (::close(fd) != 0) fail_to_write(path_, "can't be closed");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    refuse(path_, "can't be renamed into place");
+    fail_to_write(path_, "can't be renamed into place");
   temporary_.clear();
 }
 

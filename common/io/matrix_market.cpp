@@ -25,7 +25,7 @@ struct Banner {
   Symmetry symmetry = Symmetry::general;
 };
 
-struct Header {
+struct MatrixHeader {
   Banner banner;
   std::uint64_t rows = 0, cols = 0;
   Count entries = 0;
@@ -73,8 +73,8 @@ std::uint64_t read_length(const Source& source, const char*& p, const Dims& give
   return length;
 }
 
-Header read_header(const Source& source, const Dims& given) {
-  Header h;
+MatrixHeader read_header(const Source& source, const Dims& given) {
+  MatrixHeader h;
   const char* p = source.begin();
   h.banner = read_banner(source, p);
   const char* const cols_field = text::skip_blanks(text::field_end(p, source.end()), source.end());
@@ -91,7 +91,7 @@ Header read_header(const Source& source, const Dims& given) {
 }
 
 /// Entries above the diagonal of a symmetric file, or on or above that of a skew one, are refused.
-void check_triangle(const Source& source, const Header& h, const Coo& matrix) {
+void check_triangle(const Source& source, const MatrixHeader& h, const Coo& matrix) {
   const bool diagonal = h.banner.symmetry == Symmetry::symmetric;
   for (Count x = 0; x < matrix.nnz(); ++x) {
     const Index row = matrix.indices[0][x], col = matrix.indices[1][x];
@@ -138,7 +138,7 @@ Coo parse_matrix_market(std::string_view bytes, const std::string& name,
                         const ReadOptions& options) {
   check_request(options.dims, name);
   const Source source{bytes, name, '%'};
-  const Header h = read_header(source, options.dims);
+  const MatrixHeader h = read_header(source, options.dims);
   Coo matrix = text::parse_records(source, h.body, {{h.rows, h.cols}, h.banner.values}, options);
   matrix.dims = {h.rows, h.cols};
   if (matrix.nnz() != h.entries)
