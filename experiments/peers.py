@@ -63,7 +63,7 @@ def geometric_mean(numbers):
 
 
 def over_originals(rows, methods):
-    """(what, tensor, mode, measured or None, bar) of baselines beside the originals, mode by mode."""
+    """(what, tensor, mode, measured or None, bar) of baselines over the originals, mode by mode."""
     for method in methods:
         for dataset, times in ORIGINALS[method].items():
             for mode, time in enumerate(times):
@@ -77,8 +77,8 @@ def over_totals(rows, methods):
         for dataset, times in ORIGINALS[method].items():
             if times:
                 row = rows.pick(method, "mttkrp_all", dataset)
-                yield (f"{method} over the original", dataset, "all", speedup(row, sum(times)),
-                       SAME_SPEED)
+                gain = speedup(row, sum(times))
+                yield f"{method} over the original", dataset, "all", gain, SAME_SPEED
 
 
 def report(bars):

@@ -4,9 +4,9 @@
     python3 experiments/flycoo/gpu_bars.py ROWS.jsonl...
 
 All are times over all modes. BLCO, MM-CSF and B-CSF written here are held to 0.95 of the originals'
-speed (ParTI mode by mode, by the script of experiments/pasta). Remapping included, the tuned variant
-is slower than the best competitor on no tensor and 1.2 times as fast by geometric mean, the variant
-with a copy per mode twice. Times are whole runs but for the zeroing of
+speed (ParTI mode by mode, by the script of experiments/pasta). Remapping included, the tuned
+variant is slower than the best competitor on no tensor and 1.2 times as fast by geometric mean, the
+variant with a copy per mode twice. Times are whole runs but for the zeroing of
 outputs: reductions count. Exit code 1 when a bar is missed or has no row.
 """
 import sys

@@ -58,11 +58,11 @@ def test_gpu_bars_are_missed_by_slower_kernels(run):
 
 
 def test_a_reduction_counts_and_zeroing_does_not(run):
-    """BLCO twice as fast as the original; another stage takes four times the kernel's time."""
+    """ParTI as fast as the original; another stage takes four times the kernel's time."""
     def with_stage(stage):
         lines = gpu_rows()
         for line in lines:
-            if line.get("case", {}).get("method") == "blco.cuda":
+            if line.get("case", {}).get("method") == "parti.cuda":
                 kernel = line["phases"]["stages"]["kernel"]
                 line["phases"]["stages"][stage] = [4 * k for k in kernel]
                 line["phases"]["run"] = [5 * k for k in kernel]
@@ -71,7 +71,7 @@ def test_a_reduction_counts_and_zeroing_does_not(run):
     assert run(gpu_bars, with_stage("zero"))[0] == 0
     code, printed = run(gpu_bars, with_stage("reduce"))
     assert code == 1
-    assert all(line.startswith("blco.cuda") for line in printed.splitlines()
+    assert all(line.startswith("parti.cuda") for line in printed.splitlines()
                if line.endswith("MISSED"))
 
 
