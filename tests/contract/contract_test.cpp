@@ -82,7 +82,8 @@ TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
   for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
   for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu"})
     CHECK_MESSAGE(report.solved.count(id) == 1, id);
-  for (const auto& [id, solved] : report.solved) CHECK_MESSAGE(solved == report.problems, id);
+  for (const auto& method : report.solved)
+    CHECK_MESSAGE(method.second == report.problems, method.first);
 }
 
 TEST_CASE("a method that keeps the factors of prepare is found") {
