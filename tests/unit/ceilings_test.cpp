@@ -9,6 +9,13 @@
 
 using namespace retensor;
 
+// Sanitizers slow plain loads more than atomics.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RETENSOR_INSTRUMENTED 1
+#endif
+#endif
+
 TEST_CASE("the host's ceilings are positive and ordered as physics has it") {
   std::map<std::string, Ceiling> found;
   for (const auto& c : cpu_ceilings(0.5)) {
@@ -24,7 +31,9 @@ TEST_CASE("the host's ceilings are positive and ordered as physics has it") {
   CHECK(found["copy_dram"].value > 1);     // a slower memory would be of the last century
   CHECK(found["copy_dram"].value < 3000);  // no host has more
   CHECK(found["peak_f32"].value > 4);      // one FMA of 256 bits at 1 GHz is 16
+#ifndef RETENSOR_INSTRUMENTED
   CHECK(found["atomic"].value * 128 < found["gather"].value);
+#endif
 }
 
 TEST_CASE("theoretical peaks are those of Table III for the GPUs of the paper") {
