@@ -1,5 +1,5 @@
-// What the runs of this module on the device share: factors of every mode, the results of all modes
-// one below the other, and the proof that the tensor is back in mode 0's order.
+// What the runs of this module on the device share: passes in turn, the copies of the records, and
+// the proof that the tensor is back in mode 0's order.
 #pragma once
 
 #include <algorithm>
@@ -8,100 +8,35 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/measure/modes_run.cuh"
 #include "papers/flycoo/methods.hpp"
 
 namespace retensor::flycoo {
 
+/// Passes that move the tensor on from one mode's order to the next's.
 template <class T>
-class AllModesRun : public CudaRun, public Passes {
+class AllModesRun : public CudaModesRun<T> {
  public:
-  AllModesRun(const Problem& problem, std::string kernel)
-      : CudaRun(problem, std::move(kernel)),
-        stride_(padded<T>(problem.rank())),
-        out_(total_rows(problem.x().dims) * stride_) {
-    std::uint64_t first = 0;
-    for (std::size_t m = 0; m < problem.x().dims.size(); ++m) {
-      factors_.push_back(upload_padded(problem.dense()[m].template view<T>(), stride_));
-      count_bytes(factors_.back());
-      first_row_.push_back(first);
-      first += problem.x().dims[m];
-    }
-    count_bytes(out_);
-  }
+  using CudaModesRun<T>::CudaModesRun;
 
-  void run(StageTimer& timer) override {
-    const auto stream = stream_of(timer);
-    timer.stage("zero");
-    out_.zero(stream);
-    timer.stage("kernel");
-    if (problem_.x().nnz() == 0) return;
-    for (int m = 0; m < problem_.x().order(); ++m) take_pass(m, stream);
-  }
-
-  void run_mode(int mode, StageTimer& timer) override {
-    const auto stream = stream_of(timer);
-    timer.stage("zero");
-    const auto at = static_cast<std::size_t>(mode);
-    RETENSOR_CUDA_CHECK(
-        cudaMemsetAsync(rows_of(mode), 0, problem_.x().dims[at] * stride_ * sizeof(T), stream));
-    timer.stage("kernel");
-    if (problem_.x().nnz() > 0) take_pass(mode, stream);
-  }
-
-  Matrix mode_result(int mode) override {
-    const auto at = static_cast<std::size_t>(mode);
-    Matrix one(problem_.x().dims[at], problem_.rank(), problem_.dtype());
-    download_rows(out_, stride_, first_row_[at], one.view<T>());
-    return one;
-  }
-
-  void refresh(int m) override {
-    const auto at = static_cast<std::size_t>(m);
-    factors_[at].upload(padded_rows(problem_.dense()[at].template view<T>(), stride_));
-  }
-  Passes* passes() override { return this; }
-
-  Result result() override {
+  Result result() final {
     check_finished();
-    Matrix all(total_rows(problem_.x().dims), problem_.rank(), problem_.dtype());
-    const auto view = all.view<T>();
-    download_padded(out_, stride_, problem_.rank(), view.data, view.ld);
-    return all;
+    return CudaModesRun<T>::result();
   }
 
  protected:
-  /// One mode's MTTKRP; the tensor moves on to the next mode's order.
-  virtual void pass(int mode, cudaStream_t stream) = 0;
   /// Throws LogicError unless the last run left everything as it found it.
   virtual void check_finished() const {}
 
-  unsigned rank() const { return static_cast<unsigned>(problem_.rank()); }
-  T* rows_of(int mode) {
-    return out_.data() + first_row_[static_cast<std::size_t>(mode)] * stride_;
-  }
-  /// Modes that the pass over `mode` gathers, ascending.
-  std::vector<std::size_t> gathered(int mode) const {
-    std::vector<std::size_t> modes;
-    for (std::size_t m = 0; m < factors_.size(); ++m)
-      if (m != static_cast<std::size_t>(mode)) modes.push_back(m);
-    return modes;
-  }
-
-  const unsigned stride_;
-  device::Buffer<T> out_;
-  std::vector<device::Buffer<T>> factors_;
-
  private:
-  void take_pass(int mode, cudaStream_t stream) {
-    if (mode != next_)
-      throw LogicError("a pass over mode " + std::to_string(mode) + ", but the tensor is in mode " +
-                       std::to_string(next_) + "'s order");
-    pass(mode, stream);
-    next_ = (mode + 1) % problem_.x().order();
+  void run_modes(std::span<const int> modes, StageTimer& timer) final {
+    if (modes.front() != next_)
+      throw LogicError("a pass over mode " + std::to_string(modes.front()) +
+                       ", but the tensor is in mode " + std::to_string(next_) + "'s order");
+    CudaModesRun<T>::run_modes(modes, timer);
+    next_ = (modes.back() + 1) % this->problem_.x().order();
   }
 
-  std::vector<std::uint64_t> first_row_;
   int next_ = 0;
 };
 

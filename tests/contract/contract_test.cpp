@@ -3,9 +3,11 @@
 #include <memory>
 
 #include "common/device/device.hpp"
+#include "common/measure/all_modes.hpp"
 #include "common/measure/registry.hpp"
 #include "tests/contract/battery.hpp"
 #include "tests/contract/passes.hpp"
+#include "tests/contract/scenarios.hpp"
 #include "tests/support/planted_method.hpp"
 
 using namespace retensor;
@@ -71,6 +73,24 @@ TEST_CASE("a finding names method, problem and fault") {
   const auto line = contract::text(report.findings.front());
   for (const char* part : {"planted.cpu.coo", "mttkrp", "duplicates", "wrong"})
     CHECK_MESSAGE(line.find(part) != std::string::npos, line);
+}
+
+TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
+  const Registry registry = all_methods();
+  const auto reason = [&](const Method& method, Operation op) {
+    ProblemSpec spec;
+    spec.operation = op;
+    const Problem problem(spec, contract::scenarios(3).back().x);
+    return supports(method, problem, method.params().resolve({})).reason;
+  };
+  for (const char* id : {"parti.cuda", "b_csf.cuda", "blco.cuda", "mm_csf.cuda"}) {
+    const Method& method = registry.find(id);
+    const bool one_copy = method.id() == "blco.cuda" || method.id() == "mm_csf.cuda";
+    CHECK_MESSAGE(method.takes_all_modes() == one_copy, id);
+    CHECK_MESSAGE(reason(method, Operation::mttkrp) == device::available().reason, id);
+    CHECK_MESSAGE(reason(method, Operation::mttkrp_all) == device::available().reason, id);
+    CHECK_MESSAGE(reason(method, Operation::ttm) == "only MTTKRP is compared", id);
+  }
 }
 
 TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {

@@ -2,6 +2,7 @@
 #include "common/baselines/blco/format.hpp"
 #include "common/baselines/blco/kernels.cuh"
 #include "common/baselines/blco/prepare.hpp"
+#include "common/measure/modes_run.cuh"
 
 namespace retensor::blco {
 namespace {
@@ -19,71 +20,97 @@ std::vector<Tile> tiles_of(const Blco& f) {
 }
 
 template <class T>
-class Run : public CudaMttkrpRun<T> {
+class Run : public CudaModesRun<T> {
  public:
   Run(const Problem& problem, const Blco& f, unsigned copies)
-      : CudaMttkrpRun<T>(problem, "BLCO"),
+      : CudaModesRun<T>(problem, "BLCO"),
+        width_(f.width),
+        shift_(f.shift),
         key_(f.key),
         value_(f.values.template as<T>()),
         tile_(tiles_of(f)),
-        rows_(problem.x().dims[static_cast<std::size_t>(problem.mode())]) {
+        copy_count_(copies),
+        copies_(problem.x().dims.size()) {
     for (const auto& base : f.base) base_.emplace_back(base);
-    const auto mode = static_cast<std::size_t>(problem.mode());
-    d_.key = key_.data(), d_.value = value_.data(), d_.tile = tile_.data();
-    d_.tiles = tile_.size();
-    d_.row_base = base_[mode].data();
-    d_.row_width = f.width[mode], d_.row_shift = f.shift[mode];
-    for (const std::size_t m : this->gathered()) {
-      d_.other_base[d_.others] = base_[m].data();
-      d_.other_width[d_.others] = f.width[m], d_.other_shift[d_.others] = f.shift[m];
-      d_.factor[d_.others] = this->factors_[static_cast<std::size_t>(d_.others)].data();
-      ++d_.others;
-    }
-    d_.rank = static_cast<unsigned>(problem.rank()), d_.stride = this->stride_;
-    if (rows_ <= kShortMode) copies_ = Buffer<T>(copies * this->out_.size());
-    d_.out = is_short() ? copies_.data() : this->out_.data();
+    for (const int m : this->modes_)
+      if (this->length(m) <= kShortMode)
+        copies_[this->at(m)] = Buffer<T>(copies * this->length(m) * this->stride_);
+    this->count_bytes(key_, value_, tile_);
+    for (const auto& base : base_) this->count_bytes(base);
+    for (const auto& copy : copies_) this->count_bytes(copy);
     this->executed_["blocks"] = std::to_string(f.blocks());
-    this->executed_["conflicts"] = is_short() ? "shared memory and copies" : "registers";
-    this->count_bytes(key_, value_, tile_, copies_);
-  }
-
-  void run(StageTimer& timer) override {
-    const auto stream = stream_of(timer);
-    timer.stage("zero");
-    (is_short() ? copies_ : this->out_).zero(stream);
-    timer.stage("kernel");
-    if (d_.tiles > 0) launch(stream);
-    if (!is_short()) return;
-    timer.stage("reduce");
-    const Count n = this->out_.size();
-    RETENSOR_CUDA_LAUNCH(reduce<T>, device::blocks_for(n, 256), 256, 0, stream, copies_.data(),
-                         this->out_.data(), n, copy_count());
+    this->executed_["conflicts"] = conflicts();
   }
 
  private:
-  bool is_short() const { return copies_.size() > 0; }
-  unsigned copy_count() const { return static_cast<unsigned>(copies_.size() / this->out_.size()); }
+  bool is_short(int mode) const { return copies_[this->at(mode)].size() > 0; }
 
-  void launch(cudaStream_t stream) override {
-    with_others(d_.others, [&]<int kOthers>() {
-      if (!is_short()) {
-        const dim3 grid(device::blocks_for(d_.tiles, 1));
-        RETENSOR_CUDA_LAUNCH((mttkrp<T, kOthers>), grid, 32, 0, stream, d_);
+  std::string conflicts() const {
+    std::string text;
+    for (const int m : this->modes_) {
+      if (!text.empty()) text += ", ";
+      text += is_short(m) ? "shared memory and copies" : "registers";
+    }
+    return text;
+  }
+
+  void run_modes(std::span<const int> modes, StageTimer& timer) override {
+    const auto stream = stream_of(timer);
+    timer.stage("zero");
+    for (const int m : modes) copies_[this->at(m)].zero(stream);
+    CudaModesRun<T>::run_modes(modes, timer);
+    for (const int m : modes)
+      if (is_short(m)) {
+        timer.stage("reduce");
+        add_copies(m, stream);
+      }
+  }
+
+  void pass(int mode, cudaStream_t stream) override {
+    const Device<T> x = arguments(mode);
+    with_others(x.others, [&]<int kOthers>() {
+      if (!is_short(mode)) {
+        const dim3 grid(device::blocks_for(x.tiles, 1));
+        RETENSOR_CUDA_LAUNCH((mttkrp<T, kOthers>), grid, 32, 0, stream, x);
         return;
       }
-      const dim3 grid(device::blocks_for(d_.tiles, kShortTiles), (d_.rank + 31) / 32);
-      const auto shared = static_cast<unsigned>(rows_ * 32 * sizeof(T));
-      RETENSOR_CUDA_LAUNCH((mttkrp_short<T, kOthers>), grid, 32, shared, stream, d_,
-                           static_cast<unsigned>(rows_), copy_count());
+      const auto rows = static_cast<unsigned>(this->length(mode));
+      const dim3 grid(device::blocks_for(x.tiles, kShortTiles), (x.rank + 31) / 32);
+      const auto shared = static_cast<unsigned>(rows * 32 * sizeof(T));
+      RETENSOR_CUDA_LAUNCH((mttkrp_short<T, kOthers>), grid, 32, shared, stream, x, rows,
+                           copy_count_);
     });
   }
 
+  void add_copies(int mode, cudaStream_t stream) {
+    const Count n = this->length(mode) * this->stride_;
+    RETENSOR_CUDA_LAUNCH(reduce<T>, device::blocks_for(n, 256), 256, 0, stream,
+                         copies_[this->at(mode)].data(), this->rows_of(mode), n, copy_count_);
+  }
+
+  Device<T> arguments(int mode) {
+    const auto row = this->at(mode);
+    Device<T> x;
+    x.key = key_.data(), x.value = value_.data(), x.tile = tile_.data();
+    x.tiles = tile_.size();
+    x.row_base = base_[row].data(), x.row_width = width_[row], x.row_shift = shift_[row];
+    for (const std::size_t m : this->gathered(mode)) {
+      x.other_base[x.others] = base_[m].data();
+      x.other_width[x.others] = width_[m], x.other_shift[x.others] = shift_[m];
+      x.factor[x.others++] = this->factors_[m].data();
+    }
+    x.rank = this->rank(), x.stride = this->stride_;
+    x.out = is_short(mode) ? copies_[row].data() : this->rows_of(mode);
+    return x;
+  }
+
+  const std::vector<int> width_, shift_;
   Buffer<std::uint64_t> key_;
-  Buffer<T> value_, copies_;
+  Buffer<T> value_;
   Buffer<Tile> tile_;
   std::vector<Buffer<Index>> base_;
-  const std::uint64_t rows_;
-  Device<T> d_;
+  const unsigned copy_count_;
+  std::vector<Buffer<T>> copies_;  // partial outputs of each short mode, one below the other
 };
 
 }  // namespace

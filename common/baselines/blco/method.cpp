@@ -22,13 +22,16 @@ class BlcoCuda : public CudaMethod {
              64,
              {}}};
   }
+  bool takes_all_modes() const override { return true; }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_cuda(problem, params);
   }
 
  private:
   Support supports_problem(const Problem& problem, const Params&) const override {
-    if (problem.operation() != Operation::mttkrp) return Support::no("only MTTKRP is compared");
+    const Operation op = problem.operation();
+    if (op != Operation::mttkrp && op != Operation::mttkrp_all)
+      return Support::no("only MTTKRP is compared");
     int bits = 0;
     for (const auto length : problem.x().dims) bits += bits_for(length);
     return bits <= 128 ? Support::yes() : Support::no("the linear index needs more than 128 bits");

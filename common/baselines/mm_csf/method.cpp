@@ -22,13 +22,16 @@ class MmCsfCuda : public CudaMethod {
              1 << 30,
              {}}};
   }
+  bool takes_all_modes() const override { return true; }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_cuda(problem, params);
   }
 
  private:
   Support supports_problem(const Problem& problem, const Params&) const override {
-    if (problem.operation() != Operation::mttkrp) return Support::no("only MTTKRP is compared");
+    const Operation op = problem.operation();
+    if (op != Operation::mttkrp && op != Operation::mttkrp_all)
+      return Support::no("only MTTKRP is compared");
     if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
     return Support::yes();
   }

@@ -2,6 +2,7 @@
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/baselines/mm_csf/kernels.cuh"
 #include "common/baselines/mm_csf/prepare.hpp"
+#include "common/measure/modes_run.cuh"
 
 namespace retensor::mm_csf {
 namespace {
@@ -17,13 +18,11 @@ void launch_tree(const csf::Tree<T>& x, cudaStream_t stream) {
 }
 
 template <class T>
-class Run : public CudaMttkrpRun<T> {
+class Run : public CudaModesRun<T> {
  public:
-  Run(const Problem& problem, const MmCsf& f) : CudaMttkrpRun<T>(problem, "MM-CSF") {
+  Run(const Problem& problem, const MmCsf& f) : CudaModesRun<T>(problem, "MM-CSF") {
     for (const Csf& tree : f.trees) {
       trees_.emplace_back(tree, true);
-      views_.push_back(trees_.back().view(problem.mode(), this->stride_, this->out_.data(),
-                                          [this](int mode) { return this->factor(mode); }));
       this->executed_["nonzeros of root " + std::to_string(tree.modes.front() + 1)] =
           std::to_string(tree.nnz());
       this->count_bytes(trees_.back());
@@ -31,15 +30,18 @@ class Run : public CudaMttkrpRun<T> {
   }
 
  private:
-  void launch(cudaStream_t stream) override {
-    for (const csf::Tree<T>& x : views_)
+  void pass(int mode, cudaStream_t stream) override {
+    for (const auto& tree : trees_) {
+      const csf::Tree<T> x = tree.view(mode, this->stride_, this->rows_of(mode), [this](int m) {
+        return this->factors_[this->at(m)].data();
+      });
       device::with_lanes<T>(x.stride, [&]<int kLanes>() {
         with_others(x.uppers, [&]<int kUppers>() { launch_tree<T, kLanes, kUppers>(x, stream); });
       });
+    }
   }
 
   std::vector<csf::DeviceTree<T>> trees_;
-  std::vector<csf::Tree<T>> views_;
 };
 
 }  // namespace
