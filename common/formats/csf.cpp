@@ -1,19 +1,19 @@
 // COO <-> CSF.
 //
 // Sorted nonzeros are compared with the one before: a change in level l begins a node in l and in
-// all levels below. Cuts of long fibers are changes in the fibers' level. Each level is then a
-// selection of positions, and the children of a node begin where its position stands in the next.
+// all levels below. Cuts of long fibers are changes in the fibers' level. Each level above the
+// leaves is then a selection of positions, and the children of a node begin where its position
+// stands in the next.
 #include "common/formats/csf.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include "common/core/error.hpp"
 #include "common/tensor/operations.hpp"
+#include "common/tensor/positions.hpp"
 
 namespace retensor {
 namespace {
@@ -41,50 +41,35 @@ Changes changes_of(const Coo& x, const std::vector<int>& modes,
   return change;
 }
 
-// Positions with a change in `level` or above, ascending; two passes over one part per thread.
-std::vector<Count> node_positions(const Changes& change, int level) {
-  const auto parts = static_cast<Count>(omp_get_max_threads());
-  const auto bound = [&](Count part) { return change.size() * part / parts; };
-  std::vector<Count> before(parts + 1, 0);
-#pragma omp parallel for schedule(static)
-  for (Count part = 0; part < parts; ++part)
-    for (Count p = bound(part); p < bound(part + 1); ++p) before[part + 1] += change[p] <= level;
-  std::partial_sum(before.begin(), before.end(), before.begin());
-  std::vector<Count> positions(before.back());
-#pragma omp parallel for schedule(static)
-  for (Count part = 0; part < parts; ++part) {
-    Count to = before[part];
-    for (Count p = bound(part); p < bound(part + 1); ++p)
-      if (change[p] <= level) positions[to++] = p;
-  }
-  return positions;
+// Where the nodes of a level begin, at a change in it or above, and the end.
+std::vector<Count> node_bounds(const Changes& change, int level) {
+  return positions_where(change.size() + 1,
+                         [&](Count p) { return p == change.size() || change[p] <= level; });
 }
 
 void cut_fibers(Changes& change, int fiber_level, Count limit) {
-  std::vector<Count> fiber = node_positions(change, fiber_level);
-  fiber.push_back(change.size());
+  const std::vector<Count> fiber = node_bounds(change, fiber_level);
 #pragma omp parallel for schedule(static)
   for (Count f = 0; f < fiber.size() - 1; ++f)
     for (Count p = fiber[f]; fiber[f + 1] - p > limit;)
       change[p += limit] = static_cast<std::uint8_t>(fiber_level);
 }
 
-// Where each of the ascending `positions` stands among `all`, and the length of `all`.
-std::vector<Count> ranks(const std::vector<Count>& positions, const std::vector<Count>& all) {
-  std::vector<Count> rank(positions.size() + 1, all.size());
+// Where each of the ascending bounds stands among those of the level below.
+std::vector<Count> ranks(const std::vector<Count>& bounds, const std::vector<Count>& below) {
+  std::vector<Count> rank(bounds.size());
 #pragma omp parallel for schedule(static)
-  for (Count k = 0; k < positions.size(); ++k)
+  for (Count k = 0; k < rank.size(); ++k)
     rank[k] =
-        static_cast<Count>(std::lower_bound(all.begin(), all.end(), positions[k]) - all.begin());
+        static_cast<Count>(std::lower_bound(below.begin(), below.end(), bounds[k]) - below.begin());
   return rank;
 }
 
-std::vector<Index> gather(const std::vector<Index>& from, const std::vector<Count>& permutation,
-                          const std::vector<Count>& positions) {
-  std::vector<Index> to(positions.size());
+// to[k] = from[position(k)] for all of `to`.
+template <class From, class To, class Position>
+void gather(const From& from, To& to, const Position& position) {
 #pragma omp parallel for schedule(static)
-  for (Count k = 0; k < to.size(); ++k) to[k] = from[permutation[positions[k]]];
-  return to;
+  for (Count k = 0; k < to.size(); ++k) to[k] = from[position(k)];
 }
 
 std::vector<int> modes_of(const Coo& tensor, const std::vector<int>& given) {
@@ -159,19 +144,21 @@ Csf to_csf(const Coo& tensor, const CsfOptions& options) {
 
   f.index.resize(at(order));
   f.start.resize(at(order - 1));
-  std::vector<Count> above;
-  for (int l = 0; l < order; ++l) {
-    std::vector<Count> positions = node_positions(change, l);
-    f.index[at(l)] = gather(tensor.indices[at(f.modes[at(l)])], permutation, positions);
-    if (l > 0) f.start[at(l - 1)] = ranks(above, positions);
-    above = std::move(positions);
+  const auto indices = [&](int l) -> const std::vector<Index>& {
+    return tensor.indices[at(f.modes[at(l)])];
+  };
+  // start[l] holds positions of nonzeros until the level below is there to count them in.
+  for (int l = 0; l + 1 < order; ++l) {
+    auto& begin = f.start[at(l)] = node_bounds(change, l);
+    if (l > 0) f.start[at(l - 1)] = ranks(f.start[at(l - 1)], begin);
+    f.index[at(l)].resize(begin.size() - 1);
+    gather(indices(l), f.index[at(l)], [&](Count node) { return permutation[begin[node]]; });
   }
-  f.values = tensor.values;
-  f.values.visit([&]<class T>(Array<T>& v) {
-    const auto old = tensor.values.as<T>();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < v.size(); ++p) v[p] = old[permutation[p]];
-  });
+  const auto leaf = [&](Count p) { return permutation[p]; };
+  f.index.back().resize(tensor.nnz());
+  gather(indices(order - 1), f.index.back(), leaf);
+  f.values = Values(tensor.dtype(), tensor.nnz());
+  f.values.visit([&]<class T>(Array<T>& v) { gather(tensor.values.as<T>(), v, leaf); });
   return f;
 }
 

@@ -125,6 +125,18 @@ TEST_CASE("round trips of orders 2 to 5, with duplicates, and of an empty tensor
   }
 }
 
+TEST_CASE("keys of more than 64 bits are sorted, of more than 128 refused") {
+  const Coo wide = uniform({1U << 30, 1U << 28, 1U << 29}, 300, 1, DType::f32);
+  CHECK(mm_csf::key_bits(wide) == 30 + 29 + 9);
+  check_round_trip(wide, 128);
+  const Dims longest(5, 0xffffffffU);
+  Coo beyond(longest, DType::f32, 2);
+  for (auto& index : beyond.indices) index = {1, 2};
+  CHECK_THROWS_WITH_AS(to_mm_csf(beyond), "MM-CSF: found keys of 129 bits, expected at most 128",
+                       InputError);
+  check_round_trip(Coo(longest, DType::f32, 1), 128);
+}
+
 TEST_CASE("wrong input and broken formats are found") {
   CHECK_THROWS_WITH_AS(to_mm_csf(Coo({5}, DType::f32)), doctest::Contains("found order 1"),
                        InputError);

@@ -9,6 +9,7 @@
 #include "common/core/rng.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
+#include "common/tensor/positions.hpp"
 
 using namespace retensor;
 
@@ -229,5 +230,17 @@ TEST_CASE("fiber starts bound the runs that agree in all other modes") {
     const auto starts = fiber_starts(big, mode);
     const std::size_t others = 210 / big.dims[static_cast<std::size_t>(mode)];
     CHECK(starts.size() == others + 1);  // the tensor is dense
+  }
+}
+
+TEST_CASE("positions are selected in order, however many threads share them") {
+  const CounterRng rng(5);
+  for (const Count n : {0, 1, 3, 1000}) {
+    std::vector<Count> expected;
+    for (Count p = 0; p < n; ++p)
+      if (rng.bits(p) % 3 == 0) expected.push_back(p);
+    CHECK(positions_where(n, [&](Count p) { return rng.bits(p) % 3 == 0; }) == expected);
+    CHECK(positions_where(n, [](Count) { return true; }).size() == n);
+    CHECK(positions_where(n, [](Count) { return false; }).empty());
   }
 }

@@ -8,63 +8,95 @@
 #include <span>
 
 #include "common/core/error.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
+#include "common/tensor/positions.hpp"
 
 namespace retensor::mm_csf {
 namespace {
 
 using Trees = std::vector<std::uint8_t>;  // of each nonzero
 
-// Where the fibers of sorted nonzeros begin, and their end; `modes` are all but the fibers' own.
-std::vector<Count> fiber_bounds(const Coo& x, std::span<const int> modes,
-                                const std::vector<Count>& permutation) {
-  std::vector<std::uint8_t> begins(permutation.size(), 1);
-#pragma omp parallel for schedule(static)
-  for (Count p = 1; p < begins.size(); ++p)
-    begins[p] = std::any_of(modes.begin(), modes.end(), [&](int m) {
-      const auto& index = x.indices[static_cast<std::size_t>(m)];
-      return index[permutation[p - 1]] != index[permutation[p]];
-    });
-  std::vector<Count> bounds;
-  for (Count p = 0; p < begins.size(); ++p)
-    if (begins[p] != 0) bounds.push_back(p);
-  bounds.push_back(begins.size());
-  return bounds;
+// Modes above the leaves of a tree, the root's first.
+std::span<const int> upper(const std::vector<int>& tree_modes) {
+  return std::span(tree_modes).first(tree_modes.size() - 1);
 }
 
-// The tree of each nonzero. Trees are tried in turn and only a longer fiber takes a nonzero from an
-// earlier one, whose root is shorter.
-Trees trees_of(const Coo& x) {
+// Sorts the nonzeros by fiber, tree by tree, as numbers: the coordinate over the modes above the
+// leaves with the nonzero's position below it.
+template <class Key>
+class Fibers {
+ public:
+  explicit Fibers(const Coo& x) : x_(x), position_bits_(bits_for(x.nnz())), keys_(x.nnz()) {}
+
+  void sort(std::span<const int> modes) {
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < keys_.size(); ++p) {
+      Key key = 0;
+      for (const int m : modes) {
+        const auto at = static_cast<std::size_t>(m);
+        key = key << bits_for(x_.dims[at]) | x_.indices[at][p];
+      }
+      keys_[p] = key << position_bits_ | p;
+    }
+    sort_keys(keys_);
+  }
+
+  // Calls visit(nonzero, length of its fiber) for every nonzero, in parallel.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const auto fiber = [this](Count p) { return keys_[p] >> position_bits_; };
+    const Key position = (Key{1} << position_bits_) - 1;
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < keys_.size(); ++p) {
+      if (p > 0 && fiber(p - 1) == fiber(p)) continue;
+      Count end = p + 1;
+      while (end < keys_.size() && fiber(end) == fiber(p)) ++end;
+      for (Count q = p; q < end; ++q) visit(static_cast<Count>(keys_[q] & position), end - p);
+    }
+  }
+
+ private:
+  const Coo& x_;
+  const int position_bits_;
+  std::vector<Key> keys_;
+};
+
+// Trees are tried in turn and only a longer fiber takes a nonzero from an earlier one, whose root
+// is shorter.
+template <class Key>
+Trees trees_by_keys(const Coo& x) {
   const auto modes = tree_modes(x.dims);
   Trees tree(x.nnz(), 0);
   std::vector<Count> longest(x.nnz(), 0);
+  Fibers<Key> fibers(x);
   for (std::size_t k = 0; k < modes.size(); ++k) {
-    const auto upper = std::span(modes[k]).first(modes[k].size() - 1);
-    const std::vector<Count> permutation = sort_permutation(x, upper);
-    const std::vector<Count> bound = fiber_bounds(x, upper, permutation);
-#pragma omp parallel for schedule(static)
-    for (Count f = 0; f < bound.size() - 1; ++f)
-      for (Count p = bound[f]; p < bound[f + 1]; ++p) {
-        const Count nonzero = permutation[p], length = bound[f + 1] - bound[f];
-        if (length <= longest[nonzero]) continue;
-        longest[nonzero] = length;
-        tree[nonzero] = static_cast<std::uint8_t>(k);
-      }
+    fibers.sort(upper(modes[k]));
+    fibers.for_each([&](Count nonzero, Count length) {
+      if (length <= longest[nonzero]) return;
+      longest[nonzero] = length;
+      tree[nonzero] = static_cast<std::uint8_t>(k);
+    });
   }
   return tree;
 }
 
+Trees trees_of(const Coo& x) {
+  const int bits = key_bits(x);
+  if (bits > 128)
+    throw InputError(fmt::format("MM-CSF: found keys of {} bits, expected at most 128", bits));
+  return bits <= 64 ? trees_by_keys<std::uint64_t>(x) : trees_by_keys<Uint128>(x);
+}
+
 Coo selection(const Coo& x, const Trees& tree, std::size_t k) {
-  std::vector<Count> chosen;
-  for (Count p = 0; p < tree.size(); ++p)
-    if (tree[p] == k) chosen.push_back(p);
+  const auto chosen = positions_where(tree.size(), [&](Count p) { return tree[p] == k; });
   Coo part(x.dims, x.dtype(), chosen.size());
-  for (std::size_t m = 0; m < x.dims.size(); ++m)
-    for (Count p = 0; p < chosen.size(); ++p) part.indices[m][p] = x.indices[m][chosen[p]];
-  part.values.visit([&]<class T>(Array<T>& v) {
-    const auto from = x.values.as<T>();
-    for (Count p = 0; p < chosen.size(); ++p) v[p] = from[chosen[p]];
-  });
+  const auto gather = [&](const auto& from, auto& to) {
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < chosen.size(); ++p) to[p] = from[chosen[p]];
+  };
+  for (std::size_t m = 0; m < x.dims.size(); ++m) gather(x.indices[m], part.indices[m]);
+  part.values.visit([&]<class T>(Array<T>& v) { gather(x.values.as<T>(), v); });
   return part;
 }
 
@@ -118,6 +150,15 @@ std::vector<std::vector<int>> tree_modes(const Dims& dims) {
     std::rotate(cycle.begin(), cycle.begin() + 1, cycle.end());
   }
   return modes;
+}
+
+int key_bits(const Coo& tensor) {
+  int coordinate = 0, least = 32;
+  for (const auto length : tensor.dims) {
+    coordinate += bits_for(length);
+    least = std::min(least, bits_for(length));
+  }
+  return coordinate - least + bits_for(tensor.nnz());
 }
 
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit) {

@@ -34,8 +34,13 @@ struct MmCsf {
 /// Levels of the trees, the shortest root's first: tree_modes(dims)[tree][level].
 std::vector<std::vector<int>> tree_modes(const Dims& dims);
 
+/// Bits of a nonzero's position and its coordinate over all modes but the shortest, which are
+/// sorted as one number of at most 128.
+int key_bits(const Coo& tensor);
+
 /// Equal coordinates count as nonzeros of their own in a fiber's length, which is taken before
-/// fibers are cut at `fiber_limit`. Throws InputError below order 2, which has no fibers.
+/// fibers are cut at `fiber_limit`. Throws InputError below order 2, which has no fibers, and where
+/// key_bits passes 128.
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit = kFiberLimit);
 
 }  // namespace retensor::mm_csf

@@ -33,7 +33,9 @@ class MmCsfCuda : public CudaMethod {
     if (op != Operation::mttkrp && op != Operation::mttkrp_all)
       return Support::no("only MTTKRP is compared");
     if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
-    return Support::yes();
+    return key_bits(problem.x()) <= 128
+               ? Support::yes()
+               : Support::no("a nonzero's coordinate and position need more than 128 bits");
   }
 };
 
