@@ -10,6 +10,7 @@
 #include "common/measure/cuda_method.hpp"
 #include "papers/flycoo/methods.hpp"
 #include "papers/flycoo/methods_cuda.hpp"
+#include "papers/flycoo/tuned_block.hpp"
 
 namespace retensor::flycoo {
 namespace {
@@ -57,15 +58,6 @@ class PaperCuda : public AllModesCuda {
   }
 };
 
-/// Without remapping no shared memory limits a tile: many small ones keep all SMs busy to the end.
-struct TunedDefaults {
-  std::int64_t tile, walkers;
-};
-constexpr TunedDefaults kRemapDefaults{96, 384}, kCopiesDefaults{48, 256};
-constexpr std::int64_t kMostThreads = 1024;
-/// Bytes of shared memory of a block of compute capability 9.0, and a walker's part in it.
-constexpr std::int64_t kSharedBytes = 227 * 1024, kWalkerBytes = 34;
-
 class TunedCuda : public AllModesCuda {
  public:
   explicit TunedCuda(bool remap) : remap_(remap) {}
@@ -77,21 +69,26 @@ class TunedCuda : public AllModesCuda {
                   : "the tuned kernel on a copy per mode, without remapping";
   }
   ParamSchema params() const override {
-    const TunedDefaults d = remap_ ? kRemapDefaults : kCopiesDefaults;
     std::vector<ParamSpec> list = {
-        {"tile", d.tile, "KiB of a tile's records, in shared memory with remapping", 1, 200, {}},
+        {"tile",
+         std::int64_t{0},
+         "KiB of a tile's records, in shared memory with remapping; 0: by the size of the factors",
+         0,
+         200,
+         {}},
         {"walkers",
-         d.walkers,
-         "threads of a block that add up rows, a multiple of 32",
-         32,
-         896,
+         std::int64_t{0},
+         "threads of a block that add up rows, a multiple of 32; 0: by the size of the factors",
+         0,
+         1024,
          {}}};
     if (remap_)
       list.push_back({"senders",
-                      std::int64_t{128},
-                      "threads of a block that send records to the next mode, a multiple of 32",
-                      32,
-                      256,
+                      std::int64_t{0},
+                      "threads of a block that send records to the next mode, a multiple of 32; 0: "
+                      "by the size of the factors",
+                      0,
+                      512,
                       {}});
     return ParamSchema(std::move(list));
   }
@@ -108,22 +105,21 @@ class TunedCuda : public AllModesCuda {
     if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
     if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
       return Support::no("a mode is longer than 2^32 - 1, which marks no row");
-    return supports_block(params);
+    return supports_block(tuned::block_of(problem, params, remap_));
   }
 
-  Support supports_block(const Params& params) const {
-    const std::int64_t walkers = params.integer("walkers");
-    const std::int64_t senders = remap_ ? params.integer("senders") : 0;
-    if (walkers % 32 != 0 || senders % 32 != 0 || walkers + senders > kMostThreads)
+  Support supports_block(const tuned::Block& block) const {
+    if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
       return Support::no(
           fmt::format("found {} walkers and {} senders, expected multiples of 32, "
                       "together at most {}",
-                      walkers, senders, kMostThreads));
-    if (remap_ && params.integer("tile") * 1024 + walkers * kWalkerBytes > kSharedBytes)
+                      block.walkers, block.senders, tuned::kMostThreads));
+    const Count most = tuned::kSharedOfSm - tuned::kSharedOfBlock;
+    if (block.shared(remap_) > most)
       return Support::no(
           fmt::format("tiles of {} KiB and {} walkers need more than the {} KiB of "
                       "shared memory of a block",
-                      params.integer("tile"), walkers, kSharedBytes / 1024));
+                      block.tile / tuned::kKibi, block.walkers, most / tuned::kKibi));
     return Support::yes();
   }
 

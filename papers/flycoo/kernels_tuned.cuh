@@ -5,11 +5,13 @@
 //             Some of its warps send them on to the next mode's tiles, in runs, word by word by
 //             neighbouring threads, so that writes are whole and local. The others walk them by
 //             output row: a group of 4 to 16 lanes takes a stretch of the walk, holds the columns
-//             of one row, 16 bytes a lane, and adds up in registers while the row stays. A row
-//             inside a stretch is stored; the first and the last of each stretch meet in shared
-//             memory, where the group in whose stretch a row begins adds up the row. A row that
-//             begins in the tile before or goes on in the next goes to the tile's `head` or `tail`.
-//             Without remapping the records, sorted by row, are read where they are.
+//             of one row, 16 bytes a lane, and adds up in registers while the row stays. Where
+//             fibers are long, it adds up a fiber first and multiplies the rows of the modes that
+//             stay in once. A row inside a stretch is stored; the first and the last of each
+//             stretch meet in shared memory, where the group in whose stretch a row begins adds up
+//             the row. A row that begins in the tile before or goes on in the next goes to the
+//             tile's `head` or `tail`. Without remapping the records, sorted by row, are read where
+//             they are.
 // join_rows   A thread block adds up the heads and the tail of one such row, always in the same
 //             order.
 //
@@ -19,28 +21,35 @@
 
 #include <cuda_pipeline.h>
 
+#include <algorithm>
+
 #include "common/device/vec.cuh"
 #include "common/measure/cuda_run.cuh"
 #include "papers/flycoo/record.hpp"
 #include "papers/flycoo/tiles.hpp"
+#include "papers/flycoo/tuned_block.hpp"
 
 namespace retensor::flycoo::tuned {
 
 using device::Vec;
 
-/// A field of a record, read with the word that follows, in which it may end: without a branch. The
-/// value follows the indices, so that word belongs to the record too.
+/// A field of a record, read without a branch as part of 64 bits. The value follows the indices, so
+/// that a word after the field's belongs to the record too.
 struct WideField {
   unsigned word = 0, shift = 0, mask = 0;
   WideField() = default;
-  explicit WideField(const Field& f)
-      : word(static_cast<unsigned>(f.word)),
-        shift(static_cast<unsigned>(f.shift)),
+  /// A record that fits in registers has its fields in words 0 and 1 or 1 and 2.
+  WideField(const Field& f, bool in_registers)
+      : word(static_cast<unsigned>(in_registers ? std::min(f.word, 1) : f.word)),
+        shift(static_cast<unsigned>(f.shift) + 32 * (static_cast<unsigned>(f.word) - word)),
         mask(static_cast<unsigned>((std::uint64_t{1} << f.width) - 1)) {}
-  __device__ Index of(const std::uint32_t* record) const {
-    return __funnelshift_r(record[word], record[word + 1], shift) & mask;
+  __device__ Index of(std::uint32_t low, std::uint32_t high) const {
+    return static_cast<Index>((low | std::uint64_t{high} << 32) >> shift) & mask;
   }
 };
+
+/// Words of a record that registers hold: as loads from anywhere they would cost as much as rows.
+inline constexpr unsigned kRegisterWords = 4;
 
 /// The pass over one mode. Rows of `factor`, `out`, `head` and `tail` are `stride` elements apart,
 /// whole 16-byte vectors. Without remapping walk, leave, target and next_copy are null.
@@ -63,13 +72,14 @@ struct TilePass {
   int others = 0;
 };
 
-// A block. Its 32 warps cut registers to 64, which hold two nonzeros in flight without spills up
-// to order 3.
-inline constexpr unsigned kMostThreads = 1024;
 inline constexpr unsigned kJoinThreads = 256;
-inline constexpr int kInFlight = 2;   // nonzeros whose factor rows a group loads at a time
+// Nonzeros whose factor rows a group loads at a time; the rows of one of order 5 and more are many.
+template <int kOthers>
+inline constexpr int kInFlight = kOthers > 0 ? 2 : 1;
+inline constexpr int kLeaves = 4;     // the same of a fiber, with one row each
 inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
 inline constexpr Index kNoRow = ~Index{0};
+inline constexpr unsigned kAllLanes = ~0u;
 
 /// What the groups of a block have added up of the first and the last row of their stretches, in
 /// shared memory. Entry 2 g is the first of group g, 2 g + 1 its last; one row alone is the first.
@@ -87,20 +97,19 @@ struct Ends {
     return sums + (entry * kLanes + lane) * Vec<T>::kWidth;
   }
 };
-inline Count bytes_of_ends(unsigned walkers, unsigned lanes) {
-  return Count{2} * walkers * 16 + Count{2} * (walkers / lanes) * sizeof(Index);
-}
-
 /// The columns that a lane holds.
 template <class T, int kLanes>
 struct Lane {
   const unsigned group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const unsigned column = (blockIdx.y * kLanes + lane) * Vec<T>::kWidth;
-  /// The value of lane `source` of the group; all lanes of a warp take part.
+  /// The value of lane `source` of the group; `lanes` of the warp take part.
   template <class V>
-  static __device__ V from(V v, int source) {
-    return __shfl_sync(0xffffffffu, v, source, kLanes);
+  static __device__ V from(V v, int source, unsigned lanes = kAllLanes) {
+    return __shfl_sync(lanes, v, source, kLanes);
   }
+  /// The bits of the group's lanes within the warp begin here.
+  __device__ unsigned first_bit() const { return threadIdx.x % 32 / kLanes * kLanes; }
+  __device__ unsigned bits() const { return ((1u << kLanes) - 1) << first_bit(); }
 };
 
 /// Copies `words` words, rounded up to whole 16 bytes, into shared memory.
@@ -142,8 +151,8 @@ __device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Cou
     for (int k = 0; k < kSendAhead; ++k)
       for (unsigned w = lane; w < 32 * words; w += 32) {
         const unsigned q = __umulhi(w, x.per_words), word = w - q * words;
-        const unsigned slot = __shfl_sync(0xffffffffu, mine.slot[k], q);
-        const Count to = __shfl_sync(0xffffffffu, mine.to[k], q);
+        const unsigned slot = __shfl_sync(kAllLanes, mine.slot[k], q);
+        const Count to = __shfl_sync(kAllLanes, mine.to[k], q);
         // Streamed, so that the L2 cache keeps factor rows instead.
         if (base + 32 * k + q < count)
           __stcs(x.next_copy + to * words + word, shared[slot * words + word]);
@@ -151,104 +160,275 @@ __device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Cou
   }
 }
 
-/// Walks the group's stretch of the tile. All groups walk equally far, since those of a warp
-/// shuffle together; past its end a group repeats its last nonzero with value 0.
+template <int kOthers>
+inline constexpr int kGathered = kOthers > 0 ? kOthers : kMaxOther;
+
+template <class T, int kOthers>
+struct Nonzero {
+  Index row, index[kGathered<kOthers>];
+  T value;
+};
+
+/// The group's stretch of a tile's walk, each lane every kLanes-th nonzero. All groups walk equally
+/// far, since those of a warp shuffle together; past its end a group repeats its last nonzero with
+/// value 0.
 template <class T, int kLanes, int kOthers, bool kRemap>
+class Stretch {
+ public:
+  using Entry = Nonzero<T, kOthers>;
+  __device__ Stretch(const TilePass<T>& x, const std::uint32_t* records, Count begin,
+                     unsigned count)
+      : length((count + x.walkers / kLanes - 1) / (x.walkers / kLanes)),
+        x_(x),
+        records_(records),
+        walk_(kRemap ? x.walk + begin : nullptr),
+        first_(min(Lane<T, kLanes>().group * length, count)),
+        size_(min(length, count - first_)),
+        last_(count - 1) {}
+
+  const unsigned length;  ///< of the longest group
+  __device__ bool empty() const { return size_ == 0; }
+  __device__ unsigned slot(unsigned base) const {
+    const unsigned inside = min(base + lane_, size_ > 0 ? size_ - 1 : 0);
+    const unsigned p = min(first_ + inside, last_);
+    return kRemap ? __ldg(walk_ + p) : p;
+  }
+  __device__ Entry at(unsigned base, unsigned slot) const {
+    const unsigned words = static_cast<unsigned>(x_.layout.words);
+    const std::uint32_t* const record = records_ + slot * words;
+    Entry z = words <= kRegisterWords ? in_registers(record, words) : in_memory(record);
+    if (base + lane_ >= size_) z.value = T(0);
+    return z;
+  }
+
+ private:
+  template <class Read>
+  __device__ Entry decoded(const Read& read) const {
+    Entry z;
+    z.row = read(x_.row);
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+      if (k < kOthers || k < x_.others) z.index[k] = read(x_.other[k]);
+    return z;
+  }
+  __device__ Entry in_registers(const std::uint32_t* record, unsigned words) const {
+    uint4 w;
+    if (words == 4) {
+      w = *reinterpret_cast<const uint4*>(record);
+    } else {
+      w.x = record[0], w.y = record[1];
+      w.z = w.w = words == 3 ? record[2] : w.y;
+    }
+    Entry z = decoded(
+        [&](const WideField& f) { return f.of(f.word == 0 ? w.x : w.y, f.word == 0 ? w.y : w.z); });
+    if constexpr (sizeof(T) == 8)
+      z.value = __hiloint2double(static_cast<int>(w.w), static_cast<int>(words == 4 ? w.z : w.y));
+    else
+      z.value = __uint_as_float(w.w);
+    return z;
+  }
+  __device__ Entry in_memory(const std::uint32_t* record) const {
+    Entry z = decoded([&](const WideField& f) { return f.of(record[f.word], record[f.word + 1]); });
+    z.value = record_value<T>(x_.layout, record);
+    return z;
+  }
+
+  const TilePass<T>& x_;
+  const std::uint32_t* const records_;
+  const std::uint16_t* const walk_;
+  const unsigned first_, size_, last_, lane_ = threadIdx.x % kLanes;
+};
+
+/// The factor rows that a lane gathers its columns of.
+template <class T, int kLanes, int kOthers>
+class Factors {
+ public:
+  __device__ explicit Factors(const TilePass<T>& x) : x_(x), row_bytes_(x.stride * sizeof(T)) {
+    // Lanes past the last column gather the first ones: a branch would cost every lane.
+    const unsigned column = Lane<T, kLanes>().column;
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+      if (k < others())
+        at_[k] = reinterpret_cast<const char*>(x.factor[k] + (column < x.stride ? column : 0));
+  }
+  __device__ int others() const {
+    return kOthers > 0 ? kOthers : x_.others;
+  }
+  __device__ Vec<T> row(int k, Index i) const {
+    return Vec<T>::load(reinterpret_cast<const T*>(at_[k] + static_cast<Count>(i) * row_bytes_));
+  }
+
+ private:
+  const TilePass<T>& x_;
+  const unsigned row_bytes_;
+  const char* at_[kGathered<kOthers>];
+};
+
+/// The sum of the output row at hand.
+template <class T, int kLanes>
+class RowSum {
+ public:
+  __device__ RowSum(const TilePass<T>& x, const Ends<T, kLanes>& ends, Index first)
+      : row(first), x_(x), ends_(ends), first_(first), place_(ends.sum(2 * at_.group, at_.lane)) {}
+
+  Index row;
+  Vec<T> sum = Vec<T>::splat(T(0));
+
+  __device__ void turn(Index to) {
+    if (to == row) return;
+    if (at_.column < x_.stride) {
+      sum.store(place_);
+      place_ = x_.out + static_cast<Count>(to) * x_.stride + at_.column;
+    }
+    row = to, sum = Vec<T>::splat(T(0));
+  }
+  __device__ void finish(bool empty) const {
+    const bool alone = row == first_;
+    sum.store(ends_.sum(2 * at_.group + (alone ? 0 : 1), at_.lane));
+    if (at_.lane != 0) return;
+    ends_.row[2 * at_.group] = empty ? kNoRow : first_;
+    ends_.row[2 * at_.group + 1] = alone ? kNoRow : row;
+  }
+
+ private:
+  const TilePass<T>& x_;
+  const Ends<T, kLanes>& ends_;
+  const Lane<T, kLanes> at_;
+  const Index first_;
+  T* place_;  // where the sum goes
+};
+
+/// Adds kLanes nonzeros, their factor rows gathered for each.
+template <bool kTurns, class T, int kLanes, int kOthers>
+__device__ void add_nonzeros(const Factors<T, kLanes, kOthers>& factors,
+                             const Nonzero<T, kOthers>& mine, RowSum<T, kLanes>& to) {
+  using At = Lane<T, kLanes>;
+  constexpr int kAtOnce = kInFlight<kOthers>;
+  const int others = factors.others();
+#pragma unroll
+  for (int t = 0; t < kLanes; t += kAtOnce) {
+    Vec<T> row[kGathered<kOthers>][kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+#pragma unroll
+      for (int u = 0; u < kAtOnce; ++u)
+        if (k < others) row[k][u] = factors.row(k, At::from(mine.index[k], t + u));
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      Vec<T> product = Vec<T>::splat(At::from(mine.value, t + u));
+#pragma unroll
+      for (int k = 1; k < kGathered<kOthers>; ++k)
+        if (k < others) product.multiply(row[k][u]);
+      if constexpr (kTurns) to.turn(At::from(mine.row, t + u));
+      to.sum.fma(product, row[0][u]);
+    }
+  }
+}
+
+/// The nonzeros of a fiber differ in the last of the gathered modes alone: the rows of the others
+/// are gathered where it begins, and multiplied in where it ends.
+template <class T, int kLanes, int kOthers>
+class FiberSum {
+ public:
+  using Entry = Nonzero<T, kOthers>;
+  __device__ FiberSum(const Factors<T, kLanes, kOthers>& factors, const Entry& first)
+      : factors_(factors), upper_(upper_rows(first, 0, kAllLanes)), last_(first) {
+    note_last(0);
+  }
+
+  __device__ void add(const Entry& mine, RowSum<T, kLanes>& to) {
+    const unsigned turns = __ballot_sync(kAllLanes, begins(mine)) >> at_.first_bit();
+    last_ = mine;
+    note_last(kLanes - 1);
+#pragma unroll
+    for (int t = 0; t < kLanes; t += kLeaves) {
+      Vec<T> row[kLeaves];
+      T value[kLeaves];
+#pragma unroll
+      for (int u = 0; u < kLeaves; ++u) {
+        row[u] = factors_.row(kLeaf, At::from(mine.index[kLeaf], t + u));
+        value[u] = At::from(mine.value, t + u);
+      }
+#pragma unroll
+      for (int u = 0; u < kLeaves; ++u) {
+        if (turns >> (t + u) & 1) {
+          end(to);
+          to.turn(At::from(mine.row, t + u, at_.bits()));
+          upper_ = upper_rows(mine, t + u, at_.bits());
+        }
+        sum_.fma(Vec<T>::splat(value[u]), row[u]);
+      }
+    }
+  }
+  __device__ void end(RowSum<T, kLanes>& to) {
+    to.sum.fma(sum_, upper_);
+    sum_ = Vec<T>::splat(T(0));
+  }
+
+ private:
+  using At = Lane<T, kLanes>;
+  static constexpr int kLeaf = kOthers - 1;
+
+  __device__ Vec<T> upper_rows(const Entry& z, int t, unsigned lanes) const {
+    Vec<T> product = factors_.row(0, At::from(z.index[0], t, lanes));
+#pragma unroll
+    for (int k = 1; k < kLeaf; ++k)
+      product.multiply(factors_.row(k, At::from(z.index[k], t, lanes)));
+    return product;
+  }
+  __device__ void note_last(int lane) {
+    last_.row = At::from(last_.row, lane);
+#pragma unroll
+    for (int k = 0; k < kLeaf; ++k) last_.index[k] = At::from(last_.index[k], lane);
+  }
+  // Whether a fiber begins with the lane's nonzero.
+  __device__ bool begins(const Entry& mine) const {
+    const auto differs = [&](Index now, Index last) {
+      const Index before = __shfl_up_sync(kAllLanes, now, 1, kLanes);
+      return now != (at_.lane == 0 ? last : before);
+    };
+    bool any = differs(mine.row, last_.row);
+#pragma unroll
+    for (int k = 0; k < kLeaf; ++k) any |= differs(mine.index[k], last_.index[k]);
+    return any;
+  }
+
+  const Factors<T, kLanes, kOthers>& factors_;
+  const Lane<T, kLanes> at_;
+  Vec<T> sum_ = Vec<T>::splat(T(0)), upper_;
+  Entry last_;
+};
+
+/// Walks the group's stretch of the tile.
+template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
 __device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Count begin,
                           unsigned count, const Ends<T, kLanes>& ends) {
-  constexpr int kModes = kOthers > 0 ? kOthers : kMaxOther;
-  const int others = kOthers > 0 ? kOthers : x.others;
-  const Lane<T, kLanes> at;
-  const bool active = at.column < x.stride;
-  const unsigned row_bytes = x.stride * sizeof(T);
-  const unsigned groups = x.walkers / kLanes;
-  const unsigned stretch = (count + groups - 1) / groups;
-  const unsigned first = min(at.group * stretch, count);
-  const unsigned size = min(stretch, count - first);
-
-  struct Nonzero {
-    Index row, index[kModes];
-    T value;
-  };
-  const auto slot_of = [&](unsigned base) -> unsigned {
-    const unsigned inside = min(base + at.lane, size > 0 ? size - 1 : 0);
-    const unsigned p = min(first + inside, count - 1);
-    return kRemap ? __ldg(x.walk + begin + p) : p;
-  };
-  const auto decode = [&](unsigned base, unsigned slot) {
-    const std::uint32_t* const record = records + slot * static_cast<unsigned>(x.layout.words);
-    Nonzero z;
-    z.row = x.row.of(record);
-#pragma unroll
-    for (int k = 0; k < kModes; ++k)
-      if (k < others) z.index[k] = x.other[k].of(record);
-    z.value = base + at.lane < size ? record_value<T>(x.layout, record) : T(0);
-    return z;
-  };
-  // Lanes past the last column gather the first ones: a branch would cost every lane.
-  const char* factor[kModes];
-#pragma unroll
-  for (int k = 0; k < kModes; ++k)
-    if (k < others)
-      factor[k] = reinterpret_cast<const char*>(x.factor[k] + (active ? at.column : 0));
-  const auto factor_row = [&](int k, Index i) {
-    return Vec<T>::load(reinterpret_cast<const T*>(factor[k] + static_cast<Count>(i) * row_bytes));
-  };
-
-  Nonzero next = decode(0, slot_of(0));
-  unsigned next_slot = slot_of(kLanes);
-  const Index first_row = at.from(next.row, 0);
-  Index current = first_row;
-  Vec<T> sum = Vec<T>::splat(T(0));
-  T* place = ends.sum(2 * at.group, at.lane);  // where the sum of the current row goes
-  const auto turn = [&](Index to) {
-    if (to == current) return;
-    if (active) {
-      sum.store(place);
-      place = x.out + static_cast<Count>(to) * x.stride + at.column;
-    }
-    current = to, sum = Vec<T>::splat(T(0));
-  };
-  const auto add = [&]<bool kTurns>(const Nonzero& mine) {
-#pragma unroll
-    for (int t = 0; t < kLanes; t += kInFlight) {
-      Vec<T> product[kInFlight], row[kInFlight];
-#pragma unroll
-      for (int u = 0; u < kInFlight; ++u) {
-        row[u] = factor_row(0, at.from(mine.index[0], t + u));
-        product[u] = Vec<T>::splat(at.from(mine.value, t + u));
-      }
-#pragma unroll
-      for (int k = 1; k < kModes; ++k) {
-        if (k >= others) continue;
-#pragma unroll
-        for (int u = 0; u < kInFlight; ++u) {
-          product[u].multiply(row[u]);
-          row[u] = factor_row(k, at.from(mine.index[k], t + u));
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < kInFlight; ++u) {
-        if constexpr (kTurns) turn(at.from(mine.row, t + u));
-        sum.fma(product[u], row[u]);
-      }
+  const Stretch<T, kLanes, kOthers, kRemap> stretch(x, records, begin, count);
+  const Factors<T, kLanes, kOthers> factors(x);
+  auto next = stretch.at(0, stretch.slot(0));
+  unsigned next_slot = stretch.slot(kLanes);
+  RowSum<T, kLanes> to(x, ends, Lane<T, kLanes>::from(next.row, 0));
+  const auto walk = [&](auto&& add) {
+    for (unsigned base = 0; base < stretch.length; base += kLanes) {
+      const auto mine = next;
+      next = stretch.at(base + kLanes, next_slot);
+      next_slot = stretch.slot(base + 2 * kLanes);
+      add(mine);
     }
   };
-  for (unsigned base = 0; base < stretch; base += kLanes) {
-    const Nonzero mine = next;
-    next = decode(base + kLanes, next_slot);
-    next_slot = slot_of(base + 2 * kLanes);
-    if (__any_sync(0xffffffffu, mine.row != current))
-      add.template operator()<true>(mine);
-    else
-      add.template operator()<false>(mine);
+  if constexpr (kFibers) {
+    FiberSum<T, kLanes, kOthers> fiber(factors, next);
+    walk([&](const auto& mine) { fiber.add(mine, to); });
+    fiber.end(to);
+  } else {
+    walk([&](const auto& mine) {
+      if (__any_sync(kAllLanes, mine.row != to.row))
+        add_nonzeros<true>(factors, mine, to);
+      else
+        add_nonzeros<false>(factors, mine, to);
+    });
   }
-  const bool alone = current == first_row;
-  sum.store(alone ? ends.sum(2 * at.group, at.lane) : ends.sum(2 * at.group + 1, at.lane));
-  if (at.lane == 0) {
-    ends.row[2 * at.group] = size > 0 ? first_row : kNoRow;
-    ends.row[2 * at.group + 1] = alone ? kNoRow : current;
-  }
+  to.finish(stretch.empty());
 }
 
 /// Adds up the rows that stretches share, and places them and those that tiles share.
@@ -278,7 +458,7 @@ __device__ void place_ends(const TilePass<T>& x, const Ends<T, kLanes>& ends) {
 
 /// Block (t, c) takes tile t and the c-th tile of columns; that with c = 0 remaps. The records lie
 /// in shared memory from `ends_bytes` on; without remapping they are read where they are.
-template <class T, int kLanes, int kOthers, bool kRemap>
+template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
 __global__ void __launch_bounds__(kMostThreads) tile_pass(TilePass<T> x, unsigned ends_bytes) {
   extern __shared__ uint4 shared[];
   const Ends<T, kLanes> ends(shared, x.walkers);
@@ -292,11 +472,11 @@ __global__ void __launch_bounds__(kMostThreads) tile_pass(TilePass<T> x, unsigne
     load_tile(records, in, count * words);
     __syncthreads();
     if (threadIdx.x < x.walkers)
-      walk_tile<T, kLanes, kOthers, true>(x, records, begin, count, ends);
+      walk_tile<T, kLanes, kOthers, true, kFibers>(x, records, begin, count, ends);
     else if (blockIdx.y == 0)
       send_tile(x, records, begin, count);
   } else {
-    walk_tile<T, kLanes, kOthers, false>(x, in, begin, count, ends);
+    walk_tile<T, kLanes, kOthers, false, kFibers>(x, in, begin, count, ends);
   }
   __syncthreads();
   place_ends<T, kLanes>(x, ends);

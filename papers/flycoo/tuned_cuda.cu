@@ -12,10 +12,10 @@ namespace {
 
 using device::Buffer;
 using device::Vec;
+using tuned::Block;
 using tuned::TilePass;
 
-constexpr Count kKibi = 1024;
-constexpr Count kSharedOfSm = 227;  // KiB that thread blocks of compute capability 9.0 can have
+constexpr Count kLongFiber = 8;  // nonzeros of a mean fiber from which on walking by fibers gained
 
 /// The streams of one mode on the device.
 struct DeviceMode {
@@ -34,12 +34,11 @@ struct DeviceMode {
 template <class T>
 class TunedRun : public AllModesRun<T> {
  public:
-  TunedRun(const Problem& problem, Tiled tensor, unsigned walkers, unsigned senders)
+  TunedRun(const Problem& problem, Tiled tensor, const Block& block)
       : AllModesRun<T>(problem, tensor.remaps() ? "FLYCOO in tiles, remapped in the pass"
                                                 : "FLYCOO in tiles, a copy per mode"),
         tensor_(std::move(tensor)),
-        walkers_(walkers),
-        senders_(senders),
+        block_(block),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_) {
     for (const auto& m : tensor_.modes) {
@@ -56,9 +55,13 @@ class TunedRun : public AllModesRun<T> {
     choose_kernels();
     this->executed_["tile"] = std::to_string(tensor_.tile);
     this->executed_["tiles"] = std::to_string(tensor_.tiles());
-    this->executed_["walkers"] = std::to_string(walkers_);
-    this->executed_["senders"] = std::to_string(senders_);
+    this->executed_["walkers"] = std::to_string(block_.walkers);
+    this->executed_["senders"] = std::to_string(block_.senders);
     this->executed_["record_bytes"] = std::to_string(4 * tensor_.record_words());
+    std::string by_fiber;
+    for (int m = 0; m < tensor_.order(); ++m)
+      if (walks_fibers(m)) by_fiber += (by_fiber.empty() ? "" : " ") + std::to_string(m + 1);
+    this->executed_["modes walked by fiber"] = by_fiber.empty() ? "none" : by_fiber;
     this->executed_["remap"] = tensor_.remaps() ? "in the pass" : "a copy per mode";
   }
 
@@ -67,21 +70,39 @@ class TunedRun : public AllModesRun<T> {
   using JoinKernel = void (*)(TilePass<T>, const CutRow*);
 
   void choose_kernels() {
-    const int others = tensor_.order() - 1;
+    const bool remap = tensor_.remaps();
     device::with_lanes<T>(this->stride_, [&]<int kLanes>() {
       lanes_ = kLanes;
       join_ = tuned::join_rows<T, kLanes>;
-      with_others(others, [&]<int kOthers>() {
-        kernel_ = tensor_.remaps() ? tuned::tile_pass<T, kLanes, kOthers, true>
-                                   : tuned::tile_pass<T, kLanes, kOthers, false>;
+      with_others(tensor_.order() - 1, [&]<int kOthers>() {
+        kernel_ = remap ? tuned::tile_pass<T, kLanes, kOthers, true, false>
+                        : tuned::tile_pass<T, kLanes, kOthers, false, false>;
+        if constexpr (kOthers == 2 || kOthers == 3)
+          fiber_kernel_ = remap ? tuned::tile_pass<T, kLanes, kOthers, true, true>
+                                : tuned::tile_pass<T, kLanes, kOthers, false, true>;
       });
     });
-    ends_bytes_ = static_cast<unsigned>((tuned::bytes_of_ends(walkers_, lanes_) + 15) / 16 * 16);
-    const Count records = tensor_.remaps() ? tensor_.tile * tensor_.record_words() : 0;
+    ends_bytes_ = static_cast<unsigned>(tuned::bytes_of_ends(block_.walkers, lanes_));
+    const Count records = remap ? tensor_.tile * tensor_.record_words() : 0;
     shared_ = ends_bytes_ + static_cast<unsigned>((records + 3) / 4 * 16);
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+    for (const auto kernel : {kernel_, fiber_kernel_})
+      if (kernel != nullptr) share_memory(kernel);
     column_tiles_ = (this->stride_ / Vec<T>::kWidth + lanes_ - 1) / lanes_;
+  }
+
+  /// The L1 cache gets what the blocks of an SM leave.
+  void share_memory(TileKernel kernel) const {
+    const Count all = block_.blocks(tensor_.remaps()) * (shared_ + tuned::kSharedOfBlock);
+    const int percent = static_cast<int>((100 * all + tuned::kSharedOfSm - 1) / tuned::kSharedOfSm);
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                             std::min(percent, 100)));
+  }
+
+  bool walks_fibers(int mode) const {
+    return fiber_kernel_ != nullptr &&
+           tensor_.modes[static_cast<std::size_t>(mode)].fibers * kLongFiber <= tensor_.nnz;
   }
 
   void pass(int mode, cudaStream_t stream) override {
@@ -89,7 +110,8 @@ class TunedRun : public AllModesRun<T> {
     const DeviceMode& streams = modes_[at];
     const TilePass<T> x = arguments(mode);
     const dim3 grid(tensor_.tiles(), column_tiles_);
-    RETENSOR_CUDA_LAUNCH(kernel_, grid, walkers_ + senders_, shared_, stream, x, ends_bytes_);
+    const TileKernel kernel = walks_fibers(mode) ? fiber_kernel_ : kernel_;
+    RETENSOR_CUDA_LAUNCH(kernel, grid, block_.threads(), shared_, stream, x, ends_bytes_);
     if (streams.cut.size() > 0) {
       const dim3 rows(static_cast<unsigned>(streams.cut.size()), column_tiles_);
       RETENSOR_CUDA_LAUNCH(join_, rows, tuned::kJoinThreads, 0, stream, x, streams.cut.data());
@@ -108,15 +130,22 @@ class TunedRun : public AllModesRun<T> {
     }
     x.joined = modes_[at].joined.data();
     x.layout = tensor_.layout;
-    x.row = tuned::WideField(tensor_.layout.index[mode]);
-    for (const std::size_t m : this->gathered(mode)) {
-      x.other[x.others] = tuned::WideField(tensor_.layout.index[m]);
+    const auto field = [&](std::size_t m) {
+      const bool in_registers = tensor_.record_words() <= tuned::kRegisterWords;
+      return tuned::WideField(tensor_.layout.index[m], in_registers);
+    };
+    x.row = field(at);
+    // The modes before, the nearest first: what nonzeros of equal rows are ordered by.
+    const auto order = static_cast<std::size_t>(tensor_.order());
+    for (std::size_t back = 1; back < order; ++back) {
+      const std::size_t m = (at + order - back) % order;
+      x.other[x.others] = field(m);
       x.factor[x.others++] = this->factors_[m].data();
     }
     x.out = this->rows_of(mode);
     x.head = head_.data(), x.tail = tail_.data();
     x.nnz = tensor_.nnz, x.tile = tensor_.tile, x.stride = this->stride_;
-    x.walkers = walkers_;
+    x.walkers = block_.walkers;
     x.per_words = static_cast<unsigned>((Count{1} << 32) / tensor_.record_words() + 1);
     return x;
   }
@@ -126,12 +155,12 @@ class TunedRun : public AllModesRun<T> {
   }
 
   const Tiled tensor_;
-  const unsigned walkers_, senders_;
+  const Block block_;
   std::vector<DeviceMode> modes_;
   std::optional<Copies> copies_;                 // with remapping
   std::vector<Buffer<std::uint32_t>> per_mode_;  // without
   Buffer<T> head_, tail_;
-  TileKernel kernel_ = nullptr;
+  TileKernel kernel_ = nullptr, fiber_kernel_ = nullptr;
   JoinKernel join_ = nullptr;
   unsigned lanes_ = 0, column_tiles_ = 0, ends_bytes_ = 0, shared_ = 0;
 };
@@ -143,21 +172,15 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   const Coo& x = problem.x();
   const auto layout =
       record_layout(x.dims, x.dtype(), {.indices = Indices::packed, .ids = Ids::stream}, x.nnz());
-  const Count bytes = static_cast<Count>(params.integer("tile")) * kKibi;
-  const Count slots = bytes / (4 * static_cast<Count>(layout.words));
-  const auto walkers = static_cast<unsigned>(params.integer("walkers"));
-  const auto senders = remap ? static_cast<unsigned>(params.integer("senders")) : 0;
-  const Count shared = tuned::bytes_of_ends(walkers, 4) + (remap ? bytes : 0);
-  const Count blocks =
-      std::min<Count>(kSharedOfSm * kKibi / shared, tuned::kMostThreads / (walkers + senders));
+  const Block block = tuned::block_of(problem, params, remap);
+  const Count slots = block.tile / (4 * static_cast<Count>(layout.words));
   TileOptions options;
   options.tile = static_cast<std::uint32_t>(std::min<Count>(slots / 4 * 4, 65536));
-  options.processors = static_cast<std::uint32_t>(static_cast<Count>(device::facts().sms) *
-                                                  std::max<Count>(blocks, 1));
+  options.processors = static_cast<std::uint32_t>(device::facts().sms) * block.blocks(remap);
   options.unit = 4;
   options.remap = remap;
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), walkers, senders);
+    return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), block);
   });
 }
 
