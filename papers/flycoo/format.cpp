@@ -1,7 +1,7 @@
 // COO -> FLYCOO by stable counting sorts, and back; see format.hpp.
 //
 // A mode's order is that of the mode before, sorted stably by partition (arrangement `arrival`), or
-// by output index in digits of 11 bits and then by partition (`row`).
+// by output index and then by partition (`row`).
 #include "papers/flycoo/format.hpp"
 
 #include <fmt/format.h>
@@ -17,8 +17,6 @@
 
 namespace retensor::flycoo {
 namespace {
-
-constexpr int kDigitBits = 11;  // 2048 places to write to at once: what a second-level TLB covers
 
 int id_words(const Options& options, Count nnz) {
   if (options.id_bits != 0) return options.id_bits / 32;
@@ -44,7 +42,8 @@ void check_options(const Coo& tensor, const Options& options) {
 template <class Position>
 class Builder {
  public:
-  Builder(const Coo& x, Flycoo& out) : x_(x), out_(out), position_(x.dims.size()) {}
+  Builder(const Coo& x, Flycoo& out)
+      : x_(x), out_(out), entries_(x.nnz()), position_(x.dims.size()) {}
 
   void build() {
     const bool streams = out_.options.ids == Ids::stream;
@@ -71,23 +70,22 @@ class Builder {
     return order;
   }
 
-  Positions sort(const Positions& previous, std::size_t mode) const {
+  Positions sort(const Positions& previous, std::size_t mode) {
     const auto& index = x_.indices[mode];
     const auto& part = out_.modes[mode].part;
-    Positions rows;
-    const Positions* from = &previous;
-    const auto pass = [&](std::uint32_t keys, auto&& key) {
-      Positions to(x_.nnz());
-      stable_counting_sort<Position>(from->all(), to.all(), keys, key);
-      return to;
-    };
-    if (out_.options.arrangement == Arrangement::row)
-      for (int shift = 0; shift < bits_for(x_.dims[mode]); shift += kDigitBits) {
-        constexpr Index kDigits = Index{1} << kDigitBits;
-        rows = pass(kDigits, [&](Position n) { return index[n] >> shift & (kDigits - 1); });
-        from = &rows;
-      }
-    return pass(out_.options.kappa, [&](Position n) { return part[index[n]]; });
+    const auto nonzero = previous.all();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < nonzero.size(); ++p) entries_.all()[p] = {index[nonzero[p]], nonzero[p]};
+    if (out_.options.arrangement == Arrangement::row) entries_.sort(bits_for(x_.dims[mode]));
+    const auto entries = entries_.all();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < entries.size(); ++p) entries[p].key = part[entries[p].key];
+    entries_.sort(bits_for(out_.options.kappa));
+    Positions sorted(x_.nnz());
+    const auto to = sorted.all();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < to.size(); ++p) to[p] = entries_.all()[p].value;
+    return sorted;
   }
 
   Positions inverse(const Positions& order) const {
@@ -130,6 +128,7 @@ class Builder {
 
   const Coo& x_;
   Flycoo& out_;
+  Sortable<Position> entries_;
   std::vector<Positions> position_;  // of each nonzero in each mode's order
 };
 

@@ -2,6 +2,7 @@
 #include "papers/flycoo/tiles.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <utility>
@@ -20,12 +21,11 @@ constexpr std::uint32_t kMostSlots = 1u << 16;  // slots have 16 bits
   throw InputError(fmt::format("FLYCOO tiles: mode {}, {}", mode, what));
 }
 
-void check_options(const Coo& tensor, const TileOptions& options) {
-  if (tensor.order() < 2)
+void check_options(const Dims& dims, Count nnz, const TileOptions& options) {
+  if (dims.size() < 2)
     throw InputError("FLYCOO tiles: found a tensor of order 1, expected order 2 to 8");
-  if (tensor.nnz() >> 32 != 0)
-    throw InputError(
-        fmt::format("FLYCOO tiles: found {} nonzeros, expected below 2^32", tensor.nnz()));
+  if (nnz >> 32 != 0)
+    throw InputError(fmt::format("FLYCOO tiles: found {} nonzeros, expected below 2^32", nnz));
   if (options.tile < 1 || options.tile > kMostSlots || options.processors < 1)
     throw InputError(
         fmt::format("FLYCOO tiles: found {} nonzeros a tile on {} processors, "
@@ -37,135 +37,161 @@ void check_options(const Coo& tensor, const TileOptions& options) {
                     options.tile, options.unit));
 }
 
-using Numbers = Uninitialised<std::uint32_t>;  // nonzeros as numbers in the input, or positions
+using Numbers = Uninitialised<std::uint32_t>;
+using Entry = Keyed<std::uint32_t>;
 
-Numbers inverse(const Numbers& order) {
-  Numbers position(order.all().size());
-  const auto from = order.all();
-  const auto to = position.all();
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < from.size(); ++p) to[from[p]] = static_cast<std::uint32_t>(p);
-  return position;
-}
-
-template <class Key>
-Numbers sorted(const Numbers& from, std::uint32_t keys, Key&& key) {
-  Numbers to(from.all().size());
-  stable_counting_sort<std::uint32_t>(from.all(), to.all(), keys, key);
-  return to;
-}
-
+// Walks are made one from the other, each by sorting the one before by its mode's rows. All orders
+// inside tiles come from where the places of one walk lie on the other, sorted tile by tile.
 class Builder {
  public:
-  Builder(const Coo& x, Tiled& out, bool remap) : x_(x), out_(out), remap_(remap) {}
+  Builder(const Coo& x, Tiled& out)
+      : x_(x), out_(out), walk_(x.nnz()), spare_(x.nnz()), entries_(x.nnz()) {
+    out_.modes.resize(x.dims.size());
+  }
 
-  void build() {
-    const int order = out_.order();
-    for (int m = 0; m < order; ++m) {
-      walks_.push_back(m == 0 ? by_row(before_first(), 0) : by_row(walks_.back(), m));
-      find_joined(out_.modes.emplace_back(), x_.indices[at(m)], walks_.back());
+  void remapping() {
+    allocate_streams();
+    start();
+    for (int m = 0; m < out_.order(); ++m) {
+      find_shared_rows(m);
+      hand_over(m, next_walk(m));
     }
-    if (!remap_) {
-      for (int m = 0; m < order; ++m) out_.records.push_back(encoded(walks_[at(m)]));
-      return;
+    for (TiledMode& mode : out_.modes) name_slots(mode);
+    const auto& slot = out_.modes.front().walk;
+    out_.records.push_back(encoded([&](Count begin, Count p) { return begin + slot[p]; }));
+  }
+
+  void copies() {
+    start();
+    for (int m = 0; m < out_.order(); ++m) {
+      if (m > 0) next_walk(m - 1);
+      find_shared_rows(m);
+      out_.records.push_back(encoded([](Count, Count p) { return p; }));
     }
-    for (int m = 0; m < order; ++m) position_.push_back(inverse(walks_[at(m)]));
-    for (int m = 0; m < order; ++m) storage_.push_back(arrived(m));
-    out_.records.push_back(encoded(storage_.front()));
-    for (int m = 0; m < order; ++m) add_streams(m);
   }
 
  private:
   static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
-  std::uint32_t tile_of(int mode, std::uint32_t nonzero) const {
-    return position_[at(mode)].all()[nonzero] / out_.tile;
+  int next(int mode) const { return (mode + 1) % out_.order(); }
+
+  // The first touch of so much memory takes long, so threads share it; no exception may leave them.
+  void allocate_streams() {
+    for (TiledMode& mode : out_.modes)
+      mode.walk.reserve(x_.nnz()), mode.leave.reserve(x_.nnz()), mode.target.reserve(x_.nnz());
+#pragma omp parallel for schedule(static, 1)
+    for (TiledMode& mode : out_.modes)
+      mode.walk.resize(x_.nnz()), mode.leave.resize(x_.nnz()), mode.target.resize(x_.nnz());
   }
 
-  // What the last mode's walk would hand to the first, so that ties are broken alike in all modes.
-  Numbers before_first() const {
-    Numbers order(x_.nnz());
-    const auto to = order.all();
+  // Mode 0's walk, by the rows of mode 0, then of the last mode and so on down to mode 1: so the
+  // last mode's walk hands it on again.
+  void start() {
+    const auto walk = walk_.all();
 #pragma omp parallel for schedule(static)
-    for (Count p = 0; p < to.size(); ++p) to[p] = static_cast<std::uint32_t>(p);
-    for (int m = 1; m < out_.order(); ++m) order = by_row(order, m);
-    return order;
+    for (Count p = 0; p < walk.size(); ++p) walk[p] = static_cast<std::uint32_t>(p);
+    for (int m = 0; m < out_.order(); ++m) next_walk(m);
   }
 
-  Numbers by_row(const Numbers& from, int mode) const {
-    constexpr int kDigitBits =
-        11;  // 2048 places to write to at once: what a second-level TLB covers
-    constexpr Index kDigits = Index{1} << kDigitBits;
+  // Goes on to the walk of the mode after `mode`; the value of entry p is the place on the old walk
+  // of the nonzero at place p of the new one.
+  std::span<const Entry> next_walk(int mode) {
+    const auto& index = x_.indices[at(next(mode))];
+    const auto old = walk_.all();
+    const auto unsorted = entries_.all();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < old.size(); ++p)
+      unsorted[p] = {index[old[p]], static_cast<std::uint32_t>(p)};
+    entries_.sort(bits_for(out_.dims[at(next(mode))]));
+    const std::span<const Entry> from = entries_.all();
+    const auto walk = spare_.all();
+#pragma omp parallel for schedule(static)
+    for (Count p = 0; p < walk.size(); ++p) walk[p] = old[from[p].value];
+    std::swap(walk_, spare_);
+    return from;
+  }
+
+  void find_shared_rows(int mode) {
     const auto& index = x_.indices[at(mode)];
-    const auto pass = [&](const Numbers& order, int shift) {
-      return sorted(order, kDigits,
-                    [&](std::uint32_t n) { return index[n] >> shift & (kDigits - 1); });
-    };
-    Numbers order = pass(from, 0);
-    for (int shift = kDigitBits; shift < bits_for(out_.dims[at(mode)]); shift += kDigitBits)
-      order = pass(order, shift);
-    return order;
-  }
-
-  void find_joined(TiledMode& mode, const std::vector<Index>& index, const Numbers& walk) const {
-    const std::uint32_t tiles = out_.tiles();
-    const auto nonzero = walk.all();
-    mode.joined.assign(tiles + 1, 0);
-    for (std::uint32_t t = 1; t < tiles; ++t) {
-      const Count p = Count{t} * out_.tile;
-      const Index row = index[nonzero[p]];
-      if (index[nonzero[p - 1]] != row) continue;
-      mode.joined[t] = 1;
-      if (mode.cut.empty() || mode.cut.back().row != row) mode.cut.push_back({row, t - 1, t});
-      mode.cut.back().last = t;
+    const auto walk = walk_.all();
+    std::vector<Index> first, last;
+    for (std::uint32_t t = 0; t < out_.tiles(); ++t) {
+      first.push_back(index[walk[out_.begin(t)]]);
+      last.push_back(index[walk[out_.end(t) - 1]]);
     }
+    SharedRows& shared = out_.modes[at(mode)];
+    shared = shared_rows(first, last);
   }
 
-  // The storage order of a mode: its tiles filled in the order in which the pass over the mode
-  // before walks through its own tiles.
-  Numbers arrived(int mode) const {
-    const int before = (mode + out_.order() - 1) % out_.order();
-    return sorted(walks_[at(before)], out_.tiles(),
-                  [&](std::uint32_t n) { return tile_of(mode, n); });
+  // Remapping from `mode` to the next one. Both walks being known, a tile of the next mode is
+  // filled in the order of this walk, and a tile of this mode leaves in the order of the places
+  // filled.
+  void hand_over(int mode, std::span<const Entry> from) {
+    TiledMode& leaving = out_.modes[at(mode)];
+    TiledMode& arriving = out_.modes[at(next(mode))];
+    const auto filled = spare_.all();  // by each place of this walk
+    sort_tiles([&](Count p) { return from[p].value; },
+               [&](Count begin, Count slot, const Entry& e) {
+                 filled[e.key] = static_cast<std::uint32_t>(begin + slot);
+                 arriving.walk[begin + e.value] = static_cast<std::uint16_t>(slot);
+               });
+    sort_tiles([&](Count p) { return filled[p]; },
+               [&](Count begin, Count k, const Entry& e) {
+                 leaving.target[begin + k] = e.key;
+                 leaving.leave[begin + k] = static_cast<std::uint16_t>(e.value);
+               });
   }
 
-  void add_streams(int m) const {
-    TiledMode& mode = out_.modes[at(m)];
-    const int next = (m + 1) % out_.order();
-    const Numbers slot = inverse(storage_[at(m)]), to = inverse(storage_[at(next)]);
-    const Numbers leaving =
-        sorted(storage_[at(next)], out_.tiles(), [&](std::uint32_t n) { return tile_of(m, n); });
-    const Count n = x_.nnz();
-    mode.walk.resize(n), mode.leave.resize(n), mode.target.resize(n);
+  // Calls use(begin, k, entry) for the k-th entry of each tile by ascending key(place), its value
+  // being the place in the tile.
+  template <class Key, class Use>
+  void sort_tiles(Key&& key, Use&& use) const {
+    const int bits = bits_for(x_.nnz());
+    const Count room = Count{out_.tile} * static_cast<Count>(omp_get_max_threads());
+    Uninitialised<Entry> entries(room), spare(room);
 #pragma omp parallel for schedule(static)
-    for (Count p = 0; p < n; ++p) {
-      mode.walk[p] = static_cast<std::uint16_t>(slot.all()[walks_[at(m)].all()[p]] % out_.tile);
-      mode.leave[p] = static_cast<std::uint16_t>(slot.all()[leaving.all()[p]] % out_.tile);
-      mode.target[p] = to.all()[leaving.all()[p]];
+    for (std::uint32_t t = 0; t < out_.tiles(); ++t) {
+      const Count begin = out_.begin(t), count = out_.end(t) - begin;
+      const Count mine = Count{out_.tile} * static_cast<Count>(omp_get_thread_num());
+      const auto tile = entries.all().subspan(mine, count);
+      for (Count k = 0; k < count; ++k) tile[k] = {key(begin + k), static_cast<std::uint32_t>(k)};
+      const auto sorted = stable_sort(tile, spare.all().subspan(mine, count), bits, 1);
+      for (Count k = 0; k < count; ++k) use(begin, k, sorted[k]);
     }
   }
 
-  Array<std::uint32_t> encoded(const Numbers& order) const {
+  // From the leaving nonzeros' places on the walk to their slots.
+  void name_slots(TiledMode& mode) const {
+#pragma omp parallel for schedule(static)
+    for (std::uint32_t t = 0; t < out_.tiles(); ++t)
+      for (Count p = out_.begin(t); p < out_.end(t); ++p)
+        mode.leave[p] = mode.walk[out_.begin(t) + mode.leave[p]];
+  }
+
+  // The records of the walk's nonzeros, each at position(first place of its tile, place).
+  template <class Position>
+  Array<std::uint32_t> encoded(Position&& position) const {
     const RecordLayout layout = out_.layout;
     Array<std::uint32_t> records(x_.nnz() * out_.record_words());
+    const auto walk = walk_.all();
     dispatch(out_.dtype, [&]<class T>() {
       const auto values = x_.values.as<T>();
 #pragma omp parallel for schedule(static)
-      for (Count p = 0; p < values.size(); ++p) {
-        std::uint32_t* const record = records.data() + p * static_cast<Count>(layout.words);
-        const std::uint32_t n = order.all()[p];
-        for (int m = 0; m < layout.order; ++m)
-          set_record_index(layout, record, m, x_.indices[at(m)][n]);
-        set_record_value(layout, record, values[n]);
-      }
+      for (std::uint32_t t = 0; t < out_.tiles(); ++t)
+        for (Count p = out_.begin(t); p < out_.end(t); ++p) {
+          std::uint32_t* const record =
+              records.data() + position(out_.begin(t), p) * out_.record_words();
+          for (int m = 0; m < layout.order; ++m)
+            set_record_index(layout, record, m, x_.indices[at(m)][walk[p]]);
+          set_record_value(layout, record, values[walk[p]]);
+        }
     });
     return records;
   }
 
   const Coo& x_;
   Tiled& out_;
-  const bool remap_;
-  // By mode: nonzeros by output row and their positions there; nonzeros in storage order.
-  std::vector<Numbers> walks_, position_, storage_;
+  Numbers walk_, spare_;  // nonzeros, as numbers in the input, in the order of the current walk
+  Sortable<std::uint32_t> entries_;
 };
 
 /// Checks one mode of a layout whose records stand in that mode's storage order.
@@ -187,20 +213,17 @@ class ModeCheck {
   }
 
  private:
-  Count begin(std::uint32_t tile) const { return Count{tile} * f_.tile; }
-  Count end(std::uint32_t tile) const { return std::min(begin(tile) + f_.tile, f_.nnz); }
-
   void check_streams() const {
     std::vector<bool> target(f_.nnz);
     for (std::uint32_t t = 0; t < f_.tiles(); ++t) {
       check_slots(t, m_.walk, "walk");
       check_slots(t, m_.leave, "leave");
-      for (Count p = begin(t); p < end(t); ++p) {
+      for (Count p = f_.begin(t); p < f_.end(t); ++p) {
         if (m_.target[p] >= f_.nnz || target[m_.target[p]])
           broken(mode_,
                  fmt::format("position {}: target {} is beyond the end or taken", p, m_.target[p]));
         target[m_.target[p]] = true;
-        if (p > begin(t) && m_.target[p] < m_.target[p - 1])
+        if (p > f_.begin(t) && m_.target[p] < m_.target[p - 1])
           broken(mode_, fmt::format("position {}: target {} follows {}", p, m_.target[p],
                                     m_.target[p - 1]));
       }
@@ -208,8 +231,8 @@ class ModeCheck {
   }
 
   void check_slots(std::uint32_t t, const Array<std::uint16_t>& slots, const char* what) const {
-    std::vector<bool> taken(end(t) - begin(t));
-    for (Count p = begin(t); p < end(t); ++p) {
+    std::vector<bool> taken(f_.end(t) - f_.begin(t));
+    for (Count p = f_.begin(t); p < f_.end(t); ++p) {
       if (slots[p] >= taken.size() || taken[slots[p]])
         broken(mode_, fmt::format("position {}: {} slot {} is beyond the tile or taken", p, what,
                                   slots[p]));
@@ -258,16 +281,37 @@ std::uint32_t tile_size(Count nnz, const TileOptions& options) {
   return static_cast<std::uint32_t>((size + options.unit - 1) / options.unit * options.unit);
 }
 
+TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options) {
+  check_options(dims, nnz, options);
+  TiledShape shape;
+  shape.dims = dims;
+  shape.dtype = dtype;
+  shape.nnz = nnz;
+  shape.layout = record_layout(dims, dtype, {.indices = Indices::packed, .ids = Ids::stream}, nnz);
+  shape.tile = tile_size(nnz, options);
+  return shape;
+}
+
+SharedRows shared_rows(std::span<const Index> first, std::span<const Index> last) {
+  SharedRows shared;
+  shared.joined.assign(first.size() + 1, 0);
+  for (std::uint32_t t = 1; t < first.size(); ++t) {
+    if (first[t] != last[t - 1]) continue;
+    shared.joined[t] = 1;
+    if (shared.cut.empty() || shared.cut.back().row != first[t])
+      shared.cut.push_back({first[t], t - 1, t});
+    shared.cut.back().last = t;
+  }
+  return shared;
+}
+
 Tiled to_tiled(const Coo& tensor, const TileOptions& options) {
-  check_options(tensor, options);
-  Tiled f;
-  f.dims = tensor.dims;
-  f.dtype = tensor.dtype();
-  f.nnz = tensor.nnz();
-  f.layout =
-      record_layout(f.dims, f.dtype, {.indices = Indices::packed, .ids = Ids::stream}, f.nnz);
-  f.tile = tile_size(f.nnz, options);
-  Builder(tensor, f, options.remap).build();
+  Tiled f{tiled_shape(tensor.dims, tensor.dtype(), tensor.nnz(), options), {}, {}};
+  Builder builder(tensor, f);
+  if (options.remap)
+    builder.remapping();
+  else
+    builder.copies();
   return f;
 }
 

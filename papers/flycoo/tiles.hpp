@@ -3,6 +3,7 @@
 // (section 3.1) moves whole runs of records from tile to tile.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,15 +21,19 @@ struct CutRow {
   std::uint32_t first, last;
 };
 
-/// One mode. Its nonzeros sorted by output row are cut into tiles of `Tiled::tile` nonzeros; in
-/// storage a tile's records, in its slots, stand in another order: as they arrive from the mode
-/// before, those of one source tile side by side.
-struct TiledMode {
-  Array<std::uint16_t> walk;         ///< slot of the tile's next nonzero by output row
-  Array<std::uint16_t> leave;        ///< slot of the tile's next nonzero to go to the next mode
-  Array<std::uint32_t> target;       ///< where it goes, as a position in the next mode's storage
+/// What tiles share rows of the output.
+struct SharedRows {
   std::vector<std::uint8_t> joined;  ///< tiles + 1: tile t begins with the last row of tile t - 1
   std::vector<CutRow> cut;           ///< ascending
+};
+
+/// One mode. Its nonzeros sorted by output row are cut into tiles of `TiledShape::tile` nonzeros;
+/// in storage a tile's records, in its slots, stand in another order: as they arrive from the mode
+/// before, those of one source tile side by side.
+struct TiledMode : SharedRows {
+  Array<std::uint16_t> walk;    ///< slot of the tile's next nonzero by output row
+  Array<std::uint16_t> leave;   ///< slot of the tile's next nonzero to go to the next mode
+  Array<std::uint32_t> target;  ///< where it goes, as a position in the next mode's storage
 };
 
 struct TileOptions {
@@ -38,21 +43,29 @@ struct TileOptions {
   bool remap = true;  ///< false: one copy of the records a mode, each sorted by output row
 };
 
-struct Tiled {
+/// A tensor in tiles but for its arrays, which lie on the host or on a device.
+struct TiledShape {
   Dims dims;
   DType dtype = DType::f32;
   RecordLayout layout;  ///< packed indices and the value
   Count nnz = 0;
   std::uint32_t tile = 1;  ///< nonzeros of every tile but the last
+
+  int order() const { return static_cast<int>(dims.size()); }
+  std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
+  /// The positions of tile t are those from begin(t) on and before end(t).
+  Count begin(std::uint32_t t) const { return Count{t} * tile; }
+  Count end(std::uint32_t t) const { return std::min(begin(t) + tile, nnz); }
+  Count record_words() const { return static_cast<Count>(layout.words); }
+};
+
+struct Tiled : TiledShape {
   std::vector<TiledMode> modes;
   /// With remapping one array, the records in mode 0's storage order; else one a mode, sorted by
   /// output row, and walk, leave and target are empty.
   std::vector<Array<std::uint32_t>> records;
 
-  int order() const { return static_cast<int>(dims.size()); }
   bool remaps() const { return records.size() < dims.size(); }
-  std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
-  Count record_words() const { return static_cast<Count>(layout.words); }
   /// What a run reads; with remapping a second array of records is written besides.
   Count bytes() const;
   Coo to_coo() const;
@@ -65,6 +78,11 @@ struct Tiled {
 /// Nonzeros of a tile: at most `options.tile`, a multiple of `options.unit`, such that every
 /// processor has equally many tiles but for that rounding.
 std::uint32_t tile_size(Count nnz, const TileOptions& options);
+
+/// The shape that to_tiled gives a tensor; throws as it does.
+TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options);
+/// From the row of the first and of the last nonzero of each tile.
+SharedRows shared_rows(std::span<const Index> first, std::span<const Index> last);
 
 /// Throws InputError for a tensor of order 1, more than 2^32 - 1 nonzeros or options out of range.
 /// Rows of equal output index are ordered by the indices of the modes before, the nearest first.

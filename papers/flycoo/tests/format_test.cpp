@@ -204,16 +204,25 @@ TEST_CASE("the result does not depend on the threads") {
   CHECK(one.records == five.records);
 }
 
-TEST_CASE("counting sort is stable") {
-  std::vector<std::uint32_t> from(30000), to(from.size());
-  for (std::uint32_t p = 0; p < from.size(); ++p) from[p] = p;
-  const auto key = [](std::uint32_t p) {
-    return static_cast<std::uint32_t>(CounterRng(1).below(p, 10));
-  };
-  stable_counting_sort<std::uint32_t>(from, to, 10, key);
-  for (std::size_t p = 1; p < to.size(); ++p) {
-    REQUIRE(key(to[p - 1]) <= key(to[p]));
-    if (key(to[p - 1]) == key(to[p])) REQUIRE(to[p - 1] < to[p]);
+TEST_CASE("elements are sorted by the lowest bits of their keys, equal ones as they came") {
+  for (const int bits : {0, 1, 11, 12, 25, 32}) {
+    CAPTURE(bits);
+    const auto key = [bits](Count p) {
+      return static_cast<std::uint32_t>(CounterRng(1).below(p, 10) * 0x19999999u) << bits / 2;
+    };
+    const auto low = [bits](std::uint32_t k) { return k & ((Count{1} << bits) - 1); };
+    Sortable<Count> elements(30000);
+    for (Count p = 0; p < 30000; ++p) elements.all()[p] = {key(p), p};
+    elements.sort(bits);
+    bool sorted = true, whole = elements.all()[0].key == key(elements.all()[0].value);
+    for (std::size_t k = 1; k < 30000; ++k) {
+      const auto &a = elements.all()[k - 1], &b = elements.all()[k];
+      sorted =
+          sorted && (low(a.key) < low(b.key) || (low(a.key) == low(b.key) && a.value < b.value));
+      whole = whole && b.key == key(b.value);
+    }
+    CHECK(sorted);
+    CHECK(whole);
   }
 }
 
