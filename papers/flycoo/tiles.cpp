@@ -53,7 +53,7 @@ class Builder {
     allocate_streams();
     start();
     for (int m = 0; m < out_.order(); ++m) {
-      find_shared_rows(m);
+      look_along(m);
       hand_over(m, next_walk(m));
     }
     for (TiledMode& mode : out_.modes) name_slots(mode);
@@ -65,7 +65,7 @@ class Builder {
     start();
     for (int m = 0; m < out_.order(); ++m) {
       if (m > 0) next_walk(m - 1);
-      find_shared_rows(m);
+      look_along(m);
       out_.records.push_back(encoded([](Count, Count p) { return p; }));
     }
   }
@@ -110,7 +110,7 @@ class Builder {
     return from;
   }
 
-  void find_shared_rows(int mode) {
+  void look_along(int mode) {
     const auto& index = x_.indices[at(mode)];
     const auto walk = walk_.all();
     std::vector<Index> first, last;
@@ -120,6 +120,21 @@ class Builder {
     }
     SharedRows& shared = out_.modes[at(mode)];
     shared = shared_rows(first, last);
+    out_.modes[at(mode)].fibers = count_fibers(mode);
+  }
+
+  Count count_fibers(int mode) const {
+    const auto nonzero = walk_.all();
+    const int leaf = next(mode);
+    Count fibers = nonzero.empty() ? 0 : 1;
+#pragma omp parallel for schedule(static) reduction(+ : fibers)
+    for (Count p = 1; p < nonzero.size(); ++p)
+      for (int m = 0; m < out_.order(); ++m)
+        if (m != leaf && x_.indices[at(m)][nonzero[p]] != x_.indices[at(m)][nonzero[p - 1]]) {
+          ++fibers;
+          break;
+        }
+    return fibers;
   }
 
   // Remapping from `mode` to the next one. Both walks being known, a tile of the next mode is
@@ -240,14 +255,22 @@ class ModeCheck {
     }
   }
 
-  Index row(Count p) const {
+  Index index(Count p, int mode) const {
     const Count slot = f_.remaps() ? p / f_.tile * f_.tile + m_.walk[p] : p;
-    return record_index(f_.layout, records_.data() + slot * f_.record_words(), mode_);
+    return record_index(f_.layout, records_.data() + slot * f_.record_words(), mode);
+  }
+  Index row(Count p) const { return index(p, mode_); }
+  bool same_fiber(Count p, Count q) const {
+    for (int m = 0; m < f_.order(); ++m)
+      if (m != (mode_ + 1) % f_.order() && index(p, m) != index(q, m)) return false;
+    return true;
   }
 
   void check_rows() const {
     std::vector<CutRow> cut;
+    Count fibers = f_.nnz > 0 ? 1 : 0;
     for (Count p = 1; p < f_.nnz; ++p) {
+      fibers += same_fiber(p - 1, p) ? 0 : 1;
       if (row(p) < row(p - 1))
         broken(mode_, fmt::format("position {}: row {} follows {}", p, row(p), row(p - 1)));
       if (p % f_.tile != 0) continue;
@@ -264,6 +287,8 @@ class ModeCheck {
     };
     if (!std::equal(cut.begin(), cut.end(), m_.cut.begin(), m_.cut.end(), same))
       broken(mode_, "the rows that tiles share are not those listed");
+    if (fibers != m_.fibers)
+      broken(mode_, fmt::format("{} fibers are stated, {} found", m_.fibers, fibers));
   }
 
   const Tiled& f_;

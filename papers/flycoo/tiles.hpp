@@ -34,6 +34,8 @@ struct TiledMode : SharedRows {
   Array<std::uint16_t> walk;    ///< slot of the tile's next nonzero by output row
   Array<std::uint16_t> leave;   ///< slot of the tile's next nonzero to go to the next mode
   Array<std::uint32_t> target;  ///< where it goes, as a position in the next mode's storage
+  /// Fibers along the walk: runs of nonzeros with equal indices in all modes but the next one.
+  Count fibers = 0;
 };
 
 struct TileOptions {
@@ -71,7 +73,8 @@ struct Tiled : TiledShape {
   Coo to_coo() const;
   /// Throws InputError naming the first mode and position that breaks an invariant: walk, leave and
   /// target are permutations; rows ascend along the walk; targets ascend in a tile; joined and cut
-  /// tell the rows that tiles share; after the last mode the records are as they were.
+  /// tell the rows that tiles share; fibers are counted; after the last mode the records are as
+  /// they were.
   void check() const;
 };
 

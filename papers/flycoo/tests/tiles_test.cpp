@@ -130,6 +130,21 @@ TEST_CASE("rows that tiles share are listed once") {
   CHECK(f.modes[0].joined == std::vector<std::uint8_t>{0, 1, 1, 0, 0});
 }
 
+TEST_CASE("fibers of a mode are counted along its walk") {
+  // A full 3 x 4 x 5 tensor without its last nonzero.
+  Coo x({3, 4, 5}, DType::f32, 59);
+  for (Count p = 0; p < 59; ++p) {
+    x.indices[0][p] = static_cast<Index>(p / 20);
+    x.indices[1][p] = static_cast<Index>(p / 5 % 4);
+    x.indices[2][p] = static_cast<Index>(p % 5);
+    x.values.set(p, 1.0);
+  }
+  const Tiled f = to_tiled(x, {.tile = 16});
+  CHECK(f.modes[0].fibers == 3 * 5);  // along mode 1
+  CHECK(f.modes[1].fibers == 3 * 4);
+  CHECK(f.modes[2].fibers == 4 * 5);
+}
+
 TEST_CASE("bytes: packed records, 2 + 2 + 4 bytes of streams a nonzero and mode") {
   const Coo x = skewed({100, 100, 100}, 300);  // 21 index bits
   const Tiled f = to_tiled(x, {.tile = 100});
@@ -165,6 +180,9 @@ TEST_CASE("planted errors are named") {
   f = good;
   f.modes[0].cut.pop_back();
   expect_complaint(f, "rows that tiles share");
+  f = good;
+  ++f.modes[0].fibers;
+  expect_complaint(f, "fibers are stated");
   f = good;
   f.modes[0].walk.pop_back();
   expect_complaint(f, "streams of");
