@@ -56,7 +56,7 @@ class PaperRun : public AllModesRun<T> {
 
   void pass(int mode, cudaStream_t stream) override {
     const auto at = static_cast<std::size_t>(mode);
-    Pass<T> x;
+    PassArguments<T> x;
     x.layout = tensor_.layout;
     x.in = launch_.remap ? copies_->in() : per_mode_[at].data();
     if (launch_.remap) x.next_copy = copies_->out();
@@ -78,7 +78,7 @@ class PaperRun : public AllModesRun<T> {
     if (launch_.remap) copies_->swap();
   }
 
-  void launch(const Pass<T>& x, cudaStream_t stream) {
+  void launch(const PassArguments<T>& x, cudaStream_t stream) {
     const dim3 block(rows(), launch_.columns);
     const unsigned grid = tensor_.options.kappa;
     const auto with_scope = [&]<Scope kScope>() {

@@ -31,13 +31,16 @@ RunTensor::RunTensor(Flycoo tensor, bool remaps) : tensor_(std::move(tensor)), r
   }
 }
 
-Pass RunTensor::pass(int mode) {
+TensorPass RunTensor::pass(int mode) {
   if (mode != next_)
     throw LogicError(
         fmt::format("a pass over mode {}, but the tensor is in mode {}'s order", mode, next_));
   const auto m = static_cast<std::size_t>(mode);
-  Pass pass{tensor_.layout, mode,   tensor_.next_mode(mode), tensor_.modes[m].start, in_->data(),
-            nullptr,        nullptr};
+  TensorPass pass{.layout = tensor_.layout,
+                  .mode = mode,
+                  .next = tensor_.next_mode(mode),
+                  .start = tensor_.modes[m].start,
+                  .in = in_->data()};
   if (remaps_) {
     pass.stream = tensor_.stream(mode);
     pass.out = out_->data();

@@ -28,8 +28,8 @@
 
 namespace retensor::flycoo {
 
-/// What the pass over one mode reads and writes.
-struct Pass {
+/// What the pass over one mode reads and writes of the tensor.
+struct TensorPass {
   RecordLayout layout;
   int mode = 0, next = 0;
   std::span<const Count> start;           ///< of the partitions, kappa + 1 entries
@@ -47,7 +47,7 @@ class RunTensor {
   const Flycoo& format() const { return tensor_; }
   bool remaps() const { return remaps_; }
   /// The pass over a mode; throws LogicError unless modes are taken in turn from 0.
-  Pass pass(int mode);
+  TensorPass pass(int mode);
   /// After a pass: Algorithm 5, line 11; without remapping no copies change places.
   void swap();
   /// T_in: between runs the records in the order of mode 0.
@@ -99,7 +99,7 @@ inline void add_product(T value, const FactorRows<T>& factors, T* out, Count ran
 /// Algorithm 4: one partition on one thread. factors[m] is row 0 of mode m's factor, R columns
 /// each; out that of the mode's output. watch(partition, row) is called before each update.
 template <class T, class Watch>
-void run_partition(const Pass& pass, std::uint32_t partition,
+void run_partition(const TensorPass& pass, std::uint32_t partition,
                    const std::array<const T*, kMaxOrder>& factors, T* out, Count rank,
                    Watch&& watch) {
   const RecordLayout layout = pass.layout;
@@ -127,7 +127,7 @@ void mttkrp_pass(RunTensor& tensor, int mode, const std::vector<Matrix>& factors
                  int threads, Watch&& watch) {
   std::array<const T*, kMaxOrder> tables{};
   for (std::size_t m = 0; m < factors.size(); ++m) tables[m] = factors[m].view<T>().data;
-  const Pass pass = tensor.pass(mode);
+  const TensorPass pass = tensor.pass(mode);
   const auto partitions = static_cast<std::uint32_t>(pass.start.size() - 1);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::uint32_t k = 0; k < partitions; ++k)

@@ -22,9 +22,10 @@ namespace retensor::flycoo {
 /// Who may add to the same row at the same time: a thread block's threads, or (for comparison) all.
 enum class Scope { block, device };
 
-/// The pass over one mode. Rows of `factor` and `out` are `stride` elements apart.
+/// What a kernel gets of the pass over one mode. Rows of `factor` and `out` are `stride` elements
+/// apart.
 template <class T>
-struct Pass {
+struct PassArguments {
   RecordLayout layout;
   const std::uint32_t* in = nullptr;      ///< T_in, in this mode's order
   std::uint32_t* next_copy = nullptr;     ///< T_out, in the next mode's
@@ -43,14 +44,14 @@ inline constexpr unsigned kNobody = ~0u;
 
 /// Notes the block as the owner of a row; a row with two owners breaks Observation 2.
 template <class T>
-__device__ void tag(const Pass<T>& x, Index row) {
+__device__ void tag(const PassArguments<T>& x, Index row) {
   const unsigned before = atomicCAS(x.owner + row, kNobody, blockIdx.x);
   if (before != kNobody && before != blockIdx.x) *x.violation = row + 1;
 }
 
 /// Algorithm 2 for the ranks of one thread.
 template <class T, int kOthers, Scope kScope>
-__device__ void elementwise(const Pass<T>& x, const std::uint32_t* record, unsigned first,
+__device__ void elementwise(const PassArguments<T>& x, const std::uint32_t* record, unsigned first,
                             unsigned step) {
   constexpr int kModes = kOthers > 0 ? kOthers : kMaxOther;
   const int others = kOthers > 0 ? kOthers : x.others;
@@ -75,7 +76,7 @@ __device__ void elementwise(const Pass<T>& x, const std::uint32_t* record, unsig
 
 /// Algorithm 3: word by word by one thread.
 template <class T>
-__device__ void remap(const Pass<T>& x, const std::uint32_t* record, Count p) {
+__device__ void remap(const PassArguments<T>& x, const std::uint32_t* record, Count p) {
   const Count words = static_cast<Count>(x.layout.words);
   std::uint32_t* const to =
       x.next_copy + next_position(x.layout, record, x.stream, p, x.next) * words;
@@ -84,7 +85,7 @@ __device__ void remap(const Pass<T>& x, const std::uint32_t* record, Count p) {
 
 /// Algorithm 4: block z takes partition z.
 template <class T, int kOthers, Scope kScope, bool kRemap>
-__global__ void pass(Pass<T> x) {
+__global__ void pass(PassArguments<T> x) {
   const Count end = x.start[blockIdx.x + 1];
   for (Count p = x.start[blockIdx.x] + threadIdx.y; p < end; p += blockDim.y) {
     const std::uint32_t* const record = x.in + p * static_cast<Count>(x.layout.words);

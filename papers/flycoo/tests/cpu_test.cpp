@@ -103,7 +103,7 @@ int conflicts(const Coo& x, Flycoo format) {
     const std::uint64_t rows = x.dims[static_cast<std::size_t>(mode)];
     Owners owners(rows);
     std::vector<double> out(rows * kRank);
-    const Pass pass = tensor.pass(mode);
+    const TensorPass pass = tensor.pass(mode);
     for (std::uint32_t k = 0; k + 1 < pass.start.size(); ++k)
       run_partition(pass, k, factors, out.data(), kRank, owners);
     tensor.swap();
