@@ -5,8 +5,7 @@
 #include "common/device/device.hpp"
 #include "common/measure/all_modes.hpp"
 #include "common/measure/registry.hpp"
-#include "tests/contract/battery.hpp"
-#include "tests/contract/passes.hpp"
+#include "tests/contract/checks.hpp"
 #include "tests/contract/scenarios.hpp"
 #include "tests/support/planted_method.hpp"
 
@@ -27,14 +26,13 @@ contract::Report report_on(Fault fault) {
 
 TEST_CASE("every method of the registry keeps the contract") {
   const Registry registry = all_methods();
-  std::vector<const Method*> methods;
   // With a device at hand, the gpu suite runs the battery over the CUDA methods; without one they
   // must decline with a reason.
-  for (const auto& method : registry.methods())
-    if (method->backend() == Backend::cpu || !device::available().ok)
-      methods.push_back(method.get());
+  const auto methods = contract::methods_of(registry, [](const Method& m) {
+    return m.backend() == Backend::cpu || !device::available().ok;
+  });
   const auto report = run_battery(methods);
-  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  contract::check(report);
   for (const auto* method : methods) {
     const int solved = report.solved.at(std::string(method->id()));
     MESSAGE(method->id() << ": " << solved << " right answers to " << report.problems
@@ -45,7 +43,7 @@ TEST_CASE("every method of the registry keeps the contract") {
 
 TEST_CASE("a right method passes and solves every problem of its operation") {
   const auto report = report_on(Fault::none);
-  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  contract::check(report);
   // Tensors x modes of orders 2 and 3 x ranks x types; one tensor has four ranks more.
   CHECK(report.problems == (7 * 3 + 4) * (2 + 3) * 2);
   CHECK(report.solved.at("planted.cpu.coo") == report.problems);
@@ -94,16 +92,7 @@ TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
 }
 
 TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
-  const Registry registry = all_methods();
-  std::vector<const Method*> methods;
-  for (const auto& method : registry.methods())
-    if (method->backend() == Backend::cpu) methods.push_back(method.get());
-  const auto report = contract::run_passes(methods);
-  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
-  for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu"})
-    CHECK_MESSAGE(report.solved.count(id) == 1, id);
-  for (const auto& method : report.solved)
-    CHECK_MESSAGE(method.second == report.problems, method.first);
+  contract::check_passes(Backend::cpu, {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu"});
 }
 
 TEST_CASE("a method that keeps the factors of prepare is found") {

@@ -7,8 +7,7 @@
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
 #include "common/measure/registry.hpp"
-#include "tests/contract/battery.hpp"
-#include "tests/contract/passes.hpp"
+#include "tests/contract/checks.hpp"
 
 using namespace retensor;
 
@@ -18,11 +17,10 @@ namespace {
 template <class F>
 void check_contract(const contract::Scope& scope, F&& takes) {
   const Registry registry = all_methods();
-  std::vector<const Method*> methods;
-  for (const auto& method : registry.methods())
-    if (method->backend() == Backend::cuda && takes(*method)) methods.push_back(method.get());
+  const auto methods = contract::methods_of(
+      registry, [&](const Method& m) { return m.backend() == Backend::cuda && takes(m); });
   const auto report = contract::run_battery(methods, scope);
-  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
+  contract::check(report);
   for (const auto& [id, solved] : report.solved) {
     MESSAGE(id << ": " << solved << " right answers to " << report.problems << " problems");
     CHECK_MESSAGE(solved > 0, id);
@@ -77,16 +75,8 @@ TEST_CASE("order3-all-modes" * doctest::skip()) {
 }
 
 TEST_CASE("a mode at a time with factors that change") {
-  const Registry registry = all_methods();
-  std::vector<const Method*> methods;
-  for (const auto& method : registry.methods())
-    if (method->backend() == Backend::cuda) methods.push_back(method.get());
-  const auto report = contract::run_passes(methods);
-  for (const auto& finding : report.findings) FAIL_CHECK(contract::text(finding));
-  for (const char* id : {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "flycoo.cuda",
-                         "flycoo.cuda.tuned"})
-    CHECK_MESSAGE(report.solved.count(id) == 1, id);
-  for (const auto& [id, solved] : report.solved) CHECK_MESSAGE(solved == report.problems, id);
+  contract::check_passes(Backend::cuda, {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda",
+                                         "flycoo.cuda", "flycoo.cuda.tuned"});
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {
