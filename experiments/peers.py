@@ -2,6 +2,7 @@
 
 Milliseconds by mode, R = 32, single precision, zeroing of the output excluded.
 """
+import math
 import statistics
 
 PARTI = {"nell2s": (2.856, 1.297, 1.165), "flickrs": (3.027, 2.931, 3.111),
@@ -18,6 +19,10 @@ B_CSF = {"nell2s": (2.520, 2.538, 2.450), "flickrs": (3.767, 4.025, 3.982),
          "g1like": (0.553, 0.538, 0.534), "deli4s": (11.8, 6.4, 7.1, 45.8)}
 ORIGINALS = {"parti.cuda": PARTI, "blco.cuda": BLCO, "mm_csf.cuda": MM_CSF, "b_csf.cuda": B_CSF}
 SAME_SPEED = 0.95  # of an original's, that a baseline must reach
+
+# Bytes a millisecond at which 8 lanes a row gather random rows of 128 bytes, by bytes of the table.
+GATHER = {2**17: 14.0e9, 2**20: 13.8e9, 2**23: 9.8e9, 48 * 2**20: 9.1e9, 2**27: 5.9e9,
+          2**29: 4.8e9, 2**32: 4.4e9}
 
 
 class Rows:
@@ -42,6 +47,18 @@ class Rows:
     def copy(self, row):
         """Bytes a millisecond of a copy on the row's machine."""
         return 1e6 * self.ceilings[row["session"], "cuda"]["copy_dram"]["value"]
+
+
+def gather_rate(table_bytes):
+    """Bytes a millisecond, between the sizes that were measured by the logarithm of the size."""
+    sizes = list(GATHER)
+    if table_bytes <= sizes[0]:
+        return GATHER[sizes[0]]
+    for small, large in zip(sizes, sizes[1:]):
+        if table_bytes <= large:
+            share = math.log(table_bytes / small) / math.log(large / small)
+            return GATHER[small] + share * (GATHER[large] - GATHER[small])
+    return GATHER[sizes[-1]]
 
 
 def work_ms(row):

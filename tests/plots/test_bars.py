@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from experiments import peers  # noqa: E402: scripts beside their specs
 from experiments.flycoo import gpu_bars as flycoo_bars  # noqa: E402
+from experiments.flycoo import rate_model  # noqa: E402
 from experiments.pasta import cpu_bars, gpu_bars  # noqa: E402
 
 
@@ -121,6 +122,33 @@ def test_the_best_competitor_needs_a_row_of_each(run):
     lines = [line for line in flycoo_rows() if line.get("case", {}).get("method") != "blco.cuda"]
     assert "flycoo.cuda.tuned over the best               uni          all     no row" in run(
         flycoo_bars, lines)[1]
+
+
+def test_rows_are_gathered_at_the_rate_of_the_table_s_size():
+    assert peers.gather_rate(1000) == 14.0e9
+    assert peers.gather_rate(2**23) == 9.8e9
+    assert peers.gather_rate(2**28) == pytest.approx(5.35e9)  # half way between 2^27 and 2^29
+    assert peers.gather_rate(2**40) == 4.4e9
+
+
+def test_the_rate_model_of_a_tensor_that_was_counted_by_hand(run):
+    """8 x 16 x 4, 9 index bits in a word: records of 8 bytes. Modes gather (7 + 5) rows of 128
+    bytes at 14 TB/s each; records and outputs are streamed at 4 TB/s."""
+    gather = 3 * 12 * 128 / 14.0e9
+    stream = (3 * 7 * 8 + 28 * 128) / 4.0e9
+    send = 3 * 7 * 16 / 4.0e9
+    lines = [rows.session(), rows.ceilings(backend="cuda", bandwidth=4000.0)]
+    for method, parts in (("flycoo.cuda.copies", gather + stream),
+                          ("flycoo.cuda.tuned", 2 * (gather + stream + send))):
+        line = rows.row("mttkrp_all", "tiny", method, None, rank=32, artifact="flycoo/gpu-speed",
+                        kind="generated", seconds=[1e-3 * parts] * 3)
+        line["case"]["data"] = {**line["case"]["data"], "dims": [8, 16, 4], "nnz": 7}
+        line["facts"] = {"fibers": [5, 5, 7]}  # mode 2 alone cannot be the leaf of its own pass
+        lines.append(line)
+    code, printed = run(rate_model, lines)
+    assert code == 0
+    assert "tiny (generated)" in printed and "| 100% | stream |" in printed
+    assert "| 50% | stream |" in printed
 
 
 def cpu_rows(threads, slow=1.0):
