@@ -6,7 +6,7 @@
 Over all modes, in milliseconds: `gather`, a factor row for each nonzero and one for each fiber and
 upper mode (of the fibers that are fewest), at the rate at which the device gathers rows from
 tables of the factors' size; `stream`, the packed records and the output rows at the rate of a copy;
-from tables of the factors' size; `stream`, packed records and output rows at the rate of a copy;
+`send`, with remapping the record written and the 8 bytes of streams read, at the same rate. The
 model is their sum, as if nothing overlapped, so that a share may exceed 1. Prints a table for the
 module's README, real tensors apart.
 """
