@@ -44,9 +44,14 @@ json to_json(const Matrix& m) {
   });
 }
 
-Matrix matrix_from(const json& j) {
+// Shapes are compared before anything of their size is allocated.
+Matrix matrix_from(const json& j, const Matrix& like) {
+  const std::uint64_t rows = j.at("rows"), cols = j.at("cols");
   const auto type = dtype_from_name(j.at("type").get<std::string>());
-  Matrix m(j.at("rows"), j.at("cols"), type);
+  if (rows != like.rows() || cols != like.cols() || type != like.dtype())
+    throw InputError(fmt::format("found a factor of {} x {} {}, expected {} x {} {}", rows, cols,
+                                 name(type), like.rows(), like.cols(), name(like.dtype())));
+  Matrix m(rows, cols, type);
   const auto& bytes = j.at("values").get_binary();
   if (bytes.size() != m.bytes()) throw InputError("a factor has another size than it states");
   m.values().visit([&](auto& all) { std::memcpy(all.data(), bytes.data(), bytes.size()); });
@@ -70,7 +75,13 @@ void check_identity(const Identity& found, const Identity& expected) {
   }
 }
 
-KruskalModel model_from(std::string_view content, const Identity& identity) {
+void check_count(const char* what, std::size_t found, std::uint64_t expected) {
+  if (found != expected)
+    throw InputError(fmt::format("found {} {}, expected {}", found, what, expected));
+}
+
+KruskalModel model_from(std::string_view content, const Identity& identity,
+                        const Problem& problem) {
   if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
     throw InputError("not an intact checkpoint: its checksum is wrong");
   const json j = json::from_cbor(content.substr(kDigest));
@@ -81,7 +92,11 @@ KruskalModel model_from(std::string_view content, const Identity& identity) {
   KruskalModel model;
   model.weights = j.at("weights").get<std::vector<double>>();
   model.fit = j.at("fit").get<std::vector<double>>();
-  for (const auto& factor : j.at("factors")) model.factors.push_back(matrix_from(factor));
+  const json& factors = j.at("factors");
+  check_count("weights", model.weights.size(), problem.rank());
+  check_count("factors", factors.size(), problem.dense().size());
+  for (std::size_t m = 0; m < factors.size(); ++m)
+    model.factors.push_back(matrix_from(factors[m], problem.dense()[m]));
   return model;
 }
 
@@ -112,10 +127,11 @@ void save_checkpoint(const std::string& path, const Identity& identity, const Kr
   file.commit();
 }
 
-std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity) {
+std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity,
+                                            const Problem& problem) {
   if (!std::filesystem::exists(path)) return std::nullopt;
   try {
-    return model_from(content_of(path), identity);
+    return model_from(content_of(path), identity, problem);
   } catch (InputError& e) {
     e.add_context(path);
     throw;

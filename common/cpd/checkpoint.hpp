@@ -20,8 +20,10 @@ Identity identity_of(const Problem& problem);
 
 /// Replaces the file in one step; throws SystemError.
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model);
-/// Nothing where there is no file. Throws InputError when it is damaged or belongs to another
-/// identity, naming the first difference, and SystemError when it can't be read.
-std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity);
+/// Nothing where there is no file. Throws InputError when it is damaged, belongs to another
+/// identity, naming the first difference, or holds other shapes than the model of the problem has,
+/// and SystemError when it can't be read.
+std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity,
+                                            const Problem& problem);
 
 }  // namespace retensor::cpd

@@ -80,7 +80,7 @@ class AlsRun : public Prepared {
   void resume() {
     resumed_ = 0;
     if (checkpoint_.empty()) return;
-    if (const auto model = load_checkpoint(checkpoint_, identity_)) {
+    if (const auto model = load_checkpoint(checkpoint_, identity_, problem_)) {
       als_.resume(*model);
       resumed_ = sweeps();
     }

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "common/core/hash.hpp"
 #include "common/core/rng.hpp"
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
@@ -301,7 +303,7 @@ TEST_CASE("a run resumed from any sweep ends with the same bits") {
       CHECK_FALSE(same_bits(first.model(), whole));
       cpd::save_checkpoint(path, identity, first.model());
       Als second(problem, registry().find("flycoo.cpu"));
-      second.resume(cpd::load_checkpoint(path, identity).value());
+      second.resume(cpd::load_checkpoint(path, identity, problem).value());
       sweep_to_end(second);
       CHECK(same_bits(second.model(), whole));
     }
@@ -357,7 +359,7 @@ TEST_CASE("an interrupted run leaves the last checkpoint that was due") {
       method.params().resolve({{"checkpoint", path}, {"checkpoint_every", std::int64_t{3}}});
   Interrupter timer;
   CHECK_THROWS_AS(method.prepare(problem, params)->run(timer), Interruption);
-  const auto model = cpd::load_checkpoint(path, cpd::identity_of(problem));
+  const auto model = cpd::load_checkpoint(path, cpd::identity_of(problem), problem);
   REQUIRE(model.has_value());
   CHECK(model->fit.size() == 6);
 }
@@ -367,11 +369,11 @@ TEST_CASE("checkpoints of other runs are refused") {
   const std::string path = folder.file("model");
   const ProblemSpec spec = spec_of(3, 2);
   const Problem problem = sparse_problem(spec);
-  CHECK_FALSE(cpd::load_checkpoint(path, cpd::identity_of(problem)).has_value());
+  CHECK_FALSE(cpd::load_checkpoint(path, cpd::identity_of(problem), problem).has_value());
   cpd::save_checkpoint(path, cpd::identity_of(problem), model_by("flycoo.cpu", problem));
   const auto refused = [&](const Problem& other, const std::string& what) {
     try {
-      cpd::load_checkpoint(path, cpd::identity_of(other));
+      cpd::load_checkpoint(path, cpd::identity_of(other), other);
       FAIL_CHECK("taken: " << what);
     } catch (const InputError& e) {
       CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());
@@ -396,7 +398,38 @@ TEST_CASE("checkpoints of other runs are refused") {
   // Another stopping rule may go on.
   other = spec;
   other.max_sweeps = 9;
-  CHECK(cpd::load_checkpoint(path, cpd::identity_of(sparse_problem(other)))->fit.size() == 2);
+  const Problem longer = sparse_problem(other);
+  CHECK(cpd::load_checkpoint(path, cpd::identity_of(longer), longer)->fit.size() == 2);
+}
+
+TEST_CASE("a checkpoint that states other sizes under a right checksum is refused unallocated") {
+  using nlohmann::json;
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(3, 2));
+  const auto identity = cpd::identity_of(problem);
+  const auto refused = [&](const std::string& what, auto&& spoil) {
+    cpd::save_checkpoint(path, identity, model_by("flycoo.cpu", problem));
+    json j = json::from_cbor(folder.read("model").substr(64));
+    spoil(j);
+    std::string spoilt;
+    json::to_cbor(j, spoilt);
+    folder.write("model", sha256_hex(spoilt) + spoilt);
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity, problem),
+                         (path + ": " + what).c_str(), InputError);
+  };
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 50;
+  refused("found a factor of 1125899906842624 x 3 f64, expected 20 x 3 f64",
+          [&](json& j) { j["factors"][1]["rows"] = kHuge; });
+  refused("found a factor of 25 x 1125899906842624 f64, expected 25 x 3 f64",
+          [&](json& j) { j["factors"][2]["cols"] = kHuge; });
+  refused("found a factor of 30 x 3 f32, expected 30 x 3 f64",
+          [](json& j) { j["factors"][0]["type"] = "f32"; });
+  refused("found 2 factors, expected 3", [](json& j) { j["factors"].erase(0); });
+  refused("found 2 weights, expected 3", [](json& j) { j["weights"].erase(0); });
+  refused("a factor has another size than it states", [](json& j) {
+    j["factors"][0]["values"] = json::binary({1, 2, 3});
+  });
 }
 
 TEST_CASE("damaged checkpoints are refused") {
@@ -408,7 +441,7 @@ TEST_CASE("damaged checkpoints are refused") {
   const std::string intact = folder.read("model");
   const auto refused = [&](const std::string& content) {
     folder.write("model", content);
-    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity),
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity, problem),
                          (path + ": not an intact checkpoint: its checksum is wrong").c_str(),
                          InputError);
   };
@@ -425,7 +458,7 @@ TEST_CASE("damaged checkpoints are refused") {
   CHECK(measured(problem, {{"checkpoint", path}}).reason.find("not an intact checkpoint") !=
         std::string::npos);
   folder.write("model", intact);
-  CHECK(cpd::load_checkpoint(path, identity).has_value());
+  CHECK(cpd::load_checkpoint(path, identity, problem).has_value());
   CHECK_THROWS_AS(cpd::save_checkpoint(folder.file("missing/model"), identity, {}), SystemError);
 }
 
