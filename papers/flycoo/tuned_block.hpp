@@ -42,7 +42,7 @@ struct Block {
 
 // A row that is loaded occupies the L1 cache from its request on, so that what shared memory leaves
 // of it bounds the bytes in flight. Few rows are found there anyway: shared memory may have it all.
-inline constexpr Block kOneOfSm{132 * kKibi, 896, 128}, kTwoOfSm{96 * kKibi, 384, 128};
+inline constexpr Block kOneOfSm{132 * kKibi, 896, 128}, kTwoOfSm{96 * kKibi, 416, 96};
 inline constexpr Block kCopies{48 * kKibi, 128, 0};
 inline constexpr Count kFewRows = kKibi * kKibi;  // bytes of the factors of all modes
 
