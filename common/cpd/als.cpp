@@ -33,6 +33,11 @@ double norm_of(const Values& values) {
   return std::sqrt(squares);
 }
 
+std::uint64_t longest_mode(const Problem& problem) {
+  const Dims& dims = problem.x().dims;
+  return *std::max_element(dims.begin(), dims.end());
+}
+
 std::shared_ptr<KruskalModel> initial_model(const Problem& problem) {
   KruskalModel model;
   model.weights.resize(problem.rank());
@@ -85,7 +90,8 @@ Als::Als(const Problem& problem, const Method& mttkrp)
       model_(initial_model(problem)),
       passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
       mttkrp_(with_passes(mttkrp, passes_problem_)),
-      grams_(model_->factors.size()) {
+      grams_(model_->factors.size()),
+      room_(problem.rank() * longest_mode(problem)) {
   restart();
 }
 
@@ -139,7 +145,7 @@ void Als::update(int mode, const Matrix& product) {
   // The pseudo-inverse: V is singular where components coincide or vanish.
   const Eigen::MatrixXd inverse =
       hadamard(grams_, mode).completeOrthogonalDecomposition().pseudoInverse();
-  const Eigen::VectorXd norms = solve_rows(product, inverse, model_->factors[at]);
+  const Eigen::VectorXd norms = solve_rows(product, inverse, model_->factors[at], room_);
   std::copy(norms.begin(), norms.end(), model_->weights.begin());
   grams_[at] = gram(model_->factors[at]);
   mttkrp_->refresh(mode);

@@ -50,6 +50,7 @@ class Als {
   const Problem passes_problem_;  // MTTKRP with the model's factors
   const std::unique_ptr<Prepared> mttkrp_;
   std::vector<Eigen::MatrixXd> grams_;
+  std::vector<double> room_;  // for the solution of the longest mode
 };
 
 /// MTTKRP over all modes of a problem of operation cpd, with the given factors.

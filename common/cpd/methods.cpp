@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "common/core/stage_log.hpp"
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
 #include "common/measure/all_modes.hpp"
@@ -22,6 +24,17 @@ std::string text_of(const std::vector<double>& numbers) {
   return text;
 }
 
+/// A run enters two stages for each checkpoint, and for the first and the last time its file is
+/// touched; a timer has entries for no more.
+constexpr std::size_t kMostCheckpoints = (StageLog::kCapacity - 5) / 2;
+
+/// Sweeps between checkpoints: those stated, or more where the run could write too many.
+std::size_t checkpoint_distance(const Problem& problem, const Params& params) {
+  const auto sweeps = static_cast<std::size_t>(problem.spec().max_sweeps);
+  return std::max(static_cast<std::size_t>(params.integer("checkpoint_every")),
+                  (sweeps + kMostCheckpoints - 1) / kMostCheckpoints);
+}
+
 class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
@@ -29,22 +42,25 @@ class AlsRun : public Prepared {
         als_(problem, mttkrp),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
-        every_(static_cast<std::size_t>(params.integer("checkpoint_every"))) {
+        every_(checkpoint_distance(problem, params)) {
     if (!checkpoint_.empty()) identity_ = identity_of(problem);
   }
 
-  /// One stage; results of passes and what the solves need are allocated on the way.
+  /// The stages sweeps and, with a file, checkpoint. Results of passes are allocated as they are
+  /// fetched.
   void run(StageTimer& timer) override {
+    resumed_ = 0;
     timer.stage("sweeps");
     als_.restart();
-    resume();
+    if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
     while (!als_.finished()) {
       als_.sweep(timer);
-      if (!checkpoint_.empty() && sweeps() % every_ == 0)
-        save_checkpoint(checkpoint_, identity_, als_.model());
+      if (is_due())
+        at_checkpoint(timer, [this] { save_checkpoint(checkpoint_, identity_, als_.model()); });
     }
     // The next run begins anew.
-    if (!checkpoint_.empty()) std::filesystem::remove(checkpoint_);
+    if (!checkpoint_.empty())
+      at_checkpoint(timer, [this] { std::filesystem::remove(checkpoint_); });
   }
 
   Result result() override { return als_.model(); }
@@ -60,6 +76,7 @@ class AlsRun : public Prepared {
     facts["fit_curve"] = text_of(fit);
     facts["stopped_by"] = als_.converged() ? "tolerance" : "max_sweeps";
     facts["resumed_after"] = fmt::format("{} sweeps", resumed_);
+    if (!checkpoint_.empty()) facts["checkpoint_every"] = fmt::format("{} sweeps", every_);
     return facts;
   }
 
@@ -76,10 +93,16 @@ class AlsRun : public Prepared {
 
  private:
   std::size_t sweeps() const { return als_.model().fit.size(); }
+  bool is_due() const { return !checkpoint_.empty() && sweeps() % every_ == 0 && !als_.finished(); }
+
+  template <class F>
+  static void at_checkpoint(StageTimer& timer, F&& f) {
+    timer.stage("checkpoint");
+    f();
+    timer.stage("sweeps");
+  }
 
   void resume() {
-    resumed_ = 0;
-    if (checkpoint_.empty()) return;
     if (const auto model = load_checkpoint(checkpoint_, identity_, problem_)) {
       als_.resume(*model);
       resumed_ = sweeps();
@@ -114,7 +137,13 @@ class AlsMethod : public Method {
              0,
              0,
              {}},
-            {"checkpoint_every", std::int64_t{10}, "sweeps between checkpoints", 1, 1000000, {}}};
+            {"checkpoint_every",
+             std::int64_t{10},
+             fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
+                         kMostCheckpoints),
+             1,
+             1000000,
+             {}}};
   }
 
   Support supports(const Problem& problem, const Params& params) const override {

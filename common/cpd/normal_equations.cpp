@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/error.hpp"
+
 namespace retensor::cpd {
 namespace {
 
@@ -55,11 +57,14 @@ Eigen::MatrixXd gram(const Matrix& a) {
   });
 }
 
-Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor) {
+Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor,
+                           std::span<double> room) {
+  if (room.size() < product.rows() * product.cols())
+    throw LogicError("solve_rows has less room than its product");
   return dispatch(product.dtype(), [&]<class T>() -> Eigen::VectorXd {
     const auto from = rows_of(product.view<T>());
     auto to = rows_of(factor.view<T>());
-    Rows<double> solved(from.rows(), from.cols());
+    Eigen::Map<Rows<double>> solved(room.data(), from.rows(), from.cols());
     const Eigen::MatrixXd squares =
         sum_of_blocks(product.rows(), 1, from.cols(), [&](Index first, Index n) {
           auto block = solved.middleRows(first, n);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <span>
 
 #include "common/tensor/matrix.hpp"
 
@@ -14,8 +15,9 @@ Eigen::MatrixXd gram(const Matrix& a);
 
 /// Writes product * inverse, I x R, with columns divided by their 2-norms to `factor` and returns
 /// the norms; a column of norm 0 stays zero. `product` and `factor` have equal shapes and types,
-/// `inverse` is R x R.
-Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor);
+/// `inverse` is R x R, `room` holds I x R numbers or more, which are overwritten.
+Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse, Matrix& factor,
+                           std::span<double> room);
 
 /// Sums of the columns of the entrywise product of two matrices of equal shape and type.
 Eigen::VectorXd column_products(const Matrix& a, const Matrix& b);

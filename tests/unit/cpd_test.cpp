@@ -253,13 +253,15 @@ TEST_CASE("sums over many rows are right and the same bits on any number of thre
   const Eigen::MatrixXd gram = cpd::gram(a);
   const Eigen::VectorXd sums = cpd::column_products(a, b);
   Matrix factor(rows, 3, DType::f32);
-  const Eigen::VectorXd norms = cpd::solve_rows(a, inverse, factor);
+  std::vector<double> room(rows * 3);
+  const Eigen::VectorXd norms = cpd::solve_rows(a, inverse, factor, room);
   omp_set_num_threads(4);
   CHECK((cpd::gram(a) - gram).cwiseAbs().maxCoeff() == 0);
   CHECK((cpd::column_products(a, b) - sums).cwiseAbs().maxCoeff() == 0);
   Matrix again(rows, 3, DType::f32);
-  CHECK((cpd::solve_rows(a, inverse, again) - norms).cwiseAbs().maxCoeff() == 0);
+  CHECK((cpd::solve_rows(a, inverse, again, room) - norms).cwiseAbs().maxCoeff() == 0);
   omp_set_num_threads(before);
+  CHECK_THROWS_AS(cpd::solve_rows(a, inverse, again, std::span(room).first(5)), LogicError);
 
   CHECK(largest_difference(factor, again) == 0);
   CHECK((gram - expected).cwiseAbs().maxCoeff() < 1e-9);
@@ -338,7 +340,7 @@ TEST_CASE("the method goes on from its checkpoint and removes it at the end") {
 TEST_CASE("an interrupted run leaves the last checkpoint that was due") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(4, 100));
+  const Problem problem = sparse_problem(spec_of(4, 80));
   // A timer that ends the run where the eighth sweep begins.
   struct Interruption {};
   class Interrupter final : public StageTimer {
@@ -362,6 +364,28 @@ TEST_CASE("an interrupted run leaves the last checkpoint that was due") {
   const auto model = cpd::load_checkpoint(path, cpd::identity_of(problem), problem);
   REQUIRE(model.has_value());
   CHECK(model->fit.size() == 6);
+}
+
+TEST_CASE("the time of checkpoints is a stage of its own, and its entries suffice a timer") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const auto stages = [&](int max_sweeps, const Given& given) {
+    const Measurement m = measured(sparse_problem(spec_of(4, max_sweeps)), given);
+    REQUIRE_MESSAGE(m.status == "ok", m.reason);
+    std::vector<std::string> names;
+    for (const auto& [name, seconds] : m.stages.front()) {
+      names.push_back(name);
+      CHECK(seconds > 0);
+    }
+    const auto every = m.executed.find("checkpoint_every");
+    return std::pair(names, every == m.executed.end() ? "none" : every->second);
+  };
+  const std::vector<std::string> plain = {"sweeps"}, saved = {"sweeps", "checkpoint"};
+  CHECK(stages(40, {}) == std::pair(plain, std::string("none")));
+  CHECK(stages(40, {{"checkpoint", path}}) == std::pair(saved, std::string("10 sweeps")));
+  for (const int max_sweeps : {28, 29, 30, 58, 59, 300})
+    CHECK(stages(max_sweeps, {{"checkpoint", path}, {"checkpoint_every", std::int64_t{1}}}) ==
+          std::pair(saved, std::to_string((max_sweeps + 28) / 29) + " sweeps"));
 }
 
 TEST_CASE("checkpoints of other runs are refused") {
@@ -430,6 +454,11 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
   refused("a factor has another size than it states", [](json& j) {
     j["factors"][0]["values"] = json::binary({1, 2, 3});
   });
+  // An array that announces 2^40 entries.
+  const std::string endless("\x9b\x00\x00\x01\x00\x00\x00\x00\x00", 9);
+  folder.write("model", sha256_hex(endless) + endless);
+  CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity, problem),
+                       doctest::Contains("not an intact checkpoint"), InputError);
 }
 
 TEST_CASE("damaged checkpoints are refused") {
