@@ -15,6 +15,15 @@
 namespace retensor::flycoo {
 namespace {
 
+ParamSpec prepare_param() {
+  return {"prepare",
+          std::string("device"),
+          "where the format is made of the coordinates: on the device or on the host",
+          0,
+          0,
+          {"device", "host"}};
+}
+
 class AllModesCuda : public CudaMethod {
  public:
   bool takes_all_modes() const final { return true; }
@@ -90,6 +99,7 @@ class TunedCuda : public AllModesCuda {
                       0,
                       512,
                       {}});
+    list.push_back(prepare_param());
     return ParamSchema(std::move(list));
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {

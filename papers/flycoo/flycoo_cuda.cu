@@ -5,6 +5,7 @@
 
 #include "common/device/device.hpp"
 #include "papers/flycoo/cuda_run.cuh"
+#include "papers/flycoo/device_records.cuh"
 #include "papers/flycoo/format.hpp"
 #include "papers/flycoo/kernels_cuda.cuh"
 #include "papers/flycoo/methods_cuda.hpp"
@@ -33,7 +34,7 @@ class PaperRun : public AllModesRun<T> {
     for (const auto& stream : tensor_.streams)
       streams_.emplace_back(std::span<const std::uint32_t>(stream));
     if (launch.remap)
-      copies_.emplace(tensor_.records);
+      copies_.emplace(upload_records(tensor_.records));
     else
       copy_every_mode();
     if (launch.tag_owners) {

@@ -13,8 +13,8 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Param
 /// The same on a format at hand; its kappa is the number of thread blocks.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params,
                                              Flycoo tensor);
-/// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers
-/// and, with `remap`, senders.
+/// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers,
+/// with `remap` senders, and prepare.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
                                              bool remap);
 

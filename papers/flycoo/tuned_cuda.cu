@@ -4,8 +4,10 @@
 
 #include "common/device/device.hpp"
 #include "papers/flycoo/cuda_run.cuh"
+#include "papers/flycoo/device_records.cuh"
 #include "papers/flycoo/kernels_tuned.cuh"
 #include "papers/flycoo/methods_cuda.hpp"
+#include "papers/flycoo/tiles_cuda.cuh"
 
 namespace retensor::flycoo {
 namespace {
@@ -17,42 +19,24 @@ using tuned::TilePass;
 
 constexpr Count kLongFiber = 8;  // nonzeros of a mean fiber from which on walking by fibers gained
 
-/// The streams of one mode on the device.
-struct DeviceMode {
-  DeviceMode(const TiledMode& m)
-      : walk(std::span<const std::uint16_t>(m.walk)),
-        leave(std::span<const std::uint16_t>(m.leave)),
-        target(std::span<const std::uint32_t>(m.target)),
-        joined(m.joined),
-        cut(m.cut) {}
-  Buffer<std::uint16_t> walk, leave;
-  Buffer<std::uint32_t> target;
-  Buffer<std::uint8_t> joined;
-  Buffer<CutRow> cut;
-};
-
 template <class T>
 class TunedRun : public AllModesRun<T> {
  public:
-  TunedRun(const Problem& problem, Tiled tensor, const Block& block)
+  TunedRun(const Problem& problem, DeviceTiled tensor, Executed prepared, const Block& block)
       : AllModesRun<T>(problem, tensor.remaps() ? "FLYCOO in tiles, remapped in the pass"
                                                 : "FLYCOO in tiles, a copy per mode"),
         tensor_(std::move(tensor)),
         block_(block),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_) {
-    for (const auto& m : tensor_.modes) {
-      modes_.emplace_back(m);
-      const auto& d = modes_.back();
-      this->count_bytes(d.walk, d.leave, d.target, d.joined, d.cut);
+    if (tensor_.remaps()) {
+      copies_.emplace(std::move(tensor_.records.front()));
+      this->count_bytes(*copies_);
     }
-    if (tensor_.remaps()) copies_.emplace(tensor_.records.front());
-    if (tensor_.remaps()) this->count_bytes(*copies_);
-    for (const auto& records : tensor_.records)
-      if (!tensor_.remaps()) per_mode_.push_back(upload_records(records));
-    for (const auto& copy : per_mode_) this->count_bytes(copy);
+    this->count_bytes(tensor_);
     this->count_bytes(head_, tail_);
     choose_kernels();
+    this->executed_.merge(std::move(prepared));
     this->executed_["tile"] = std::to_string(tensor_.tile);
     this->executed_["tiles"] = std::to_string(tensor_.tiles());
     this->executed_["walkers"] = std::to_string(block_.walkers);
@@ -107,7 +91,7 @@ class TunedRun : public AllModesRun<T> {
 
   void pass(int mode, cudaStream_t stream) override {
     const auto at = static_cast<std::size_t>(mode);
-    const DeviceMode& streams = modes_[at];
+    const DeviceMode& streams = tensor_.modes[at];
     const TilePass<T> x = arguments(mode);
     const dim3 grid(tensor_.tiles(), column_tiles_);
     const TileKernel kernel = walks_fibers(mode) ? fiber_kernel_ : kernel_;
@@ -122,13 +106,13 @@ class TunedRun : public AllModesRun<T> {
   TilePass<T> arguments(int mode) {
     const auto at = static_cast<std::size_t>(mode);
     TilePass<T> x;
-    x.in = copies_ ? copies_->in() : per_mode_[at].data();
+    x.in = copies_ ? copies_->in() : tensor_.records[at].data();
     if (copies_) {
       x.next_copy = copies_->out();
-      x.walk = modes_[at].walk.data(), x.leave = modes_[at].leave.data();
-      x.target = modes_[at].target.data();
+      x.walk = tensor_.modes[at].walk.data(), x.leave = tensor_.modes[at].leave.data();
+      x.target = tensor_.modes[at].target.data();
     }
-    x.joined = modes_[at].joined.data();
+    x.joined = tensor_.modes[at].joined.data();
     x.layout = tensor_.layout;
     const auto field = [&](std::size_t m) {
       const bool in_registers = tensor_.record_words() <= tuned::kRegisterWords;
@@ -154,11 +138,9 @@ class TunedRun : public AllModesRun<T> {
     if (copies_) copies_->check_back();
   }
 
-  const Tiled tensor_;
+  DeviceTiled tensor_;  // with remapping without the records, which the copies hold
   const Block block_;
-  std::vector<DeviceMode> modes_;
-  std::optional<Copies> copies_;                 // with remapping
-  std::vector<Buffer<std::uint32_t>> per_mode_;  // without
+  std::optional<Copies> copies_;
   Buffer<T> head_, tail_;
   TileKernel kernel_ = nullptr, fiber_kernel_ = nullptr;
   JoinKernel join_ = nullptr;
@@ -179,8 +161,13 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   options.processors = static_cast<std::uint32_t>(device::facts().sms) * block.blocks(remap);
   options.unit = 4;
   options.remap = remap;
+  Executed facts{{"prepared", "on the host"}};
+  DeviceTiled tensor =
+      params.word("prepare") == "host"
+          ? upload(to_tiled(x, options))
+          : made_on_device(x, facts, [&](const DeviceCoo& on) { return to_tiled(on, options); });
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<TunedRun<T>>(problem, to_tiled(x, options), block);
+    return std::make_unique<TunedRun<T>>(problem, std::move(tensor), std::move(facts), block);
   });
 }
 

@@ -1,7 +1,9 @@
 // FLYCOO on the device: row ownership, the finding of a second owner, and equal bits in every run.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
@@ -38,6 +40,11 @@ Result after_one_run(Prepared& prepared) {
   return prepared.result();
 }
 
+bool same_bits(const Result& first, const Result& second) {
+  const auto a = std::get<Matrix>(first).view<float>(), b = std::get<Matrix>(second).view<float>();
+  return std::equal(a.data, a.data + a.rows * a.ld, b.data, b.data + b.rows * b.ld);
+}
+
 }  // namespace
 
 TEST_CASE("one thread block writes each output row, and a second one is found") {
@@ -62,11 +69,23 @@ TEST_CASE("the tuned kernels give the same bits in every run") {
   for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies"}) {
     const Method& method = registry.find(id);
     const auto prepared = method.prepare(problem, method.params().resolve({{"tile", 8}}));
-    const auto first = std::get<Matrix>(after_one_run(*prepared));
-    const auto second = std::get<Matrix>(after_one_run(*prepared));
-    const auto a = first.view<float>(), b = second.view<float>();
-    bool same = true;
-    for (std::uint64_t i = 0; i < a.rows * a.ld; ++i) same = same && a.data[i] == b.data[i];
-    CHECK_MESSAGE(same, id);
+    const Result first = after_one_run(*prepared);
+    CHECK_MESSAGE(same_bits(first, after_one_run(*prepared)), id);
+  }
+}
+
+TEST_CASE("the format made on the device gives the bits of the one made on the host") {
+  const Problem problem = hot_rows();
+  const Registry registry = all_methods();
+  for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies"}) {
+    const Method& method = registry.find(id);
+    const auto prepared = [&](const std::string& where) {
+      return method.prepare(problem, method.params().resolve({{"prepare", where}}));
+    };
+    const auto device = prepared("device"), host = prepared("host");
+    CHECK(device->executed().at("prepared") == "on the device");
+    CHECK(std::stod(device->executed().at("prepare_device_ms")) > 0);
+    CHECK(host->executed().at("prepared") == "on the host");
+    CHECK_MESSAGE(same_bits(after_one_run(*device), after_one_run(*host)), id);
   }
 }
