@@ -38,6 +38,9 @@ struct Csf {
   void check() const;
 };
 
+/// Nonzeros at which B-CSF and MM-CSF cut a fiber, the originals' threshold.
+inline constexpr Count kFiberLimit = 128;
+
 struct CsfOptions {
   std::vector<int> modes;  ///< the root's first; empty: natural order
   Count fiber_limit = 0;   ///< longer fibers are cut into nodes of this length, 0: never

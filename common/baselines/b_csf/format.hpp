@@ -10,7 +10,6 @@
 
 namespace retensor::b_csf {
 
-inline constexpr Count kFiberLimit = 128;  ///< nonzeros, the original's threshold
 /// Own choice, not tuned on a device: a heavy slice fills several groups of lanes, a light one
 /// still is a warp's work.
 inline constexpr Count kWarpNonzeros = 256;

@@ -1,26 +1,21 @@
 // b_csf.cuda: MTTKRP on balanced compressed sparse fibers, a copy of the tensor per output mode.
 #include "common/baselines/b_csf/format.hpp"
 #include "common/baselines/b_csf/prepare.hpp"
-#include "common/measure/cuda_method.hpp"
+#include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
 
 namespace retensor {
 namespace b_csf {
 namespace {
 
-class BCsfCuda : public CudaMethod {
+class BCsfCuda : public CsfMethod {
  public:
   std::string_view id() const override { return "b_csf.cuda"; }
   std::string_view summary() const override {
     return "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)";
   }
   ParamSchema params() const override {
-    return {{"fiber_limit",
-             static_cast<std::int64_t>(kFiberLimit),
-             "nonzeros at which a fiber is cut",
-             1,
-             1 << 30,
-             {}},
+    return {fiber_limit(),
             {"warp_nonzeros",
              static_cast<std::int64_t>(kWarpNonzeros),
              "nonzeros of a slice for each warp that it gets",
@@ -30,13 +25,6 @@ class BCsfCuda : public CudaMethod {
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_cuda(problem, params);
-  }
-
- private:
-  Support supports_problem(const Problem& problem, const Params&) const override {
-    if (problem.operation() != Operation::mttkrp) return Support::no("only MTTKRP is compared");
-    if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
-    return Support::yes();
   }
 };
 

@@ -10,8 +10,6 @@
 
 namespace retensor::mm_csf {
 
-inline constexpr Count kFiberLimit = 128;  ///< nonzeros, the original's threshold
-
 /// Modes by ascending length make a cycle; a tree's levels follow it from its root on, so that each
 /// mode is the root of one tree and the leaf level of another. Every nonzero is stored once, in the
 /// tree in which its fiber has the most nonzeros; among equals in the one with the shortest root.

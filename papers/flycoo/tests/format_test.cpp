@@ -11,9 +11,12 @@
 #include "common/tensor/operations.hpp"
 #include "papers/flycoo/counting_sort.hpp"
 #include "papers/flycoo/format.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::flycoo;
+using test::complaint;
+using test::expect_complaint;
 
 namespace {
 
@@ -45,20 +48,6 @@ void check_same(Coo a, Coo b) {
   CHECK(a.indices == b.indices);
   CHECK(a.dtype() == b.dtype());
   for (Count p = 0; p < a.nnz(); ++p) CHECK(a.values.at(p) == b.values.at(p));
-}
-
-std::string complaint(const Flycoo& f) {
-  try {
-    f.check();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "none";
-}
-
-void expect_complaint(const Flycoo& f, const std::string& words) {
-  const std::string what = complaint(f);
-  CHECK_MESSAGE(what.find(words) != std::string::npos, what);
 }
 
 }  // namespace

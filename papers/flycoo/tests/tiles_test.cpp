@@ -9,9 +9,12 @@
 #include "common/core/rng.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/flycoo/tiles.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::flycoo;
+using test::complaint;
+using test::expect_complaint;
 
 namespace {
 
@@ -47,20 +50,6 @@ void check_same(const Coo& a, const Coo& b) {
       same = same && a.indices[m][in_a[p].second] == b.indices[m][in_b[p].second];
   }
   CHECK(same);
-}
-
-std::string complaint(const Tiled& f) {
-  try {
-    f.check();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "none";
-}
-
-void expect_complaint(const Tiled& f, const std::string& words) {
-  const std::string what = complaint(f);
-  CHECK_MESSAGE(what.find(words) != std::string::npos, what);
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+// What the check() of a tensor or a format finds.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "common/core/error.hpp"
+
+namespace retensor::test {
+
+/// The message of the InputError that x.check() throws, "none" where it throws nothing.
+template <class Checked>
+std::string complaint(const Checked& x) {
+  try {
+    x.check();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+/// Fails unless x.check() throws an InputError with these words in its message.
+template <class Checked>
+void expect_complaint(const Checked& x, const std::string& words) {
+  const std::string what = complaint(x);
+  CHECK_MESSAGE(what.find(words) != std::string::npos, what);
+}
+
+}  // namespace retensor::test
