@@ -65,13 +65,6 @@ std::vector<Count> ranks(const std::vector<Count>& bounds, const std::vector<Cou
   return rank;
 }
 
-// to[k] = from[position(k)] for all of `to`.
-template <class From, class To, class Position>
-void gather(const From& from, To& to, const Position& position) {
-#pragma omp parallel for schedule(static)
-  for (Count k = 0; k < to.size(); ++k) to[k] = from[position(k)];
-}
-
 std::vector<int> modes_of(const Coo& tensor, const std::vector<int>& given) {
   if (given.empty()) return natural_order(tensor.order());
   if (given.size() != tensor.dims.size())

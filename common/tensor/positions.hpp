@@ -1,4 +1,4 @@
-// Selecting on all cores.
+// Selecting and gathering on all cores.
 #pragma once
 
 #include <omp.h>
@@ -31,6 +31,13 @@ std::vector<Count> positions_where(Count n, const Takes& takes) {
       if (takes(p)) positions[to++] = p;
   }
   return positions;
+}
+
+/// to[k] = from[position(k)] for all of `to`.
+template <class From, class To, class Position>
+void gather(const From& from, To& to, const Position& position) {
+#pragma omp parallel for schedule(static)
+  for (Count k = 0; k < to.size(); ++k) to[k] = from[position(k)];
 }
 
 }  // namespace retensor

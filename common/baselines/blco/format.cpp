@@ -4,16 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/sort/sort.hpp>
 #include <numeric>
 
 #include "common/core/error.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
+#include "common/tensor/positions.hpp"
 
 namespace retensor::blco {
 namespace {
 
-constexpr int kKeyBits = 64;
+constexpr std::size_t kKeyBits = 64;
 
 struct Bit {
   int mode, bit;
@@ -29,40 +30,29 @@ std::vector<Bit> interleaved_bits(const Dims& dims) {
   for (int bit = 0; bit < 32; ++bit)
     for (const int m : modes)
       if (bit < bits_for(length(m))) bits.push_back({m, bit});
-  if (bits.size() > 128)
-    throw InputError(fmt::format("BLCO: found {} index bits, expected at most 128", bits.size()));
   return bits;
 }
 
-struct Coded {
-  Uint128 code;
-  Count nonzero;
-};
-
-std::vector<Coded> sorted_codes(const Coo& x, const std::vector<Bit>& bits) {
-  std::vector<Coded> codes(x.nnz());
-  const auto n = static_cast<std::int64_t>(codes.size());
-#pragma omp parallel for schedule(static)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto p = static_cast<Count>(i);
-    Uint128 code = 0;
+// The nonzeros in the order of their linear indices.
+std::vector<Count> order_of(const Coo& x, const std::vector<Bit>& bits) {
+  std::vector<Count> order(x.nnz());
+  std::iota(order.begin(), order.end(), Count{0});
+  stable_sort_by_key(order, static_cast<int>(bits.size()), [&]<class Key>(Count p) {
+    Key code = 0;
     for (std::size_t b = 0; b < bits.size(); ++b) {
       const Index index = x.indices[static_cast<std::size_t>(bits[b].mode)][p];
-      code |= static_cast<Uint128>(index >> bits[b].bit & 1u) << b;
+      code |= static_cast<Key>(index >> bits[b].bit & 1u) << b;
     }
-    codes[p] = {code, p};
-  }
-  boost::sort::block_indirect_sort(codes.begin(), codes.end(), [](const Coded& a, const Coded& b) {
-    return a.code != b.code ? a.code < b.code : a.nonzero < b.nonzero;
+    return code;
   });
-  return codes;
+  return order;
 }
 
 // Bits of a mode that the key holds; the rest belongs to the block.
 void lay_out_fields(Blco& f, const std::vector<Bit>& bits) {
   f.width.assign(f.dims.size(), 0);
   f.shift.assign(f.dims.size(), 0);
-  for (std::size_t b = 0; b < std::min<std::size_t>(bits.size(), kKeyBits); ++b)
+  for (std::size_t b = 0; b < std::min(bits.size(), kKeyBits); ++b)
     ++f.width[static_cast<std::size_t>(bits[b].mode)];
   for (std::size_t m = 1; m < f.dims.size(); ++m) f.shift[m] = f.shift[m - 1] + f.width[m - 1];
 }
@@ -71,32 +61,66 @@ Index field(std::uint64_t key, int width, int shift) {
   return width == 0 ? 0 : static_cast<Index>(key >> shift & ((std::uint64_t{1} << width) - 1));
 }
 
+// The low bits of a nonzero's coordinates, side by side.
+std::uint64_t key_of(const Blco& f, const Coo& x, Count nonzero) {
+  std::uint64_t key = 0;
+  for (std::size_t m = 0; m < f.dims.size(); ++m)
+    if (f.width[m] > 0)
+      key |= std::uint64_t{field(x.indices[m][nonzero], f.width[m], 0)} << f.shift[m];
+  return key;
+}
+
+// Where blocks begin: at a change above the bits that keys hold, and the end.
+std::vector<Count> block_bounds(const Blco& f, const Coo& x, const std::vector<Count>& order,
+                                bool one_block) {
+  const auto changes = [&](Count p) {
+    for (std::size_t m = 0; m < f.dims.size(); ++m) {
+      const std::uint64_t before = x.indices[m][order[p - 1]], here = x.indices[m][order[p]];
+      if (before >> f.width[m] != here >> f.width[m]) return true;
+    }
+    return false;
+  };
+  return positions_where(order.size() + 1, [&](Count p) {
+    return p == 0 || p == order.size() || (!one_block && changes(p));
+  });
+}
+
+// Of each block, from its first nonzero.
+void set_bases(Blco& f, const Coo& x, const std::vector<Count>& order) {
+  f.base.resize(f.dims.size());
+  for (std::size_t m = 0; m < f.dims.size(); ++m)
+    for (Count b = 0; b < f.blocks(); ++b) {
+      const Index first = x.indices[m][order[f.block_start[b]]];
+      f.base[m].push_back(first - field(first, f.width[m], 0));
+    }
+}
+
 }  // namespace
 
+int sorted_bits(const Coo& tensor) {
+  int bits = bits_for(tensor.nnz());
+  for (const auto length : tensor.dims) bits += bits_for(length);
+  return bits;
+}
+
 Blco to_blco(const Coo& tensor) {
+  if (const int bits = sorted_bits(tensor); bits > 128)
+    throw InputError(
+        fmt::format("BLCO: found {} bits of index and position, expected at most 128", bits));
   const auto bits = interleaved_bits(tensor.dims);
-  const auto codes = sorted_codes(tensor, bits);
+  const auto order = order_of(tensor, bits);
   Blco f;
   f.dims = tensor.dims;
-  f.values = Values(tensor.dtype(), tensor.nnz());
-  f.base.resize(f.dims.size());
   lay_out_fields(f, bits);
-  const auto block_of = [](Uint128 code) { return static_cast<std::uint64_t>(code >> kKeyBits); };
-  for (Count p = 0; p < codes.size(); ++p) {
-    const Count from = codes[p].nonzero;
-    const bool fresh = p == 0 || block_of(codes[p].code) != block_of(codes[p - 1].code);
-    if (fresh) f.block_start.push_back(p);
-    std::uint64_t key = 0;
-    for (std::size_t m = 0; m < f.dims.size(); ++m) {
-      const Index index = tensor.indices[m][from];
-      const Index low = field(index, f.width[m], 0);
-      if (f.width[m] > 0) key |= static_cast<std::uint64_t>(low) << f.shift[m];
-      if (fresh) f.base[m].push_back(index - low);
-    }
-    f.key.push_back(key);
-    f.values.set(p, tensor.values.at(from));
-  }
-  f.block_start.push_back(codes.size());
+  f.key.resize(tensor.nnz());
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < f.key.size(); ++p) f.key[p] = key_of(f, tensor, order[p]);
+  f.values = Values(tensor.dtype(), tensor.nnz());
+  f.values.visit([&]<class T>(Array<T>& v) {
+    gather(tensor.values.as<T>(), v, [&](Count p) { return order[p]; });
+  });
+  f.block_start = block_bounds(f, tensor, order, bits.size() <= kKeyBits);
+  set_bases(f, tensor, order);
   return f;
 }
 

@@ -31,7 +31,11 @@ struct Blco {
   void check() const;
 };
 
-/// Throws InputError where the linear index needs more than 128 bits.
+/// Bits of the linear index and a nonzero's position, which are sorted as one number of at most
+/// 128.
+int sorted_bits(const Coo& tensor);
+
+/// Throws InputError where sorted_bits passes 128.
 Blco to_blco(const Coo& tensor);
 
 }  // namespace retensor::blco

@@ -1,8 +1,8 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
+#include "common/baselines/blco/format.hpp"
 #include "common/baselines/blco/prepare.hpp"
 #include "common/measure/cuda_method.hpp"
 #include "common/measure/registry.hpp"
-#include "common/tensor/linear_index.hpp"
 
 namespace retensor {
 namespace blco {
@@ -32,9 +32,9 @@ class BlcoCuda : public CudaMethod {
     const Operation op = problem.operation();
     if (op != Operation::mttkrp && op != Operation::mttkrp_all)
       return Support::no("only MTTKRP is compared");
-    int bits = 0;
-    for (const auto length : problem.x().dims) bits += bits_for(length);
-    return bits <= 128 ? Support::yes() : Support::no("the linear index needs more than 128 bits");
+    return sorted_bits(problem.x()) <= 128
+               ? Support::yes()
+               : Support::no("the linear index and a position need more than 128 bits");
   }
 };
 

@@ -91,12 +91,9 @@ Trees trees_of(const Coo& x) {
 Coo selection(const Coo& x, const Trees& tree, std::size_t k) {
   const auto chosen = positions_where(tree.size(), [&](Count p) { return tree[p] == k; });
   Coo part(x.dims, x.dtype(), chosen.size());
-  const auto gather = [&](const auto& from, auto& to) {
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < chosen.size(); ++p) to[p] = from[chosen[p]];
-  };
-  for (std::size_t m = 0; m < x.dims.size(); ++m) gather(x.indices[m], part.indices[m]);
-  part.values.visit([&]<class T>(Array<T>& v) { gather(x.values.as<T>(), v); });
+  const auto from = [&](Count p) { return chosen[p]; };
+  for (std::size_t m = 0; m < x.dims.size(); ++m) gather(x.indices[m], part.indices[m], from);
+  part.values.visit([&]<class T>(Array<T>& v) { gather(x.values.as<T>(), v, from); });
   return part;
 }
 
