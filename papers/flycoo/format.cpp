@@ -23,9 +23,8 @@ int id_words(const Options& options, Count nnz) {
   return nnz >= Count{1} << 32 ? 2 : 1;
 }
 
-void check_options(const Coo& tensor, const Options& options) {
-  if (tensor.order() < 2)
-    throw InputError("FLYCOO: found a tensor of order 1, expected order 2 to 8");
+void check_options(const Dims& dims, Count nnz, const Options& options) {
+  if (dims.size() < 2) throw InputError("FLYCOO: found a tensor of order 1, expected order 2 to 8");
   if (options.align < 4 || options.align > 256 || options.align % 4 != 0)
     throw InputError(
         fmt::format("FLYCOO: found records aligned to {} bytes, expected a multiple of 4 up to 256",
@@ -33,9 +32,8 @@ void check_options(const Coo& tensor, const Options& options) {
   if (options.id_bits != 0 && options.id_bits != 32 && options.id_bits != 64)
     throw InputError(
         fmt::format("FLYCOO: found remap ids of {} bits, expected 32 or 64", options.id_bits));
-  if (options.id_bits == 32 && tensor.nnz() > Count{1} << 32)
-    throw InputError(
-        fmt::format("FLYCOO: {} nonzeros have more than 32 bits of remap ids", tensor.nnz()));
+  if (options.id_bits == 32 && nnz > Count{1} << 32)
+    throw InputError(fmt::format("FLYCOO: {} nonzeros have more than 32 bits of remap ids", nnz));
 }
 
 // Fills the format of a tensor. Positions of nonzeros are 32-bit where these hold them.
@@ -142,24 +140,24 @@ void check_partitioning(const Flycoo& f, std::size_t mode) {
     broken(
         fmt::format("mode {} assigns {} indices, expected {}", mode, p.part.size(), f.dims[mode]));
   if (p.start.size() != Count{f.options.kappa} + 1 || p.start.front() != 0 ||
-      p.start.back() != f.nnz() || !std::is_sorted(p.start.begin(), p.start.end()))
+      p.start.back() != f.nnz || !std::is_sorted(p.start.begin(), p.start.end()))
     broken(fmt::format("the partition starts of mode {} do not run from 0 to {} in {} steps", mode,
-                       f.nnz(), f.options.kappa));
+                       f.nnz, f.options.kappa));
 }
 
 void check_lengths(const Flycoo& f) {
   if (f.modes.size() != f.dims.size() || f.layout.order != f.order())
     broken(fmt::format("{} partitionings and records of order {} for order {}", f.modes.size(),
                        f.layout.order, f.order()));
-  if (f.records.size() % static_cast<Count>(f.layout.words) != 0)
-    broken(fmt::format("{} words are no whole number of records of {}", f.records.size(),
-                       f.layout.words));
+  if (f.records.size() != f.nnz * f.record_words())
+    broken(fmt::format("{} words of records, expected {}", f.records.size(),
+                       f.nnz * f.record_words()));
   const std::size_t streams = f.options.ids == Ids::stream ? f.dims.size() : 0;
   if (f.streams.size() != streams)
     broken(fmt::format("found {} streams of remap ids, expected {}", f.streams.size(), streams));
   for (const auto& stream : f.streams)
-    if (stream.size() != f.nnz() * static_cast<Count>(f.layout.id_words))
-      broken(fmt::format("a stream of {} words for {} nonzeros", stream.size(), f.nnz()));
+    if (stream.size() != f.nnz * static_cast<Count>(f.layout.id_words))
+      broken(fmt::format("a stream of {} words for {} nonzeros", stream.size(), f.nnz));
   for (std::size_t m = 0; m < f.dims.size(); ++m) check_partitioning(f, m);
 }
 
@@ -167,7 +165,7 @@ void check_lengths(const Flycoo& f) {
 class ModeOrder {
  public:
   ModeOrder(const Flycoo& f, int mode, std::span<const std::uint32_t> records)
-      : f_(f), mode_(mode), records_(records), taken_(f.nnz()) {}
+      : f_(f), mode_(mode), records_(records), taken_(f.nnz) {}
 
   void check() {
     const Partitioning& partitioning = f_.modes[static_cast<std::size_t>(mode_)];
@@ -190,9 +188,9 @@ class ModeOrder {
       broken(fmt::format("mode {}, position {}: remap id {}", mode_, p,
                          remap_id(f_.layout, record(p), mode_)));
     const Count to = next_position(f_.layout, record(p), f_.stream(mode_), p, f_.next_mode(mode_));
-    if (to >= f_.nnz() || taken_[to])
+    if (to >= f_.nnz || taken_[to])
       broken(fmt::format("mode {}, position {}: {} for the next mode, {}", mode_, p, to,
-                         to >= f_.nnz() ? "beyond the last position" : "which is taken"));
+                         to >= f_.nnz ? "beyond the last position" : "which is taken"));
     taken_[to] = true;
   }
   const std::uint32_t* record(Count p) const {
@@ -265,13 +263,13 @@ Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
   return x;
 }
 
+FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options) {
+  check_options(dims, nnz, options);
+  return {dims, dtype, options, record_layout(dims, dtype, options, nnz), nnz, {}};
+}
+
 Flycoo to_flycoo(const Coo& tensor, const Options& options) {
-  check_options(tensor, options);
-  Flycoo f;
-  f.dims = tensor.dims;
-  f.dtype = tensor.dtype();
-  f.options = options;
-  f.layout = record_layout(f.dims, f.dtype, options, tensor.nnz());
+  Flycoo f{flycoo_shape(tensor.dims, tensor.dtype(), tensor.nnz(), options), {}, {}};
   for (std::size_t m = 0; m < f.dims.size(); ++m)
     f.modes.push_back(partition_mode(tensor.indices[m], f.dims[m], options.kappa,
                                      options.assignment, options.seed + m));
@@ -289,7 +287,7 @@ void remap(const Flycoo& tensor, int mode, std::span<const std::uint32_t> in,
   const int next = tensor.next_mode(mode);
   const auto words = static_cast<Count>(layout.words);
 #pragma omp parallel for schedule(static)
-  for (Count p = 0; p < tensor.nnz(); ++p) {
+  for (Count p = 0; p < tensor.nnz; ++p) {
     const std::uint32_t* const record = in.data() + p * words;
     std::copy_n(record, words, out.data() + next_position(layout, record, stream, p, next) * words);
   }

@@ -44,21 +44,28 @@ struct Options {
   std::uint64_t seed = 1;  ///< of Assignment::random
 };
 
-struct Flycoo {
+/// The format but for its arrays, which lie on the host or on a device.
+struct FlycooShape {
   Dims dims;
   DType dtype = DType::f32;
   Options options;
   RecordLayout layout;
+  Count nnz = 0;
   std::vector<Partitioning> modes;  ///< one per mode
-  Array<std::uint32_t> records;     ///< in mode 0's order: T_in of the first pass
+
+  int order() const { return static_cast<int>(dims.size()); }
+  int next_mode(int mode) const { return (mode + 1) % order(); }
+  Count record_words() const { return static_cast<Count>(layout.words); }
+  Count record_bytes() const { return record_words() * sizeof(std::uint32_t); }
+};
+
+struct Flycoo : FlycooShape {
+  Array<std::uint32_t> records;  ///< in mode 0's order: T_in of the first pass
   /// With Ids::stream one per mode, else empty: entry p of stream d (layout.id_words words) is the
   /// position in the order of mode d + 1, after the last mode 0, of the nonzero at position p of
   /// mode d's order.
   std::vector<Array<std::uint32_t>> streams;
 
-  int order() const { return static_cast<int>(dims.size()); }
-  Count nnz() const { return records.size() / static_cast<Count>(layout.words); }
-  int next_mode(int mode) const { return (mode + 1) % order(); }
   /// Stream of a mode; nullptr where ids stand in the records.
   const std::uint32_t* stream(int mode) const;
   /// What a run reads: the records once, the streams, 8 (kappa + 1) bytes of partition starts a
@@ -66,7 +73,6 @@ struct Flycoo {
   Count bytes() const;
   /// The second copy of the records, T_out, that a run with remapping writes.
   Count copy_bytes() const { return records.size() * sizeof(std::uint32_t); }
-  Count record_bytes() const { return static_cast<Count>(layout.words) * sizeof(std::uint32_t); }
   /// The nonzeros in mode 0's order.
   Coo to_coo() const;
   /// Throws InputError naming the first mode, partition or nonzero that breaks an invariant: array
@@ -82,6 +88,9 @@ RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options
 /// The nonzeros that `records` holds, in its order.
 Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
             std::span<const std::uint32_t> records);
+
+/// The shape that to_flycoo gives a tensor, still without partitions; throws as it does.
+FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options);
 
 /// The format of a tensor of order 2 to 8. Throws InputError for another order or options out of
 /// range. Parallel on all threads of OpenMP; the result does not depend on their number.

@@ -75,7 +75,7 @@ Options format_options(const Params& params, int processors, std::uint64_t seed)
   return options;
 }
 
-Executed format_facts(const Flycoo& tensor) {
+Executed format_facts(const FlycooShape& tensor) {
   const Options& o = tensor.options;
   const bool ids_apart = o.ids == Ids::stream;
   Count stored = 8 * tensor.record_bytes();
@@ -89,9 +89,9 @@ Executed format_facts(const Flycoo& tensor) {
       {"record_bytes", std::to_string(tensor.record_bytes())},
       {"nonzero_bits", std::to_string(stored)},
       {"nonzero_bits_formula",
-       fmt::format("{:.1f}", bits_per_nonzero(tensor.dims, tensor.nnz(), tensor.dtype))},
+       fmt::format("{:.1f}", bits_per_nonzero(tensor.dims, tensor.nnz, tensor.dtype))},
       {"nonzero_bits_whole",
-       std::to_string(whole_bits_per_nonzero(tensor.dims, tensor.nnz(), tensor.dtype))}};
+       std::to_string(whole_bits_per_nonzero(tensor.dims, tensor.nnz, tensor.dtype))}};
   double largest = 1;
   for (std::size_t m = 0; m < tensor.modes.size(); ++m) {
     const double ratio = tensor.modes[m].load_ratio();

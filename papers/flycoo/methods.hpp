@@ -24,7 +24,7 @@ Support supports_format(const Problem& problem, const Params& params);
 Options format_options(const Params& params, int processors, std::uint64_t seed);
 /// What a row tells of a format: its options, bytes of a record, bits of a nonzero as stored and by
 /// section 3.5.1, the load ratio of each mode and the largest.
-Executed format_facts(const Flycoo& tensor);
+Executed format_facts(const FlycooShape& tensor);
 /// Rows of the result: the sum of the mode lengths.
 std::uint64_t total_rows(const Dims& dims);
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <boost/sort/sort.hpp>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <string>
 #include <utility>
@@ -226,12 +227,12 @@ double Partitioning::load_ratio() const {
   return static_cast<double>(largest_load()) / static_cast<double>(std::max(share, heaviest));
 }
 
-Partitioning partition_mode(std::span<const Index> index, std::uint64_t length, std::uint32_t kappa,
-                            Assignment assignment, std::uint64_t seed) {
+Partitioning partition_counts(const std::vector<Count>& count, std::uint32_t kappa,
+                              Assignment assignment, std::uint64_t seed) {
   if (kappa == 0) throw InputError("found 0 partitions, expected at least 1");
-  const auto count = count_nonzeros(index, length);
   Partitioning p;
-  p.part = assigned(count, index.size(), kappa, assignment, seed);
+  p.part = assigned(count, std::accumulate(count.begin(), count.end(), Count{0}), kappa, assignment,
+                    seed);
   p.start.assign(Count{kappa} + 1, 0);
   for (Count i = 0; i < count.size(); ++i) {
     p.start[Count{p.part[i]} + 1] += count[i];
@@ -239,6 +240,11 @@ Partitioning partition_mode(std::span<const Index> index, std::uint64_t length, 
   }
   for (std::uint32_t k = 0; k < kappa; ++k) p.start[k + 1] += p.start[k];
   return p;
+}
+
+Partitioning partition_mode(std::span<const Index> index, std::uint64_t length, std::uint32_t kappa,
+                            Assignment assignment, std::uint64_t seed) {
+  return partition_counts(count_nonzeros(index, length), kappa, assignment, seed);
 }
 
 }  // namespace retensor::flycoo

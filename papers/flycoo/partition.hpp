@@ -38,9 +38,13 @@ struct Partitioning {
   double load_ratio() const;
 };
 
-/// Partitions of the indices 0 to length - 1, of which index[p] belongs to nonzero p. Indices with
-/// equally many nonzeros are taken in ascending order, partitions with equal loads too. `seed`
+/// Partitions of the indices 0 to count.size() - 1, of which index i has count[i] nonzeros. Indices
+/// with equally many nonzeros are taken in ascending order, partitions with equal loads too. `seed`
 /// matters to `random` alone. Throws InputError where kappa is 0.
+Partitioning partition_counts(const std::vector<Count>& count, std::uint32_t kappa,
+                              Assignment assignment, std::uint64_t seed = 1);
+
+/// The same for the indices 0 to length - 1, of which index[p] belongs to nonzero p.
 Partitioning partition_mode(std::span<const Index> index, std::uint64_t length, std::uint32_t kappa,
                             Assignment assignment, std::uint64_t seed = 1);
 
