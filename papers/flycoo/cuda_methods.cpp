@@ -55,6 +55,7 @@ class PaperCuda : public AllModesCuda {
                      0,
                      0,
                      {}});
+    specs.push_back(prepare_param());
     return ParamSchema(std::move(specs));
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
@@ -63,6 +64,8 @@ class PaperCuda : public AllModesCuda {
 
  private:
   Support supports_problem(const Problem& problem, const Params& params) const override {
+    if (params.word("prepare") == "device" && problem.x().nnz() >> 32 != 0)
+      return Support::no("the device sorts fewer than 2^32 nonzeros: prepare=host");
     return supports_format(problem, params);
   }
 };
@@ -142,7 +145,7 @@ class TunedCuda : public AllModesCuda {
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
   no_cuda();
 }
-std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&, Flycoo) {
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&, const Flycoo&) {
   no_cuda();
 }
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&, bool) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
+#include "common/device/device.hpp"
 #include "common/measure/method.hpp"
 #include "common/tensor/coo.hpp"
+#include "papers/flycoo/record.hpp"
 
 namespace retensor::flycoo {
 
@@ -30,13 +32,30 @@ struct DeviceCoo {
   device::Buffer<std::uint32_t> values;  ///< in words: 1 each in single precision, 2 in double
 };
 
-/// The indices of all modes, for kernels.
-struct ModeIndices {
-  ModeIndices(const DeviceCoo& x) {
-    for (std::size_t m = 0; m < x.indices.size(); ++m) of[m] = x.indices[m].data();
+/// What kernels read of it.
+struct CooView {
+  explicit CooView(const DeviceCoo& x) : values(x.values.data()) {
+    for (std::size_t m = 0; m < x.indices.size(); ++m) index[m] = x.indices[m].data();
   }
-  const Index* of[kMaxOrder] = {};
+  /// Writes the indices and the value of nonzero i to a record of zeros.
+  __device__ void encode(const RecordLayout& layout, Count i, std::uint32_t* record) const {
+    for (int m = 0; m < layout.order; ++m) set_record_index(layout, record, m, index[m][i]);
+    for (int w = 0; w < layout.value_words; ++w)
+      record[layout.value_word + w] = values[i * static_cast<Count>(layout.value_words) + w];
+  }
+
+  const Index* index[kMaxOrder] = {};
+  const std::uint32_t* values;
 };
+
+/// Throws OutOfMemory unless the device has `needed` bytes free to make a format of `nnz` nonzeros.
+inline void require_memory(Count nnz, Count needed) {
+  const Count free = device::memory().free_bytes;
+  if (needed > free)
+    throw OutOfMemory("preparing " + std::to_string(nnz) + " nonzeros on the device takes " +
+                      std::to_string(needed) + " bytes of its memory, found " +
+                      std::to_string(free) + " free; prepare=host takes those of the format alone");
+}
 
 /// make(x on the device). `facts` tell the milliseconds of `make` between CUDA events: allocations
 /// count, the upload does not.

@@ -6,7 +6,7 @@
 #include "common/device/device.hpp"
 #include "papers/flycoo/cuda_run.cuh"
 #include "papers/flycoo/device_records.cuh"
-#include "papers/flycoo/format.hpp"
+#include "papers/flycoo/format_cuda.cuh"
 #include "papers/flycoo/kernels_cuda.cuh"
 #include "papers/flycoo/methods_cuda.hpp"
 
@@ -26,25 +26,22 @@ struct Launch {
 template <class T>
 class PaperRun : public AllModesRun<T> {
  public:
-  PaperRun(const Problem& problem, Flycoo tensor, Launch launch)
+  PaperRun(const Problem& problem, DeviceFlycoo tensor, Executed prepared, Launch launch)
       : AllModesRun<T>(problem, "FLYCOO Algorithms 2 to 5"),
         tensor_(std::move(tensor)),
         launch_(launch) {
-    for (const auto& mode : tensor_.modes) start_.emplace_back(mode.start);
-    for (const auto& stream : tensor_.streams)
-      streams_.emplace_back(std::span<const std::uint32_t>(stream));
     if (launch.remap)
-      copies_.emplace(upload_records(tensor_.records));
+      copies_.emplace(std::move(tensor_.records));
     else
       copy_every_mode();
     if (launch.tag_owners) {
       owner_ = Buffer<unsigned>(*std::max_element(tensor_.dims.begin(), tensor_.dims.end()));
       violation_ = Buffer<unsigned>(std::vector<unsigned>{0});
     }
-    for (const auto& start : start_) this->count_bytes(start);
-    for (const auto& stream : streams_) this->count_bytes(stream);
+    this->count_bytes(tensor_);
     for (const auto& copy : per_mode_) this->count_bytes(copy);
     if (copies_) this->count_bytes(*copies_);
+    this->executed_.merge(std::move(prepared));
     this->executed_.merge(format_facts(tensor_));
     this->executed_["block"] = std::to_string(rows()) + " x " + std::to_string(launch.columns);
     this->executed_["atomics"] = launch.scope == Scope::block ? "block scope" : "device scope";
@@ -61,8 +58,8 @@ class PaperRun : public AllModesRun<T> {
     x.layout = tensor_.layout;
     x.in = launch_.remap ? copies_->in() : per_mode_[at].data();
     if (launch_.remap) x.next_copy = copies_->out();
-    x.stream = streams_.empty() ? nullptr : streams_[at].data();
-    x.start = start_[at].data();
+    x.stream = tensor_.stream(mode);
+    x.start = tensor_.start[at].data();
     x.row = tensor_.layout.index[mode];
     for (const std::size_t m : this->gathered(mode)) {
       x.other[x.others] = tensor_.layout.index[m];
@@ -99,11 +96,11 @@ class PaperRun : public AllModesRun<T> {
 
   /// The tensor in every mode's order, for the run without remapping (section 5.2).
   void copy_every_mode() {
-    Array<std::uint32_t> in = tensor_.records, out(in.size());
-    for (int m = 0; m < tensor_.order(); ++m) {
-      per_mode_.emplace_back(std::span<const std::uint32_t>(in));
-      flycoo::remap(tensor_, m, in, out);
-      std::swap(in, out);
+    per_mode_.push_back(std::move(tensor_.records));
+    for (int m = 0; m + 1 < tensor_.order(); ++m) {
+      auto next = zero_records(tensor_.nnz * tensor_.record_words());
+      flycoo::remap(tensor_, m, per_mode_.back().data(), next.data());
+      per_mode_.push_back(std::move(next));
     }
   }
 
@@ -114,29 +111,38 @@ class PaperRun : public AllModesRun<T> {
       throw LogicError("two thread blocks wrote row " + std::to_string(row - 1) + " of an output");
   }
 
-  const Flycoo tensor_;
+  DeviceFlycoo tensor_;  // without the records, which the copies hold
   const Launch launch_;
   std::optional<Copies> copies_;
-  std::vector<Buffer<Count>> start_;
-  std::vector<Buffer<std::uint32_t>> streams_, per_mode_;
+  std::vector<Buffer<std::uint32_t>> per_mode_;
   Buffer<unsigned> owner_, violation_;
 };
+
+std::unique_ptr<Prepared> prepared_run(const Problem& problem, const Params& params,
+                                       DeviceFlycoo tensor, Executed prepared) {
+  const Launch launch{static_cast<unsigned>(params.integer("p")),
+                      params.word("atomics") == "block" ? Scope::block : Scope::device,
+                      params.flag("remap"), params.flag("tag_owners")};
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    return std::make_unique<PaperRun<T>>(problem, std::move(tensor), std::move(prepared), launch);
+  });
+}
 
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params) {
   const Options options = format_options(params, device::facts().sms, problem.spec().seed);
-  return prepare_paper_cuda(problem, params, to_flycoo(problem.x(), options));
+  const Coo& x = problem.x();
+  if (params.word("prepare") == "host")
+    return prepare_paper_cuda(problem, params, to_flycoo(x, options));
+  Executed facts;
+  auto tensor = made_on_device(x, facts, [&](const DeviceCoo& c) { return to_flycoo(c, options); });
+  return prepared_run(problem, params, std::move(tensor), std::move(facts));
 }
 
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params,
-                                             Flycoo tensor) {
-  const Launch launch{static_cast<unsigned>(params.integer("p")),
-                      params.word("atomics") == "block" ? Scope::block : Scope::device,
-                      params.flag("remap"), params.flag("tag_owners")};
-  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<PaperRun<T>>(problem, std::move(tensor), launch);
-  });
+                                             const Flycoo& tensor) {
+  return prepared_run(problem, params, upload(tensor), {{"prepared", "on the host"}});
 }
 
 }  // namespace retensor::flycoo

@@ -8,11 +8,11 @@
 
 namespace retensor::flycoo {
 
-/// flycoo.cuda: parameters of the format, p, atomics, tag_owners.
+/// flycoo.cuda: parameters of the format, p, atomics, tag_owners, prepare.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
 /// The same on a format at hand; its kappa is the number of thread blocks.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params,
-                                             Flycoo tensor);
+                                             const Flycoo& tensor);
 /// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers,
 /// with `remap` senders, and prepare.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,

@@ -45,8 +45,13 @@ using Entry = Keyed<std::uint32_t>;
 class Builder {
  public:
   Builder(const Coo& x, Tiled& out)
-      : x_(x), out_(out), walk_(x.nnz()), spare_(x.nnz()), entries_(x.nnz()) {
+      : out_(out),
+        records_(x.nnz() * out.record_words()),
+        walk_(x.nnz()),
+        spare_(x.nnz()),
+        entries_(x.nnz()) {
     out_.modes.resize(x.dims.size());
+    dispatch(x.dtype(), [&]<class T>() { encode<T>(x); });
   }
 
   void remapping() {
@@ -58,7 +63,7 @@ class Builder {
     }
     for (TiledMode& mode : out_.modes) name_slots(mode);
     const auto& slot = out_.modes.front().walk;
-    out_.records.push_back(encoded([&](Count begin, Count p) { return begin + slot[p]; }));
+    out_.records.push_back(placed([&](Count begin, Count p) { return begin + slot[p]; }));
   }
 
   void copies() {
@@ -66,7 +71,7 @@ class Builder {
     for (int m = 0; m < out_.order(); ++m) {
       if (m > 0) next_walk(m - 1);
       look_along(m);
-      out_.records.push_back(encoded([](Count, Count p) { return p; }));
+      out_.records.push_back(placed([](Count, Count p) { return p; }));
     }
   }
 
@@ -74,13 +79,33 @@ class Builder {
   static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
   int next(int mode) const { return (mode + 1) % out_.order(); }
 
+  template <class T>
+  void encode(const Coo& x) {
+    const RecordLayout layout = out_.layout;
+    const auto values = x.values.as<T>();
+#pragma omp parallel for schedule(static)
+    for (Count n = 0; n < values.size(); ++n) {
+      std::uint32_t* const to = records_.all().data() + n * out_.record_words();
+      std::fill_n(to, layout.words, 0u);
+      for (int m = 0; m < layout.order; ++m) set_record_index(layout, to, m, x.indices[at(m)][n]);
+      set_record_value(layout, to, values[n]);
+    }
+  }
+
+  const std::uint32_t* record(std::uint32_t nonzero) const {
+    return records_.all().data() + nonzero * out_.record_words();
+  }
+  Index index(std::uint32_t nonzero, int mode) const {
+    return record_index(out_.layout, record(nonzero), mode);
+  }
+
   // The first touch of so much memory takes long, so threads share it; no exception may leave them.
   void allocate_streams() {
     for (TiledMode& mode : out_.modes)
-      mode.walk.reserve(x_.nnz()), mode.leave.reserve(x_.nnz()), mode.target.reserve(x_.nnz());
+      mode.walk.reserve(out_.nnz), mode.leave.reserve(out_.nnz), mode.target.reserve(out_.nnz);
 #pragma omp parallel for schedule(static, 1)
     for (TiledMode& mode : out_.modes)
-      mode.walk.resize(x_.nnz()), mode.leave.resize(x_.nnz()), mode.target.resize(x_.nnz());
+      mode.walk.resize(out_.nnz), mode.leave.resize(out_.nnz), mode.target.resize(out_.nnz);
   }
 
   // Mode 0's walk, by the rows of mode 0, then of the last mode and so on down to mode 1: so the
@@ -95,12 +120,11 @@ class Builder {
   // Goes on to the walk of the mode after `mode`; the value of entry p is the place on the old walk
   // of the nonzero at place p of the new one.
   std::span<const Entry> next_walk(int mode) {
-    const auto& index = x_.indices[at(next(mode))];
     const auto old = walk_.all();
     const auto unsorted = entries_.all();
 #pragma omp parallel for schedule(static)
     for (Count p = 0; p < old.size(); ++p)
-      unsorted[p] = {index[old[p]], static_cast<std::uint32_t>(p)};
+      unsorted[p] = {index(old[p], next(mode)), static_cast<std::uint32_t>(p)};
     entries_.sort(bits_for(out_.dims[at(next(mode))]));
     const std::span<const Entry> from = entries_.all();
     const auto walk = spare_.all();
@@ -111,12 +135,11 @@ class Builder {
   }
 
   void look_along(int mode) {
-    const auto& index = x_.indices[at(mode)];
     const auto walk = walk_.all();
     std::vector<Index> first, last;
     for (std::uint32_t t = 0; t < out_.tiles(); ++t) {
-      first.push_back(index[walk[out_.begin(t)]]);
-      last.push_back(index[walk[out_.end(t) - 1]]);
+      first.push_back(index(walk[out_.begin(t)], mode));
+      last.push_back(index(walk[out_.end(t) - 1], mode));
     }
     SharedRows& shared = out_.modes[at(mode)];
     shared = shared_rows(first, last);
@@ -125,16 +148,27 @@ class Builder {
 
   Count count_fibers(int mode) const {
     const auto nonzero = walk_.all();
-    const int leaf = next(mode);
+    const std::vector<std::uint32_t> equal = bits_but_of(next(mode));
     Count fibers = nonzero.empty() ? 0 : 1;
 #pragma omp parallel for schedule(static) reduction(+ : fibers)
-    for (Count p = 1; p < nonzero.size(); ++p)
-      for (int m = 0; m < out_.order(); ++m)
-        if (m != leaf && x_.indices[at(m)][nonzero[p]] != x_.indices[at(m)][nonzero[p - 1]]) {
-          ++fibers;
-          break;
-        }
+    for (Count p = 1; p < nonzero.size(); ++p) {
+      const std::uint32_t *const a = record(nonzero[p - 1]), *const b = record(nonzero[p]);
+      std::uint32_t differ = 0;
+      for (std::size_t w = 0; w < equal.size(); ++w) differ |= (a[w] ^ b[w]) & equal[w];
+      fibers += differ != 0 ? 1 : 0;
+    }
     return fibers;
+  }
+
+  // The bits of a record that hold the indices of all modes but `mode`.
+  std::vector<std::uint32_t> bits_but_of(int mode) const {
+    std::vector<std::uint32_t> bits(out_.record_words());
+    for (int m = 0; m < out_.order(); ++m)
+      if (m != mode) set_record_index(out_.layout, bits.data(), m, last_index(m));
+    return bits;
+  }
+  Index last_index(int mode) const {
+    return static_cast<Index>((Count{1} << out_.layout.index[mode].width) - 1);
   }
 
   // Remapping from `mode` to the next one. Both walks being known, a tile of the next mode is
@@ -160,7 +194,7 @@ class Builder {
   // being the place in the tile.
   template <class Key, class Use>
   void sort_tiles(Key&& key, Use&& use) const {
-    const int bits = bits_for(x_.nnz());
+    const int bits = bits_for(out_.nnz);
     const Count room = Count{out_.tile} * static_cast<Count>(omp_get_max_threads());
     Uninitialised<Entry> entries(room), spare(room);
 #pragma omp parallel for schedule(static)
@@ -184,27 +218,20 @@ class Builder {
 
   // The records of the walk's nonzeros, each at position(first place of its tile, place).
   template <class Position>
-  Array<std::uint32_t> encoded(Position&& position) const {
-    const RecordLayout layout = out_.layout;
-    Array<std::uint32_t> records(x_.nnz() * out_.record_words());
+  Array<std::uint32_t> placed(Position&& position) const {
+    Array<std::uint32_t> records(out_.nnz * out_.record_words());
     const auto walk = walk_.all();
-    dispatch(out_.dtype, [&]<class T>() {
-      const auto values = x_.values.as<T>();
 #pragma omp parallel for schedule(static)
-      for (std::uint32_t t = 0; t < out_.tiles(); ++t)
-        for (Count p = out_.begin(t); p < out_.end(t); ++p) {
-          std::uint32_t* const record =
-              records.data() + position(out_.begin(t), p) * out_.record_words();
-          for (int m = 0; m < layout.order; ++m)
-            set_record_index(layout, record, m, x_.indices[at(m)][walk[p]]);
-          set_record_value(layout, record, values[walk[p]]);
-        }
-    });
+    for (std::uint32_t t = 0; t < out_.tiles(); ++t)
+      for (Count p = out_.begin(t); p < out_.end(t); ++p)
+        std::copy_n(record(walk[p]), out_.record_words(),
+                    records.data() + position(out_.begin(t), p) * out_.record_words());
     return records;
   }
 
-  const Coo& x_;
   Tiled& out_;
+  // In the order of the input. All that is read of a nonzero lies in a cache line or two.
+  Numbers records_;
   Numbers walk_, spare_;  // nonzeros, as numbers in the input, in the order of the current walk
   Sortable<std::uint32_t> entries_;
 };

@@ -3,9 +3,9 @@
 // on the old walk each place of the new one comes; sorted by the new walk's tiles, these are the
 // order in which the tiles are filled, and sorted by the old walk's tiles again, that in which they
 // leave.
-#include <string>
+#include <utility>
+#include <vector>
 
-#include "common/device/device.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "papers/flycoo/device_loops.cuh"
 #include "papers/flycoo/device_records.cuh"
@@ -20,16 +20,15 @@ using Numbers = Buffer<std::uint32_t>;
 // A struct, since device code cannot be defined in private functions.
 struct Builder {
   Builder(const DeviceCoo& tensor, DeviceTiled& tiled)
-      : x(tensor),
-        out(tiled),
+      : out(tiled),
         n(static_cast<std::uint32_t>(tensor.nnz)),
-        index(tensor),
+        view(tensor),
         entries(n),
         walk(n),
         from(n),
         ends(2 * static_cast<Count>(out.order()) * out.tiles()),
         fibers(static_cast<Count>(out.order())) {
-    out.modes.resize(x.dims.size());
+    out.modes.resize(out.dims.size());
     fibers.zero(nullptr);
   }
 
@@ -69,7 +68,7 @@ struct Builder {
   void next_walk(int mode) {
     std::uint32_t *const keys = entries.keys.data(), *const values = entries.values.data();
     const std::uint32_t* const old = walk.data();
-    const Index* const rows = index.of[next(mode)];
+    const Index* const rows = view.index[next(mode)];
     for_each(n, [=] __device__(Count p) {
       keys[p] = rows[old[p]];
       values[p] = static_cast<std::uint32_t>(p);
@@ -85,7 +84,7 @@ struct Builder {
   // Rows at both ends of each tile, and fibers.
   void look_along(int mode) {
     const std::uint32_t* const nonzero = walk.data();
-    const Index* const rows = index.of[mode];
+    const Index* const rows = view.index[mode];
     const std::uint32_t tiles = out.tiles();
     Index* const first = ends.data() + 2 * static_cast<Count>(mode) * tiles;
     Index* const last = first + tiles;
@@ -95,14 +94,14 @@ struct Builder {
       first[t] = rows[nonzero[t * tile]];
       last[t] = rows[nonzero[(end < nnz ? end : nnz) - 1]];
     });
-    const ModeIndices all = index;
+    const CooView all = view;
     const int order = out.order(), leaf = next(mode);
     add_each(
         n,
         [=] __device__(Count p) -> unsigned {
           bool begins = p == 0;
           for (int m = 0; m < order && !begins; ++m)
-            begins = m != leaf && all.of[m][nonzero[p]] != all.of[m][nonzero[p - 1]];
+            begins = m != leaf && all.index[m][nonzero[p]] != all.index[m][nonzero[p - 1]];
           return begins;
         },
         fibers.data() + mode);
@@ -167,17 +166,13 @@ struct Builder {
   void encode(const std::uint16_t* slot) {
     out.records.push_back(zero_records(out.nnz * out.record_words()));
     std::uint32_t* const records = out.records.back().data();
-    const std::uint32_t *const nonzero = walk.data(), *const values = x.values.data();
+    const std::uint32_t* const nonzero = walk.data();
     const RecordLayout layout = out.layout;
-    const ModeIndices all = index;
+    const CooView all = view;
     const Count tile = out.tile;
     for_each(n, [=] __device__(Count p) {
       const Count position = slot == nullptr ? p : p / tile * tile + slot[p];
-      std::uint32_t* const record = records + position * static_cast<Count>(layout.words);
-      const Count i = nonzero[p];
-      for (int m = 0; m < layout.order; ++m) set_record_index(layout, record, m, all.of[m][i]);
-      for (int w = 0; w < layout.value_words; ++w)
-        record[layout.value_word + w] = values[i * static_cast<Count>(layout.value_words) + w];
+      all.encode(layout, nonzero[p], records + position * static_cast<Count>(layout.words));
     });
   }
 
@@ -196,33 +191,20 @@ struct Builder {
     }
   }
 
-  const DeviceCoo& x;
   DeviceTiled& out;
   const std::uint32_t n;
-  const ModeIndices index;
+  const CooView view;
   DeviceSort entries;
   Numbers walk, from;  // nonzeros in the order of the current walk; their places on the one before
   Buffer<Index> ends;  // by mode and tile
   Buffer<unsigned long long> fibers;  // by mode
 };
 
-Count bytes_of_modes(const TiledShape& shape, const TileOptions& options) {
+Count bytes_of_arrays(const TiledShape& shape, const TileOptions& options) {
   const Count records = shape.record_words() * sizeof(std::uint32_t);
   constexpr Count kStreams = 2 * sizeof(std::uint16_t) + sizeof(std::uint32_t);
   const auto order = static_cast<Count>(shape.order());
   return shape.nnz * (options.remap ? records + order * kStreams : order * records);
-}
-
-// Before anything is allocated, so that the reason names all that is needed.
-void check_memory(const TiledShape& shape, const TileOptions& options) {
-  constexpr Count kWorking = 6 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of Builder
-  const Count needed = bytes_of_modes(shape, options) + shape.nnz * kWorking;
-  const Count free = device::memory().free_bytes;
-  if (needed > free)
-    throw OutOfMemory("preparing tiles of " + std::to_string(shape.nnz) +
-                      " nonzeros on the device takes " + std::to_string(needed) +
-                      " bytes of its memory, found " + std::to_string(free) +
-                      " free; with prepare=host it takes the layout alone");
 }
 
 }  // namespace
@@ -247,7 +229,8 @@ DeviceTiled upload(const Tiled& tensor) {
 
 DeviceTiled to_tiled(const DeviceCoo& tensor, const TileOptions& options) {
   DeviceTiled f{tiled_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}};
-  check_memory(f, options);
+  constexpr Count kWorking = 6 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of Builder
+  require_memory(f.nnz, bytes_of_arrays(f, options) + f.nnz * kWorking);
   Builder builder(tensor, f);
   if (options.remap)
     builder.remapping();

@@ -165,7 +165,7 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   DeviceTiled tensor =
       params.word("prepare") == "host"
           ? upload(to_tiled(x, options))
-          : made_on_device(x, facts, [&](const DeviceCoo& on) { return to_tiled(on, options); });
+          : made_on_device(x, facts, [&](const DeviceCoo& c) { return to_tiled(c, options); });
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
     return std::make_unique<TunedRun<T>>(problem, std::move(tensor), std::move(facts), block);
   });

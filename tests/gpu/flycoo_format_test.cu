@@ -9,6 +9,7 @@
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
 #include "papers/flycoo/device_records.cuh"
+#include "papers/flycoo/format_cuda.cuh"
 #include "papers/flycoo/tiles_cuda.cuh"
 
 using namespace retensor;
@@ -43,6 +44,13 @@ bool same(const A& host, const device::Buffer<T>& on_device) {
   return std::equal(host.begin(), host.end(), there.begin(), there.end());
 }
 
+/// Of records as the device pads them.
+bool same_records(const Array<std::uint32_t>& host, const device::Buffer<std::uint32_t>& made) {
+  std::vector<std::uint32_t> padded(host.begin(), host.end());
+  padded.resize(padded.size() + 4);
+  return same(padded, made);
+}
+
 bool same_cut(const std::vector<CutRow>& host, const device::Buffer<CutRow>& on_device) {
   const std::vector<CutRow> there = on_device.to_host();
   return std::equal(host.begin(), host.end(), there.begin(), there.end(),
@@ -69,11 +77,37 @@ std::string difference(const Tiled& host, const DeviceTiled& made) {
     if (a.fibers != b.fibers) return "fibers" + mode;
   }
   for (std::size_t k = 0; k < host.records.size(); ++k) {
-    std::vector<std::uint32_t> padded(host.records[k].begin(), host.records[k].end());
-    padded.resize(padded.size() + 4);
-    if (!same(padded, made.records[k])) return "records " + std::to_string(k);
+    if (!same_records(host.records[k], made.records[k])) return "records " + std::to_string(k);
   }
   return "";
+}
+
+std::string difference(const Flycoo& host, const DeviceFlycoo& made) {
+  if (host.nnz != made.nnz || host.layout.words != made.layout.words) return "shape";
+  if (!same_records(host.records, made.records)) return "records";
+  if (host.modes.size() != made.modes.size() || host.streams.size() != made.streams.size())
+    return "modes";
+  for (std::size_t m = 0; m < host.modes.size(); ++m) {
+    const std::string mode = " of mode " + std::to_string(m);
+    if (host.modes[m].part != made.modes[m].part) return "partitions" + mode;
+    if (host.modes[m].heaviest != made.modes[m].heaviest) return "heaviest index" + mode;
+    if (!same(host.modes[m].start, made.start[m])) return "starts" + mode;
+    if (m < host.streams.size() && !same(host.streams[m], made.streams[m])) return "stream" + mode;
+  }
+  return "";
+}
+
+std::vector<Options> all_options() {
+  std::vector<Options> list;
+  for (const std::uint32_t kappa : {1u, 7u, 132u, 3000u})
+    for (const auto how :
+         {Assignment::least_loaded, Assignment::cyclic, Assignment::contiguous, Assignment::random})
+      for (const auto arrangement : {Arrangement::arrival, Arrangement::row})
+        for (const auto ids : {Ids::record, Ids::stream})
+          for (const int id_bits : {0, 64})
+            list.push_back({kappa, how, arrangement, Indices::packed, ids, 16, id_bits, 5});
+  list.push_back({.kappa = 5});
+  return list;
 }
 
 }  // namespace
@@ -126,13 +160,73 @@ TEST_CASE("a planted difference of tiles is named") {
   CHECK(difference(f, made) == "records 0");
 }
 
-TEST_CASE("tiles that the device has no room for are refused with both numbers") {
+TEST_CASE("the paper's format made on the device is that of the host") {
+  for (std::size_t order = 2; order <= 6; ++order)
+    for (const Count nnz : {Count{0}, Count{1}, Count{20000}})
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        const Coo x = skewed(order, nnz, dtype);
+        const DeviceCoo on(x);
+        for (const Options& options : all_options()) {
+          CAPTURE(order);
+          CAPTURE(nnz);
+          CAPTURE(options.kappa);
+          CAPTURE(name(options.assignment));
+          const Flycoo host = to_flycoo(x, options);
+          CHECK(difference(host, to_flycoo(on, options)) == "");
+          CHECK(difference(host, upload(host)) == "");
+        }
+      }
+}
+
+TEST_CASE("the remapping of whole copies on the device is that of the host") {
+  const Coo x = skewed(4, 20000, DType::f32);
+  for (const auto ids : {Ids::record, Ids::stream}) {
+    const Flycoo host = to_flycoo(x, {.kappa = 9, .ids = ids});
+    const DeviceFlycoo made = upload(host);
+    Array<std::uint32_t> records = host.records, next(records.size());
+    for (int m = 0; m < host.order(); ++m) {
+      const auto in = upload_records(records);
+      auto out = zero_records(records.size());
+      remap(host, m, records, next);
+      remap(made, m, in.data(), out.data());
+      CHECK(same_records(next, out));
+      CHECK(!same_records(records, out));
+      std::swap(records, next);
+    }
+  }
+}
+
+TEST_CASE("a planted difference of the paper's format is named") {
+  const Coo x = skewed(3, 5000, DType::f32);
+  const Options options{.kappa = 7, .ids = Ids::stream};
+  const Flycoo good = to_flycoo(x, options);
+  const DeviceFlycoo made = to_flycoo(DeviceCoo(x), options);
+  Flycoo f = good;
+  f.records[12] ^= 1;
+  CHECK(difference(f, made) == "records");
+  f = good;
+  f.modes[1].part[3] ^= 1;
+  CHECK(difference(f, made) == "partitions of mode 1");
+  f = good;
+  ++f.modes[2].heaviest;
+  CHECK(difference(f, made) == "heaviest index of mode 2");
+  f = good;
+  ++f.modes[0].start[1];
+  CHECK(difference(f, made) == "starts of mode 0");
+  f = good;
+  std::swap(f.streams[2][0], f.streams[2][1]);
+  CHECK(difference(f, made) == "stream of mode 2");
+}
+
+TEST_CASE("what the device has no room for is refused with both numbers") {
   const DeviceCoo on(skewed(3, 4000000, DType::f32));
   constexpr Count kLeft = Count{128} << 20;  // of which 4 M nonzeros take more
   const Count free = device::memory().free_bytes;
   REQUIRE(free > kLeft);
   const device::Buffer<char> ballast(free - kLeft);
   CHECK_THROWS_WITH_AS(to_tiled(on, {}), doctest::Contains("takes 224000000 bytes"), OutOfMemory);
+  // 28 bytes of a record, 28 to make it, and 8 of each of 2000 indices.
+  CHECK_THROWS_WITH_AS(to_flycoo(on, {}), doctest::Contains("takes 224016000 bytes"), OutOfMemory);
 }
 
 TEST_CASE("records that are not back as they were are found") {
