@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of gpu-speed.yaml beside a model of the time that an H200 needs at least.
+"""Rows of gpu-speed.yaml beside a model of the time that an H200 takes.
 
     python3 experiments/flycoo/rate_model.py ROWS.jsonl...
 
@@ -7,8 +7,8 @@ Over all modes, in milliseconds: `gather`, a factor row for each nonzero and one
 upper mode (of the fibers that are fewest), at the rate at which the device gathers rows from
 tables of the factors' size; `stream`, the packed records and the output rows at the rate of a copy;
 `send`, with remapping the record written and the 8 bytes of streams read, at the same rate. The
-model is their sum, as if nothing overlapped, so that a share may exceed 1. Prints a table for the
-module's README, real tensors apart.
+model is their sum, as if nothing overlapped and no row were found in a cache but by its table's
+size, so that a share may exceed 1. Prints the table of the module's README, real tensors apart.
 """
 import math
 import sys
