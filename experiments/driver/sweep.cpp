@@ -198,6 +198,7 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
     if (stopped()) return;
     run_group(group, data);
   }
+  if (options_.keep_oracles) return;
   // They can be larger than the tensor and have served their purpose.
   std::error_code ignored;
   std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);

@@ -16,6 +16,7 @@ struct SweepOptions {
   std::vector<std::string> argv;  ///< for the session line
   bool rerun = false;             ///< measure stored cases again
   bool profile = false;           ///< attach hardware counters to the rows of GPU methods
+  bool keep_oracles = false;      ///< for the next spec on the same data sets
   bool quiet = false;
 };
 

@@ -276,6 +276,17 @@ def test_oracles_are_kept_until_a_data_set_is_done_and_damaged_ones_are_replaced
     assert list((workspace.cache / "oracle").iterdir()) == []
 
 
+def test_oracles_are_kept_for_the_next_run_when_asked_for(workspace):
+    spec = workspace.spec(copies(2, 0))
+    assert workspace.run(spec, "--keep-oracles").returncode == 0
+    (kept,) = [path for path in (workspace.cache / "oracle").rglob("*") if path.is_file()]
+    made = kept.stat().st_mtime_ns
+    assert workspace.run(spec, "--keep-oracles", "--rerun").returncode == 0
+    assert kept.stat().st_mtime_ns == made
+    assert workspace.run(spec, "--rerun").returncode == 0
+    assert list((workspace.cache / "oracle").iterdir()) == []
+
+
 def test_an_oracle_that_cannot_be_kept_costs_no_row(workspace):
     workspace.cache.mkdir()
     (workspace.cache / "oracle").write_text("a file where the folder would be")

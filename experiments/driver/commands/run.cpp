@@ -43,6 +43,8 @@ int run_command(const Args& args) {
       "profile", po::bool_switch(),
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
       "counters, or why there are none (with --rerun: of stored cases too)")(
+      "keep-oracles", po::bool_switch(),
+      "leave the expected results in the cache folder, for further runs on the same data sets")(
       "quiet", po::bool_switch(), "no progress, messages of trouble alone");
   add_profile_option(options);
   add_location_options(options);
@@ -57,6 +59,7 @@ int run_command(const Args& args) {
   sweep.cache_dir = cache_of(*given);
   sweep.rerun = (*given)["rerun"].as<bool>();
   sweep.profile = (*given)["profile"].as<bool>();
+  sweep.keep_oracles = (*given)["keep-oracles"].as<bool>();
   sweep.quiet = (*given)["quiet"].as<bool>();
   sweep.argv = {"retensor", "run"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
