@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <omp.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -44,6 +46,32 @@ void detach(posix_spawnattr_t& attributes) {
   posix_spawnattr_setsigdefault(&attributes, &all);
 }
 
+/// With OMP_PROC_BIND this thread is bound to the first place, and a child would inherit that as all
+/// the processors that there are. While this lives, the thread has the processors of every place.
+class Unbound {
+ public:
+  Unbound() {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int place = 0; place < omp_get_num_places(); ++place) {
+      std::vector<int> processors(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+      omp_get_place_proc_ids(place, processors.data());
+      for (const int processor : processors) CPU_SET(processor, &all);
+    }
+    changed_ = CPU_COUNT(&all) > 0 && sched_getaffinity(0, sizeof before_, &before_) == 0 &&
+               sched_setaffinity(0, sizeof all, &all) == 0;
+  }
+  ~Unbound() {
+    if (changed_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  Unbound(const Unbound&) = delete;
+  Unbound& operator=(const Unbound&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool changed_ = false;
+};
+
 }  // namespace
 
 std::string own_program() {
@@ -66,7 +94,10 @@ ChildProcess::ChildProcess(const std::string& program, std::vector<std::string> 
   std::vector<char*> words;
   for (auto& word : argv) words.push_back(word.data());
   words.push_back(nullptr);
-  const int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, words.data(), environ);
+  const int error = [&] {
+    const Unbound unbound;
+    return posix_spawn(&pid_, program.c_str(), &files, &attributes, words.data(), environ);
+  }();
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error == 0) return;

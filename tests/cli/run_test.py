@@ -311,6 +311,14 @@ def test_rows_have_the_facts_of_their_data_set(workspace):
     assert [facts_without_gini(row) for row in workspace.lines()] == [TINY_FACTS] * 2
 
 
+def test_threads_that_are_bound_to_places_have_all_of_them(workspace):
+    env = os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "threads"}
+    assert workspace.run(workspace.spec(["faulty.cpu.good"]), env=env).returncode == 0
+    cpu = workspace.lines("session")[0]["machine"]["cpu"]
+    assert cpu["threads_used"] == len(os.sched_getaffinity(0))
+    assert cpu["affinity"].count("{") == len(os.sched_getaffinity(0)), cpu["affinity"]
+
+
 def test_factors_stand_beside_the_cache_of_the_processor(workspace):
     workspace.run(workspace.spec(["faulty.cpu.good"], operation="mttkrp",
                                  axes={"mode": 0, "rank": 4}))
