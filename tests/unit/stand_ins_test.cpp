@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 
+#include "common/generate/generators.hpp"
 #include "common/generate/zipf.hpp"
 #include "experiments/driver/datasets.hpp"
 #include "experiments/driver/facts.hpp"
@@ -28,23 +31,39 @@ std::vector<Count> slice_counts(const Coo& tensor, std::size_t mode) {
   return counts;
 }
 
-/// Nonzeros in the tile of a mean nonzero; tiles have the edge that the variants gather in.
-double per_tile(const Coo& tensor) {
-  std::map<std::vector<Index>, double> tiles;
+/// Nonzeros of each non-empty tile, rising; tiles have the edge that the variants gather in.
+std::vector<Count> tile_counts_of(const Coo& tensor) {
+  std::map<std::vector<Index>, Count> tiles;
   std::vector<Index> tile(tensor.dims.size());
   for (Count x = 0; x < tensor.nnz(); ++x) {
     for (std::size_t m = 0; m < tile.size(); ++m) tile[m] = tensor.indices[m][x] / 16;
     ++tiles[tile];
   }
+  std::vector<Count> counts;
+  for (const auto& [at, count] : tiles) counts.push_back(count);
+  std::sort(counts.begin(), counts.end());
+  return counts;
+}
+
+/// Nonzeros in the tile of a mean nonzero.
+double per_tile(const Coo& tensor) {
   double sum = 0;
-  for (const auto& [at, count] : tiles) sum += count * count;
+  for (const Count count : tile_counts_of(tensor))
+    sum += static_cast<double>(count) * static_cast<double>(count);
   return sum / static_cast<double>(tensor.nnz());
 }
 
 /// A stand-in's parameters for about 12,000 nonzeros at the same density: long modes are shortened.
+/// Of tiles as many are taken in the same dims.
 json scaled_down(const Dataset& d) {
   constexpr std::uint64_t kLong = 1000;
   const double factor = std::max(1.0, static_cast<double>(d.nnz) / 12000);
+  if (d.recipe == "tiled") {
+    auto params = d.recipe_params;
+    params["tiles"] = std::llround(params["tiles"].get<double>() / factor);
+    params["nnz"] = std::llround(static_cast<double>(d.nnz) / factor);
+    return params;
+  }
   const auto is_long = [](std::uint64_t length) { return length >= kLong; };
   const auto modes = std::count_if(d.dims.begin(), d.dims.end(), is_long);
   auto params = d.recipe_params;
@@ -65,6 +84,48 @@ Coo small(const std::string& name) {
   return tensor;
 }
 
+TiledLaw law_of(const Dataset& d) {
+  const auto& p = d.recipe_params;
+  const auto spread = p["spread"].get<std::string>();
+  TiledLaw law;
+  law.edge = p["edge"];
+  law.tiles = p["tiles"];
+  law.dense_share = p.value("dense_share", law.dense_share);
+  law.dense_fill = p.value("dense_fill", law.dense_fill);
+  law.exponent = p.value("exponent", law.exponent);
+  law.spread = spread == "equal"       ? TileSpread::equal
+               : spread == "power_law" ? TileSpread::power_law
+                                       : TileSpread::exponential;
+  return law;
+}
+
+/// HLSTO's Table IV, HLS by threshold, in units of 2^20 bytes.
+const std::map<std::string, std::map<Count, double>> kPrintedSizes = {
+    {"movies-like", {{78, 49.88}, {82, 49.63}, {61, 51.58}, {41, 55.48}}},
+    {"art-like", {{78, 0.25}, {82, 0.25}, {61, 0.27}, {41, 0.29}}},
+    {"book-like", {{78, 0.39}, {82, 0.39}, {61, 0.41}, {41, 0.45}}},
+    {"g1-like", {{78, 38.11}, {82, 37.95}, {61, 38.98}, {41, 40.45}}},
+    {"g2-like", {{78, 38.26}, {82, 38.09}, {61, 39.17}, {41, 40.61}}},
+    {"g3-like", {{78, 38.00}, {82, 37.83}, {61, 38.87}, {41, 40.40}}}};
+/// The same, HLS-D.
+const std::map<std::string, double> kPrintedDense = {{"movies-like", 175.25}, {"art-like", 0.87},
+                                                     {"book-like", 1.04},     {"g1-like", 48.23},
+                                                     {"g2-like", 48.35},      {"g3-like", 48.23}};
+
+/// HLSTO (16) with index bits rounded down to whole bytes, as Table IV has them, and a bitmap of
+/// 512 bytes for a tile.
+double hls_bytes(const Dims& dims, const std::vector<Count>& counts, Count threshold) {
+  int bits = 0, tile_bits = 0;
+  for (const auto length : dims) {
+    bits += static_cast<int>(std::bit_width(length - 1));
+    tile_bits += static_cast<int>(std::ceil(std::log2(static_cast<double>(length) / 16)));
+  }
+  Count bytes = 0;
+  for (const Count count : counts)
+    bytes += 2 * count + (count < threshold ? Count(bits / 8) * count : 512 + Count(tile_bits / 8));
+  return static_cast<double>(bytes);
+}
+
 /// The exponent at which draws over a mode have the given Gini coefficient of slices, by bisection.
 double fitted_exponent(std::uint64_t length, Count draws, double wanted) {
   double low = 0, high = 3;
@@ -83,7 +144,7 @@ double fitted_exponent(std::uint64_t length, Count draws, double wanted) {
 TEST_CASE("variants differ in seed, skew and clustering alone, with the same dims and nonzeros") {
   for (const auto& entry : registry().all()) {
     const auto& name = entry.first;
-    if (entry.second.variant != "base") continue;
+    if (entry.second.variant != "base" || entry.second.recipe == "tiled") continue;
     CAPTURE(name);
     const auto base = small(name), seed = small(name + "@seed"), skew = small(name + "@skew"),
                clustering = small(name + "@clustering");
@@ -97,6 +158,67 @@ TEST_CASE("variants differ in seed, skew and clustering alone, with the same dim
       CHECK(1 - gini(slice_counts(clustering, m)) == doctest::Approx(spread).epsilon(0.1));
       CHECK(1 - gini(slice_counts(skew, m)) < 0.98 * spread);
     }
+  }
+}
+
+TEST_CASE(
+    "variants of tiled stand-ins differ in seed, spread over tiles and number of tiles alone") {
+  int found = 0;
+  for (const auto& [name, d] : registry().all()) {
+    if (d.variant != "base" || d.recipe != "tiled") continue;
+    CAPTURE(name);
+    const auto base = small(name), seed = small(name + "@seed");
+    const auto counts = tile_counts_of(base), skew = tile_counts_of(small(name + "@skew")),
+               clustering = tile_counts_of(small(name + "@clustering"));
+    CHECK(counts.size() == scaled_down(d)["tiles"].get<std::size_t>());
+    CHECK(base.indices != seed.indices);
+    CHECK(counts == tile_counts_of(seed));
+    CHECK(skew.size() == counts.size());
+    CHECK(1 - gini(skew) < 0.95 * (1 - gini(counts)));
+    CHECK(clustering.size() == scaled_down(registry().find(name + "@clustering"))["tiles"]);
+    CHECK(static_cast<double>(clustering.size()) < 0.55 * static_cast<double>(counts.size()));
+    CHECK(1 - gini(clustering) == doctest::Approx(1 - gini(counts)).epsilon(0.1));
+    ++found;
+  }
+  CHECK(found == 6);
+}
+
+TEST_CASE("HLSTO's stand-ins have the sizes of Table IV up to the residual that they state") {
+  for (const auto& [name, d] : registry().all()) {
+    if (d.variant != "base" || d.recipe != "tiled") continue;
+    CAPTURE(name);
+    const auto counts = tile_counts({d.dims, d.nnz}, law_of(d));
+    CHECK(counts.size() == d.recipe_params["tiles"].get<std::size_t>());
+    CHECK(std::accumulate(counts.begin(), counts.end(), Count{0}) == d.nnz);
+    for (const auto& [threshold, printed] : kPrintedSizes.at(name)) {
+      CAPTURE(threshold);
+      const double residual = hls_bytes(d.dims, counts, threshold) / (printed * 0x1.0p20) - 1;
+      const auto stated = d.stand_in["residual"]["bytes"][std::to_string(threshold)];
+      CHECK(std::abs(residual - stated.get<double>()) <= 0.00006);
+      CHECK(std::abs(residual) < 0.035);
+    }
+    const double dense = hls_bytes(d.dims, counts, 1) / 0x1.0p20;
+    CHECK(dense == doctest::Approx(kPrintedDense.at(name)).epsilon(0.006));
+    if (d.nnz > 1000000) CHECK(std::abs(dense - kPrintedDense.at(name)) <= 0.005);
+  }
+}
+
+TEST_CASE("the small tiled stand-ins and the tensors of Fig. 7 hold what their law says") {
+  for (const char* name : {"art-like", "book-like"}) {
+    CAPTURE(name);
+    const auto& d = registry().find(name);
+    const auto tensor = generate(d.recipe, d.recipe_params);
+    CHECK_NOTHROW(check_against_registry(d, tensor));
+    auto counts = tile_counts({d.dims, d.nnz}, law_of(d));
+    std::sort(counts.begin(), counts.end());
+    CHECK(tile_counts_of(tensor) == counts);
+  }
+  for (const Count each : {8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384}) {
+    CAPTURE(each);
+    const auto& d = registry().find("tiles16-" + std::to_string(each));
+    const auto counts = tile_counts({d.dims, d.nnz}, law_of(d));
+    CHECK(counts == std::vector<Count>(3932160 / each, each));
+    CHECK(d.nnz == 3932160);
   }
 }
 
