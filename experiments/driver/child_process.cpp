@@ -46,8 +46,9 @@ void detach(posix_spawnattr_t& attributes) {
   posix_spawnattr_setsigdefault(&attributes, &all);
 }
 
-/// With OMP_PROC_BIND this thread is bound to the first place, and a child would inherit that as all
-/// the processors that there are. While this lives, the thread has the processors of every place.
+/// With OMP_PROC_BIND this thread is bound to the first place, and a child would inherit that as
+/// all the processors that there are. While this lives, the thread has the processors of every
+/// place.
 class Unbound {
  public:
   Unbound() {

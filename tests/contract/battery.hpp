@@ -24,7 +24,8 @@ struct Finding {
 
 struct Report {
   std::vector<Finding> findings;
-  std::map<std::string, int, std::less<>> solved;  ///< right answers by method id
+  std::map<std::string, int, std::less<>> solved;    ///< right answers by method id
+  std::map<std::string, int, std::less<>> declined;  ///< by method id; counted by run_passes alone
   int problems = 0;
 };
 

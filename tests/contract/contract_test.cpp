@@ -92,7 +92,8 @@ TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
 }
 
 TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
-  contract::check_passes(Backend::cpu, {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu"});
+  contract::check_passes(Backend::cpu,
+                         {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu", "hlsto.cpu"});
 }
 
 TEST_CASE("a method that keeps the factors of prepare is found") {

@@ -34,7 +34,8 @@ void draw(Matrix& m, std::uint64_t seed) {
 
 /// One method on one tensor; returns what was wrong first.
 std::string breach(const Method& method, const Problem& problem, Factors& factors) {
-  const auto prepared = prepare(method, problem, method.params().resolve({}));
+  const auto params = method.params().resolve({});
+  const auto prepared = prepare(method, problem, params);
   Passes* const passes = prepared->passes();
   if (passes == nullptr) return "takes MTTKRP, but has no passes";
   const auto timer =
@@ -45,9 +46,8 @@ std::string breach(const Method& method, const Problem& problem, Factors& factor
       timer->start();
       passes->run_mode(m, *timer);
       timer->stop();
-      const auto report =
-          reference::mttkrp(problem.x(), factors, m)
-              .check(passes->mode_result(m), reference::Precision::of(problem.dtype()));
+      const auto report = reference::mttkrp(problem.x(), factors, m)
+                              .check(passes->mode_result(m), method.precision(problem, params));
       if (!report.ok) return fmt::format("turn {}, mode {}: {}", turn, m, report.reason);
       draw(factors[static_cast<std::size_t>(m)], seed++);
       prepared->refresh(m);
@@ -80,9 +80,12 @@ Report run_passes(const std::vector<const Method*>& methods) {
           draw(factors->back(), factors->size());
         }
         const Problem problem = Problem::with_factors(spec, x, factors);
-        if (!supports(*method, problem, method->params().resolve({})).ok) continue;
-        const auto what = guarded_breach(*method, problem, *factors);
         const std::string id(method->id());
+        if (!supports(*method, problem, method->params().resolve({})).ok) {
+          ++report.declined[id];
+          continue;
+        }
+        const auto what = guarded_breach(*method, problem, *factors);
         if (what.empty())
           ++report.solved[id];
         else

@@ -14,7 +14,6 @@
 #include "experiments/driver/datasets.hpp"
 #include "experiments/driver/locations.hpp"
 #include "experiments/driver/results.hpp"
-#include "papers/flycoo/format.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -59,7 +58,7 @@ FittedTo fitted_to(const DatasetRegistry& registry) {
 }
 
 /// Rows of the artifact `registry`, one for each data set that can be had here: claims about sizes
-/// and about formulas of sizes ask them. Their facts are checked whenever the tensor is made or read.
+/// ask them. Their facts are checked whenever the tensor is made or read.
 std::vector<json> registry_rows(const DatasetRegistry& registry, const std::string& cache) {
   std::vector<json> rows;
   for (const auto& [name, d] : registry.all()) {
@@ -73,8 +72,6 @@ std::vector<json> registry_rows(const DatasetRegistry& registry, const std::stri
                     {"machine", {{"cpu", {{"model", "registry"}}}}},
                     {"original", replaced.empty() ? name : replaced},
                     {"density", static_cast<double>(d.nnz) / cells},
-                    {"flycoo",
-                     {{"bits_per_nonzero", flycoo::bits_per_nonzero(d.dims, d.nnz, DType::f32)}}},
                     {"case",
                      {{"artifact", "registry"},
                       {"dataset", name},

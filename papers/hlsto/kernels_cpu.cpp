@@ -1,0 +1,259 @@
+#include "papers/hlsto/kernels_cpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace retensor::hlsto {
+namespace {
+
+constexpr Index kEdge = 16;  // of a fragment
+
+std::size_t at(int k) {
+  return static_cast<std::size_t>(k);
+}
+
+/// Products of factor rows: one weight for each place in a row of the result, elementwise products
+/// in MTTKRP, the Kronecker product in TTM-chain, which has as many places as columns so far.
+class RowProduct {
+ public:
+  explicit RowProduct(const Chain& chain) : chain_(chain) { restart(); }
+
+  void restart() {
+    offset_.resize(chain_.kronecker ? 1 : chain_.width);
+    std::iota(offset_.begin(), offset_.end(), std::uint64_t{0});
+    weight_.assign(offset_.size(), 1.0f);
+  }
+
+  void times(int mode, Index row) {
+    const float* const factor = chain_.factor[at(mode)].row(row);
+    if (!chain_.kronecker) {
+      for (std::size_t r = 0; r < weight_.size(); ++r) weight_[r] *= factor[r];
+      return;
+    }
+    old_offset_.swap(offset_), old_weight_.swap(weight_);
+    offset_.clear(), weight_.clear();
+    for (std::size_t p = 0; p < old_weight_.size(); ++p)
+      for (std::uint64_t r = 0; r < chain_.columns[at(mode)]; ++r) {
+        offset_.push_back(old_offset_[p] + r * chain_.stride[at(mode)]);
+        weight_.push_back(old_weight_[p] * factor[r]);
+      }
+  }
+
+  std::size_t size() const { return weight_.size(); }
+  std::uint64_t offset(std::size_t p) const { return offset_[p]; }
+  float weight(std::size_t p) const { return weight_[p]; }
+
+ private:
+  const Chain& chain_;
+  std::vector<std::uint64_t> offset_, old_offset_;
+  std::vector<float> weight_, old_weight_;
+};
+
+void add(float& to, float x) {
+#pragma omp atomic
+  to += x;
+}
+
+/// Which tiled mode is what in the slices: places 0 to 2 among the tiled modes.
+struct Roles {
+  int slice = 0, row = 1, column = 2;
+  int kept_output = -1;  ///< the output's place among the kept modes, -1 where it is tiled
+};
+
+Roles roles_of(const Grid& grid, int mode) {
+  Roles roles;
+  const auto place = std::ranges::find(grid.tiled(), mode);
+  if (place == grid.tiled().end()) {
+    roles.kept_output =
+        static_cast<int>(std::ranges::find(grid.kept(), mode) - grid.kept().begin());
+    return roles;
+  }
+  roles.slice = static_cast<int>(place - grid.tiled().begin());
+  roles.row = roles.slice == 0 ? 1 : 0;
+  roles.column = roles.slice == 2 ? 1 : 2;
+  return roles;
+}
+
+/// One dense tile after another; each thread has its own.
+class TileProduct {
+ public:
+  TileProduct(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out)
+      : hls_(hls),
+        grid_(hls.grid),
+        chain_(chain),
+        arithmetic_(arithmetic),
+        out_(out),
+        roles_(roles_of(hls.grid, chain.mode)),
+        fragments_((grid_.edge() + kEdge - 1) / kEdge),
+        cells_(grid_.cells()) {}
+
+  Count products() const { return products_; }
+
+  void operator()(Count t) {
+    tile_ = hls_.tile_index.at(t);
+    unpack(t);
+    RowProduct kept(chain_);
+    for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
+      if (k != roles_.kept_output) kept.times(grid_.kept()[at(k)], origin(kTiledModes + k));
+    for (Index i = 0; i < grid_.edge(); ++i) {
+      const Index index = origin(roles_.slice) + i;
+      if (index >= length(roles_.slice)) break;
+      if (roles_.kept_output < 0) {
+        slice(i, index, kept);
+        continue;
+      }
+      RowProduct with_slice = kept;
+      with_slice.times(grid_.tiled()[at(roles_.slice)], index);
+      slice(i, origin(kTiledModes + roles_.kept_output), with_slice);
+    }
+  }
+
+ private:
+  Index origin(int k) const { return grid_.origin(tile_, k); }
+  std::uint64_t length(int k) const { return hls_.dims[at(grid_.tiled()[at(k)])]; }
+
+  void unpack(Count t) {
+    Count value = hls_.value_start[t];
+    const std::uint64_t* const words = hls_.bitmap.data() + t * grid_.bitmap_words();
+    for (Index c = 0; c < grid_.cells(); ++c)
+      cells_[c] = (words[c / 64] >> (c % 64) & 1) != 0 ? hls_.dense_values.at(value++) : 0.0f;
+  }
+
+  /// Fragment (p, q) of slice i.
+  Fragment slice_fragment(Index i, Index p, Index q) const {
+    Fragment x{};
+    const Index edge = std::min(kEdge, grid_.edge());
+    std::array<Index, kTiledModes> within{};
+    within[at(roles_.slice)] = i;
+    for (Index a = 0; a < edge; ++a)
+      for (Index b = 0; b < edge; ++b) {
+        within[at(roles_.row)] = p * kEdge + a;
+        within[at(roles_.column)] = q * kEdge + b;
+        x[a * kEdge + b] = cells_[grid_.cell(within)];
+      }
+    return x;
+  }
+
+  /// Rows of a tiled factor from fragment p of the tile on, columns from `first` on, zeros beyond
+  /// the ends; with kTransposed its transpose.
+  template <bool kTransposed>
+  Fragment factor_fragment(int k, Index p, std::uint64_t first) const {
+    Fragment f{};
+    const auto& factor = chain_.factor[at(grid_.tiled()[at(k)])];
+    const Index begin = origin(k) + p * kEdge;
+    const Index rows = std::min(kEdge, grid_.edge());
+    for (Index a = 0; a < rows && begin + a < factor.rows; ++a)
+      for (Index r = 0; r < kEdge && first + r < factor.cols; ++r)
+        f[kTransposed ? r * kEdge + a : a * kEdge + r] = factor(begin + a, first + r);
+    return f;
+  }
+
+  /// B^T (X_i C) for 16 columns of B and of C.
+  Fragment chained(Index i, std::uint64_t row_columns, std::uint64_t column_columns) {
+    Fragment y{};
+    for (Index p = 0; p < fragments_; ++p) {
+      Fragment xc{};
+      for (Index q = 0; q < fragments_; ++q)
+        product(slice_fragment(i, p, q), factor_fragment<false>(roles_.column, q, column_columns),
+                xc);
+      product(factor_fragment<true>(roles_.row, p, row_columns), xc, y);
+    }
+    return y;
+  }
+
+  void product(const Fragment& a, const Fragment& b, Fragment& c) {
+    multiply_add(arithmetic_, a, b, c);
+    ++products_;
+  }
+
+  /// Adds slice i to a row of the result.
+  void slice(Index i, Index out_row, const RowProduct& kept) {
+    if (chain_.kronecker)
+      chain_slice(i, out_.row(out_row), kept);
+    else
+      mttkrp_slice(i, out_.row(out_row), kept);
+  }
+
+  void mttkrp_slice(Index i, float* out, const RowProduct& kept) {
+    for (std::uint64_t r = 0; r < chain_.width; r += kEdge) {
+      const auto y = chained(i, r, r);
+      for (Index d = 0; d < kEdge && r + d < chain_.width; ++d)
+        add(out[r + d], y[d * kEdge + d] * kept.weight(r + d));
+    }
+  }
+
+  void chain_slice(Index i, float* out, const RowProduct& kept) {
+    const auto row = at(grid_.tiled()[at(roles_.row)]);
+    const auto column = at(grid_.tiled()[at(roles_.column)]);
+    for (std::uint64_t r = 0; r < chain_.columns[row]; r += kEdge)
+      for (std::uint64_t s = 0; s < chain_.columns[column]; s += kEdge) {
+        const auto y = chained(i, r, s);
+        for (Index a = 0; a < kEdge && r + a < chain_.columns[row]; ++a)
+          for (Index b = 0; b < kEdge && s + b < chain_.columns[column]; ++b) {
+            const auto place = (r + a) * chain_.stride[row] + (s + b) * chain_.stride[column];
+            for (std::size_t p = 0; p < kept.size(); ++p)
+              add(out[place + kept.offset(p)], y[a * kEdge + b] * kept.weight(p));
+          }
+      }
+  }
+
+  const Hls& hls_;
+  const Grid& grid_;
+  const Chain& chain_;
+  const Arithmetic arithmetic_;
+  const MatrixView<float> out_;
+  const Roles roles_;
+  const Index fragments_;  // along an edge of a slice
+  std::vector<float> cells_;
+  Uint128 tile_ = 0;
+  Count products_ = 0;
+};
+
+/// The element-wise form of the sparse part.
+void add_nonzero(const Hls& hls, const Chain& chain, Count x, RowProduct& rows,
+                 MatrixView<float> out) {
+  const auto key = hls.nonzero_index.at(x);
+  rows.restart();
+  for (int m = 0; m < static_cast<int>(hls.dims.size()); ++m)
+    if (m != chain.mode) rows.times(m, hls.grid.nonzero_index().decode(key, m));
+  float* const to = out.row(hls.grid.nonzero_index().decode(key, chain.mode));
+  for (std::size_t p = 0; p < rows.size(); ++p)
+    add(to[rows.offset(p)], hls.sparse_values.at(x) * rows.weight(p));
+}
+
+}  // namespace
+
+Chain::Chain(const Problem& problem)
+    : mode(problem.mode()), kronecker(problem.operation() == Operation::ttm_chain) {
+  const auto order = problem.dense().size();
+  stride.assign(order, kronecker ? 0 : 1);
+  width = kronecker ? 1 : problem.rank();
+  for (std::size_t m = order; m-- > 0;) {
+    if (!kronecker || m == at(mode)) continue;
+    stride[m] = width;
+    width *= problem.dense()[m].cols();
+  }
+  for (const auto& matrix : problem.dense()) {
+    factor.push_back(matrix.view<float>());
+    columns.push_back(matrix.cols());
+  }
+}
+
+Count multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+               int threads) {
+  Count products = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : products)
+  {
+    TileProduct tile(hls, chain, arithmetic, out);
+    RowProduct rows(chain);
+#pragma omp for schedule(dynamic, 4) nowait
+    for (Count t = 0; t < hls.dense_tiles(); ++t) tile(t);
+#pragma omp for schedule(static)
+    for (Count x = 0; x < hls.sparse_nonzeros(); ++x) add_nonzero(hls, chain, x, rows, out);
+    products = tile.products();
+  }
+  return products * static_cast<Count>(products_of(arithmetic));
+}
+
+}  // namespace retensor::hlsto

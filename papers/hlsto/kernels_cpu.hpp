@@ -1,0 +1,47 @@
+// MTTKRP and TTM-chain on HLS with an emulated tensor core (HLSTO section VI.A, Algorithm 1).
+//
+// A dense tile is S slices along the output's mode. With the rows of B and C that belong to the
+// tile, a slice X_i gives Y(i, :, :) += B^T (X_i C) (eq. 7, TTM-chain), of which MTTKRP takes the
+// diagonal (eq. 10). Both products are MMAs of 16 x 16 x 16 on operands rounded to the type of the
+// tensor core, the result of X_i C being the operand of the second; slices shorter than 16 are
+// padded with zeros, longer ones are several fragments, and columns are taken 16 at a time. MTTKRP
+// needs the diagonal blocks of the second product alone.
+// A sparse nonzero adds its value times the rows of the factors, in single precision (eq. 3 and 4).
+//
+// Orders above 3: a kept mode has one index in the whole tile, so its row multiplies the tile's
+// result: elementwise in MTTKRP, by the Kronecker product in TTM-chain. An output along a kept mode
+// is one row of the result, to which every slice adds its own times its row of the third tiled
+// factor.
+//
+// Deviations: Algorithm 1 clears neither y_frag between slices (line 25 would add one slice to the
+// next) nor steps its values from slice to slice (line 21); its sums race with those of other tiles
+// (line 26). Here a slice begins with zero, its values are those of its bits, and sums are atomic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/measure/problem.hpp"
+#include "common/tensor/matrix.hpp"
+#include "papers/hlsto/format.hpp"
+#include "papers/hlsto/tensor_core.hpp"
+
+namespace retensor::hlsto {
+
+/// MTTKRP or TTM-chain of one mode: factors by mode (the output's is not read), columns of each,
+/// and how far apart in a row of the result neighbours of one factor's columns stand. In MTTKRP all
+/// factors share the columns.
+struct Chain {
+  explicit Chain(const Problem& problem);
+  int mode = 0;
+  bool kronecker = false;  ///< TTM-chain
+  std::vector<MatrixView<const float>> factor;
+  std::vector<std::uint64_t> columns, stride;
+  std::uint64_t width = 0;  ///< columns of the result
+};
+
+/// Adds the tensor's result to `out`, I_mode x width. Returns the number of 16 x 16 x 16 MMAs.
+Count multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+               int threads);
+
+}  // namespace retensor::hlsto

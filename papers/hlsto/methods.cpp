@@ -1,0 +1,105 @@
+// What HLSTO's methods have in common, and their registration.
+#include "papers/hlsto/methods.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <string>
+
+#include "common/measure/registry.hpp"
+
+namespace retensor {
+namespace hlsto {
+namespace {
+
+/// The thresholds that section VII.A.3 found on the A100.
+constexpr Count kMttkrpThreshold = 78, kChainThreshold = 61;
+
+}  // namespace
+
+std::vector<ParamSpec> format_params() {
+  return {{"format",
+           std::string("hls"),
+           "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are",
+           0,
+           0,
+           {"hls", "hls_s", "hls_d"}},
+          {"threshold",
+           std::int64_t{0},
+           "nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for TTM-chain",
+           0,
+           1 << 15,
+           {}},
+          {"edge", std::int64_t{16}, "tile edge S: 8, 16 (the paper) or 32", 8, 32, {}},
+          {"values",
+           std::string("auto"),
+           "storage of values; auto: the narrowest that the precision loses nothing by",
+           0,
+           0,
+           {"auto", "f16", "bf16", "f32"}},
+          {"precision",
+           std::string("fp16"),
+           "operands of the tensor core; split_fp16: each the sum of two halves, three products",
+           0,
+           0,
+           {"fp16", "bf16", "tf32", "split_fp16"}}};
+}
+
+Support supports_format(const Problem& problem, const Params& params) {
+  if (problem.operation() != Operation::mttkrp && problem.operation() != Operation::ttm_chain)
+    return Support::no("MTTKRP and TTM-chain alone");
+  const int order = problem.x().order();
+  if (order < kTiledModes || order > kHighestOrder)
+    return Support::no(
+        fmt::format("found order {}, expected 3 to 5: three modes are tiled", order));
+  if (problem.dtype() != DType::f32)
+    return Support::no("tensor cores take operands of at most single precision");
+  const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
+  if (!std::has_single_bit(edge))
+    return Support::no(fmt::format("found tiles of edge {}, expected 8, 16 or 32", edge));
+  return Support::yes();
+}
+
+Arithmetic arithmetic_of(const Params& params) {
+  return arithmetic_from_name(params.word("precision"));
+}
+
+Options format_options(const Problem& problem, const Params& params) {
+  Options options;
+  options.edge_bits = std::countr_zero(static_cast<std::uint64_t>(params.integer("edge")));
+  options.threshold = static_cast<Count>(params.integer("threshold"));
+  if (options.threshold == 0)
+    options.threshold =
+        problem.operation() == Operation::mttkrp ? kMttkrpThreshold : kChainThreshold;
+  if (params.word("format") == "hls_d") options.threshold = 1;
+  if (params.word("format") == "hls_s") options.threshold = kNoTileIsDense;
+  options.values = params.word("values") == "auto" ? storage_of(arithmetic_of(params))
+                                                   : value_type_from_name(params.word("values"));
+  return options;
+}
+
+Executed format_facts(const Hls& hls) {
+  const auto bits = storage_bits(hls.grid, hls.options.values, hls.nnz(), hls.sparse_nonzeros(),
+                                 hls.dense_tiles());
+  const bool all_sparse = hls.options.threshold == kNoTileIsDense;
+  return {{"threshold", all_sparse ? "none" : std::to_string(hls.options.threshold)},
+          {"tiles", std::to_string(hls.tiles)},
+          {"dense_tiles", std::to_string(hls.dense_tiles())},
+          {"sparse_nonzeros", std::to_string(hls.sparse_nonzeros())},
+          {"index_bits", std::to_string(hls.grid.nonzero_index().bits())},
+          {"tile_index_bits", std::to_string(hls.grid.tile_index().bits())},
+          {"formula_bytes", fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8)},
+          {"format_bytes", std::to_string(hls.bytes())},
+          {"index_bytes", std::to_string(hls.index_bytes())},
+          {"values", std::string(name(hls.options.values))}};
+}
+
+}  // namespace hlsto
+
+void register_hlsto(Registry& registry);
+
+void register_hlsto(Registry& registry) {
+  registry.add(hlsto::make_hlsto_cpu());
+}
+
+}  // namespace retensor

@@ -1,0 +1,95 @@
+#include "papers/hlsto/tensor_core.hpp"
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/numeric/rounding.hpp"
+
+namespace retensor::hlsto {
+
+std::string_view name(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::fp16:
+      return "fp16";
+    case Arithmetic::bf16:
+      return "bf16";
+    case Arithmetic::tf32:
+      return "tf32";
+    case Arithmetic::split_fp16:
+      return "split_fp16";
+  }
+  return "";
+}
+
+Arithmetic arithmetic_from_name(std::string_view text) {
+  for (const auto arithmetic :
+       {Arithmetic::fp16, Arithmetic::bf16, Arithmetic::tf32, Arithmetic::split_fp16})
+    if (text == name(arithmetic)) return arithmetic;
+  throw InputError(
+      fmt::format("found precision '{}', expected fp16, bf16, tf32 or split_fp16", text));
+}
+
+ValueType storage_of(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::fp16) return ValueType::f16;
+  return arithmetic == Arithmetic::bf16 ? ValueType::bf16 : ValueType::f32;
+}
+
+int products_of(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::split_fp16 ? 3 : 1;
+}
+
+namespace {
+
+/// One part of each operand: a rounding, or of split halves the second.
+Fragment operand(const Fragment& x, float (*round)(float)) {
+  Fragment y;
+  for (std::size_t k = 0; k < x.size(); ++k) y[k] = round(x[k]);
+  return y;
+}
+float low_half(float x) {
+  return round_fp16(x - round_fp16(x));
+}
+
+void mma(const Fragment& a, const Fragment& b, Fragment& c) {
+  for (std::size_t i = 0; i < 16; ++i)
+    for (std::size_t k = 0; k < 16; ++k)
+      for (std::size_t j = 0; j < 16; ++j) c[i * 16 + j] += a[i * 16 + k] * b[k * 16 + j];
+}
+
+}  // namespace
+
+void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c) {
+  switch (arithmetic) {
+    case Arithmetic::fp16:
+      return mma(operand(a, round_fp16), operand(b, round_fp16), c);
+    case Arithmetic::bf16:
+      return mma(operand(a, round_bf16), operand(b, round_bf16), c);
+    case Arithmetic::tf32:
+      return mma(operand(a, round_tf32), operand(b, round_tf32), c);
+    case Arithmetic::split_fp16:
+      break;
+  }
+  const auto high_a = operand(a, round_fp16), high_b = operand(b, round_fp16);
+  mma(operand(a, low_half), high_b, c);
+  mma(high_a, operand(b, low_half), c);
+  mma(high_a, high_b, c);
+}
+
+reference::Precision precision_of(Arithmetic arithmetic, ValueType values) {
+  // Four operands are rounded: a value, a row of C, their sum, a row of B. Tensor cores cut off
+  // sums instead of rounding them.
+  reference::Precision p{.operand_eps = kUnitRoundoffFp16,
+                         .roundings = 4,
+                         .accumulate_eps = 2 * kUnitRoundoffF32,
+                         .underflow = kUnderflowFp16};
+  if (arithmetic == Arithmetic::bf16 || values == ValueType::bf16)
+    p.operand_eps = kUnitRoundoffBf16;
+  if (arithmetic == Arithmetic::split_fp16 && values == ValueType::f32) {
+    // Four remainders of the second halves and two products of second halves that are left out.
+    p.operand_eps = kUnitRoundoffFp16 * kUnitRoundoffFp16;
+    p.roundings = 6;
+  }
+  return p;
+}
+
+}  // namespace retensor::hlsto
