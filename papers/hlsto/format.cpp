@@ -326,6 +326,37 @@ void Hls::check() const {
   check_sparse_tiles(*this, tensor);
 }
 
+namespace {
+
+std::string binary_text(const LinearIndex& index, Uint128 key) {
+  std::string text;
+  for (int k = 0; k < static_cast<int>(index.modes().size()); ++k)
+    if (const int width = index.width(k); width > 0)
+      text += fmt::format(" {:0{}b}", index.decode(key, k), width);
+  return text;
+}
+
+}  // namespace
+
+std::string layout_text(const Hls& hls) {
+  std::string text;
+  for (Count t = 0; t < hls.dense_tiles(); ++t) {
+    text += fmt::format("D{}, ", binary_text(hls.grid.tile_index(), hls.tile_index.at(t)));
+    for (Index cell = 0; cell < hls.grid.cells(); ++cell)
+      text +=
+          (hls.bitmap[t * hls.grid.bitmap_words() + cell / 64] >> (cell % 64) & 1) != 0 ? '1' : '0';
+    text += ',';
+    for (Count v = hls.value_start[t]; v < hls.value_start[t + 1]; ++v)
+      text += fmt::format(" {:g}", hls.dense_values.at(v));
+    text += "; ";
+  }
+  for (Count x = 0; x < hls.sparse_nonzeros(); ++x)
+    text +=
+        fmt::format("S{}, {:g}; ", binary_text(hls.grid.nonzero_index(), hls.nonzero_index.at(x)),
+                    hls.sparse_values.at(x));
+  return text.substr(0, text.empty() ? 0 : text.size() - 2);
+}
+
 StorageBits storage_bits(const Grid& grid, ValueType values, Count nnz, Count sparse,
                          Count dense_tiles) {
   StorageBits bits;

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/core/types.hpp"
@@ -111,6 +112,11 @@ Hls to_hls(const Coo& tensor, const Options& options);
 
 /// Nonzeros of every non-empty tile, in ascending order of the tiles.
 std::vector<Count> tile_sizes(const Coo& tensor, const Grid& grid);
+
+/// A small tensor as Fig. 3 and 4 draw it, in one line: of each dense tile D its linear index in
+/// binary with a blank between modes, its bitmap from cell 0 on and its values; of each sparse
+/// nonzero S index and value.
+std::string layout_text(const Hls& hls);
 
 /// Bits of the parts of HLS by equations 11 to 15; their sum is equation 16. For orders above 3
 /// equation 13 has the bits of the kept indices too.

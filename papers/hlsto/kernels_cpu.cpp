@@ -93,12 +93,13 @@ class TileProduct {
   void operator()(Count t) {
     tile_ = hls_.tile_index.at(t);
     unpack(t);
+    count_products();
     RowProduct kept(chain_);
     for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
       if (k != roles_.kept_output) kept.times(grid_.kept()[at(k)], origin(kTiledModes + k));
     for (Index i = 0; i < grid_.edge(); ++i) {
       const Index index = origin(roles_.slice) + i;
-      if (index >= length(roles_.slice)) break;
+      if (is_empty_[i]) continue;
       if (roles_.kept_output < 0) {
         slice(i, index, kept);
         continue;
@@ -111,13 +112,26 @@ class TileProduct {
 
  private:
   Index origin(int k) const { return grid_.origin(tile_, k); }
-  std::uint64_t length(int k) const { return hls_.dims[at(grid_.tiled()[at(k)])]; }
-
   void unpack(Count t) {
     Count value = hls_.value_start[t];
     const std::uint64_t* const words = hls_.bitmap.data() + t * grid_.bitmap_words();
-    for (Index c = 0; c < grid_.cells(); ++c)
-      cells_[c] = (words[c / 64] >> (c % 64) & 1) != 0 ? hls_.dense_values.at(value++) : 0.0f;
+    std::ranges::fill(is_empty_, true);
+    for (Index c = 0; c < grid_.cells(); ++c) {
+      const bool stored = (words[c / 64] >> (c % 64) & 1) != 0;
+      cells_[c] = stored ? hls_.dense_values.at(value++) : 0.0f;
+      if (stored) is_empty_[grid_.within(c, roles_.slice)] = false;
+    }
+  }
+
+  /// Those of all slices: the algorithm multiplies empty ones too, whose products are known here.
+  void count_products() {
+    const auto blocks = [](std::uint64_t columns) { return (columns + kEdge - 1) / kEdge; };
+    const auto column = at(grid_.tiled()[at(roles_.column)]),
+               row = at(grid_.tiled()[at(roles_.row)]);
+    const Count pairs = chain_.kronecker
+                            ? blocks(chain_.columns[row]) * blocks(chain_.columns[column])
+                            : blocks(chain_.width);
+    products_ += grid_.edge() * pairs * fragments_ * (fragments_ + 1);
   }
 
   /// Fragment (p, q) of slice i.
@@ -164,7 +178,6 @@ class TileProduct {
 
   void product(const Fragment& a, const Fragment& b, Fragment& c) {
     multiply_add(arithmetic_, a, b, c);
-    ++products_;
   }
 
   /// Adds slice i to a row of the result.
@@ -206,6 +219,7 @@ class TileProduct {
   const Roles roles_;
   const Index fragments_;  // along an edge of a slice
   std::vector<float> cells_;
+  std::array<bool, 32> is_empty_{};  // slices of the tile
   Uint128 tile_ = 0;
   Count products_ = 0;
 };

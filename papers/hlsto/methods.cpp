@@ -15,6 +15,9 @@ namespace {
 /// The thresholds that section VII.A.3 found on the A100.
 constexpr Count kMttkrpThreshold = 78, kChainThreshold = 61;
 
+/// Larger tensors are not drawn in rows.
+constexpr Count kDrawnNonzeros = 16;
+
 }  // namespace
 
 std::vector<ParamSpec> format_params() {
@@ -30,7 +33,7 @@ std::vector<ParamSpec> format_params() {
            0,
            1 << 15,
            {}},
-          {"edge", std::int64_t{16}, "tile edge S: 8, 16 (the paper) or 32", 8, 32, {}},
+          {"edge", std::int64_t{16}, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples", 2, 32, {}},
           {"values",
            std::string("auto"),
            "storage of values; auto: the narrowest that the precision loses nothing by",
@@ -56,7 +59,7 @@ Support supports_format(const Problem& problem, const Params& params) {
     return Support::no("tensor cores take operands of at most single precision");
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
-    return Support::no(fmt::format("found tiles of edge {}, expected 8, 16 or 32", edge));
+    return Support::no(fmt::format("found tiles of edge {}, expected a power of two from 2 to 32", edge));
   return Support::yes();
 }
 
@@ -82,16 +85,18 @@ Executed format_facts(const Hls& hls) {
   const auto bits = storage_bits(hls.grid, hls.options.values, hls.nnz(), hls.sparse_nonzeros(),
                                  hls.dense_tiles());
   const bool all_sparse = hls.options.threshold == kNoTileIsDense;
-  return {{"threshold", all_sparse ? "none" : std::to_string(hls.options.threshold)},
-          {"tiles", std::to_string(hls.tiles)},
-          {"dense_tiles", std::to_string(hls.dense_tiles())},
-          {"sparse_nonzeros", std::to_string(hls.sparse_nonzeros())},
-          {"index_bits", std::to_string(hls.grid.nonzero_index().bits())},
-          {"tile_index_bits", std::to_string(hls.grid.tile_index().bits())},
-          {"formula_bytes", fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8)},
-          {"format_bytes", std::to_string(hls.bytes())},
-          {"index_bytes", std::to_string(hls.index_bytes())},
-          {"values", std::string(name(hls.options.values))}};
+  Executed facts = {{"threshold", all_sparse ? "none" : std::to_string(hls.options.threshold)},
+                    {"tiles", std::to_string(hls.tiles)},
+                    {"dense_tiles", std::to_string(hls.dense_tiles())},
+                    {"sparse_nonzeros", std::to_string(hls.sparse_nonzeros())},
+                    {"index_bits", std::to_string(hls.grid.nonzero_index().bits())},
+                    {"tile_index_bits", std::to_string(hls.grid.tile_index().bits())},
+                    {"formula_bytes", fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8)},
+                    {"format_bytes", std::to_string(hls.bytes())},
+                    {"index_bytes", std::to_string(hls.index_bytes())},
+                    {"values", std::string(name(hls.options.values))}};
+  if (hls.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(hls);
+  return facts;
 }
 
 }  // namespace hlsto

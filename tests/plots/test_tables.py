@@ -146,3 +146,15 @@ def test_table_2_sets_the_tensors_here_beside_the_printed_ones(tmp_path):
     line["case"]["data"]["for"] = "alpha"
     _, table = saved(tmp_path, spec, [line], verdicts)
     assert table[0]["lengths (where run)"] == "4 x 5 x 6"
+
+
+def test_the_layout_of_hls_is_a_line_per_tile_and_nonzero(tmp_path):
+    spec = FigureSpec("hlsto/fig3", "A small tensor", {"kind": "table"})
+    line = rows.row("mttkrp", artifact="hlsto/fig3", method="hlsto.cpu", params={"format": "hls"})
+    drawn = line | {"executed": {"layout": "D 00 0 0, 10010001, 1 2 3; S 001 11 11, 4"}}
+    _, table = saved(tmp_path, spec, [rows.session(), drawn])
+    assert [tuple(line.values()) for line in table] == [
+        ("HLS", "dense tile", "00 0 0", "10010001", "1 2 3"),
+        ("HLS", "sparse nonzero", "001 11 11", "", "4")]
+    with pytest.raises(PlotError, match="executed.layout"):
+        saved(tmp_path, spec, [rows.session(), line])

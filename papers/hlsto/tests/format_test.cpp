@@ -121,6 +121,13 @@ TEST_CASE("every nonzero comes back, for all orders, edges, thresholds and value
       }
 }
 
+TEST_CASE("Fig. 3: tiles of a 6 x 4 x 4 tensor as they lie") {
+  const auto tensor = tensor_of({6, 4, 4}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {1, 3, 3}, {5, 0, 2}});
+  CHECK(layout_text(to_hls(tensor, {.edge_bits = 1, .threshold = 3})) ==
+        "D 00 0 0, 10010001, 1 2 3; S 001 11 11, 4; S 101 00 10, 5");
+  CHECK(layout_text(to_hls(Coo({6, 4, 4}, DType::f32), {})).empty());
+}
+
 TEST_CASE("an empty tensor has neither tiles nor nonzeros") {
   const auto hls = to_hls(Coo({5, 6, 7}, DType::f32), {});
   hls.check();

@@ -1,0 +1,29 @@
+"""HLSTO Fig. 3 and 4: a small tensor as HLS holds it, a line per dense tile or sparse nonzero."""
+import pandas as pd
+
+from plots.errors import PlotError
+from plots.figures import text_table
+
+COLUMNS = ("format", "part", "linear index", "bitmap", "values")
+SHARES = (24, 24, 24, 24, 30)
+FORMATS = {"hls": "HLS", "hls_s": "HLS-S, all sparse", "hls_d": "HLS-D, all dense"}
+PARTS = {"D": "dense tile", "S": "sparse nonzero"}
+
+
+def draw(view):
+    """Draw the table from the layouts that the rows of hlsto.cpu carry."""
+    rows = view.rows
+    if "executed.layout" not in rows.columns:
+        raise PlotError(f"{view.spec.artifact}: no row has executed.layout")
+    lines = []
+    for name, layout in zip(rows["case.params.format"], rows["executed.layout"]):
+        if isinstance(layout, str):
+            lines += [(FORMATS[name], *_parts(entry)) for entry in layout.split("; ")]
+    table = pd.DataFrame(sorted(lines), columns=COLUMNS, dtype=object)
+    return text_table.draw(view, table, SHARES, group="format")
+
+
+def _parts(entry):
+    head, *rest = entry.split(", ")
+    part, _, index = head.partition(" ")
+    return (PARTS[part], index, rest[0] if part == "D" else "", rest[-1])
