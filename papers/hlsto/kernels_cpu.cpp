@@ -55,26 +55,6 @@ void add(float& to, float x) {
   to += x;
 }
 
-/// Which tiled mode is what in the slices: places 0 to 2 among the tiled modes.
-struct Roles {
-  int slice = 0, row = 1, column = 2;
-  int kept_output = -1;  ///< the output's place among the kept modes, -1 where it is tiled
-};
-
-Roles roles_of(const Grid& grid, int mode) {
-  Roles roles;
-  const auto place = std::ranges::find(grid.tiled(), mode);
-  if (place == grid.tiled().end()) {
-    roles.kept_output =
-        static_cast<int>(std::ranges::find(grid.kept(), mode) - grid.kept().begin());
-    return roles;
-  }
-  roles.slice = static_cast<int>(place - grid.tiled().begin());
-  roles.row = roles.slice == 0 ? 1 : 0;
-  roles.column = roles.slice == 2 ? 1 : 2;
-  return roles;
-}
-
 /// One dense tile after another; each thread has its own.
 class TileProduct {
  public:
@@ -88,12 +68,9 @@ class TileProduct {
         fragments_((grid_.edge() + kEdge - 1) / kEdge),
         cells_(grid_.cells()) {}
 
-  Count products() const { return products_; }
-
   void operator()(Count t) {
     tile_ = hls_.tile_index.at(t);
     unpack(t);
-    count_products();
     RowProduct kept(chain_);
     for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
       if (k != roles_.kept_output) kept.times(grid_.kept()[at(k)], origin(kTiledModes + k));
@@ -121,17 +98,6 @@ class TileProduct {
       cells_[c] = stored ? hls_.dense_values.at(value++) : 0.0f;
       if (stored) is_empty_[grid_.within(c, roles_.slice)] = false;
     }
-  }
-
-  /// Those of all slices: the algorithm multiplies empty ones too, whose products are known here.
-  void count_products() {
-    const auto blocks = [](std::uint64_t columns) { return (columns + kEdge - 1) / kEdge; };
-    const auto column = at(grid_.tiled()[at(roles_.column)]),
-               row = at(grid_.tiled()[at(roles_.row)]);
-    const Count pairs = chain_.kronecker
-                            ? blocks(chain_.columns[row]) * blocks(chain_.columns[column])
-                            : blocks(chain_.width);
-    products_ += grid_.edge() * pairs * fragments_ * (fragments_ + 1);
   }
 
   /// Fragment (p, q) of slice i.
@@ -169,15 +135,11 @@ class TileProduct {
     for (Index p = 0; p < fragments_; ++p) {
       Fragment xc{};
       for (Index q = 0; q < fragments_; ++q)
-        product(slice_fragment(i, p, q), factor_fragment<false>(roles_.column, q, column_columns),
-                xc);
-      product(factor_fragment<true>(roles_.row, p, row_columns), xc, y);
+        multiply_add(arithmetic_, slice_fragment(i, p, q),
+                     factor_fragment<false>(roles_.column, q, column_columns), xc);
+      multiply_add(arithmetic_, factor_fragment<true>(roles_.row, p, row_columns), xc, y);
     }
     return y;
-  }
-
-  void product(const Fragment& a, const Fragment& b, Fragment& c) {
-    multiply_add(arithmetic_, a, b, c);
   }
 
   /// Adds slice i to a row of the result.
@@ -221,7 +183,6 @@ class TileProduct {
   std::vector<float> cells_;
   std::array<bool, 32> is_empty_{};  // slices of the tile
   Uint128 tile_ = 0;
-  Count products_ = 0;
 };
 
 /// The element-wise form of the sparse part.
@@ -238,26 +199,9 @@ void add_nonzero(const Hls& hls, const Chain& chain, Count x, RowProduct& rows,
 
 }  // namespace
 
-Chain::Chain(const Problem& problem)
-    : mode(problem.mode()), kronecker(problem.operation() == Operation::ttm_chain) {
-  const auto order = problem.dense().size();
-  stride.assign(order, kronecker ? 0 : 1);
-  width = kronecker ? 1 : problem.rank();
-  for (std::size_t m = order; m-- > 0;) {
-    if (!kronecker || m == at(mode)) continue;
-    stride[m] = width;
-    width *= problem.dense()[m].cols();
-  }
-  for (const auto& matrix : problem.dense()) {
-    factor.push_back(matrix.view<float>());
-    columns.push_back(matrix.cols());
-  }
-}
-
-Count multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-               int threads) {
-  Count products = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : products)
+void multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+              int threads) {
+#pragma omp parallel num_threads(threads)
   {
     TileProduct tile(hls, chain, arithmetic, out);
     RowProduct rows(chain);
@@ -265,9 +209,7 @@ Count multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, Matrix
     for (Count t = 0; t < hls.dense_tiles(); ++t) tile(t);
 #pragma omp for schedule(static)
     for (Count x = 0; x < hls.sparse_nonzeros(); ++x) add_nonzero(hls, chain, x, rows, out);
-    products = tile.products();
   }
-  return products * static_cast<Count>(products_of(arithmetic));
 }
 
 }  // namespace retensor::hlsto

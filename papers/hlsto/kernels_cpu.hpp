@@ -18,30 +18,12 @@
 // (line 26). Here a slice begins with zero, its values are those of its bits, and sums are atomic.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "common/measure/problem.hpp"
-#include "common/tensor/matrix.hpp"
-#include "papers/hlsto/format.hpp"
-#include "papers/hlsto/tensor_core.hpp"
+#include "papers/hlsto/chain.hpp"
 
 namespace retensor::hlsto {
 
-/// MTTKRP or TTM-chain of one mode: factors by mode (the output's is not read), columns of each,
-/// and how far apart in a row of the result neighbours of one factor's columns stand. In MTTKRP all
-/// factors share the columns.
-struct Chain {
-  explicit Chain(const Problem& problem);
-  int mode = 0;
-  bool kronecker = false;  ///< TTM-chain
-  std::vector<MatrixView<const float>> factor;
-  std::vector<std::uint64_t> columns, stride;
-  std::uint64_t width = 0;  ///< columns of the result
-};
-
-/// Adds the tensor's result to `out`, I_mode x width. Returns the number of 16 x 16 x 16 MMAs.
-Count multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-               int threads);
+/// Adds the tensor's result to `out`, I_mode x width.
+void multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+              int threads);
 
 }  // namespace retensor::hlsto

@@ -33,7 +33,12 @@ std::vector<ParamSpec> format_params() {
            0,
            1 << 15,
            {}},
-          {"edge", std::int64_t{16}, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples", 2, 32, {}},
+          {"edge",
+           std::int64_t{16},
+           "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples",
+           2,
+           32,
+           {}},
           {"values",
            std::string("auto"),
            "storage of values; auto: the narrowest that the precision loses nothing by",
@@ -59,7 +64,8 @@ Support supports_format(const Problem& problem, const Params& params) {
     return Support::no("tensor cores take operands of at most single precision");
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
-    return Support::no(fmt::format("found tiles of edge {}, expected a power of two from 2 to 32", edge));
+    return Support::no(
+        fmt::format("found tiles of edge {}, expected a power of two from 2 to 32", edge));
   return Support::yes();
 }
 
