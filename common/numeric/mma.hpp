@@ -1,0 +1,278 @@
+// Emulated tensor core: D = A B + C for one fragment, operands fp16, bf16 or tf32, C and D fp32.
+//
+// Matrices are small row-major arrays of float whose values have been rounded to the operand type
+// (`round_operand`): binary32 holds every fp16, bf16 and tf32 value exactly, so one code path
+// serves all three, and patterns of 16 bits could not hold tf32.
+//
+// Two semantics:
+//   `mma`: what tensor cores do, bit for bit as far as `MmaModel` is right. Methods use this one:
+//     their error is to be the hardware's.
+//   `mma_nearest`: fp32 sums in the order of k, each rounded to nearest, as FMA units give them:
+//     cheap, for runs in which the tensor core's own error does not matter.
+// They differ in the last bits, unless terms cancel: `mma` truncates, so its sums are biased toward
+// zero, and it cuts all terms of a block at the same place; `mma_nearest` rounds after every term.
+// Products outside of fp32's normal range (bf16, tf32) are exact in `mma` alone.
+//
+// Semantics of `mma` for one entry of D. Products are exact. The k products are taken in blocks of
+// `block`, in the order of k. In a block the products and the accumulator are aligned to the
+// largest exponent e among them (a product's is the sum of its operands' exponents) and cut toward
+// zero to multiples of 2^(e - 23 - extra_bits); these are added exactly, and the sum, cut to fp32,
+// is the accumulator of the next block. Subnormal operands, accumulators and results are kept. A
+// sum of 2^128 and more becomes infinity, a sum of zero is +0, one cut to zero keeps its sign; NaN
+// operands, inf * 0 and inf - inf give the NaN 0x7fffffff.
+//
+// Sources: M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh (2021), "Numerical behavior of NVIDIA
+// tensor cores" for V100, T4 and A100; later literature for H100. The parameters below are quoted
+// from memory of these and are hypotheses.
+// Verified on hardware: nothing yet. tests/gpu/mma_test.cpp probes the parameters of a device and
+// compares 10^6 random fragments of each shape and type.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "common/core/error.hpp"
+#include "common/numeric/rounding.hpp"
+
+namespace retensor {
+
+enum class OperandType { fp16, bf16, tf32 };
+
+/// x rounded to the operand type: to nearest, ties to even.
+inline float round_operand(OperandType type, float x) {
+  switch (type) {
+    case OperandType::fp16:
+      return round_fp16(x);
+    case OperandType::bf16:
+      return round_bf16(x);
+    case OperandType::tf32:
+      return round_tf32(x);
+  }
+  throw LogicError("no such operand type");
+}
+
+/// Exponent of the smallest normal number.
+constexpr std::int64_t smallest_exponent(OperandType type) {
+  return type == OperandType::fp16 ? -14 : -126;
+}
+inline constexpr std::int64_t kSmallestExponentF32 = -126;
+/// Fraction bits of binary32.
+inline constexpr int kFractionBitsF32 = 23;
+
+/// Whether the hardware has the fragment shape: by WMMA m16n16k16 for fp16 and bf16, m16n16k8 for
+/// tf32; by mma.sync m16n8k16 and m16n8k8 for fp16 and bf16, m16n8k8 and m16n8k4 for tf32.
+constexpr bool mma_shape_exists(OperandType type, int m, int n, int k) {
+  const bool tf32 = type == OperandType::tf32;
+  const int longest = tf32 ? 8 : 16;
+  return m == 16 && (k == longest ? n == 8 || n == 16 : n == 8 && k == longest / 2);
+}
+
+enum class Rounding { toward_zero, down, nearest_even };
+
+/// Which exponent of a product (and of the accumulator) takes part in the search of the largest.
+enum class AlignedBy {
+  field,            ///< sum of the operands' exponents; subnormals and zeros have the smallest one
+  nonzero_field,    ///< the same, but zero products and a zero accumulator take no part
+  leading_operand,  ///< subnormal operands count by their leading bit; zeros take no part
+  leading_product   ///< the product's own leading bit; zeros take no part
+};
+
+/// Parameters of a tensor core's arithmetic.
+struct MmaModel {
+  int block = 1;       ///< products that are added at once
+  int extra_bits = 0;  ///< fraction bits kept in alignment beyond the 23 of fp32, 0 to 20
+  AlignedBy aligned_by = AlignedBy::nonzero_field;
+  Rounding alignment = Rounding::toward_zero;
+  Rounding result = Rounding::toward_zero;
+
+  constexpr int fraction_bits() const { return kFractionBitsF32 + extra_bits; }
+  bool operator==(const MmaModel&) const = default;
+};
+
+/// Hypotheses from the literature, see the head of this file. V100 has fp16 alone.
+constexpr MmaModel volta_model() {
+  return {.block = 4, .extra_bits = 0};
+}
+constexpr MmaModel ampere_model(OperandType type) {
+  return {.block = type == OperandType::tf32 ? 4 : 8, .extra_bits = 1};
+}
+/// The default: compute capability 9.0. A hypothesis until the hardware test confirms it.
+constexpr MmaModel hopper_model(OperandType type) {
+  return {.block = type == OperandType::tf32 ? 8 : 16, .extra_bits = 2};
+}
+
+/// Bound of |D - (A B + C)| of one entry relative to its weight
+///   max(|c|, 2^-126) + sum over k of max(|a_k|, tiny) max(|b_k|, tiny),
+/// tiny being the operand type's smallest normal number; holds while no sum reaches 2^128. In each
+/// block every term loses less than one unit of alignment and the sum less than one ulp.
+constexpr double mma_error_bound(const MmaModel& model, int k) {
+  const int blocks = (k + model.block - 1) / model.block, terms = std::min(model.block, k) + 1;
+  const double unit = 1.0 / static_cast<double>(std::uint64_t{1} << model.fraction_bits());
+  const double first_order = blocks * (terms * unit + 0x1p-23);
+  return first_order * (1 + first_order) / (1 - first_order);
+}
+
+namespace mma_detail {
+
+// Exponents have 64 bits, as wide as the doubles beside them, so that compilers vectorise the
+// loops.
+using Exponent = std::int64_t;
+
+/// Of zeros that take no part: even beside the largest operand below `kLowest`.
+inline constexpr Exponent kNoExponent = -800;
+/// Below every nonzero product, the smallest of which is that of two tf32 subnormals, 2^-272.
+inline constexpr Exponent kLowest = -400;
+/// Of infinities and NaNs: any scale keeps them, and the sum of two still has a finite one.
+inline constexpr Exponent kNotFinite = 256;
+
+/// floor(log2 |x|) of a normal number; below `kLowest` for 0.
+inline Exponent leading_exponent(double x) {
+  const auto biased = static_cast<Exponent>((std::bit_cast<std::uint64_t>(x) >> 52) & 0x7ffu);
+  return std::min(biased - 1023, kNotFinite);
+}
+
+/// 2^e for a normal result.
+inline double power_of_two(Exponent e) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + e) << 52);
+}
+
+/// Exponent by which numbers take part in the search of the largest; the smallest normal one is
+/// 2^smallest.
+struct ExponentOf {
+  ExponentOf(Exponent smallest, AlignedBy rule)
+      : lowest(rule == AlignedBy::field || rule == AlignedBy::nonzero_field ? smallest : kLowest),
+        of_zero(rule == AlignedBy::field ? smallest : kNoExponent) {}
+  Exponent operator()(double x) const {
+    return x == 0 ? of_zero : std::max(leading_exponent(x), lowest);
+  }
+  Exponent lowest, of_zero;
+};
+
+template <Rounding kRounding>
+double to_integer(double x) {
+  if constexpr (kRounding == Rounding::toward_zero) return std::trunc(x);
+  if constexpr (kRounding == Rounding::down) return std::floor(x);
+  return std::nearbyint(x);
+}
+
+/// x rounded to fp32; |x| of 2^128 and more becomes infinity, a NaN the canonical one.
+template <Rounding kRounding>
+float to_f32(double x) {
+  const Exponent ulp = std::max(leading_exponent(x), kSmallestExponentF32) - kFractionBitsF32;
+  const auto rounded =
+      static_cast<float>(to_integer<kRounding>(x * power_of_two(-ulp)) * power_of_two(ulp));
+  return std::isnan(rounded) ? std::bit_cast<float>(rounding_detail::kMagnitude) : rounded;
+}
+
+/// A matrix and the exponents of its values.
+template <int kSize>
+struct Aligned {
+  Aligned(std::span<const float, kSize> x, const ExponentOf& exponent_of) {
+    for (int i = 0; i < kSize; ++i) {
+      value[i] = x[i];
+      exponent[i] = exponent_of(value[i]);
+    }
+  }
+  double value[kSize];
+  Exponent exponent[kSize];
+};
+
+/// d[j] += a[0] b[0][j] + ... of one block of `terms` products, for the N entries of a row. Aligned
+/// terms are integers below 2^(2 + 23 + 20), so sums in double are exact.
+template <Rounding kAlignment, Rounding kResult, int N>
+void add_block(const MmaModel& model, int terms, const double* a, const Exponent* a_exponent,
+               const double* b, const Exponent* b_exponent, float* d) {
+  const ExponentOf exponent_of(kSmallestExponentF32, model.aligned_by);
+  const Exponent fraction_bits = model.fraction_bits();
+  Exponent largest[N];
+  double scale[N], sum[N];
+  for (int j = 0; j < N; ++j) largest[j] = std::max(kLowest, exponent_of(d[j]));
+  if (model.aligned_by == AlignedBy::leading_product) {
+    for (int k = 0; k < terms; ++k)
+      for (int j = 0; j < N; ++j)
+        largest[j] = std::max(largest[j], leading_exponent(a[k] * b[k * N + j]));
+  } else {
+    for (int k = 0; k < terms; ++k)
+      for (int j = 0; j < N; ++j)
+        largest[j] = std::max(largest[j], a_exponent[k] + b_exponent[k * N + j]);
+  }
+  for (int j = 0; j < N; ++j) {
+    scale[j] = power_of_two(fraction_bits - largest[j]);
+    sum[j] = 0.0 + to_integer<kAlignment>(d[j] * scale[j]);  // -0 becomes +0
+  }
+  for (int k = 0; k < terms; ++k)
+    for (int j = 0; j < N; ++j) sum[j] += to_integer<kAlignment>(a[k] * b[k * N + j] * scale[j]);
+  for (int j = 0; j < N; ++j)
+    d[j] = to_f32<kResult>(sum[j] * power_of_two(largest[j] - fraction_bits));
+}
+
+/// d += A B; a: rows x k, b: k x N, d: rows x N.
+template <Rounding kAlignment, Rounding kResult, int N>
+void add_product(const MmaModel& model, int rows, int k, const double* a,
+                 const Exponent* a_exponent, const double* b, const Exponent* b_exponent,
+                 float* d) {
+  for (int i = 0; i < rows; ++i)
+    for (int first = 0; first < k; first += model.block)
+      add_block<kAlignment, kResult, N>(model, std::min(model.block, k - first), a + i * k + first,
+                                        a_exponent + i * k + first, b + first * N,
+                                        b_exponent + first * N, d + i * N);
+}
+
+/// Calls f with the rounding as a compile-time constant.
+template <class F>
+void with_rounding(Rounding rounding, const F& f) {
+  switch (rounding) {
+    case Rounding::toward_zero:
+      return f(std::integral_constant<Rounding, Rounding::toward_zero>{});
+    case Rounding::down:
+      return f(std::integral_constant<Rounding, Rounding::down>{});
+    case Rounding::nearest_even:
+      return f(std::integral_constant<Rounding, Rounding::nearest_even>{});
+  }
+}
+
+}  // namespace mma_detail
+
+/// D = A B + C with the arithmetic of a tensor core. a: M x K and b: K x N, values of the operand
+/// type (unchecked); c, d: M x N; all row-major. d may be c. K is that of a shape or its double,
+/// which stands for two instructions in the order of k: m16n16k16 of tf32 is two m16n16k8. Throws
+/// LogicError for a model outside of its ranges.
+template <OperandType kType, int M, int N, int K>
+void mma(std::span<const float, M * K> a, std::span<const float, K * N> b,
+         std::span<const float, M * N> c, std::span<float, M * N> d,
+         const MmaModel& model = hopper_model(kType)) {
+  constexpr int of_instruction = mma_shape_exists(kType, M, N, K) ? K : K / 2;
+  static_assert(mma_shape_exists(kType, M, N, of_instruction));
+  if (model.block < 1 || model.extra_bits < 0 || model.extra_bits > 20)
+    throw LogicError("an MMA model has blocks of 1 and more products and 0 to 20 extra bits");
+  const mma_detail::ExponentOf exponent_of(smallest_exponent(kType), model.aligned_by);
+  const mma_detail::Aligned<M * K> left(a, exponent_of);
+  const mma_detail::Aligned<K * N> right(b, exponent_of);
+  if (d.data() != c.data()) std::copy(c.begin(), c.end(), d.begin());
+  MmaModel chained = model;
+  chained.block = std::min(model.block, of_instruction);
+  mma_detail::with_rounding(model.alignment, [&](auto alignment) {
+    mma_detail::with_rounding(model.result, [&](auto result) {
+      mma_detail::add_product<alignment, result, N>(chained, M, K, left.value, left.exponent,
+                                                    right.value, right.exponent, d.data());
+    });
+  });
+}
+
+/// D = A B + C with fp32 sums rounded to nearest after every product, in the order of k; layout as
+/// `mma`. Bound of an entry's error: K 2^-24 / (1 - K 2^-24) of |c| + sum |a_k b_k| while products
+/// are normal numbers of fp32.
+template <int M, int N, int K>
+void mma_nearest(std::span<const float, M * K> a, std::span<const float, K * N> b,
+                 std::span<const float, M * N> c, std::span<float, M * N> d) {
+  if (d.data() != c.data()) std::copy(c.begin(), c.end(), d.begin());
+  for (int i = 0; i < M; ++i)
+    for (int k = 0; k < K; ++k)
+      for (int j = 0; j < N; ++j) d[i * N + j] += a[i * K + k] * b[k * N + j];
+}
+
+}  // namespace retensor

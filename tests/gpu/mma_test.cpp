@@ -1,0 +1,159 @@
+// The emulated tensor core (common/numeric/mma.hpp) beside that of the device: probes of its
+// parameters, then 10^6 random fragments of each shape and type. Both are printed; the test fails
+// where the default model is further away than its own error bound allows for.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "common/device/device.hpp"
+#include "tests/gpu/mma_device.hpp"
+#include "tests/gpu/mma_fragments.hpp"
+#include "tests/gpu/mma_probe.hpp"
+
+using namespace retensor;
+
+namespace {
+
+constexpr std::size_t kBatch = 50'000, kBatches = 4;  // times five regimes: 10^6 fragments
+constexpr std::size_t kSpecial = 10'000;              // fragments with infinities and NaNs
+constexpr std::size_t kForCandidates = 10'000;        // of each regime
+constexpr std::uint64_t kSeed = 1;
+/// Largest difference in units of twice the model's error bound. Two roundings of the same exact
+/// sum that both obey the bound are at most this far apart; 0 once a device has confirmed the
+/// model.
+constexpr double kLargestDifference = 1;
+
+MmaFindings probe(const MmaKind& kind) {
+  return MmaProber(kind, multiply_on_device).findings();
+}
+
+const char* yes(bool b) {
+  return b ? "yes" : "no";
+}
+
+void print(const MmaKind& kind, const MmaFindings& f) {
+  std::printf("%s %s\n  %s\n", name(kind.type), shape(kind).c_str(), text(f.model).c_str());
+  std::printf("  consecutive blocks in order %s, products aligned as the accumulator %s\n",
+              yes(f.consecutive_blocks), yes(f.products_alone_agree));
+  std::printf("  subnormal operand %s, accumulator %s\n", yes(f.subnormal_operand),
+              yes(f.subnormal_accumulator));
+  std::printf("  NaN of 0 inf %08x, of inf - inf %08x, of a NaN %08x; sum of -0 %08x\n",
+              f.zero_times_infinity, f.opposite_infinities, f.nan_operand,
+              f.zero_of_negative_zeros);
+  if (kind.type == OperandType::fp16) return;
+  std::printf(
+      "  subnormal result %s, overflow to infinity %s, block sums beyond fp32 %s, -2^-160 "
+      "becomes %08x\n",
+      yes(f.subnormal_result), yes(f.overflow_is_infinity), yes(f.wide_block_sums),
+      f.tiny_negative_sum);
+}
+
+struct Candidate {
+  const char* label;
+  MmaModel model;
+};
+
+/// The default first.
+std::vector<Candidate> candidates(const MmaKind& kind) {
+  const MmaModel hopper = hopper_model(kind.type);
+  std::vector<Candidate> list{{"hopper (default)", hopper},
+                              {"as probed", probe(kind).model},
+                              {"ampere", ampere_model(kind.type)},
+                              {"volta", volta_model()}};
+  const auto add = [&](const char* label, auto change) {
+    MmaModel model = hopper;
+    change(model);
+    list.push_back({label, model});
+  };
+  add("hopper, half the block", [](MmaModel& m) { m.block /= 2; });
+  add("hopper, 1 bit fewer", [](MmaModel& m) { --m.extra_bits; });
+  add("hopper, 1 bit more", [](MmaModel& m) { ++m.extra_bits; });
+  add("hopper, by field", [](MmaModel& m) { m.aligned_by = AlignedBy::field; });
+  add("hopper, by operand", [](MmaModel& m) { m.aligned_by = AlignedBy::leading_operand; });
+  add("hopper, by product", [](MmaModel& m) { m.aligned_by = AlignedBy::leading_product; });
+  add("hopper, aligned down", [](MmaModel& m) { m.alignment = Rounding::down; });
+  add("hopper, result to nearest", [](MmaModel& m) { m.result = Rounding::nearest_even; });
+  return list;
+}
+
+void head(const char* what) {
+  std::printf("%-5s %-10s %-26s %11s %12s %12s %10s\n", "type", "shape", what, "entries",
+              "bit-equal", "max ulp", "of bound");
+}
+
+void row(const MmaKind& kind, const char* what, const Agreement& a) {
+  std::printf("%-5s %-10s %-26s %11zu %12.9f %12g %10.3g\n", name(kind.type), shape(kind).c_str(),
+              what, a.entries, a.share(), a.ulps, a.of_bound);
+}
+
+/// The device beside each model on the same fragments.
+std::vector<Agreement> agreements(const MmaKind& kind, const std::vector<Candidate>& models,
+                                  const Fragments& x) {
+  std::vector<float> device, emulated;
+  multiply_on_device(kind, x, device);
+  std::vector<Agreement> list;
+  for (const Candidate& c : models) {
+    emulate(kind, x, c.model, emulated);
+    list.push_back(compare(kind, x, c.model, device, emulated));
+  }
+  return list;
+}
+
+/// The default model over all fragments of a regime.
+Agreement agreement_of_default(const MmaKind& kind, Regime regime) {
+  const bool special = regime == Regime::special;
+  const MmaModel model = hopper_model(kind.type);
+  Fragments x(kind, special ? kSpecial : kBatch);
+  std::vector<float> device, emulated;
+  Agreement sum;
+  for (std::size_t batch = 0; batch < (special ? 1 : kBatches); ++batch) {
+    draw(kind, regime, kSeed, batch * x.count, x);
+    multiply_on_device(kind, x, device);
+    emulate(kind, x, model, emulated);
+    sum.add(compare(kind, x, model, device, emulated));
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the device's arithmetic as probed") {
+  const auto facts = device::facts();
+  std::printf("%s, compute capability %d.%d\n", facts.name.c_str(), facts.major, facts.minor);
+  for (const MmaKind& kind : kMmaKinds) {
+    const MmaFindings found = probe(kind);
+    print(kind, found);
+    CHECK(found.consecutive_blocks);
+    CHECK(found.products_alone_agree);
+  }
+}
+
+TEST_CASE("candidate models beside the device") {
+  head("model");
+  for (const MmaKind& kind : kMmaKinds) {
+    const auto models = candidates(kind);
+    std::vector<Agreement> sums(models.size());
+    Fragments x(kind, kForCandidates);
+    for (const Regime regime : kRegimes) {
+      draw(kind, regime, kSeed, 0, x);
+      const auto list = agreements(kind, models, x);
+      for (std::size_t i = 0; i < list.size(); ++i) sums[i].add(list[i]);
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) row(kind, models[i].label, sums[i]);
+    CHECK(sums[0].of_bound <= kLargestDifference);
+  }
+}
+
+TEST_CASE("the default model beside the device on 10^6 fragments of each shape and type") {
+  head("inputs");
+  for (const MmaKind& kind : kMmaKinds)
+    for (const Regime regime : kRegimes) {
+      const Agreement found = agreement_of_default(kind, regime);
+      row(kind, name(regime), found);
+      CAPTURE(name(kind.type));
+      CAPTURE(shape(kind));
+      CAPTURE(name(regime));
+      CHECK(found.of_bound <= kLargestDifference);
+    }
+}
