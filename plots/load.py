@@ -91,9 +91,15 @@ def _take(line, path, records, results):
     elif kind == "row":
         if not isinstance(line.get("case"), dict) or not line.get("status") or not line.get("key"):
             raise PlotError(f"{path}:{line['line']}: expected a row with key, case and status")
-        records.append({**_flatten(line), "file": path.name})
+        records.append({**_with_index_rate(_flatten(line)), "file": path.name})
     else:
         results.warnings.append(f"{path}:{line['line']}: a line of kind {kind!r} was left out")
+
+
+def _with_index_rate(row):
+    """Index bytes over the median time, HLSTO's bandwidth, where a format counts them."""
+    held, seconds = row.get("executed.index_bytes"), row.get("stats.median")
+    return row | ({"rates.index_gbytes": float(held) / seconds / 1e9} if held and seconds else {})
 
 
 def _flatten(value, prefix=""):

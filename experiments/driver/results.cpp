@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -73,6 +74,16 @@ json roofline(const json& row) {
   return line;
 }
 
+/// Index bytes of a format that counts them over the median time, HLSTO's bandwidth (section
+/// VII.B.2), in GB/s.
+void add_index_rate(json& row) {
+  const auto& bytes = field(row, "executed.index_bytes");
+  const auto seconds = number_or_zero(field(row, "stats.median"));
+  if (bytes.is_string() && seconds > 0)
+    row["rates"]["index_gbytes"] =
+        std::strtod(bytes.get<std::string>().c_str(), nullptr) / seconds / 1e9;
+}
+
 /// The same case measured on two machines is two results.
 std::string identity(const json& row) {
   return text_of(row, "key") + ' ' + device_of(row);
@@ -135,6 +146,7 @@ std::vector<json> newest_rows(const std::vector<std::string>& paths) {
         row[member] = session.is_object() ? session.value(member, json()) : json();
       row["ceilings"] = ceilings[text_of(line, "session") + (on_gpu(row) ? "cuda" : "cpu")];
       row["roofline"] = roofline(row);
+      add_index_rate(row);
       auto& known = newest[identity(row)];
       if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))
         known = std::move(row);

@@ -16,6 +16,7 @@ ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.me
 GROUPS = ("case.", "case.params.", "phases.", "phases.stages.", "stats.", "work.", "rates.",
           "check.", "executed.", "footprint.")
 LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth", "GB/s"),
+          "rates.index_gbytes": ("index bytes over time", "GB/s"),
           "stats.median": ("time", "s"), "work.intensity": ("operational intensity", "flop/byte"),
           "phases.prepare": ("time to prepare", "s"), "phases.run": ("time", "s"),
           "footprint.format_bytes": ("format", "bytes"),

@@ -22,6 +22,10 @@ ENTRIES = yaml.safe_load((ROOT / "datasets/hlsto-stand-ins.yaml").read_text("utf
 ROWS = {row.name: row for row in HLSTO.TABLES}
 
 
+CLAIMS = {claim["id"]: claim for claim in yaml.safe_load(
+    (ROOT / "papers/hlsto/claims.yaml").read_text("utf-8"))["claims"]}
+
+
 def printed(size, value):
     """Whether a size in bytes rounds to what the table prints in MB."""
     return abs(size / HLSTO.MB - value) <= HLSTO.HALF
@@ -111,3 +115,25 @@ def test_impossible_laws_have_no_counts():
     assert HLSTO.tile_counts(41 * 10, 10, steep) is None
     full = {"dense_share": 0.9, "dense_fill": 0.001, "spread": "exponential"}
     assert HLSTO.tile_counts(1000, 10, full) is None
+
+
+@pytest.mark.parametrize("name", [f"{row.name}-like" for row in HLSTO.TABLES])
+def test_a_stand_in_names_claims_that_have_a_query(name):
+    assert [claim for claim in ENTRIES[name]["stand_in"]["fitted_to"]
+            if "query" not in CLAIMS[claim]] == []
+
+
+@pytest.mark.parametrize("number, row", list(enumerate(HLSTO.TABLES, start=28)))
+def test_claims_quote_the_sizes_that_were_fitted(number, row):
+    def quoted(ending):
+        return CLAIMS[f"H-C{number}-{ending}"]["published"]["value"]
+
+    endings = ("mttkrp-a100", "mttkrp-titan", "ttmchain-a100", "ttmchain-titan", "s", "d")
+    sizes = (*row.hls, row.sparse, row.dense)
+    assert [quoted(e) for e in endings] == [round(size * HLSTO.MB) for size in sizes]
+    assert quoted("coo") == round(row.coo * HLSTO.MB / 16)
+    assert quoted("dense") == round(row.whole * HLSTO.MB / 4)
+    assert CLAIMS[f"H-C36-{row.name}"]["published"]["value"] == round(HLSTO.tiles_of(row)[0])
+    for ending, threshold in zip(endings, HLSTO.THRESHOLDS):
+        where = CLAIMS[f"H-C{number}-{ending}"]["query"]["where"]
+        assert where["executed.threshold"] == str(threshold)

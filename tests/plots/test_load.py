@@ -29,6 +29,13 @@ def test_facts_of_data_sets_are_columns_and_rows_without_them_load(tmp_path):
     assert list(table["facts.reason"]) == [None, "no memory", None]
 
 
+def test_a_format_that_counts_its_index_bytes_has_their_rate(tmp_path):
+    counted = rows.row() | {"executed": {"index_bytes": "6000000"}}
+    path = rows.write(tmp_path / "a.jsonl", [counted, rows.row(dataset="beta")])
+    table = load_results([path]).rows
+    assert list(table["rates.index_gbytes"]) == [pytest.approx(3.0), None]
+
+
 def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
     path = rows.write(tmp_path / "a.jsonl", [rows.row(mode=None), rows.row("ttv", mode=2)])
     assert [type(mode) for mode in load_results([path]).rows["case.mode"]] == [type(None), int]

@@ -355,6 +355,21 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
   CHECK(below.measured.value_or(-1) == 0.5);  // 3 < 6, but not 4 < 4
 }
 
+TEST_CASE("rows of a format that counts its index bytes gain their rate") {
+  const TempFile file(
+      "rows.jsonl",
+      R"({"kind":"row","schema":1,"session":"s","key":"a","case":{"method":"p.cpu.x"},)"
+      R"("executed":{"index_bytes":"6000000000"},"stats":{"median":0.5}}
+{"kind":"row","schema":1,"session":"s","key":"b","case":{"method":"p.cpu.y"},"stats":{"median":0.5}}
+{"kind":"row","schema":1,"session":"s","key":"c","case":{"method":"p.cpu.z"},"executed":{"index_bytes":"6"}}
+)");
+  const auto rows = newest_rows({file.path});
+  REQUIRE(rows.size() == 3);
+  CHECK(field(rows[0], "rates.index_gbytes") == 12.0);
+  CHECK(field(rows[1], "rates.index_gbytes").is_null());
+  CHECK(field(rows[2], "rates.index_gbytes").is_null());
+}
+
 TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
   const TempFile file("rows.jsonl",
                       R"({"kind":"session","schema":1,"session":"s"}
