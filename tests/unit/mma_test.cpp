@@ -517,14 +517,9 @@ TEST_CASE("the probes find the model that they probe") {
   for (const MmaKind& kind : kMmaKinds) {
     std::vector<MmaModel> list;
     for (const int block : {4, 8, 16})
-      for (const int extra : {0, 2, 3})
-        for (const auto rule : {AlignedBy::field, AlignedBy::nonzero_field,
-                                AlignedBy::leading_operand, AlignedBy::leading_product})
-          for (const auto& [aligned, result] :
-               {std::pair{Rounding::toward_zero, Rounding::nearest_even},
-                std::pair{Rounding::down, Rounding::toward_zero},
-                std::pair{Rounding::nearest_even, Rounding::down}})
-            if (block <= kind.k) list.push_back({block, extra, rule, aligned, result});
+      for (int i = 0; i < 12 && block <= kind.k; ++i)  // every rule with every rounding
+        list.push_back({block, i / 3, static_cast<AlignedBy>(i % 4), static_cast<Rounding>(i % 3),
+                        static_cast<Rounding>((i + 1) % 3)});
     for (const MmaModel& model : list) {
       const Multiply multiply = [&](const MmaKind& k, const Fragments& x, std::vector<float>& d) {
         emulate(k, x, model, d);
