@@ -111,6 +111,7 @@ void register_hlsto(Registry& registry);
 
 void register_hlsto(Registry& registry) {
   registry.add(hlsto::make_hlsto_cpu());
+  registry.add(hlsto::make_hlsto_cuda());
 }
 
 }  // namespace retensor

@@ -10,7 +10,8 @@
 
 namespace retensor::hlsto {
 
-std::unique_ptr<Method> make_hlsto_cpu();  ///< hlsto.cpu
+std::unique_ptr<Method> make_hlsto_cpu();   ///< hlsto.cpu
+std::unique_ptr<Method> make_hlsto_cuda();  ///< hlsto.cuda
 
 /// format, threshold, edge, values, precision.
 std::vector<ParamSpec> format_params();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/numeric/mma.hpp"
 #include "common/numeric/rounding.hpp"
 
 namespace retensor::hlsto {
@@ -40,39 +41,41 @@ int products_of(Arithmetic arithmetic) {
 
 namespace {
 
-/// One part of each operand: a rounding, or of split halves the second.
 Fragment operand(const Fragment& x, float (*round)(float)) {
   Fragment y;
   for (std::size_t k = 0; k < x.size(); ++k) y[k] = round(x[k]);
   return y;
 }
+
+/// What the first half of a split operand leaves.
 float low_half(float x) {
   return round_fp16(x - round_fp16(x));
 }
 
-void mma(const Fragment& a, const Fragment& b, Fragment& c) {
-  for (std::size_t i = 0; i < 16; ++i)
-    for (std::size_t k = 0; k < 16; ++k)
-      for (std::size_t j = 0; j < 16; ++j) c[i * 16 + j] += a[i * 16 + k] * b[k * 16 + j];
+/// c += a b of operands that are rounded.
+template <OperandType kType>
+void add_product(const Fragment& a, const Fragment& b, Fragment& c) {
+  mma<kType, 16, 16, 16>(a, b, c, c);
 }
 
 }  // namespace
 
 void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c) {
+  using enum OperandType;
   switch (arithmetic) {
     case Arithmetic::fp16:
-      return mma(operand(a, round_fp16), operand(b, round_fp16), c);
+      return add_product<fp16>(operand(a, round_fp16), operand(b, round_fp16), c);
     case Arithmetic::bf16:
-      return mma(operand(a, round_bf16), operand(b, round_bf16), c);
+      return add_product<bf16>(operand(a, round_bf16), operand(b, round_bf16), c);
     case Arithmetic::tf32:
-      return mma(operand(a, round_tf32), operand(b, round_tf32), c);
+      return add_product<tf32>(operand(a, round_tf32), operand(b, round_tf32), c);
     case Arithmetic::split_fp16:
       break;
   }
   const auto high_a = operand(a, round_fp16), high_b = operand(b, round_fp16);
-  mma(operand(a, low_half), high_b, c);
-  mma(high_a, operand(b, low_half), c);
-  mma(high_a, high_b, c);
+  add_product<fp16>(operand(a, low_half), high_b, c);
+  add_product<fp16>(high_a, operand(b, low_half), c);
+  add_product<fp16>(high_a, high_b, c);
 }
 
 reference::Precision precision_of(Arithmetic arithmetic, ValueType values) {

@@ -1,0 +1,13 @@
+// What the CUDA sources of HLSTO offer the methods.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::hlsto {
+
+/// The run of hlsto.cuda; its format is made on the host.
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::hlsto
