@@ -13,11 +13,21 @@ namespace retensor::hlsto {
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
   no_cuda();
 }
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
 #endif
 
 namespace {
 
-class PaperCuda : public CudaMethod {
+class HlsCuda : public CudaMethod {
+ public:
+  reference::Precision precision(const Problem& problem, const Params& params) const final {
+    return precision_of(arithmetic_of(params), format_options(problem, params).values);
+  }
+};
+
+class PaperCuda : public HlsCuda {
  public:
   std::string_view id() const override { return "hlsto.cuda"; }
   std::string_view summary() const override {
@@ -43,9 +53,6 @@ class PaperCuda : public CudaMethod {
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_paper_cuda(problem, params);
   }
-  reference::Precision precision(const Problem& problem, const Params& params) const override {
-    return precision_of(arithmetic_of(params), format_options(problem, params).values);
-  }
 
  private:
   Support supports_problem(const Problem& problem, const Params& params) const override {
@@ -53,10 +60,35 @@ class PaperCuda : public CudaMethod {
   }
 };
 
+class TunedCuda : public HlsCuda {
+ public:
+  std::string_view id() const override { return "hlsto.cuda.tuned"; }
+  std::string_view summary() const override {
+    return "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers";
+  }
+  ParamSchema params() const override { return ParamSchema(format_params()); }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_tuned_cuda(problem, params);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params& params) const override {
+    if (const auto format = supports_format(problem, params); !format.ok) return format;
+    if (problem.operation() != Operation::mttkrp) return Support::no("MTTKRP alone");
+    if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
+    if (arithmetic_of(params) == Arithmetic::tf32)
+      return Support::no("operands of 16 bits alone: fp16, bf16 and split_fp16");
+    return Support::yes();
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Method> make_hlsto_cuda() {
   return std::make_unique<PaperCuda>();
+}
+std::unique_ptr<Method> make_hlsto_cuda_tuned() {
+  return std::make_unique<TunedCuda>();
 }
 
 }  // namespace retensor::hlsto

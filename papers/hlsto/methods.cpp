@@ -112,6 +112,7 @@ void register_hlsto(Registry& registry);
 void register_hlsto(Registry& registry) {
   registry.add(hlsto::make_hlsto_cpu());
   registry.add(hlsto::make_hlsto_cuda());
+  registry.add(hlsto::make_hlsto_cuda_tuned());
 }
 
 }  // namespace retensor

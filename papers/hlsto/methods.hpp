@@ -10,8 +10,9 @@
 
 namespace retensor::hlsto {
 
-std::unique_ptr<Method> make_hlsto_cpu();   ///< hlsto.cpu
-std::unique_ptr<Method> make_hlsto_cuda();  ///< hlsto.cuda
+std::unique_ptr<Method> make_hlsto_cpu();         ///< hlsto.cpu
+std::unique_ptr<Method> make_hlsto_cuda();        ///< hlsto.cuda
+std::unique_ptr<Method> make_hlsto_cuda_tuned();  ///< hlsto.cuda.tuned
 
 /// format, threshold, edge, values, precision.
 std::vector<ParamSpec> format_params();

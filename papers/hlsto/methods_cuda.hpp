@@ -7,7 +7,8 @@
 
 namespace retensor::hlsto {
 
-/// The run of hlsto.cuda; its format is made on the host.
+/// The runs of hlsto.cuda and hlsto.cuda.tuned; their format is made on the host.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

@@ -1,0 +1,140 @@
+// What the runs of HLSTO's CUDA methods share: the format and the factors on the device, the
+// result. Included by .cu files alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/measure/cuda_run.cuh"
+#include "papers/hlsto/chain.hpp"
+#include "papers/hlsto/kernels_cuda.cuh"
+#include "papers/hlsto/methods.hpp"
+
+namespace retensor::hlsto {
+
+using device::Buffer;
+
+inline std::size_t at(int k) {
+  return static_cast<std::size_t>(k);
+}
+
+inline Count rounded_up(Count n, Count unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/// Values or indices as bytes on the device.
+template <class T>
+Buffer<std::byte> bytes_of(const T* from, Count count) {
+  const auto* first = reinterpret_cast<const std::byte*>(from);
+  return Buffer<std::byte>(std::span(first, count * sizeof(T)));
+}
+inline Buffer<std::byte> bytes_of(const StoredValues& values) {
+  return values.type() == ValueType::f32 ? bytes_of(values.wide().data(), values.size())
+                                         : bytes_of(values.narrow().data(), values.size());
+}
+
+/// HLS on the device.
+struct DeviceHls {
+  explicit DeviceHls(const Hls& hls)
+      : tile_index(bytes_of(hls.tile_index.data().data(), hls.tile_index.data().size())),
+        bitmap(bytes_of(hls.bitmap.data(), hls.bitmap.size())),
+        value_start(hls.value_start),
+        dense_values(bytes_of(hls.dense_values)),
+        nonzero_index(bytes_of(hls.nonzero_index.data().data(), hls.nonzero_index.data().size())),
+        sparse_values(bytes_of(hls.sparse_values)) {}
+
+  Buffer<std::byte> tile_index, bitmap;
+  Buffer<Count> value_start;
+  Buffer<std::byte> dense_values, nonzero_index, sparse_values;
+};
+
+/// The chain on the device, factors in single precision; a method adds operands and the launch.
+class HlsRun : public CudaRun {
+ public:
+  HlsRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic, std::string kernel)
+      : CudaRun(problem, std::move(kernel)),
+        chain_(problem),
+        arithmetic_(arithmetic),
+        tensor_(hls),
+        out_(problem.x().dims[at(problem.mode())] * chain_.width),
+        rows_(problem.x().dims.size()) {
+    set_tensor(hls);
+    set_roles(hls);
+    for (int m = 0; m < x_.order; ++m) set_rows(m);
+    count_bytes(out_, tensor_.tile_index, tensor_.bitmap, tensor_.value_start, tensor_.dense_values,
+                tensor_.nonzero_index, tensor_.sparse_values);
+    for (const auto& rows : rows_) count_bytes(rows);
+    executed_.merge(format_facts(hls));
+    executed_["precision"] = std::string(name(arithmetic));
+    executed_["prepared"] = "on the host";
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("zero");
+    out_.zero(stream_of(timer));
+    timer.stage("kernel");
+    if (problem_.x().nnz() > 0) launch(stream_of(timer));
+  }
+
+  Result result() override {
+    Matrix matrix(problem_.x().dims[at(problem_.mode())], chain_.width, problem_.dtype());
+    out_.download(matrix.values().as<float>());
+    return matrix;
+  }
+
+  void refresh(int m) override { set_rows(m); }
+
+ protected:
+  virtual void launch(cudaStream_t stream) = 0;
+
+  const Chain chain_;
+  const Arithmetic arithmetic_;
+  DeviceChain x_;
+
+ private:
+  void set_tensor(const Hls& hls) {
+    x_.tile_index = reinterpret_cast<const std::uint32_t*>(tensor_.tile_index.data());
+    x_.bitmap = reinterpret_cast<const std::uint32_t*>(tensor_.bitmap.data());
+    x_.value_start = tensor_.value_start.data();
+    x_.dense_values = tensor_.dense_values.data();
+    x_.nonzero_index = reinterpret_cast<const std::uint32_t*>(tensor_.nonzero_index.data());
+    x_.sparse_values = tensor_.sparse_values.data();
+    x_.values = hls.options.values;
+    x_.tiles = hls.dense_tiles(), x_.nonzeros = hls.sparse_nonzeros();
+    x_.tile_words = hls.tile_index.words(), x_.nonzero_words = hls.nonzero_index.words();
+    x_.edge_bits = hls.grid.edge_bits();
+    x_.order = static_cast<int>(hls.dims.size());
+    for (int k = 0; k < x_.order; ++k) {
+      x_.place[k] = {hls.grid.tile_index().shift(k), hls.grid.tile_index().width(k)};
+      x_.index[k] = {hls.grid.nonzero_index().shift(k), hls.grid.nonzero_index().width(k)};
+    }
+  }
+
+  void set_roles(const Hls& hls) {
+    const Roles roles = roles_of(hls.grid, chain_.mode);
+    int place = 0;
+    for (const int m : hls.grid.tiled()) x_.mode_at[place++] = m;
+    for (const int m : hls.grid.kept()) x_.mode_at[place++] = m;
+    x_.slice = roles.slice, x_.row = roles.row, x_.column = roles.column;
+    x_.output_place = roles.kept_output < 0 ? roles.slice : kTiledModes + roles.kept_output;
+    x_.slice_length = hls.dims[at(x_.mode_at[roles.slice])];
+    x_.row_length = hls.dims[at(x_.mode_at[roles.row])];
+    x_.mode = chain_.mode, x_.kronecker = chain_.kronecker;
+    x_.width = chain_.width, x_.out = out_.data();
+  }
+
+  void set_rows(int m) {
+    if (m == chain_.mode) return;
+    const auto factor = chain_.factor[at(m)];
+    rows_[at(m)] = upload_padded(factor, static_cast<unsigned>(factor.cols));
+    x_.factor[m].rows = rows_[at(m)].data();
+    x_.factor[m].columns = static_cast<unsigned>(factor.cols);
+    x_.factor[m].stride = chain_.stride[at(m)];
+  }
+
+  const DeviceHls tensor_;
+  Buffer<float> out_;
+  std::vector<Buffer<float>> rows_;  // by mode
+};
+
+}  // namespace retensor::hlsto

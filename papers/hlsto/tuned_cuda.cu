@@ -1,0 +1,169 @@
+// The run of hlsto.cuda.tuned; the kernel stands in kernels_tuned.cuh.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/device/device.hpp"
+#include "common/numeric/rounding.hpp"
+#include "papers/hlsto/cuda_run.cuh"
+#include "papers/hlsto/kernels_tuned.cuh"
+#include "papers/hlsto/methods_cuda.hpp"
+
+namespace retensor::hlsto {
+namespace {
+
+/// Tiles by their place along the output's mode, else as stored, so that a warp meets tiles of the
+/// same output rows one after the other.
+std::vector<std::uint32_t> tiles_by_output(const Hls& hls, int slice) {
+  std::vector<std::uint32_t> order(hls.dense_tiles());
+  std::iota(order.begin(), order.end(), 0u);
+  std::vector<Index> place(order.size());
+  for (Count t = 0; t < order.size(); ++t)
+    place[t] = hls.grid.tile_index().decode(hls.tile_index.at(t), slice);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return place[a] < place[b]; });
+  return order;
+}
+
+/// Part `part` of x in 16 bits.
+std::uint16_t pattern(float x, Arithmetic arithmetic, int part) {
+  if (arithmetic == Arithmetic::bf16) return to_bf16_bits(x);
+  return to_fp16_bits(part == 0 ? x : x - round_fp16(x));
+}
+
+/// A factor as B operands of m16n8k16: of 16 rows and 8 columns lane l has rows 2 (l % 4), the
+/// next, and both 8 further on, in column l / 4.
+std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_blocks,
+                                Arithmetic arithmetic, int part) {
+  const Count tiles = rounded_up(factor.rows, kFragmentEdge) / kFragmentEdge;
+  std::vector<uint2> fragments(tiles * column_blocks * 32);
+  const auto element = [&](Count row, Count column) -> std::uint32_t {
+    return row < factor.rows && column < factor.cols
+               ? pattern(factor(row, column), arithmetic, part)
+               : pattern(0, arithmetic, part);
+  };
+  for (Count t = 0; t < tiles; ++t)
+    for (unsigned n = 0; n < column_blocks; ++n)
+      for (unsigned lane = 0; lane < 32; ++lane) {
+        const Count row = t * kFragmentEdge + lane % 4 * 2,
+                    column = n * kFragmentColumns + lane / 4;
+        const auto pair = [&](Count first) {
+          return element(first, column) | element(first + 1, column) << 16;
+        };
+        fragments[(t * column_blocks + n) * 32 + lane] = {pair(row), pair(row + 8)};
+      }
+  return fragments;
+}
+
+class TunedRun : public HlsRun {
+ public:
+  TunedRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic)
+      : HlsRun(problem, hls, arithmetic, "HLSTO, the diagonal alone"),
+        order_(tiles_by_output(hls, x_.slice)) {
+    blocks_of_walk_ = static_cast<int>(
+        std::min<Count>(kMostBlocks, std::bit_ceil(rounded_up(chain_.width, 8) / 8)));
+    tiles_.order = order_.data();
+    tiles_.column_blocks = static_cast<unsigned>(
+        rounded_up(rounded_up(chain_.width, 8) / 8, static_cast<Count>(blocks_of_walk_)));
+    set_fragments();
+    count_bytes(order_);
+    for (const auto& part : fragments_) count_bytes(part);
+    executed_["mma"] = std::to_string(count_mmas(hls));
+  }
+
+  void refresh(int m) override {
+    HlsRun::refresh(m);
+    if (m == column_mode()) set_fragments();
+  }
+
+ private:
+  static constexpr Count kMostBlocks = 4;  // 32 columns: 16 sums a thread
+  static constexpr unsigned kBlocksOfMultiprocessor = 3;
+
+  int column_mode() const { return x_.mode_at[x_.column]; }
+
+  void set_fragments() {
+    fragments_.clear();
+    for (int p = 0; p < (arithmetic_ == Arithmetic::split_fp16 ? 2 : 1); ++p) {
+      fragments_.emplace_back(
+          fragments_of(chain_.factor[at(column_mode())], tiles_.column_blocks, arithmetic_, p));
+      tiles_.fragments[p] = fragments_.back().data();
+    }
+  }
+
+  /// In units of 16 x 16 x 16, two m16n8k16 each.
+  Count count_mmas(const Hls& hls) const {
+    return hls.dense_tiles() * kFragmentEdge * tiles_.column_blocks / 2 *
+           static_cast<Count>(products_of(arithmetic_));
+  }
+
+  void launch(cudaStream_t stream) override {
+    switch (arithmetic_) {
+      case Arithmetic::fp16:
+        return launch_blocks<Arithmetic::fp16>(stream);
+      case Arithmetic::bf16:
+        return launch_blocks<Arithmetic::bf16>(stream);
+      case Arithmetic::split_fp16:
+        return launch_blocks<Arithmetic::split_fp16>(stream);
+      case Arithmetic::tf32:
+        throw LogicError("hlsto.cuda.tuned was prepared for tf32, which it declines");
+    }
+  }
+
+  template <Arithmetic kArithmetic>
+  void launch_blocks(cudaStream_t stream) {
+    if (blocks_of_walk_ == 1) return launch_walks<kArithmetic, 1>(stream);
+    if (blocks_of_walk_ == 2) return launch_walks<kArithmetic, 2>(stream);
+    launch_walks<kArithmetic, 4>(stream);
+  }
+
+  template <Arithmetic kArithmetic, int kBlocks>
+  void launch_walks(cudaStream_t stream) {
+    using Core = hlsto::Core<kArithmetic>;
+    constexpr unsigned warps = kTunedWarps<kArithmetic>;
+    constexpr unsigned shared = warps * Core::kParts * kTileCells * sizeof(typename Core::Element);
+    const auto kernel = tuned<kArithmetic, kBlocks>;
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared)));
+    const Count at_once =
+        Count{kBlocksOfMultiprocessor} * warps * static_cast<Count>(device::facts().sms);
+    tiles_.tiles_per_warp =
+        static_cast<unsigned>(std::max<Count>(1, (x_.tiles + at_once - 1) / at_once));
+    tiles_.tile_thread_blocks =
+        x_.tiles == 0 ? 0 : device::blocks_for(x_.tiles, warps * tiles_.tiles_per_warp);
+    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, 32 * warps);
+    const dim3 grid(tiles_.tile_thread_blocks + others, tiles_.column_blocks / kBlocks);
+    RETENSOR_CUDA_LAUNCH(kernel, grid, 32 * warps, shared, stream, x_, tiles_);
+  }
+
+  const Buffer<std::uint32_t> order_;
+  std::vector<Buffer<uint2>> fragments_;  // by part
+  TunedTiles tiles_;
+  int blocks_of_walk_ = 1;
+};
+
+/// The output's mode is tiled, with the two longest others: a result row of a kept mode would be
+/// one of all slices.
+Options tuned_options(const Problem& problem, const Params& params) {
+  Options options = format_options(problem, params);
+  const auto& dims = problem.x().dims;
+  std::vector<int> others;
+  for (int m = 0; m < static_cast<int>(dims.size()); ++m)
+    if (m != problem.mode()) others.push_back(m);
+  std::stable_sort(others.begin(), others.end(),
+                   [&](int a, int b) { return dims[at(a)] > dims[at(b)]; });
+  options.tiled = {problem.mode(), others[0], others[1]};
+  std::sort(options.tiled.begin(), options.tiled.end());
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
+  return std::make_unique<TunedRun>(problem, to_hls(problem.x(), tuned_options(problem, params)),
+                                    arithmetic_of(params));
+}
+
+}  // namespace retensor::hlsto
