@@ -23,14 +23,15 @@ class CpuRun : public Prepared {
                                                : omp_get_max_threads()),
         hls_(to_hls(problem.x(), format_options(problem, params))),
         out_(problem.x().dims[static_cast<std::size_t>(problem.mode())], chain_.width,
-             problem.dtype()) {}
+             problem.dtype()),
+        product_(hls_, chain_, arithmetic_, out_.view<float>(), threads_) {}
 
   void run(StageTimer& timer) override {
     timer.stage("zero");
     const auto values = out_.values().as<float>();
     std::fill(values.begin(), values.end(), 0.0f);
     timer.stage("kernel");
-    multiply(hls_, chain_, arithmetic_, out_.view<float>(), threads_);
+    product_.run();
   }
 
   Result result() override { return out_; }
@@ -53,6 +54,7 @@ class CpuRun : public Prepared {
   const int threads_;
   const Hls hls_;
   Matrix out_;
+  Product product_;
 };
 
 class Cpu : public Method {

@@ -1,5 +1,7 @@
 #include "papers/hlsto/kernels_cpu.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -17,7 +19,11 @@ std::size_t at(int k) {
 /// in MTTKRP, the Kronecker product in TTM-chain, which has as many places as columns so far.
 class RowProduct {
  public:
-  explicit RowProduct(const Chain& chain) : chain_(chain) { restart(); }
+  explicit RowProduct(const Chain& chain) : chain_(chain) {
+    for (auto* places : {&offset_, &old_offset_}) places->reserve(chain.width);
+    for (auto* weights : {&weight_, &old_weight_}) weights->reserve(chain.width);
+    restart();
+  }
 
   void restart() {
     offset_.resize(chain_.kronecker ? 1 : chain_.width);
@@ -55,10 +61,12 @@ void add(float& to, float x) {
   to += x;
 }
 
-/// One dense tile after another; each thread has its own.
-class TileProduct {
+}  // namespace
+
+/// One dense tile or sparse nonzero after another; each thread has its own.
+class Worker {
  public:
-  TileProduct(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out)
+  Worker(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out)
       : hls_(hls),
         grid_(hls.grid),
         chain_(chain),
@@ -66,29 +74,50 @@ class TileProduct {
         out_(out),
         roles_(roles_of(hls.grid, chain.mode)),
         fragments_((grid_.edge() + kEdge - 1) / kEdge),
-        cells_(grid_.cells()) {}
+        cells_(grid_.cells()),
+        kept_(chain),
+        rows_(chain) {}
 
-  void operator()(Count t) {
+  /// Adds dense tile t.
+  void add_tile(Count t) {
     tile_ = hls_.tile_index.at(t);
     unpack(t);
-    RowProduct kept(chain_);
-    for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
-      if (k != roles_.kept_output) kept.times(grid_.kept()[at(k)], origin(kTiledModes + k));
+    multiply_kept(kept_);
     for (Index i = 0; i < grid_.edge(); ++i) {
       const Index index = origin(roles_.slice) + i;
       if (is_empty_[i]) continue;
       if (roles_.kept_output < 0) {
-        slice(i, index, kept);
+        slice(i, index, kept_);
         continue;
       }
-      RowProduct with_slice = kept;
-      with_slice.times(grid_.tiled()[at(roles_.slice)], index);
-      slice(i, origin(kTiledModes + roles_.kept_output), with_slice);
+      multiply_kept(rows_);
+      rows_.times(grid_.tiled()[at(roles_.slice)], index);
+      slice(i, origin(kTiledModes + roles_.kept_output), rows_);
     }
+  }
+
+  /// Adds sparse nonzero x by the element-wise form.
+  void add_nonzero(Count x) {
+    const auto key = hls_.nonzero_index.at(x);
+    const LinearIndex& index = grid_.nonzero_index();
+    rows_.restart();
+    for (int m = 0; m < static_cast<int>(hls_.dims.size()); ++m)
+      if (m != chain_.mode) rows_.times(m, index.decode(key, m));
+    float* const to = out_.row(index.decode(key, chain_.mode));
+    for (std::size_t p = 0; p < rows_.size(); ++p)
+      add(to[rows_.offset(p)], hls_.sparse_values.at(x) * rows_.weight(p));
   }
 
  private:
   Index origin(int k) const { return grid_.origin(tile_, k); }
+
+  /// The rows of the kept modes but the output's.
+  void multiply_kept(RowProduct& rows) const {
+    rows.restart();
+    for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
+      if (k != roles_.kept_output) rows.times(grid_.kept()[at(k)], origin(kTiledModes + k));
+  }
+
   void unpack(Count t) {
     Count value = hls_.value_start[t];
     const std::uint64_t* const words = hls_.bitmap.data() + t * grid_.bitmap_words();
@@ -181,34 +210,28 @@ class TileProduct {
   const Roles roles_;
   const Index fragments_;  // along an edge of a slice
   std::vector<float> cells_;
+  RowProduct kept_, rows_;
   std::array<bool, 32> is_empty_{};  // slices of the tile
   Uint128 tile_ = 0;
 };
 
-/// The element-wise form of the sparse part.
-void add_nonzero(const Hls& hls, const Chain& chain, Count x, RowProduct& rows,
-                 MatrixView<float> out) {
-  const auto key = hls.nonzero_index.at(x);
-  rows.restart();
-  for (int m = 0; m < static_cast<int>(hls.dims.size()); ++m)
-    if (m != chain.mode) rows.times(m, hls.grid.nonzero_index().decode(key, m));
-  float* const to = out.row(hls.grid.nonzero_index().decode(key, chain.mode));
-  for (std::size_t p = 0; p < rows.size(); ++p)
-    add(to[rows.offset(p)], hls.sparse_values.at(x) * rows.weight(p));
+Product::Product(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+                 int threads)
+    : hls_(hls) {
+  for (int t = 0; t < threads; ++t)
+    workers_.push_back(std::make_unique<Worker>(hls, chain, arithmetic, out));
 }
 
-}  // namespace
+Product::~Product() = default;
 
-void multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-              int threads) {
-#pragma omp parallel num_threads(threads)
+void Product::run() {
+#pragma omp parallel num_threads(static_cast <int>(workers_.size()))
   {
-    TileProduct tile(hls, chain, arithmetic, out);
-    RowProduct rows(chain);
+    Worker& worker = *workers_[at(omp_get_thread_num())];
 #pragma omp for schedule(dynamic, 4) nowait
-    for (Count t = 0; t < hls.dense_tiles(); ++t) tile(t);
+    for (Count t = 0; t < hls_.dense_tiles(); ++t) worker.add_tile(t);
 #pragma omp for schedule(static)
-    for (Count x = 0; x < hls.sparse_nonzeros(); ++x) add_nonzero(hls, chain, x, rows, out);
+    for (Count x = 0; x < hls_.sparse_nonzeros(); ++x) worker.add_nonzero(x);
   }
 }
 

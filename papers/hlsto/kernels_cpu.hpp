@@ -18,12 +18,30 @@
 // (line 26). Here a slice begins with zero, its values are those of its bits, and sums are atomic.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "papers/hlsto/chain.hpp"
 
 namespace retensor::hlsto {
 
-/// Adds the tensor's result to `out`, I_mode x width.
-void multiply(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-              int threads);
+class Worker;
+
+/// The product of a tensor that others keep, with the room that its threads work in.
+class Product {
+ public:
+  /// `out`: I_mode x width, zeros when a run begins.
+  Product(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+          int threads);
+  ~Product();
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+  /// Adds the tensor's result to `out`; allocates nothing.
+  void run();
+
+ private:
+  const Hls& hls_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // one a thread
+};
 
 }  // namespace retensor::hlsto

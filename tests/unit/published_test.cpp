@@ -127,7 +127,9 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
 
 TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
   int found = 0;
-  for (const auto& [name, d] : registry().all()) {
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
     if (d.variant != "base" || d.recipe != "tiled") continue;
     CAPTURE(name);
     const auto& original = registry().find(text_of(d.stand_in, "for"));

@@ -164,7 +164,9 @@ TEST_CASE("variants differ in seed, skew and clustering alone, with the same dim
 TEST_CASE(
     "variants of tiled stand-ins differ in seed, spread over tiles and number of tiles alone") {
   int found = 0;
-  for (const auto& [name, d] : registry().all()) {
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
     if (d.variant != "base" || d.recipe != "tiled") continue;
     CAPTURE(name);
     const auto base = small(name), seed = small(name + "@seed");
@@ -184,13 +186,17 @@ TEST_CASE(
 }
 
 TEST_CASE("HLSTO's stand-ins have the sizes of Table IV up to the residual that they state") {
-  for (const auto& [name, d] : registry().all()) {
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
     if (d.variant != "base" || d.recipe != "tiled") continue;
     CAPTURE(name);
     const auto counts = tile_counts({d.dims, d.nnz}, law_of(d));
     CHECK(counts.size() == d.recipe_params["tiles"].get<std::size_t>());
     CHECK(std::accumulate(counts.begin(), counts.end(), Count{0}) == d.nnz);
-    for (const auto& [threshold, printed] : kPrintedSizes.at(name)) {
+    for (const auto& size : kPrintedSizes.at(name)) {
+      const auto& threshold = size.first;
+      const auto& printed = size.second;
       CAPTURE(threshold);
       const double residual = hls_bytes(d.dims, counts, threshold) / (printed * 0x1.0p20) - 1;
       const auto stated = d.stand_in["residual"]["bytes"][std::to_string(threshold)];
