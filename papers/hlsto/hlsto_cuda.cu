@@ -62,6 +62,7 @@ class PaperRun : public HlsRun {
         edge_(hls.grid.edge()),
         operands_(hls.dims.size()) {
     for (int m = 0; m < x_.order; ++m) set_operands(m);
+    choose_kernel();
     for (const auto& parts : operands_)
       for (const auto& part : parts) count_bytes(part);
     executed_["mma"] = std::to_string(mma_count(hls, chain_, arithmetic));
@@ -98,21 +99,20 @@ class PaperRun : public HlsRun {
 
   void launch(unsigned tile_blocks, unsigned nonzero_blocks, cudaStream_t stream) {
     if (tile_blocks + nonzero_blocks == 0) return;
+    RETENSOR_CUDA_LAUNCH(kernel_, tile_blocks + nonzero_blocks, 32 * launch_.warps, shared_, stream,
+                         x_, tile_blocks);
+  }
+
+  void choose_kernel() {
     with_arithmetic([&]<Arithmetic kArithmetic>() {
-      const unsigned threads = 32 * launch_.warps;
-      const unsigned shared = TileMemory<Core<kArithmetic>>::bytes(x_.edge_bits, launch_.warps);
-      const auto start = [&]<int kAlong, bool kKronecker>() {
-        const auto kernel = multiply<kArithmetic, kAlong, kKronecker>;
-        RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-        RETENSOR_CUDA_LAUNCH(kernel, tile_blocks + nonzero_blocks, threads, shared, stream, x_,
-                             tile_blocks);
-      };
-      if (edge_ <= kFragmentEdge && x_.kronecker) start.template operator()<1, true>();
-      if (edge_ <= kFragmentEdge && !x_.kronecker) start.template operator()<1, false>();
-      if (edge_ > kFragmentEdge && x_.kronecker) start.template operator()<2, true>();
-      if (edge_ > kFragmentEdge && !x_.kronecker) start.template operator()<2, false>();
+      shared_ = TileMemory<Core<kArithmetic>>::bytes(x_.edge_bits, launch_.warps);
+      if (edge_ <= kFragmentEdge)
+        kernel_ = x_.kronecker ? multiply<kArithmetic, 1, true> : multiply<kArithmetic, 1, false>;
+      else
+        kernel_ = x_.kronecker ? multiply<kArithmetic, 2, true> : multiply<kArithmetic, 2, false>;
     });
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
   }
 
   template <class F>
@@ -131,6 +131,8 @@ class PaperRun : public HlsRun {
 
   const Launch launch_;
   const Count edge_;
+  void (*kernel_)(DeviceChain, unsigned) = nullptr;
+  unsigned shared_ = 0;                                   // bytes of a thread block
   std::vector<std::vector<Buffer<std::byte>>> operands_;  // by mode and part
 };
 

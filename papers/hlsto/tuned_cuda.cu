@@ -68,6 +68,7 @@ class TunedRun : public HlsRun {
     tiles_.column_blocks = static_cast<unsigned>(
         rounded_up(rounded_up(chain_.width, 8) / 8, static_cast<Count>(blocks_of_walk_)));
     set_fragments();
+    choose_kernel();
     count_bytes(order_);
     for (const auto& part : fragments_) count_bytes(part);
     executed_["mma"] = std::to_string(count_mmas(hls));
@@ -100,48 +101,51 @@ class TunedRun : public HlsRun {
   }
 
   void launch(cudaStream_t stream) override {
+    RETENSOR_CUDA_LAUNCH(kernel_, grid_, threads_, shared_, stream, x_, tiles_);
+  }
+
+  void choose_kernel() {
     switch (arithmetic_) {
       case Arithmetic::fp16:
-        return launch_blocks<Arithmetic::fp16>(stream);
+        return choose_walk<Arithmetic::fp16>();
       case Arithmetic::bf16:
-        return launch_blocks<Arithmetic::bf16>(stream);
+        return choose_walk<Arithmetic::bf16>();
       case Arithmetic::split_fp16:
-        return launch_blocks<Arithmetic::split_fp16>(stream);
+        return choose_walk<Arithmetic::split_fp16>();
       case Arithmetic::tf32:
         throw LogicError("hlsto.cuda.tuned was prepared for tf32, which it declines");
     }
   }
 
   template <Arithmetic kArithmetic>
-  void launch_blocks(cudaStream_t stream) {
-    if (blocks_of_walk_ == 1) return launch_walks<kArithmetic, 1>(stream);
-    if (blocks_of_walk_ == 2) return launch_walks<kArithmetic, 2>(stream);
-    launch_walks<kArithmetic, 4>(stream);
-  }
-
-  template <Arithmetic kArithmetic, int kBlocks>
-  void launch_walks(cudaStream_t stream) {
+  void choose_walk() {
     using Core = hlsto::Core<kArithmetic>;
     constexpr unsigned warps = kTunedWarps<kArithmetic>;
-    constexpr unsigned shared = warps * Core::kParts * kTileCells * sizeof(typename Core::Element);
-    const auto kernel = tuned<kArithmetic, kBlocks>;
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared)));
+    threads_ = 32 * warps;
+    shared_ = warps * Core::kParts * kTileCells * sizeof(typename Core::Element);
+    kernel_ = blocks_of_walk_ == 1   ? tuned<kArithmetic, 1>
+              : blocks_of_walk_ == 2 ? tuned<kArithmetic, 2>
+                                     : tuned<kArithmetic, 4>;
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
     const Count at_once =
         Count{kBlocksOfMultiprocessor} * warps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + at_once - 1) / at_once));
     tiles_.tile_thread_blocks =
         x_.tiles == 0 ? 0 : device::blocks_for(x_.tiles, warps * tiles_.tiles_per_warp);
-    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, 32 * warps);
-    const dim3 grid(tiles_.tile_thread_blocks + others, tiles_.column_blocks / kBlocks);
-    RETENSOR_CUDA_LAUNCH(kernel, grid, 32 * warps, shared, stream, x_, tiles_);
+    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, threads_);
+    grid_ = dim3(tiles_.tile_thread_blocks + others,
+                 tiles_.column_blocks / static_cast<unsigned>(blocks_of_walk_));
   }
 
   const Buffer<std::uint32_t> order_;
   std::vector<Buffer<uint2>> fragments_;  // by part
   TunedTiles tiles_;
   int blocks_of_walk_ = 1;
+  void (*kernel_)(DeviceChain, TunedTiles) = nullptr;
+  dim3 grid_;
+  unsigned threads_ = 0, shared_ = 0;  // of a thread block; bytes
 };
 
 /// The output's mode is tiled, with the two longest others: a result row of a kept mode would be

@@ -125,6 +125,27 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
   CHECK(found == 15);
 }
 
+TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long modes") {
+  int found = 0;
+  for (const auto& entry : registry().all()) {
+    const auto& name = entry.first;
+    const auto& d = entry.second;
+    if (d.variant != "base" || !name.ends_with("-sixteenth")) continue;
+    CAPTURE(name);
+    const auto& whole = registry().find(text_of(d.stand_in, "for"));
+    CHECK(d.nnz == static_cast<Count>(std::llround(static_cast<double>(whole.nnz) / 16)));
+    REQUIRE(d.dims.size() == whole.dims.size());
+    for (std::size_t m = 0; m < d.dims.size(); ++m) {
+      const double shortened = static_cast<double>(whole.dims[m]) / 16;
+      CHECK(std::abs(static_cast<double>(d.dims[m]) -
+                     (whole.dims[m] >= 10000 ? shortened : static_cast<double>(whole.dims[m]))) <=
+            0.5);
+    }
+    ++found;
+  }
+  CHECK(found == 5);
+}
+
 TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
   int found = 0;
   for (const auto& entry : registry().all()) {
