@@ -53,8 +53,9 @@ Eigen::MatrixXd hadamard(const std::vector<Eigen::MatrixXd>& grams, int left_out
   return product;
 }
 
-std::unique_ptr<Prepared> with_passes(const Method& method, const Problem& problem) {
-  const Params params = method.params().resolve({});
+std::unique_ptr<Prepared> with_passes(const Method& method, const Problem& problem,
+                                      const std::map<std::string, ParamValue>& given) {
+  const Params params = method.params().resolve(given);
   if (const auto support = supports(method, problem, params); !support.ok)
     throw InputError(fmt::format("{}: {}", method.id(), support.reason));
   auto prepared = prepare(method, problem, params);
@@ -84,12 +85,13 @@ Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Mat
   return Problem::with_factors(spec, {std::shared_ptr<const Coo>(), &cpd.x()}, std::move(factors));
 }
 
-Als::Als(const Problem& problem, const Method& mttkrp)
+Als::Als(const Problem& problem, const Method& mttkrp,
+         const std::map<std::string, ParamValue>& given)
     : problem_(problem),
       norm_(norm_of(problem.x().values)),
       model_(initial_model(problem)),
       passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
-      mttkrp_(with_passes(mttkrp, passes_problem_)),
+      mttkrp_(with_passes(mttkrp, passes_problem_, given)),
       grams_(model_->factors.size()),
       room_(problem.rank() * longest_mode(problem)) {
   restart();

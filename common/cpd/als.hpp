@@ -11,7 +11,9 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/measure/method.hpp"
@@ -21,9 +23,10 @@ namespace retensor::cpd {
 class Als {
  public:
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
-  /// coordinates, starting from its dense operands. Throws InputError where the method does not
-  /// take the problem's MTTKRP.
-  Als(const Problem& problem, const Method& mttkrp);
+  /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
+  /// parameters. Throws InputError where the method does not take the problem's MTTKRP.
+  Als(const Problem& problem, const Method& mttkrp,
+      const std::map<std::string, ParamValue>& given = {});
 
   /// Back to the initial factors.
   void restart();

@@ -11,6 +11,7 @@
 #include "common/core/stage_log.hpp"
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
+#include "common/cpd/text_params.hpp"
 #include "common/measure/all_modes.hpp"
 
 namespace retensor {
@@ -39,7 +40,7 @@ class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
-        als_(problem, mttkrp),
+        als_(problem, mttkrp, params_in(params.word("mttkrp_params"))),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
         every_(checkpoint_distance(problem, params)) {
@@ -130,7 +131,13 @@ class AlsMethod : public Method {
 
   ParamSchema params() const override {
     return {{"mttkrp", std::string(backend_ == Backend::cpu ? "flycoo.cpu" : "flycoo.cuda.tuned"),
-             "the method whose MTTKRP is used, with its default parameters", 0, 0, choices()},
+             "the method whose MTTKRP is used", 0, 0, choices()},
+            {"mttkrp_params",
+             std::string(),
+             "its parameters, name=value with blanks between them; those left out have defaults",
+             0,
+             0,
+             {}},
             {"checkpoint",
              std::string(),
              "file that a run cut short goes on from; removed when a run ends; empty: none",
@@ -153,7 +160,7 @@ class AlsMethod : public Method {
     const Registry all = methods_();
     const Method& method = all.find(params.word("mttkrp"));
     const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
-    Support support = retensor::supports(method, passes, method.params().resolve({}));
+    Support support = retensor::supports(method, passes, params_of(method, params));
     if (!support.ok && !support.reason.empty())
       support.reason = fmt::format("{}: {}", method.id(), support.reason);
     return support;
@@ -168,10 +175,14 @@ class AlsMethod : public Method {
     const Registry all = methods_();
     const Method& method = all.find(params.word("mttkrp"));
     const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
-    return method.precision(passes, method.params().resolve({}));
+    return method.precision(passes, params_of(method, params));
   }
 
  private:
+  static Params params_of(const Method& mttkrp, const Params& params) {
+    return mttkrp.params().resolve(params_in(params.word("mttkrp_params")));
+  }
+
   /// Every other method of the backend; those that have no MTTKRP decline.
   std::vector<std::string> choices() const {
     std::vector<std::string> ids;

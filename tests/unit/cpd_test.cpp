@@ -507,6 +507,36 @@ TEST_CASE("what ran is told") {
   CHECK(measured(sparse_problem(spec_of(4, 3)), {}).executed.at("stopped_by") == "max_sweeps");
 }
 
+TEST_CASE("parameters reach the method of MTTKRP") {
+  ProblemSpec spec = spec_of(4, 3);
+  spec.dtype = DType::f32;
+  const Problem problem = sparse_problem(spec);
+  const auto run = [&](const std::string& mttkrp, const std::string& params) {
+    return measured(problem, {{"mttkrp", mttkrp}, {"mttkrp_params", params}});
+  };
+  const Measurement half = run("hlsto.cpu", "format=hls_d  precision=fp16");
+  REQUIRE_MESSAGE(half.status == "ok", half.reason);
+  CHECK(half.executed.at("mttkrp_precision") == "fp16");
+  CHECK(half.executed.at("mttkrp_sparse_nonzeros") == "0");
+  const Measurement split = run("hlsto.cpu", "format=hls_d precision=split_fp16");
+  CHECK(split.executed.at("mttkrp_precision") == "split_fp16");
+  CHECK(half.executed.at("fit_curve") != split.executed.at("fit_curve"));
+  CHECK(run("pasta.cpu.coo", "threads=2 update=owner").executed.at("mttkrp_threads") == "2");
+
+  const auto refused = [&](const std::string& params, const std::string& why) {
+    const Measurement m = run("hlsto.cpu", params);
+    CHECK(m.status == "failed");
+    CHECK_MESSAGE(m.reason.find(why) != std::string::npos, m.reason);
+  };
+  refused("precision=fp61", "parameter precision: found 'fp61'");
+  refused("precison=fp16", "unknown parameter 'precison', nearest is 'precision'");
+  refused("threads=two", "parameter threads: found a word 'two', expected an integer");
+  refused("threads=1.5", "found a number '1.5', expected an integer");
+  refused("precision", "found 'precision', expected a parameter as name=value");
+  refused("=fp16", "found '=fp16', expected a parameter as name=value");
+  refused("edge=8 edge=16", "found parameter edge twice in 'edge=8 edge=16'");
+}
+
 TEST_CASE("what is declined or refused") {
   const Method& method = registry().find("cpd.cpu.als");
   CHECK_THROWS_WITH_AS(method.params().resolve({{"mttkrp", std::string("flyco.cpu")}}),
