@@ -122,7 +122,7 @@ void Als::sweep(StageTimer& timer) {
     product = mttkrp_->passes()->mode_result(mode);
     update(mode, product);
   }
-  model_->fit.push_back(fit(product));
+  model_->fit.push_back(fit(column_products(product, model_->factors.back()).dot(weights())));
 }
 
 bool Als::converged() const {
@@ -153,15 +153,19 @@ void Als::update(int mode, const Matrix& product) {
   mttkrp_->refresh(mode);
 }
 
-double Als::fit(const Matrix& last_product) const {
-  const auto& model = *model_;
-  const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
-      model.weights.data(), static_cast<Eigen::Index>(model.weights.size()));
-  const double inner = column_products(last_product, model.factors.back()).dot(weights);
-  const double square = weights.dot(hadamard(grams_, -1) * weights);
-  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ + square - 2 * inner));
+double Als::fit(double inner_product) const {
+  const double square = weights().dot(hadamard(grams_, -1) * weights());
+  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ + square - 2 * inner_product));
   if (norm_ == 0) return residual == 0 ? 1 : 0;
   return 1 - residual / norm_;
+}
+
+double Als::true_fit() const {
+  return fit(inner_product(problem_.x(), *model_));
+}
+
+Eigen::Map<const Eigen::VectorXd> Als::weights() const {
+  return {model_->weights.data(), static_cast<Eigen::Index>(model_->weights.size())};
 }
 
 }  // namespace retensor::cpd

@@ -40,12 +40,16 @@ class Als {
   /// The last sweep gained less than the tolerance.
   bool converged() const;
   bool finished() const;
+  /// The fit of the model at hand by a pass over the nonzeros in fp64. That of a sweep comes from
+  /// the last MTTKRP and shares its error, which is more than rounding where operands are halves.
+  double true_fit() const;
   const Prepared& mttkrp() const { return *mttkrp_; }
 
  private:
   void set_factors(const std::vector<Matrix>& factors);
   void update(int mode, const Matrix& product);
-  double fit(const Matrix& last_product) const;
+  double fit(double inner_product) const;
+  Eigen::Map<const Eigen::VectorXd> weights() const;
 
   const Problem& problem_;
   const double norm_;  // of the tensor

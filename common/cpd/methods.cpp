@@ -74,6 +74,7 @@ class AlsRun : public Prepared {
     facts["mttkrp"] = mttkrp_;
     facts["sweeps"] = std::to_string(sweeps());
     facts["fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", fit.back());
+    facts["true_fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", als_.true_fit());
     facts["fit_curve"] = text_of(fit);
     facts["stopped_by"] = als_.converged() ? "tolerance" : "max_sweeps";
     facts["resumed_after"] = fmt::format("{} sweeps", resumed_);

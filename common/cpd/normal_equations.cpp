@@ -26,6 +26,19 @@ auto rows_of(MatrixView<T> m) {
                                                    Eigen::OuterStride<>(static_cast<Index>(m.ld)));
 }
 
+/// Entry of the model at nonzero p.
+template <class T>
+double entry(const Coo& x, const std::vector<double>& weights,
+             const std::vector<MatrixView<const T>>& factors, Count p) {
+  double sum = 0;
+  for (std::size_t r = 0; r < weights.size(); ++r) {
+    double product = weights[r];
+    for (std::size_t m = 0; m < factors.size(); ++m) product *= factors[m](x.indices[m][p], r);
+    sum += product;
+  }
+  return sum;
+}
+
 /// Calls f(block, first row, rows) for every block, in parallel.
 template <class F>
 void for_blocks(std::uint64_t rows, F&& f) {
@@ -94,6 +107,20 @@ Eigen::VectorXd column_products(const Matrix& a, const Matrix& b) {
                                    .sum());
                          })
         .transpose();
+  });
+}
+
+double inner_product(const Coo& x, const KruskalModel& model) {
+  return dispatch(x.dtype(), [&]<class T>() -> double {
+    std::vector<MatrixView<const T>> factors;
+    for (const Matrix& factor : model.factors) factors.push_back(factor.view<T>());
+    const auto values = x.values.as<T>();
+    return sum_of_blocks(x.nnz(), 1, 1, [&](Index first, Index n) {
+      double sum = 0;
+      for (auto p = static_cast<Count>(first); p < static_cast<Count>(first + n); ++p)
+        sum += static_cast<double>(values[p]) * entry(x, model.weights, factors, p);
+      return Eigen::MatrixXd::Constant(1, 1, sum).eval();
+    })(0, 0);
   });
 }
 

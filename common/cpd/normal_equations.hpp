@@ -7,6 +7,7 @@
 #include <span>
 
 #include "common/tensor/matrix.hpp"
+#include "common/tensor/result.hpp"
 
 namespace retensor::cpd {
 
@@ -21,5 +22,9 @@ Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse
 
 /// Sums of the columns of the entrywise product of two matrices of equal shape and type.
 Eigen::VectorXd column_products(const Matrix& a, const Matrix& b);
+
+/// <X, model>: the sum over the nonzeros of their values times the model's. Factors have the type
+/// of the tensor.
+double inner_product(const Coo& x, const KruskalModel& model);
 
 }  // namespace retensor::cpd

@@ -229,6 +229,34 @@ TEST_CASE("the result does not depend on the method of MTTKRP") {
   }
 }
 
+TEST_CASE("the true fit is that of the reconstructed tensor, whatever the last MTTKRP gave") {
+  const Problem problem = sparse_problem(spec_of(4, 6));
+  Als als(problem, registry().find("flycoo.cpu"));
+  CHECK(als.true_fit() == 0);  // weights are zero
+  sweep_to_end(als);
+  const KruskalModel& model = als.model();
+  const auto entry = [&](Index i, Index j, Index k) {
+    double sum = 0;
+    for (std::uint64_t r = 0; r < 4; ++r)
+      sum += model.weights[r] * model.factors[0].at(i, r) * model.factors[1].at(j, r) *
+             model.factors[2].at(k, r);
+    return sum;
+  };
+  double residual = 0, norm = 0;
+  for (Index i = 0; i < 30; ++i)
+    for (Index j = 0; j < 20; ++j)
+      for (Index k = 0; k < 25; ++k) residual += entry(i, j, k) * entry(i, j, k);
+  const Coo& x = problem.x();
+  for (Count p = 0; p < x.nnz(); ++p) {
+    const double found = entry(x.indices[0][p], x.indices[1][p], x.indices[2][p]);
+    const double value = x.values.at(p);
+    residual += (value - found) * (value - found) - found * found;
+    norm += value * value;
+  }
+  CHECK(std::abs(als.true_fit() - (1 - std::sqrt(residual / norm))) < 1e-12);
+  CHECK(std::abs(als.true_fit() - model.fit.back()) < 1e-12);
+}
+
 TEST_CASE("sums over many rows are right and the same bits on any number of threads") {
   const std::uint64_t rows = 10000;
   Matrix a(rows, 3, DType::f32), b(rows, 3, DType::f32);
@@ -521,6 +549,10 @@ TEST_CASE("parameters reach the method of MTTKRP") {
   const Measurement split = run("hlsto.cpu", "format=hls_d precision=split_fp16");
   CHECK(split.executed.at("mttkrp_precision") == "split_fp16");
   CHECK(half.executed.at("fit_curve") != split.executed.at("fit_curve"));
+  const auto off = [](const Measurement& m) {
+    return std::abs(std::stod(m.executed.at("fit")) - std::stod(m.executed.at("true_fit")));
+  };
+  CHECK(off(half) > 10 * off(split));
   CHECK(run("pasta.cpu.coo", "threads=2 update=owner").executed.at("mttkrp_threads") == "2");
 
   const auto refused = [&](const std::string& params, const std::string& why) {
