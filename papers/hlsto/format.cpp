@@ -8,8 +8,6 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "common/tensor/keys.hpp"
-#include "common/tensor/operations.hpp"
 
 namespace retensor::hlsto {
 namespace {
@@ -76,94 +74,6 @@ LinearIndex index_of_tiles(const Dims& dims, const std::array<int, kTiledModes>&
   return {lengths, places};
 }
 
-/// Where a nonzero lies: its tile and its cell.
-class Placement {
- public:
-  Placement(const Coo& tensor, const Grid& grid) : tensor_(tensor), grid_(grid) {
-    for (const int m : grid.tiled()) modes_.push_back(m);
-    for (const int m : grid.kept()) modes_.push_back(m);
-  }
-
-  Uint128 tile(Count x) const {
-    std::array<Index, kHighestOrder> place{};
-    for (std::size_t k = 0; k < modes_.size(); ++k)
-      place[k] = index(k, x) >> (k < kTiledModes ? grid_.edge_bits() : 0);
-    return grid_.tile_index().encode<Uint128>(std::span(place).first(modes_.size()));
-  }
-  Index cell(Count x) const {
-    std::array<Index, kTiledModes> within{};
-    for (std::size_t k = 0; k < kTiledModes; ++k) within[k] = index(k, x) & (grid_.edge() - 1);
-    return grid_.cell(within);
-  }
-  int bits() const { return grid_.tile_index().bits() + 3 * grid_.edge_bits(); }
-  /// Tile, then cell: a key of bits() bits, at most 128.
-  template <class Key>
-  Key key(Count x) const {
-    return static_cast<Key>(static_cast<Key>(tile(x)) << (3 * grid_.edge_bits())) | cell(x);
-  }
-
- private:
-  Index index(std::size_t k, Count x) const { return tensor_.indices[at(modes_[k])][x]; }
-
-  const Coo& tensor_;
-  const Grid& grid_;
-  std::vector<int> modes_;
-};
-
-/// Nonzeros by tile, then cell.
-std::vector<Count> order_of(const Coo& tensor, const Placement& place) {
-  std::vector<Count> order(tensor.nnz());
-  std::iota(order.begin(), order.end(), Count{0});
-  if (place.bits() + bits_for(tensor.nnz()) > 128)
-    throw InputError(fmt::format("HLS: tile and cell take {} bits, too many to sort {} nonzeros by",
-                                 place.bits(), tensor.nnz()));
-  stable_sort_by_key(order, place.bits(), [&]<class Key>(Count x) { return place.key<Key>(x); });
-  return order;
-}
-
-/// First place of each tile in the order, and the end.
-std::vector<Count> tile_starts(const Placement& place, const std::vector<Count>& order) {
-  std::vector<Count> starts;
-  for (Count p = 0; p < order.size(); ++p)
-    if (p == 0 || place.tile(order[p]) != place.tile(order[p - 1])) starts.push_back(p);
-  starts.push_back(order.size());
-  return starts;
-}
-
-bool has_duplicates(const Placement& place, const std::vector<Count>& order) {
-  for (Count p = 1; p < order.size(); ++p)
-    if (place.cell(order[p]) == place.cell(order[p - 1]) &&
-        place.tile(order[p]) == place.tile(order[p - 1]))
-      return true;
-  return false;
-}
-
-/// A bitmap holds a coordinate once.
-Coo without_duplicates(Coo tensor) {
-  dedupe(tensor, Duplicates::sum);
-  return tensor;
-}
-
-/// Where the tiles' data go: dense tiles and their values, sparse nonzeros.
-struct Places {
-  std::vector<Count> tile, value, sparse;  ///< of each non-empty tile, and the end
-};
-
-Places places_of(const std::vector<Count>& starts, Count threshold) {
-  Places to;
-  Count tile = 0, value = 0, sparse = 0;
-  for (std::size_t t = 0; t < starts.size(); ++t) {
-    to.tile.push_back(tile), to.value.push_back(value), to.sparse.push_back(sparse);
-    if (t + 1 == starts.size()) break;
-    const Count size = starts[t + 1] - starts[t];
-    if (size >= threshold)
-      ++tile, value += size;
-    else
-      sparse += size;
-  }
-  return to;
-}
-
 }  // namespace
 
 Grid::Grid(const Dims& dims, const Options& options)
@@ -182,81 +92,25 @@ Count Hls::bytes() const {
   return index_bytes() + dense_values.bytes() + sparse_values.bytes();
 }
 
-Hls to_hls(const Coo& tensor, const Options& options) {
-  if (tensor.dtype() != DType::f32)
-    throw InputError("HLS: found values in double precision, expected single");
-  Hls hls{tensor.dims, options, Grid(tensor.dims, options), 0, {}, {}, {}, {}, {}, {}};
-  const Grid& grid = hls.grid;
-  const Placement place(tensor, grid);
-  const auto order = order_of(tensor, place);
-  if (has_duplicates(place, order)) return to_hls(without_duplicates(tensor), options);
-  const auto starts = tile_starts(place, order);
-  const auto to = places_of(starts, options.threshold);
-  hls.tiles = starts.size() - 1;
-
-  const Count dense = to.tile.back(), sparse = to.sparse.back();
-  hls.tile_index = PackedIndices(grid.tile_index().bits(), dense);
-  hls.bitmap.resize(dense * grid.bitmap_words());
-  hls.value_start.resize(dense + 1);
-  hls.value_start.back() = to.value.back();
-  hls.dense_values = StoredValues(options.values, to.value.back());
-  hls.nonzero_index = PackedIndices(grid.nonzero_index().bits(), sparse);
-  hls.sparse_values = StoredValues(options.values, sparse);
-  const auto values = tensor.values.as<float>();
-
-  const auto store_dense = [&](Count t) {
-    const Count tile = to.tile[t];
-    hls.tile_index.set(tile, place.tile(order[starts[t]]));
-    hls.value_start[tile] = to.value[t];
-    for (Count p = starts[t]; p < starts[t + 1]; ++p) {
-      const Index cell = place.cell(order[p]);
-      hls.bitmap[tile * grid.bitmap_words() + cell / 64] |= std::uint64_t{1} << (cell % 64);
-      hls.dense_values.set(to.value[t] + p - starts[t], values[order[p]]);
-    }
-  };
-  const auto store_sparse = [&](Count t) {
-    std::array<Index, kHighestOrder> coordinate{};
-    const std::span<Index> whole = std::span(coordinate).first(tensor.dims.size());
-    for (Count p = starts[t]; p < starts[t + 1]; ++p) {
-      for (std::size_t m = 0; m < whole.size(); ++m) whole[m] = tensor.indices[m][order[p]];
-      const Count entry = to.sparse[t] + p - starts[t];
-      hls.nonzero_index.set(entry, grid.nonzero_index().encode<Uint128>(whole));
-      hls.sparse_values.set(entry, values[order[p]]);
-    }
-  };
-#pragma omp parallel for schedule(dynamic, 256)
-  for (Count t = 0; t < hls.tiles; ++t) {
-    if (to.tile[t + 1] > to.tile[t])
-      store_dense(t);
-    else
-      store_sparse(t);
-  }
-  return hls;
-}
-
-std::vector<Count> tile_sizes(const Coo& tensor, const Grid& grid) {
-  const Placement place(tensor, grid);
-  const auto starts = tile_starts(place, order_of(tensor, place));
-  std::vector<Count> sizes(starts.size() - 1);
-  for (std::size_t t = 0; t < sizes.size(); ++t) sizes[t] = starts[t + 1] - starts[t];
-  return sizes;
+void Grid::decode(Uint128 tile, Index cell, std::span<Index> index) const {
+  for (int k = 0; k < kTiledModes; ++k)
+    index[at(tiled_[at(k)])] = origin(tile, k) + within(cell, k);
+  for (std::size_t k = 0; k < kept_.size(); ++k)
+    index[at(kept_[k])] = origin(tile, kTiledModes + static_cast<int>(k));
 }
 
 Coo Hls::to_coo() const {
   Coo tensor(dims, DType::f32, nnz());
   const auto values = tensor.values.as<float>();
+  std::array<Index, kHighestOrder> index{};
   Count entry = 0;
   for (Count t = 0; t < dense_tiles(); ++t) {
     const auto tile = tile_index.at(t);
     Count value = value_start[t];
     for (Index cell = 0; cell < grid.cells(); ++cell) {
       if ((bitmap[t * grid.bitmap_words() + cell / 64] >> (cell % 64) & 1) == 0) continue;
-      for (int k = 0; k < kTiledModes; ++k)
-        tensor.indices[at(grid.tiled()[at(k)])][entry] =
-            grid.origin(tile, k) + grid.within(cell, k);
-      for (std::size_t k = 0; k < grid.kept().size(); ++k)
-        tensor.indices[at(grid.kept()[k])][entry] =
-            grid.origin(tile, kTiledModes + static_cast<int>(k));
+      grid.decode(tile, cell, index);
+      for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][entry] = index[m];
       values[entry++] = dense_values.at(value++);
     }
   }

@@ -46,7 +46,8 @@ class Grid {
   int edge_bits() const { return edge_bits_; }
   Index edge() const { return Index{1} << edge_bits_; }
   /// Cells of a tile.
-  Index cells() const { return Index{1} << (3 * edge_bits_); }
+  Index cells() const { return Index{1} << cell_bits(); }
+  int cell_bits() const { return 3 * edge_bits_; }
   Count bitmap_words() const { return (cells() + 63) / 64; }  ///< of 64 bits
   const std::array<int, kTiledModes>& tiled() const { return tiled_; }
   const std::vector<int>& kept() const { return kept_; }
@@ -67,6 +68,25 @@ class Grid {
   Index within(Index cell, int k) const {
     return (cell >> ((kTiledModes - 1 - k) * edge_bits_)) & (edge() - 1);
   }
+  /// Bits of a tile's index and of a cell.
+  int key_bits() const { return tile_index_.bits() + cell_bits(); }
+  /// Where the nonzero of index[mode] lies: the index of its tile, below it that of its cell. Key
+  /// has at least key_bits() bits.
+  template <class Key>
+  Key key(std::span<const Index> index) const {
+    std::array<Index, kHighestOrder> place{};
+    std::array<Index, kTiledModes> inside{};
+    for (std::size_t k = 0; k < kTiledModes; ++k) {
+      const Index i = index[static_cast<std::size_t>(tiled_[k])];
+      place[k] = i >> edge_bits_;
+      inside[k] = i & (edge() - 1);
+    }
+    for (std::size_t k = 0; k < kept_.size(); ++k)
+      place[kTiledModes + k] = index[static_cast<std::size_t>(kept_[k])];
+    return tile_index_.encode<Key>(place) << cell_bits() | cell(inside);
+  }
+  /// index[mode] of a tile's cell.
+  void decode(Uint128 tile, Index cell, std::span<Index> index) const;
 
  private:
   int edge_bits_ = 4;

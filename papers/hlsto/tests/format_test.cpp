@@ -100,8 +100,13 @@ TEST_CASE("tiles are classified by the threshold") {
 }
 
 TEST_CASE("every nonzero comes back, for all orders, edges, thresholds and value types") {
-  const std::vector<Dims> shapes = {{40, 33, 50},    {3, 200, 17},    {1, 1, 1},
-                                    {5, 40, 33, 60}, {100, 2, 50, 3}, {20, 3, 30, 2, 25}};
+  const std::vector<Dims> shapes = {{40, 33, 50},
+                                    {3, 200, 17},
+                                    {1, 1, 1},
+                                    {5, 40, 33, 60},
+                                    {100, 2, 50, 3},
+                                    {20, 3, 30, 2, 25},
+                                    {5'000'000, 9'000'000, 4'000'000}};  // keys of 69 bits
   std::uint64_t seed = 1;
   for (const auto& dims : shapes)
     for (const int edge_bits : {0, 1, 3, 4, 5})
@@ -202,6 +207,12 @@ TEST_CASE("values of one coordinate are added up") {
     CHECK(entries_of(hls.to_coo(), ValueType::f32) ==
           Entries{{{0, 0, 0}, 2.0f}, {{1, 2, 3}, 4.0f}});
   }
+}
+
+TEST_CASE("the threshold counts a coordinate that stands twice once") {
+  const auto twice = tensor_of({4, 4, 4}, {{1, 2, 3}, {0, 0, 0}, {1, 2, 3}});
+  CHECK(to_hls(twice, {.threshold = 2}).dense_tiles() == 1);
+  CHECK(to_hls(twice, {.threshold = 3}).dense_tiles() == 0);
 }
 
 TEST_CASE("check() finds every broken invariant") {
