@@ -81,7 +81,8 @@ TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
     const Problem problem(spec, contract::scenarios(3).back().x);
     return supports(method, problem, method.params().resolve({})).reason;
   };
-  for (const char* id : {"parti.cuda", "b_csf.cuda", "blco.cuda", "mm_csf.cuda"}) {
+  for (const char* id :
+       {"parti.cuda", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda", "fwc.cuda"}) {
     const Method& method = registry.find(id);
     const bool one_copy = method.id() == "blco.cuda" || method.id() == "mm_csf.cuda";
     CHECK_MESSAGE(method.takes_all_modes() == one_copy, id);

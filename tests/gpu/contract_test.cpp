@@ -75,8 +75,9 @@ TEST_CASE("order3-all-modes" * doctest::skip()) {
 }
 
 TEST_CASE("a mode at a time with factors that change") {
-  contract::check_passes(Backend::cuda, {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda",
-                                         "flycoo.cuda", "flycoo.cuda.tuned"});
+  contract::check_passes(Backend::cuda,
+                         {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda",
+                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned"});
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {
