@@ -78,6 +78,8 @@ class TunedCuda : public HlsCuda {
     if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
     if (arithmetic_of(params) == Arithmetic::tf32)
       return Support::no("operands of 16 bits alone: fp16, bf16 and split_fp16");
+    if (format_options(problem, params).values != storage_of(arithmetic_of(params)))
+      return Support::no("values as the precision takes them alone: f16, bf16, and f32 if split");
     return Support::yes();
   }
 };

@@ -28,9 +28,15 @@ Buffer<std::byte> bytes_of(const T* from, Count count) {
   const auto* first = reinterpret_cast<const std::byte*>(from);
   return Buffer<std::byte>(std::span(first, count * sizeof(T)));
 }
+/// Room for whole vectors of 16 bytes, which kernels load.
 inline Buffer<std::byte> bytes_of(const StoredValues& values) {
-  return values.type() == ValueType::f32 ? bytes_of(values.wide().data(), values.size())
-                                         : bytes_of(values.narrow().data(), values.size());
+  Buffer<std::byte> bytes(rounded_up(values.bytes(), sizeof(uint4)));
+  const auto upload = [&](const auto& from) { bytes.upload(std::as_bytes(std::span(from))); };
+  if (values.type() == ValueType::f32)
+    upload(values.wide());
+  else
+    upload(values.narrow());
+  return bytes;
 }
 
 /// HLS on the device.
@@ -51,10 +57,13 @@ struct DeviceHls {
 /// The chain on the device, factors in single precision; a method adds operands and the launch.
 class HlsRun : public CudaRun {
  public:
-  HlsRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic, std::string kernel)
+  /// Rows of the factors are padded by zeros to a multiple of `row_unit` elements.
+  HlsRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic, std::string kernel,
+         Count row_unit = 1)
       : CudaRun(problem, std::move(kernel)),
         chain_(problem),
         arithmetic_(arithmetic),
+        row_unit_(row_unit),
         tensor_(hls),
         out_(problem.x().dims[at(problem.mode())] * chain_.width),
         rows_(problem.x().dims.size()) {
@@ -126,12 +135,13 @@ class HlsRun : public CudaRun {
   void set_rows(int m) {
     if (m == chain_.mode) return;
     const auto factor = chain_.factor[at(m)];
-    rows_[at(m)] = upload_padded(factor, static_cast<unsigned>(factor.cols));
+    rows_[at(m)] = upload_padded(factor, static_cast<unsigned>(rounded_up(factor.cols, row_unit_)));
     x_.factor[m].rows = rows_[at(m)].data();
     x_.factor[m].columns = static_cast<unsigned>(factor.cols);
     x_.factor[m].stride = chain_.stride[at(m)];
   }
 
+  const Count row_unit_;
   const DeviceHls tensor_;
   Buffer<float> out_;
   std::vector<Buffer<float>> rows_;  // by mode

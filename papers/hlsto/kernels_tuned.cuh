@@ -4,168 +4,312 @@
 // output row i, and A(i, r) += B(j, r) (X(:, j, :) C)(i, r) is one multiply-add for each element
 // that a thread holds: no second MMA, no operand rounded in between, no transport between threads.
 // A warp walks over tiles in the order of their output rows and keeps the sums in registers as long
-// as these stay the same; then they are added to the result, two columns at once.
+// as these stay the same; then they are added to the result, four columns at once. While it works
+// on a tile, bitmap and values of the next are on their way.
 //
 // A tile is spread out in shared memory, slice j after slice j, so that one ldmatrix fetches
 // X(:, j, :) as operand. The two halves of a row of 16 cells stand in turn in the first and the
 // second place every four rows, so that neither the eight rows of a fetch meet in a bank. Factor C
-// lies in global memory as the fragments want it: for 16 rows and 8 columns, 8 bytes a thread.
+// lies in global memory as the fragments want it, with its columns dealt out to a pair of fragments
+// so that a thread's sums are of four neighbouring columns.
 #pragma once
 
+#include "common/device/vec.cuh"
 #include "papers/hlsto/kernels_cuda.cuh"
 
 namespace retensor::hlsto {
 
-inline constexpr unsigned kFragmentColumns = 8;  // of m16n8k16
-inline constexpr unsigned kTileCells = 16 * 16 * 16;
+using device::Vec;
 
-/// What the tuned kernel gets beside the chain.
+inline constexpr unsigned kFragmentColumns = 8;  // of m16n8k16
+inline constexpr unsigned kPairColumns = 2 * kFragmentColumns;
+inline constexpr unsigned kTileCells = 16 * 16 * 16;
+inline constexpr unsigned kStagedVectors = 2;   // 16 bytes of values that a lane loads ahead
+inline constexpr unsigned kGroupNonzeros = 32;  // sparse ones that a group of lanes adds up
+inline constexpr unsigned kWholeWarp = ~0u;
+inline constexpr Index kNoRow = ~Index{0};
+
+/// Column of the factor that fragment n of a walk has as its column q: those of a pair of fragments
+/// that one thread holds, 2 t and 2 t + 1 of both, are neighbours.
+__host__ __device__ inline unsigned factor_column(unsigned n, unsigned q) {
+  return n / 2 * kPairColumns + q / 2 * 4 + n % 2 * 2 + q % 2;
+}
+
+/// What the tuned kernel gets beside the chain, whose factor rows and output rows are `stride`
+/// elements apart, padded by zeros to whole walks.
 struct TunedTiles {
   const std::uint32_t* order = nullptr;  ///< tiles by their place along the output's mode
   /// Of the columns' factor, for 16 rows and 8 columns: the 32 lanes' parts of the B operand, one
   /// array per part.
   const uint2* fragments[2] = {};
   unsigned column_blocks = 0;  ///< of 8 columns, all of the factor, padded to whole walks
+  unsigned stride = 0;
   unsigned tiles_per_warp = 1;
   unsigned tile_thread_blocks = 0;  ///< of one walk; the thread blocks beyond take sparse nonzeros
+  int others = 0;                   ///< modes but the output's
+  int other[kMaxFactors - 1] = {};
 };
 
-/// Warps of a thread block: those whose tiles fit 64 KiB of shared memory, so that three blocks fit
-/// a multiprocessor.
+/// Values as they are stored where they lose nothing that the arithmetic keeps.
 template <Arithmetic kArithmetic>
-inline constexpr unsigned kTunedWarps = kArithmetic == Arithmetic::split_fp16 ? 4 : 8;
+using Stored = std::conditional_t<kArithmetic == Arithmetic::split_fp16, float, std::uint16_t>;
 
-/// Where a cell stands in shared memory: i along the output, j, k.
+/// Memory and size of a thread block.
+template <Arithmetic kArithmetic>
+struct TunedBlock {
+  static constexpr int kParts = Core<kArithmetic>::kParts;
+  static constexpr unsigned kWarps = kParts == 2 ? 4 : 8;
+  /// Thread blocks of a multiprocessor that registers shall allow for.
+  static constexpr unsigned kAtOnce = kParts == 2 ? 3 : 2;
+  static constexpr unsigned kStaged = kStagedVectors * 32 * sizeof(uint4);
+  static constexpr unsigned kWarpBytes = kParts * kTileCells * sizeof(std::uint16_t) + kStaged;
+  static constexpr unsigned kTable = 32 * sizeof(std::uint32_t);
+  static constexpr unsigned kBytes = kTable + kWarps * kWarpBytes;
+};
+
+/// Where a cell stands in shared memory: i along the output, j, k. Every bit of the result is the
+/// exclusive or of bits of i, j and k, so that place_of(a ^ b) = place_of(a) ^ place_of(b).
 __device__ inline unsigned place_of(unsigned i, unsigned j, unsigned k) {
   return j * 256 + i * 16 + (((k >> 3) ^ (i >> 2 & 1)) << 3) + (k & 7);
 }
 
+/// The same of a cell's number.
+__device__ inline unsigned place_of(const DeviceChain& x, unsigned cell) {
+  const auto along = [&](int place) { return cell >> (4 * (2 - place)) & 15u; };
+  return place_of(along(x.slice), along(x.row), along(x.column));
+}
+
+/// A B of m16n8k16.
 template <Arithmetic kArithmetic>
-__device__ inline void mma_m16n8k16(float (&c)[4], const std::uint32_t (&a)[4], uint2 b) {
+__device__ inline void multiply_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], uint2 b,
+                                         const float (&c)[4]) {
   if constexpr (kArithmetic == Arithmetic::bf16)
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
   else
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+        "{%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
 }
 
-/// One warp's walk over tiles; kBlocks times 8 columns from `first_block` on.
-template <Arithmetic kArithmetic, int kBlocks>
+/// Adds a lane's four columns to an output row, as far as the row goes.
+__device__ inline void add_to_row(const DeviceChain& x, Index row, unsigned column,
+                                  const Vec<float>& sum) {
+  float* const to = x.out + Count{row} * x.width + column;
+  if (x.width % 4 == 0) {
+    if (column < x.width) sum.reduce_into(to);
+    return;
+  }
+  const float part[4] = {sum.v.x, sum.v.y, sum.v.z, sum.v.w};
+#pragma unroll
+  for (unsigned e = 0; e < 4; ++e)
+    if (column + e < x.width) atomicAdd(to + e, part[e]);
+}
+
+/// One warp's walk over tiles; kPairs times 16 columns from `first_column` on.
+template <Arithmetic kArithmetic, int kPairs>
 class TileWalk {
-  using Core = hlsto::Core<kArithmetic>;
-  using Element = typename Core::Element;
-  static constexpr int kParts = Core::kParts;
+  using Block = TunedBlock<kArithmetic>;
+  using Value = Stored<kArithmetic>;
+  static constexpr int kParts = Block::kParts;
+  static constexpr unsigned kPerVector = sizeof(uint4) / sizeof(Value);
+  static constexpr unsigned kStagedValues = Block::kStaged / sizeof(Value);
+
+  /// A tile; each lane holds one of 32.
+  struct Tile {
+    std::uint32_t number = 0, values = 0;
+    Count first_value = 0;
+    Index slice = 0, row = 0, column = 0;  ///< in tiles
+    __device__ Tile of_lane(int lane) const {
+      const auto from = [&](auto v) { return __shfl_sync(kWholeWarp, v, lane); };
+      return {from(number), from(values), from(first_value), from(slice), from(row), from(column)};
+    }
+  };
+  /// What a lane has loaded of a tile: four words of the bitmap, 128 consecutive cells, and its
+  /// share of the first values.
+  struct Ahead {
+    uint4 words;
+    uint4 values[kStagedVectors];
+  };
 
  public:
-  __device__ TileWalk(const DeviceChain& x, const TunedTiles& tiles, unsigned first_block,
-                      Element* shared)
-      : x_(x), tiles_(tiles), first_block_(first_block), lane_(threadIdx.x % 32), cells_(shared) {
+  __device__ TileWalk(const DeviceChain& x, const TunedTiles& tiles, char* shared)
+      : x_(x),
+        tiles_(tiles),
+        lane_(threadIdx.x % 32),
+        first_pair_(blockIdx.y * kPairs),
+        table_(reinterpret_cast<const std::uint32_t*>(shared)),
+        cells_(reinterpret_cast<std::uint16_t*>(shared + Block::kTable +
+                                                threadIdx.x / 32 * Block::kWarpBytes)),
+        staged_(cells_ + kParts * kTileCells) {
+#pragma unroll
+    for (unsigned w = 0; w < 4; ++w) word_place_[w] = place_of(x, (4 * lane_ + w) * 32);
     clear_cells();
     clear_sums();
   }
 
   __device__ void run(Count first, Count last) {
-    Index at = ~Index{0};
-    for (Count t = first; t < last; ++t) {
-      const Count tile = tiles_.order[t];
-      const std::uint32_t* const key = x_.tile_index + tile * x_.tile_words;
-      const Index here = decode(key, x_.place[x_.slice]);
-      if (here != at && at != ~Index{0}) add_sums(at);
-      at = here;
-      spread(tile);
-      multiply(key);
-      clear_cells();
-    }
-    if (at != ~Index{0}) add_sums(at);
+    for (Count from = first; from < last; from += 32)
+      walk(from, static_cast<int>(last - from < 32 ? last - from : 32));
+    add_sums();
   }
 
  private:
+  /// `count` tiles, 32 at most.
+  __device__ void walk(Count first, int count) {
+    const Tile own = lane_ < static_cast<unsigned>(count) ? tile_at(first + lane_) : Tile{};
+    Ahead ahead = load(own.of_lane(0));
+    for (int t = 0; t < count; ++t) {
+      const Tile now = own.of_lane(t);
+      const Ahead loaded = ahead;
+      if (t + 1 < count) ahead = load(own.of_lane(t + 1));
+      if (now.slice != at_) add_sums();
+      at_ = now.slice;
+      uint2 c[kParts][2 * kPairs];
+      load_fragments(now, c);
+      spread(now, loaded);
+      multiply(now, c);
+      clear_cells();
+    }
+  }
+
+  __device__ Tile tile_at(Count t) const {
+    const std::uint32_t number = tiles_.order[t];
+    const std::uint32_t* const key = x_.tile_index + Count{number} * x_.tile_words;
+    const Count first = x_.value_start[number];
+    return {number,
+            static_cast<std::uint32_t>(x_.value_start[number + 1] - first),
+            first,
+            decode(key, x_.place[x_.slice]),
+            decode(key, x_.place[x_.row]),
+            decode(key, x_.place[x_.column])};
+  }
+
+  __device__ Ahead load(const Tile& tile) const {
+    Ahead a;
+    a.words = __ldg(reinterpret_cast<const uint4*>(x_.bitmap) + Count{tile.number} * 32 + lane_);
+    load_values(tile, 0, a);
+    return a;
+  }
+  /// Whole vectors around the values from `from` on, counted from the first whole vector.
+  __device__ void load_values(const Tile& tile, unsigned from, Ahead& a) const {
+    const Count begin = tile.first_value / kPerVector + from / kPerVector;
+    const Count end = (tile.first_value + tile.values + kPerVector - 1) / kPerVector;
+#pragma unroll
+    for (unsigned q = 0; q < kStagedVectors; ++q) {
+      const Count v = begin + 32 * q + lane_;
+      if (v < end) a.values[q] = __ldg(static_cast<const uint4*>(x_.dense_values) + v);
+    }
+  }
+
   __device__ void clear_sums() {
 #pragma unroll
-    for (int n = 0; n < kBlocks; ++n)
+    for (int m = 0; m < kPairs; ++m)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sum_[n][e] = 0;
+      for (int half = 0; half < 2; ++half) sum_[m][half] = Vec<float>::splat(0);
   }
   __device__ void clear_cells() {
     __syncwarp();
-    constexpr unsigned kVectors = kParts * kTileCells * sizeof(Element) / sizeof(uint4);
+    constexpr unsigned kVectors = kParts * kTileCells * sizeof(std::uint16_t) / sizeof(uint4);
+#pragma unroll 8
     for (unsigned v = lane_; v < kVectors; v += 32)
       reinterpret_cast<uint4*>(cells_)[v] = make_uint4(0, 0, 0, 0);
-    __syncwarp();
   }
 
-  /// Each lane takes four words of the bitmap, whose bits are 128 consecutive cells, and stores
-  /// their values.
-  __device__ void spread(Count tile) {
-    const uint4 words = reinterpret_cast<const uint4*>(x_.bitmap + tile * (kTileCells / 32))[lane_];
-    const unsigned own = __popc(words.x) + __popc(words.y) + __popc(words.z) + __popc(words.w);
+  /// Stores the values in the cells whose bits are set, kStagedValues at a time.
+  __device__ void spread(const Tile& tile, Ahead a) {
+    std::uint32_t words[4] = {a.words.x, a.words.y, a.words.z, a.words.w};
+    unsigned own = 0;
+#pragma unroll
+    for (const std::uint32_t word : words) own += __popc(word);
     unsigned upto = own;
+#pragma unroll
     for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(~0u, upto, step);
+      const unsigned other = __shfl_up_sync(kWholeWarp, upto, step);
       if (lane_ >= step) upto += other;
     }
-    Count value = x_.value_start[tile] + upto - own;
-    value = spread_word(words.x, 4 * lane_, value);
-    value = spread_word(words.y, 4 * lane_ + 1, value);
-    value = spread_word(words.z, 4 * lane_ + 2, value);
-    spread_word(words.w, 4 * lane_ + 3, value);
+    const unsigned before = static_cast<unsigned>(tile.first_value % kPerVector);
+    const unsigned end = before + tile.values;
+    unsigned value = before + upto - own;
+    for (unsigned from = 0;; from += kStagedValues) {
+      stage(a);
+#pragma unroll
+      for (int w = 0; w < 4; ++w) spread_word(words[w], word_place_[w], value, from);
+      __syncwarp();
+      if (from + kStagedValues >= end) return;
+      load_values(tile, from + kStagedValues, a);
+    }
+  }
+  __device__ void stage(const Ahead& a) {
+#pragma unroll
+    for (unsigned q = 0; q < kStagedVectors; ++q)
+      reinterpret_cast<uint4*>(staged_)[32 * q + lane_] = a.values[q];
     __syncwarp();
   }
-  __device__ Count spread_word(std::uint32_t bits, unsigned word, Count value) {
-    for (; bits != 0; bits &= bits - 1, ++value) {
-      const unsigned cell = word * 32 + __ffs(static_cast<int>(bits)) - 1;
-      const unsigned at = place_of(coordinate(cell, x_.slice), coordinate(cell, x_.row),
-                                   coordinate(cell, x_.column));
-      const float v = value_at(x_.dense_values, x_.values, value);
-#pragma unroll
-      for (int p = 0; p < kParts; ++p) cells_[p * kTileCells + at] = Core::part_of(v, p);
-    }
-    return value;
+  __device__ void spread_word(std::uint32_t& bits, unsigned place, unsigned& value, unsigned from) {
+    const Value* const staged = reinterpret_cast<const Value*>(staged_);
+    for (; bits != 0 && value < from + kStagedValues; bits &= bits - 1, ++value)
+      put(place ^ table_[__ffs(static_cast<int>(bits)) - 1], staged[value - from]);
   }
-  __device__ static unsigned coordinate(unsigned cell, int place) {
-    return cell >> (4 * (2 - place)) & 15u;
+  __device__ void put(unsigned place, std::uint16_t value) {
+    cells_[place] = value;
+  }
+  __device__ void put(unsigned place, float value) {
+    using Core = hlsto::Core<kArithmetic>;
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+      cells_[p * kTileCells + place] = __half_as_ushort(Core::part_of(value, p));
   }
 
-  __device__ void multiply(const std::uint32_t* key) {
-    uint2 c[kParts][kBlocks];
-    const Count block =
-        (Count{decode(key, x_.place[x_.column])} * tiles_.column_blocks + first_block_) * 32 +
-        lane_;
+  __device__ void load_fragments(const Tile& tile, uint2 (&c)[kParts][2 * kPairs]) const {
+    const Count block = (Count{tile.column} * tiles_.column_blocks + 2 * first_pair_) * 32 + lane_;
 #pragma unroll
     for (int p = 0; p < kParts; ++p)
 #pragma unroll
-      for (int n = 0; n < kBlocks; ++n) c[p][n] = tiles_.fragments[p][block + 32 * n];
-    float2 kept[kBlocks];
-    weigh(key, kept);
+      for (int n = 0; n < 2 * kPairs; ++n) c[p][n] = __ldg(tiles_.fragments[p] + block + 32 * n);
+  }
 
-    const DeviceFactor& rows = x_.factor[x_.mode_at[x_.row]];
-    const Index begin = decode(key, x_.place[x_.row]) << 4;
-    for (unsigned j = 0; j < 16 && begin + j < x_.row_length; ++j) {
+  __device__ void multiply(const Tile& tile, const uint2 (&c)[kParts][2 * kPairs]) {
+    Vec<float> kept[kPairs];
+    weigh(tile, kept);
+    const float* const rows = x_.factor[x_.mode_at[x_.row]].rows;
+    const Index begin = tile.row << 4, last = x_.row_length - 1;
+#pragma unroll 4
+    for (unsigned j = 0; j < 16; ++j) {
       std::uint32_t a[kParts][4];
 #pragma unroll
       for (int p = 0; p < kParts; ++p) fetch(a[p], p, j);
-      const float* const b = rows.rows + Count{begin + j} * rows.columns;
+      // Cells beyond the last row are zero.
+      const float* const row = rows + Count{min(begin + j, last)} * tiles_.stride;
 #pragma unroll
-      for (int n = 0; n < kBlocks; ++n) {
-        float xc[4] = {0, 0, 0, 0};
-        if constexpr (kParts == 2) {
-          mma_m16n8k16<kArithmetic>(xc, a[1], c[0][n]);
-          mma_m16n8k16<kArithmetic>(xc, a[0], c[1][n]);
-        }
-        mma_m16n8k16<kArithmetic>(xc, a[0], c[0][n]);
-        const float2 weight = column_pair(b, n);
-        const float low = weight.x * kept[n].x, high = weight.y * kept[n].y;
-        sum_[n][0] = fmaf(xc[0], low, sum_[n][0]), sum_[n][1] = fmaf(xc[1], high, sum_[n][1]);
-        sum_[n][2] = fmaf(xc[2], low, sum_[n][2]), sum_[n][3] = fmaf(xc[3], high, sum_[n][3]);
+      for (int m = 0; m < kPairs; ++m) {
+        float low[4], high[4];
+        multiply_fragment(a, c, 2 * m, low);
+        multiply_fragment(a, c, 2 * m + 1, high);
+        auto weight = Vec<float>::load(row + column(m));
+        if (x_.order > 3) weight.multiply(kept[m]);
+        sum_[m][0].fma({make_float4(low[0], low[1], high[0], high[1])}, weight);
+        sum_[m][1].fma({make_float4(low[2], low[3], high[2], high[3])}, weight);
       }
+    }
+  }
+  __device__ static void multiply_fragment(const std::uint32_t (&a)[kParts][4],
+                                           const uint2 (&c)[kParts][2 * kPairs], int n,
+                                           float (&d)[4]) {
+    constexpr float kZero[4] = {0, 0, 0, 0};
+    if constexpr (kParts == 2) {
+      multiply_m16n8k16<kArithmetic>(d, a[1], c[0][n], kZero);
+      multiply_m16n8k16<kArithmetic>(d, a[0], c[1][n], d);
+      multiply_m16n8k16<kArithmetic>(d, a[0], c[0][n], d);
+    } else {
+      multiply_m16n8k16<kArithmetic>(d, a[0], c[0][n], kZero);
     }
   }
 
@@ -181,111 +325,108 @@ class TileWalk {
                  : "memory");
   }
 
-  /// Columns 2 (lane % 4) and the next of block n of a row; zeros beyond the last.
-  __device__ float2 column_pair(const float* row, int n) const {
-    const unsigned r = column(n);
-    return make_float2(r < x_.width ? __ldg(row + r) : 0,
-                       r + 1 < x_.width ? __ldg(row + r + 1) : 0);
-  }
-  __device__ unsigned column(int n) const {
-    return (first_block_ + n) * kFragmentColumns + lane_ % 4 * 2;
+  /// First of the lane's four columns of pair m.
+  __device__ unsigned column(int m) const {
+    return (first_pair_ + m) * kPairColumns + lane_ % 4 * 4;
   }
 
   /// The rows of the kept modes, which one tile has one index of.
-  __device__ void weigh(const std::uint32_t* key, float2 (&kept)[kBlocks]) const {
+  __device__ void weigh(const Tile& tile, Vec<float> (&kept)[kPairs]) const {
+    const std::uint32_t* const key = x_.tile_index + Count{tile.number} * x_.tile_words;
 #pragma unroll
-    for (int n = 0; n < kBlocks; ++n) kept[n] = make_float2(1, 1);
+    for (int m = 0; m < kPairs; ++m) kept[m] = Vec<float>::splat(1);
     for (int place = 3; place < x_.order; ++place) {
-      const DeviceFactor& f = x_.factor[x_.mode_at[place]];
-      const float* const row = f.rows + Count{decode(key, x_.place[place])} * f.columns;
+      const float* const row =
+          x_.factor[x_.mode_at[place]].rows + Count{decode(key, x_.place[place])} * tiles_.stride;
 #pragma unroll
-      for (int n = 0; n < kBlocks; ++n) {
-        const float2 w = column_pair(row, n);
-        kept[n].x *= w.x, kept[n].y *= w.y;
-      }
+      for (int m = 0; m < kPairs; ++m) kept[m].multiply(Vec<float>::load(row + column(m)));
     }
   }
 
   /// Sums of rows lane / 4 and 8 further on of the output's tile.
-  __device__ void add_sums(Index tile_row) {
+  __device__ void add_sums() {
+    if (at_ == kNoRow) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const Index i = (tile_row << 4) + lane_ / 4 + 8 * half;
+      const Index i = (at_ << 4) + lane_ / 4 + 8 * half;
       if (i >= x_.slice_length) continue;
-      float* const to = x_.out + Count{i} * x_.width;
 #pragma unroll
-      for (int n = 0; n < kBlocks; ++n) {
-        const unsigned r = column(n);
-        if (r < x_.width) atomicAdd(to + r, sum_[n][2 * half]);
-        if (r + 1 < x_.width) atomicAdd(to + r + 1, sum_[n][2 * half + 1]);
-      }
+      for (int m = 0; m < kPairs; ++m) add_to_row(x_, i, column(m), sum_[m][half]);
     }
     clear_sums();
   }
 
   const DeviceChain& x_;
   const TunedTiles& tiles_;
-  const unsigned first_block_, lane_;
-  Element* const cells_;
-  float sum_[kBlocks][4];
+  const unsigned lane_, first_pair_;
+  const std::uint32_t* const table_;  // place_of of the bits of a word
+  std::uint16_t *const cells_, *const staged_;
+  unsigned word_place_[4];  // of the first bit of each of the lane's words
+  Index at_ = kNoRow;       // the output's tile that the sums are of
+  Vec<float> sum_[kPairs][2];
 };
 
-/// 32 sparse nonzeros: each lane reads one, then all lanes together take one after the other, a
-/// lane a column. Neighbours that meet in an output row are added up before they reach it.
-__device__ inline void add_nonzeros(const DeviceChain& x, Count first) {
-  const unsigned lane = threadIdx.x % 32;
-  const Count own = first + lane < x.nonzeros ? first + lane : x.nonzeros - 1;
-  const std::uint32_t* const key = x.nonzero_index + own * x.nonzero_words;
-  Index index[kMaxFactors];
+/// Sparse nonzeros, which lie in the order of their output rows: a group of kLanes lanes, four
+/// columns each, adds up kGroupNonzeros of them and adds a row to the result when it changes.
+template <int kLanes>
+__device__ void add_nonzeros(const DeviceChain& x, const TunedTiles& tiles, Count first) {
+  const unsigned lane = threadIdx.x % kLanes;
+  const unsigned column = (blockIdx.y * kLanes + lane) * 4;
+  const auto from = [](auto v, int source) { return __shfl_sync(kWholeWarp, v, source, kLanes); };
+  Index at = kNoRow;
+  auto sum = Vec<float>::splat(0);
+  for (unsigned base = 0; base < kGroupNonzeros; base += kLanes) {
+    const Count own = first + base + lane;
+    const Count safe = own < x.nonzeros ? own : x.nonzeros - 1;
+    const std::uint32_t* const key = x.nonzero_index + safe * x.nonzero_words;
+    const Index row = decode(key, x.index[x.mode]);
+    Index index[kMaxFactors - 1];
 #pragma unroll
-  for (int m = 0; m < kMaxFactors; ++m) index[m] = m < x.order ? decode(key, x.index[m]) : 0;
-  const float value = first + lane < x.nonzeros ? value_at(x.sparse_values, x.values, own) : 0;
-  Index output = 0;
+    for (int k = 0; k < kMaxFactors - 1; ++k)
+      if (k < tiles.others) index[k] = decode(key, x.index[tiles.other[k]]);
+    const float value = own < x.nonzeros ? value_at(x.sparse_values, x.values, safe) : 0;
+#pragma unroll 4
+    for (int p = 0; p < kLanes; ++p) {
+      auto product = Vec<float>::splat(from(value, p));
 #pragma unroll
-  for (int m = 0; m < kMaxFactors; ++m)
-    if (m == x.mode) output = index[m];
-
-  const int count = static_cast<int>(x.nonzeros - first < 32 ? x.nonzeros - first : 32);
-  for (unsigned r = lane; r - lane < x.width; r += 32) {
-    Index row = __shfl_sync(~0u, output, 0);
-    float sum = 0;
-    for (int p = 0; p < count; ++p) {
-      const Index next = __shfl_sync(~0u, output, p);
-      if (next != row && r < x.width) atomicAdd(x.out + Count{row} * x.width + r, sum);
-      if (next != row) sum = 0;
-      row = next;
-      float product = __shfl_sync(~0u, value, p);
-#pragma unroll
-      for (int m = 0; m < kMaxFactors; ++m) {
-        const Index i = __shfl_sync(~0u, index[m], p);
-        if (m < x.order && m != x.mode && r < x.width)
-          product *= __ldg(x.factor[m].rows + Count{i} * x.factor[m].columns + r);
+      for (int k = 0; k < kMaxFactors - 1; ++k)
+        if (k < tiles.others)
+          product.multiply(Vec<float>::load(x.factor[tiles.other[k]].rows +
+                                            Count{from(index[k], p)} * tiles.stride + column));
+      const Index next = from(row, p);
+      if (next != at) {
+        if (at != kNoRow) add_to_row(x, at, column, sum);
+        sum = Vec<float>::splat(0);
+        at = next;
       }
-      sum += product;
+      sum.add(product);
     }
-    if (r < x.width) atomicAdd(x.out + Count{row} * x.width + r, sum);
   }
+  add_to_row(x, at, column, sum);
 }
 
-/// Thread blocks (b, w) of the tiles' part walk for columns 8 kBlocks w and on; those beyond take
-/// nonzeros, in walk 0 alone.
-template <Arithmetic kArithmetic, int kBlocks>
-__global__ void __launch_bounds__(32 * kTunedWarps<kArithmetic>)
+/// Thread blocks (b, w) take columns 16 kPairs w and on: the first of them walk over tiles, those
+/// beyond take nonzeros.
+template <Arithmetic kArithmetic, int kPairs>
+__global__ void __launch_bounds__(32 * TunedBlock<kArithmetic>::kWarps,
+                                  TunedBlock<kArithmetic>::kAtOnce)
     tuned(const DeviceChain x, const TunedTiles tiles) {
   extern __shared__ __align__(128) char shared[];
-  using Core = hlsto::Core<kArithmetic>;
-  const unsigned warps = kTunedWarps<kArithmetic>, warp = threadIdx.x / 32;
+  constexpr unsigned kWarps = TunedBlock<kArithmetic>::kWarps;
+  const unsigned warp = threadIdx.x / 32;
   if (blockIdx.x < tiles.tile_thread_blocks) {
-    auto* const cells =
-        reinterpret_cast<typename Core::Element*>(shared) + warp * Core::kParts * kTileCells;
-    const Count first = (Count{blockIdx.x} * warps + warp) * tiles.tiles_per_warp;
+    if (warp == 0) reinterpret_cast<std::uint32_t*>(shared)[threadIdx.x] = place_of(x, threadIdx.x);
+    __syncthreads();
+    const Count first = (Count{blockIdx.x} * kWarps + warp) * tiles.tiles_per_warp;
     const Count last = first + tiles.tiles_per_warp;
-    TileWalk<kArithmetic, kBlocks>(x, tiles, blockIdx.y * kBlocks, cells)
-        .run(first, last < x.tiles ? last : x.tiles);
+    TileWalk<kArithmetic, kPairs>(x, tiles, shared).run(first, last < x.tiles ? last : x.tiles);
     return;
   }
-  const Count first = (Count{blockIdx.x - tiles.tile_thread_blocks} * warps + warp) * 32;
-  if (blockIdx.y == 0 && first < x.nonzeros) add_nonzeros(x, first);
+  constexpr unsigned kLanes = 4 * kPairs;
+  const Count warp_number = Count{blockIdx.x - tiles.tile_thread_blocks} * kWarps + warp;
+  const Count of_warp = warp_number * (32 / kLanes) * kGroupNonzeros;
+  if (of_warp < x.nonzeros)
+    add_nonzeros<kLanes>(x, tiles, of_warp + threadIdx.x % 32 / kLanes * kGroupNonzeros);
 }
 
 }  // namespace retensor::hlsto

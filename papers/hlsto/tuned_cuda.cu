@@ -7,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/numeric/rounding.hpp"
+#include "common/tensor/keys.hpp"
 #include "papers/hlsto/cuda_run.cuh"
 #include "papers/hlsto/kernels_tuned.cuh"
 #include "papers/hlsto/methods_cuda.hpp"
@@ -34,7 +35,7 @@ std::uint16_t pattern(float x, Arithmetic arithmetic, int part) {
 }
 
 /// A factor as B operands of m16n8k16: of 16 rows and 8 columns lane l has rows 2 (l % 4), the
-/// next, and both 8 further on, in column l / 4.
+/// next, and both 8 further on, in column l / 4 of those that `factor_column` deals out.
 std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_blocks,
                                 Arithmetic arithmetic, int part) {
   const Count tiles = rounded_up(factor.rows, kFragmentEdge) / kFragmentEdge;
@@ -47,8 +48,7 @@ std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_
   for (Count t = 0; t < tiles; ++t)
     for (unsigned n = 0; n < column_blocks; ++n)
       for (unsigned lane = 0; lane < 32; ++lane) {
-        const Count row = t * kFragmentEdge + lane % 4 * 2,
-                    column = n * kFragmentColumns + lane / 4;
+        const Count row = t * kFragmentEdge + lane % 4 * 2, column = factor_column(n, lane / 4);
         const auto pair = [&](Count first) {
           return element(first, column) | element(first + 1, column) << 16;
         };
@@ -60,13 +60,13 @@ std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_
 class TunedRun : public HlsRun {
  public:
   TunedRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic)
-      : HlsRun(problem, hls, arithmetic, "HLSTO, the diagonal alone"),
+      : HlsRun(problem, hls, arithmetic, "HLSTO, the diagonal alone", walk_columns(problem.rank())),
         order_(tiles_by_output(hls, x_.slice)) {
-    blocks_of_walk_ = static_cast<int>(
-        std::min<Count>(kMostBlocks, std::bit_ceil(rounded_up(chain_.width, 8) / 8)));
     tiles_.order = order_.data();
-    tiles_.column_blocks = static_cast<unsigned>(
-        rounded_up(rounded_up(chain_.width, 8) / 8, static_cast<Count>(blocks_of_walk_)));
+    tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, walk_columns(chain_.width)));
+    tiles_.column_blocks = tiles_.stride / kFragmentColumns;
+    for (int m = 0; m < x_.order; ++m)
+      if (m != x_.mode) tiles_.other[tiles_.others++] = m;
     set_fragments();
     choose_kernel();
     count_bytes(order_);
@@ -80,8 +80,8 @@ class TunedRun : public HlsRun {
   }
 
  private:
-  static constexpr Count kMostBlocks = 4;  // 32 columns: 16 sums a thread
-  static constexpr unsigned kBlocksOfMultiprocessor = 3;
+  /// Columns that a warp takes at a time.
+  static Count walk_columns(Count width) { return width <= kPairColumns ? 16 : 32; }
 
   int column_mode() const { return x_.mode_at[x_.column]; }
 
@@ -119,34 +119,51 @@ class TunedRun : public HlsRun {
 
   template <Arithmetic kArithmetic>
   void choose_walk() {
-    using Core = hlsto::Core<kArithmetic>;
-    constexpr unsigned warps = kTunedWarps<kArithmetic>;
-    threads_ = 32 * warps;
-    shared_ = warps * Core::kParts * kTileCells * sizeof(typename Core::Element);
-    kernel_ = blocks_of_walk_ == 1   ? tuned<kArithmetic, 1>
-              : blocks_of_walk_ == 2 ? tuned<kArithmetic, 2>
-                                     : tuned<kArithmetic, 4>;
+    using Block = TunedBlock<kArithmetic>;
+    const auto columns = static_cast<unsigned>(walk_columns(chain_.width));
+    threads_ = 32 * Block::kWarps;
+    shared_ = Block::kBytes;
+    kernel_ = columns == kPairColumns ? tuned<kArithmetic, 1> : tuned<kArithmetic, 2>;
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
-    const Count at_once =
-        Count{kBlocksOfMultiprocessor} * warps * static_cast<Count>(device::facts().sms);
+    int at_once = 0;
+    RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &at_once, kernel_, static_cast<int>(threads_), shared_));
+    const Count walks =
+        static_cast<Count>(at_once) * Block::kWarps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
-        static_cast<unsigned>(std::max<Count>(1, (x_.tiles + at_once - 1) / at_once));
+        static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
     tiles_.tile_thread_blocks =
-        x_.tiles == 0 ? 0 : device::blocks_for(x_.tiles, warps * tiles_.tiles_per_warp);
-    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, threads_);
-    grid_ = dim3(tiles_.tile_thread_blocks + others,
-                 tiles_.column_blocks / static_cast<unsigned>(blocks_of_walk_));
+        x_.tiles == 0 ? 0 : device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp);
+    const Count of_block = threads_ / (columns / 4) * kGroupNonzeros;
+    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, of_block);
+    grid_ = dim3(tiles_.tile_thread_blocks + others, tiles_.stride / columns);
   }
 
   const Buffer<std::uint32_t> order_;
   std::vector<Buffer<uint2>> fragments_;  // by part
   TunedTiles tiles_;
-  int blocks_of_walk_ = 1;
   void (*kernel_)(DeviceChain, TunedTiles) = nullptr;
   dim3 grid_;
   unsigned threads_ = 0, shared_ = 0;  // of a thread block; bytes
 };
+
+/// Sparse nonzeros in the order of their output rows, else as stored.
+void sort_by_output(Hls& hls, int mode) {
+  const auto& index = hls.grid.nonzero_index();
+  std::vector<Count> order(hls.sparse_nonzeros());
+  std::iota(order.begin(), order.end(), Count{0});
+  stable_sort_by_key(order, bits_for(hls.dims[at(mode)]), [&]<class Key>(Count x) {
+    return static_cast<Key>(index.decode(hls.nonzero_index.at(x), mode));
+  });
+  PackedIndices keys(index.bits(), order.size());
+  StoredValues values(hls.options.values, order.size());
+  for (Count p = 0; p < order.size(); ++p) {
+    keys.set(p, hls.nonzero_index.at(order[p]));
+    values.set(p, hls.sparse_values.at(order[p]));
+  }
+  hls.nonzero_index = std::move(keys), hls.sparse_values = std::move(values);
+}
 
 /// The output's mode is tiled, with the two longest others: a result row of a kept mode would be
 /// one of all slices.
@@ -166,8 +183,9 @@ Options tuned_options(const Problem& problem, const Params& params) {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
-  return std::make_unique<TunedRun>(problem, to_hls(problem.x(), tuned_options(problem, params)),
-                                    arithmetic_of(params));
+  Hls hls = to_hls(problem.x(), tuned_options(problem, params));
+  sort_by_output(hls, problem.mode());
+  return std::make_unique<TunedRun>(problem, hls, arithmetic_of(params));
 }
 
 }  // namespace retensor::hlsto

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <string_view>
 
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
@@ -61,13 +62,30 @@ Footprint checked_footprint(const Method& method, const Problem& p) {
 TEST_CASE("all") {
   check_contract({}, [](const Method&) { return true; });
 }
-// What a sanitiser has the time for. MTTKRP over all modes starts the kernels of MTTKRP, or others
-// for methods that take all modes as one. CP-ALS starts no kernels but those of MTTKRP.
-TEST_CASE("order3" * doctest::skip()) {
+// What a sanitiser has the time for, in parts that can run side by side. MTTKRP over all modes starts
+// the kernels of MTTKRP, or others for methods that take all modes as one. CP-ALS starts no kernels
+// but those of MTTKRP.
+template <class F>
+void check_order3(F&& takes) {
   using enum Operation;
-  check_contract({3, 3, {tew, ts, ttv, ttm, mttkrp}, {16, 33}}, [](const Method& m) {
-    return !m.takes_all_modes() && !m.id().starts_with("cpd.");
+  check_contract({3, 3, {tew, ts, ttv, ttm, ttm_chain, mttkrp}, {16, 33}}, [&](const Method& m) {
+    return takes(m.id()) && !m.takes_all_modes() && !m.id().starts_with("cpd.");
   });
+}
+bool of_pasta(std::string_view id) {
+  return id.starts_with("pasta.");
+}
+bool of_hlsto(std::string_view id) {
+  return id.starts_with("hlsto.");
+}
+TEST_CASE("order3-pasta" * doctest::skip()) {
+  check_order3(of_pasta);
+}
+TEST_CASE("order3-hlsto" * doctest::skip()) {
+  check_order3(of_hlsto);
+}
+TEST_CASE("order3-others" * doctest::skip()) {
+  check_order3([](std::string_view id) { return !of_pasta(id) && !of_hlsto(id); });
 }
 TEST_CASE("order3-all-modes" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all}, {16, 33}},
