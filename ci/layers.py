@@ -19,7 +19,7 @@ ALLOWED = {
     "core": set(), "device": {"core"}, "tensor": {"core"},
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
-    "cpd": FOURTH,
+    "cpd": FOURTH, "tucker": FOURTH | {"cpd"},
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
 CUDA_SOURCES = {".cu", ".cuh"}

@@ -123,7 +123,7 @@ def main():
         commit=git(root, "rev-parse", "HEAD"),
         dirty="true" if git(root, "status", "--porcelain", "--untracked-files=no") else "false",
         common=source_hash(root, sources_below(
-            root / "common", [root / "common" / "baselines", root / "common" / "cpd"])),
+            root / "common", [root / "common" / n for n in ("baselines", "cpd", "tucker")])),
         modules="\n".join(f'          {{"{k}", "{v}"}},'
                           for k, v in sorted(module_hashes(root).items())))
     if not output.exists() or output.read_text() != text:

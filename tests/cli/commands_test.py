@@ -8,13 +8,14 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
-COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "plot", "report", "verdict",
-            "compare", "doctor"]
+COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "tucker", "plot", "report",
+            "verdict", "compare", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -135,6 +136,37 @@ def test_layouts_are_those_of_the_papers_figures_1_and_2(tree, name, args):
     assert output == path.read_text()
 
 
+def read_dense(path):
+    """An array from a .tns file with order and lengths."""
+    order, dims, *lines = path.read_text().splitlines()
+    array = np.zeros([int(n) for n in dims.split()])
+    for line in lines:
+        *at, value = line.split()
+        array[tuple(int(i) - 1 for i in at)] = float(value)
+    assert array.ndim == int(order)
+    return array
+
+
+def test_a_whole_tucker_decomposition_gives_the_tensor_back(tree):
+    lines = tree.stdout("tucker", "tiny", "--ranks", "4", "3", "2", "--method", "hlsto.cpu",
+                        "--params", "format=hls_s values=f32", "--sweeps", "3", "--output",
+                        "model").splitlines()
+    assert lines[0].split() == ["sweep", "fit"]
+    assert float(lines[-1].split()[1]) > 0.999
+    model = tree.root / "model"
+    factors = [read_dense(model / f"factor-{m}.tns") for m in range(3)]
+    found = np.einsum("abc,ia,jb,kc->ijk", read_dense(model / "core.tns"), *factors)
+    assert found == pytest.approx(read_dense(tree.root / "datasets/tiny.tns"), abs=1e-5)
+
+
+def test_a_smaller_core_keeps_less(tree):
+    def fit(*ranks):
+        lines = tree.stdout("tucker", "tiny", "--ranks", *ranks, "--method", "hlsto.cpu")
+        return float(lines.splitlines()[-1].split()[1])
+
+    assert 0.3 < fit(1, 1, 1) < fit(2, 2, 1) < fit(3, 3, 2) < 1
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(tree, command):
     text = tree.stdout(command, "--help")
@@ -193,6 +225,16 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["layout", "tiny", "--plain", "3"], "expected 0 to 2"),
     (["layout", "tiny", "--dense", "0", "1", "2"], "one has to be left"),
     (["layout", "matmul-16-16-16"], "at most 1000"),
+    (["tucker", "tiny", "--method", "hlsto.cpu"], "expected --ranks"),
+    (["tucker", "tiny", "--ranks", "2", "2", "2"], "expected --method, one of hlsto.cpu"),
+    (["tucker", "tiny", "--ranks", "2", "2", "--method", "hlsto.cpu"], "found 2 ranks"),
+    (["tucker", "tiny", "--ranks", "2", "0", "2", "--method", "hlsto.cpu"], "found rank 0"),
+    (["tucker", "tiny", "--ranks", "2", "2", "2", "--method", "hlsto.cp"], "'hlsto.cpu'"),
+    (["tucker", "tiny", "--ranks", "2", "2", "2", "--method", "hlsto.cpu", "--params", "edge"],
+     "name=value"),
+    (["tucker", "tiny", "--ranks", "2", "2", "2", "--method", "hlsto.cpu", "--sweeps", "0"],
+     "--sweeps: found 0"),
+    (["tucker", "flat", "--ranks", "2", "2", "--method", "hlsto.cpu"], "hlsto.cpu: found order 2"),
     (["run", "experiments/pasta/view.yaml"], "draws the rows of pasta/one"),
     (["plot", "experiments/pasta/one.yaml"], "no result files"),
     (["report"], "no result files"),

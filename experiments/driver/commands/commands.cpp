@@ -11,6 +11,7 @@ const std::vector<Command>& all_commands() {
       {"show", "show a method and its parameters", show_command},
       {"dataset", "list, describe, fetch, make, convert and verify data sets", dataset_command},
       {"layout", "print a small tensor in COO, HiCOO and their variants", layout_command},
+      {"tucker", "decompose a tensor with the TTM-chain of a method", tucker_command},
       {"plot", "draw the figures of specs from result rows", plot_command},
       {"report", "write the HTML report", report_command},
       {"verdict", "compare result rows with published values", verdict_command},

@@ -1,0 +1,198 @@
+#include "common/tucker/hooi.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/core/error.hpp"
+#include "common/core/rng.hpp"
+#include "common/cpd/normal_equations.hpp"
+#include "common/measure/timing.hpp"
+
+namespace retensor::tucker {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+
+double norm_of(const Values& values) {
+  return values.visit([](const auto& all) {
+    double squares = 0;
+    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
+    return std::sqrt(squares);
+  });
+}
+
+MatrixXd to_eigen(const Matrix& m) {
+  return dispatch(m.dtype(), [&]<class T>() -> MatrixXd {
+    const auto view = m.view<T>();
+    using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const Rows, 0, Eigen::OuterStride<>>(
+               view.data, static_cast<Index>(view.rows), static_cast<Index>(view.cols),
+               Eigen::OuterStride<>(static_cast<Index>(view.ld)))
+        .template cast<double>();
+  });
+}
+
+/// An orthonormal basis of the columns; where they depend on one another, more directions.
+MatrixXd orthonormal(const MatrixXd& columns) {
+  return Eigen::HouseholderQR<MatrixXd>(columns).householderQ() *
+         MatrixXd::Identity(columns.rows(), columns.cols());
+}
+
+/// Eigenvectors of the largest eigenvalues of a symmetric matrix, the largest first.
+MatrixXd leading_eigenvectors(const MatrixXd& symmetric, Index count) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(symmetric);
+  return solver.eigenvectors().rightCols(count).rowwise().reverse();
+}
+
+MatrixXd random_factor(std::uint64_t rows, std::uint64_t cols, std::uint64_t seed, int mode) {
+  const CounterRng rng(seed, static_cast<std::uint64_t>(mode));
+  MatrixXd factor(rows, cols);
+  for (std::uint64_t k = 0; k < rows * cols; ++k)
+    factor(static_cast<Index>(k / cols), static_cast<Index>(k % cols)) = rng.normal(k);
+  return orthonormal(factor);
+}
+
+void check_ranks(const Dims& ranks, const Dims& dims) {
+  if (dims.size() < 2)
+    throw InputError(
+        fmt::format("tucker: found a tensor of order {}, expected 2 or more", dims.size()));
+  if (ranks.size() != dims.size())
+    throw InputError(fmt::format("tucker: found {} ranks, expected one for each of {} modes",
+                                 ranks.size(), dims.size()));
+  for (std::size_t m = 0; m < ranks.size(); ++m) {
+    double others = 1;
+    for (std::size_t n = 0; n < ranks.size(); ++n)
+      if (n != m) others *= static_cast<double>(std::max<std::uint64_t>(ranks[n], 1));
+    const double most = std::min(static_cast<double>(dims[m]), others);
+    if (ranks[m] < 1 || static_cast<double>(ranks[m]) > most)
+      throw InputError(
+          fmt::format("tucker: found rank {} of mode {}, expected 1 to {}, its length {} and the "
+                      "product of the "
+                      "other ranks at most",
+                      ranks[m], m, most, dims[m]));
+  }
+}
+
+std::string text_of(const Dims& ranks) {
+  std::string text;
+  for (const auto rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : " x ", rank);
+  return text;
+}
+
+ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
+  Dims others = settings.ranks;
+  others.erase(others.begin() + mode);
+  const auto second = others.begin() + 1;
+  if (std::any_of(second, others.end(), [&](auto rank) { return rank != *second; }))
+    throw InputError(fmt::format(
+        "tucker: found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has "
+        "matrices of one width after the first",
+        text_of(settings.ranks)));
+  ProblemSpec spec;
+  spec.operation = Operation::ttm_chain;
+  spec.mode = mode;
+  spec.rank = others.front();
+  spec.rank2 = others.back();
+  spec.dtype = dtype;
+  return spec;
+}
+
+/// Overwrites an operand of a problem, which draws its own and lets a caller give them for MTTKRP
+/// alone. The elements are no const objects; methods are told by Prepared::refresh.
+void set_operand(const Problem& problem, std::size_t m, const Matrix& from) {
+  dispatch(from.dtype(), [&]<class T>() {
+    const auto source = from.values().as<T>();
+    std::copy(source.begin(), source.end(),
+              const_cast<T*>(problem.dense()[m].values().as<T>().data()));
+  });
+}
+
+void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode) {
+  if (found.rows() == expected.rows() && found.cols() == expected.cols()) return;
+  throw InputError(fmt::format("tucker: found a factor of mode {} of {} x {}, expected {} x {}",
+                               mode, found.rows(), found.cols(), expected.rows(), expected.cols()));
+}
+
+}  // namespace
+
+MatrixXd leading_vectors(const Matrix& matrix, Index count) {
+  const MatrixXd y = to_eigen(matrix);
+  if (y.rows() <= y.cols()) return leading_eigenvectors(y * y.transpose(), count);
+  return orthonormal(y * leading_eigenvectors(cpd::gram(matrix), count));
+}
+
+Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
+           const std::map<std::string, ParamValue>& given)
+    : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
+  check_ranks(settings_.ranks, x_->dims);
+  for (int mode = 0; mode < x_->order(); ++mode) {
+    const auto at = static_cast<std::size_t>(mode);
+    model_.factors.emplace_back(x_->dims[at], settings_.ranks[at], x_->dtype());
+    add_chain(mode, chain, given);
+  }
+  for (int mode = 0; mode < x_->order(); ++mode) {
+    const auto at = static_cast<std::size_t>(mode);
+    set_factor(at, random_factor(x_->dims[at], settings_.ranks[at], settings_.seed, mode));
+  }
+}
+
+void Hooi::add_chain(int mode, const Method& method,
+                     const std::map<std::string, ParamValue>& given) {
+  const Params params = method.params().resolve(given);
+  const Problem& problem = problems_.emplace_back(chain_spec(settings_, mode, x_->dtype()), x_);
+  if (const auto support = method.supports(problem, params); !support.ok)
+    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  chains_.push_back(method.prepare(problem, params));
+}
+
+void Hooi::start(const std::vector<Matrix>& factors) {
+  if (factors.size() != model_.factors.size())
+    throw InputError(fmt::format("tucker: found {} factors, expected {}", factors.size(),
+                                 model_.factors.size()));
+  for (std::size_t m = 0; m < factors.size(); ++m) check_factor(factors[m], model_.factors[m], m);
+  for (std::size_t m = 0; m < factors.size(); ++m) set_factor(m, to_eigen(factors[m]));
+  model_.core.clear();
+  model_.fit.clear();
+}
+
+void Hooi::sweep() {
+  const auto timer = make_host_timer();
+  Matrix product;
+  for (std::size_t m = 0; m < chains_.size(); ++m) {
+    timer->start();
+    chains_[m]->run(*timer);
+    timer->stop();
+    product = std::get<Matrix>(chains_[m]->result());
+    set_factor(m, leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
+  }
+  const MatrixXd core = to_eigen(model_.factors.back()).transpose() * to_eigen(product);
+  model_.core.assign(core.data(), core.data() + core.size());
+  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ - core.squaredNorm()));
+  model_.fit.push_back(norm_ == 0 ? 1 : 1 - residual / norm_);
+}
+
+bool Hooi::converged() const {
+  const auto& fit = model_.fit;
+  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < settings_.tolerance;
+}
+
+bool Hooi::finished() const {
+  return converged() || model_.fit.size() >= static_cast<std::size_t>(settings_.max_sweeps);
+}
+
+void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {
+  Matrix& to = model_.factors[mode];
+  for (std::uint64_t i = 0; i < to.rows(); ++i)
+    for (std::uint64_t r = 0; r < to.cols(); ++r)
+      to.set(i, r, factor(static_cast<Index>(i), static_cast<Index>(r)));
+  for (std::size_t m = 0; m < chains_.size(); ++m) {
+    if (m == mode) continue;
+    set_operand(problems_[m], mode, to);
+    chains_[m]->refresh(static_cast<int>(mode));
+  }
+}
+
+}  // namespace retensor::tucker

@@ -1,0 +1,75 @@
+// Tucker decomposition by higher-order orthogonal iteration, with the TTM-chain of any method.
+//
+// A sweep updates the factors in turn. For mode n: Y = X x_m A_m^T over all other modes m, a
+// TTM-chain; A_n = the R_n leading left singular vectors of its unfolding, I_n x prod R_m (T. G.
+// Kolda, B. W. Bader: Tensor Decompositions and Applications, SIAM Review 51(3), 2009, Fig. 4.4).
+// The core is the last chain times A_N^T. Factors being orthonormal, |X - model|^2 is
+// |X|^2 - |core|^2, so that the fit costs no pass over the nonzeros; it shares the error of the
+// last chain.
+#pragma once
+
+#include <Eigen/Dense>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::tucker {
+
+/// core x_0 A_0 x_1 A_1 ...
+struct Model {
+  std::vector<double> core;     ///< R_0 x R_1 x ..., the last mode fastest
+  std::vector<Matrix> factors;  ///< one per mode, I_m x R_m, columns orthonormal to rounding
+  std::vector<double> fit;      ///< 1 - |X - model|_F / |X|_F after each sweep
+};
+
+struct Settings {
+  Dims ranks;  ///< R_m of each mode
+  int max_sweeps = 20;
+  double tolerance = 1e-5;  ///< smallest gain of the fit that continues
+  std::uint64_t seed = 1;   ///< of the first factors
+};
+
+class Hooi {
+ public:
+  /// For a tensor of order 2 or more without duplicate coordinates; `given` overlays the defaults
+  /// of the method's parameters. Throws InputError for ranks that no core can have (below 1, above
+  /// the mode's length or the product of the others) or that the operation ttm_chain can't state,
+  /// whose matrices after the lowest mode's have equally many columns (from order 4 on: equal ranks
+  /// but for mode 0), and where the method does not take the problem.
+  Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
+       const std::map<std::string, ParamValue>& given = {});
+
+  /// Begins with other factors than those of the seed: I_m x R_m of the tensor's type, of full
+  /// rank. Throws InputError for other shapes.
+  void start(const std::vector<Matrix>& factors);
+  void sweep();
+
+  /// The core is empty before the first sweep.
+  const Model& model() const { return model_; }
+  /// The last sweep gained less than the tolerance.
+  bool converged() const;
+  bool finished() const;
+  const Prepared& chain(int mode) const { return *chains_.at(static_cast<std::size_t>(mode)); }
+
+ private:
+  void add_chain(int mode, const Method& method, const std::map<std::string, ParamValue>& given);
+  void set_factor(std::size_t mode, const Eigen::MatrixXd& factor);
+
+  const std::shared_ptr<const Coo> x_;
+  const Settings settings_;
+  const double norm_;  // of the tensor
+  Model model_;
+  std::deque<Problem> problems_;  // by mode; they stay where they are, for the chains refer to them
+  std::vector<std::unique_ptr<Prepared>> chains_;
+};
+
+/// The `count` leading left singular vectors of a matrix, most significant first: orthonormal
+/// columns, from the eigenvectors of the smaller of its Gram matrices, so that singular values
+/// below 1e-8 of the largest are noise. `count` is at most the number of rows and of columns.
+Eigen::MatrixXd leading_vectors(const Matrix& matrix, Eigen::Index count);
+
+}  // namespace retensor::tucker

@@ -1,0 +1,396 @@
+// Tucker decomposition: an independent implementation's values, planted subspaces, any TTM-chain.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/error.hpp"
+#include "common/core/rng.hpp"
+#include "common/generate/generators.hpp"
+#include "common/measure/registry.hpp"
+#include "common/tucker/hooi.hpp"
+
+using namespace retensor;
+using tucker::Hooi;
+using tucker::Settings;
+
+namespace {
+
+using Given = std::map<std::string, ParamValue>;
+
+/// TTM-chain nonzero by nonzero in the type of the tensor.
+class SequentialRun final : public Prepared {
+ public:
+  explicit SequentialRun(const Problem& problem)
+      : problem_(problem), mode_(static_cast<std::size_t>(problem.mode())) {
+    std::uint64_t width = 1;
+    for (std::size_t m = 0; m < problem.dense().size(); ++m)
+      if (m != mode_) width *= problem.dense()[m].cols();
+    out_ = Matrix(problem.x().dims[mode_], width, problem.dtype());
+  }
+
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    const Coo& x = problem_.x();
+    for (Count k = 0; k < out_.values().size(); ++k) out_.values().set(k, 0);
+    for (Count p = 0; p < x.nnz(); ++p)
+      for (std::uint64_t c = 0; c < out_.cols(); ++c) {
+        const std::uint64_t i = x.indices[mode_][p];
+        out_.set(i, c, out_.at(i, c) + x.values.at(p) * weight(p, c));
+      }
+  }
+
+  Result result() override { return out_; }
+  Executed executed() const override { return {{"kernel", "sequential"}}; }
+  Footprint footprint() const override { return {}; }
+  Work work() const override { return work_model(problem_); }
+
+ private:
+  /// Entry of the Kronecker product of the rows that nonzero p meets at column c.
+  double weight(Count p, std::uint64_t c) const {
+    double product = 1;
+    for (std::size_t m = problem_.dense().size(); m-- > 0;) {
+      if (m == mode_) continue;
+      const Matrix& factor = problem_.dense()[m];
+      product *= factor.at(problem_.x().indices[m][p], c % factor.cols());
+      c /= factor.cols();
+    }
+    return product;
+  }
+
+  const Problem& problem_;
+  const std::size_t mode_;
+  Matrix out_;
+};
+
+class Sequential final : public Method {
+ public:
+  std::string_view id() const override { return "sequential.cpu"; }
+  std::string_view summary() const override { return "TTM-chain of a test"; }
+  Backend backend() const override { return Backend::cpu; }
+  Support supports(const Problem&, const Params&) const override { return Support::yes(); }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params&) const override {
+    return std::make_unique<SequentialRun>(problem);
+  }
+};
+
+const Method& sequential() {
+  static const Sequential method;
+  return method;
+}
+
+const Method& registered(const std::string& id) {
+  static const Registry all = all_methods();
+  return all.find(id);
+}
+
+Settings settings_of(Dims ranks, int max_sweeps, double tolerance = -1, std::uint64_t seed = 1) {
+  return {std::move(ranks), max_sweeps, tolerance, seed};
+}
+
+/// Coordinates count up, the last mode fastest; value(index of each mode).
+template <class F>
+std::shared_ptr<Coo> dense_tensor(const Dims& dims, DType dtype, F&& value) {
+  auto x = std::make_shared<Coo>(dims, dtype);
+  std::vector<double> values;
+  std::vector<Index> at(dims.size());
+  for (std::uint64_t cell = 0; cell < checked_volume(dims); ++cell) {
+    std::uint64_t rest = cell;
+    for (std::size_t m = dims.size(); m-- > 0; rest /= dims[m])
+      at[m] = static_cast<Index>(rest % dims[m]);
+    const double v = value(at);
+    if (v == 0) continue;
+    for (std::size_t m = 0; m < dims.size(); ++m) x->indices[m].push_back(at[m]);
+    values.push_back(v);
+  }
+  x->values = Values(values).cast(dtype);
+  return x;
+}
+
+std::vector<Eigen::MatrixXd> planted_factors(const Dims& dims, const Dims& ranks) {
+  std::vector<Eigen::MatrixXd> factors;
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    factors.emplace_back(dims[m], ranks[m]);
+    for (Eigen::Index k = 0; k < factors[m].size(); ++k)
+      factors[m].data()[k] = CounterRng(7, m).normal(static_cast<std::uint64_t>(k));
+  }
+  return factors;
+}
+
+/// A normal core times the factors, in every cell.
+std::shared_ptr<Coo> planted_tensor(const Dims& dims, const Dims& ranks, DType dtype) {
+  const auto factors = planted_factors(dims, ranks);
+  return dense_tensor(dims, dtype, [&](const std::vector<Index>& at) {
+    double sum = 0;
+    for (std::uint64_t c = 0; c < checked_volume(ranks); ++c) {
+      double product = CounterRng(8).normal(c);
+      std::uint64_t rest = c;
+      for (std::size_t m = ranks.size(); m-- > 0; rest /= ranks[m])
+        product *= factors[m](at[m], static_cast<Eigen::Index>(rest % ranks[m]));
+      sum += product;
+    }
+    return sum;
+  });
+}
+
+Eigen::MatrixXd to_eigen(const Matrix& m) {
+  Eigen::MatrixXd copy(m.rows(), m.cols());
+  for (std::uint64_t i = 0; i < m.rows(); ++i)
+    for (std::uint64_t r = 0; r < m.cols(); ++r)
+      copy(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(r)) = m.at(i, r);
+  return copy;
+}
+
+/// Sine of the largest angle between the columns' spans; `basis` is orthonormal.
+double largest_sine(const Eigen::MatrixXd& basis, const Eigen::MatrixXd& columns) {
+  const Eigen::MatrixXd planted = Eigen::HouseholderQR<Eigen::MatrixXd>(columns).householderQ() *
+                                  Eigen::MatrixXd::Identity(columns.rows(), columns.cols());
+  return (planted - basis * (basis.transpose() * planted)).jacobiSvd().singularValues()[0];
+}
+
+double off_orthonormal(const Matrix& factor) {
+  const Eigen::MatrixXd a = to_eigen(factor);
+  return (a.transpose() * a - Eigen::MatrixXd::Identity(a.cols(), a.cols())).cwiseAbs().maxCoeff();
+}
+
+void sweep_to_end(Hooi& hooi) {
+  while (!hooi.finished()) hooi.sweep();
+}
+
+void check_planted(const Dims& dims, const Dims& ranks, DType dtype, const Method& method,
+                   const Given& given, double allowed) {
+  Hooi hooi(planted_tensor(dims, ranks, dtype), settings_of(ranks, 50, 1e-9), method, given);
+  const auto planted = planted_factors(dims, ranks);
+  const auto sine = [&](std::size_t m) {
+    return largest_sine(to_eigen(hooi.model().factors[m]), planted[m]);
+  };
+  CHECK(sine(0) > 0.5);  // the first factors are others
+  sweep_to_end(hooi);
+  CHECK(hooi.converged());
+  CHECK(1 - hooi.model().fit.back() < allowed);
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    CHECK_MESSAGE(sine(m) < allowed, method.id());
+    CHECK(off_orthonormal(hooi.model().factors[m]) < (dtype == DType::f32 ? 1e-6 : 1e-12));
+  }
+}
+
+std::shared_ptr<const Coo> sparse_tensor(DType dtype) {
+  return std::make_shared<const Coo>(uniform({30, 20, 25}, 900, 1, dtype));
+}
+
+std::vector<double> fit_by(const Method& method, const Given& given, int sweeps) {
+  Hooi hooi(sparse_tensor(DType::f32), settings_of({5, 4, 6}, sweeps), method, given);
+  sweep_to_end(hooi);
+  return hooi.model().fit;
+}
+
+}  // namespace
+
+TEST_CASE("fit, core and subspaces of an independent implementation") {
+  // X(i, j, k) = sin(1 + i + 2 j + 3 k) where i + j + k is even.
+  const auto x = dense_tensor({4, 3, 5}, DType::f64, [](const std::vector<Index>& at) {
+    return (at[0] + at[1] + at[2]) % 2 == 0 ? std::sin(1.0 + at[0] + 2.0 * at[1] + 3.0 * at[2])
+                                            : 0.0;
+  });
+  std::vector<Matrix> first;
+  for (const auto& [rows, cols] : {std::pair{4, 2}, {3, 2}, {5, 3}}) {
+    const auto mode = static_cast<int>(first.size());
+    Matrix& factor = first.emplace_back(rows, cols, DType::f64);
+    for (int i = 0; i < rows; ++i)
+      for (int r = 0; r < cols; ++r)
+        factor.set(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(r),
+                   std::cos(mode + i + 2 * r) + 2 + (r == 2 ? i * i : 0));
+  }
+  Hooi hooi(x, settings_of({2, 2, 3}, 5), sequential());
+  hooi.start(first);
+  sweep_to_end(hooi);
+  // Printed by tucker_values.py, as is all that follows.
+  const std::vector<double> fit = {0.293350888141801, 0.412205749012301, 0.416576127051907,
+                                   0.418021193822323, 0.418387743796996};
+  REQUIRE(hooi.model().fit.size() == fit.size());
+  for (std::size_t s = 0; s < fit.size(); ++s)
+    CHECK(std::abs(hooi.model().fit[s] - fit[s]) < 1e-12);
+  const std::vector<double> core = {0.00444043221906307, 1.9461787702311,      0.00016122180463285,
+                                    1.11597941916738,    0.00224526595670876,  0.00190915955033967,
+                                    2.10647977406611,    0.00529021249756024,  0.00226281292057742,
+                                    0.0055228758190276,  0.000691648180694421, 0.477155575367215};
+  REQUIRE(hooi.model().core.size() == core.size());
+  for (std::size_t c = 0; c < core.size(); ++c)
+    CHECK(std::abs(std::abs(hooi.model().core[c]) - core[c]) < 1e-11);
+  const std::vector<std::vector<double>> projections = {
+      {0.824008315819012, 0.0228984512014342, -0.379304401964399, 0.0249488048437623,
+       0.0228984512014342, 0.426358296762112, -0.0173594304401527, -0.493711667526292,
+       -0.379304401964399, -0.0173594304401527, 0.174709192739276, -0.00356532423342229,
+       0.0249488048437623, -0.493711667526292, -0.00356532423342229, 0.574924194679598},
+      {0.31898377667691, 0.04319677687759, -0.464076680475579, 0.04319677687759, 0.997260033654547,
+       0.0294363278495433, -0.464076680475579, 0.0294363278495433, 0.683756189668541},
+      {0.823725336970286,  0.0156549244476542,  0.337690681667568, -0.0145360416606307,
+       -0.175244219738474, 0.0156549244476542,  0.463626943147285, -0.00208060217329461,
+       0.498037606385209,  -0.0196503892179295, 0.337690681667568, -0.00208060217329461,
+       0.351627426239872,  0.0019318981686137,  0.337553731626168, -0.0145360416606307,
+       0.498037606385209,  0.0019318981686137,  0.537557947393286, 0.0182459440973051,
+       -0.175244219738474, -0.0196503892179295, 0.337553731626168, 0.0182459440973051,
+       0.823462346249272}};
+  for (std::size_t m = 0; m < projections.size(); ++m) {
+    const Eigen::MatrixXd a = to_eigen(hooi.model().factors[m]);
+    const Eigen::MatrixXd expected =
+        Eigen::Map<const Eigen::MatrixXd>(projections[m].data(), a.rows(), a.rows());
+    CHECK((a * a.transpose() - expected).cwiseAbs().maxCoeff() < 1e-11);
+  }
+}
+
+TEST_CASE("planted subspaces are found with HLSTO's chain and a sequential one") {
+  check_planted({20, 17, 18}, {3, 2, 4}, DType::f64, sequential(), {}, 1e-6);
+  check_planted({9, 8, 7, 6}, {2, 3, 3, 3}, DType::f64, sequential(), {}, 1e-6);
+  check_planted({9, 8}, {3, 3}, DType::f64, sequential(), {}, 1e-6);
+  const Method& hlsto = registered("hlsto.cpu");
+  // The fit is 1 - sqrt(1 - q) with q near 1: an error e of q becomes sqrt(e).
+  check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, hlsto, {{"format", std::string("hls_s")}},
+                1e-2);
+  check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, hlsto,
+                {{"format", std::string("hls_d")}, {"precision", std::string("split_fp16")}}, 1e-2);
+  check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, hlsto, {}, 0.1);
+}
+
+TEST_CASE("ranks below the planted ones leave a residual") {
+  Hooi hooi(planted_tensor({20, 17, 18}, {3, 2, 4}, DType::f64), settings_of({3, 2, 3}, 30, 1e-9),
+            sequential());
+  sweep_to_end(hooi);
+  CHECK(hooi.model().fit.back() < 0.95);
+  CHECK(largest_sine(to_eigen(hooi.model().factors[2]),
+                     planted_factors({20, 17, 18}, {3, 2, 4})[2]) > 0.5);
+}
+
+TEST_CASE("the fit grows in every sweep, to rounding") {
+  for (const std::uint64_t rank : {1, 3, 8}) {
+    Hooi hooi(sparse_tensor(DType::f64), settings_of({rank, rank, rank}, 20), sequential());
+    sweep_to_end(hooi);
+    const auto& fit = hooi.model().fit;
+    REQUIRE(fit.size() == 20);
+    for (std::size_t s = 1; s < fit.size(); ++s) CHECK(fit[s] > fit[s - 1] - 1e-12);
+    CHECK(fit.back() > fit.front());
+  }
+}
+
+TEST_CASE("the fit is that of the reconstructed tensor") {
+  Hooi hooi(sparse_tensor(DType::f64), settings_of({3, 4, 5}, 6), sequential());
+  CHECK(hooi.model().core.empty());
+  sweep_to_end(hooi);
+  const auto& model = hooi.model();
+  Eigen::VectorXd entries = Eigen::VectorXd::Zero(30 * 20 * 25);
+  for (Eigen::Index cell = 0; cell < entries.size(); ++cell)
+    for (std::uint64_t c = 0; c < model.core.size(); ++c)
+      entries[cell] += model.core[c] *
+                       model.factors[0].at(static_cast<std::uint64_t>(cell / 500), c / 20) *
+                       model.factors[1].at(static_cast<std::uint64_t>(cell / 25 % 20), c / 5 % 4) *
+                       model.factors[2].at(static_cast<std::uint64_t>(cell % 25), c % 5);
+  const auto x = sparse_tensor(DType::f64);
+  Eigen::VectorXd expected = Eigen::VectorXd::Zero(entries.size());
+  for (Count p = 0; p < x->nnz(); ++p)
+    expected[x->indices[0][p] * 500 + x->indices[1][p] * 25 + x->indices[2][p]] = x->values.at(p);
+  CHECK(std::abs(model.fit.back() - (1 - (expected - entries).norm() / expected.norm())) < 1e-12);
+}
+
+TEST_CASE("the fit does not depend on the method, but on its precision") {
+  const auto expected = fit_by(sequential(), {}, 6);
+  const Method& hlsto = registered("hlsto.cpu");
+  const auto off = [&](const Given& given) {
+    const auto fit = fit_by(hlsto, given, 6);
+    double most = 0;
+    for (std::size_t s = 0; s < fit.size(); ++s)
+      most = std::max(most, std::abs(fit[s] - expected[s]));
+    return most;
+  };
+  const std::string dense = "hls_d";
+  CHECK(off({{"format", std::string("hls_s")}, {"values", std::string("f32")}}) < 1e-5);
+  CHECK(off({{"format", dense}, {"precision", std::string("split_fp16")}}) < 1e-5);
+  const double half = off({{"format", dense}, {"precision", std::string("fp16")}});
+  CHECK(half > 1e-6);
+  CHECK(half < 1e-2);
+}
+
+TEST_CASE("sweeps end with a small gain or with the last that is allowed") {
+  Hooi hooi(sparse_tensor(DType::f64), settings_of({3, 3, 3}, 50, 1e-3), sequential());
+  sweep_to_end(hooi);
+  const auto& fit = hooi.model().fit;
+  CHECK(hooi.converged());
+  REQUIRE(fit.size() < 50);
+  REQUIRE(fit.size() > 2);
+  CHECK(fit.back() - fit[fit.size() - 2] < 1e-3);
+  CHECK(fit[fit.size() - 2] - fit[fit.size() - 3] >= 1e-3);
+  Hooi cut(sparse_tensor(DType::f64), settings_of({3, 3, 3}, 2, 1e-9), sequential());
+  sweep_to_end(cut);
+  CHECK(cut.model().fit.size() == 2);
+  CHECK_FALSE(cut.converged());
+}
+
+TEST_CASE("the seed decides the first factors") {
+  const auto first = [](std::uint64_t seed) {
+    const Hooi hooi(sparse_tensor(DType::f64), settings_of({3, 3, 3}, 5, -1, seed), sequential());
+    for (const Matrix& factor : hooi.model().factors) CHECK(off_orthonormal(factor) < 1e-12);
+    return to_eigen(hooi.model().factors[1]);
+  };
+  CHECK((first(1) - first(1)).cwiseAbs().maxCoeff() == 0);
+  CHECK((first(1) - first(2)).cwiseAbs().maxCoeff() > 0.01);
+}
+
+TEST_CASE("leading vectors of tall, wide and rank-deficient matrices") {
+  // diag(3, 2, 1) in the rows 4, 1, 2.
+  Matrix tall(6, 3, DType::f64), wide(3, 6, DType::f64), flat(6, 3, DType::f64);
+  const int rows[] = {4, 1, 2};
+  for (std::uint64_t r = 0; r < 3; ++r) {
+    tall.set(static_cast<std::uint64_t>(rows[r]), r, 3.0 - static_cast<double>(r));
+    wide.set(r, static_cast<std::uint64_t>(rows[r]), 3.0 - static_cast<double>(r));
+  }
+  const Eigen::MatrixXd u = tucker::leading_vectors(tall, 2);
+  for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(u(rows[r], r)) - 1) < 1e-14);
+  const Eigen::MatrixXd v = tucker::leading_vectors(wide, 2);
+  for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(v(r, r)) - 1) < 1e-14);
+  flat.set(4, 1, 5.0);
+  const Eigen::MatrixXd w = tucker::leading_vectors(flat, 2);
+  CHECK(std::abs(std::abs(w(4, 0)) - 1) < 1e-14);
+  CHECK((w.transpose() * w - Eigen::MatrixXd::Identity(2, 2)).cwiseAbs().maxCoeff() < 1e-14);
+}
+
+TEST_CASE("a tensor of zeros is its own model") {
+  Hooi hooi(std::make_shared<const Coo>(Dims{5, 4, 3}, DType::f64), settings_of({2, 2, 2}, 3),
+            sequential());
+  sweep_to_end(hooi);
+  for (const double fit : hooi.model().fit) CHECK(fit == 1);
+  for (const Matrix& factor : hooi.model().factors) CHECK(off_orthonormal(factor) < 1e-12);
+}
+
+TEST_CASE("what is refused") {
+  const auto x = sparse_tensor(DType::f32);
+  const auto refused = [&](const Dims& ranks, const char* why) {
+    CHECK_THROWS_WITH_AS(Hooi(x, settings_of(ranks, 5), sequential()), doctest::Contains(why),
+                         InputError);
+  };
+  refused({3, 3}, "tucker: found 2 ranks, expected one for each of 3 modes");
+  refused({3, 0, 3}, "found rank 0 of mode 1, expected 1 to 9");
+  refused({9, 2, 3}, "found rank 9 of mode 0, expected 1 to 6");
+  refused({8, 21, 8}, "found rank 21 of mode 1, expected 1 to 20");
+  const auto line = std::make_shared<const Coo>(uniform({30}, 5, 1, DType::f32));
+  CHECK_THROWS_WITH_AS(Hooi(line, settings_of({1}, 5), sequential()),
+                       "tucker: found a tensor of order 1, expected 2 or more", InputError);
+  const auto four = std::make_shared<const Coo>(uniform({6, 5, 4, 3}, 50, 1, DType::f32));
+  CHECK_THROWS_WITH_AS(Hooi(four, settings_of({3, 2, 3, 2}, 5), sequential()),
+                       doctest::Contains("found ranks 3 x 2 x 3 x 2, expected equal ones"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(
+      Hooi(sparse_tensor(DType::f64), settings_of({3, 3, 3}, 5), registered("hlsto.cpu")),
+      doctest::Contains("hlsto.cpu: tensor cores take operands"), InputError);
+  CHECK_THROWS_AS(Hooi(x, settings_of({3, 3, 3}, 5), registered("pasta.cpu.coo")), InputError);
+  CHECK_THROWS_WITH_AS(Hooi(x, settings_of({3, 3, 3}, 5), registered("hlsto.cpu"),
+                            {{"precison", std::string("fp16")}}),
+                       doctest::Contains("unknown parameter 'precison'"), InputError);
+  Hooi hooi(x, settings_of({3, 3, 3}, 5), sequential());
+  auto factors = hooi.model().factors;
+  factors[1] = Matrix(20, 4, DType::f32);
+  CHECK_THROWS_WITH_AS(hooi.start(factors),
+                       "tucker: found a factor of mode 1 of 20 x 4, expected 20 x 3", InputError);
+  factors.pop_back();
+  CHECK_THROWS_WITH_AS(hooi.start(factors), "tucker: found 2 factors, expected 3", InputError);
+}
