@@ -46,7 +46,7 @@ Roles roles_of(const Grid& grid, int mode) {
   return roles;
 }
 
-Count mma_count(const Hls& hls, const Chain& chain, Arithmetic arithmetic) {
+Count mma_count(const HlsShape& hls, const Chain& chain, Arithmetic arithmetic) {
   const auto roles = roles_of(hls.grid, chain.mode);
   const auto columns = [&](int place) {
     return fragments(chain.columns[at(hls.grid.tiled()[at(place)])]);

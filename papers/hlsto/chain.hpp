@@ -31,6 +31,6 @@ struct Roles {
 Roles roles_of(const Grid& grid, int mode);
 
 /// MMAs of 16 x 16 x 16 over all dense tiles, those of empty slices too, as the algorithm has them.
-Count mma_count(const Hls& hls, const Chain& chain, Arithmetic arithmetic);
+Count mma_count(const HlsShape& hls, const Chain& chain, Arithmetic arithmetic);
 
 }  // namespace retensor::hlsto

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -105,14 +106,13 @@ std::vector<Before> places_of(const std::vector<Count>& starts, Count threshold)
 template <class Key>
 class Filler {
  public:
-  Filler(Hls& hls, const Entries<Key>& entries)
-      : hls_(hls),
-        entries_(entries),
+  Filler(const HlsShape& shape, const Entries<Key>& entries)
+      : entries_(entries),
         starts_(entries.tile_starts()),
-        before_(places_of(starts_, hls.options.threshold)) {}
+        before_(places_of(starts_, shape.options.threshold)),
+        hls_(with_counts(shape)) {}
 
-  void fill() {
-    allocate();
+  Hls filled() && {
 #pragma omp parallel for schedule(dynamic, 256)
     for (Count t = 0; t < hls_.tiles; ++t) {
       if (before_[t + 1].tiles > before_[t].tiles)
@@ -120,20 +120,16 @@ class Filler {
       else
         store_sparse(t);
     }
+    hls_.value_start.back() = hls_.dense_nonzeros();
+    return std::move(hls_);
   }
 
  private:
-  void allocate() {
+  HlsShape with_counts(HlsShape shape) const {
     const auto [dense, values] = before_.back();
-    const Count sparse = entries_.size() - values;
-    hls_.tiles = starts_.size() - 1;
-    hls_.tile_index = PackedIndices(hls_.grid.tile_index().bits(), dense);
-    hls_.bitmap.resize(dense * hls_.grid.bitmap_words());
-    hls_.value_start.resize(dense + 1);
-    hls_.value_start.back() = values;
-    hls_.dense_values = StoredValues(hls_.options.values, values);
-    hls_.nonzero_index = PackedIndices(hls_.grid.nonzero_index().bits(), sparse);
-    hls_.sparse_values = StoredValues(hls_.options.values, sparse);
+    shape.tiles = starts_.size() - 1;
+    shape.set_counts(dense, values, entries_.size() - values);
+    return shape;
   }
 
   void store_dense(Count t) {
@@ -158,10 +154,10 @@ class Filler {
     }
   }
 
-  Hls& hls_;
   const Entries<Key>& entries_;
   const std::vector<Count> starts_;
   const std::vector<Before> before_;
+  Hls hls_;
 };
 
 }  // namespace
@@ -169,10 +165,10 @@ class Filler {
 Hls to_hls(const Coo& tensor, const Options& options) {
   if (tensor.dtype() != DType::f32)
     throw InputError("HLS: found values in double precision, expected single");
-  Hls hls{tensor.dims, options, Grid(tensor.dims, options), 0, {}, {}, {}, {}, {}, {}};
-  with_entries(tensor, hls.grid,
-               [&]<class Key>(const Entries<Key>& entries) { Filler<Key>(hls, entries).fill(); });
-  return hls;
+  const HlsShape shape(tensor.dims, options);
+  return with_entries(tensor, shape.grid, [&]<class Key>(const Entries<Key>& entries) {
+    return Filler<Key>(shape, entries).filled();
+  });
 }
 
 std::vector<Count> tile_sizes(const Coo& tensor, const Grid& grid) {

@@ -83,14 +83,34 @@ Grid::Grid(const Dims& dims, const Options& options)
       nonzero_index_(index_of_nonzeros(dims)),
       tile_index_(index_of_tiles(dims, tiled_, kept_, edge_bits_)) {}
 
-Count Hls::index_bytes() const {
-  return tile_index.bytes() + bitmap.size() * sizeof(std::uint64_t) +
-         value_start.size() * sizeof(Count) + nonzero_index.bytes();
+Count HlsShape::index_bytes() const {
+  const auto words = [](const LinearIndex& index) {
+    return static_cast<Count>(words_for(index.bits()));
+  };
+  return dense_tiles_ * (words(grid.tile_index()) * sizeof(std::uint32_t) +
+                         grid.bitmap_words() * sizeof(std::uint64_t)) +
+         (dense_tiles_ + 1) * sizeof(Count) +
+         sparse_nonzeros_ * words(grid.nonzero_index()) * sizeof(std::uint32_t);
 }
 
-Count Hls::bytes() const {
-  return index_bytes() + dense_values.bytes() + sparse_values.bytes();
+Count HlsShape::bytes() const {
+  return index_bytes() + nnz() * bits_of(options.values) / 8;
 }
+
+void HlsShape::set_counts(Count dense_tiles, Count dense_nonzeros, Count sparse_nonzeros) {
+  dense_tiles_ = dense_tiles;
+  dense_nonzeros_ = dense_nonzeros;
+  sparse_nonzeros_ = sparse_nonzeros;
+}
+
+Hls::Hls(const HlsShape& shape)
+    : HlsShape(shape),
+      tile_index(grid.tile_index().bits(), dense_tiles()),
+      bitmap(dense_tiles() * grid.bitmap_words()),
+      value_start(dense_tiles() + 1),
+      dense_values(options.values, dense_nonzeros()),
+      nonzero_index(grid.nonzero_index().bits(), sparse_nonzeros()),
+      sparse_values(options.values, sparse_nonzeros()) {}
 
 void Grid::decode(Uint128 tile, Index cell, std::span<Index> index) const {
   for (int k = 0; k < kTiledModes; ++k)
@@ -129,15 +149,16 @@ namespace {
 }
 
 void check_lengths(const Hls& hls) {
-  const Count dense = hls.value_start.empty() ? 0 : hls.dense_tiles();
-  if (hls.value_start.empty() || hls.value_start.front() != 0 ||
+  const Count dense = hls.dense_tiles();
+  if (hls.value_start.size() != dense + 1 || hls.value_start.front() != 0 ||
       hls.value_start.back() != hls.dense_values.size() || hls.tile_index.size() != dense ||
       hls.bitmap.size() != dense * hls.grid.bitmap_words())
     broken(fmt::format("arrays of {} tile indices, {} bitmap words, {} values for {} tiles",
                        hls.tile_index.size(), hls.bitmap.size(), hls.dense_values.size(), dense));
-  if (hls.nonzero_index.size() != hls.sparse_nonzeros())
-    broken(fmt::format("{} linear indices for {} sparse nonzeros", hls.nonzero_index.size(),
-                       hls.sparse_nonzeros()));
+  if (hls.nonzero_index.size() != hls.sparse_nonzeros() ||
+      hls.sparse_values.size() != hls.sparse_nonzeros())
+    broken(fmt::format("{} linear indices and {} values for {} sparse nonzeros",
+                       hls.nonzero_index.size(), hls.sparse_values.size(), hls.sparse_nonzeros()));
 }
 
 void check_tile(const Hls& hls, Count t) {

@@ -95,12 +95,35 @@ class Grid {
   LinearIndex nonzero_index_, tile_index_;
 };
 
-/// The format; in brackets the paper's names (section V.B).
-struct Hls {
+/// HLS without its arrays: its grid, and how much of it is dense.
+class HlsShape {
+ public:
+  /// Nothing is dense or sparse yet. Throws InputError as Grid does.
+  HlsShape(const Dims& mode_lengths, const Options& given)
+      : dims(mode_lengths), options(given), grid(mode_lengths, given) {}
+
   Dims dims;
   Options options;
   Grid grid;
   Count tiles = 0;  ///< non-empty ones, sparse included
+
+  Count dense_tiles() const { return dense_tiles_; }        ///< [nmb]
+  Count dense_nonzeros() const { return dense_nonzeros_; }  ///< in dense tiles
+  Count sparse_nonzeros() const { return sparse_nonzeros_; }
+  Count nnz() const { return dense_nonzeros_ + sparse_nonzeros_; }
+  /// Bytes as stored: indices in words of 32, 64 or 128 bits, offsets in 64.
+  Count bytes() const;
+  Count index_bytes() const;  ///< bytes() without the values
+  void set_counts(Count dense_tiles, Count dense_nonzeros, Count sparse_nonzeros);
+
+ private:
+  Count dense_tiles_ = 0, dense_nonzeros_ = 0, sparse_nonzeros_ = 0;
+};
+
+/// The format; in brackets the paper's names (section V.B).
+struct Hls : HlsShape {
+  /// Arrays of the lengths that the shape gives, zero.
+  explicit Hls(const HlsShape& shape);
 
   PackedIndices tile_index;  ///< [b_inds] ascending
   std::vector<std::uint64_t>
@@ -110,12 +133,6 @@ struct Hls {
   PackedIndices nonzero_index;     ///< [nnz_inds] by tile, then cell
   StoredValues sparse_values;      ///< [nnz_vals]
 
-  Count dense_tiles() const { return value_start.size() - 1; }  ///< [nmb]
-  Count sparse_nonzeros() const { return sparse_values.size(); }
-  Count nnz() const { return dense_values.size() + sparse_values.size(); }
-  /// Bytes as stored: indices in words of 32, 64 or 128 bits, offsets in 64.
-  Count bytes() const;
-  Count index_bytes() const;  ///< bytes() without the values
   /// The nonzeros, those of dense tiles first, with values as stored.
   Coo to_coo() const;
   /// Throws InputError naming the first tile or nonzero that breaks an invariant: array lengths,

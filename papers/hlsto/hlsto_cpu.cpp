@@ -42,12 +42,15 @@ class CpuRun : public Prepared {
     facts["precision"] = std::string(name(arithmetic_));
     facts["mma"] = std::to_string(mma_count(hls_, chain_, arithmetic_));
     facts["threads"] = std::to_string(threads_);
+    if (hls_.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(hls_);
     return facts;
   }
   Footprint footprint() const override { return {hls_.bytes(), 0}; }
   Work work() const override { return work_model(problem_); }
 
  private:
+  static constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
+
   const Problem& problem_;
   const Chain chain_;
   const Arithmetic arithmetic_;

@@ -15,9 +15,6 @@ namespace {
 /// The thresholds that section VII.A.3 found on the A100.
 constexpr Count kMttkrpThreshold = 78, kChainThreshold = 61;
 
-/// Larger tensors are not drawn in rows.
-constexpr Count kDrawnNonzeros = 16;
-
 }  // namespace
 
 std::vector<ParamSpec> format_params() {
@@ -87,22 +84,20 @@ Options format_options(const Problem& problem, const Params& params) {
   return options;
 }
 
-Executed format_facts(const Hls& hls) {
+Executed format_facts(const HlsShape& hls) {
   const auto bits = storage_bits(hls.grid, hls.options.values, hls.nnz(), hls.sparse_nonzeros(),
                                  hls.dense_tiles());
   const bool all_sparse = hls.options.threshold == kNoTileIsDense;
-  Executed facts = {{"threshold", all_sparse ? "none" : std::to_string(hls.options.threshold)},
-                    {"tiles", std::to_string(hls.tiles)},
-                    {"dense_tiles", std::to_string(hls.dense_tiles())},
-                    {"sparse_nonzeros", std::to_string(hls.sparse_nonzeros())},
-                    {"index_bits", std::to_string(hls.grid.nonzero_index().bits())},
-                    {"tile_index_bits", std::to_string(hls.grid.tile_index().bits())},
-                    {"formula_bytes", fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8)},
-                    {"format_bytes", std::to_string(hls.bytes())},
-                    {"index_bytes", std::to_string(hls.index_bytes())},
-                    {"values", std::string(name(hls.options.values))}};
-  if (hls.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(hls);
-  return facts;
+  return {{"threshold", all_sparse ? "none" : std::to_string(hls.options.threshold)},
+          {"tiles", std::to_string(hls.tiles)},
+          {"dense_tiles", std::to_string(hls.dense_tiles())},
+          {"sparse_nonzeros", std::to_string(hls.sparse_nonzeros())},
+          {"index_bits", std::to_string(hls.grid.nonzero_index().bits())},
+          {"tile_index_bits", std::to_string(hls.grid.tile_index().bits())},
+          {"formula_bytes", fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8)},
+          {"format_bytes", std::to_string(hls.bytes())},
+          {"index_bytes", std::to_string(hls.index_bytes())},
+          {"values", std::string(name(hls.options.values))}};
 }
 
 }  // namespace hlsto

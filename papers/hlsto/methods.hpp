@@ -22,6 +22,6 @@ Options format_options(const Problem& problem, const Params& params);
 Arithmetic arithmetic_of(const Params& params);
 /// What a row tells of a format: threshold, tiles, dense tiles, sparse nonzeros, bits of an index
 /// by eq. 11 and 13, bytes by eq. 16 and as stored.
-Executed format_facts(const Hls& hls);
+Executed format_facts(const HlsShape& hls);
 
 }  // namespace retensor::hlsto

@@ -65,12 +65,6 @@ void StoredValues::set(Count p, float x) {
   }
 }
 
-PackedIndices::PackedIndices(int bits, Count n)
-    : words_(bits <= 32   ? 1
-             : bits <= 64 ? 2
-                          : 4),
-      data_(n * static_cast<Count>(words_)) {}
-
 Uint128 PackedIndices::at(Count p) const {
   Uint128 key = 0;
   for (int w = words_; w-- > 0;)

@@ -42,11 +42,17 @@ class StoredValues {
   Array<float> wide_;
 };
 
-/// Linear indices of `bits` bits, each in the least of 1, 2 or 4 words of 32 bits that holds it.
+/// The least of 1, 2 and 4 words of 32 bits that holds `bits` bits, at most 128.
+inline int words_for(int bits) {
+  return bits <= 32 ? 1 : bits <= 64 ? 2 : 4;
+}
+
+/// Linear indices of `bits` bits, each in words_for(bits) words.
 class PackedIndices {
  public:
   PackedIndices() = default;
-  PackedIndices(int bits, Count n);  ///< bits at most 128
+  PackedIndices(int bits, Count n)
+      : words_(words_for(bits)), data_(n * static_cast<Count>(words_)) {}
   int words() const { return words_; }
   Count size() const { return words_ == 0 ? 0 : data_.size() / static_cast<Count>(words_); }
   Count bytes() const { return data_.size() * sizeof(std::uint32_t); }

@@ -232,4 +232,8 @@ TEST_CASE("check() finds every broken invariant") {
   breaks([](Hls& h) { h.options.threshold = h.value_start[1] + 1; });
   breaks([](Hls& h) { h.options.threshold = 1; });
   breaks([](Hls& h) { ++h.tiles; });
+  breaks(
+      [](Hls& h) { h.set_counts(h.dense_tiles() - 1, h.dense_nonzeros(), h.sparse_nonzeros()); });
+  breaks(
+      [](Hls& h) { h.set_counts(h.dense_tiles(), h.dense_nonzeros(), h.sparse_nonzeros() + 1); });
 }
