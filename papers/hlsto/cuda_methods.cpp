@@ -20,10 +20,26 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
 
 namespace {
 
+ParamSpec prepare_param() {
+  return {"prepare",
+          std::string("device"),
+          "where the format is made of the coordinates: on the device or on the host",
+          0,
+          0,
+          {"device", "host"}};
+}
+
 class HlsCuda : public CudaMethod {
  public:
   reference::Precision precision(const Problem& problem, const Params& params) const final {
     return precision_of(arithmetic_of(params), format_options(problem, params).values);
+  }
+
+ protected:
+  static Support supports_preparation(const Problem& problem, const Params& params) {
+    if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
+      return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
+    return supports_format(problem, params);
   }
 };
 
@@ -48,6 +64,7 @@ class PaperCuda : public HlsCuda {
                      0,
                      0,
                      {"fused", "sequential"}});
+    specs.push_back(prepare_param());
     return ParamSchema(std::move(specs));
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
@@ -56,7 +73,7 @@ class PaperCuda : public HlsCuda {
 
  private:
   Support supports_problem(const Problem& problem, const Params& params) const override {
-    return supports_format(problem, params);
+    return supports_preparation(problem, params);
   }
 };
 

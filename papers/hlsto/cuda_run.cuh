@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/measure/cuda_run.cuh"
 #include "papers/hlsto/chain.hpp"
+#include "papers/hlsto/format_cuda.cuh"
 #include "papers/hlsto/kernels_cuda.cuh"
 #include "papers/hlsto/methods.hpp"
 
@@ -22,60 +24,53 @@ inline Count rounded_up(Count n, Count unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Values or indices as bytes on the device.
+/// Elements as bytes on the device.
 template <class T>
 Buffer<std::byte> bytes_of(const T* from, Count count) {
   const auto* first = reinterpret_cast<const std::byte*>(from);
   return Buffer<std::byte>(std::span(first, count * sizeof(T)));
 }
-/// Room for whole vectors of 16 bytes, which kernels load.
-inline Buffer<std::byte> bytes_of(const StoredValues& values) {
-  Buffer<std::byte> bytes(rounded_up(values.bytes(), sizeof(uint4)));
-  const auto upload = [&](const auto& from) { bytes.upload(std::as_bytes(std::span(from))); };
-  if (values.type() == ValueType::f32)
-    upload(values.wide());
-  else
-    upload(values.narrow());
-  return bytes;
-}
 
-/// HLS on the device.
-struct DeviceHls {
-  explicit DeviceHls(const Hls& hls)
-      : tile_index(bytes_of(hls.tile_index.data().data(), hls.tile_index.data().size())),
-        bitmap(bytes_of(hls.bitmap.data(), hls.bitmap.size())),
-        value_start(hls.value_start),
-        dense_values(bytes_of(hls.dense_values)),
-        nonzero_index(bytes_of(hls.nonzero_index.data().data(), hls.nonzero_index.data().size())),
-        sparse_values(bytes_of(hls.sparse_values)) {}
+/// HLS on the device, and what a row tells of its making.
+struct PreparedHls {
+  PreparedHls(DeviceHls hls, Executed how) : tensor(std::move(hls)), facts(std::move(how)) {}
+  PreparedHls(const Hls& hls)  // NOLINT: made on the host
+      : PreparedHls(upload(hls), {{"prepared", "on the host"}}) {}
 
-  Buffer<std::byte> tile_index, bitmap;
-  Buffer<Count> value_start;
-  Buffer<std::byte> dense_values, nonzero_index, sparse_values;
+  DeviceHls tensor;
+  Executed facts;
 };
+
+/// Made where the parameter `prepare` says.
+inline PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& params) {
+  if (params.word("prepare") == "host") return to_hls(x, options);
+  Executed facts;
+  auto tensor = made_on_device(x, facts, [&](const DeviceCoo& c) { return to_hls(c, options); });
+  return {std::move(tensor), std::move(facts)};
+}
 
 /// The chain on the device, factors in single precision; a method adds operands and the launch.
 class HlsRun : public CudaRun {
  public:
   /// Rows of the factors are padded by zeros to a multiple of `row_unit` elements.
-  HlsRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic, std::string kernel,
+  HlsRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic, std::string kernel,
          Count row_unit = 1)
       : CudaRun(problem, std::move(kernel)),
         chain_(problem),
         arithmetic_(arithmetic),
+        tensor_(std::move(hls.tensor)),
         row_unit_(row_unit),
-        tensor_(hls),
         out_(problem.x().dims[at(problem.mode())] * chain_.width),
         rows_(problem.x().dims.size()) {
-    set_tensor(hls);
-    set_roles(hls);
+    set_tensor();
+    set_roles();
     for (int m = 0; m < x_.order; ++m) set_rows(m);
     count_bytes(out_, tensor_.tile_index, tensor_.bitmap, tensor_.value_start, tensor_.dense_values,
                 tensor_.nonzero_index, tensor_.sparse_values);
     for (const auto& rows : rows_) count_bytes(rows);
-    executed_.merge(format_facts(hls));
+    executed_.merge(format_facts(tensor_));
+    executed_.merge(hls.facts);
     executed_["precision"] = std::string(name(arithmetic));
-    executed_["prepared"] = "on the host";
   }
 
   void run(StageTimer& timer) override {
@@ -98,36 +93,38 @@ class HlsRun : public CudaRun {
 
   const Chain chain_;
   const Arithmetic arithmetic_;
+  const DeviceHls tensor_;
   DeviceChain x_;
 
  private:
-  void set_tensor(const Hls& hls) {
-    x_.tile_index = reinterpret_cast<const std::uint32_t*>(tensor_.tile_index.data());
-    x_.bitmap = reinterpret_cast<const std::uint32_t*>(tensor_.bitmap.data());
+  void set_tensor() {
+    x_.tile_index = tensor_.tile_index.data();
+    x_.bitmap = tensor_.bitmap.data();
     x_.value_start = tensor_.value_start.data();
     x_.dense_values = tensor_.dense_values.data();
-    x_.nonzero_index = reinterpret_cast<const std::uint32_t*>(tensor_.nonzero_index.data());
+    x_.nonzero_index = tensor_.nonzero_index.data();
     x_.sparse_values = tensor_.sparse_values.data();
-    x_.values = hls.options.values;
-    x_.tiles = hls.dense_tiles(), x_.nonzeros = hls.sparse_nonzeros();
-    x_.tile_words = hls.tile_index.words(), x_.nonzero_words = hls.nonzero_index.words();
-    x_.edge_bits = hls.grid.edge_bits();
-    x_.order = static_cast<int>(hls.dims.size());
+    x_.values = tensor_.options.values;
+    x_.tiles = tensor_.dense_tiles(), x_.nonzeros = tensor_.sparse_nonzeros();
+    x_.tile_words = words_for(tensor_.grid.tile_index().bits()),
+    x_.nonzero_words = words_for(tensor_.grid.nonzero_index().bits());
+    x_.edge_bits = tensor_.grid.edge_bits();
+    x_.order = static_cast<int>(tensor_.dims.size());
     for (int k = 0; k < x_.order; ++k) {
-      x_.place[k] = {hls.grid.tile_index().shift(k), hls.grid.tile_index().width(k)};
-      x_.index[k] = {hls.grid.nonzero_index().shift(k), hls.grid.nonzero_index().width(k)};
+      x_.place[k] = {tensor_.grid.tile_index().shift(k), tensor_.grid.tile_index().width(k)};
+      x_.index[k] = {tensor_.grid.nonzero_index().shift(k), tensor_.grid.nonzero_index().width(k)};
     }
   }
 
-  void set_roles(const Hls& hls) {
-    const Roles roles = roles_of(hls.grid, chain_.mode);
+  void set_roles() {
+    const Roles roles = roles_of(tensor_.grid, chain_.mode);
     int place = 0;
-    for (const int m : hls.grid.tiled()) x_.mode_at[place++] = m;
-    for (const int m : hls.grid.kept()) x_.mode_at[place++] = m;
+    for (const int m : tensor_.grid.tiled()) x_.mode_at[place++] = m;
+    for (const int m : tensor_.grid.kept()) x_.mode_at[place++] = m;
     x_.slice = roles.slice, x_.row = roles.row, x_.column = roles.column;
     x_.output_place = roles.kept_output < 0 ? roles.slice : kTiledModes + roles.kept_output;
-    x_.slice_length = hls.dims[at(x_.mode_at[roles.slice])];
-    x_.row_length = hls.dims[at(x_.mode_at[roles.row])];
+    x_.slice_length = tensor_.dims[at(x_.mode_at[roles.slice])];
+    x_.row_length = tensor_.dims[at(x_.mode_at[roles.row])];
     x_.mode = chain_.mode, x_.kronecker = chain_.kronecker;
     x_.width = chain_.width, x_.out = out_.data();
   }
@@ -142,7 +139,6 @@ class HlsRun : public CudaRun {
   }
 
   const Count row_unit_;
-  const DeviceHls tensor_;
   Buffer<float> out_;
   std::vector<Buffer<float>> rows_;  // by mode
 };

@@ -1,5 +1,6 @@
 // The run of hlsto.cuda; the kernel stands in kernels_cuda.cuh.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/numeric/rounding.hpp"
@@ -56,16 +57,16 @@ struct Launch {
 
 class PaperRun : public HlsRun {
  public:
-  PaperRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic, Launch launch)
-      : HlsRun(problem, hls, arithmetic, "HLSTO Algorithms 1 and 2"),
+  PaperRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic, Launch launch)
+      : HlsRun(problem, std::move(hls), arithmetic, "HLSTO Algorithms 1 and 2"),
         launch_(launch),
-        edge_(hls.grid.edge()),
-        operands_(hls.dims.size()) {
+        edge_(tensor_.grid.edge()),
+        operands_(tensor_.dims.size()) {
     for (int m = 0; m < x_.order; ++m) set_operands(m);
     choose_kernel();
     for (const auto& parts : operands_)
       for (const auto& part : parts) count_bytes(part);
-    executed_["mma"] = std::to_string(mma_count(hls, chain_, arithmetic));
+    executed_["mma"] = std::to_string(mma_count(tensor_, chain_, arithmetic));
     executed_["warps"] = std::to_string(launch.warps);
     executed_["load"] = launch.fused ? "fused" : "sequential";
   }
@@ -141,8 +142,9 @@ class PaperRun : public HlsRun {
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params) {
   const Launch launch{static_cast<unsigned>(params.integer("warps")),
                       params.word("load") == "fused"};
-  return std::make_unique<PaperRun>(problem, to_hls(problem.x(), format_options(problem, params)),
-                                    arithmetic_of(params), launch);
+  return std::make_unique<PaperRun>(
+      problem, prepare_hls(problem.x(), format_options(problem, params), params),
+      arithmetic_of(params), launch);
 }
 
 }  // namespace retensor::hlsto

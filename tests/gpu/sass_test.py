@@ -46,6 +46,11 @@ def test_tuned_flycoo_holds_no_atomics_at_any_scope(kernels):
     assert {name: atomics for name, atomics in tuned.items() if atomics} == {}
 
 
+def test_hlsto_fills_bitmaps_without_atomics(kernels):
+    filling = of(kernels, r"hlsto::.*fill_tiles<")
+    assert {name: atomics for name, atomics in filling.items() if atomics} == {}
+
+
 def additions(atomics):
     """The atomics that add; the tags of row owners are compare-and-swaps."""
     return [a for a in atomics if ".ADD" in a]
