@@ -33,11 +33,6 @@ double norm_of(const Values& values) {
   return std::sqrt(squares);
 }
 
-std::uint64_t longest_mode(const Problem& problem) {
-  const Dims& dims = problem.x().dims;
-  return *std::max_element(dims.begin(), dims.end());
-}
-
 std::shared_ptr<KruskalModel> initial_model(const Problem& problem) {
   KruskalModel model;
   model.weights.resize(problem.rank());
@@ -78,6 +73,11 @@ void copy_values(const Matrix& from, Matrix& to) {
 
 }  // namespace
 
+std::uint64_t longest_mode(const Problem& problem) {
+  const Dims& dims = problem.x().dims;
+  return *std::max_element(dims.begin(), dims.end());
+}
+
 Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors) {
   ProblemSpec spec = cpd.spec();
   spec.operation = Operation::mttkrp_all;
@@ -86,14 +86,14 @@ Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Mat
 }
 
 Als::Als(const Problem& problem, const Method& mttkrp,
-         const std::map<std::string, ParamValue>& given)
+         const std::map<std::string, ParamValue>& given, std::unique_ptr<Updates> updates)
     : problem_(problem),
       norm_(norm_of(problem.x().values)),
       model_(initial_model(problem)),
       passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
       mttkrp_(with_passes(mttkrp, passes_problem_, given)),
       grams_(model_->factors.size()),
-      room_(problem.rank() * longest_mode(problem)) {
+      updates_(updates ? std::move(updates) : host_updates(longest_mode(problem), problem.rank())) {
   restart();
 }
 
@@ -116,13 +116,12 @@ void Als::resume(const KruskalModel& model) {
 
 void Als::sweep(StageTimer& timer) {
   StreamOf stream(timer);
-  Matrix product;
+  Update last;
   for (int mode = 0; mode < problem_.x().order(); ++mode) {
     mttkrp_->passes()->run_mode(mode, stream);
-    product = mttkrp_->passes()->mode_result(mode);
-    update(mode, product);
+    last = update(mode, mttkrp_->passes()->mode_result(mode));
   }
-  model_->fit.push_back(fit(column_products(product, model_->factors.back()).dot(weights())));
+  model_->fit.push_back(fit(last.products.dot(weights())));
 }
 
 bool Als::converged() const {
@@ -142,15 +141,13 @@ void Als::set_factors(const std::vector<Matrix>& factors) {
   }
 }
 
-void Als::update(int mode, const Matrix& product) {
+Update Als::update(int mode, const Matrix& product) {
   const auto at = static_cast<std::size_t>(mode);
-  // The pseudo-inverse: V is singular where components coincide or vanish.
-  const Eigen::MatrixXd inverse =
-      hadamard(grams_, mode).completeOrthogonalDecomposition().pseudoInverse();
-  const Eigen::VectorXd norms = solve_rows(product, inverse, model_->factors[at], room_);
-  std::copy(norms.begin(), norms.end(), model_->weights.begin());
-  grams_[at] = gram(model_->factors[at]);
+  Update update = updates_->update(product, hadamard(grams_, mode), model_->factors[at]);
+  std::copy(update.norms.begin(), update.norms.end(), model_->weights.begin());
+  grams_[at] = update.gram;
   mttkrp_->refresh(mode);
+  return update;
 }
 
 double Als::fit(double inner_product) const {

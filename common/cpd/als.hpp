@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cpd/updates.hpp"
 #include "common/measure/method.hpp"
 
 namespace retensor::cpd {
@@ -24,9 +25,11 @@ class Als {
  public:
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
   /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
-  /// parameters. Throws InputError where the method does not take the problem's MTTKRP.
+  /// parameters, `updates` (by default the host's) has room for the longest mode. Throws InputError
+  /// where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {});
+      const std::map<std::string, ParamValue>& given = {},
+      std::unique_ptr<Updates> updates = nullptr);
 
   /// Back to the initial factors.
   void restart();
@@ -47,7 +50,7 @@ class Als {
 
  private:
   void set_factors(const std::vector<Matrix>& factors);
-  void update(int mode, const Matrix& product);
+  Update update(int mode, const Matrix& product);
   double fit(double inner_product) const;
   Eigen::Map<const Eigen::VectorXd> weights() const;
 
@@ -57,8 +60,11 @@ class Als {
   const Problem passes_problem_;  // MTTKRP with the model's factors
   const std::unique_ptr<Prepared> mttkrp_;
   std::vector<Eigen::MatrixXd> grams_;
-  std::vector<double> room_;  // for the solution of the longest mode
+  const std::unique_ptr<Updates> updates_;
 };
+
+/// Rows of the longest factor of a problem.
+std::uint64_t longest_mode(const Problem& problem);
 
 /// MTTKRP over all modes of a problem of operation cpd, with the given factors.
 Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors);

@@ -36,11 +36,19 @@ std::size_t checkpoint_distance(const Problem& problem, const Params& params) {
                   (sweeps + kMostCheckpoints - 1) / kMostCheckpoints);
 }
 
+/// Where the dense part runs: parameter `solve` of the device's method.
+std::unique_ptr<Updates> updates_of(const Problem& problem, Backend backend, const Params& params) {
+  if (backend == Backend::cpu || params.word("solve") == "host")
+    return host_updates(longest_mode(problem), problem.rank());
+  return device_updates(longest_mode(problem), problem.rank(), problem.dtype());
+}
+
 class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
-        als_(problem, mttkrp, params_in(params.word("mttkrp_params"))),
+        als_(problem, mttkrp, params_in(params.word("mttkrp_params")),
+             updates_of(problem, mttkrp.backend(), params)),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
         every_(checkpoint_distance(problem, params)) {
@@ -131,27 +139,36 @@ class AlsMethod : public Method {
   Backend backend() const override { return backend_; }
 
   ParamSchema params() const override {
-    return {{"mttkrp", std::string(backend_ == Backend::cpu ? "flycoo.cpu" : "flycoo.cuda.tuned"),
-             "the method whose MTTKRP is used", 0, 0, choices()},
-            {"mttkrp_params",
-             std::string(),
-             "its parameters, name=value with blanks between them; those left out have defaults",
-             0,
-             0,
-             {}},
-            {"checkpoint",
-             std::string(),
-             "file that a run cut short goes on from; removed when a run ends; empty: none",
-             0,
-             0,
-             {}},
-            {"checkpoint_every",
-             std::int64_t{10},
-             fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
-                         kMostCheckpoints),
-             1,
-             1000000,
-             {}}};
+    std::vector<ParamSpec> specs = {
+        {"mttkrp", std::string(backend_ == Backend::cpu ? "flycoo.cpu" : "flycoo.cuda.tuned"),
+         "the method whose MTTKRP is used", 0, 0, choices()},
+        {"mttkrp_params",
+         std::string(),
+         "its parameters, name=value with blanks between them; those left out have defaults",
+         0,
+         0,
+         {}},
+        {"checkpoint",
+         std::string(),
+         "file that a run cut short goes on from; removed when a run ends; empty: none",
+         0,
+         0,
+         {}},
+        {"checkpoint_every",
+         std::int64_t{10},
+         fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
+                     kMostCheckpoints),
+         1,
+         1000000,
+         {}}};
+    if (backend_ == Backend::cuda)
+      specs.push_back({"solve",
+                       std::string("host"),
+                       "where systems are solved and Gram matrices made: host, device",
+                       0,
+                       0,
+                       {"host", "device"}});
+    return ParamSchema(std::move(specs));
   }
 
   Support supports(const Problem& problem, const Params& params) const override {
