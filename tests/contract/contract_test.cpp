@@ -92,6 +92,27 @@ TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
   }
 }
 
+TEST_CASE("competitors of TTM-chain take orders 3 to 5 and nothing else") {
+  const Registry registry = all_methods();
+  const auto reason = [&](const Method& method, Operation op, int order, std::uint64_t rank) {
+    ProblemSpec spec;
+    spec.operation = op;
+    spec.rank = rank;
+    const Problem problem(spec, contract::scenarios(order).back().x);
+    return supports(method, problem, method.params().resolve({})).reason;
+  };
+  for (const char* id : {"hicoo_chain.cuda", "mm_csf_chain.cuda"}) {
+    const Method& method = registry.find(id);
+    CHECK_MESSAGE(reason(method, Operation::ttm_chain, 3, 16) == device::available().reason, id);
+    CHECK_MESSAGE(reason(method, Operation::mttkrp, 3, 16) == "only TTM-chain is compared", id);
+    CHECK_MESSAGE(reason(method, Operation::ttm_chain, 2, 16) == "found order 2, expected 3 to 5",
+                  id);
+    CHECK_MESSAGE(reason(method, Operation::ttm_chain, 5, 100) ==
+                      "found 490000 tiles of 16 x 16 columns, expected at most 65535",
+                  id);
+  }
+}
+
 TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
   contract::check_passes(Backend::cpu,
                          {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu", "hlsto.cpu"});

@@ -1,0 +1,13 @@
+// The CUDA side of mm_csf_chain.cuda.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::mm_csf_chain {
+
+/// Parameter `fiber_limit`. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::mm_csf_chain
