@@ -9,8 +9,8 @@
 //
 // Bytes that a nonzero moves, at order 3 with keys of b bits in 64 and values of 16: indices in and
 // key out 20; a histogram and ceil(b / 8) passes of the sort, 8 + 24 ceil(b / 8); first nonzeros of
-// coordinates 12, of tiles 8; filling 14 in a dense tile and 18 to 22 in a sparse one, with the
-// bitmap's bits of its tile twice (cleared, then stored). Keys beyond 64 bits take 16 bytes.
+// coordinates 12, of tiles 8; values cleared and filling 16 in a dense tile and 20 to 24 in a
+// sparse one. A bitmap is cleared, then stored. Keys beyond 64 bits take 16 bytes.
 #include "papers/hlsto/format_cuda.cuh"
 
 #include <algorithm>
