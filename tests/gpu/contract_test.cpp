@@ -62,9 +62,9 @@ Footprint checked_footprint(const Method& method, const Problem& p) {
 TEST_CASE("all") {
   check_contract({}, [](const Method&) { return true; });
 }
-// What a sanitiser has the time for, in parts that can run side by side. MTTKRP over all modes starts
-// the kernels of MTTKRP, or others for methods that take all modes as one. CP-ALS starts no kernels
-// but those of MTTKRP.
+// What a sanitiser has the time for, in parts that can run side by side. MTTKRP over all modes
+// starts the kernels of MTTKRP, or others for methods that take all modes as one. CP-ALS starts no
+// kernels but those of MTTKRP.
 template <class F>
 void check_order3(F&& takes) {
   using enum Operation;
