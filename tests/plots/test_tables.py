@@ -158,3 +158,14 @@ def test_the_layout_of_hls_is_a_line_per_tile_and_nonzero(tmp_path):
         ("HLS", "sparse nonzero", "001 11 11", "", "4")]
     with pytest.raises(PlotError, match="executed.layout"):
         saved(tmp_path, spec, [rows.session(), line])
+
+
+def test_the_layout_of_a_plan_is_a_line_per_block_and_row(tmp_path):
+    spec = FigureSpec("tca_spmm/fig4", "Six rows", {"kind": "table"})
+    line = rows.row("spmm", artifact="tca_spmm/fig4", method="tca_spmm.cpu")
+    drawn = line | {"executed": {"layout": "block 0: 0 1 1 -; row 0: 8 nonzeros, 1 warps, 01"}}
+    _, table = saved(tmp_path, spec, [rows.session(), drawn])
+    assert [tuple(line.values()) for line in table] == [
+        ("block 0", "0 1 1 -"), ("row 0", "8 nonzeros, 1 warps, 01")]
+    with pytest.raises(PlotError, match="executed.layout"):
+        saved(tmp_path, spec, [rows.session(), line])
