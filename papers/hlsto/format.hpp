@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/numeric/stored.hpp"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "papers/hlsto/stored.hpp"
 
 namespace retensor::hlsto {
 
@@ -29,7 +29,7 @@ inline constexpr int kHighestOrder = 5;
 struct Options {
   int edge_bits = 4;     ///< tile edge S = 2^edge_bits: 8, 16 (the paper) or 32
   Count threshold = 78;  ///< T: nonzeros from which a tile is dense; 1: all are, HLS-D alone
-  ValueType values = ValueType::f16;
+  ValueType values = ValueType::f16;  ///< the paper's is f16 (section V.C)
   /// Tiled modes, ascending; empty: the three longest, since tiles of short modes are cut off.
   std::vector<int> tiled = {};
 };

@@ -1,33 +1,13 @@
-// The arithmetic that HLSTO asks of a tensor core: the paper's half precision and three others.
+// The arithmetic that HLSTO asks of a tensor core: the paper's half precision (section VII.B.3) and
+// the others of common/numeric.
 #pragma once
 
-#include <array>
-#include <string_view>
-
-#include "common/core/types.hpp"
+#include "common/numeric/tensor_core.hpp"
 #include "common/reference/expected.hpp"
-#include "papers/hlsto/stored.hpp"
 
 namespace retensor::hlsto {
 
-/// fp16 is the paper's (section VII.B.3). split_fp16 takes each operand as the sum of two halves,
-/// x = h + l with h = fp16(x) and l = fp16(x - h), and adds the products hh, hl and lh: l carries
-/// 11 more bits, so that what is left out is of relative size 2^-22.
-enum class Arithmetic { fp16, bf16, tf32, split_fp16 };
-std::string_view name(Arithmetic arithmetic);
-/// Throws InputError for any other name.
-Arithmetic arithmetic_from_name(std::string_view text);
-/// The narrowest storage that loses nothing more: f16, bf16, and f32 for the others.
-ValueType storage_of(Arithmetic arithmetic);
 /// What checks assume of two chained products with values stored as `values`.
 reference::Precision precision_of(Arithmetic arithmetic, ValueType values);
-/// MMAs of the hardware behind one product: 3 with split operands.
-int products_of(Arithmetic arithmetic);
-
-/// A fragment of 16 x 16, row-major.
-using Fragment = std::array<float, 256>;
-
-/// c += a b with operands rounded as the arithmetic says and sums as the tensor core makes them.
-void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c);
 
 }  // namespace retensor::hlsto

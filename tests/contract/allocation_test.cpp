@@ -63,6 +63,7 @@ Problem problem_of(Operation op, int mode) {
   ProblemSpec spec;
   spec.operation = op;
   spec.mode = mode;
+  if (op == Operation::contraction) spec.variant = mode == 0 ? "abk,cdk->abcd" : "akl,bkl->ab";
   for (const auto& scenario : contract::scenarios(op == Operation::spmm ? 2 : 3))
     if (scenario.name == "unsorted") return {spec, scenario.x};
   throw LogicError("no such scenario");
@@ -84,9 +85,10 @@ long allocated(const Method& method, const Problem& problem, const Params& param
   return count;
 }
 
-constexpr Operation kOperations[] = {Operation::tew,       Operation::ts,     Operation::ttv,
-                                     Operation::ttm,       Operation::mttkrp, Operation::mttkrp_all,
-                                     Operation::ttm_chain, Operation::spmm};
+constexpr Operation kOperations[] = {
+    Operation::tew,       Operation::ts,     Operation::ttv,
+    Operation::ttm,       Operation::mttkrp, Operation::mttkrp_all,
+    Operation::ttm_chain, Operation::spmm,   Operation::contraction};
 
 }  // namespace
 

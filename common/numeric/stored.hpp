@@ -1,5 +1,5 @@
-// The two arrays of HLS that are narrower than what they stand for: linear indices in words and
-// values in half precision.
+// Arrays that are narrower than what they stand for: values in half precision and linear indices in
+// words.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/numeric/rounding.hpp"
 #include "common/tensor/array.hpp"
 
-namespace retensor::hlsto {
+namespace retensor {
 
-/// How a value lies in memory; the paper's is f16 (section V.C).
+/// How a value lies in memory.
 enum class ValueType { f16, bf16, f32 };
 std::string_view name(ValueType type);
 /// Throws InputError for anything but f16, bf16 and f32.
@@ -66,4 +67,4 @@ class PackedIndices {
   Array<std::uint32_t> data_;
 };
 
-}  // namespace retensor::hlsto
+}  // namespace retensor

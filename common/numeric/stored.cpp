@@ -1,11 +1,10 @@
-#include "papers/hlsto/stored.hpp"
+#include "common/numeric/stored.hpp"
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/numeric/rounding.hpp"
 
-namespace retensor::hlsto {
+namespace retensor {
 
 std::string_view name(ValueType type) {
   switch (type) {
@@ -77,4 +76,4 @@ void PackedIndices::set(Count p, Uint128 key) {
     data_[p * static_cast<Count>(words_) + static_cast<Count>(w)] = static_cast<std::uint32_t>(key);
 }
 
-}  // namespace retensor::hlsto
+}  // namespace retensor

@@ -1,0 +1,28 @@
+// The methods of BCB-SpTC, one factory each, and the parameters that they share.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/measure/method.hpp"
+#include "common/numeric/tensor_core.hpp"
+#include "papers/bcb_sptc/task_list.hpp"
+
+namespace retensor::bcb_sptc {
+
+std::unique_ptr<Method> make_bcb_cpu();  ///< bcb_sptc.cpu
+
+/// edge, block_bits, values, precision, intersect, zeros.
+std::vector<ParamSpec> shared_params();
+/// Contractions in single precision whose blocks have indices of at most 128 bits; a reason for all
+/// else.
+Support supports_contraction(const Problem& problem, const Params& params);
+Arithmetic arithmetic_of(const Params& params);
+Blocking blocking_of(const Params& params);
+Operands operands_of(const Problem& problem, const Params& params);
+/// What a row tells of formats and tasks: edges, blocks, bits of an index by eq. 3, bytes by eq. 8
+/// and 9 and as stored, of each operand; pairs, tasks and result blocks; products of fragments when
+/// none is left out and by the paper's count.
+Executed shared_facts(const Operands& operands, const TaskList& tasks, Arithmetic arithmetic);
+
+}  // namespace retensor::bcb_sptc
