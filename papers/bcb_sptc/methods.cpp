@@ -17,13 +17,13 @@ std::vector<ParamSpec> shared_params() {
   return {{"edge",
            std::int64_t{1 << kEdgeBits},
            "edge of a block in every mode, a power of two; the paper's is 8",
-           1,
+           2,
            16,
            {}},
           {"block_bits",
            std::int64_t{kBlockBits},
            "log2 of the most cells of a block; edges are halved, the last first, until it fits",
-           3,
+           6,
            15,
            {}},
           {"values",
@@ -95,7 +95,7 @@ Support supports_contraction(const Problem& problem, const Params& params) {
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
     return Support::no(
-        fmt::format("found blocks of edge {}, expected a power of two from 1 to 16", edge));
+        fmt::format("found blocks of edge {}, expected a power of two from 2 to 16", edge));
   const auto why = refusal(problem, params);
   return why.empty() ? Support::yes() : Support::no(why);
 }

@@ -206,7 +206,7 @@ TEST_CASE("contractions of orders 1 to 5, any number of modes, meet a dense eins
           if (static_cast<double>(c.x->nnz()) * static_cast<double>(c.y->nnz()) > 1e6) continue;
           const auto p = draws.below(4);
           const Given given = {{"precision", std::string(precisions[p])},
-                               {"edge", std::int64_t{1} << draws.below(5)},
+                               {"edge", std::int64_t{2} << draws.below(4)},
                                {"block_bits", static_cast<std::int64_t>(6 + draws.below(8))},
                                {"intersect", draws.below(2) == 0}};
           const double alpha = turn == 0 ? 1 : -0.75;

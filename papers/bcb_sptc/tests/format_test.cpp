@@ -60,7 +60,7 @@ Coo clustered(const Dims& dims, Count nnz, std::uint64_t seed) {
 /// The last of the modes first, so that fields and modes differ.
 std::vector<int> turned(int order) {
   auto modes = natural_order(order);
-  std::ranges::rotate(modes, modes.end() - 1);
+  std::rotate(modes.begin(), modes.end() - 1, modes.end());
   return modes;
 }
 
