@@ -22,11 +22,11 @@ namespace {
 
 ParamSpec prepare_param() {
   return {"prepare",
-          std::string("host"),
-          "where the format is made of the coordinates: on the host or on the device",
+          std::string("device"),
+          "where the format is made of the coordinates: on the device or on the host",
           0,
           0,
-          {"host", "device"}};
+          {"device", "host"}};
 }
 
 class HlsCuda : public CudaMethod {
@@ -83,14 +83,19 @@ class TunedCuda : public HlsCuda {
   std::string_view summary() const override {
     return "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers";
   }
-  ParamSchema params() const override { return ParamSchema(format_params()); }
+  ParamSchema params() const override {
+    auto specs = format_params();
+    specs.push_back(prepare_param());
+    return ParamSchema(std::move(specs));
+  }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tuned_cuda(problem, params);
   }
 
  private:
   Support supports_problem(const Problem& problem, const Params& params) const override {
-    if (const auto format = supports_format(problem, params); !format.ok) return format;
+    if (const auto format = supports_preparation(problem, params); !format.ok) return format;
+    if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
     if (problem.operation() != Operation::mttkrp) return Support::no("MTTKRP alone");
     if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
     if (arithmetic_of(params) == Arithmetic::tf32)

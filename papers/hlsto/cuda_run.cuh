@@ -33,19 +33,23 @@ Buffer<std::byte> bytes_of(const T* from, Count count) {
 
 /// HLS on the device, and what a row tells of its making.
 struct PreparedHls {
-  PreparedHls(DeviceHls hls, Executed how) : tensor(std::move(hls)), facts(std::move(how)) {}
-  PreparedHls(const Hls& hls)  // NOLINT: made on the host
-      : PreparedHls(upload(hls), {{"prepared", "on the host"}}) {}
-
   DeviceHls tensor;
   Executed facts;
 };
 
-/// Made where the parameter `prepare` says.
-inline PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& params) {
-  if (params.word("prepare") == "host") return to_hls(x, options);
+/// Made where the parameter `prepare` says; finish(tensor) is the last step, on the device.
+template <class Finish>
+PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& params,
+                        Finish&& finish) {
+  const auto finished = [&](DeviceHls tensor) {
+    finish(tensor);
+    return tensor;
+  };
+  if (params.word("prepare") == "host")
+    return {finished(upload(to_hls(x, options))), {{"prepared", "on the host"}}};
   Executed facts;
-  auto tensor = made_on_device(x, facts, [&](const DeviceCoo& c) { return to_hls(c, options); });
+  auto tensor =
+      made_on_device(x, facts, [&](const DeviceCoo& c) { return finished(to_hls(c, options)); });
   return {std::move(tensor), std::move(facts)};
 }
 

@@ -29,6 +29,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
+#include "papers/hlsto/cub_scratch.cuh"
 #include "papers/hlsto/methods_cuda.hpp"
 
 namespace retensor::hlsto {
@@ -236,15 +237,6 @@ __global__ void fill_tiles(FillArguments<Key> a) {
     else
       store_sparse(a, before, a.start[t], a.start[t + 1], lane);
   }
-}
-
-/// Runs call(scratch, bytes) of CUB with the scratch that it asks for.
-template <class Call>
-void with_scratch(Call&& call) {
-  std::size_t bytes = 0;
-  RETENSOR_CUDA_CHECK(call(nullptr, bytes));
-  Buffer<unsigned char> scratch(bytes);
-  RETENSOR_CUDA_CHECK(call(scratch.data(), bytes));
 }
 
 template <class T>

@@ -143,7 +143,7 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Param
   const Launch launch{static_cast<unsigned>(params.integer("warps")),
                       params.word("load") == "fused"};
   return std::make_unique<PaperRun>(
-      problem, prepare_hls(problem.x(), format_options(problem, params), params),
+      problem, prepare_hls(problem.x(), format_options(problem, params), params, [](DeviceHls&) {}),
       arithmetic_of(params), launch);
 }
 

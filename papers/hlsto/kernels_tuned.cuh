@@ -23,9 +23,12 @@ using device::Vec;
 
 inline constexpr unsigned kFragmentColumns = 8;  // of m16n8k16
 inline constexpr unsigned kPairColumns = 2 * kFragmentColumns;
+inline constexpr int kMostPairs = 2;  // of fragments in a walk
 inline constexpr unsigned kTileCells = 16 * 16 * 16;
 inline constexpr unsigned kStagedVectors = 2;   // 16 bytes of values that a lane loads ahead
 inline constexpr unsigned kGroupNonzeros = 32;  // sparse ones that a group of lanes adds up
+inline constexpr int kInFlight = 4;             // of them whose factor rows are loaded at a time
+inline constexpr unsigned kSparseThreads = 256;
 inline constexpr unsigned kWholeWarp = ~0u;
 inline constexpr Index kNoRow = ~Index{0};
 
@@ -45,8 +48,7 @@ struct TunedTiles {
   unsigned column_blocks = 0;  ///< of 8 columns, all of the factor, padded to whole walks
   unsigned stride = 0;
   unsigned tiles_per_warp = 1;
-  unsigned tile_thread_blocks = 0;  ///< of one walk; the thread blocks beyond take sparse nonzeros
-  int others = 0;                   ///< modes but the output's
+  int others = 0;  ///< modes but the output's
   int other[kMaxFactors - 1] = {};
 };
 
@@ -62,7 +64,9 @@ struct TunedBlock {
   /// Thread blocks of a multiprocessor that registers shall allow for.
   static constexpr unsigned kAtOnce = kParts == 2 ? 3 : 2;
   static constexpr unsigned kStaged = kStagedVectors * 32 * sizeof(uint4);
-  static constexpr unsigned kWarpBytes = kParts * kTileCells * sizeof(std::uint16_t) + kStaged;
+  static constexpr unsigned kRowBytes = 16 * kMostPairs * kPairColumns * sizeof(float);
+  static constexpr unsigned kWarpBytes =
+      kParts * kTileCells * sizeof(std::uint16_t) + kStaged + kRowBytes;
   static constexpr unsigned kTable = 32 * sizeof(std::uint32_t);
   static constexpr unsigned kBytes = kTable + kWarps * kWarpBytes;
 };
@@ -132,11 +136,14 @@ class TileWalk {
       return {from(number), from(values), from(first_value), from(slice), from(row), from(column)};
     }
   };
-  /// What a lane has loaded of a tile: four words of the bitmap, 128 consecutive cells, and its
-  /// share of the first values.
+  /// Vectors of a row of B within the walk, and of those of a tile that a lane loads.
+  static constexpr unsigned kRowVectors = 4 * kPairs, kOwnRowVectors = 16 * kRowVectors / 32;
+  /// What a lane has loaded of a tile: four words of the bitmap, 128 consecutive cells, its share
+  /// of the first values, and of the 16 rows of B.
   struct Ahead {
     uint4 words;
     uint4 values[kStagedVectors];
+    Vec<float> rows[kOwnRowVectors];
   };
 
  public:
@@ -148,7 +155,8 @@ class TileWalk {
         table_(reinterpret_cast<const std::uint32_t*>(shared)),
         cells_(reinterpret_cast<std::uint16_t*>(shared + Block::kTable +
                                                 threadIdx.x / 32 * Block::kWarpBytes)),
-        staged_(cells_ + kParts * kTileCells) {
+        staged_(cells_ + kParts * kTileCells),
+        rows_(reinterpret_cast<float*>(staged_ + Block::kStaged / sizeof(std::uint16_t))) {
 #pragma unroll
     for (unsigned w = 0; w < 4; ++w) word_place_[w] = place_of(x, (4 * lane_ + w) * 32);
     clear_cells();
@@ -196,6 +204,15 @@ class TileWalk {
     Ahead a;
     a.words = __ldg(reinterpret_cast<const uint4*>(x_.bitmap) + Count{tile.number} * 32 + lane_);
     load_values(tile, 0, a);
+    const float* const rows = x_.factor[x_.mode_at[x_.row]].rows + first_pair_ * kPairColumns;
+    const Index begin = tile.row << 4, last = x_.row_length - 1;
+#pragma unroll
+    for (unsigned q = 0; q < kOwnRowVectors; ++q) {
+      const unsigned v = 32 * q + lane_, j = v / kRowVectors;
+      // Cells beyond the last row are zero.
+      a.rows[q] = Vec<float>::load(rows + Count{min(begin + j, last)} * tiles_.stride +
+                                   v % kRowVectors * 4);
+    }
     return a;
   }
   /// Whole vectors around the values from `from` on, counted from the first whole vector.
@@ -237,11 +254,14 @@ class TileWalk {
     }
     const unsigned before = static_cast<unsigned>(tile.first_value % kPerVector);
     const unsigned end = before + tile.values;
-    unsigned value = before + upto - own;
+    unsigned value[4] = {before + upto - own};
+#pragma unroll
+    for (int w = 1; w < 4; ++w) value[w] = value[w - 1] + __popc(words[w - 1]);
+#pragma unroll
+    for (unsigned q = 0; q < kOwnRowVectors; ++q) a.rows[q].store(rows_ + (32 * q + lane_) * 4);
     for (unsigned from = 0;; from += kStagedValues) {
       stage(a);
-#pragma unroll
-      for (int w = 0; w < 4; ++w) spread_word(words[w], word_place_[w], value, from);
+      spread_words(words, value, from);
       __syncwarp();
       if (from + kStagedValues >= end) return;
       load_values(tile, from + kStagedValues, a);
@@ -253,10 +273,20 @@ class TileWalk {
       reinterpret_cast<uint4*>(staged_)[32 * q + lane_] = a.values[q];
     __syncwarp();
   }
-  __device__ void spread_word(std::uint32_t& bits, unsigned place, unsigned& value, unsigned from) {
+  /// A bit of each of the four words at a time, so that their ways to the cell overlap.
+  __device__ void spread_words(std::uint32_t (&words)[4], unsigned (&value)[4], unsigned from) {
     const Value* const staged = reinterpret_cast<const Value*>(staged_);
-    for (; bits != 0 && value < from + kStagedValues; bits &= bits - 1, ++value)
-      put(place ^ table_[__ffs(static_cast<int>(bits)) - 1], staged[value - from]);
+    for (bool left = true; left;) {
+      left = false;
+#pragma unroll
+      for (int w = 0; w < 4; ++w)
+        if (words[w] != 0 && value[w] < from + kStagedValues) {
+          put(word_place_[w] ^ table_[__ffs(static_cast<int>(words[w])) - 1],
+              staged[value[w] - from]);
+          words[w] &= words[w] - 1, ++value[w];
+          left = true;
+        }
+    }
   }
   __device__ void put(unsigned place, std::uint16_t value) {
     cells_[place] = value;
@@ -279,21 +309,18 @@ class TileWalk {
   __device__ void multiply(const Tile& tile, const uint2 (&c)[kParts][2 * kPairs]) {
     Vec<float> kept[kPairs];
     weigh(tile, kept);
-    const float* const rows = x_.factor[x_.mode_at[x_.row]].rows;
-    const Index begin = tile.row << 4, last = x_.row_length - 1;
-#pragma unroll 4
-    for (unsigned j = 0; j < 16; ++j) {
-      std::uint32_t a[kParts][4];
+    std::uint32_t a[2][kParts][4];
+    fetch(a[0], 0);
 #pragma unroll
-      for (int p = 0; p < kParts; ++p) fetch(a[p], p, j);
-      // Cells beyond the last row are zero.
-      const float* const row = rows + Count{min(begin + j, last)} * tiles_.stride;
+    for (unsigned j = 0; j < 16; ++j) {
+      if (j < 15) fetch(a[(j + 1) % 2], j + 1);
+      const float* const row = rows_ + j * kRowVectors * 4 + lane_ % 4 * 4;
 #pragma unroll
       for (int m = 0; m < kPairs; ++m) {
         float low[4], high[4];
-        multiply_fragment(a, c, 2 * m, low);
-        multiply_fragment(a, c, 2 * m + 1, high);
-        auto weight = Vec<float>::load(row + column(m));
+        multiply_fragment(a[j % 2], c, 2 * m, low);
+        multiply_fragment(a[j % 2], c, 2 * m + 1, high);
+        Vec<float> weight{*reinterpret_cast<const float4*>(row + m * kPairColumns)};
         if (x_.order > 3) weight.multiply(kept[m]);
         sum_[m][0].fma({make_float4(low[0], low[1], high[0], high[1])}, weight);
         sum_[m][1].fma({make_float4(low[2], low[3], high[2], high[3])}, weight);
@@ -315,14 +342,17 @@ class TileWalk {
 
   /// X(:, j, :) as the A operand of m16n8k16: four 8 x 8 blocks, rows 0 to 7 and 8 to 15, then both
   /// again for the columns from 8 on. A lane names the row that it passes to the fetch.
-  __device__ void fetch(std::uint32_t (&a)[4], int part, unsigned j) const {
+  __device__ void fetch(std::uint32_t (&a)[kParts][4], unsigned j) const {
     const unsigned i = lane_ % 16, k = lane_ / 16 * 8;
-    const auto from = static_cast<std::uint32_t>(
-        __cvta_generic_to_shared(cells_ + part * kTileCells + place_of(i, j, k)));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(from)
-                 : "memory");
+#pragma unroll
+    for (int p = 0; p < kParts; ++p) {
+      const auto from = static_cast<std::uint32_t>(
+          __cvta_generic_to_shared(cells_ + p * kTileCells + place_of(i, j, k)));
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(a[p][0]), "=r"(a[p][1]), "=r"(a[p][2]), "=r"(a[p][3])
+                   : "r"(from)
+                   : "memory");
+    }
   }
 
   /// First of the lane's four columns of pair m.
@@ -361,6 +391,7 @@ class TileWalk {
   const unsigned lane_, first_pair_;
   const std::uint32_t* const table_;  // place_of of the bits of a word
   std::uint16_t *const cells_, *const staged_;
+  float* const rows_;       // of B, 16 of the walk's columns
   unsigned word_place_[4];  // of the first bit of each of the lane's words
   Index at_ = kNoRow;       // the output's tile that the sums are of
   Vec<float> sum_[kPairs][2];
@@ -385,46 +416,55 @@ __device__ void add_nonzeros(const DeviceChain& x, const TunedTiles& tiles, Coun
     for (int k = 0; k < kMaxFactors - 1; ++k)
       if (k < tiles.others) index[k] = decode(key, x.index[tiles.other[k]]);
     const float value = own < x.nonzeros ? value_at(x.sparse_values, x.values, safe) : 0;
-#pragma unroll 4
-    for (int p = 0; p < kLanes; ++p) {
-      auto product = Vec<float>::splat(from(value, p));
+    for (int from_lane = 0; from_lane < kLanes; from_lane += kInFlight) {
+      Vec<float> product[kInFlight];
 #pragma unroll
-      for (int k = 0; k < kMaxFactors - 1; ++k)
-        if (k < tiles.others)
-          product.multiply(Vec<float>::load(x.factor[tiles.other[k]].rows +
-                                            Count{from(index[k], p)} * tiles.stride + column));
-      const Index next = from(row, p);
-      if (next != at) {
-        if (at != kNoRow) add_to_row(x, at, column, sum);
-        sum = Vec<float>::splat(0);
-        at = next;
+      for (int p = 0; p < kInFlight; ++p) {
+        product[p] = Vec<float>::splat(from(value, from_lane + p));
+#pragma unroll
+        for (int k = 0; k < kMaxFactors - 1; ++k)
+          if (k < tiles.others)
+            product[p].multiply(
+                Vec<float>::load(x.factor[tiles.other[k]].rows +
+                                 Count{from(index[k], from_lane + p)} * tiles.stride + column));
       }
-      sum.add(product);
+#pragma unroll
+      for (int p = 0; p < kInFlight; ++p) {
+        const Index next = from(row, from_lane + p);
+        if (next != at) {
+          if (at != kNoRow) add_to_row(x, at, column, sum);
+          sum = Vec<float>::splat(0);
+          at = next;
+        }
+        sum.add(product[p]);
+      }
     }
   }
   add_to_row(x, at, column, sum);
 }
 
-/// Thread blocks (b, w) take columns 16 kPairs w and on: the first of them walk over tiles, those
-/// beyond take nonzeros.
+/// Thread blocks (b, w) walk over tiles for columns 16 kPairs w and on.
 template <Arithmetic kArithmetic, int kPairs>
 __global__ void __launch_bounds__(32 * TunedBlock<kArithmetic>::kWarps,
                                   TunedBlock<kArithmetic>::kAtOnce)
-    tuned(const DeviceChain x, const TunedTiles tiles) {
+    walk_tiles(const DeviceChain x, const TunedTiles tiles) {
   extern __shared__ __align__(128) char shared[];
   constexpr unsigned kWarps = TunedBlock<kArithmetic>::kWarps;
   const unsigned warp = threadIdx.x / 32;
-  if (blockIdx.x < tiles.tile_thread_blocks) {
-    if (warp == 0) reinterpret_cast<std::uint32_t*>(shared)[threadIdx.x] = place_of(x, threadIdx.x);
-    __syncthreads();
-    const Count first = (Count{blockIdx.x} * kWarps + warp) * tiles.tiles_per_warp;
-    const Count last = first + tiles.tiles_per_warp;
-    TileWalk<kArithmetic, kPairs>(x, tiles, shared).run(first, last < x.tiles ? last : x.tiles);
-    return;
-  }
+  if (warp == 0) reinterpret_cast<std::uint32_t*>(shared)[threadIdx.x] = place_of(x, threadIdx.x);
+  __syncthreads();
+  const Count first = (Count{blockIdx.x} * kWarps + warp) * tiles.tiles_per_warp;
+  const Count last = first + tiles.tiles_per_warp;
+  TileWalk<kArithmetic, kPairs>(x, tiles, shared).run(first, last < x.tiles ? last : x.tiles);
+}
+
+/// The sparse part, a kernel of its own: it leaves the shared memory to L1, where its rows are.
+template <int kPairs>
+__global__ void __launch_bounds__(kSparseThreads)
+    add_sparse(const DeviceChain x, const TunedTiles tiles) {
   constexpr unsigned kLanes = 4 * kPairs;
-  const Count warp_number = Count{blockIdx.x - tiles.tile_thread_blocks} * kWarps + warp;
-  const Count of_warp = warp_number * (32 / kLanes) * kGroupNonzeros;
+  const Count warp = (Count{blockIdx.x} * kSparseThreads + threadIdx.x) / 32;
+  const Count of_warp = warp * (32 / kLanes) * kGroupNonzeros;
   if (of_warp < x.nonzeros)
     add_nonzeros<kLanes>(x, tiles, of_warp + threadIdx.x % 32 / kLanes * kGroupNonzeros);
 }

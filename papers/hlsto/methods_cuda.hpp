@@ -11,9 +11,9 @@ namespace retensor::hlsto {
 /// in an int.
 inline constexpr Count kMostOnDevice = (Count{1} << 31) - 2;
 
-/// The run of hlsto.cuda, whose format is made where the parameter `prepare` says.
+/// The runs of hlsto.cuda and hlsto.cuda.tuned; the parameter `prepare` says where their format is
+/// made.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
-/// The run of hlsto.cuda.tuned; its format is made on the host.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

@@ -1,32 +1,18 @@
 // The run of hlsto.cuda.tuned; the kernel stands in kernels_tuned.cuh.
 #include <algorithm>
-#include <bit>
-#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/device.hpp"
 #include "common/numeric/rounding.hpp"
-#include "common/tensor/keys.hpp"
 #include "papers/hlsto/cuda_run.cuh"
 #include "papers/hlsto/kernels_tuned.cuh"
 #include "papers/hlsto/methods_cuda.hpp"
+#include "papers/hlsto/order_cuda.cuh"
 
 namespace retensor::hlsto {
 namespace {
-
-/// Tiles by their place along the output's mode, else as stored, so that a warp meets tiles of the
-/// same output rows one after the other.
-std::vector<std::uint32_t> tiles_by_output(const Hls& hls, int slice) {
-  std::vector<std::uint32_t> order(hls.dense_tiles());
-  std::iota(order.begin(), order.end(), 0u);
-  std::vector<Index> place(order.size());
-  for (Count t = 0; t < order.size(); ++t)
-    place[t] = hls.grid.tile_index().decode(hls.tile_index.at(t), slice);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return place[a] < place[b]; });
-  return order;
-}
 
 /// Part `part` of x in 16 bits.
 std::uint16_t pattern(float x, Arithmetic arithmetic, int part) {
@@ -59,9 +45,10 @@ std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_
 
 class TunedRun : public HlsRun {
  public:
-  TunedRun(const Problem& problem, const Hls& hls, Arithmetic arithmetic)
-      : HlsRun(problem, hls, arithmetic, "HLSTO, the diagonal alone", walk_columns(problem.rank())),
-        order_(tiles_by_output(hls, x_.slice)) {
+  TunedRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic)
+      : HlsRun(problem, std::move(hls), arithmetic, "HLSTO, the diagonal alone",
+               walk_columns(problem.rank())),
+        order_(tiles_by_place(tensor_, x_.slice)) {
     tiles_.order = order_.data();
     tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, walk_columns(chain_.width)));
     tiles_.column_blocks = tiles_.stride / kFragmentColumns;
@@ -71,7 +58,7 @@ class TunedRun : public HlsRun {
     choose_kernel();
     count_bytes(order_);
     for (const auto& part : fragments_) count_bytes(part);
-    executed_["mma"] = std::to_string(count_mmas(hls));
+    executed_["mma"] = std::to_string(count_mmas());
   }
 
   void refresh(int m) override {
@@ -95,13 +82,16 @@ class TunedRun : public HlsRun {
   }
 
   /// In units of 16 x 16 x 16, two m16n8k16 each.
-  Count count_mmas(const Hls& hls) const {
-    return hls.dense_tiles() * kFragmentEdge * tiles_.column_blocks / 2 *
+  Count count_mmas() const {
+    return tensor_.dense_tiles() * kFragmentEdge * tiles_.column_blocks / 2 *
            static_cast<Count>(products_of(arithmetic_));
   }
 
   void launch(cudaStream_t stream) override {
-    RETENSOR_CUDA_LAUNCH(kernel_, grid_, threads_, shared_, stream, x_, tiles_);
+    if (x_.tiles > 0)
+      RETENSOR_CUDA_LAUNCH(tile_kernel_, tile_grid_, threads_, shared_, stream, x_, tiles_);
+    if (x_.nonzeros > 0)
+      RETENSOR_CUDA_LAUNCH(sparse_kernel_, sparse_grid_, kSparseThreads, 0, stream, x_, tiles_);
   }
 
   void choose_kernel() {
@@ -123,47 +113,34 @@ class TunedRun : public HlsRun {
     const auto columns = static_cast<unsigned>(walk_columns(chain_.width));
     threads_ = 32 * Block::kWarps;
     shared_ = Block::kBytes;
-    kernel_ = columns == kPairColumns ? tuned<kArithmetic, 1> : tuned<kArithmetic, 2>;
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+    tile_kernel_ =
+        columns == kPairColumns ? walk_tiles<kArithmetic, 1> : walk_tiles<kArithmetic, 2>;
+    sparse_kernel_ = columns == kPairColumns ? add_sparse<1> : add_sparse<2>;
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
+        tile_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
     int at_once = 0;
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &at_once, kernel_, static_cast<int>(threads_), shared_));
+        &at_once, tile_kernel_, static_cast<int>(threads_), shared_));
     const Count walks =
         static_cast<Count>(at_once) * Block::kWarps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
-    tiles_.tile_thread_blocks =
-        x_.tiles == 0 ? 0 : device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp);
-    const Count of_block = threads_ / (columns / 4) * kGroupNonzeros;
-    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, of_block);
-    grid_ = dim3(tiles_.tile_thread_blocks + others, tiles_.stride / columns);
+    const unsigned walks_of_columns = tiles_.stride / columns;
+    tile_grid_ =
+        dim3(device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp), walks_of_columns);
+    const Count of_block = kSparseThreads / (columns / 4) * kGroupNonzeros;
+    sparse_grid_ = dim3(device::blocks_for(x_.nonzeros, of_block), walks_of_columns);
   }
 
+  // Tiles of the same output rows, which a warp meets one after the other.
   const Buffer<std::uint32_t> order_;
   std::vector<Buffer<uint2>> fragments_;  // by part
   TunedTiles tiles_;
-  void (*kernel_)(DeviceChain, TunedTiles) = nullptr;
-  dim3 grid_;
+  void (*tile_kernel_)(DeviceChain, TunedTiles) = nullptr;
+  void (*sparse_kernel_)(DeviceChain, TunedTiles) = nullptr;
+  dim3 tile_grid_, sparse_grid_;
   unsigned threads_ = 0, shared_ = 0;  // of a thread block; bytes
 };
-
-/// Sparse nonzeros in the order of their output rows, else as stored.
-void sort_by_output(Hls& hls, int mode) {
-  const auto& index = hls.grid.nonzero_index();
-  std::vector<Count> order(hls.sparse_nonzeros());
-  std::iota(order.begin(), order.end(), Count{0});
-  stable_sort_by_key(order, bits_for(hls.dims[at(mode)]), [&]<class Key>(Count x) {
-    return static_cast<Key>(index.decode(hls.nonzero_index.at(x), mode));
-  });
-  PackedIndices keys(index.bits(), order.size());
-  StoredValues values(hls.options.values, order.size());
-  for (Count p = 0; p < order.size(); ++p) {
-    keys.set(p, hls.nonzero_index.at(order[p]));
-    values.set(p, hls.sparse_values.at(order[p]));
-  }
-  hls.nonzero_index = std::move(keys), hls.sparse_values = std::move(values);
-}
 
 /// The output's mode is tiled, with the two longest others: a result row of a kept mode would be
 /// one of all slices.
@@ -183,9 +160,9 @@ Options tuned_options(const Problem& problem, const Params& params) {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
-  Hls hls = to_hls(problem.x(), tuned_options(problem, params));
-  sort_by_output(hls, problem.mode());
-  return std::make_unique<TunedRun>(problem, hls, arithmetic_of(params));
+  auto hls = prepare_hls(problem.x(), tuned_options(problem, params), params,
+                         [&](DeviceHls& tensor) { sort_sparse(tensor, problem.mode()); });
+  return std::make_unique<TunedRun>(problem, std::move(hls), arithmetic_of(params));
 }
 
 }  // namespace retensor::hlsto

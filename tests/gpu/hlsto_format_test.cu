@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/core/rng.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/hlsto/format_cuda.cuh"
+#include "papers/hlsto/order_cuda.cuh"
 
 using namespace retensor;
 using namespace retensor::hlsto;
@@ -80,6 +82,15 @@ std::string difference(const Hls& host, const DeviceHls& made) {
   return "";
 }
 
+/// The entries in ascending order of their coordinates of listed mode k, stably.
+std::vector<std::uint32_t> order_of(const PackedIndices& indices, const LinearIndex& index, int k) {
+  std::vector<std::uint32_t> order(indices.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, {},
+                           [&](std::uint32_t p) { return index.decode(indices.at(p), k); });
+  return order;
+}
+
 void check_alike(const Coo& x) {
   const DeviceCoo on(x);
   int turn = 0;
@@ -132,6 +143,34 @@ TEST_CASE("chosen modes are tiled") {
   const Coo x = clustered({70, 2, 300, 4, 200}, 5000);
   const Options options{.threshold = 20, .tiled = {1, 2, 3}};
   CHECK(difference(to_hls(x, options), to_hls(DeviceCoo(x), options)) == "");
+}
+
+TEST_CASE("sparse nonzeros by their index along a mode, else as stored") {
+  for (const Dims& dims : {Dims{300, 200, 70}, Dims{5'000'000, 9'000'000, 4'000'000}})
+    for (const ValueType type : {ValueType::f16, ValueType::f32})
+      for (int mode = 0; mode < 3; ++mode) {
+        Hls host = to_hls(clustered(dims, 5000), {.values = type});
+        DeviceHls made = upload(host);
+        sort_sparse(made, mode);
+        CHECK(difference(host, made) != "");
+        const Hls before = host;
+        const auto order = order_of(before.nonzero_index, before.grid.nonzero_index(), mode);
+        for (Count p = 0; p < order.size(); ++p) {
+          host.nonzero_index.set(p, before.nonzero_index.at(order[p]));
+          host.sparse_values.set(p, before.sparse_values.at(order[p]));
+        }
+        CHECK(difference(host, made) == "");
+      }
+}
+
+TEST_CASE("dense tiles by their place along a mode, else as stored") {
+  const Hls host = to_hls(clustered({300, 200, 70, 3}, 5000), {.threshold = 2});
+  REQUIRE(host.dense_tiles() > 100);
+  for (int k = 0; k < kTiledModes; ++k)
+    CHECK(same(order_of(host.tile_index, host.grid.tile_index(), k),
+               tiles_by_place(upload(host), k)));
+  const Hls none = to_hls(clustered({300, 200, 70}, 0), {});
+  CHECK(tiles_by_place(upload(none), 0).size() == 0);
 }
 
 TEST_CASE("a planted difference is named") {
