@@ -22,11 +22,11 @@ namespace {
 
 ParamSpec prepare_param() {
   return {"prepare",
-          std::string("device"),
-          "where the format is made of the coordinates: on the device or on the host",
+          std::string("host"),
+          "where the format is made of the coordinates: on the host or on the device",
           0,
           0,
-          {"device", "host"}};
+          {"host", "device"}};
 }
 
 class HlsCuda : public CudaMethod {
