@@ -167,7 +167,8 @@ class UpdatesOf final : public UpdatesOnDevice {
         norms_(rank),
         products_(rank),
         gram_(Count{rank} * rank),
-        singular_(1) {
+        singular_(1),
+        room_(Count{rank} * rank) {
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
         gram_of_part<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared())));
   }
@@ -213,7 +214,6 @@ class UpdatesOf final : public UpdatesOnDevice {
     int singular = 0;
     singular_.download({&singular, 1});
     if (singular == 0) return;
-    room_.resize(v.size());
     pseudo_inverse(room_);
     inverse_.upload(room_);
   }
