@@ -15,7 +15,7 @@ from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
 COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "tucker", "plot", "report",
-            "verdict", "compare", "doctor"]
+            "verdict", "audit", "compare", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -134,6 +134,41 @@ def test_layouts_are_those_of_the_papers_figures_1_and_2(tree, name, args):
     if os.environ.get("RETENSOR_UPDATE_GOLDEN"):
         path.write_text(output)
     assert output == path.read_text()
+
+
+FINDINGS = """schema: 1
+paper: p
+figures:
+  cells: {place: section 1, is: 24}
+  nonzeros: {place: section 1, is: 6}
+  density: {place: abstract, is: 25%}
+rules:
+  - id: P-A01
+    says: {place: abstract, text: density}
+    against: {place: section 1, text: nonzeros over cells}
+    check: density = nonzeros / cells
+"""
+
+
+def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
+    path = tree.root / "papers" / "p" / "findings.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(FINDINGS)
+    right = "p: 1 checks fit, 0 do not, 0 open; 0 findings, 0 of wording"
+    assert tree.stdout("audit", "--strict").splitlines()[0] == right
+    assert "density = nonzeros / cells: fits 1 of 1" in tree.stdout("audit", "p", "--all")
+    path.write_text(FINDINGS.replace("25%", "35%"))
+    assert "left 0.35, right 0.25, left / right 1.4" in tree.stdout("audit")
+    assert json.loads(tree.stdout("audit", "p", "--json", "--strict", code=1))[0]["findings"] == 1
+    path.write_text(FINDINGS.replace("nonzeros / cells", "nonzeros /"))
+    assert "papers/p/findings.yaml:11:" in tree.refusal("audit")
+    assert "no findings of a paper 'q', the nearest is 'p'" in tree.refusal("audit", "q")
+
+
+def test_findings_of_the_tree_are_well_formed():
+    done = subprocess.run([RETENSOR, "audit", "--json"], cwd=ROOT, text=True, capture_output=True,
+                          check=True)
+    assert all(paper["fit"] > 0 for paper in json.loads(done.stdout))
 
 
 def read_dense(path):

@@ -15,6 +15,7 @@ const std::vector<Command>& all_commands() {
       {"plot", "draw the figures of specs from result rows", plot_command},
       {"report", "write the HTML report", report_command},
       {"verdict", "compare result rows with published values", verdict_command},
+      {"audit", "check a paper's own figures against each other", audit_command},
       {"compare", "compare the times of two result files or two methods", compare_command},
       {"doctor", "tell what this machine can run", doctor_command},
       {"worker", "", worker_command},

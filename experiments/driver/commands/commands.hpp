@@ -12,6 +12,7 @@ using Args = std::vector<std::string>;
 
 int run_command(const Args& args);
 int verdict_command(const Args& args);
+int audit_command(const Args& args);
 int compare_command(const Args& args);
 int worker_command(const Args& args);  ///< hidden: the child process of `run`
 

@@ -1,0 +1,128 @@
+// retensor audit: what in a paper follows from its other figures and does not fit.
+#include "experiments/driver/audit/audit.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/measure/params.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/locations.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::vector<std::string> kFindings = {"result", "choice"};
+
+/// Findings files by paper.
+std::map<std::string, std::string> findings_files() {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
+    if (const auto path = entry.path() / "findings.yaml"; fs::exists(path))
+      files[entry.path().filename().string()] = path.string();
+  return files;
+}
+
+std::vector<Audit> audits_of(std::vector<std::string> papers) {
+  const auto files = findings_files();
+  std::vector<std::string> known;
+  for (const auto& [paper, path] : files) known.push_back(paper);
+  if (papers.empty()) papers = known;
+  std::vector<Audit> all;
+  for (const auto& paper : papers) {
+    if (files.count(paper) == 0)
+      throw InputError(fmt::format("no findings of a paper '{}', the nearest is '{}'", paper,
+                                   nearest(paper, known)));
+    all.push_back(audit(load_findings(fs::proximate(files.at(paper)).string(), source_root())));
+  }
+  return all;
+}
+
+std::string head_text(const Claimed& c) {
+  return fmt::format("\n{} [{}, confidence {}]\n  {}: {}\n  {}: {}\n", c.id, c.severity,
+                     c.confidence, c.says.place, c.says.text, c.against.place, c.against.text);
+}
+
+std::string outcome_text(const Outcome& o) {
+  constexpr std::size_t kShown = 3;
+  auto text = fmt::format("    {}{}left {:.5g}, right {:.5g}, left / right {:.4g}\n", o.row,
+                          o.row.empty() ? "" : ": ", o.left.value, o.right.value,
+                          o.left.value / o.right.value);
+  for (std::size_t k = 0; k < std::min(kShown, o.misread.size()); ++k)
+    text += fmt::format("      a digit misread? {}\n", o.misread[k]);
+  if (o.misread.size() > kShown)
+    text += fmt::format("      and {} other digits\n", o.misread.size() - kShown);
+  return text;
+}
+
+std::string counts_text(const std::vector<Outcome>& outcomes) {
+  const auto count = [&](Fit fit) {
+    return std::count_if(outcomes.begin(), outcomes.end(),
+                         [fit](const auto& o) { return o.fit == fit; });
+  };
+  auto text = fmt::format("fits {} of {}", count(Fit::fits), outcomes.size());
+  return count(Fit::open) == 0 ? text : text + fmt::format(", {} open", count(Fit::open));
+}
+
+std::string rule_text(const RuleResult& result) {
+  auto text = head_text(result.rule) +
+              fmt::format("  {}: {}\n", result.rule.check.text, counts_text(result.outcomes));
+  for (const auto& o : result.outcomes)
+    if (o.fit == Fit::fails) text += outcome_text(o);
+  for (std::size_t k = 0; k < result.instead.size(); ++k)
+    text += fmt::format("  instead, {}: {}: {}\n", result.rule.instead[k].states,
+                        result.rule.instead[k].check.text, counts_text(result.instead[k]));
+  return text;
+}
+
+/// Findings first, then wording; with `all` the rules that fit too.
+std::string audit_text(const Audit& audit, bool all) {
+  std::string found, wording, fitting;
+  for (const auto& rule : audit.rules)
+    (!rule.is_finding()                ? fitting
+     : rule.rule.severity == "wording" ? wording
+                                       : found) += rule_text(rule);
+  for (const auto& listing : audit.findings.listings)
+    (listing.severity == "wording" ? wording : found) +=
+        head_text(listing) +
+        fmt::format("  shown by {}, \"{}\"\n", listing.source, listing.test_case);
+  return fmt::format("{}: {} checks fit, {} do not, {} open; {} findings, {} of wording\n",
+                     audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
+                     audit.count(Fit::open), audit.found(kFindings), audit.found({"wording"})) +
+         found + wording + (all ? fitting : "") + '\n';
+}
+
+}  // namespace
+
+int audit_command(const Args& args) {
+  const Usage usage{"audit [PAPER]...",
+                    "Recomputes from the figures of the papers (all by default) what follows from "
+                    "other figures in them, and lists what does not fit and faults of printed "
+                    "algorithms. A check is open where rounding leaves a factor of ten.",
+                    "retensor audit hlsto --all", -1};
+  po::options_description options;
+  options.add_options()("all", po::bool_switch(), "list the checks that fit too")(
+      "strict", po::bool_switch(), "exit code 1 when there are findings other than of wording")(
+      "json", po::bool_switch(), "a JSON list instead of text");
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+
+  const auto audits = audits_of(positionals(*given));
+  if ((*given)["json"].as<bool>()) {
+    auto list = nlohmann::json::array();
+    for (const auto& audit : audits) list.push_back(to_json(audit));
+    std::cout << list.dump(2) << '\n';
+  } else {
+    for (const auto& audit : audits) std::cout << audit_text(audit, (*given)["all"].as<bool>());
+  }
+  const bool any = std::any_of(audits.begin(), audits.end(),
+                               [](const Audit& a) { return a.found(kFindings) > 0; });
+  return any && (*given)["strict"].as<bool>() ? 1 : 0;
+}
+
+}  // namespace retensor::driver
