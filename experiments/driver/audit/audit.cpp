@@ -159,6 +159,12 @@ std::vector<Outcome> outcomes(const Findings& f, const Rule& rule, const Check& 
   return all;
 }
 
+/// Whether a zero stands before another digit, as no paper prints it.
+bool is_padded(const std::string& number) {
+  return number.size() > 1 && number[0] == '0' &&
+         std::isdigit(static_cast<unsigned char>(number[1])) != 0;
+}
+
 /// Twice the unit of the last digit, 0 for an exact number.
 double last_unit(const Estimate& x) {
   return x.high - x.low;
@@ -170,8 +176,8 @@ std::vector<Cell> one_digit_otherwise(const Cell& printed) {
   const auto& text = printed.text;
   const auto add = [&](const std::string& candidate) {
     const auto number = parse_printed(candidate);
-    if (!number || candidate[0] == '.') return;
-    if (last_unit(*number) <= last_unit(*printed.number)) all.push_back({candidate, number});
+    if (!number || candidate[0] == '.' || is_padded(candidate)) return;
+    if (last_unit(*number) <= last_unit(*printed.number)) all.push_back({candidate, number, false});
   };
   for (std::size_t k = 0; k <= text.size(); ++k) {
     const auto before = text.substr(0, k), after = text.substr(std::min(k + 1, text.size()));
@@ -212,7 +218,7 @@ std::vector<std::string> misreadings(Findings f, const Rule& rule, std::size_t r
   evaluated(f, rule, rule.check, row, used);
   for (const auto& address : used) {
     const auto printed = at(f, address);
-    if (!printed.number) continue;
+    if (!printed.number || printed.in_words) continue;
     for (const auto& candidate : one_digit_otherwise(printed)) {
       at(f, address) = candidate;
       if (evaluated(f, rule, rule.check, row, again).fit == Fit::fits && all_still_fit(f, results))
@@ -246,11 +252,13 @@ json to_json(const Claimed& claimed) {
   const auto statement = [](const Statement& s) {
     return json{{"place", s.place}, {"text", s.text}};
   };
+  const bool shown = !claimed.test_case.empty();
   return {{"id", claimed.id},
           {"says", statement(claimed.says)},
           {"against", statement(claimed.against)},
           {"severity", claimed.severity},
-          {"confidence", claimed.confidence}};
+          {"confidence", claimed.confidence},
+          {"test", shown ? json{{"file", claimed.source}, {"case", claimed.test_case}} : json()}};
 }
 
 json to_json(const std::vector<Outcome>& outcomes) {
@@ -276,13 +284,6 @@ json to_json(const RuleResult& result) {
     entry["instead"].push_back({{"states", result.rule.instead[k].states},
                                 {"check", result.rule.instead[k].check.text},
                                 {"rows", to_json(result.instead[k])}});
-  return entry;
-}
-
-json to_json(const Listing& listing) {
-  auto entry = to_json(static_cast<const Claimed&>(listing));
-  entry["status"] = "shown by a test";
-  entry["test"] = {{"file", listing.source}, {"case", listing.test_case}};
   return entry;
 }
 
@@ -327,7 +328,10 @@ Audit audit(const Findings& findings) {
 json to_json(const Audit& audit) {
   json rules = json::array(), listings = json::array();
   for (const auto& rule : audit.rules) rules.push_back(to_json(rule));
-  for (const auto& listing : audit.findings.listings) listings.push_back(to_json(listing));
+  for (const auto& listing : audit.findings.listings) {
+    listings.push_back(to_json(listing));
+    listings.back()["status"] = "shown by a test";
+  }
   return {{"paper", audit.findings.paper},
           {"fit", audit.count(Fit::fits)},
           {"fail", audit.count(Fit::fails)},

@@ -45,7 +45,7 @@ std::string spelled(const std::string& name, const FilePosition& at) {
 
 Cell cell(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::null) return {};
-  Cell result{as_text(node, "a printed number, or ~ where there is none"), {}};
+  Cell result{as_text(node, "a printed number, or ~ where there is none"), {}, node.quoted};
   result.number = parse_printed(result.text);
   if (!result.number)
     throw ParseError(node.at, fmt::format("'{}'", result.text),
@@ -87,13 +87,26 @@ Check check(const YamlNode& node) {
   return parse_check(as_text(node, "a check: sum relation sum"), node.at);
 }
 
-void read_claimed(const YamlNode& node, Claimed& claimed) {
-  claimed.line = node.at.line;
+void read_test(const YamlNode& test, const std::string& root, Claimed& claimed) {
+  check_map(test, "test", {"file", "case"});
+  claimed.source = text_at(test, "file");
+  claimed.test_case = text_at(test, "case");
+  const auto path = std::filesystem::path(root) / claimed.source;
+  if (!std::filesystem::is_regular_file(path))
+    throw ParseError(test.need("file").at, "no file " + claimed.source, "the source of a test");
+  if (read_small_file(path.string()).find("\"" + claimed.test_case + "\"") == std::string::npos)
+    throw ParseError(test.need("case").at,
+                     fmt::format("no test case '{}' in {}", claimed.test_case, claimed.source),
+                     "a name that stands there");
+}
+
+void read_claimed(const YamlNode& node, const std::string& root, Claimed& claimed) {
   claimed.id = text_at(node, "id");
   claimed.says = statement(node.need("says"), "says");
   claimed.against = statement(node.need("against"), "against");
   claimed.severity = word_or(node, "severity", "result", kSeverities);
   claimed.confidence = word_or(node, "confidence", "high", kConfidences);
+  if (const auto* test = node.find("test")) read_test(*test, root, claimed);
 }
 
 /// Positions of the rows of a rule in its table; all without `rows`.
@@ -117,12 +130,13 @@ std::vector<std::string> names_of(const std::map<std::string, Table>& tables) {
   return names;
 }
 
-Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables) {
-  check_map(
-      node, "rule",
-      {"id", "says", "against", "severity", "confidence", "table", "rows", "check", "instead"});
+Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables,
+          const std::string& root) {
+  check_map(node, "rule",
+            {"id", "says", "against", "severity", "confidence", "test", "table", "rows", "check",
+             "instead"});
   Rule result;
-  read_claimed(node, result);
+  read_claimed(node, root, result);
   result.at = node.need("check").at;
   result.check = check(node.need("check"));
   if (const auto* name = node.find("table")) {
@@ -144,18 +158,8 @@ Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables) {
 Listing listing(const YamlNode& node, const std::string& root) {
   check_map(node, "listing", {"id", "says", "against", "severity", "confidence", "test"});
   Listing result;
-  read_claimed(node, result);
-  const auto& test = node.need("test");
-  check_map(test, "test", {"file", "case"});
-  result.source = text_at(test, "file");
-  result.test_case = text_at(test, "case");
-  const auto path = std::filesystem::path(root) / result.source;
-  if (!std::filesystem::is_regular_file(path))
-    throw ParseError(test.need("file").at, "no file " + result.source, "the source of a test");
-  if (read_small_file(path.string()).find("\"" + result.test_case + "\"") == std::string::npos)
-    throw ParseError(test.need("case").at,
-                     fmt::format("no test case '{}' in {}", result.test_case, result.source),
-                     "a name that stands there");
+  read_claimed(node, root, result);
+  node.need("test");
   return result;
 }
 
@@ -188,7 +192,7 @@ Findings load_findings(const std::string& path, const std::string& root) {
                [&](const auto& name, const auto& node) { result.figures[name] = figure(node); });
   std::set<std::string> ids;
   for (const auto& node : as_list(file.need("rules"), "rules").items) {
-    result.rules.push_back(rule(node, result.tables));
+    result.rules.push_back(rule(node, result.tables, root));
     expect_new(ids, result.rules.back(), node.at);
   }
   if (const auto* listings = file.find("listings"))

@@ -2,7 +2,6 @@
 // experiments/schema).
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@ namespace retensor::driver {
 struct Cell {
   std::string text;
   std::optional<Estimate> number;
+  bool in_words = false;  ///< quoted in the file: no digit can be misread
 };
 
 /// A number of the text.
@@ -46,9 +46,9 @@ struct Reading {
 struct Claimed {
   std::string id;
   Statement says, against;
-  std::string severity;    ///< result, choice, wording
-  std::string confidence;  ///< high, medium, low
-  std::uint64_t line = 0;
+  std::string severity;           ///< result, choice, wording
+  std::string confidence;         ///< high, medium, low
+  std::string source, test_case;  ///< the test that shows it, if any: file and name
 };
 
 /// A check of figures, for every row of a table (or the rows named) or once.
@@ -60,10 +60,8 @@ struct Rule : Claimed {
   FilePosition at;
 };
 
-/// A printed algorithm that a test shows to be at fault: the name of a test case and its source.
-struct Listing : Claimed {
-  std::string source, test_case;
-};
+/// A printed algorithm that a test shows to be at fault.
+using Listing = Claimed;
 
 struct Findings {
   std::string paper, file;

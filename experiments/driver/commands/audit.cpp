@@ -44,8 +44,11 @@ std::vector<Audit> audits_of(std::vector<std::string> papers) {
 }
 
 std::string head_text(const Claimed& c) {
-  return fmt::format("\n{} [{}, confidence {}]\n  {}: {}\n  {}: {}\n", c.id, c.severity,
-                     c.confidence, c.says.place, c.says.text, c.against.place, c.against.text);
+  const auto shown =
+      c.test_case.empty() ? "" : fmt::format("  shown by {}, \"{}\"\n", c.source, c.test_case);
+  return fmt::format("\n{} [{}, confidence {}]\n  {}: {}\n  {}: {}\n{}", c.id, c.severity,
+                     c.confidence, c.says.place, c.says.text, c.against.place, c.against.text,
+                     shown);
 }
 
 std::string outcome_text(const Outcome& o) {
@@ -88,9 +91,7 @@ std::string audit_text(const Audit& audit, bool all) {
      : rule.rule.severity == "wording" ? wording
                                        : found) += rule_text(rule);
   for (const auto& listing : audit.findings.listings)
-    (listing.severity == "wording" ? wording : found) +=
-        head_text(listing) +
-        fmt::format("  shown by {}, \"{}\"\n", listing.source, listing.test_case);
+    (listing.severity == "wording" ? wording : found) += head_text(listing);
   return fmt::format("{}: {} checks fit, {} do not, {} open; {} findings, {} of wording\n",
                      audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
                      audit.count(Fit::open), audit.found(kFindings), audit.found({"wording"})) +
