@@ -55,7 +55,8 @@ class CpuRun : public Prepared {
   }
 
   Executed executed() const override {
-    Executed facts = shared_facts(operands_, tasks_, arithmetic_);
+    Executed facts = shared_facts(stored(operands_.x), stored(operands_.y), operands_.modes,
+                                  {tasks_.pairs(), tasks_.tasks(), tasks_.results()}, arithmetic_);
     const auto products = static_cast<Count>(products_of(arithmetic_));
     facts["kernel"] = "BCB-SpTC with an emulated tensor core";
     facts["mma"] = std::to_string(products * product_.mmas());
@@ -69,6 +70,10 @@ class CpuRun : public Prepared {
 
  private:
   static constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
+
+  static StoredFormat stored(const Bcb& bcb) {
+    return {bcb.grid, bcb.options.values, bcb.blocks(), bcb.nnz(), bcb.bytes()};
+  }
 
   const Problem& problem_;
   const Arithmetic arithmetic_;

@@ -299,14 +299,14 @@ Count drop_zeros(Coo& tensor) {
   return kept;
 }
 
-Count dense_mmas(const Operands& operands, Count tasks) {
-  return tasks * fragments(operands.rows()) * fragments(operands.contracted()) *
-         fragments(operands.columns());
+Count dense_mmas(const Grid& x, const Grid& y, Count tasks) {
+  return tasks * fragments(Count{1} << x.leading_bits()) *
+         fragments(Count{1} << x.trailing_bits()) * fragments(Count{1} << y.trailing_bits());
 }
 
-Count published_mmas(const Operands& operands, Count tasks) {
-  const Count slices = (operands.x.grid.cells() + 63) / 64;
-  const Count at_once = operands.modes.contracted_x.size() == 1 ? 2 : 4;
+Count published_mmas(const Grid& x, const Contraction& modes, Count tasks) {
+  const Count slices = (x.cells() + 63) / 64;
+  const Count at_once = modes.contracted_x.size() == 1 ? 2 : 4;
   return tasks * ((slices + at_once - 1) / at_once);
 }
 

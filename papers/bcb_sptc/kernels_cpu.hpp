@@ -58,11 +58,11 @@ class Multiplication {
 /// Moves entries whose value is not zero to the front, in order; their number.
 Count drop_zeros(Coo& tensor);
 
-/// Products that the tasks take when no fragment is left out.
-Count dense_mmas(const Operands& operands, Count tasks);
+/// Products that the tasks take when no fragment is left out, of the operands' grids.
+Count dense_mmas(const Grid& x, const Grid& y, Count tasks);
 /// Products that section IV.B counts: slices of 64 cells, two at a time with one contracted mode,
 /// four with more. It does not cover all pairs of free cells, see the README.
-Count published_mmas(const Operands& operands, Count tasks);
+Count published_mmas(const Grid& x, const Contraction& modes, Count tasks);
 
 /// What checks assume with values stored as `values`.
 reference::Precision precision_of(Arithmetic arithmetic, ValueType values);

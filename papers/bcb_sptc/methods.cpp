@@ -65,11 +65,11 @@ Blocking blocking_of(const Params& params) {
   return blocking;
 }
 
-namespace {
-
 Contraction contraction_of(const Problem& problem) {
   return {problem.spec().variant, problem.x().dims, problem.y().dims};
 }
+
+namespace {
 
 /// Why the format cannot hold an operand; empty if it can.
 std::string refusal(const Problem& problem, const Params& params) {
@@ -113,29 +113,32 @@ std::string edges_text(const Grid& grid) {
   return text;
 }
 
-void add_format_facts(const std::string& operand, const Bcb& bcb, Executed& facts) {
-  const auto bits = storage_bits(bcb.grid, bcb.options.values, bcb.blocks(), bcb.nnz());
-  facts[operand + "_edges"] = edges_text(bcb.grid);
-  facts[operand + "_blocks"] = std::to_string(bcb.blocks());
+void add_format_facts(const std::string& operand, const StoredFormat& stored, Executed& facts) {
+  const auto bits = storage_bits(stored.grid, stored.values, stored.blocks, stored.nnz);
+  facts[operand + "_edges"] = edges_text(stored.grid);
+  facts[operand + "_blocks"] = std::to_string(stored.blocks);
   facts[operand + "_index_bits"] = std::to_string(bits.block_index);
   facts[operand + "_formula_bytes"] = fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8);
   facts[operand + "_coo_bytes"] = std::to_string(bits.coo / 8);
-  facts[operand + "_format_bytes"] = std::to_string(bcb.bytes());
+  facts[operand + "_format_bytes"] = std::to_string(stored.bytes);
 }
 
 }  // namespace
 
-Executed shared_facts(const Operands& operands, const TaskList& tasks, Arithmetic arithmetic) {
+Executed shared_facts(const StoredFormat& x, const StoredFormat& y, const Contraction& modes,
+                      TaskCounts counts, Arithmetic arithmetic) {
   const auto products = static_cast<Count>(products_of(arithmetic));
-  Executed facts = {{"precision", std::string(name(arithmetic))},
-                    {"values", std::string(name(operands.x.options.values))},
-                    {"pairs", std::to_string(tasks.pairs())},
-                    {"tasks", std::to_string(tasks.tasks())},
-                    {"result_blocks", std::to_string(tasks.results())},
-                    {"mma_dense", std::to_string(products * dense_mmas(operands, tasks.tasks()))},
-                    {"mma_published", std::to_string(published_mmas(operands, tasks.tasks()))}};
-  add_format_facts("x", operands.x, facts);
-  add_format_facts("y", operands.y, facts);
+  const Count published = published_mmas(x.grid, modes, counts.tasks);
+  Executed facts = {
+      {"precision", std::string(name(arithmetic))},
+      {"values", std::string(name(x.values))},
+      {"pairs", std::to_string(counts.pairs)},
+      {"tasks", std::to_string(counts.tasks)},
+      {"result_blocks", std::to_string(counts.results)},
+      {"mma_dense", std::to_string(products * dense_mmas(x.grid, y.grid, counts.tasks))},
+      {"mma_published", std::to_string(published)}};
+  add_format_facts("x", x, facts);
+  add_format_facts("y", y, facts);
   return facts;
 }
 
@@ -145,6 +148,7 @@ void register_bcb_sptc(Registry& registry);
 
 void register_bcb_sptc(Registry& registry) {
   registry.add(bcb_sptc::make_bcb_cpu());
+  registry.add(bcb_sptc::make_bcb_cuda());
 }
 
 }  // namespace retensor

@@ -14,9 +14,9 @@ struct Blocking {
   ValueType values = ValueType::f16;
 };
 
-/// log2 of the most cells of a result block, whose sums a thread keeps: those of the paper's block
-/// of order 4 with one contracted mode, 512 x 512.
-inline constexpr int kResultBits = 18;
+/// log2 of the most cells of a result block, 4096: those of the paper's block with one contracted
+/// mode, 64 x 64. A device keeps the sums of so many in the registers of four warps.
+inline constexpr int kResultBits = 12;
 
 /// Options of both formats: the first operand leads with its free modes, the second with the
 /// contracted ones, in the order of the first's. Edges are the blocking's, halved where a block has

@@ -1,0 +1,216 @@
+// The path of bcb_sptc.cuda over blocks; the kernels stand in blocks_cuda.cuh.
+#include "papers/bcb_sptc/blocks_cuda.cuh"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "papers/bcb_sptc/path_cuda.cuh"
+
+namespace retensor::bcb_sptc {
+namespace {
+
+struct PopCount {
+  const std::uint64_t* words;
+  __host__ __device__ Count operator()(Count w) const {
+#ifdef __CUDA_ARCH__
+    return static_cast<Count>(__popcll(words[w]));
+#else
+    return static_cast<Count>(__builtin_popcountll(words[w]));
+#endif
+  }
+};
+
+/// Both operands on the device, made where the parameter `prepare` says.
+struct DeviceOperands {
+  DeviceBcb x, y;
+  Executed facts;
+};
+
+DeviceOperands made_on_device(const Problem& problem, const OperandOptions& options) {
+  const DeviceCoo x(problem.x()), y(problem.y());
+  device::Event begin, end;
+  begin.record(nullptr);
+  DeviceOperands operands{to_bcb(x, options.x), to_bcb(y, options.y), {}};
+  end.record(nullptr);
+  end.synchronise();
+  operands.facts = {{"prepared", "on the device"},
+                    {"prepare_device_ms", std::to_string(1e3 * end.seconds_since(begin))}};
+  return operands;
+}
+
+DeviceOperands device_operands(const Problem& problem, const Params& params) {
+  const OperandOptions options(contraction_of(problem), blocking_of(params));
+  if (params.word("prepare") == "device") return made_on_device(problem, options);
+  return {upload(to_bcb(problem.x(), options.x)),
+          upload(to_bcb(problem.y(), options.y)),
+          {{"prepared", "on the host"}}};
+}
+
+class BlockPath : public Path {
+ public:
+  BlockPath(const Problem& problem, const Params& params)
+      : arithmetic_(arithmetic_of(params)),
+        modes_(contraction_of(problem)),
+        operands_(device_operands(problem, params)),
+        x_operands_(operands_of(x(), arithmetic_)),
+        y_operands_(operands_of(y(), arithmetic_)),
+        tasks_(x(), y(), params.flag("intersect")),
+        x_origins_(origins_of(x(), tasks_.rows(), true)),
+        y_origins_(origins_of(y(), tasks_.columns(), false)),
+        mmas_(1) {
+    result_.dims = modes_.result_dims(problem.x().dims, problem.y().dims);
+    product_.rows = 1u << x().grid.leading_bits();
+    product_.contracted = 1u << x().grid.trailing_bits();
+    product_.columns = 1u << y().grid.trailing_bits();
+    product_.row_tiles = (product_.rows + kTileRows - 1) / kTileRows;
+    product_.column_tiles = (product_.columns + kTileColumns - 1) / kTileColumns;
+    product_.result_words = std::max(1u, product_.rows * product_.columns / 64);
+    product_.alpha = static_cast<float>(problem.spec().alpha);
+    product_.x = bits_of_blocks(x());
+    product_.y = bits_of_blocks(y());
+    product_.x_values = values_of(x(), x_operands_);
+    product_.y_values = values_of(y(), y_operands_);
+    product_.mmas = mmas_.data();
+  }
+
+  void make_tasks(cudaStream_t stream) override { tasks_.build(stream); }
+
+  void find_pattern(cudaStream_t stream) override {
+    const Count words = tasks_.results() * product_.result_words;
+    reserve(bitmap_, words);
+    if (words > 0) {
+      if (tasks_.chunks() > tasks_.results()) bitmap_.zero(stream);
+      product_.list = tasks_.view();
+      product_.bitmap = bitmap_.data();
+      RETENSOR_CUDA_LAUNCH(kernels::find_pattern, grid_for(tasks_.chunks() * product_.result_words),
+                           kThreads, 0, stream, product_);
+      cub_.sums(words, PopCount{bitmap_.data()}, word_start_, stream);
+      product_.word_start = word_start_.data();
+    }
+    if (has_room_) return;
+    result_.make_room(words == 0 ? 0 : element(word_start_, words));
+    product_.values = result_.values.data();
+    set_modes();
+    has_room_ = true;
+  }
+
+  void multiply(cudaStream_t stream) override {
+    if (result_.entries == 0) return;
+    if (tasks_.chunks() > tasks_.results()) result_.values.zero(stream);
+    switch (arithmetic_) {
+      case Arithmetic::fp16:
+        return launch<Arithmetic::fp16>(stream);
+      case Arithmetic::bf16:
+        return launch<Arithmetic::bf16>(stream);
+      case Arithmetic::tf32:
+        return launch<Arithmetic::tf32>(stream);
+      case Arithmetic::split_fp16:
+        return launch<Arithmetic::split_fp16>(stream);
+    }
+  }
+
+  void write_coordinates(cudaStream_t stream) override {
+    if (result_.entries == 0) return;
+    RETENSOR_CUDA_LAUNCH(kernels::write_coordinates,
+                         grid_for(tasks_.results() * product_.result_words), kThreads, 0, stream,
+                         product_, modes_out_);
+  }
+
+  Executed facts() override {
+    const TaskCounts counts{tasks_.pairs(), tasks_.tasks(), tasks_.results()};
+    Executed facts = shared_facts(stored(x()), stored(y()), modes_, counts, arithmetic_);
+    facts.merge(Executed(operands_.facts));
+    facts["chunks"] = std::to_string(tasks_.chunks());
+    facts["mma_16x8x8"] =
+        std::to_string(static_cast<Count>(products_of(arithmetic_)) * count_mmas());
+    return facts;
+  }
+
+  Count format_bytes() const override { return x().bytes() + y().bytes(); }
+  Count work_bytes() const override {
+    return tasks_.bytes() + x_operands_.bytes() + y_operands_.bytes() + x_origins_.bytes() +
+           y_origins_.bytes() + bitmap_.bytes() + word_start_.bytes() + cub_.bytes();
+  }
+
+ private:
+  const DeviceBcb& x() const { return operands_.x; }
+  const DeviceBcb& y() const { return operands_.y; }
+
+  static StoredFormat stored(const DeviceBcb& bcb) {
+    return {bcb.grid, bcb.options.values, bcb.blocks, bcb.nnz, bcb.bytes()};
+  }
+  static BlockBits bits_of_blocks(const DeviceBcb& bcb) {
+    return {bcb.bitmap.data(), bcb.word_start.data(),
+            static_cast<unsigned>(bcb.grid.bitmap_words())};
+  }
+  static const void* values_of(const DeviceBcb& bcb, const Buffer<std::byte>& operands) {
+    return operands.size() > 0 ? operands.data() : bcb.values.data();
+  }
+
+  template <Arithmetic kArithmetic>
+  void launch(cudaStream_t stream) {
+    if (product_.columns <= 8)
+      launch(kernels::multiply<kArithmetic, 1, false>, stream);
+    else
+      launch(kernels::multiply<kArithmetic, 8, false>, stream);
+  }
+  void launch(void (*kernel)(BlockProduct), cudaStream_t stream) {
+    const Count warps = tasks_.chunks() * product_.row_tiles * product_.column_tiles;
+    RETENSOR_CUDA_LAUNCH(kernel, device::blocks_for(warps, kThreads / 32), kThreads, 0, stream,
+                         product_);
+  }
+
+  Count count_mmas() {
+    if (result_.entries == 0) return 0;
+    mmas_.zero(nullptr);
+    if (product_.columns <= 8)
+      launch(kernels::multiply<Arithmetic::fp16, 1, true>, nullptr);
+    else
+      launch(kernels::multiply<Arithmetic::fp16, 8, true>, nullptr);
+    return element(mmas_, 0);
+  }
+
+  void set_modes() {
+    modes_out_.order = static_cast<int>(modes_.result.size());
+    for (int k = 0; k < modes_out_.order; ++k)
+      modes_out_.mode[k] = result_mode(modes_.result[static_cast<std::size_t>(k)],
+                                       result_.indices[static_cast<std::size_t>(k)].data());
+  }
+
+  ResultMode result_mode(Contraction::Source source, Index* out) const {
+    const Grid& grid = (source.from_x ? x() : y()).grid;
+    const auto& listed = grid.modes();
+    const auto place = static_cast<int>(std::ranges::find(listed, source.mode) - listed.begin());
+    const int first = source.from_x ? 0 : grid.leading();
+    const Count parts = source.from_x ? tasks_.rows().count : tasks_.columns().count;
+    const Index* const origins = (source.from_x ? x_origins_ : y_origins_).data();
+    const int width = grid.cell_index().width(place);
+    // A free cell of x is the leading part of a cell's number.
+    const int below = source.from_x ? grid.trailing_bits() : 0;
+    return {source.from_x, origins + static_cast<Count>(place - first) * parts,
+            width == 0 ? 0 : grid.cell_index().shift(place) - below, (Index{1} << width) - 1, out};
+  }
+
+  const Arithmetic arithmetic_;
+  const Contraction modes_;
+  const DeviceOperands operands_;
+  const Buffer<std::byte> x_operands_, y_operands_;  // where values are not stored so
+  DeviceTaskList tasks_;
+  const Buffer<Index> x_origins_, y_origins_;
+  Cub cub_;
+  Buffer<std::uint64_t> bitmap_;  // of the result
+  Buffer<Count> word_start_;
+  Buffer<unsigned long long> mmas_;
+  BlockProduct product_{};
+  ResultModes modes_out_{};
+  bool has_room_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params) {
+  return std::make_unique<BlockPath>(problem, params);
+}
+
+}  // namespace retensor::bcb_sptc

@@ -1,0 +1,328 @@
+// Kernels of the product of blocks (BCB-SpTC section IV.B, Algorithms 2 to 4). Included by .cu
+// files alone.
+//
+// A pair of blocks is a product of two matrices, R x K (free cells of x by contracted cells) times
+// K x C, for any number of modes of each kind; both lie in their bitmaps row after row, R, K and C
+// are powers of two. A warp takes a chunk of the pairs of one result block and a tile of 16 rows
+// and at most 64 columns of it, whose sums it keeps in registers (Algorithm 2). It walks over the
+// pairs and over those steps of 8 contracted cells in which both blocks hold a nonzero.
+//
+// Fragments are filled by bitmaps (Algorithm 3): a lane reads the word that has its cells, tests
+// its two bits and finds each value by the popcount of the bits below. Cells of contracted index k
+// that the other block lacks are left out, and so are tiles of 8 columns without a nonzero. So a
+// product of 16 x 8 x 8 is done when both its fragments hold a nonzero that the other block's
+// contracted cells meet.
+//
+// The pattern is found before the product, by bit operations: row i of the result's bitmap is the
+// union of y's rows k over the bits k of x's row i, a thread a word. A scan of the popcounts tells
+// where the values of each word begin (compaction). Sums go out once, after the last pair of a
+// chunk (Algorithm 4); chunks of one result block add theirs atomically.
+//
+// Instructions of a warp: about 60 a pair, 40 a step and 25 a tile of 8 columns with two values
+// loaded; bytes of a pair: 8 of the task, 8 of each mask, 12 of each bitmap word and the values.
+#pragma once
+
+#include <cstdint>
+
+#include "papers/bcb_sptc/mma_cuda.cuh"
+#include "papers/bcb_sptc/task_list_cuda.cuh"
+
+namespace retensor::bcb_sptc {
+
+inline constexpr unsigned kTileRows = 16, kTileColumns = 64, kStep = 8;
+inline constexpr unsigned kWholeWarp = 0xffffffffu;
+
+/// One operand's bitmaps.
+struct BlockBits {
+  const std::uint64_t* bitmap;
+  const std::uint32_t* word_start;
+  unsigned words;  // of a block
+};
+
+/// Up to 64 neighbouring cells and the value of the first that is set.
+template <class Position>
+struct Strip {
+  std::uint64_t bits;
+  Position first;
+  __device__ Position place(unsigned bit) const {
+    return first + static_cast<Position>(__popcll(bits & ((std::uint64_t{1} << bit) - 1)));
+  }
+  __device__ bool has(unsigned bit) const { return (bits >> bit & 1) != 0; }
+};
+
+/// `width` cells, a power of two of at most 64, from a multiple of it on; `word` is a block's
+/// first.
+template <class Position>
+__device__ inline Strip<Position> strip(const std::uint64_t* bitmap, const Position* word_start,
+                                        Count word, unsigned cell, unsigned width) {
+  const Count w = word + cell / 64;
+  const std::uint64_t bits = bitmap[w];
+  const unsigned shift = cell % 64;
+  const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+  return {
+      bits >> shift & mask,
+      word_start[w] + static_cast<Position>(__popcll(bits & ((std::uint64_t{1} << shift) - 1)))};
+}
+
+/// Everything that the kernels read and write.
+struct BlockProduct {
+  DeviceTaskList::View list;
+  BlockBits x, y;
+  const void *x_values, *y_values;  // as operands
+  unsigned rows, contracted, columns;
+  unsigned row_tiles, column_tiles;  // of 16 rows and of 64 columns, in a result block
+  float alpha;
+  std::uint64_t* bitmap;    // of the results, result_words each
+  const Count* word_start;  // first entry of each word, and the end
+  unsigned result_words;
+  float* values;
+  unsigned long long* mmas;  // products done, where they are counted
+
+  __device__ Count first_task(Count chunk, Count result) const {
+    return list.result_first[result] + (chunk - list.chunk_first[result]) * kChunkTasks;
+  }
+  __device__ Count last_task(Count first, Count result) const {
+    return min(first + kChunkTasks, Count{list.result_first[result + 1]});
+  }
+  __device__ bool is_shared(Count result) const {
+    return list.chunk_first[result + 1] - list.chunk_first[result] > 1;
+  }
+  /// Contracted cells in which both blocks hold a nonzero, 64 a word.
+  __device__ std::uint64_t common(Task task, unsigned w) const {
+    return list.x_mask[Count{task.x} * list.mask_words + w] &
+           list.y_mask[Count{task.y} * list.mask_words + w];
+  }
+};
+
+/// A word of a result block's bitmap over the pairs of a chunk.
+__device__ inline std::uint64_t pattern_word(const BlockProduct& p, Count first, Count last,
+                                             unsigned word) {
+  const unsigned width = min(64u, p.columns), rows = min(64 / width, p.rows);
+  const unsigned row0 = word * 64 / p.columns, column0 = word * 64 % p.columns;
+  const unsigned step = min(64u, p.contracted);
+  std::uint64_t pattern = 0;
+  for (Count t = first; t < last; ++t) {
+    const Task task = p.list.tasks[t];
+    const std::uint64_t* const x = p.x.bitmap + Count{task.x} * p.x.words;
+    const std::uint64_t* const y = p.y.bitmap + Count{task.y} * p.y.words;
+    const auto cells = [](const std::uint64_t* words, unsigned cell, unsigned n) {
+      const std::uint64_t from = words[cell / 64] >> cell % 64;
+      return n == 64 ? from : from & ((std::uint64_t{1} << n) - 1);
+    };
+    for (unsigned w = 0; w < p.list.mask_words; ++w) {
+      const std::uint64_t common = p.common(task, w);
+      if (common == 0) continue;
+      for (unsigned r = 0; r < rows; ++r) {
+        std::uint64_t ks = cells(x, (row0 + r) * p.contracted + w * 64, step) & common;
+        std::uint64_t line = 0;
+        for (; ks != 0; ks &= ks - 1) {
+          const unsigned k =
+              w * 64 + static_cast<unsigned>(__ffsll(static_cast<long long>(ks)) - 1);
+          line |= cells(y, k * p.columns + column0, width);
+        }
+        pattern |= line << r * width;
+      }
+    }
+  }
+  return pattern;
+}
+
+namespace kernels {
+
+__global__ void find_pattern(BlockProduct p) {
+  for_each_of_grid(p.list.chunks * p.result_words, [&](Count i) {
+    const Count chunk = i / p.result_words, result = p.list.chunk_result[chunk];
+    const auto word = static_cast<unsigned>(i % p.result_words);
+    const Count first = p.first_task(chunk, result);
+    const auto pattern = pattern_word(p, first, p.last_task(first, result), word);
+    std::uint64_t* const to = p.bitmap + result * p.result_words + word;
+    if (!p.is_shared(result))
+      *to = pattern;
+    else if (pattern != 0)
+      atomicOr(reinterpret_cast<unsigned long long*>(to), pattern);
+  });
+}
+
+}  // namespace kernels
+
+/// A warp's tile of a result block. kTiles: tiles of 8 columns that it has at most.
+template <Arithmetic kArithmetic, int kTiles>
+class TileProduct {
+  using Operand = typename OperandOf<kArithmetic>::Type;
+  using Cells = Strip<std::uint32_t>;
+
+ public:
+  __device__ TileProduct(const BlockProduct& product, unsigned row0, unsigned column0)
+      : p_(product),
+        group_(threadIdx.x % 32 / 4),
+        place_(threadIdx.x % 4),
+        row0_(row0),
+        column0_(column0) {}
+
+  __device__ void add(Task task) {
+    for (unsigned w = 0; w < p_.list.mask_words; ++w)
+      for (std::uint64_t common = p_.common(task, w); common != 0;) {
+        const auto step =
+            static_cast<unsigned>(__ffsll(static_cast<long long>(common)) - 1) / kStep;
+        add_step(task, w * 64 + step * kStep, static_cast<unsigned>(common >> step * kStep & 0xff));
+        common &= ~(std::uint64_t{0xff} << step * kStep);
+      }
+  }
+
+  /// Writes the sums where the result's bitmap has a bit.
+  __device__ void store(Count result, bool is_shared) const {
+    const unsigned width = min(kTileColumns, p_.columns);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned row = row0_ + group_ + 8 * half;
+      if (row >= p_.rows) continue;
+      const auto line = strip<Count>(p_.bitmap, p_.word_start, result * p_.result_words,
+                                     row * p_.columns + column0_, width);
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+        for (unsigned e = 0; e < 2; ++e) {
+          const unsigned column = static_cast<unsigned>(j) * 8 + 2 * place_ + e;
+          if (column >= width || !line.has(column)) continue;
+          const float sum = p_.alpha * sums_[j][2 * half + e];
+          float* const to = p_.values + line.place(column);
+          if (is_shared)
+            atomicAdd(to, sum);
+          else
+            *to = sum;
+        }
+    }
+  }
+
+  __device__ unsigned mmas() const {
+    return mmas_;
+  }
+
+ private:
+  /// The contracted cells k0 to k0 + 7 of which `common` has the ones to take.
+  __device__ void add_step(Task task, unsigned k0, unsigned common) {
+    const unsigned own = common >> 2 * place_ & 3;  // of this lane's two
+    Pair a[2];
+    bool any = false;
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned row = row0_ + group_ + 8 * half;
+      if (row >= p_.rows) continue;
+      const Cells cells = strip(p_.x.bitmap, p_.x.word_start, Count{task.x} * p_.x.words,
+                                row * p_.contracted + k0, min(kStep, p_.contracted));
+      a[half] = {value(p_.x_values, cells, 2 * place_, own & 1),
+                 value(p_.x_values, cells, 2 * place_ + 1, own >> 1)};
+      any |= (cells.bits & common) != 0;
+    }
+    if (__any_sync(kWholeWarp, any)) add_columns(task, k0, own, a);
+  }
+
+  __device__ void add_columns(Task task, unsigned k0, unsigned own, const Pair (&a)[2]) {
+    const Cells upper = row_of_y(task, k0 + 2 * place_, own & 1);
+    const Cells lower = row_of_y(task, k0 + 2 * place_ + 1, own >> 1);
+    std::uint64_t columns = upper.bits | lower.bits;
+    columns |= __shfl_xor_sync(kWholeWarp, columns, 1);
+    columns |= __shfl_xor_sync(kWholeWarp, columns, 2);
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      if ((columns >> 8 * j & 0xff) == 0) continue;
+      const unsigned column = static_cast<unsigned>(j) * 8 + group_;
+      const Pair b{value(p_.y_values, upper, column, 1), value(p_.y_values, lower, column, 1)};
+      multiply_add<kArithmetic>(sums_[j], a, b);
+      ++mmas_;
+    }
+  }
+
+  /// The tile's columns of row k of y's block; no bits where the row is left out.
+  __device__ Cells row_of_y(Task task, unsigned k, unsigned taken) const {
+    if (taken == 0) return {0, 0};
+    return strip(p_.y.bitmap, p_.y.word_start, Count{task.y} * p_.y.words,
+                 k * p_.columns + column0_, min(kTileColumns, p_.columns));
+  }
+
+  __device__ static std::uint32_t value(const void* values, const Cells& cells, unsigned bit,
+                                        unsigned taken) {
+    if (taken == 0 || !cells.has(bit)) return 0;
+    return static_cast<const Operand*>(values)[cells.place(bit)];
+  }
+
+  const BlockProduct& p_;
+  const unsigned group_, place_, row0_, column0_;
+  float sums_[kTiles][4] = {};
+  unsigned mmas_ = 0;
+};
+
+namespace kernels {
+
+/// A warp a chunk and tile.
+template <Arithmetic kArithmetic, int kTiles, bool kCounts>
+__global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ BlockProduct p) {
+  const Count warp = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+  const unsigned tiles = p.row_tiles * p.column_tiles;
+  const Count chunk = warp / tiles;
+  if (chunk >= p.list.chunks) return;
+  const auto tile = static_cast<unsigned>(warp % tiles);
+  const Count result = p.list.chunk_result[chunk], first = p.first_task(chunk, result);
+  TileProduct<kArithmetic, kTiles> product(p, tile / p.column_tiles * kTileRows,
+                                           tile % p.column_tiles * kTileColumns);
+  for (Count t = first; t < p.last_task(first, result); ++t) product.add(p.list.tasks[t]);
+  if constexpr (kCounts) {
+    if (threadIdx.x % 32 == 0) atomicAdd(p.mmas, Count{product.mmas()});
+  } else {
+    product.store(result, p.is_shared(result));
+  }
+}
+
+}  // namespace kernels
+
+/// Where a mode of the result comes from.
+struct ResultMode {
+  bool from_x;
+  const Index* origin;  // of each row or column of result blocks
+  int shift;            // of the mode in a free cell's number
+  Index mask;
+  Index* out;
+};
+struct ResultModes {
+  int order;
+  ResultMode mode[kMaxOrder];
+};
+
+namespace kernels {
+
+/// The coordinates of the entries; a lane loads a word, the warp writes those of one at a time.
+__global__ void write_coordinates(const __grid_constant__ BlockProduct p,
+                                  const __grid_constant__ ResultModes modes) {
+  const unsigned lane = threadIdx.x % 32;
+  const Count words = p.list.results * p.result_words;
+  const Count step = Count{gridDim.x} * kThreads;
+  for (Count first = Count{blockIdx.x} * kThreads + threadIdx.x / 32 * 32; first < words;
+       first += step) {
+    const Count own = first + lane;
+    const std::uint64_t own_bits = own < words ? p.bitmap[own] : 0;
+    for (unsigned left = __ballot_sync(kWholeWarp, own_bits != 0); left != 0; left &= left - 1) {
+      const int from = __ffs(static_cast<int>(left)) - 1;
+      const std::uint64_t bits = __shfl_sync(kWholeWarp, own_bits, from);
+      const Count word = first + static_cast<Count>(from), result = word / p.result_words;
+      const std::uint64_t key = p.list.keys[p.list.result_first[result]];
+      const Count row = key >> p.list.column_bits;
+      const Count column = key & ((std::uint64_t{1} << p.list.column_bits) - 1);
+      const Strip<Count> line{bits, p.word_start[word]};
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned bit = lane + 32 * half;
+        if (!line.has(bit)) continue;
+        const auto cell = static_cast<unsigned>(word % p.result_words) * 64 + bit;
+        const Count entry = line.place(bit);
+        for (int k = 0; k < modes.order; ++k) {
+          const ResultMode& m = modes.mode[k];
+          const unsigned free = m.from_x ? cell / p.columns : cell % p.columns;
+          m.out[entry] = m.origin[m.from_x ? row : column] | (free >> m.shift & m.mask);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace kernels
+}  // namespace retensor::bcb_sptc

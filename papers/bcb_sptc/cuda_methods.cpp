@@ -1,0 +1,67 @@
+// bcb_sptc.cuda: known to every build, so that a spec plans anywhere; without a device it declines
+// with its reason.
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "common/measure/cuda_method.hpp"
+#include "papers/bcb_sptc/kernels_cpu.hpp"
+#include "papers/bcb_sptc/methods.hpp"
+#include "papers/bcb_sptc/methods_cuda.hpp"
+
+namespace retensor::bcb_sptc {
+
+#ifndef RETENSOR_CUDA
+std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
+#endif
+
+namespace {
+
+class Cuda : public CudaMethod {
+ public:
+  std::string_view id() const override { return "bcb_sptc.cuda"; }
+  std::string_view summary() const override {
+    return "sparse tensor contraction on BCB by tensor cores (Algorithms 1 to 4)";
+  }
+  ParamSchema params() const override {
+    auto specs = shared_params();
+    specs.push_back({"path",
+                     std::string("auto"),
+                     "blocks on tensor cores or single products with hash tables; auto: by the "
+                     "products of a pair of blocks",
+                     0,
+                     0,
+                     {"auto", "blocks", "elements"}});
+    specs.push_back({"prepare",
+                     std::string("host"),
+                     "where the format is made of the coordinates: on the host or on the device",
+                     0,
+                     0,
+                     {"host", "device"}});
+    return ParamSchema(std::move(specs));
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_bcb_cuda(problem, params);
+  }
+  reference::Precision precision(const Problem&, const Params& params) const override {
+    return precision_of(arithmetic_of(params), blocking_of(params).values);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params& params) const override {
+    constexpr auto most = std::numeric_limits<Index>::max();
+    if (problem.x().nnz() > most || problem.y().nnz() > most)
+      return Support::no("positions of nonzeros have 32 bits on the device");
+    return supports_contraction(problem, params);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Method> make_bcb_cuda() {
+  return std::make_unique<Cuda>();
+}
+
+}  // namespace retensor::bcb_sptc

@@ -1,0 +1,163 @@
+// What the CUDA sources of this module share: scratch of CUB, arrays that grow in the first run
+// alone, loops over a grid. Included by .cu files alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+
+#include "common/device/cuda.cuh"
+
+namespace retensor::bcb_sptc {
+
+using device::Buffer;
+
+inline constexpr unsigned kThreads = 256;
+inline constexpr Count kMostBlocks = 1 << 16;  // of loops over a grid
+
+inline unsigned grid_for(Count threads) {
+  return device::blocks_for(threads, kThreads, kMostBlocks);
+}
+
+/// Calls f(i) for each i below n, a thread of the grid every so many.
+template <class F>
+__device__ void for_each_of_grid(Count n, const F& f) {
+  const Count step = Count{gridDim.x} * blockDim.x;
+  for (Count i = Count{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+/// Room for n elements; what was there is lost when it grows.
+template <class T>
+void reserve(Buffer<T>& buffer, Count n) {
+  if (buffer.size() < n) buffer = Buffer<T>(n);
+}
+
+template <class T>
+T element(const Buffer<T>& from, Count p) {
+  T host;
+  from.download(std::span(&host, 1), p);
+  return host;
+}
+
+namespace kernels {
+
+struct Add {
+  template <class Sum>
+  __host__ __device__ Sum operator()(Sum a, Sum b) const {
+    return a + b;
+  }
+};
+/// Terms of a sum and a last one of zero.
+template <class Sum, class Of>
+struct Term {
+  Of of;
+  Count n;
+  __host__ __device__ Sum operator()(Count i) const {
+    return i < n ? static_cast<Sum>(of(i)) : Sum{0};
+  }
+};
+
+}  // namespace kernels
+
+/// Calls of CUB with scratch that is kept: a call that was made before with as many items allocates
+/// nothing.
+class Cub {
+ public:
+  /// Runs call(scratch, bytes) twice, as CUB wants it: without scratch to learn the bytes, then
+  /// with.
+  template <class Call>
+  void operator()(const Call& call) {
+    std::size_t bytes = 0;
+    RETENSOR_CUDA_CHECK(call(nullptr, bytes));
+    reserve(scratch_, bytes);
+    RETENSOR_CUDA_CHECK(call(scratch_.data(), bytes));
+  }
+
+  /// out[i] = of(0) + ... + of(i - 1) for i up to n, the sum of all included: n + 1 elements.
+  template <class Sum, class Of>
+  void sums(Count n, const Of& of, Buffer<Sum>& out, cudaStream_t stream) {
+    reserve(out, n + 1);
+    const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<Count>(0),
+                                                       kernels::Term<Sum, Of>{of, n});
+    (*this)([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceScan::ExclusiveScan(scratch, bytes, terms, out.data(), kernels::Add{},
+                                            Sum{0}, n + 1, stream);
+    });
+  }
+
+  /// The numbers below n of which is(i) holds, ascending; how many lies in `found`, on the device.
+  template <class Is>
+  void select(Count n, const Is& is, Buffer<std::uint32_t>& out, Buffer<Count>& found,
+              cudaStream_t stream) {
+    reserve(found, 1);
+    (*this)([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
+                                   out.data(), found.data(), static_cast<std::int64_t>(n), is,
+                                   stream);
+    });
+  }
+
+  /// Sorts pairs stably by the lowest `bits` bits of the keys; the result stands in `keys` and
+  /// `values`, `spare_keys` and `spare_values` have the same lengths.
+  template <class Key, class Value>
+  void sort(Count n, int bits, Buffer<Key>& keys, Buffer<Value>& values, Buffer<Key>& spare_keys,
+            Buffer<Value>& spare_values, cudaStream_t stream) {
+    (*this)([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(
+          scratch, bytes, keys.data(), spare_keys.data(), values.data(), spare_values.data(),
+          static_cast<std::int64_t>(n), 0, bits < 1 ? 1 : bits, stream);
+    });
+    std::swap(keys, spare_keys);
+    std::swap(values, spare_values);
+  }
+
+  Count bytes() const { return scratch_.bytes(); }
+
+ private:
+  Buffer<unsigned char> scratch_;
+};
+
+namespace kernels {
+
+struct Larger {
+  __host__ __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <class Sum>
+__global__ void mark_owners(Count n, const Sum* first, std::uint32_t* owner) {
+  for_each_of_grid(n, [&](Count i) {
+    if (first[i + 1] > first[i]) owner[first[i]] = static_cast<std::uint32_t>(i);
+  });
+}
+
+}  // namespace kernels
+
+/// owner[p] = the i with first[i] <= p < first[i + 1], for p below `total`: every owner marks its
+/// first place, a scan carries the marks on. So no thread's work depends on how many places an
+/// owner has.
+template <class Sum>
+void find_owners(Count n, const Buffer<Sum>& first, Count total, Buffer<std::uint32_t>& owner,
+                 Cub& cub, cudaStream_t stream) {
+  reserve(owner, total);
+  if (total == 0) return;
+  RETENSOR_CUDA_CHECK(cudaMemsetAsync(owner.data(), 0, total * sizeof(std::uint32_t), stream));
+  RETENSOR_CUDA_LAUNCH(kernels::mark_owners<Sum>, grid_for(n), kThreads, 0, stream, n, first.data(),
+                       owner.data());
+  cub([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveScan(scratch, bytes, owner.data(), owner.data(),
+                                          kernels::Larger{}, static_cast<std::int64_t>(total),
+                                          stream);
+  });
+}
+
+}  // namespace retensor::bcb_sptc

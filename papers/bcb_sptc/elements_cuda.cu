@@ -1,0 +1,231 @@
+// The element-wise path of bcb_sptc.cuda; the kernels stand in elements_cuda.cuh.
+#include "papers/bcb_sptc/elements_cuda.cuh"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "papers/bcb_sptc/matricised.hpp"
+#include "papers/bcb_sptc/path_cuda.cuh"
+
+namespace retensor::bcb_sptc {
+namespace {
+
+/// The coordinates of rows or columns on the device.
+std::vector<Buffer<Index>> uploaded(const std::vector<std::vector<Index>>& index) {
+  std::vector<Buffer<Index>> buffers;
+  for (const auto& list : index) buffers.emplace_back(list);
+  return buffers;
+}
+
+struct Entries {
+  const std::uint32_t* of;
+  __host__ __device__ Count operator()(Count row) const { return of[row]; }
+};
+
+class ElementPath : public Path {
+ public:
+  explicit ElementPath(const Problem& problem)
+      : ElementPath(problem, contraction_of(problem),
+                    Matricised(contraction_of(problem), problem.x(), problem.y())) {}
+
+  void make_tasks(cudaStream_t stream) override {
+    if (p_.rows == 0) return;
+    cub_.sums(x_group_.size(), kernels::ProductsOf{x_group_.data(), group_start_.data()},
+              first_product_, stream);
+    p_.first_product = first_product_.data();
+    RETENSOR_CUDA_LAUNCH(kernels::classify, grid_for(p_.rows), kThreads, 0, stream, p_,
+                         classes_.data(), order_.data());
+    if (!knows_lengths_) learn_classes();
+    cub_.sort(p_.rows, 3, classes_, order_, spare_classes_, spare_order_, stream);
+    p_.order = order_.data();
+    cut_.rows = p_.rows - class_begin_[kCutClass];
+    if (cut_.rows > 0) cut_rows(stream);
+    knows_lengths_ = true;
+  }
+
+  void find_pattern(cudaStream_t stream) override {
+    if (p_.rows > 0) {
+      row_entries_.zero(stream);
+      launch_rows<false>(stream);
+      cub_.sums(p_.rows, Entries{row_entries_.data()}, first_entry_, stream);
+      p_.first_entry = first_entry_.data();
+      if (cut_.rows > 0) find_cut_pattern(stream);
+    }
+    if (has_room_) return;
+    result_.make_room(count_entries());
+    column_ = Buffer<std::uint32_t>(cut_.first_entry);
+    p_.column = column_.data();
+    p_.values = result_.values.data();
+    set_modes();
+    has_room_ = true;
+  }
+
+  void multiply(cudaStream_t stream) override {
+    if (result_.entries == 0) return;
+    launch_rows<true>(stream);
+    if (cut_.rows == 0) return;
+    RETENSOR_CUDA_CHECK(cudaMemsetAsync(result_.values.data() + cut_.first_entry, 0,
+                                        (result_.entries - cut_.first_entry) * sizeof(float),
+                                        stream));
+    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<true>, static_cast<unsigned>(units_), kThreads, 0,
+                         stream, p_, cut_);
+  }
+
+  void write_coordinates(cudaStream_t stream) override {
+    if (result_.entries == 0) return;
+    RETENSOR_CUDA_LAUNCH(kernels::write_rows, grid_for(p_.rows * kWarp), kThreads, 0, stream, p_,
+                         modes_out_);
+    if (cut_.rows > 0)
+      RETENSOR_CUDA_LAUNCH(kernels::write_cut_rows, grid_for(places_), kThreads, 0, stream, places_,
+                           cut_, row_of_place_.data(), modes_out_);
+  }
+
+  Executed facts() override {
+    return {{"precision", "single"},
+            {"rows", std::to_string(p_.rows)},
+            {"rows_cut", std::to_string(cut_.rows)},
+            {"units", std::to_string(units_)}};
+  }
+
+  Count format_bytes() const override {
+    Count bytes = row_start_.bytes() + x_group_.bytes() + group_start_.bytes() + y_column_.bytes() +
+                  x_values_.bytes() + y_values_.bytes();
+    for (const auto& index : row_index_) bytes += index.bytes();
+    for (const auto& index : column_index_) bytes += index.bytes();
+    return bytes;
+  }
+  Count work_bytes() const override {
+    return cub_.bytes() + first_product_.bytes() + classes_.bytes() + order_.bytes() +
+           spare_classes_.bytes() + spare_order_.bytes() + row_entries_.bytes() +
+           first_entry_.bytes() + column_.bytes() + keys_.bytes() + rank_.bytes() +
+           first_unit_.bytes() + first_place_.bytes() + row_of_unit_.bytes() +
+           row_of_place_.bytes();
+  }
+
+ private:
+  ElementPath(const Problem& problem, Contraction modes, const Matricised& m)
+      : modes_(std::move(modes)),
+        row_start_(m.row_start),
+        x_group_(m.x_group),
+        group_start_(m.group_start),
+        y_column_(m.y_column),
+        x_values_(m.x_values),
+        y_values_(m.y_values),
+        row_index_(uploaded(m.row_index)),
+        column_index_(uploaded(m.column_index)),
+        classes_(m.rows()),
+        order_(m.rows()),
+        spare_classes_(m.rows()),
+        spare_order_(m.rows()),
+        row_entries_(m.rows()) {
+    result_.dims = modes_.result_dims(problem.x().dims, problem.y().dims);
+    p_.rows = m.rows(), p_.columns = m.columns;
+    p_.row_start = row_start_.data(), p_.x_group = x_group_.data();
+    p_.group_start = group_start_.data(), p_.y_column = y_column_.data();
+    p_.x_values = x_values_.data(), p_.y_values = y_values_.data();
+    p_.row_entries = row_entries_.data();
+    p_.alpha = static_cast<float>(problem.spec().alpha);
+  }
+
+  /// Where each class begins among the sorted rows.
+  void learn_classes() {
+    std::array<Count, kClasses> sizes{};
+    for (const auto c : classes_.to_host()) ++sizes[c];
+    Count begin = 0;
+    for (std::size_t c = 0; c < sizes.size(); ++c) {
+      class_begin_[c] = begin;
+      begin += sizes[c];
+    }
+    class_begin_[kClasses] = begin;
+  }
+
+  void cut_rows(cudaStream_t stream) {
+    cut_.row = order_.data() + class_begin_[kCutClass];
+    cub_.sums(cut_.rows, kernels::UnitsOf{p_, cut_.row}, first_unit_, stream);
+    cub_.sums(cut_.rows, kernels::PlacesOf{p_, cut_.row}, first_place_, stream);
+    if (!knows_lengths_) {
+      units_ = element(first_unit_, cut_.rows);
+      places_ = element(first_place_, cut_.rows);
+      keys_ = Buffer<std::uint32_t>(places_);
+    }
+    find_owners(cut_.rows, first_unit_, units_, row_of_unit_, cub_, stream);
+    find_owners(cut_.rows, first_place_, places_, row_of_place_, cub_, stream);
+    cut_.first_unit = first_unit_.data(), cut_.first_place = first_place_.data();
+    cut_.row_of_unit = row_of_unit_.data();
+    cut_.keys = keys_.data();
+  }
+
+  void find_cut_pattern(cudaStream_t stream) {
+    RETENSOR_CUDA_CHECK(cudaMemsetAsync(keys_.data(), 0xff, keys_.bytes(), stream));
+    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<false>, static_cast<unsigned>(units_), kThreads, 0,
+                         stream, p_, cut_);
+    cub_.sums(places_, kernels::IsTaken{keys_.data()}, rank_, stream);
+    cut_.rank = rank_.data();
+  }
+
+  Count count_entries() {
+    if (p_.rows == 0) return 0;
+    cut_.first_entry = element(first_entry_, p_.rows);
+    return cut_.first_entry + (cut_.rows > 0 ? element(rank_, places_) : 0);
+  }
+
+  template <bool kSums>
+  void launch_rows(cudaStream_t stream) {
+    for (int c = 0; c < kBlockClass; ++c) launch_class<kWarp, kSums>(c, kSmallestTable + c, stream);
+    launch_class<kThreads, kSums>(kBlockClass, kBlockTable, stream);
+  }
+
+  template <unsigned kTeam, bool kSums>
+  void launch_class(int c, int bits, cudaStream_t stream) {
+    const Count begin = class_begin_[static_cast<std::size_t>(c)];
+    const Count end = class_begin_[static_cast<std::size_t>(c) + 1];
+    if (begin == end) return;
+    // Four warps with tables of 2^10 places and sums fill the 48 KiB that need no leave.
+    const unsigned teams = kTeam == kThreads ? 1 : 4, bytes = kSums ? 8 : 4;
+    const auto blocks = static_cast<unsigned>((end - begin + teams - 1) / teams);
+    RETENSOR_CUDA_LAUNCH((kernels::multiply_rows<kTeam, kSums>), blocks, teams * kTeam,
+                         (teams * bytes) << bits, stream, p_, begin, end, bits);
+  }
+
+  void set_modes() {
+    modes_out_.order = static_cast<int>(modes_.result.size());
+    for (std::size_t k = 0; k < modes_.result.size(); ++k) {
+      const auto source = modes_.result[k];
+      const auto& free = source.from_x ? modes_.free_x : modes_.free_y;
+      const auto place =
+          static_cast<std::size_t>(std::ranges::find(free, source.mode) - free.begin());
+      modes_out_.mode[k] = {source.from_x,
+                            (source.from_x ? row_index_ : column_index_)[place].data(),
+                            result_.indices[k].data()};
+    }
+  }
+
+  const Contraction modes_;
+  const Buffer<std::uint32_t> row_start_, x_group_, group_start_, y_column_;
+  const Buffer<float> x_values_, y_values_;
+  const std::vector<Buffer<Index>> row_index_, column_index_;
+  Cub cub_;
+  Buffer<Count> first_product_;
+  Buffer<std::uint32_t> classes_, order_, spare_classes_, spare_order_;
+  Buffer<std::uint32_t> row_entries_;
+  Buffer<Count> first_entry_;
+  Buffer<std::uint32_t> column_;  // of the entries of rows that are not cut
+  Buffer<std::uint32_t> keys_;    // tables of those that are
+  Buffer<Count> rank_, first_unit_, first_place_;
+  Buffer<std::uint32_t> row_of_unit_, row_of_place_;
+  std::array<Count, kClasses + 1> class_begin_{};
+  Count units_ = 0, places_ = 0;
+  RowProduct p_{};
+  kernels::CutRows cut_{};
+  kernels::EntryModes modes_out_{};
+  bool knows_lengths_ = false, has_room_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Path> make_element_path(const Problem& problem) {
+  return std::make_unique<ElementPath>(problem);
+}
+
+}  // namespace retensor::bcb_sptc

@@ -1,0 +1,304 @@
+// COO -> BCB on the device (section III.A), with the steps of conversion.cpp.
+//
+// A nonzero's key is its block and, below it, its cell; keys are sorted with the values beside
+// them, stably, so that values of one coordinate are added up in the order of the input. Of the
+// sorted keys those that begin a coordinate are selected, and of these those that begin a block.
+// A thread takes a coordinate; that of the first cell of a word of the bitmap walks on to the
+// word's last and stores it whole, so no atomics build the bitmaps.
+//
+// Bytes that a nonzero moves, order 3, keys of b bits in 64: indices in and key out 20; the sort
+// 8 + 24 ceil(b / 8); first nonzeros of coordinates 12, of blocks 12; values and bitmaps 16 to 24.
+#include "papers/bcb_sptc/format_cuda.cuh"
+
+#include <bit>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "common/core/error.hpp"
+
+namespace retensor::bcb_sptc {
+namespace {
+
+std::size_t at(int k) {
+  return static_cast<std::size_t>(k);
+}
+
+void check_nonzeros(Count nnz) {
+  if (nnz > std::numeric_limits<Index>::max())
+    throw InputError("BCB: found " + std::to_string(nnz) +
+                     " nonzeros, the device takes fewer than 2^32");
+}
+
+/// Grid as kernels get it, modes in the order of the fields.
+struct GridView {
+  GridView(const Grid& grid, const DeviceCoo& x)
+      : order(grid.order()),
+        cell_bits(grid.cell_bits()),
+        words(words_for(grid.block_index().bits())) {
+    for (int k = 0; k < order; ++k) {
+      const auto mode = at(grid.modes()[at(k)]);
+      index[k] = x.indices[mode].data();
+      edge_bits[k] = grid.edge_bits()[mode];
+      block_shift[k] = grid.block_index().shift(k);
+      cell_shift[k] = grid.cell_index().shift(k);
+    }
+  }
+
+  template <class Key>
+  __device__ Key key(Count x) const {
+    Key block = 0, cell = 0;
+#pragma unroll
+    for (int k = 0; k < kMaxOrder; ++k) {
+      if (k >= order) break;
+      const Index i = index[k][x];
+      block |= static_cast<Key>(i >> edge_bits[k]) << block_shift[k];
+      cell |= static_cast<Key>(i & ((Index{1} << edge_bits[k]) - 1)) << cell_shift[k];
+    }
+    return block << cell_bits | cell;
+  }
+
+  int order, cell_bits, words;
+  const Index* index[kMaxOrder] = {};
+  int edge_bits[kMaxOrder] = {}, block_shift[kMaxOrder] = {}, cell_shift[kMaxOrder] = {};
+};
+
+template <class Key>
+__global__ void make_keys(Count n, GridView grid, Key* keys) {
+  for_each_of_grid(n, [&](Count x) { keys[x] = grid.key<Key>(x); });
+}
+
+/// Whether the key at a position differs from the one before in the bits from `shift` on.
+template <class Key>
+struct Begins {
+  const Key* keys;
+  int shift;
+  __host__ __device__ bool operator()(std::uint32_t p) const {
+    return p == 0 || keys[p] >> shift != keys[p - 1] >> shift;
+  }
+};
+
+/// The coordinates of which the position first[e] of the sorted nonzeros begins a block.
+template <class Key>
+struct BeginsBlock {
+  Begins<Key> of_key;
+  const std::uint32_t* first;
+  __host__ __device__ bool operator()(std::uint32_t e) const { return of_key(first[e]); }
+};
+
+__device__ void store_value(std::byte* values, ValueType type, Count p, float x) {
+  if (type == ValueType::f16)
+    reinterpret_cast<__half*>(values)[p] = __float2half_rn(x);
+  else if (type == ValueType::bf16)
+    reinterpret_cast<__nv_bfloat16*>(values)[p] = __float2bfloat16_rn(x);
+  else
+    reinterpret_cast<float*>(values)[p] = x;
+}
+
+template <class Key>
+struct Entries {
+  Count nonzeros, entries, blocks;
+  const Key* keys;
+  const float* from;
+  const std::uint32_t *first, *block_first;  // nonzero of an entry, entry of a block
+  const std::uint32_t* block_of;             // an entry
+  int cell_bits, words;
+  Count bitmap_words;
+  ValueType type;
+  std::uint32_t* block_index;
+  std::uint64_t* bitmap;
+  std::uint32_t* word_start;
+  std::byte* values;
+
+  __device__ Count end(Count e) const { return e + 1 < entries ? first[e + 1] : nonzeros; }
+  /// Of the block's bits.
+  __device__ Index cell(Count e) const {
+    return static_cast<Index>(keys[first[e]] & ((Key{1} << cell_bits) - 1));
+  }
+};
+
+template <class Key>
+__global__ void fill_values(Entries<Key> a) {
+  for_each_of_grid(a.entries, [&](Count e) {
+    double sum = a.from[a.first[e]];
+    for (Count p = a.first[e] + Count{1}; p < a.end(e); ++p) sum += static_cast<double>(a.from[p]);
+    store_value(a.values, a.type, e, static_cast<float>(sum));
+  });
+}
+
+template <class Key>
+__global__ void fill_bitmaps(Entries<Key> a) {
+  for_each_of_grid(a.entries, [&](Count e) {
+    const std::uint32_t block = a.block_of[e];
+    const Index word = a.cell(e) / 64;
+    if (e > 0 && a.block_of[e - 1] == block && a.cell(e - 1) / 64 == word) return;
+    std::uint64_t bits = 0;
+    for (Count f = e; f < a.entries && a.block_of[f] == block && a.cell(f) / 64 == word; ++f)
+      bits |= std::uint64_t{1} << a.cell(f) % 64;
+    a.bitmap[block * a.bitmap_words + word] = bits;
+    a.word_start[block * a.bitmap_words + word] = static_cast<std::uint32_t>(e);
+  });
+}
+
+template <class Key>
+__global__ void fill_indices(Entries<Key> a) {
+  for_each_of_grid(a.blocks, [&](Count b) {
+    // Two shifts: one by all bits of a key would be undefined.
+    const Key key = a.keys[a.first[a.block_first[b]]];
+    const Key index = a.cell_bits == 0 ? key : key >> (a.cell_bits - 1) >> 1;
+    for (int w = 0; w < a.words; ++w)
+      a.block_index[b * static_cast<Count>(a.words) + static_cast<Count>(w)] =
+          8 * sizeof(Key) > 32 * static_cast<std::size_t>(w)
+              ? static_cast<std::uint32_t>(index >> (32 * w))
+              : 0;
+  });
+}
+
+template <class Key>
+DeviceBcb built(const DeviceCoo& tensor, const Options& options) {
+  const Grid grid(tensor.dims, options);
+  const GridView view(grid, tensor);
+  const Count n = tensor.nnz;
+  Cub cub;
+  Buffer<Key> keys(n), spare_keys(n);
+  Buffer<float> values(n), spare_values(n);
+  RETENSOR_CUDA_LAUNCH(make_keys<Key>, grid_for(n), kThreads, 0, nullptr, n, view, keys.data());
+  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(values.data(), tensor.values.data(), values.bytes(),
+                                      cudaMemcpyDeviceToDevice, nullptr));
+  cub.sort(n, grid.key_bits(), keys, values, spare_keys, spare_values, nullptr);
+
+  Buffer<Count> found;
+  Buffer<std::uint32_t> first(n), block_first(n);
+  cub.select(n, Begins<Key>{keys.data(), 0}, first, found, nullptr);
+  const Count entries = element(found, 0);
+  cub.select(entries, BeginsBlock<Key>{{keys.data(), grid.cell_bits()}, first.data()}, block_first,
+             found, nullptr);
+  const Count blocks = element(found, 0);
+
+  DeviceBcb bcb(tensor.dims, options, blocks, entries);
+  Buffer<std::uint32_t> starts(blocks + 1), block_of;
+  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(starts.data(), block_first.data(),
+                                      blocks * sizeof(std::uint32_t), cudaMemcpyDeviceToDevice,
+                                      nullptr));
+  const auto end = static_cast<std::uint32_t>(entries);
+  RETENSOR_CUDA_CHECK(
+      cudaMemcpy(starts.data() + blocks, &end, sizeof(end), cudaMemcpyHostToDevice));
+  find_owners(blocks, starts, entries, block_of, cub, nullptr);
+  bcb.bitmap.zero(nullptr);
+  bcb.word_start.zero(nullptr);
+  const Entries<Key> a{n,
+                       entries,
+                       blocks,
+                       keys.data(),
+                       values.data(),
+                       first.data(),
+                       starts.data(),
+                       block_of.data(),
+                       grid.cell_bits(),
+                       bcb.index_words(),
+                       grid.bitmap_words(),
+                       options.values,
+                       bcb.block_index.data(),
+                       bcb.bitmap.data(),
+                       bcb.word_start.data(),
+                       bcb.values.data()};
+  RETENSOR_CUDA_LAUNCH(fill_values<Key>, grid_for(entries), kThreads, 0, nullptr, a);
+  RETENSOR_CUDA_LAUNCH(fill_bitmaps<Key>, grid_for(entries), kThreads, 0, nullptr, a);
+  RETENSOR_CUDA_LAUNCH(fill_indices<Key>, grid_for(blocks), kThreads, 0, nullptr, a);
+  return bcb;
+}
+
+__device__ float round_tf32(float x) {
+  const auto bits = __float_as_uint(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
+  return __uint_as_float((bits + 0x0fffu + (bits >> 13 & 1u)) & ~0x1fffu);
+}
+
+__device__ float load_value(const std::byte* values, ValueType type, Count p) {
+  if (type == ValueType::f16) return __half2float(reinterpret_cast<const __half*>(values)[p]);
+  if (type == ValueType::bf16)
+    return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(values)[p]);
+  return reinterpret_cast<const float*>(values)[p];
+}
+
+__global__ void make_operands(Count n, const std::byte* values, ValueType type,
+                              Arithmetic arithmetic, std::byte* out) {
+  for_each_of_grid(n, [&](Count p) {
+    const float x = load_value(values, type, p);
+    if (arithmetic == Arithmetic::fp16) {
+      store_value(out, ValueType::f16, p, x);
+    } else if (arithmetic == Arithmetic::bf16) {
+      store_value(out, ValueType::bf16, p, x);
+    } else if (arithmetic == Arithmetic::tf32) {
+      store_value(out, ValueType::f32, p, round_tf32(x));
+    } else {
+      const __half high = __float2half_rn(x);
+      store_value(out, ValueType::f16, 2 * p, x);
+      store_value(out, ValueType::f16, 2 * p + 1, x - __half2float(high));
+    }
+  });
+}
+
+}  // namespace
+
+DeviceBcb::DeviceBcb(const Dims& mode_lengths, const Options& given, Count block_count,
+                     Count nonzeros)
+    : dims(mode_lengths),
+      options(given),
+      grid(mode_lengths, given),
+      blocks(block_count),
+      nnz(nonzeros),
+      block_index(blocks * static_cast<Count>(words_for(grid.block_index().bits()))),
+      bitmap(blocks * grid.bitmap_words()),
+      word_start(bitmap.size()),
+      values(nnz * bits_of(given.values) / 8) {}
+
+DeviceBcb upload(const Bcb& bcb) {
+  check_nonzeros(bcb.nnz());
+  DeviceBcb to(bcb.dims, bcb.options, bcb.blocks(), bcb.nnz());
+  std::vector<std::uint32_t> word_start(bcb.bitmap.size(), 0);
+  const Count words = bcb.grid.bitmap_words();
+  for (Count b = 0; b < bcb.blocks(); ++b) {
+    Count value = bcb.value_start[b];
+    for (Count w = b * words; w < (b + 1) * words; ++w) {
+      if (bcb.bitmap[w] != 0) word_start[w] = static_cast<std::uint32_t>(value);
+      value += static_cast<Count>(std::popcount(bcb.bitmap[w]));
+    }
+  }
+  to.block_index.upload(bcb.block_index.data());
+  to.bitmap.upload(bcb.bitmap);
+  to.word_start.upload(word_start);
+  to.values.upload(bcb.options.values == ValueType::f32
+                       ? std::as_bytes(std::span(bcb.values.wide()))
+                       : std::as_bytes(std::span(bcb.values.narrow())));
+  return to;
+}
+
+DeviceBcb to_bcb(const DeviceCoo& tensor, const Options& options) {
+  check_nonzeros(tensor.nnz);
+  if (tensor.nnz == 0) return {tensor.dims, options, 0, 0};
+  const int bits = Grid(tensor.dims, options).key_bits();
+  if (bits <= 64) return built<std::uint64_t>(tensor, options);
+  if (bits <= 128) return built<Uint128>(tensor, options);
+  throw InputError("BCB: block and cell take " + std::to_string(bits) +
+                   " bits, found room for 128 in a key");
+}
+
+Buffer<std::byte> operands_of(const DeviceBcb& bcb, Arithmetic arithmetic) {
+  const ValueType stored = bcb.options.values;
+  if ((arithmetic == Arithmetic::fp16 && stored == ValueType::f16) ||
+      (arithmetic == Arithmetic::bf16 && stored == ValueType::bf16))
+    return {};
+  const Count bytes = arithmetic == Arithmetic::fp16 || arithmetic == Arithmetic::bf16 ? 2 : 4;
+  Buffer<std::byte> operands(bcb.nnz * bytes);
+  if (bcb.nnz > 0)
+    RETENSOR_CUDA_LAUNCH(make_operands, grid_for(bcb.nnz), kThreads, 0, nullptr, bcb.nnz,
+                         bcb.values.data(), stored, arithmetic, operands.data());
+  return operands;
+}
+
+}  // namespace retensor::bcb_sptc

@@ -1,0 +1,61 @@
+// Results on the device.
+#include <limits>
+
+#include "common/core/error.hpp"
+#include "papers/bcb_sptc/path_cuda.cuh"
+
+namespace retensor::bcb_sptc {
+namespace {
+
+struct IsNotZero {
+  const float* values;
+  __host__ __device__ bool operator()(std::uint32_t p) const { return values[p] != 0.0f; }
+};
+
+template <class T>
+__global__ void gather_kept(const Count* found, const std::uint32_t* kept, const T* from, T* to) {
+  for_each_of_grid(*found, [&](Count p) { to[p] = from[kept[p]]; });
+}
+
+}  // namespace
+
+void DeviceResult::make_room(Count n) {
+  if (n > std::numeric_limits<std::uint32_t>::max())
+    throw InputError("found " + std::to_string(n) +
+                     " entries in the result, expected fewer than 2^32");
+  entries = n;
+  indices.resize(dims.size());
+  for (auto& index : indices) reserve(index, n);
+  reserve(values, n);
+}
+
+Count DeviceResult::bytes() const {
+  Count bytes = values.bytes();
+  for (const auto& index : indices) bytes += index.bytes();
+  return bytes;
+}
+
+void ZeroFilter::run(const DeviceResult& from, cudaStream_t stream) {
+  filtered_.dims = from.dims;
+  filtered_.make_room(from.entries);
+  reserve(kept_, from.entries);
+  reserve(found_, 1);
+  if (from.entries == 0) {
+    found_.zero(stream);
+    return;
+  }
+  cub_.select(from.entries, IsNotZero{from.values.data()}, kept_, found_, stream);
+  for (std::size_t m = 0; m < from.indices.size(); ++m)
+    RETENSOR_CUDA_LAUNCH(gather_kept<Index>, grid_for(from.entries), kThreads, 0, stream,
+                         found_.data(), kept_.data(), from.indices[m].data(),
+                         filtered_.indices[m].data());
+  RETENSOR_CUDA_LAUNCH(gather_kept<float>, grid_for(from.entries), kThreads, 0, stream,
+                       found_.data(), kept_.data(), from.values.data(), filtered_.values.data());
+}
+
+const DeviceResult& ZeroFilter::filtered() {
+  filtered_.entries = element(found_, 0);
+  return filtered_;
+}
+
+}  // namespace retensor::bcb_sptc
