@@ -26,6 +26,12 @@ struct HalfCsr {
 /// `matrix` in single precision; throws InputError where `matrix` breaks an invariant of CSR.
 HalfCsr to_half_csr(const Csr& matrix);
 
+/// Elements of operands and results in memory.
+enum class Element { half, single };
+inline Count size_of(Element e) {
+  return e == Element::half ? sizeof(std::uint16_t) : sizeof(float);
+}
+
 /// Order of the elements of D.
 enum class DenseOrder { row_major, column_major };
 

@@ -68,14 +68,22 @@ PlanOptions plan_options(const Params& params) {
   return options;
 }
 
-reference::Precision kernel_precision(const Params& params) {
+DenseOrder dense_order(const Params& params) {
+  return params.word("dense") == "row_major" ? DenseOrder::row_major : DenseOrder::column_major;
+}
+
+reference::Precision half_precision(Element output) {
   // Tensor cores cut off sums instead of rounding them.
   reference::Precision p{.operand_eps = kUnitRoundoffFp16,
                          .roundings = 2,
                          .accumulate_eps = 2 * kUnitRoundoffF32,
                          .underflow = kUnderflowFp16};
-  if (params.word("output") == "f16") p.roundings = 3;
+  if (output == Element::half) p.roundings = 3;
   return p;
+}
+
+reference::Precision kernel_precision(const Params& params) {
+  return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
 }
 
 Executed plan_facts(const Plan& plan, std::span<const Count> row_start) {
@@ -105,6 +113,7 @@ void register_tca_spmm(Registry& registry);
 
 void register_tca_spmm(Registry& registry) {
   registry.add(tca_spmm::make_tca_spmm_cpu());
+  registry.add(tca_spmm::make_tca_spmm_cuda());
 }
 
 }  // namespace retensor

@@ -4,18 +4,24 @@
 #include <memory>
 
 #include "common/measure/method.hpp"
+#include "papers/tca_spmm/format.hpp"
 #include "papers/tca_spmm/plan.hpp"
 
 namespace retensor::tca_spmm {
 
-std::unique_ptr<Method> make_tca_spmm_cpu();  ///< tca_spmm.cpu
+std::unique_ptr<Method> make_tca_spmm_cpu();   ///< tca_spmm.cpu
+std::unique_ptr<Method> make_tca_spmm_cuda();  ///< tca_spmm.cuda
 
 /// depth, classes, warps, long_rows, packing, dense, output.
 std::vector<ParamSpec> kernel_params();
 /// Sparse times dense matrix in single precision; a reason for all else.
 Support supports_kernel(const Problem& problem, const Params& params);
 PlanOptions plan_options(const Params& params);
-/// fp16 operands, sums of a tensor core, outputs as the parameter says.
+/// The parameter `dense`.
+DenseOrder dense_order(const Params& params);
+/// fp16 operands, sums in fp32 as tensor cores make them or better.
+reference::Precision half_precision(Element output);
+/// The same, outputs as the parameter says.
 reference::Precision kernel_precision(const Params& params);
 /// What a row tells of a plan: blocks, warps and those that are idle, rows by class, MMAs by
 /// equations 1 and 2, the most and the mean MMAs of a warp with outputs.

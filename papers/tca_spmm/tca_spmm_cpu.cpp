@@ -23,8 +23,7 @@ class CpuRun : public Prepared {
                                                : omp_get_max_threads()),
         half_output_(params.word("output") == "f16"),
         s_(to_half_csr(to_csr(problem.x()))),
-        d_(problem.dense().front(),
-           params.word("dense") == "row_major" ? DenseOrder::row_major : DenseOrder::column_major),
+        d_(problem.dense().front(), dense_order(params)),
         plan_(make_plan(s_.row_start, d_.cols(), plan_options(params))),
         out_(s_.rows, d_.cols(), problem.dtype()),
         product_(s_, d_, plan_, out_.view<float>(), threads_) {}

@@ -1,0 +1,102 @@
+// The run of cublas.cuda: cublasGemmEx on S with its zeros.
+#include <cublas_v2.h>
+
+#include <string>
+
+#include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/baselines/competitor.hpp"
+#include "papers/tca_spmm/baselines/cublas/prepare.hpp"
+#include "papers/tca_spmm/baselines/cuda_library.hpp"
+#include "papers/tca_spmm/cuda_run.cuh"
+
+namespace retensor::cublas {
+namespace {
+
+using tca_spmm::DenseOrder;
+using tca_spmm::Element;
+
+const tca_spmm::CudaLibrary& library() {
+  static const tca_spmm::CudaLibrary cublas("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+  return cublas;
+}
+
+struct Functions {
+  Functions() {
+    library().load(create, "cublasCreate_v2");
+    library().load(destroy, "cublasDestroy_v2");
+    library().load(set_stream, "cublasSetStream_v2");
+    library().load(multiply, "cublasGemmEx_64");
+    library().load(words, "cublasGetStatusString");
+  }
+  void check(cublasStatus_t status, const char* call) const {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw DeviceError(std::string(call) + ": " + words(status));
+  }
+
+  decltype(cublasCreate_v2)* create;
+  decltype(cublasDestroy_v2)* destroy;
+  decltype(cublasSetStream_v2)* set_stream;
+  decltype(cublasGemmEx_64)* multiply;
+  decltype(cublasGetStatusString)* words;
+};
+
+/// Rows of S with their zeros, padded to `stride` elements; equal coordinates are added up.
+std::vector<float> dense_rows(const Coo& s, Count stride) {
+  std::vector<float> rows(s.dims[0] * stride);
+  const auto values = s.values.as<float>();
+  for (Count x = 0; x < s.nnz(); ++x) rows[s.indices[0][x] * stride + s.indices[1][x]] += values[x];
+  return rows;
+}
+
+class DenseRun : public tca_spmm::SpmmRun {
+ public:
+  DenseRun(const Problem& problem, tca_spmm::Types types, DenseOrder order)
+      : SpmmRun(problem, "cublasGemmEx", types.output),
+        operands_(types.operands),
+        depth_(problem.x().dims[1]),
+        s_stride_(tca_spmm::rounded_up(depth_, 8)),
+        s_(tca_spmm::upload_elements(dense_rows(problem.x(), s_stride_), operands_)),
+        d_(problem.dense().front(), order, operands_) {
+    count_bytes(s_, d_.values);
+    f_.check(f_.create(&handle_), "cublasCreate");
+  }
+  ~DenseRun() override { f_.destroy(handle_); }
+
+  /// The library's matrices are column-major, so that O^T = D^T S^T.
+  void run(StageTimer& timer) override {
+    timer.stage("kernel");
+    f_.check(f_.set_stream(handle_, stream_of(timer)), "cublasSetStream");
+    const float one = 1, zero = 0;
+    const auto transposed = d_.order == DenseOrder::row_major ? CUBLAS_OP_N : CUBLAS_OP_T;
+    f_.check(f_.multiply(handle_, transposed, CUBLAS_OP_N, signed_of(width_), signed_of(rows_),
+                         signed_of(depth_), &one, d_.values.data(), type_of(operands_),
+                         signed_of(d_.stride), s_.data(), type_of(operands_), signed_of(s_stride_),
+                         &zero, out_.data(), type_of(output_), signed_of(out_stride_),
+                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+             "cublasGemmEx");
+  }
+
+ private:
+  static std::int64_t signed_of(Count n) { return static_cast<std::int64_t>(n); }
+  static cudaDataType type_of(Element e) { return e == Element::half ? CUDA_R_16F : CUDA_R_32F; }
+
+  const Functions f_;
+  const Element operands_;
+  const Count depth_, s_stride_;
+  const device::Buffer<std::byte> s_;
+  const tca_spmm::DeviceDense d_;
+  cublasHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params) {
+  return std::make_unique<DenseRun>(problem, tca_spmm::types_of(params),
+                                    tca_spmm::dense_order(params));
+}
+
+std::string missing_library() {
+  return library().missing();
+}
+
+}  // namespace retensor::cublas

@@ -1,0 +1,20 @@
+// The CUDA side of cusparse.cuda and cusparse.cuda.ell.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::cusparse {
+
+/// CSR; parameters `types`, `dense` and `algorithm`. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_csr(const Problem& problem, const Params& params);
+/// Blocked-ELL; parameters `types` and `edge`. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_ell(const Problem& problem, const Params& params);
+/// Elements that Blocked-ELL with blocks of `edge` stores.
+Count ell_elements(const Coo& s, Count edge);
+/// Why the library could not be loaded; empty when it was.
+std::string missing_library();
+
+}  // namespace retensor::cusparse

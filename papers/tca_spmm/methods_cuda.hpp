@@ -1,0 +1,13 @@
+// What the CUDA sources of TCA-SpMM offer the methods.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::tca_spmm {
+
+/// The run of tca_spmm.cuda. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::tca_spmm

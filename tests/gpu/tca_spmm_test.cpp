@@ -1,0 +1,108 @@
+// Sparse times dense matrix on the device: rows of every class and length, any number of outputs,
+// every parameter, against the oracle.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/rng.hpp"
+#include "common/device/device.hpp"
+#include "common/measure/registry.hpp"
+#include "tests/contract/battery.hpp"
+
+using namespace retensor;
+
+namespace {
+
+/// Below and at the ends of the classes, of one and of several chunks.
+const std::vector<Count> kLengths = {0, 1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 128, 1000};
+
+/// A row of each length; its nonzeros stand at every third column and descend in every other row.
+std::shared_ptr<const Coo> rows_of_all_lengths() {
+  Count nnz = 0;
+  for (const Count n : kLengths) nnz += n;
+  const std::uint64_t cols = 3 * kLengths.back() + 1;
+  auto s = std::make_shared<Coo>(Dims{kLengths.size(), cols}, DType::f32, nnz);
+  const CounterRng rng(1);
+  Count x = 0;
+  for (Count row = 0; row < kLengths.size(); ++row)
+    for (Count t = 0; t < kLengths[row]; ++t, ++x) {
+      const Count at = row % 2 == 0 ? t : kLengths[row] - 1 - t;
+      s->indices[0][x] = static_cast<Index>(row);
+      s->indices[1][x] = static_cast<Index>((3 * at + row) % cols);
+      s->values.set(x, rng.uniform(x) - 0.5);
+    }
+  return s;
+}
+
+Problem problem_of(std::shared_ptr<const Coo> s, std::uint64_t width) {
+  ProblemSpec spec;
+  spec.operation = Operation::spmm;
+  spec.rank = width;
+  spec.operands = ValueModel::normal;
+  return Problem(spec, std::move(s));
+}
+
+Result run_of(const Method& method, const Problem& problem, const Params& params) {
+  const auto prepared = method.prepare(problem, params);
+  const auto timer = device::make_event_timer();
+  for (int run = 0; run < 2; ++run) {
+    timer->start();
+    prepared->run(*timer);
+    timer->stop();
+  }
+  return prepared->result();
+}
+
+void check(const Method& method, const Problem& problem, const Params& params) {
+  if (!method.supports(problem, params).ok) return;
+  const auto report =
+      problem.oracle().check(run_of(method, problem, params), method.precision(problem, params));
+  std::string given;
+  for (const auto& [name, value] : params.all()) given += " " + name + "=" + text(value);
+  CHECK_MESSAGE(report.ok, method.id()
+                               << given << ", N = " << problem.rank() << ": " << report.reason);
+}
+
+const char* const kMethods[] = {"tca_spmm.cuda", "sputnik.cuda"};
+/// Their kernels are not ours: a sanitiser has nothing to find in them.
+const char* const kLibraries[] = {"cusparse.cuda", "cusparse.cuda.ell", "cublas.cuda"};
+
+}  // namespace
+
+TEST_CASE("rows of all lengths and any number of outputs with every parameter") {
+  const Registry registry = all_methods();
+  const auto s = rows_of_all_lengths();
+  for (const std::uint64_t width : {1, 7, 8, 64, 100, 130}) {
+    const Problem problem = problem_of(s, width);
+    for (const char* id : kMethods)
+      for (const Params& params : contract::settings(registry.find(id)))
+        check(registry.find(id), problem, params);
+  }
+}
+
+TEST_CASE("libraries" * doctest::skip()) {
+  const Registry registry = all_methods();
+  const auto s = rows_of_all_lengths();
+  for (const std::uint64_t width : {1, 7, 8, 64, 100})
+    for (const char* id : kLibraries) {
+      const Method& method = registry.find(id);
+      const Problem problem = problem_of(s, width);
+      const auto support = method.supports(problem, method.params().resolve({}));
+      CHECK_MESSAGE(support.ok, id << ": " << support.reason);
+      for (const Params& params : contract::settings(method)) check(method, problem, params);
+    }
+}
+
+TEST_CASE("the check finds a result of which a row lacks") {
+  const Registry registry = all_methods();
+  const Method& method = registry.find("tca_spmm.cuda");
+  const Params params = method.params().resolve({});
+  const Problem problem = problem_of(rows_of_all_lengths(), 8);
+  auto result = std::get<Matrix>(run_of(method, problem, params));
+  CHECK(problem.oracle().check(result, method.precision(problem, params)).ok);
+  for (std::uint64_t j = 0; j < 8; ++j) result.set(kLengths.size() - 1, j, 0);
+  CHECK_FALSE(problem.oracle().check(result, method.precision(problem, params)).ok);
+}
