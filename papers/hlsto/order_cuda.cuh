@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/device/cuda.cuh"
 #include "papers/hlsto/format_cuda.cuh"
@@ -11,8 +12,8 @@ namespace retensor::hlsto {
 /// The dense tiles by their places along tiled mode k (0 to 2), else as stored.
 device::Buffer<std::uint32_t> tiles_by_place(const DeviceHls& hls, int k);
 
-/// Puts the sparse nonzeros, fewer than 2^32, in the order of their indices along `mode`, else as
-/// stored.
-void sort_sparse(DeviceHls& hls, int mode);
+/// Puts the sparse nonzeros, fewer than 2^32, in the order of their indices along the first of
+/// `modes`, then along the next, else as stored.
+void sort_sparse(DeviceHls& hls, std::span<const int> modes);
 
 }  // namespace retensor::hlsto

@@ -1,5 +1,6 @@
 // The run of hlsto.cuda.tuned; the kernel stands in kernels_tuned.cuh.
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,13 @@ std::uint16_t pattern(float x, Arithmetic arithmetic, int part) {
   return to_fp16_bits(part == 0 ? x : x - round_fp16(x));
 }
 
-/// A factor as B operands of m16n8k16: of 16 rows and 8 columns lane l has rows 2 (l % 4), the
-/// next, and both 8 further on, in column l / 4 of those that `factor_column` deals out.
-std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_blocks,
-                                Arithmetic arithmetic, int part) {
+/// A factor as A operands of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and 8
+/// further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
+/// further on.
+std::vector<uint4> fragments_of(MatrixView<const float> factor, unsigned column_blocks,
+                                unsigned fragments, Arithmetic arithmetic, int part) {
   const Count tiles = rounded_up(factor.rows, kFragmentEdge) / kFragmentEdge;
-  std::vector<uint2> fragments(tiles * column_blocks * 32);
+  std::vector<uint4> operands(tiles * column_blocks * 32);
   const auto element = [&](Count row, Count column) -> std::uint32_t {
     return row < factor.rows && column < factor.cols
                ? pattern(factor(row, column), arithmetic, part)
@@ -34,13 +36,26 @@ std::vector<uint2> fragments_of(MatrixView<const float> factor, unsigned column_
   for (Count t = 0; t < tiles; ++t)
     for (unsigned n = 0; n < column_blocks; ++n)
       for (unsigned lane = 0; lane < 32; ++lane) {
-        const Count row = t * kFragmentEdge + lane % 4 * 2, column = factor_column(n, lane / 4);
-        const auto pair = [&](Count first) {
-          return element(first, column) | element(first + 1, column) << 16;
+        const Count first = t * kFragmentEdge + lane % 4 * 2;
+        const unsigned walk = n / fragments * fragments * kFragmentColumns;
+        const auto pair = [&](Count row, unsigned of_fragment) {
+          const Count column = walk + factor_column(fragments, n % fragments, of_fragment);
+          return element(row, column) | element(row + 1, column) << 16;
         };
-        fragments[(t * column_blocks + n) * 32 + lane] = {pair(row), pair(row + 8)};
+        const unsigned q = lane / 4;
+        operands[(t * column_blocks + n) * 32 + lane] = {
+            pair(first, q), pair(first, q + 8), pair(first + 8, q), pair(first + 8, q + 8)};
       }
-  return fragments;
+  return operands;
+}
+
+/// Ascending, the first of equal ones last.
+std::vector<int> modes_by_length(const Problem& problem) {
+  const auto& dims = problem.x().dims;
+  std::vector<int> modes(dims.size());
+  std::iota(modes.rbegin(), modes.rend(), 0);
+  std::ranges::stable_sort(modes, {}, [&](int m) { return dims[at(m)]; });
+  return modes;
 }
 
 class TunedRun : public HlsRun {
@@ -48,15 +63,20 @@ class TunedRun : public HlsRun {
   TunedRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic)
       : HlsRun(problem, std::move(hls), arithmetic, "HLSTO, the diagonal alone",
                walk_columns(problem.rank())),
-        order_(tiles_by_place(tensor_, x_.slice)) {
-    tiles_.order = order_.data();
+        lists_(list_cells(tensor_, x_, arithmetic)) {
+    tiles_.tiles = lists_.tiles.data();
+    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
+    count_bytes(lists_.tiles, lists_.places);
+    for (std::size_t p = 0; p < lists_.values.size(); ++p) {
+      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
+      count_bytes(lists_.values[p]);
+    }
     tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, walk_columns(chain_.width)));
     tiles_.column_blocks = tiles_.stride / kFragmentColumns;
-    for (int m = 0; m < x_.order; ++m)
+    for (const int m : modes_by_length(problem))
       if (m != x_.mode) tiles_.other[tiles_.others++] = m;
     set_fragments();
     choose_kernel();
-    count_bytes(order_);
     for (const auto& part : fragments_) count_bytes(part);
     executed_["mma"] = std::to_string(count_mmas());
   }
@@ -68,22 +88,25 @@ class TunedRun : public HlsRun {
 
  private:
   /// Columns that a warp takes at a time.
-  static Count walk_columns(Count width) { return width <= kPairColumns ? 16 : 32; }
+  static Count walk_columns(Count width) { return width <= kFragmentColumns ? 16 : 32; }
+  unsigned fragments() const {
+    return static_cast<unsigned>(walk_columns(chain_.width)) / kFragmentColumns;
+  }
 
   int column_mode() const { return x_.mode_at[x_.column]; }
 
   void set_fragments() {
     fragments_.clear();
     for (int p = 0; p < (arithmetic_ == Arithmetic::split_fp16 ? 2 : 1); ++p) {
-      fragments_.emplace_back(
-          fragments_of(chain_.factor[at(column_mode())], tiles_.column_blocks, arithmetic_, p));
+      fragments_.emplace_back(fragments_of(chain_.factor[at(column_mode())], tiles_.column_blocks,
+                                           fragments(), arithmetic_, p));
       tiles_.fragments[p] = fragments_.back().data();
     }
   }
 
   /// In units of 16 x 16 x 16, two m16n8k16 each.
   Count count_mmas() const {
-    return tensor_.dense_tiles() * kFragmentEdge * tiles_.column_blocks / 2 *
+    return tensor_.dense_tiles() * kFragmentEdge * tiles_.column_blocks *
            static_cast<Count>(products_of(arithmetic_));
   }
 
@@ -110,12 +133,14 @@ class TunedRun : public HlsRun {
   template <Arithmetic kArithmetic>
   void choose_walk() {
     using Block = TunedBlock<kArithmetic>;
-    const auto columns = static_cast<unsigned>(walk_columns(chain_.width));
     threads_ = 32 * Block::kWarps;
     shared_ = Block::kBytes;
-    tile_kernel_ =
-        columns == kPairColumns ? walk_tiles<kArithmetic, 1> : walk_tiles<kArithmetic, 2>;
-    sparse_kernel_ = columns == kPairColumns ? add_sparse<1> : add_sparse<2>;
+    const bool kept = x_.order > kTiledModes;
+    if (fragments() == 1)
+      tile_kernel_ = kept ? walk_tiles<kArithmetic, 1, true> : walk_tiles<kArithmetic, 1, false>;
+    else
+      tile_kernel_ = kept ? walk_tiles<kArithmetic, 2, true> : walk_tiles<kArithmetic, 2, false>;
+    sparse_kernel_ = fragments() == 1 ? add_sparse<1> : add_sparse<2>;
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
         tile_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
     int at_once = 0;
@@ -125,16 +150,15 @@ class TunedRun : public HlsRun {
         static_cast<Count>(at_once) * Block::kWarps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
-    const unsigned walks_of_columns = tiles_.stride / columns;
+    const unsigned walks_of_columns = tiles_.column_blocks / fragments();
     tile_grid_ =
         dim3(device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp), walks_of_columns);
-    const Count of_block = kSparseThreads / (columns / 4) * kGroupNonzeros;
+    const Count of_block = kSparseThreads / (4 * fragments()) * kGroupNonzeros;
     sparse_grid_ = dim3(device::blocks_for(x_.nonzeros, of_block), walks_of_columns);
   }
 
-  // Tiles of the same output rows, which a warp meets one after the other.
-  const Buffer<std::uint32_t> order_;
-  std::vector<Buffer<uint2>> fragments_;  // by part
+  const CellLists lists_;
+  std::vector<Buffer<uint4>> fragments_;  // by part
   TunedTiles tiles_;
   void (*tile_kernel_)(DeviceChain, TunedTiles) = nullptr;
   void (*sparse_kernel_)(DeviceChain, TunedTiles) = nullptr;
@@ -146,22 +170,27 @@ class TunedRun : public HlsRun {
 /// one of all slices.
 Options tuned_options(const Problem& problem, const Params& params) {
   Options options = format_options(problem, params);
-  const auto& dims = problem.x().dims;
-  std::vector<int> others;
-  for (int m = 0; m < static_cast<int>(dims.size()); ++m)
-    if (m != problem.mode()) others.push_back(m);
-  std::stable_sort(others.begin(), others.end(),
-                   [&](int a, int b) { return dims[at(a)] > dims[at(b)]; });
-  options.tiled = {problem.mode(), others[0], others[1]};
+  auto modes = modes_by_length(problem);
+  std::erase(modes, problem.mode());
+  options.tiled = {problem.mode(), modes.end()[-2], modes.end()[-1]};
   std::sort(options.tiled.begin(), options.tiled.end());
   return options;
+}
+
+/// The output's mode, then the others but the longest, along which fibers lie.
+std::vector<int> sparse_order(const Problem& problem) {
+  auto modes = modes_by_length(problem);
+  std::erase(modes, problem.mode());
+  modes.pop_back();
+  modes.insert(modes.begin(), problem.mode());
+  return modes;
 }
 
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
   auto hls = prepare_hls(problem.x(), tuned_options(problem, params), params,
-                         [&](DeviceHls& tensor) { sort_sparse(tensor, problem.mode()); });
+                         [&](DeviceHls& tensor) { sort_sparse(tensor, sparse_order(problem)); });
   return std::make_unique<TunedRun>(problem, std::move(hls), arithmetic_of(params));
 }
 

@@ -82,12 +82,17 @@ std::string difference(const Hls& host, const DeviceHls& made) {
   return "";
 }
 
-/// The entries in ascending order of their coordinates of listed mode k, stably.
-std::vector<std::uint32_t> order_of(const PackedIndices& indices, const LinearIndex& index, int k) {
+/// The entries in ascending order of their coordinates of the first listed mode, then of the next,
+/// stably.
+std::vector<std::uint32_t> order_of(const PackedIndices& indices, const LinearIndex& index,
+                                    const std::vector<int>& modes) {
   std::vector<std::uint32_t> order(indices.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::stable_sort(order, {},
-                           [&](std::uint32_t p) { return index.decode(indices.at(p), k); });
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t p) {
+    std::vector<Index> key;
+    for (const int k : modes) key.push_back(index.decode(indices.at(p), k));
+    return key;
+  });
   return order;
 }
 
@@ -145,16 +150,16 @@ TEST_CASE("chosen modes are tiled") {
   CHECK(difference(to_hls(x, options), to_hls(DeviceCoo(x), options)) == "");
 }
 
-TEST_CASE("sparse nonzeros by their index along a mode, else as stored") {
+TEST_CASE("sparse nonzeros by their indices along modes, else as stored") {
   for (const Dims& dims : {Dims{300, 200, 70}, Dims{5'000'000, 9'000'000, 4'000'000}})
     for (const ValueType type : {ValueType::f16, ValueType::f32})
-      for (int mode = 0; mode < 3; ++mode) {
+      for (const std::vector<int>& modes : {std::vector{0}, {1, 2}, {2, 0}, {2, 1, 0}}) {
         Hls host = to_hls(clustered(dims, 5000), {.values = type});
         DeviceHls made = upload(host);
-        sort_sparse(made, mode);
+        sort_sparse(made, modes);
         CHECK(difference(host, made) != "");
         const Hls before = host;
-        const auto order = order_of(before.nonzero_index, before.grid.nonzero_index(), mode);
+        const auto order = order_of(before.nonzero_index, before.grid.nonzero_index(), modes);
         for (Count p = 0; p < order.size(); ++p) {
           host.nonzero_index.set(p, before.nonzero_index.at(order[p]));
           host.sparse_values.set(p, before.sparse_values.at(order[p]));
@@ -167,7 +172,7 @@ TEST_CASE("dense tiles by their place along a mode, else as stored") {
   const Hls host = to_hls(clustered({300, 200, 70, 3}, 5000), {.threshold = 2});
   REQUIRE(host.dense_tiles() > 100);
   for (int k = 0; k < kTiledModes; ++k)
-    CHECK(same(order_of(host.tile_index, host.grid.tile_index(), k),
+    CHECK(same(order_of(host.tile_index, host.grid.tile_index(), {k}),
                tiles_by_place(upload(host), k)));
   const Hls none = to_hls(clustered({300, 200, 70}, 0), {});
   CHECK(tiles_by_place(upload(none), 0).size() == 0);

@@ -1,0 +1,130 @@
+// Lists of cells from bitmaps: vectors of each tile counted, scanned, filled by a warp a tile.
+#include "papers/hlsto/cell_lists.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+#include "papers/hlsto/cub_scratch.cuh"
+#include "papers/hlsto/order_cuda.cuh"
+
+namespace retensor::hlsto {
+namespace {
+
+using device::Buffer;
+
+constexpr unsigned kThreads = 256;
+
+struct Lists {
+  const std::uint32_t* order;  // of the tiles
+  std::uint32_t* first;        // vector of each tile; one more, their number
+  ListedTile* tiles;
+  std::uint16_t *places, *values[2];
+};
+
+__global__ void count_vectors(const DeviceChain x, const Lists lists) {
+  const Count t = Count{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (t > x.tiles) return;
+  Count cells = 0;
+  if (t < x.tiles) cells = x.value_start[lists.order[t] + 1] - x.value_start[lists.order[t]];
+  lists.first[t] = static_cast<std::uint32_t>((cells + kVectorCells - 1) / kVectorCells);
+}
+
+__device__ inline unsigned place_of(const DeviceChain& x, unsigned cell) {
+  const auto along = [&](int place) { return cell >> (4 * (2 - place)) & 15u; };
+  return hlsto::place_of(along(x.slice), along(x.row), along(x.column));
+}
+
+__device__ inline std::uint16_t bits_of(__half x) {
+  return __half_as_ushort(x);
+}
+__device__ inline std::uint16_t bits_of(__nv_bfloat16 x) {
+  return __bfloat16_as_ushort(x);
+}
+
+template <Arithmetic kArithmetic>
+__device__ void store(const Lists& lists, Count at, unsigned place, float value) {
+  using Core = hlsto::Core<kArithmetic>;
+  lists.places[at] = static_cast<std::uint16_t>(place);
+#pragma unroll
+  for (int p = 0; p < Core::kParts; ++p) lists.values[p][at] = bits_of(Core::part_of(value, p));
+}
+
+__device__ ListedTile listed(const DeviceChain& x, const Lists& lists, Count t) {
+  const std::uint32_t* const key = x.tile_index + Count{lists.order[t]} * x.tile_words;
+  ListedTile tile{lists.first[t], lists.first[t + 1] - lists.first[t],
+                  decode(key, x.place[x.slice]), decode(key, x.place[x.row]),
+                  decode(key, x.place[x.column])};
+  for (int k = kTiledModes; k < x.order; ++k) tile.kept[k - kTiledModes] = decode(key, x.place[k]);
+  return tile;
+}
+
+/// A lane takes four words of the bitmap.
+template <Arithmetic kArithmetic>
+__global__ void fill(const DeviceChain x, const Lists lists) {
+  const Count t = (Count{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
+  if (t >= x.tiles) return;
+  const unsigned lane = threadIdx.x % 32;
+  const Count number = lists.order[t], start = x.value_start[number];
+  const uint4 four = reinterpret_cast<const uint4*>(x.bitmap)[number * 32 + lane];
+  const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+  const unsigned own = __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
+  unsigned upto = own;
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const unsigned other = __shfl_up_sync(~0u, upto, step);
+    if (lane >= step) upto += other;
+  }
+  const Count begin = Count{lists.first[t]} * kVectorCells;
+  unsigned cell = upto - own;
+  for (unsigned w = 0; w < 4; ++w)
+    for (std::uint32_t word = words[w]; word != 0; word &= word - 1, ++cell) {
+      const unsigned bit =
+          (4 * lane + w) * 32 + static_cast<unsigned>(__ffs(static_cast<int>(word))) - 1;
+      store<kArithmetic>(lists, begin + cell, 2 * place_of(x, bit),
+                         value_at(x.dense_values, x.values, start + cell));
+    }
+  const Count cells = x.value_start[number + 1] - start;
+  const Count padded = Count{lists.first[t + 1]} * kVectorCells - begin;
+  for (Count c = cells + lane; c < padded; c += 32)
+    store<kArithmetic>(lists, begin + c, kSparePlace, 0);
+  if (lane == 0) lists.tiles[t] = listed(x, lists, t);
+}
+
+auto fill_kernel(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::fp16:
+      return fill<Arithmetic::fp16>;
+    case Arithmetic::bf16:
+      return fill<Arithmetic::bf16>;
+    case Arithmetic::split_fp16:
+      return fill<Arithmetic::split_fp16>;
+    case Arithmetic::tf32:
+      break;
+  }
+  throw LogicError("cells are listed as operands of 16 bits");
+}
+
+}  // namespace
+
+CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arithmetic) {
+  CellLists made;
+  if (x.tiles == 0) return made;
+  const auto order = tiles_by_place(hls, x.slice);
+  Buffer<std::uint32_t> vectors(x.tiles + 1), first(x.tiles + 1);
+  made.tiles = Buffer<ListedTile>(x.tiles);
+  Lists lists{order.data(), vectors.data(), made.tiles.data(), nullptr, {}};
+  RETENSOR_CUDA_LAUNCH(count_vectors, device::blocks_for(x.tiles + 1, kThreads), kThreads, 0,
+                       nullptr, x, lists);
+  with_scratch([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, vectors.data(), first.data(), x.tiles + 1);
+  });
+  const Count cells = Count{first.to_host().back()} * kVectorCells;
+  made.places = Buffer<std::uint16_t>(cells);
+  for (int p = 0; p < (arithmetic == Arithmetic::split_fp16 ? 2 : 1); ++p)
+    made.values.emplace_back(cells);
+  lists.first = first.data(), lists.places = made.places.data();
+  for (std::size_t p = 0; p < made.values.size(); ++p) lists.values[p] = made.values[p].data();
+  RETENSOR_CUDA_LAUNCH(fill_kernel(arithmetic), device::blocks_for(x.tiles, kThreads / 32),
+                       kThreads, 0, nullptr, x, lists);
+  return made;
+}
+
+}  // namespace retensor::hlsto
