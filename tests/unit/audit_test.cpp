@@ -230,6 +230,11 @@ TEST_CASE("a misread digit is named only where nothing else would break") {
   CHECK(std::find(confirmed.begin(), confirmed.end(), "t.b.nnz: 5 as 50") == confirmed.end());
   CHECK(std::find(confirmed.begin(), confirmed.end(), "t.b.density: 50.0% as 5.0%") !=
         confirmed.end());
+  // A quoted number is exact and not misread.
+  const auto quoted = audit(load(findings_text("'50.0%'", kDensity))).rules[0].outcomes[1];
+  CHECK(quoted.left.low == quoted.left.high);
+  CHECK_FALSE(quoted.misread.empty());
+  for (const auto& reading : quoted.misread) CHECK(reading.find("density") == std::string::npos);
 }
 
 TEST_CASE("names: columns, figures, rows of the same name, cells; readings are tried as well") {

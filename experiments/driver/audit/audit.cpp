@@ -218,7 +218,7 @@ std::vector<std::string> misreadings(Findings f, const Rule& rule, std::size_t r
   evaluated(f, rule, rule.check, row, used);
   for (const auto& address : used) {
     const auto printed = at(f, address);
-    if (!printed.number || printed.in_words) continue;
+    if (!printed.number || printed.certain) continue;
     for (const auto& candidate : one_digit_otherwise(printed)) {
       at(f, address) = candidate;
       if (evaluated(f, rule, rule.check, row, again).fit == Fit::fits && all_still_fit(f, results))

@@ -50,6 +50,7 @@ Cell cell(const YamlNode& node) {
   if (!result.number)
     throw ParseError(node.at, fmt::format("'{}'", result.text),
                      "a number as printed: 480, 0.152%, 26M, 3.72E-9, ~14");
+  if (result.certain) result.number = Estimate::exact(result.number->value);
   return result;
 }
 

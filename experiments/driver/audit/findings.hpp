@@ -15,7 +15,7 @@ namespace retensor::driver {
 struct Cell {
   std::string text;
   std::optional<Estimate> number;
-  bool in_words = false;  ///< quoted in the file: no digit can be misread
+  bool certain = false;  ///< quoted in the file: exact and not misread
 };
 
 /// A number of the text.
