@@ -65,11 +65,7 @@ class BcbRun : public CudaRun {
   }
 
   Result result() override {
-    const DeviceResult& from = drops_zeros_ ? filter_.filtered() : path_->result();
-    Coo coo(from.dims, DType::f32, from.entries);
-    from.values.download(coo.values.as<float>());
-    for (std::size_t m = 0; m < coo.indices.size(); ++m) from.indices[m].download(coo.indices[m]);
-    return coo;
+    return (drops_zeros_ ? filter_.filtered() : path_->result()).to_coo();
   }
 
   Footprint footprint() const override {

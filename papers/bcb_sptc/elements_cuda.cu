@@ -1,22 +1,11 @@
 // The element-wise path of bcb_sptc.cuda; the kernels stand in elements_cuda.cuh.
 #include "papers/bcb_sptc/elements_cuda.cuh"
 
-#include <algorithm>
 #include <array>
 #include <string>
 
-#include "papers/bcb_sptc/matricised.hpp"
-#include "papers/bcb_sptc/path_cuda.cuh"
-
 namespace retensor::bcb_sptc {
 namespace {
-
-/// The coordinates of rows or columns on the device.
-std::vector<Buffer<Index>> uploaded(const std::vector<std::vector<Index>>& index) {
-  std::vector<Buffer<Index>> buffers;
-  for (const auto& list : index) buffers.emplace_back(list);
-  return buffers;
-}
 
 struct Entries {
   const std::uint32_t* of;
@@ -31,7 +20,7 @@ class ElementPath : public Path {
 
   void make_tasks(cudaStream_t stream) override {
     if (p_.rows == 0) return;
-    cub_.sums(x_group_.size(), kernels::ProductsOf{x_group_.data(), group_start_.data()},
+    cub_.sums(m_.x_group.size(), kernels::ProductsOf{m_.x_group.data(), m_.group_start.data()},
               first_product_, stream);
     p_.first_product = first_product_.data();
     RETENSOR_CUDA_LAUNCH(kernels::classify, grid_for(p_.rows), kThreads, 0, stream, p_,
@@ -57,7 +46,7 @@ class ElementPath : public Path {
     column_ = Buffer<std::uint32_t>(cut_.first_entry);
     p_.column = column_.data();
     p_.values = result_.values.data();
-    set_modes();
+    modes_out_ = m_.entry_modes(result_);
     has_room_ = true;
   }
 
@@ -74,8 +63,8 @@ class ElementPath : public Path {
 
   void write_coordinates(cudaStream_t stream) override {
     if (result_.entries == 0) return;
-    RETENSOR_CUDA_LAUNCH(kernels::write_rows, grid_for(p_.rows * kWarp), kThreads, 0, stream, p_,
-                         modes_out_);
+    RETENSOR_CUDA_LAUNCH((kernels::write_rows<Count, std::uint32_t>), grid_for(p_.rows * kWarp),
+                         kThreads, 0, stream, p_.rows, p_.first_entry, p_.column, modes_out_);
     if (cut_.rows > 0)
       RETENSOR_CUDA_LAUNCH(kernels::write_cut_rows, grid_for(places_), kThreads, 0, stream, places_,
                            cut_, row_of_place_.data(), modes_out_);
@@ -88,13 +77,7 @@ class ElementPath : public Path {
             {"units", std::to_string(units_)}};
   }
 
-  Count format_bytes() const override {
-    Count bytes = row_start_.bytes() + x_group_.bytes() + group_start_.bytes() + y_column_.bytes() +
-                  x_values_.bytes() + y_values_.bytes();
-    for (const auto& index : row_index_) bytes += index.bytes();
-    for (const auto& index : column_index_) bytes += index.bytes();
-    return bytes;
-  }
+  Count format_bytes() const override { return m_.bytes(); }
   Count work_bytes() const override {
     return cub_.bytes() + first_product_.bytes() + classes_.bytes() + order_.bytes() +
            spare_classes_.bytes() + spare_order_.bytes() + row_entries_.bytes() +
@@ -104,26 +87,18 @@ class ElementPath : public Path {
   }
 
  private:
-  ElementPath(const Problem& problem, Contraction modes, const Matricised& m)
-      : modes_(std::move(modes)),
-        row_start_(m.row_start),
-        x_group_(m.x_group),
-        group_start_(m.group_start),
-        y_column_(m.y_column),
-        x_values_(m.x_values),
-        y_values_(m.y_values),
-        row_index_(uploaded(m.row_index)),
-        column_index_(uploaded(m.column_index)),
+  ElementPath(const Problem& problem, const Contraction& modes, const Matricised& m)
+      : m_(modes, m),
         classes_(m.rows()),
         order_(m.rows()),
         spare_classes_(m.rows()),
         spare_order_(m.rows()),
         row_entries_(m.rows()) {
-    result_.dims = modes_.result_dims(problem.x().dims, problem.y().dims);
-    p_.rows = m.rows(), p_.columns = m.columns;
-    p_.row_start = row_start_.data(), p_.x_group = x_group_.data();
-    p_.group_start = group_start_.data(), p_.y_column = y_column_.data();
-    p_.x_values = x_values_.data(), p_.y_values = y_values_.data();
+    result_.dims = modes.result_dims(problem.x().dims, problem.y().dims);
+    p_.rows = m_.rows, p_.columns = m_.columns;
+    p_.row_start = m_.row_start.data(), p_.x_group = m_.x_group.data();
+    p_.group_start = m_.group_start.data(), p_.y_column = m_.y_column.data();
+    p_.x_values = m_.x_values.data(), p_.y_values = m_.y_values.data();
     p_.row_entries = row_entries_.data();
     p_.alpha = static_cast<float>(problem.spec().alpha);
   }
@@ -188,23 +163,7 @@ class ElementPath : public Path {
                          (teams * bytes) << bits, stream, p_, begin, end, bits);
   }
 
-  void set_modes() {
-    modes_out_.order = static_cast<int>(modes_.result.size());
-    for (std::size_t k = 0; k < modes_.result.size(); ++k) {
-      const auto source = modes_.result[k];
-      const auto& free = source.from_x ? modes_.free_x : modes_.free_y;
-      const auto place =
-          static_cast<std::size_t>(std::ranges::find(free, source.mode) - free.begin());
-      modes_out_.mode[k] = {source.from_x,
-                            (source.from_x ? row_index_ : column_index_)[place].data(),
-                            result_.indices[k].data()};
-    }
-  }
-
-  const Contraction modes_;
-  const Buffer<std::uint32_t> row_start_, x_group_, group_start_, y_column_;
-  const Buffer<float> x_values_, y_values_;
-  const std::vector<Buffer<Index>> row_index_, column_index_;
+  const DeviceMatricised m_;
   Cub cub_;
   Buffer<Count> first_product_;
   Buffer<std::uint32_t> classes_, order_, spare_classes_, spare_order_;
@@ -218,7 +177,7 @@ class ElementPath : public Path {
   Count units_ = 0, places_ = 0;
   RowProduct p_{};
   kernels::CutRows cut_{};
-  kernels::EntryModes modes_out_{};
+  EntryModes modes_out_{};
   bool knows_lengths_ = false, has_room_ = false;
 };
 

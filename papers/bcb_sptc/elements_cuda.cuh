@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "papers/bcb_sptc/device_tools.cuh"
+#include "papers/bcb_sptc/matricised_cuda.cuh"
 
 namespace retensor::bcb_sptc {
 
@@ -254,31 +254,6 @@ __global__ void __launch_bounds__(kThreads) multiply_units(RowProduct p, CutRows
       whole.insert(keys[s], is_new);
     }
   }
-}
-
-/// Where the modes of the result come from.
-struct EntryMode {
-  bool from_x;
-  const Index* index;  // of each row or column
-  Index* out;
-};
-struct EntryModes {
-  int order;
-  EntryMode mode[kMaxOrder];
-
-  __device__ void write(Count entry, Count row, Count column) const {
-    for (int k = 0; k < order; ++k)
-      mode[k].out[entry] = mode[k].index[mode[k].from_x ? row : column];
-  }
-};
-
-/// A warp a row.
-__global__ void write_rows(RowProduct p, EntryModes modes) {
-  const Count step = Count{gridDim.x} * (kThreads / kWarp);
-  for (Count row = Count{blockIdx.x} * (kThreads / kWarp) + threadIdx.x / kWarp; row < p.rows;
-       row += step)
-    for (Count e = p.first_entry[row] + threadIdx.x % kWarp; e < p.first_entry[row + 1]; e += kWarp)
-      modes.write(e, row, p.column[e]);
 }
 
 __global__ void write_cut_rows(Count places, CutRows cut, const std::uint32_t* row_of_place,

@@ -35,6 +35,13 @@ Count DeviceResult::bytes() const {
   return bytes;
 }
 
+Coo DeviceResult::to_coo() const {
+  Coo coo(dims, DType::f32, entries);
+  values.download(coo.values.as<float>());
+  for (std::size_t m = 0; m < coo.indices.size(); ++m) indices[m].download(coo.indices[m]);
+  return coo;
+}
+
 void ZeroFilter::run(const DeviceResult& from, cudaStream_t stream) {
   filtered_.dims = from.dims;
   filtered_.make_room(from.entries);

@@ -22,6 +22,7 @@ struct DeviceResult {
   /// Throws InputError for 2^32 and more entries.
   void make_room(Count n);
   Count bytes() const;
+  Coo to_coo() const;
 };
 
 /// Moves the entries whose value is not zero to arrays of their own, in order (Algorithm 1, line

@@ -1,0 +1,15 @@
+// The CUDA side of cusparse_spgemm.cuda.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::cusparse_spgemm {
+
+/// Why the library cannot be used here; empty where it can.
+std::string library_refusal();
+/// Parameter `algorithm`. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::cusparse_spgemm
