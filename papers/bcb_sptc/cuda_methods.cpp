@@ -51,10 +51,11 @@ class Cuda : public CudaMethod {
 
  private:
   Support supports_problem(const Problem& problem, const Params& params) const override {
+    if (const auto shared = supports_contraction(problem, params); !shared.ok) return shared;
     constexpr auto most = std::numeric_limits<Index>::max();
     if (problem.x().nnz() > most || problem.y().nnz() > most)
       return Support::no("positions of nonzeros have 32 bits on the device");
-    return supports_contraction(problem, params);
+    return Support::yes();
   }
 };
 
