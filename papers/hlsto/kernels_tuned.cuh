@@ -56,7 +56,7 @@ struct TunedBlock {
   static constexpr int kParts = Core<kArithmetic>::kParts;
   static constexpr unsigned kWarps = 4;
   /// Thread blocks of a multiprocessor that registers shall allow for.
-  static constexpr unsigned kAtOnce = kParts == 2 ? 3 : 5;
+  static constexpr unsigned kAtOnce = kParts == 2 ? 3 : 4;
   /// Elements of a spread tile with the place for padding.
   static constexpr unsigned kPartCells = kTileCells + 8;
   static constexpr unsigned kBytes = kWarps * kParts * kPartCells * sizeof(std::uint16_t);
@@ -179,7 +179,7 @@ class TileWalk {
       load_fragments(now, c);
       spread(now, loaded);
       multiply(now, c);
-      __syncwarp();
+      clear(now, loaded);
     }
   }
 
@@ -210,6 +210,17 @@ class TileWalk {
 #pragma unroll
       for (int p = 0; p < kParts; ++p) put(p, more.places[0], more.values[p][0]);
     }
+    __syncwarp();
+  }
+  /// Puts zeros there again.
+  __device__ void clear(const ListedTile& tile, const Ahead& loaded) {
+    __syncwarp();
+    if (tile.vectors > 32 * kVectorsAhead) return clear_all();
+#pragma unroll
+    for (unsigned q = 0; q < kVectorsAhead; ++q)
+      if (32 * q + lane_ < tile.vectors)
+#pragma unroll
+        for (int p = 0; p < kParts; ++p) put(p, loaded.places[q], make_uint4(0, 0, 0, 0));
     __syncwarp();
   }
   __device__ void clear_all() {
@@ -251,11 +262,8 @@ class TileWalk {
     for (unsigned j = 0; j < 16; ++j) {
       uint4 b[kParts];
 #pragma unroll
-      for (int p = 0; p < kParts; ++p) {
-        uint4& own = reinterpret_cast<uint4*>(cells_ + p * kPartBytes)[j * 32 + lane_];
-        b[p] = own;
-        own = make_uint4(0, 0, 0, 0);
-      }
+      for (int p = 0; p < kParts; ++p)
+        b[p] = reinterpret_cast<const uint4*>(cells_ + p * kPartBytes)[j * 32 + lane_];
       auto weight = Columns<kFragments>::load(rows + (j < last ? j : last) * tiles_.stride);
       if constexpr (kKept)
 #pragma unroll
@@ -329,7 +337,7 @@ class TileWalk {
 /// Sparse nonzeros, which lie in the order of their output rows and, within, of all other modes but
 /// the longest: a group of kLanes lanes, four columns each, adds up kGroupNonzeros of them. Along a
 /// fiber the rows of the other modes are loaded once; a row is added to the result when it changes.
-template <int kLanes>
+template <int kLanes, int kOthers>
 class SparseWalk {
  public:
   __device__ SparseWalk(const DeviceChain& x, const TunedTiles& tiles)
@@ -345,7 +353,7 @@ class SparseWalk {
   }
 
  private:
-  static constexpr int kMostOthers = kMaxFactors - 1;
+  static constexpr int kAcross = kOthers - 1;  // modes that a fiber has one index of
 
   template <class T>
   __device__ static T from(T v, int lane) {
@@ -361,10 +369,9 @@ class SparseWalk {
     const Count safe = own < x_.nonzeros ? own : x_.nonzeros - 1;
     const std::uint32_t* const key = x_.nonzero_index + safe * x_.nonzero_words;
     const Index row = decode(key, x_.index[x_.mode]);
-    Index index[kMostOthers];
+    Index index[kOthers];
 #pragma unroll
-    for (int k = 0; k < kMostOthers; ++k)
-      if (k < tiles_.others) index[k] = decode(key, x_.index[tiles_.other[k]]);
+    for (int k = 0; k < kOthers; ++k) index[k] = decode(key, x_.index[tiles_.other[k]]);
     const float value = own < x_.nonzeros ? value_at(x_.sparse_values, x_.values, safe) : 0;
 #pragma unroll
     for (int lane = 0; lane < kLanes; lane += kInFlight) {
@@ -375,23 +382,19 @@ class SparseWalk {
       for (int p = 0; p < kInFlight; ++p) {
         rows[p] = from(row, lane + p);
         begins[p] = rows[p] != row_;
-        across[p] = Vec<float>::splat(1);
+        along[p] = row_of(kAcross, from(index[kAcross], lane + p));
 #pragma unroll
-        for (int k = 0; k < kMostOthers; ++k) {
-          if (k >= tiles_.others) break;
+        for (int k = 0; k < kAcross; ++k) {
           const Index i = from(index[k], lane + p);
-          if (k == tiles_.others - 1) {
-            along[p] = row_of(k, i);
-          } else {
-            begins[p] |= i != fiber_[k];
-            fiber_[k] = i;
-          }
+          begins[p] |= i != fiber_[k];
+          fiber_[k] = i;
         }
         row_ = rows[p];
-        if (begins[p])
+        if (begins[p]) across[p] = row_of(0, fiber_[0]);
+        if constexpr (kAcross > 1)
+          if (begins[p])
 #pragma unroll
-          for (int k = 0; k < kMostOthers - 1; ++k)
-            if (k < tiles_.others - 1) across[p].multiply(row_of(k, fiber_[k]));
+            for (int k = 1; k < kAcross; ++k) across[p].multiply(row_of(k, fiber_[k]));
       }
 #pragma unroll
       for (int p = 0; p < kInFlight; ++p) {
@@ -424,7 +427,7 @@ class SparseWalk {
   const unsigned lane_, column_;
   Index at_ = kNoRow;   // the row that sum_ is of
   Index row_ = kNoRow;  // of the nonzero loaded last, and its indices across the fiber
-  Index fiber_[kMostOthers - 1] = {};
+  Index fiber_[kAcross] = {};
   Vec<float> sum_ = Vec<float>::splat(0), fiber_sum_ = Vec<float>::splat(0);
   Vec<float> across_ = Vec<float>::splat(0);  // product of the rows that a fiber shares
 };
@@ -443,14 +446,14 @@ __global__ void __launch_bounds__(32 * TunedBlock<kArithmetic>::kWarps,
 }
 
 /// The sparse part, a kernel of its own: it leaves the shared memory to L1, where its rows are.
-template <int kFragments>
+template <int kFragments, int kOthers>
 __global__ void __launch_bounds__(kSparseThreads)
     add_sparse(const DeviceChain x, const TunedTiles tiles) {
   constexpr unsigned kLanes = 4 * kFragments;
   const Count warp = (Count{blockIdx.x} * kSparseThreads + threadIdx.x) / 32;
   const Count of_warp = warp * (32 / kLanes) * kGroupNonzeros;
   if (of_warp < x.nonzeros)
-    SparseWalk<kLanes>(x, tiles).run(of_warp + threadIdx.x % 32 / kLanes * kGroupNonzeros);
+    SparseWalk<kLanes, kOthers>(x, tiles).run(of_warp + threadIdx.x % 32 / kLanes * kGroupNonzeros);
 }
 
 }  // namespace retensor::hlsto

@@ -130,6 +130,13 @@ class TunedRun : public HlsRun {
     }
   }
 
+  template <int kFragments>
+  auto sparse_kernel() const {
+    return tiles_.others == 2   ? add_sparse<kFragments, 2>
+           : tiles_.others == 3 ? add_sparse<kFragments, 3>
+                                : add_sparse<kFragments, 4>;
+  }
+
   template <Arithmetic kArithmetic>
   void choose_walk() {
     using Block = TunedBlock<kArithmetic>;
@@ -140,7 +147,7 @@ class TunedRun : public HlsRun {
       tile_kernel_ = kept ? walk_tiles<kArithmetic, 1, true> : walk_tiles<kArithmetic, 1, false>;
     else
       tile_kernel_ = kept ? walk_tiles<kArithmetic, 2, true> : walk_tiles<kArithmetic, 2, false>;
-    sparse_kernel_ = fragments() == 1 ? add_sparse<1> : add_sparse<2>;
+    sparse_kernel_ = fragments() == 1 ? sparse_kernel<1>() : sparse_kernel<2>();
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
         tile_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
     int at_once = 0;
