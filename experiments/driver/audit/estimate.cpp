@@ -16,7 +16,7 @@
 namespace retensor::driver {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// The factor that a suffix stands for; 1 for a digit.
 double suffix_factor(char suffix) {
@@ -59,7 +59,7 @@ template <class F>
 Estimate corners(const Estimate& a, const Estimate& b, F f) {
   const auto ends = {f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)};
   if (std::any_of(ends.begin(), ends.end(), [](double x) { return std::isnan(x); }))
-    return {-kInfinity, f(a.value, b.value), kInfinity};
+    return {-kUnbounded, f(a.value, b.value), kUnbounded};
   return {std::min(ends), f(a.value, b.value), std::max(ends)};
 }
 
@@ -77,7 +77,7 @@ Estimate larger(const Estimate& a, const Estimate& b) {
 }
 
 Estimate logarithm(const Estimate& x) {
-  return monotone(x, [](double v) { return v > 0 ? std::log2(v) : -kInfinity; });
+  return monotone(x, [](double v) { return v > 0 ? std::log2(v) : -kUnbounded; });
 }
 
 [[noreturn]] void refuse_function(const std::string& found, const std::vector<std::string>& known) {
@@ -127,7 +127,7 @@ Estimate operator*(const Estimate& a, const Estimate& b) {
 }
 
 Estimate operator/(const Estimate& a, const Estimate& b) {
-  if (b.low <= 0 && b.high >= 0) return {-kInfinity, a.value / b.value, kInfinity};
+  if (b.low <= 0 && b.high >= 0) return {-kUnbounded, a.value / b.value, kUnbounded};
   return corners(a, b, [](double x, double y) { return x / y; });
 }
 

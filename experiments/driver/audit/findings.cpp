@@ -17,7 +17,7 @@ namespace {
 const std::vector<std::string> kSeverities = {"result", "choice", "wording"};
 const std::vector<std::string> kConfidences = {"high", "medium", "low"};
 
-std::string text_at(const YamlNode& map, std::string_view key) {
+std::string text_under(const YamlNode& map, std::string_view key) {
   return as_text(map.need(key), fmt::format("a text under '{}'", key));
 }
 
@@ -56,13 +56,13 @@ Cell cell(const YamlNode& node) {
 
 Figure figure(const YamlNode& node) {
   check_map(node, "figure", {"place", "is"});
-  return {text_at(node, "place"), cell(node.need("is"))};
+  return {text_under(node, "place"), cell(node.need("is"))};
 }
 
 Table table(const YamlNode& node) {
   check_map(node, "table", {"place", "columns", "rows"});
   Table result;
-  result.place = text_at(node, "place");
+  result.place = text_under(node, "place");
   for (const auto& name : as_list(node.need("columns"), "columns").items)
     result.columns.push_back(spelled(as_text(name, "a column"), name.at));
   const auto& rows = node.need("rows");
@@ -81,7 +81,7 @@ Table table(const YamlNode& node) {
 
 Statement statement(const YamlNode& node, const std::string& what) {
   check_map(node, what, {"place", "text"});
-  return {text_at(node, "place"), text_at(node, "text")};
+  return {text_under(node, "place"), text_under(node, "text")};
 }
 
 Check check(const YamlNode& node) {
@@ -90,8 +90,8 @@ Check check(const YamlNode& node) {
 
 void read_test(const YamlNode& test, const std::string& root, Claimed& claimed) {
   check_map(test, "test", {"file", "case"});
-  claimed.source = text_at(test, "file");
-  claimed.test_case = text_at(test, "case");
+  claimed.source = text_under(test, "file");
+  claimed.test_case = text_under(test, "case");
   const auto path = std::filesystem::path(root) / claimed.source;
   if (!std::filesystem::is_regular_file(path))
     throw ParseError(test.need("file").at, "no file " + claimed.source, "the source of a test");
@@ -102,7 +102,7 @@ void read_test(const YamlNode& test, const std::string& root, Claimed& claimed) 
 }
 
 void read_claimed(const YamlNode& node, const std::string& root, Claimed& claimed) {
-  claimed.id = text_at(node, "id");
+  claimed.id = text_under(node, "id");
   claimed.says = statement(node.need("says"), "says");
   claimed.against = statement(node.need("against"), "against");
   claimed.severity = word_or(node, "severity", "result", kSeverities);
@@ -151,7 +151,7 @@ Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables,
   if (const auto* instead = node.find("instead"))
     for (const auto& item : as_list(*instead, "instead").items) {
       check_map(item, "reading", {"states", "check"});
-      result.instead.push_back({text_at(item, "states"), check(item.need("check"))});
+      result.instead.push_back({text_under(item, "states"), check(item.need("check"))});
     }
   return result;
 }
@@ -183,7 +183,7 @@ Findings load_findings(const std::string& path, const std::string& root) {
   check_map(file, "findings file", {"schema", "paper", "tables", "figures", "rules", "listings"});
   check_schema(file);
   Findings result;
-  result.paper = text_at(file, "paper");
+  result.paper = text_under(file, "paper");
   result.file = path;
   if (const auto* tables = file.find("tables"))
     read_named(*tables, "tables",
