@@ -1,5 +1,6 @@
-// tca_spmm.cuda: known to every build, so that a spec plans anywhere; without a device it declines
-// with its reason.
+// tca_spmm.cuda and tca_spmm.cuda.tiles: known to every build, so that a spec plans anywhere;
+// without a device they decline with its reason.
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,12 @@ namespace retensor::tca_spmm {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
+std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
+std::string tiles_obstacle(const Problem&, const Params&) {
   no_cuda();
 }
 #endif
@@ -56,8 +63,53 @@ class PaperCuda : public CudaMethod {
   }
 };
 
+class TilesCuda : public CudaMethod {
+ public:
+  std::string_view id() const override { return "tca_spmm.cuda.tiles"; }
+  std::string_view summary() const override {
+    return "sparse times dense matrix, tiles of S decompressed in shared memory";
+  }
+  ParamSchema params() const override {
+    return {{"core",
+             std::string("warp"),
+             "products by mma.sync of a warp, or by wgmma of a warpgroup (Hopper)",
+             0,
+             0,
+             {"warp", "warpgroup"}},
+            {"parts",
+             std::int64_t{0},
+             "thread blocks that share outputs, 0: as many as fill the device",
+             0,
+             64,
+             {}},
+            {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}}};
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_tiles_cuda(problem, params);
+  }
+  reference::Precision precision(const Problem&, const Params& params) const override {
+    return kernel_precision(params);
+  }
+
+ private:
+  Support supports_problem(const Problem& problem, const Params& params) const override {
+    if (problem.operation() != Operation::spmm)
+      return Support::no("sparse times dense matrix alone");
+    if (problem.dtype() != DType::f32)
+      return Support::no("tensor cores take operands of at most single precision");
+    if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
+      return Support::no("numbers of rows and columns of the result have 31 bits");
+    if (!device::available().ok) return Support::yes();
+    const std::string obstacle = tiles_obstacle(problem, params);
+    return obstacle.empty() ? Support::yes() : Support::no(obstacle);
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<Method> make_tca_spmm_cuda_tiles() {
+  return std::make_unique<TilesCuda>();
+}
 std::unique_ptr<Method> make_tca_spmm_cuda() {
   return std::make_unique<PaperCuda>();
 }

@@ -114,6 +114,7 @@ void register_tca_spmm(Registry& registry);
 void register_tca_spmm(Registry& registry) {
   registry.add(tca_spmm::make_tca_spmm_cpu());
   registry.add(tca_spmm::make_tca_spmm_cuda());
+  registry.add(tca_spmm::make_tca_spmm_cuda_tiles());
 }
 
 }  // namespace retensor

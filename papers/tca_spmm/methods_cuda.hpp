@@ -2,12 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/measure/method.hpp"
 
 namespace retensor::tca_spmm {
 
-/// The run of tca_spmm.cuda. In a build without CUDA it throws LogicError.
+/// The runs of tca_spmm.cuda and tca_spmm.cuda.tiles. In a build without CUDA they throw
+/// LogicError.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem& problem, const Params& params);
+/// Why the device cannot run tca_spmm.cuda.tiles; empty where it can.
+std::string tiles_obstacle(const Problem& problem, const Params& params);
 
 }  // namespace retensor::tca_spmm

@@ -98,7 +98,7 @@ __device__ inline void meet(unsigned barrier, unsigned threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
-/// The block's dynamic shared memory.
+/// The block's dynamic shared memory, aligned as ldmatrix and vectors need it.
 __device__ inline char* block_memory() {
   extern __shared__ __align__(128) char memory[];
   return memory;

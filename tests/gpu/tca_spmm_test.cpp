@@ -9,6 +9,7 @@
 
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
+#include "common/generate/generators.hpp"
 #include "common/measure/registry.hpp"
 #include "tests/contract/battery.hpp"
 
@@ -35,6 +36,13 @@ std::shared_ptr<const Coo> rows_of_all_lengths() {
       s->values.set(x, rng.uniform(x) - 0.5);
     }
   return s;
+}
+
+/// More rows and columns than a tile has, every cell with the probability `density`.
+std::shared_ptr<const Coo> uniform_cells(double density) {
+  const std::uint64_t rows = 150, cols = 333;
+  return std::make_shared<const Coo>(uniform(
+      {rows, cols}, static_cast<Count>(density * static_cast<double>(rows * cols)), 2, DType::f32));
 }
 
 Problem problem_of(std::shared_ptr<const Coo> s, std::uint64_t width) {
@@ -66,7 +74,7 @@ void check(const Method& method, const Problem& problem, const Params& params) {
                                << given << ", N = " << problem.rank() << ": " << report.reason);
 }
 
-const char* const kMethods[] = {"tca_spmm.cuda", "sputnik.cuda"};
+const char* const kMethods[] = {"tca_spmm.cuda", "tca_spmm.cuda.tiles", "sputnik.cuda"};
 /// Their kernels are not ours: a sanitiser has nothing to find in them.
 const char* const kLibraries[] = {"cusparse.cuda", "cusparse.cuda.ell", "cublas.cuda"};
 
@@ -81,6 +89,14 @@ TEST_CASE("rows of all lengths and any number of outputs with every parameter") 
       for (const Params& params : contract::settings(registry.find(id)))
         check(registry.find(id), problem, params);
   }
+}
+
+TEST_CASE("tiles and windows from nearly empty to full") {
+  const Registry registry = all_methods();
+  const Method& method = registry.find("tca_spmm.cuda.tiles");
+  for (const double density : {0.001, 0.1, 0.6, 1.0})
+    for (const Params& params : contract::settings(method))
+      check(method, problem_of(uniform_cells(density), 72), params);
 }
 
 TEST_CASE("libraries" * doctest::skip()) {
