@@ -11,6 +11,7 @@
 #include <map>
 
 #include "common/core/error.hpp"
+#include "common/core/rng.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -195,6 +196,24 @@ TEST_CASE("an expression that doesn't parse is refused at its place") {
   CHECK_THROWS_WITH_AS(result("cos(1)"), doctest::Contains("found function 'cos'"), InputError);
   CHECK_THROWS_WITH_AS(result("log2(1, 2)"), doctest::Contains("min, max"), InputError);
   CHECK_THROWS_WITH_AS(result("median(t: c)"), doctest::Contains("geomean"), InputError);
+}
+
+TEST_CASE("any text is a check or a parse error") {
+  const std::string letters = "ab1.5^*/+-(),:<=> ~%meanlog2";
+  const CounterRng rng(3);
+  std::uint64_t draw = 0, accepted = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    std::string text;
+    for (auto left = 1 + rng.below(draw++, 12); left > 0; --left)
+      text += letters[rng.below(draw++, letters.size())];
+    try {
+      const auto check = parsed(text);
+      CHECK_FALSE(check.relation.empty());
+      ++accepted;
+    } catch (const ParseError&) {
+    }
+  }
+  CHECK(accepted > 0);
 }
 
 TEST_CASE("a right figure fits, a wrong one is found, an empty cell is open") {

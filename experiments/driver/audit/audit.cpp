@@ -201,10 +201,12 @@ bool still_fits(const Findings& f, const Rule& rule, const Check& check,
   return true;
 }
 
-bool all_still_fit(const Findings& f, const std::vector<RuleResult>& results) {
+/// The same of all checks, and of the readings of all rules but `rule`, which they may replace.
+bool all_still_fit(const Findings& f, const std::vector<RuleResult>& results, const Rule& rule) {
   return std::all_of(results.begin(), results.end(), [&](const RuleResult& result) {
     for (std::size_t k = 0; k < result.instead.size(); ++k)
-      if (!still_fits(f, result.rule, result.rule.instead[k].check, result.instead[k]))
+      if (result.rule.id != rule.id &&
+          !still_fits(f, result.rule, result.rule.instead[k].check, result.instead[k]))
         return false;
     return still_fits(f, result.rule, result.rule.check, result.outcomes);
   });
@@ -221,7 +223,8 @@ std::vector<std::string> misreadings(Findings f, const Rule& rule, std::size_t r
     if (!printed.number || printed.certain) continue;
     for (const auto& candidate : one_digit_otherwise(printed)) {
       at(f, address) = candidate;
-      if (evaluated(f, rule, rule.check, row, again).fit == Fit::fits && all_still_fit(f, results))
+      if (evaluated(f, rule, rule.check, row, again).fit == Fit::fits &&
+          all_still_fit(f, results, rule))
         found.push_back(
             fmt::format("{}: {} as {}", text(f, address), printed.text, candidate.text));
     }
