@@ -22,11 +22,11 @@ namespace {
 
 ParamSpec prepare_param() {
   return {"prepare",
-          std::string("host"),
+          std::string("device"),
           "where the format is made of the coordinates: on the host or on the device",
           0,
           0,
-          {"host", "device"}};
+          {"device", "host"}};
 }
 
 class HlsCuda : public CudaMethod {
