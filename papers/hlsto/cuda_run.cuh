@@ -128,7 +128,6 @@ class HlsRun : public CudaRun {
     x_.slice = roles.slice, x_.row = roles.row, x_.column = roles.column;
     x_.output_place = roles.kept_output < 0 ? roles.slice : kTiledModes + roles.kept_output;
     x_.slice_length = tensor_.dims[at(x_.mode_at[roles.slice])];
-    x_.row_length = tensor_.dims[at(x_.mode_at[roles.row])];
     x_.mode = chain_.mode, x_.kronecker = chain_.kronecker;
     x_.width = chain_.width, x_.out = out_.data();
   }

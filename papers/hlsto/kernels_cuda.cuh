@@ -65,7 +65,6 @@ struct DeviceChain {
   bool kronecker = false;
   Count width = 0;         ///< of the result
   Count slice_length = 0;  ///< of the mode of the slices
-  Count row_length = 0;    ///< of the mode of a slice's rows
   float* out = nullptr;
 };
 

@@ -10,7 +10,8 @@
 // A tile comes as a list of places and values (cell_lists.cuh): a lane stores eight of them in
 // shared memory, where every lane then finds both operands of slice j in 16 consecutive bytes, and
 // puts zeros at the same places afterwards. Factor C lies in global memory as the fragments want
-// it, with its columns dealt out so that a thread's sums are of neighbouring columns.
+// it, with its columns dealt out so that a thread's sums are of neighbouring columns, and factor B
+// as the rows of its tiles.
 #pragma once
 
 #include "common/device/vec.cuh"
@@ -43,7 +44,9 @@ struct TunedTiles {
   /// Of the columns' factor, for 16 rows and 16 columns: the 32 lanes' parts of the A operand, one
   /// array per part.
   const uint4* fragments[2] = {};
-  unsigned column_blocks = 0;  ///< of 16 columns, all of the factor, padded to whole walks
+  /// Of the rows' factor, for 16 rows and a walk's columns: the elements row by row.
+  const float* weights = nullptr;
+  unsigned column_blocks = 0;  ///< of 16 columns, all of a factor, padded to whole walks
   unsigned stride = 0;
   unsigned tiles_per_warp = 1;
   int others = 0;  ///< modes but the output's, the longest last
@@ -254,17 +257,17 @@ class TileWalk {
   __device__ void multiply(const ListedTile& tile, const Fragments& c) {
     float kept[kColumns];
     if constexpr (kKept) weigh(tile, kept);
-    const Index begin = tile.row << 4, last = x_.row_length - 1 - begin;
-    // Cells beyond the last row are zero.
-    const float* const rows =
-        x_.factor[x_.mode_at[x_.row]].rows + Count{begin} * tiles_.stride + column_;
+    constexpr unsigned kStride = kFragments * kFragmentColumns;
+    const float* const weights = tiles_.weights +
+                                 (Count{tile.row} * gridDim.y + blockIdx.y) * 16 * kStride +
+                                 lane_ / 4 * kColumns;
 #pragma unroll 4
     for (unsigned j = 0; j < 16; ++j) {
       uint4 b[kParts];
 #pragma unroll
       for (int p = 0; p < kParts; ++p)
         b[p] = reinterpret_cast<const uint4*>(cells_ + p * kPartBytes)[j * 32 + lane_];
-      auto weight = Columns<kFragments>::load(rows + (j < last ? j : last) * tiles_.stride);
+      auto weight = Columns<kFragments>::load(weights + j * kStride);
       if constexpr (kKept)
 #pragma unroll
         for (int r = 0; r < kColumns; ++r) weight.v[r] *= kept[r];

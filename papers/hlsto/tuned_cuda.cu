@@ -49,6 +49,17 @@ std::vector<uint4> fragments_of(MatrixView<const float> factor, unsigned column_
   return operands;
 }
 
+/// A factor by tiles of 16 rows, of these by walks of `columns` columns; zeros beyond its ends.
+std::vector<float> rows_by_tile(MatrixView<const float> factor, unsigned walks, unsigned columns) {
+  std::vector<float> tiles(rounded_up(factor.rows, kFragmentEdge) * walks * columns);
+  for (Count i = 0; i < factor.rows; ++i)
+    for (Count r = 0; r < factor.cols; ++r) {
+      const Count walk = i / kFragmentEdge * walks + r / columns;
+      tiles[(walk * kFragmentEdge + i % kFragmentEdge) * columns + r % columns] = factor(i, r);
+    }
+  return tiles;
+}
+
 /// Ascending, the first of equal ones last.
 std::vector<int> modes_by_length(const Problem& problem) {
   const auto& dims = problem.x().dims;
@@ -76,7 +87,9 @@ class TunedRun : public HlsRun {
     for (const int m : modes_by_length(problem))
       if (m != x_.mode) tiles_.other[tiles_.others++] = m;
     set_fragments();
+    set_weights();
     choose_kernel();
+    count_bytes(weights_);
     for (const auto& part : fragments_) count_bytes(part);
     executed_["mma"] = std::to_string(count_mmas());
   }
@@ -84,6 +97,7 @@ class TunedRun : public HlsRun {
   void refresh(int m) override {
     HlsRun::refresh(m);
     if (m == column_mode()) set_fragments();
+    if (m == row_mode()) set_weights();
   }
 
  private:
@@ -93,7 +107,16 @@ class TunedRun : public HlsRun {
     return static_cast<unsigned>(walk_columns(chain_.width)) / kFragmentColumns;
   }
 
+  unsigned column_walks() const { return tiles_.column_blocks / fragments(); }
+
   int column_mode() const { return x_.mode_at[x_.column]; }
+  int row_mode() const { return x_.mode_at[x_.row]; }
+
+  void set_weights() {
+    weights_ = Buffer<float>(rows_by_tile(chain_.factor[at(row_mode())], column_walks(),
+                                          fragments() * kFragmentColumns));
+    tiles_.weights = weights_.data();
+  }
 
   void set_fragments() {
     fragments_.clear();
@@ -157,15 +180,15 @@ class TunedRun : public HlsRun {
         static_cast<Count>(at_once) * Block::kWarps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
-    const unsigned walks_of_columns = tiles_.column_blocks / fragments();
     tile_grid_ =
-        dim3(device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp), walks_of_columns);
+        dim3(device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp), column_walks());
     const Count of_block = kSparseThreads / (4 * fragments()) * kGroupNonzeros;
-    sparse_grid_ = dim3(device::blocks_for(x_.nonzeros, of_block), walks_of_columns);
+    sparse_grid_ = dim3(device::blocks_for(x_.nonzeros, of_block), column_walks());
   }
 
   const CellLists lists_;
   std::vector<Buffer<uint4>> fragments_;  // by part
+  Buffer<float> weights_;
   TunedTiles tiles_;
   void (*tile_kernel_)(DeviceChain, TunedTiles) = nullptr;
   void (*sparse_kernel_)(DeviceChain, TunedTiles) = nullptr;
