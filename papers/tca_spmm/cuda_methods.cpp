@@ -1,4 +1,4 @@
-// tca_spmm.cuda and tca_spmm.cuda.tiles: known to every build, so that a spec plans anywhere;
+// The CUDA methods: known to every build, so that a spec plans anywhere;
 // without a device they decline with its reason.
 #include <string>
 #include <string_view>
@@ -17,7 +17,13 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
 std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem&, const Params&) {
   no_cuda();
 }
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
+  no_cuda();
+}
 std::string tiles_obstacle(const Problem&, const Params&) {
+  no_cuda();
+}
+std::string windows_obstacle() {
   no_cuda();
 }
 #endif
@@ -63,7 +69,34 @@ class PaperCuda : public CudaMethod {
   }
 };
 
-class TilesCuda : public CudaMethod {
+ParamSpec output_param() {
+  return {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}};
+}
+
+/// D row-major, half precision; a kernel that multiplies decompressed parts of S.
+class DecompressingCuda : public CudaMethod {
+ public:
+  reference::Precision precision(const Problem&, const Params& params) const final {
+    return kernel_precision(params);
+  }
+
+ private:
+  /// Why the device that is there cannot run it; empty where it can.
+  virtual std::string obstacle(const Problem& problem, const Params& params) const = 0;
+  Support supports_problem(const Problem& problem, const Params& params) const final {
+    if (problem.operation() != Operation::spmm)
+      return Support::no("sparse times dense matrix alone");
+    if (problem.dtype() != DType::f32)
+      return Support::no("tensor cores take operands of at most single precision");
+    if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
+      return Support::no("numbers of rows and columns of the result have 31 bits");
+    if (!device::available().ok) return Support::yes();
+    const std::string reason = obstacle(problem, params);
+    return reason.empty() ? Support::yes() : Support::no(reason);
+  }
+};
+
+class TilesCuda : public DecompressingCuda {
  public:
   std::string_view id() const override { return "tca_spmm.cuda.tiles"; }
   std::string_view summary() const override {
@@ -82,33 +115,40 @@ class TilesCuda : public CudaMethod {
              0,
              64,
              {}},
-            {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}}};
+            output_param()};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tiles_cuda(problem, params);
   }
-  reference::Precision precision(const Problem&, const Params& params) const override {
-    return kernel_precision(params);
+
+ private:
+  std::string obstacle(const Problem& problem, const Params& params) const override {
+    return tiles_obstacle(problem, params);
+  }
+};
+
+class TunedCuda : public DecompressingCuda {
+ public:
+  std::string_view id() const override { return "tca_spmm.cuda.tuned"; }
+  std::string_view summary() const override {
+    return "sparse times dense matrix, 16 rows of S share the rows of D that they gather";
+  }
+  ParamSchema params() const override { return {output_param()}; }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    return prepare_tuned_cuda(problem, params);
   }
 
  private:
-  Support supports_problem(const Problem& problem, const Params& params) const override {
-    if (problem.operation() != Operation::spmm)
-      return Support::no("sparse times dense matrix alone");
-    if (problem.dtype() != DType::f32)
-      return Support::no("tensor cores take operands of at most single precision");
-    if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
-      return Support::no("numbers of rows and columns of the result have 31 bits");
-    if (!device::available().ok) return Support::yes();
-    const std::string obstacle = tiles_obstacle(problem, params);
-    return obstacle.empty() ? Support::yes() : Support::no(obstacle);
-  }
+  std::string obstacle(const Problem&, const Params&) const override { return windows_obstacle(); }
 };
 
 }  // namespace
 
 std::unique_ptr<Method> make_tca_spmm_cuda_tiles() {
   return std::make_unique<TilesCuda>();
+}
+std::unique_ptr<Method> make_tca_spmm_cuda_tuned() {
+  return std::make_unique<TunedCuda>();
 }
 std::unique_ptr<Method> make_tca_spmm_cuda() {
   return std::make_unique<PaperCuda>();

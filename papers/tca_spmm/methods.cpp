@@ -115,6 +115,7 @@ void register_tca_spmm(Registry& registry) {
   registry.add(tca_spmm::make_tca_spmm_cpu());
   registry.add(tca_spmm::make_tca_spmm_cuda());
   registry.add(tca_spmm::make_tca_spmm_cuda_tiles());
+  registry.add(tca_spmm::make_tca_spmm_cuda_tuned());
 }
 
 }  // namespace retensor

@@ -12,6 +12,7 @@ namespace retensor::tca_spmm {
 std::unique_ptr<Method> make_tca_spmm_cpu();         ///< tca_spmm.cpu
 std::unique_ptr<Method> make_tca_spmm_cuda();        ///< tca_spmm.cuda
 std::unique_ptr<Method> make_tca_spmm_cuda_tiles();  ///< tca_spmm.cuda.tiles
+std::unique_ptr<Method> make_tca_spmm_cuda_tuned();  ///< tca_spmm.cuda.tuned
 
 /// depth, classes, warps, long_rows, packing, dense, output.
 std::vector<ParamSpec> kernel_params();

@@ -8,11 +8,14 @@
 
 namespace retensor::tca_spmm {
 
-/// The runs of tca_spmm.cuda and tca_spmm.cuda.tiles. In a build without CUDA they throw
-/// LogicError.
+/// The runs of tca_spmm.cuda, tca_spmm.cuda.tiles and tca_spmm.cuda.tuned. In a build without CUDA
+/// they throw LogicError.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
 /// Why the device cannot run tca_spmm.cuda.tiles; empty where it can.
 std::string tiles_obstacle(const Problem& problem, const Params& params);
+/// The same of tca_spmm.cuda.tuned.
+std::string windows_obstacle();
 
 }  // namespace retensor::tca_spmm

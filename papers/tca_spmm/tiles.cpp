@@ -3,31 +3,14 @@
 #include <algorithm>
 
 #include "common/core/error.hpp"
-#include "common/numeric/rounding.hpp"
+#include "papers/tca_spmm/csr_sums.hpp"
 
 namespace retensor::tca_spmm {
 namespace {
 
 constexpr Count kMostVectors = Count{1} << 32;
 
-Count vectors_of(Count entries) {
-  return (entries + kEntryVector - 1) / kEntryVector;
-}
-
-/// Calls f(column, value) for each coordinate of a row, sums where it stands more than once.
-template <class F>
-void for_each_sum(const Csr& matrix, Count row, const F& f) {
-  const auto values = matrix.values.as<float>();
-  const Count end = matrix.row_start[row + 1];
-  for (Count x = matrix.row_start[row]; x < end;) {
-    const Index column = matrix.columns[x];
-    float sum = 0;
-    for (; x < end && matrix.columns[x] == column; ++x) sum += values[x];
-    f(column, sum);
-  }
-}
-
-/// Calls f(strip, column, sum) for a row of tiles; strips are numbered through its columns of
+/// Calls f(strip, row, column, sum) for a row of tiles; strips are numbered through its columns of
 /// tiles.
 template <class F>
 void for_each_entry(const Csr& matrix, Count tile_row, const F& f) {
@@ -62,9 +45,8 @@ void fill_tiles(const Csr& matrix, Count tile_row, Count columns, Tiles& tiles) 
       end[strip] = tiles.entry_start[t * kTileStrips + s + 1] * Count{kEntryVector};
     }
   for_each_entry(matrix, tile_row, [&](Count strip, Count row, Index column, float sum) {
-    const unsigned place =
-        place_in_strip(static_cast<unsigned>(row % kStripRows), column % kTileDepth);
-    tiles.entries[next[strip]++] = static_cast<std::uint32_t>(to_fp16_bits(sum)) << 16 | place;
+    tiles.entries[next[strip]++] =
+        entry_of(static_cast<unsigned>(row % kStripRows), column % kTileDepth, sum);
   });
   for (Count strip = 0; strip < next.size(); ++strip)
     for (Count e = next[strip]; e < end[strip]; ++e) tiles.entries[e] = tiles.entries[e - 1];

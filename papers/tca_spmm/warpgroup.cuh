@@ -41,10 +41,11 @@ __device__ inline void wait_for_products() {
 /// columns what multiply_add has of rows 16 w and on.
 __device__ inline void multiply_add_async(float (&sum)[8][4], std::uint64_t a, std::uint64_t b) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %34, 0; "
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "%32, %33, 1, 1, 1, 0, 1;"
+      "%32, %33, add, 1, 1, 0, 1; }"
       : "+f"(sum[0][0]), "+f"(sum[0][1]), "+f"(sum[0][2]), "+f"(sum[0][3]), "+f"(sum[1][0]),
         "+f"(sum[1][1]), "+f"(sum[1][2]), "+f"(sum[1][3]), "+f"(sum[2][0]), "+f"(sum[2][1]),
         "+f"(sum[2][2]), "+f"(sum[2][3]), "+f"(sum[3][0]), "+f"(sum[3][1]), "+f"(sum[3][2]),
@@ -52,18 +53,19 @@ __device__ inline void multiply_add_async(float (&sum)[8][4], std::uint64_t a, s
         "+f"(sum[5][0]), "+f"(sum[5][1]), "+f"(sum[5][2]), "+f"(sum[5][3]), "+f"(sum[6][0]),
         "+f"(sum[6][1]), "+f"(sum[6][2]), "+f"(sum[6][3]), "+f"(sum[7][0]), "+f"(sum[7][1]),
         "+f"(sum[7][2]), "+f"(sum[7][3])
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "r"(1));
 }
 /// sum += a b, m64n128k16: a contiguous along k, b along n. A lane of warp w has of block j of
 /// eight columns what multiply_add has of rows 16 w and on.
 __device__ inline void multiply_add_async(float (&sum)[16][4], std::uint64_t a, std::uint64_t b) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %66, 0; "
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "%64, %65, 1, 1, 1, 0, 1;"
+      "%64, %65, add, 1, 1, 0, 1; }"
       : "+f"(sum[0][0]), "+f"(sum[0][1]), "+f"(sum[0][2]), "+f"(sum[0][3]), "+f"(sum[1][0]),
         "+f"(sum[1][1]), "+f"(sum[1][2]), "+f"(sum[1][3]), "+f"(sum[2][0]), "+f"(sum[2][1]),
         "+f"(sum[2][2]), "+f"(sum[2][3]), "+f"(sum[3][0]), "+f"(sum[3][1]), "+f"(sum[3][2]),
@@ -77,7 +79,7 @@ __device__ inline void multiply_add_async(float (&sum)[16][4], std::uint64_t a, 
         "+f"(sum[12][2]), "+f"(sum[12][3]), "+f"(sum[13][0]), "+f"(sum[13][1]), "+f"(sum[13][2]),
         "+f"(sum[13][3]), "+f"(sum[14][0]), "+f"(sum[14][1]), "+f"(sum[14][2]), "+f"(sum[14][3]),
         "+f"(sum[15][0]), "+f"(sum[15][1]), "+f"(sum[15][2]), "+f"(sum[15][3])
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "r"(1));
 }
 
 }  // namespace retensor::tca_spmm

@@ -74,7 +74,8 @@ void check(const Method& method, const Problem& problem, const Params& params) {
                                << given << ", N = " << problem.rank() << ": " << report.reason);
 }
 
-const char* const kMethods[] = {"tca_spmm.cuda", "tca_spmm.cuda.tiles", "sputnik.cuda"};
+const char* const kMethods[] = {"tca_spmm.cuda", "tca_spmm.cuda.tiles", "tca_spmm.cuda.tuned",
+                                "sputnik.cuda"};
 /// Their kernels are not ours: a sanitiser has nothing to find in them.
 const char* const kLibraries[] = {"cusparse.cuda", "cusparse.cuda.ell", "cublas.cuda"};
 
@@ -93,10 +94,12 @@ TEST_CASE("rows of all lengths and any number of outputs with every parameter") 
 
 TEST_CASE("tiles and windows from nearly empty to full") {
   const Registry registry = all_methods();
-  const Method& method = registry.find("tca_spmm.cuda.tiles");
-  for (const double density : {0.001, 0.1, 0.6, 1.0})
-    for (const Params& params : contract::settings(method))
-      check(method, problem_of(uniform_cells(density), 72), params);
+  for (const double density : {0.001, 0.1, 0.6, 1.0}) {
+    const Problem problem = problem_of(uniform_cells(density), 72);
+    for (const char* id : {"tca_spmm.cuda.tiles", "tca_spmm.cuda.tuned"})
+      for (const Params& params : contract::settings(registry.find(id)))
+        check(registry.find(id), problem, params);
+  }
 }
 
 TEST_CASE("libraries" * doctest::skip()) {
