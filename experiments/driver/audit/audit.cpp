@@ -233,11 +233,6 @@ std::vector<std::string> misreadings(Findings f, const Rule& rule, std::size_t r
   return found;
 }
 
-std::size_t count_of(const std::vector<Outcome>& outcomes, Fit fit) {
-  return static_cast<std::size_t>(
-      std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& o) { return o.fit == fit; }));
-}
-
 /// Interval ends and quotients may be infinite, which JSON has no number for.
 json finite(double x) {
   return std::isfinite(x) ? json(x) : json();
@@ -292,13 +287,14 @@ json to_json(const RuleResult& result) {
 
 }  // namespace
 
-std::size_t RuleResult::count(Fit fit) const {
-  return count_of(outcomes, fit);
+std::size_t count(const std::vector<Outcome>& outcomes, Fit fit) {
+  return static_cast<std::size_t>(
+      std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& o) { return o.fit == fit; }));
 }
 
 std::size_t Audit::count(Fit fit) const {
   std::size_t sum = 0;
-  for (const auto& rule : rules) sum += rule.count(fit);
+  for (const auto& rule : rules) sum += driver::count(rule.outcomes, fit);
   return sum;
 }
 

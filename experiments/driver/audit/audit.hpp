@@ -24,14 +24,15 @@ struct Outcome {
   std::vector<std::string> misread;
 };
 
+std::size_t count(const std::vector<Outcome>& outcomes, Fit fit);
+
 struct RuleResult {
   Rule rule;
   std::vector<Outcome> outcomes;
   /// Of each reading of `instead` the outcomes of the same rows.
   std::vector<std::vector<Outcome>> instead;
 
-  std::size_t count(Fit fit) const;
-  bool is_finding() const { return count(Fit::fails) > 0; }
+  bool is_finding() const { return count(outcomes, Fit::fails) > 0; }
 };
 
 struct Audit {

@@ -64,12 +64,9 @@ std::string outcome_text(const Outcome& o) {
 }
 
 std::string counts_text(const std::vector<Outcome>& outcomes) {
-  const auto count = [&](Fit fit) {
-    return std::count_if(outcomes.begin(), outcomes.end(),
-                         [fit](const auto& o) { return o.fit == fit; });
-  };
-  auto text = fmt::format("fits {} of {}", count(Fit::fits), outcomes.size());
-  return count(Fit::open) == 0 ? text : text + fmt::format(", {} open", count(Fit::open));
+  const auto open = count(outcomes, Fit::open);
+  return fmt::format("fits {} of {}", count(outcomes, Fit::fits), outcomes.size()) +
+         (open == 0 ? "" : fmt::format(", {} open", open));
 }
 
 std::string rule_text(const RuleResult& result) {
@@ -86,12 +83,12 @@ std::string rule_text(const RuleResult& result) {
 /// Findings first, then wording; with `all` the rules that fit too.
 std::string audit_text(const Audit& audit, bool all) {
   std::string found, wording, fitting;
+  const auto section = [&](const Claimed& c) -> std::string& {
+    return c.severity == "wording" ? wording : found;
+  };
   for (const auto& rule : audit.rules)
-    (!rule.is_finding()                ? fitting
-     : rule.rule.severity == "wording" ? wording
-                                       : found) += rule_text(rule);
-  for (const auto& listing : audit.findings.listings)
-    (listing.severity == "wording" ? wording : found) += head_text(listing);
+    (rule.is_finding() ? section(rule.rule) : fitting) += rule_text(rule);
+  for (const auto& listing : audit.findings.listings) section(listing) += head_text(listing);
   return fmt::format("{}: {} checks fit, {} do not, {} open; {} findings, {} of wording\n",
                      audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
                      audit.count(Fit::open), audit.found(kFindings), audit.found({"wording"})) +
