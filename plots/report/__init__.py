@@ -1,4 +1,5 @@
-"""The static HTML report: a start page and a page per paper, readable from file:// without network.
+"""The static HTML report: a start page, a page per paper and one of findings, readable from file://
+without network.
 
 Every number on the pages comes from rows and verdicts; nothing is computed here but counts.
 """
@@ -17,6 +18,7 @@ from plots.figures import quantity
 from plots.figures.cells import frame, number
 from plots.figures.claims import basis, published, tolerance
 from plots.load import machine_label
+from plots.report import findings
 from plots.report.counters import Counters
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
@@ -43,9 +45,7 @@ class Section:
     def table(self):
         """The cells' table without columns that say nothing: names and lines of values."""
         table = frame(self.view)
-        told = [name for name in table.columns
-                if any(show(value) not in ("", "0") for value in table[name])]
-        return told, table[told].values.tolist()
+        return told(list(table.columns), table.values.tolist())
 
     @property
     def alt(self):
@@ -64,12 +64,14 @@ class Section:
         return f"retensor {verb} {shlex.quote(self.spec.path)}" if self.spec.path else ""
 
 
-def build_report(results, specs, verdicts, out):
+def build_report(results, specs, verdicts, out, audits=()):
     """Write the report; returns the start page's path and what could not be drawn.
 
-    Raises PlotError for verdicts without the agreed fields.
+    `audits` is what `retensor audit --json` prints. Raises PlotError for verdicts or audits without
+    the agreed fields.
     """
     _check_verdicts(verdicts)
+    papers_findings = findings.arrange(audits)
     out = Path(out)
     (out / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
@@ -80,8 +82,9 @@ def build_report(results, specs, verdicts, out):
     common = {"papers": papers, "results": results, "verdicts": verdicts, "sections": sections,
               "orders": VERDICTS, "counts": _verdict_counts(verdicts),
               "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
-              "labels": _session_machines(results)}
-    pages = {"index.html": ("index.html.j2", {})}
+              "labels": _session_machines(results), "findings": papers_findings}
+    findings.frame(audits).to_csv(out / "findings.csv", index=False)
+    pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {})}
     pages |= {f"{paper}.html": ("paper.html.j2", {
         "paper": paper,
         "sections": [s for s in sections if s.spec.paper == paper],
@@ -173,14 +176,35 @@ def show(value):
     return str(value)
 
 
+def told(names, lines):
+    """Names and lines of a table without the columns that say nothing."""
+    kept = [index for index in range(len(names))
+            if any(show(line[index]) not in ("", "0") for line in lines)]
+    return [names[index] for index in kept], [[line[index] for index in kept] for line in lines]
+
+
 def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.globals["told"] = told
     environment.filters |= {
         "show": show, "published": published, "tolerance": tolerance, "basis": basis,
-        "argv": _argv, "page": lambda paper: (f"{paper}.html", paper),
+        "argv": _argv, "counts": findings.counts, "failing": findings.failing,
+        "outcome": _outcome, "page": lambda paper: (f"{paper}.html", paper),
         "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
     return environment
+
+
+def _outcome(row):
+    """A row of a check that does not fit, as a line of the page's table."""
+    return [row["row"], *(row[side]["value"] for side in ("left", "right")), row["ratio"],
+            few(row["misread"])]
+
+
+def few(texts, shown=3):
+    """The first of many texts, and how many more there are."""
+    more = len(texts) - shown
+    return "; ".join([*texts[:shown], *([f"and {more} other digits"] if more > 0 else [])])
 
 
 def _argv(words):

@@ -387,6 +387,7 @@ def test_plots_get_their_arguments_unchanged(tree):
     assert "pasta.cpu.coo" in hashes
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
+    assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
     spec = "experiments/pasta/one.yaml"
     argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]

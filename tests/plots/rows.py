@@ -85,3 +85,29 @@ def verdict(**changes):
             "verdict": "consistent", "data": "generated", "hardware": "any", "competitor_code": "",
             "machine": "Fixture CPU", "reason": "",
             "value": "work.intensity", "rows": 2, "of": 2, "stale": 0, "keys": [], **changes}
+
+
+def audit(**changes):
+    """As `retensor audit --json` prints a paper: a rule that fails, one that fits, a listing."""
+    def claimed(name, severity, test=None):
+        return {"id": name, "says": {"place": "Table I", "text": f"{name} says <this>"},
+                "against": {"place": "Table II", "text": f"{name} against"},
+                "severity": severity, "confidence": "high", "test": test}
+
+    def outcome(name, status, misread=()):
+        return {"row": name, "status": status, "left": {"value": 4.0, "low": 3.5, "high": 4.5},
+                "right": {"value": 2.0, "low": 2.0, "high": 2.0}, "ratio": 2.0,
+                "misread": list(misread)}
+
+    digits = [f"t.a.{k}: 4 as {k}" for k in range(5)]
+    fails = claimed("P-A01", "wording") | {
+        "check": "a = b", "table": "t", "status": "does not fit",
+        "rows": [outcome("one", "does not fit", digits), outcome("two", "fits")],
+        "instead": [{"states": "halves", "check": "a = 2 * b",
+                     "rows": [outcome("one", "fits"), outcome("two", "open")]}]}
+    fits = claimed("P-A02", "result") | {"check": "c < d", "table": "", "status": "fits",
+                                         "rows": [outcome("", "fits")], "instead": []}
+    listing = claimed("P-L01", "result", {"file": "tests/printed.cpp", "case": "A < loop"}) | {
+        "status": "shown by a test"}
+    return {"paper": "pasta", "fit": 2, "fail": 1, "open": 0, "findings": 1, "wording": 1,
+            "rules": [fails, fits], "listings": [listing], **changes}

@@ -63,14 +63,14 @@ def report(tmp_path_factory):
                                              measured=None, ratio=None, reason="no <GPU> here")]
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     page, failures = build_report(results, find_specs(tmp_path / "specs"), verdicts,
-                                  tmp_path / "out")
+                                  tmp_path / "out", [rows.audit()])
     assert failures == []
     return page.parent
 
 
 def test_pages_are_balanced_and_ids_unique(report):
     pages = sorted(path.name for path in report.glob("*.html"))
-    assert pages == ["flycoo.html", "hlsto.html", "index.html", "pasta.html"]
+    assert pages == ["findings.html", "flycoo.html", "hlsto.html", "index.html", "pasta.html"]
     for name in pages:
         page = Page(report / name)
         assert page.problems == []
@@ -121,6 +121,36 @@ def test_the_page_holds_values_failures_provenance_and_claims(report):
     assert "/somewhere" not in start
     flycoo = Page(report / "flycoo.html").text
     assert "no <GPU> here" in flycoo and "at least 2 times" in flycoo
+
+
+def test_findings_stand_by_severity_with_their_readings_and_tests(report):
+    page = Page(report / "findings.html")
+    found = [name for name in page.ids if name in ("P-A01", "P-A02", "P-L01")]
+    assert found == ["P-L01", "P-A01"]  # what fits is no finding
+    for part in ("P-A01 says <this>", "2 checks fit, 1 do not, 0 are open", "1 of 2, 1 open",
+                 "t.a.2: 4 as 2; and 2 other digits", "A < loop", "c < d"):
+        assert part in page.text
+    assert "t.a.3" not in page.text
+    lines = (report / "findings.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 + 1 + 1 and "t.a.3" in lines[1]
+    start = Page(report / "index.html")
+    assert "findings.html#pasta" in start.links
+
+
+def test_a_report_without_audits_says_so(tmp_path):
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    build_report(results, [], [], tmp_path / "out")
+    for name in ("index", "findings"):
+        assert "No audit was given" in Page(tmp_path / "out" / f"{name}.html").text
+
+
+@pytest.mark.parametrize("audit, message", [
+    ({"paper": "pasta"}, "audit 0: no fit"),
+    (rows.audit(listings=[{"severity": "grave"}]), "found severity 'grave'")])
+def test_bad_audits_are_refused(tmp_path, audit, message):
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    with pytest.raises(PlotError, match=message):
+        build_report(results, [], [], tmp_path / "out", [audit])
 
 
 def test_rows_without_a_spec_are_shown_as_a_table(report):

@@ -9,6 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/params.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/locations.hpp"
 
@@ -95,7 +96,17 @@ std::string audit_text(const Audit& audit, bool all) {
          found + wording + (all ? fitting : "") + '\n';
 }
 
+nlohmann::json to_json(const std::vector<Audit>& audits) {
+  auto list = nlohmann::json::array();
+  for (const auto& audit : audits) list.push_back(to_json(audit));
+  return list;
+}
+
 }  // namespace
+
+nlohmann::json audits(const std::vector<std::string>& papers) {
+  return to_json(audits_of(papers));
+}
 
 int audit_command(const Args& args) {
   const Usage usage{"audit [PAPER]...",
@@ -110,16 +121,14 @@ int audit_command(const Args& args) {
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
 
-  const auto audits = audits_of(positionals(*given));
+  const auto all = audits_of(positionals(*given));
   if ((*given)["json"].as<bool>()) {
-    auto list = nlohmann::json::array();
-    for (const auto& audit : audits) list.push_back(to_json(audit));
-    std::cout << list.dump(2) << '\n';
+    std::cout << to_json(all).dump(2) << '\n';
   } else {
-    for (const auto& audit : audits) std::cout << audit_text(audit, (*given)["all"].as<bool>());
+    for (const auto& audit : all) std::cout << audit_text(audit, (*given)["all"].as<bool>());
   }
-  const bool any = std::any_of(audits.begin(), audits.end(),
-                               [](const Audit& a) { return a.found(kFindings) > 0; });
+  const bool any =
+      std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
   return any && (*given)["strict"].as<bool>() ? 1 : 0;
 }
 

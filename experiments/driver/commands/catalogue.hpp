@@ -25,4 +25,7 @@ nlohmann::json verdicts(const std::vector<std::string>& papers,
                         const std::vector<std::string>& files, const std::string& registry_path,
                         const std::string& cache);
 
+/// The audits of papers (all with findings when none is named), as `audit --json` prints them.
+nlohmann::json audits(const std::vector<std::string>& papers);
+
 }  // namespace retensor::driver

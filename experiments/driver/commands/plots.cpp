@@ -44,11 +44,15 @@ nlohmann::json source_hashes() {
   return hashes;
 }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
+}
+
 int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   const auto out = given["out"].as<std::string>();
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw SystemError(fmt::format("{}: {}", out, error.message()));
+  make_folder(out);
   const auto rows =
       given.count("rows") != 0 ? given["rows"].as<std::vector<std::string>>() : result_files();
   if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
@@ -94,7 +98,11 @@ int report_command(const Args& args) {
   if (!given) return 0;
   const auto specs =
       given->count("specs") != 0 ? (*given)["specs"].as<std::string>() : experiments_root();
-  return run_plots({"report", "--specs", specs}, *given);
+  const auto out = (*given)["out"].as<std::string>();
+  make_folder(out);
+  return run_plots({"report", "--specs", specs, "--audits",
+                    write_json(fs::path(out) / "audits.json", audits({}))},
+                   *given);
 }
 
 }  // namespace retensor::driver
