@@ -1,8 +1,9 @@
 // The run of bcb_sptc.cuda: Algorithm 1 on the device, over blocks or over single products.
 //
 // Stages, after the three phases of section V.B.2: tasks and pattern (task processing), kernel
-// (computation), output (output processing). Preparing runs the first two once and learns the
-// lengths of all lists from the device; the runs make the lists again in the room there is.
+// (computation), output (output processing). Preparing runs all of them once and learns the lengths
+// of all lists from the device; the runs make the lists again in the room there is. Each stage is a
+// CUDA graph, since most of the some forty kernels take less time than their launch.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "papers/bcb_sptc/matricised.hpp"
 #include "papers/bcb_sptc/methods_cuda.hpp"
 #include "papers/bcb_sptc/path_cuda.cuh"
+#include "papers/bcb_sptc/replay_cuda.cuh"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
 namespace retensor::bcb_sptc {
@@ -45,23 +47,22 @@ class BcbRun : public CudaRun {
     path_->make_tasks(nullptr);
     path_->find_pattern(nullptr);
     path_->multiply(nullptr);
-    path_->write_coordinates(nullptr);
-    if (drops_zeros_) filter_.run(path_->result(), nullptr);
+    write(nullptr);
     executed_.merge(path_->facts());
     executed_["result_nonzeros"] = std::to_string(path_->result().entries);
+    record();
   }
 
   void run(StageTimer& timer) override {
     const auto stream = stream_of(timer);
     timer.stage("tasks");
-    path_->make_tasks(stream);
+    tasks_.run(stream);
     timer.stage("pattern");
-    path_->find_pattern(stream);
+    pattern_.run(stream);
     timer.stage("kernel");
-    path_->multiply(stream);
+    kernel_.run(stream);
     timer.stage("output");
-    path_->write_coordinates(stream);
-    if (drops_zeros_) filter_.run(path_->result(), stream);
+    output_.run(stream);
   }
 
   Result result() override {
@@ -87,9 +88,23 @@ class BcbRun : public CudaRun {
     path_ = path == "blocks" ? make_block_path(problem, params) : make_element_path(problem);
   }
 
+  void write(cudaStream_t stream) {
+    path_->write_coordinates(stream);
+    if (drops_zeros_) filter_.run(path_->result(), stream);
+  }
+
+  /// In the order of a run: a stage's arrays may change places while it is recorded.
+  void record() {
+    tasks_.record([this](cudaStream_t stream) { path_->make_tasks(stream); });
+    pattern_.record([this](cudaStream_t stream) { path_->find_pattern(stream); });
+    kernel_.record([this](cudaStream_t stream) { path_->multiply(stream); });
+    output_.record([this](cudaStream_t stream) { write(stream); });
+  }
+
   const bool drops_zeros_;
   std::unique_ptr<Path> path_;
   ZeroFilter filter_;
+  Replay tasks_, pattern_, kernel_, output_;
 };
 
 }  // namespace

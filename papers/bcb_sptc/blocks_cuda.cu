@@ -2,6 +2,7 @@
 #include "papers/bcb_sptc/blocks_cuda.cuh"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -63,9 +64,10 @@ class BlockPath : public Path {
     product_.rows = 1u << x().grid.leading_bits();
     product_.contracted = 1u << x().grid.trailing_bits();
     product_.columns = 1u << y().grid.trailing_bits();
-    product_.row_tiles = (product_.rows + kTileRows - 1) / kTileRows;
-    product_.column_tiles = (product_.columns + kTileColumns - 1) / kTileColumns;
-    product_.result_words = std::max(1u, product_.rows * product_.columns / 64);
+    product_.column_bits = y().grid.trailing_bits();
+    product_.row_tile_bits = log2_of_parts(product_.rows, kTileRows);
+    product_.column_tile_bits = log2_of_parts(product_.columns, kTileColumns);
+    product_.result_word_bits = log2_of_parts(product_.rows * product_.columns, 64);
     product_.alpha = static_cast<float>(problem.spec().alpha);
     product_.x = bits_of_blocks(x());
     product_.y = bits_of_blocks(y());
@@ -77,14 +79,16 @@ class BlockPath : public Path {
   void make_tasks(cudaStream_t stream) override { tasks_.build(stream); }
 
   void find_pattern(cudaStream_t stream) override {
-    const Count words = tasks_.results() * product_.result_words;
+    const Count words = result_words();
+    product_.is_split = tasks_.chunks() > tasks_.results();
     reserve(bitmap_, words);
     if (words > 0) {
-      if (tasks_.chunks() > tasks_.results()) bitmap_.zero(stream);
+      if (product_.is_split) bitmap_.zero(stream);
       product_.list = tasks_.view();
       product_.bitmap = bitmap_.data();
-      RETENSOR_CUDA_LAUNCH(kernels::find_pattern, grid_for(tasks_.chunks() * product_.result_words),
-                           kThreads, 0, stream, product_);
+      RETENSOR_CUDA_LAUNCH(kernels::find_pattern,
+                           grid_for(tasks_.chunks() << product_.result_word_bits), kThreads, 0,
+                           stream, product_);
       cub_.sums(words, PopCount{bitmap_.data()}, word_start_, stream);
       product_.word_start = word_start_.data();
     }
@@ -97,7 +101,7 @@ class BlockPath : public Path {
 
   void multiply(cudaStream_t stream) override {
     if (result_.entries == 0) return;
-    if (tasks_.chunks() > tasks_.results()) result_.values.zero(stream);
+    if (product_.is_split) result_.values.zero(stream);
     switch (arithmetic_) {
       case Arithmetic::fp16:
         return launch<Arithmetic::fp16>(stream);
@@ -112,8 +116,7 @@ class BlockPath : public Path {
 
   void write_coordinates(cudaStream_t stream) override {
     if (result_.entries == 0) return;
-    RETENSOR_CUDA_LAUNCH(kernels::write_coordinates,
-                         grid_for(tasks_.results() * product_.result_words), kThreads, 0, stream,
+    RETENSOR_CUDA_LAUNCH(kernels::write_coordinates, grid_for(result_words()), kThreads, 0, stream,
                          product_, modes_out_);
   }
 
@@ -148,21 +151,36 @@ class BlockPath : public Path {
     return operands.size() > 0 ? operands.data() : bcb.values.data();
   }
 
+  /// log2 of so many cells, a power of two, over the cells of a part; 0 where a part has more.
+  static int log2_of_parts(unsigned cells, unsigned part) {
+    return cells <= part ? 0 : std::countr_zero(cells / part);
+  }
+  Count result_words() const { return tasks_.results() << product_.result_word_bits; }
+
+  bool are_words() const {
+    return std::max({product_.rows, product_.contracted, product_.columns}) <= 8;
+  }
+
   template <Arithmetic kArithmetic>
   void launch(cudaStream_t stream) {
-    if (product_.columns <= 8)
+    if (are_words())
+      RETENSOR_CUDA_LAUNCH(kernels::multiply_words<kArithmetic>,
+                           device::blocks_for(tasks_.chunks(), kThreads / 32 * kChunksOfWarp),
+                           kThreads, 0, stream, product_);
+    else if (product_.columns <= 8)
       launch(kernels::multiply<kArithmetic, 1, false>, stream);
     else
       launch(kernels::multiply<kArithmetic, 8, false>, stream);
   }
   void launch(void (*kernel)(BlockProduct), cudaStream_t stream) {
-    const Count warps = tasks_.chunks() * product_.row_tiles * product_.column_tiles;
+    const Count warps = tasks_.chunks() << (product_.row_tile_bits + product_.column_tile_bits);
     RETENSOR_CUDA_LAUNCH(kernel, device::blocks_for(warps, kThreads / 32), kThreads, 0, stream,
                          product_);
   }
 
   Count count_mmas() {
     if (result_.entries == 0) return 0;
+    if (are_words()) return tasks_.tasks();
     mmas_.zero(nullptr);
     if (product_.columns <= 8)
       launch(kernels::multiply<Arithmetic::fp16, 1, true>, nullptr);

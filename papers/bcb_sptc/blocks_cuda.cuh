@@ -70,22 +70,29 @@ struct BlockProduct {
   BlockBits x, y;
   const void *x_values, *y_values;  // as operands
   unsigned rows, contracted, columns;
-  unsigned row_tiles, column_tiles;  // of 16 rows and of 64 columns, in a result block
+  int column_bits;  // log2 of the columns
+  int row_tile_bits,
+      column_tile_bits;  // log2 of tiles of 16 rows, of 64 columns, in a result block
+  int result_word_bits;  // log2 of the words of a result block
+  bool is_split;         // some result block has more than one chunk
   float alpha;
-  std::uint64_t* bitmap;    // of the results, result_words each
+  std::uint64_t* bitmap;    // of the results
   const Count* word_start;  // first entry of each word, and the end
-  unsigned result_words;
   float* values;
   unsigned long long* mmas;  // products done, where they are counted
 
+  __device__ Count result_of(Count chunk) const {
+    return is_split ? list.chunk_result[chunk] : chunk;
+  }
   __device__ Count first_task(Count chunk, Count result) const {
-    return list.result_first[result] + (chunk - list.chunk_first[result]) * kChunkTasks;
+    const Count first = list.result_first[result];
+    return is_split ? first + (chunk - list.chunk_first[result]) * kChunkTasks : first;
   }
   __device__ Count last_task(Count first, Count result) const {
     return min(first + kChunkTasks, Count{list.result_first[result + 1]});
   }
   __device__ bool is_shared(Count result) const {
-    return list.chunk_first[result + 1] - list.chunk_first[result] > 1;
+    return is_split && list.chunk_first[result + 1] - list.chunk_first[result] > 1;
   }
   /// Contracted cells in which both blocks hold a nonzero, 64 a word.
   __device__ std::uint64_t common(Task task, unsigned w) const {
@@ -98,7 +105,7 @@ struct BlockProduct {
 __device__ inline std::uint64_t pattern_word(const BlockProduct& p, Count first, Count last,
                                              unsigned word) {
   const unsigned width = min(64u, p.columns), rows = min(64 / width, p.rows);
-  const unsigned row0 = word * 64 / p.columns, column0 = word * 64 % p.columns;
+  const unsigned row0 = word * 64 >> p.column_bits, column0 = word * 64 & (p.columns - 1);
   const unsigned step = min(64u, p.contracted);
   std::uint64_t pattern = 0;
   for (Count t = first; t < last; ++t) {
@@ -127,15 +134,32 @@ __device__ inline std::uint64_t pattern_word(const BlockProduct& p, Count first,
   return pattern;
 }
 
+/// Where blocks and result blocks are words of 8 x 8 cells: as many boolean products at once as a
+/// word has cells, one contracted index at a time.
+__device__ inline std::uint64_t pattern_of_cubes(const BlockProduct& p, Count first, Count last) {
+  constexpr std::uint64_t kFirstColumn = 0x0101010101010101u;
+  std::uint64_t pattern = 0;
+  for (Count t = first; t < last; ++t) {
+    const Task task = p.list.tasks[t];
+    const std::uint64_t x = p.x.bitmap[task.x], y = p.y.bitmap[task.y];
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k)
+      pattern |= (x >> k & kFirstColumn) * 0xff & (y >> 8 * k & 0xff) * kFirstColumn;
+  }
+  return pattern;
+}
+
 namespace kernels {
 
-__global__ void find_pattern(BlockProduct p) {
-  for_each_of_grid(p.list.chunks * p.result_words, [&](Count i) {
-    const Count chunk = i / p.result_words, result = p.list.chunk_result[chunk];
-    const auto word = static_cast<unsigned>(i % p.result_words);
-    const Count first = p.first_task(chunk, result);
-    const auto pattern = pattern_word(p, first, p.last_task(first, result), word);
-    std::uint64_t* const to = p.bitmap + result * p.result_words + word;
+__global__ void find_pattern(const __grid_constant__ BlockProduct p) {
+  const bool are_cubes = p.rows == 8 && p.contracted == 8 && p.columns == 8;
+  for_each_of_grid(p.list.chunks << p.result_word_bits, [&](Count i) {
+    const Count chunk = i >> p.result_word_bits, result = p.result_of(chunk);
+    const auto word = static_cast<unsigned>(i - (chunk << p.result_word_bits));
+    const Count first = p.first_task(chunk, result), last = p.last_task(first, result);
+    const std::uint64_t pattern =
+        are_cubes ? pattern_of_cubes(p, first, last) : pattern_word(p, first, last, word);
+    std::uint64_t* const to = p.bitmap + (result << p.result_word_bits) + word;
     if (!p.is_shared(result))
       *to = pattern;
     else if (pattern != 0)
@@ -176,7 +200,7 @@ class TileProduct {
     for (unsigned half = 0; half < 2; ++half) {
       const unsigned row = row0_ + group_ + 8 * half;
       if (row >= p_.rows) continue;
-      const auto line = strip<Count>(p_.bitmap, p_.word_start, result * p_.result_words,
+      const auto line = strip<Count>(p_.bitmap, p_.word_start, result << p_.result_word_bits,
                                      row * p_.columns + column0_, width);
 #pragma unroll
       for (int j = 0; j < kTiles; ++j)
@@ -258,19 +282,148 @@ namespace kernels {
 template <Arithmetic kArithmetic, int kTiles, bool kCounts>
 __global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ BlockProduct p) {
   const Count warp = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
-  const unsigned tiles = p.row_tiles * p.column_tiles;
-  const Count chunk = warp / tiles;
+  const int tile_bits = p.row_tile_bits + p.column_tile_bits;
+  const Count chunk = warp >> tile_bits;
   if (chunk >= p.list.chunks) return;
-  const auto tile = static_cast<unsigned>(warp % tiles);
-  const Count result = p.list.chunk_result[chunk], first = p.first_task(chunk, result);
-  TileProduct<kArithmetic, kTiles> product(p, tile / p.column_tiles * kTileRows,
-                                           tile % p.column_tiles * kTileColumns);
+  const auto tile = static_cast<unsigned>(warp - (chunk << tile_bits));
+  const unsigned row_tile = tile >> p.column_tile_bits;
+  const Count result = p.result_of(chunk), first = p.first_task(chunk, result);
+  TileProduct<kArithmetic, kTiles> product(
+      p, row_tile * kTileRows, (tile - (row_tile << p.column_tile_bits)) * kTileColumns);
   for (Count t = first; t < p.last_task(first, result); ++t) product.add(p.list.tasks[t]);
   if constexpr (kCounts) {
     if (threadIdx.x % 32 == 0) atomicAdd(p.mmas, Count{product.mmas()});
   } else {
     product.store(result, p.is_shared(result));
   }
+}
+
+}  // namespace kernels
+
+/// The chunks of a warp whose blocks are words.
+inline constexpr unsigned kChunksOfWarp = 8;
+
+/// Products of blocks that are one word each, at most 8 x 8 by 8 x 8. A warp takes the tasks of
+/// kChunksOfWarp chunks, which are neighbours: a lane reads the words of one of 32, which then go
+/// round, and the values of the next pair are on their way while one is multiplied.
+template <Arithmetic kArithmetic>
+class WordProduct {
+  using Operand = typename OperandOf<kArithmetic>::Type;
+
+ public:
+  __device__ WordProduct(const BlockProduct& p, Count first_chunk)
+      : p_(p),
+        lane_(threadIdx.x % 32),
+        row_(lane_ / 4),
+        k_(lane_ % 4 * 2),
+        chunks_(static_cast<unsigned>(min(Count{kChunksOfWarp}, p.list.chunks - first_chunk))) {
+    const Count chunk = first_chunk + min(lane_, chunks_ - 1);
+    result_ = p.result_of(chunk);
+    const Count first = p.first_task(chunk, result_);
+    const Count last = p.last_task(first, result_);
+    begin_ = __shfl_sync(kWholeWarp, first, 0);
+    end_ = static_cast<unsigned>(last - begin_);
+    bits_ = p.bitmap[result_];
+    start_ = p.word_start[result_];
+    is_shared_ = p.is_shared(result_);
+  }
+
+  __device__ void run() {
+    const unsigned tasks = __shfl_sync(kWholeWarp, end_, static_cast<int>(chunks_ - 1));
+    unsigned chunk = 0, end = __shfl_sync(kWholeWarp, end_, 0);
+    for (unsigned base = 0; base < tasks; base += 32) {
+      load(base, tasks);
+      const unsigned here = min(32u, tasks - base);
+      Operands next = operands(0);
+      for (unsigned i = 0; i < here; ++i) {
+        const Operands now = next;
+        if (i + 1 < here) next = operands(i + 1);
+        multiply_add<kArithmetic>(sums_, now.a, now.b);
+        if (base + i + 1 < end) continue;
+        store(chunk);
+        ++chunk;
+        end = __shfl_sync(kWholeWarp, end_, static_cast<int>(chunk % 32));
+      }
+    }
+  }
+
+ private:
+  struct Operands {
+    Pair a[2];
+    Pair b;
+  };
+
+  /// The words of 32 tasks, a lane each.
+  __device__ void load(unsigned base, unsigned tasks) {
+    if (base + lane_ >= tasks) return;
+    const Task task = p_.list.tasks[begin_ + base + lane_];
+    x_ = p_.x.bitmap[task.x], y_ = p_.y.bitmap[task.y];
+    x_start_ = p_.x.word_start[task.x], y_start_ = p_.y.word_start[task.y];
+  }
+
+  /// This lane's part of the fragments of the task whose words lane `from` has.
+  __device__ Operands operands(unsigned from) const {
+    const auto source = static_cast<int>(from);
+    const Strip<std::uint32_t> x{__shfl_sync(kWholeWarp, x_, source),
+                                 __shfl_sync(kWholeWarp, x_start_, source)};
+    const Strip<std::uint32_t> y{__shfl_sync(kWholeWarp, y_, source),
+                                 __shfl_sync(kWholeWarp, y_start_, source)};
+    Operands to;
+    const unsigned cell = row_ * p_.contracted + k_;
+    to.a[0] = {value(p_.x_values, x, cell, row_ < p_.rows && k_ < p_.contracted),
+               value(p_.x_values, x, cell + 1, row_ < p_.rows && k_ + 1 < p_.contracted)};
+    const unsigned upper = (k_ << p_.column_bits) + row_;
+    to.b = {value(p_.y_values, y, upper, row_ < p_.columns && k_ < p_.contracted),
+            value(p_.y_values, y, upper + p_.columns, row_ < p_.columns && k_ + 1 < p_.contracted)};
+    return to;
+  }
+
+  __device__ static std::uint32_t value(const void* values, const Strip<std::uint32_t>& word,
+                                        unsigned bit, bool is_inside) {
+    if (!is_inside || !word.has(bit)) return 0;
+    return static_cast<const Operand*>(values)[word.place(bit)];
+  }
+
+  /// Writes the sums of a chunk and clears them.
+  __device__ void store(unsigned chunk) {
+    const auto source = static_cast<int>(chunk);
+    const Strip<Count> line{__shfl_sync(kWholeWarp, bits_, source),
+                            __shfl_sync(kWholeWarp, start_, source)};
+    const bool is_shared = __shfl_sync(kWholeWarp, static_cast<int>(is_shared_), source) != 0;
+    const unsigned cell = (row_ << p_.column_bits) + k_;
+#pragma unroll
+    for (unsigned e = 0; e < 2; ++e) {
+      if (row_ < p_.rows && k_ + e < p_.columns && line.has(cell + e)) {
+        float* const to = p_.values + line.place(cell + e);
+        if (is_shared)
+          atomicAdd(to, p_.alpha * sums_[e]);
+        else
+          *to = p_.alpha * sums_[e];
+      }
+    }
+#pragma unroll
+    for (float& sum : sums_) sum = 0;
+  }
+
+  const BlockProduct& p_;
+  const unsigned lane_, row_, k_, chunks_;
+  // Of the chunk that this lane stands for; its end among the warp's tasks.
+  Count result_, begin_, start_;
+  unsigned end_;
+  std::uint64_t bits_;
+  bool is_shared_;
+  // Of the task that this lane has read.
+  std::uint64_t x_ = 0, y_ = 0;
+  std::uint32_t x_start_ = 0, y_start_ = 0;
+  float sums_[4] = {};
+};
+
+namespace kernels {
+
+template <Arithmetic kArithmetic>
+__global__ void __launch_bounds__(kThreads) multiply_words(const __grid_constant__ BlockProduct p) {
+  const Count first = (Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32) * kChunksOfWarp;
+  if (first < p.list.chunks) WordProduct<kArithmetic>(p, first).run();
 }
 
 }  // namespace kernels
@@ -290,34 +443,37 @@ struct ResultModes {
 
 namespace kernels {
 
-/// The coordinates of the entries; a lane loads a word, the warp writes those of one at a time.
+/// The coordinates of the entries, mode by mode; a lane has a word and the first index of its
+/// result block, the warp writes the entries of one word at a time.
 __global__ void write_coordinates(const __grid_constant__ BlockProduct p,
                                   const __grid_constant__ ResultModes modes) {
   const unsigned lane = threadIdx.x % 32;
-  const Count words = p.list.results * p.result_words;
+  const Count words = p.list.results << p.result_word_bits;
   const Count step = Count{gridDim.x} * kThreads;
   for (Count first = Count{blockIdx.x} * kThreads + threadIdx.x / 32 * 32; first < words;
        first += step) {
-    const Count own = first + lane;
-    const std::uint64_t own_bits = own < words ? p.bitmap[own] : 0;
-    for (unsigned left = __ballot_sync(kWholeWarp, own_bits != 0); left != 0; left &= left - 1) {
-      const int from = __ffs(static_cast<int>(left)) - 1;
-      const std::uint64_t bits = __shfl_sync(kWholeWarp, own_bits, from);
-      const Count word = first + static_cast<Count>(from), result = word / p.result_words;
-      const std::uint64_t key = p.list.keys[p.list.result_first[result]];
-      const Count row = key >> p.list.column_bits;
-      const Count column = key & ((std::uint64_t{1} << p.list.column_bits) - 1);
-      const Strip<Count> line{bits, p.word_start[word]};
+    const Count own = min(first + lane, words - 1), result = own >> p.result_word_bits;
+    const std::uint64_t own_bits = first + lane < words ? p.bitmap[own] : 0;
+    const Count own_start = p.word_start[own];
+    const std::uint64_t key = p.list.keys[p.list.result_first[result]];
+    const Count row = key >> p.list.column_bits;
+    const Count column = key & ((std::uint64_t{1} << p.list.column_bits) - 1);
+    const auto own_cell = static_cast<unsigned>(own - (result << p.result_word_bits)) * 64;
+    const unsigned filled = __ballot_sync(kWholeWarp, own_bits != 0);
+    for (int k = 0; k < modes.order; ++k) {
+      const ResultMode& m = modes.mode[k];
+      const Index own_origin = m.origin[m.from_x ? row : column];
+      for (unsigned left = filled; left != 0; left &= left - 1) {
+        const int from = __ffs(static_cast<int>(left)) - 1;
+        const Strip<Count> line{__shfl_sync(kWholeWarp, own_bits, from),
+                                __shfl_sync(kWholeWarp, own_start, from)};
+        const unsigned cell0 = __shfl_sync(kWholeWarp, own_cell, from);
+        const Index origin = __shfl_sync(kWholeWarp, own_origin, from);
 #pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned bit = lane + 32 * half;
-        if (!line.has(bit)) continue;
-        const auto cell = static_cast<unsigned>(word % p.result_words) * 64 + bit;
-        const Count entry = line.place(bit);
-        for (int k = 0; k < modes.order; ++k) {
-          const ResultMode& m = modes.mode[k];
-          const unsigned free = m.from_x ? cell / p.columns : cell % p.columns;
-          m.out[entry] = m.origin[m.from_x ? row : column] | (free >> m.shift & m.mask);
+        for (unsigned half = 0; half < 2; ++half) {
+          const unsigned bit = lane + 32 * half, cell = cell0 + bit;
+          const unsigned free = m.from_x ? cell >> p.column_bits : cell & (p.columns - 1);
+          if (line.has(bit)) m.out[line.place(bit)] = origin | (free >> m.shift & m.mask);
         }
       }
     }

@@ -356,6 +356,7 @@ void DeviceTaskList::compress(cudaStream_t stream) {
   if (!knows_lengths_) results_ = element(found_, 0);
   RETENSOR_CUDA_LAUNCH(set_end, 1, 1, 0, stream, result_first_.data() + results_,
                        static_cast<std::uint32_t>(tasks_kept_));
+  if (knows_lengths_ && chunks_ == results_) return;  // a chunk a result block
   cub_.sums(results_, ChunksOf{result_first_.data()}, chunk_first_, stream);
   if (!knows_lengths_) chunks_ = element(chunk_first_, results_);
   find_owners(results_, chunk_first_, chunks_, chunk_result_, cub_, stream);

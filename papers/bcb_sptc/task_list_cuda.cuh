@@ -50,8 +50,8 @@ class DeviceTaskList {
     const Task* tasks;
     const std::uint64_t* keys;          // row, then column, of a task's result block
     const std::uint32_t* result_first;  // task; results + 1
-    const Count* chunk_first;           // chunk; results + 1
-    const std::uint32_t* chunk_result;
+    const Count* chunk_first;  // chunk; results + 1; where there are more chunks than results
+    const std::uint32_t* chunk_result;     // the same
     const std::uint64_t *x_mask, *y_mask;  // contracted cells with a nonzero, by block
     Count results, chunks;
     int column_bits;  // of a key
