@@ -9,8 +9,8 @@
 // similar length, the longest first.
 //
 // Deviations: four warps a block that share nothing, where the original has one, since a
-// multiprocessor holds 32 blocks but 64 warps; the nonzeros of the next step are loaded while those
-// at hand are multiplied.
+// multiprocessor holds 32 blocks but 64 warps; the nonzeros of the next step, and the rows of D of
+// the next eight (four) nonzeros, are loaded while those at hand are multiplied.
 #pragma once
 
 #include <type_traits>
@@ -76,31 +76,46 @@ class RowWalk {
     uint4 columns[L::kAhead];
     Vector values;
   };
+  /// The lane's parts of kVector rows of D.
+  struct Rows {
+    Vector part[L::kVector][L::kVectors];
+  };
 
  public:
-  /// `columns`, `values`: kStep entries of shared memory, the row's own.
+  /// `columns`, `values`: 2 kStep entries of shared memory, the row's own.
   __device__ RowWalk(const DeviceRows& p, Index row, bool exists, Index* columns, T* values)
       : p_(p), row_(row), lane_(threadIdx.x % kRowLanes), columns_(columns), values_(values) {
     if (!exists) return;
     begin_ = p.row_start[row], end_ = p.row_start[row + Count{1}];
-    at_ = begin_ / L::kVector * L::kVector;
+    first_ = begin_ / L::kVector * L::kVector;
     if (begin_ < end_) first_column_ = p.columns[begin_];
   }
-  __device__ unsigned steps() const {
-    return begin_ < end_ ? static_cast<unsigned>((end_ - at_ + L::kStep - 1) / L::kStep) : 0;
+  /// Of kVector entries each.
+  __device__ unsigned groups() const {
+    return begin_ < end_ ? static_cast<unsigned>((end_ - first_ + L::kVector - 1) / L::kVector) : 0;
   }
 
-  /// `steps`: of the warp's longest row.
-  __device__ void run(unsigned steps) {
-    Ahead ahead = load();
-    for (unsigned step = 0; step < steps; ++step) {
-      keep(ahead);
-      const Count left = end_ > at_ ? end_ - at_ : 0;
-      at_ += L::kStep;
-      __syncwarp();
-      if (step + 1 < steps) ahead = load();
-      multiply(left < L::kStep ? static_cast<unsigned>(left) : L::kStep);
-      __syncwarp();
+  /// `groups`: of the warp's longest row. Rows of D of a group are loaded before those of the group
+  /// before it are used.
+  __device__ void run(unsigned groups) {
+    Rows even, odd;
+    Ahead ahead = load(0);
+    keep(0, ahead);
+    ahead = load(1);
+    __syncwarp();
+    if (groups > 0) load_rows(0, even);
+    for (unsigned g = 0; g < groups; g += 2) {
+      if (g % kRowLanes == 0 && g + kRowLanes < groups) {
+        const unsigned next = g / kRowLanes + 1;
+        __syncwarp();
+        keep(next, ahead);
+        ahead = load(next + 1);
+        __syncwarp();
+      }
+      if (g + 1 < groups) load_rows(g + 1, odd);
+      multiply(g, even);
+      if (g + 2 < groups) load_rows(g + 2, even);
+      if (g + 1 < groups) multiply(g + 1, odd);
     }
   }
 
@@ -128,9 +143,9 @@ class RowWalk {
           make_float4(sum[0], sum[1], sum[2], sum[3]);
   }
 
-  __device__ Ahead load() const {
+  __device__ Ahead load(unsigned step) const {
     Ahead a = {};
-    const Count at = at_ + lane_ * L::kVector;
+    const Count at = first_ + Count{step} * L::kStep + lane_ * L::kVector;
     if (at >= end_) return a;
 #pragma unroll
     for (unsigned q = 0; q < L::kAhead; ++q)
@@ -139,42 +154,30 @@ class RowWalk {
     return a;
   }
   /// Entries to shared memory, those of other rows without effect.
-  __device__ void keep(const Ahead& a) {
-    const unsigned place = lane_ * L::kVector;
+  __device__ void keep(unsigned step, const Ahead& a) {
+    const unsigned place = step % 2 * L::kStep + lane_ * L::kVector;
 #pragma unroll
     for (unsigned q = 0; q < L::kAhead; ++q)
       reinterpret_cast<uint4*>(columns_ + place)[q] = a.columns[q];
     *reinterpret_cast<Vector*>(values_ + place) = a.values;
-    if (at_ >= begin_ && at_ + L::kStep <= end_) return;
+    const Count at = first_ + Count{step} * L::kStep + lane_ * L::kVector;
+    if (at >= begin_ && at + L::kVector <= end_) return;
 #pragma unroll
     for (unsigned e = 0; e < L::kVector; ++e)
-      if (const Count at = at_ + place + e; at < begin_ || at >= end_)
+      if (at + e < begin_ || at + e >= end_)
         columns_[place + e] = first_column_, values_[place + e] = T{0};
   }
 
-  /// The first `count` entries of the step, as many rows of D at a time as a vector has elements.
-  __device__ void multiply(unsigned count) {
-    for (unsigned t = 0; t < count; t += L::kVector) {
-      Vector d[L::kVector][L::kVectors];
+  /// The lane's parts of the rows of D of a group.
+  __device__ void load_rows(unsigned group, Rows& rows) const {
+    const Index* const columns = columns_ + group % (2 * kRowLanes) * L::kVector;
 #pragma unroll
-      for (unsigned q = 0; q < L::kVector; q += 4) {
-        const uint4 four = *reinterpret_cast<const uint4*>(columns_ + t + q);
-        load_row(four.x, d[q]), load_row(four.y, d[q + 1]);
-        load_row(four.z, d[q + 2]), load_row(four.w, d[q + 3]);
-      }
-      float s[L::kVector];
-      unpack(*reinterpret_cast<const Vector*>(values_ + t), s);
-#pragma unroll
-      for (unsigned q = 0; q < L::kVector; ++q)
-#pragma unroll
-        for (unsigned v = 0; v < L::kVectors; ++v) {
-          float part[L::kVector];
-          unpack(d[q][v], part);
-          add_products(sums_[v], s[q], part);
-        }
+    for (unsigned q = 0; q < L::kVector; q += 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(columns + q);
+      load_row(four.x, rows.part[q]), load_row(four.y, rows.part[q + 1]);
+      load_row(four.z, rows.part[q + 2]), load_row(four.w, rows.part[q + 3]);
     }
   }
-  /// The lane's part of a row of D.
   __device__ void load_row(Index row, Vector (&part)[L::kVectors]) const {
     const T* const from = static_cast<const T*>(p_.dense) + row * p_.dense_stride;
 #pragma unroll
@@ -183,13 +186,25 @@ class RowWalk {
                     ? __ldg(reinterpret_cast<const Vector*>(from + column_of(v)))
                     : Vector{};
   }
+  __device__ void multiply(unsigned group, const Rows& rows) {
+    float s[L::kVector];
+    unpack(*reinterpret_cast<const Vector*>(values_ + group % (2 * kRowLanes) * L::kVector), s);
+#pragma unroll
+    for (unsigned q = 0; q < L::kVector; ++q)
+#pragma unroll
+      for (unsigned v = 0; v < L::kVectors; ++v) {
+        float part[L::kVector];
+        unpack(rows.part[q][v], part);
+        add_products(sums_[v], s[q], part);
+      }
+  }
 
   const DeviceRows& p_;
   const Index row_;
   const unsigned lane_;
   Index* const columns_;
   T* const values_;
-  Count begin_ = 0, end_ = 0, at_ = 0;  // of the row; where the step begins
+  Count begin_ = 0, end_ = 0, first_ = 0;  // of the row; where its first step begins
   Index first_column_ = 0;
   float sums_[L::kVectors][L::kVector] = {};
 };
@@ -198,16 +213,16 @@ template <class T>
 __global__ void __launch_bounds__(kWarps* kWarpSize) multiply_rows(const DeviceRows p) {
   using L = Lane<T>;
   constexpr unsigned kBlockRows = kWarps * kWarpRows;
-  __shared__ __align__(16) Index columns[kBlockRows][L::kStep];
-  __shared__ __align__(16) T values[kBlockRows][L::kStep];
+  __shared__ __align__(16) Index columns[kBlockRows][2 * L::kStep];
+  __shared__ __align__(16) T values[kBlockRows][2 * L::kStep];
   const unsigned place = threadIdx.x / kRowLanes, at = blockIdx.x * kBlockRows + place;
   const bool exists = at < p.rows;
   RowWalk<T> walk(p, exists ? p.order[at] : 0, exists, columns[place], values[place]);
-  unsigned steps = walk.steps();
+  unsigned groups = walk.groups();
 #pragma unroll
   for (unsigned distance = kRowLanes; distance < kWarpSize; distance *= 2)
-    steps = max(steps, __shfl_xor_sync(kWholeWarp, steps, distance));
-  walk.run(steps);
+    groups = max(groups, __shfl_xor_sync(kWholeWarp, groups, distance));
+  walk.run(groups);
   if (exists) walk.store();
 }
 
