@@ -11,7 +11,7 @@
 // all steps. Algorithm 3, multiblock_per_row: in every step the chunks one after another add up in
 // the same accumulators.
 //
-// Deviations, beyond those of plan.hpp: the tile width of a step is not stated; here it is eight
+// Deviations, beyond those of plan.hpp: the tile width of a step is not stated; here it is four
 // fragments a warp. The two loads of a sparse row are ahead of each other, so that a chunk has two
 // barriers. Groups of one block meet at barriers of their own. Places of the RHS buffer are
 // permuted within 128 bytes so that neither stores nor fetches meet in a bank.
@@ -25,7 +25,7 @@ namespace retensor::tca_spmm {
 
 inline constexpr unsigned kBlockWarps = static_cast<unsigned>(kWarpsPerBlock);
 inline constexpr unsigned kBlockThreads = kBlockWarps * kWarpSize;
-inline constexpr unsigned kStepFragments = 8;  ///< accumulators of a warp
+inline constexpr unsigned kStepFragments = 4;  ///< accumulators of a warp
 
 /// Operands, plan and settings as the kernel gets them.
 struct DeviceProduct {
@@ -399,7 +399,7 @@ class RowGroup {
 
 /// Algorithm 2.
 template <int kDepth>
-__global__ void __launch_bounds__(kBlockThreads) multiply_rows(const DeviceProduct p) {
+__global__ void __launch_bounds__(kBlockThreads, 3) multiply_rows(const DeviceProduct p) {
   const Count warp = Count{blockIdx.x} * kBlockWarps + threadIdx.x / kWarpSize;
   const Index row = p.row_id_for_each_warp[warp];
   if (row != kNoRow) RowGroup<kDepth>(p, block_memory(), warp, row).run();
