@@ -12,6 +12,7 @@ namespace {
 using device::Buffer;
 
 constexpr unsigned kThreads = 256;
+constexpr unsigned kBanks = 32;  // of shared memory, 4 bytes wide
 
 struct Lists {
   const std::uint32_t* order;  // of the tiles
@@ -57,30 +58,58 @@ __device__ ListedTile listed(const DeviceChain& x, const Lists& lists, Count t) 
   return tile;
 }
 
-/// A lane takes four words of the bitmap.
+/// The sum of the lower lanes' n.
+__device__ inline unsigned sum_before(unsigned n) {
+  unsigned upto = n;
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const unsigned other = __shfl_up_sync(~0u, upto, step);
+    if (threadIdx.x % 32 >= step) upto += other;
+  }
+  return upto - n;
+}
+
+/// Calls f(byte of its place, number in the tile) for the nonzeros of a lane's four words.
+template <class F>
+__device__ void for_each_cell(const DeviceChain& x, const std::uint32_t (&words)[4], unsigned cell,
+                              F&& f) {
+  for (unsigned w = 0; w < 4; ++w)
+    for (std::uint32_t word = words[w]; word != 0; word &= word - 1) {
+      const auto bit = static_cast<unsigned>(__ffs(static_cast<int>(word))) - 1;
+      f(2 * place_of(x, (threadIdx.x % 32 * 4 + w) * 32 + bit), cell++);
+    }
+}
+
+/// A warp lists a tile in the order of the shared memory's banks, so that the lanes, eight
+/// neighbours of the list each, store to different ones.
 template <Arithmetic kArithmetic>
 __global__ void fill(const DeviceChain x, const Lists lists) {
+  __shared__ unsigned next[kThreads / 32][kBanks];
   const Count t = (Count{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
   if (t >= x.tiles) return;
   const unsigned lane = threadIdx.x % 32;
+  unsigned* const of_bank = next[threadIdx.x / 32];
+  const auto bank = [](unsigned place) { return place / 4 % kBanks; };
   const Count number = lists.order[t], start = x.value_start[number];
   const uint4 four = reinterpret_cast<const uint4*>(x.bitmap)[number * 32 + lane];
   const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
-  const unsigned own = __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
-  unsigned upto = own;
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const unsigned other = __shfl_up_sync(~0u, upto, step);
-    if (lane >= step) upto += other;
-  }
+  const unsigned first_cell =
+      sum_before(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+
+  of_bank[lane] = 0;
+  __syncwarp();
+  for_each_cell(x, words, first_cell,
+                [&](unsigned place, unsigned) { atomicAdd(of_bank + bank(place), 1); });
+  __syncwarp();
+  const unsigned before = sum_before(of_bank[lane]);
+  __syncwarp();
+  of_bank[lane] = before;
+  __syncwarp();
   const Count begin = Count{lists.first[t]} * kVectorCells;
-  unsigned cell = upto - own;
-  for (unsigned w = 0; w < 4; ++w)
-    for (std::uint32_t word = words[w]; word != 0; word &= word - 1, ++cell) {
-      const unsigned bit =
-          (4 * lane + w) * 32 + static_cast<unsigned>(__ffs(static_cast<int>(word))) - 1;
-      store<kArithmetic>(lists, begin + cell, 2 * place_of(x, bit),
-                         value_at(x.dense_values, x.values, start + cell));
-    }
+  for_each_cell(x, words, first_cell, [&](unsigned place, unsigned cell) {
+    store<kArithmetic>(lists, begin + atomicAdd(of_bank + bank(place), 1), place,
+                       value_at(x.dense_values, x.values, start + cell));
+  });
+
   const Count cells = x.value_start[number + 1] - start;
   const Count padded = Count{lists.first[t + 1]} * kVectorCells - begin;
   for (Count c = cells + lane; c < padded; c += 32)

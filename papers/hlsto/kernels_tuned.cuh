@@ -2,7 +2,7 @@
 //
 // With j fixed instead of i, C^T X(:, j, :)^T is a product of R x 16 by 16 x 16 whose column i
 // belongs to output row i, and A(i, r) += B(j, r) (C^T X(:, j, :)^T)(r, i) is one multiply-add for
-// each element that a thread holds: no second MMA, no operand rounded in between, no transport
+// each element that a thread holds: no second MMA, no product rounded in between, no transport
 // between threads. A warp walks over tiles in the order of their output rows and keeps the sums in
 // registers as long as these stay the same; then they are added to the result. While it works on a
 // tile, the list of the next is on its way.
@@ -44,8 +44,9 @@ struct TunedTiles {
   /// Of the columns' factor, for 16 rows and 16 columns: the 32 lanes' parts of the A operand, one
   /// array per part.
   const uint4* fragments[2] = {};
-  /// Of the rows' factor, for 16 rows and a walk's columns: the elements row by row.
-  const float* weights = nullptr;
+  /// Of the rows' factor, for 16 rows and a walk's columns: the eight lanes' parts of kSlices rows
+  /// after one another, see Weights.
+  const uint4* weights = nullptr;
   unsigned column_blocks = 0;  ///< of 16 columns, all of a factor, padded to whole walks
   unsigned stride = 0;
   unsigned tiles_per_warp = 1;
@@ -83,6 +84,24 @@ struct Columns<2> {
     const float4 x = __ldg(reinterpret_cast<const float4*>(at));
     return {{x.x, x.y, x.z, x.w}};
   }
+};
+
+/// 16 bytes of factor B: what a lane has of kSlices consecutive rows, its columns of one after the
+/// other; as operands of the tensor core are, or in single precision where these are split.
+template <Arithmetic kArithmetic, int kFragments>
+struct alignas(16) Weights {
+  using Element = std::conditional_t<Core<kArithmetic>::kParts == 2, float,
+                                     typename Core<kArithmetic>::Element>;
+  static constexpr int kColumns = 2 * kFragments;
+  static constexpr int kSlices = sizeof(uint4) / (kColumns * sizeof(Element));
+  Element of[kSlices][kColumns];
+
+  __device__ float at(int slice, int column) const { return in_float(of[slice][column]); }
+
+ private:
+  __device__ static float in_float(float x) { return x; }
+  __device__ static float in_float(__half x) { return __half2float(x); }
+  __device__ static float in_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 };
 
 /// d = A B + c.
@@ -257,33 +276,41 @@ class TileWalk {
   __device__ void multiply(const ListedTile& tile, const Fragments& c) {
     float kept[kColumns];
     if constexpr (kKept) weigh(tile, kept);
-    constexpr unsigned kStride = kFragments * kFragmentColumns;
-    const float* const weights = tiles_.weights +
-                                 (Count{tile.row} * gridDim.y + blockIdx.y) * 16 * kStride +
-                                 lane_ / 4 * kColumns;
-#pragma unroll 4
-    for (unsigned j = 0; j < 16; ++j) {
-      uint4 b[kParts];
+    using Weights = hlsto::Weights<kArithmetic, kFragments>;
+    constexpr int kSlices = Weights::kSlices, kSteps = 16 / kSlices, kUnroll = 4 / kSlices;
+    const uint4* const weights =
+        tiles_.weights + (Count{tile.row} * gridDim.y + blockIdx.y) * kSteps * 8 + lane_ / 4;
+#pragma unroll kUnroll
+    for (int step = 0; step < kSteps; ++step) {
+      const uint4 loaded = __ldg(weights + step * 8);
+      const auto weight = reinterpret_cast<const Weights&>(loaded);
 #pragma unroll
-      for (int p = 0; p < kParts; ++p)
-        b[p] = reinterpret_cast<const uint4*>(cells_ + p * kPartBytes)[j * 32 + lane_];
-      auto weight = Columns<kFragments>::load(weights + j * kStride);
-      if constexpr (kKept)
+      for (int s = 0; s < kSlices; ++s) {
+        float w[kColumns];
 #pragma unroll
-        for (int r = 0; r < kColumns; ++r) weight.v[r] *= kept[r];
-#pragma unroll
-      for (int m = 0; m < kFragments; ++m)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float d[4];
-          multiply_fragment(c, m, b, half, d);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            float& sum = sum_[2 * half + e % 2][2 * m + e / 2];
-            sum = fmaf(d[e], weight.v[2 * m + e / 2], sum);
-          }
-        }
+        for (int r = 0; r < kColumns; ++r)
+          w[r] = kKept ? kept[r] * weight.at(s, r) : weight.at(s, r);
+        multiply_slice(step * kSlices + s, c, w);
+      }
     }
+  }
+  __device__ void multiply_slice(int j, const Fragments& c, const float (&weight)[kColumns]) {
+    uint4 b[kParts];
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+      b[p] = reinterpret_cast<const uint4*>(cells_ + p * kPartBytes)[j * 32 + lane_];
+#pragma unroll
+    for (int m = 0; m < kFragments; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float d[4];
+        multiply_fragment(c, m, b, half, d);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          float& sum = sum_[2 * half + e % 2][2 * m + e / 2];
+          sum = fmaf(d[e], weight[2 * m + e / 2], sum);
+        }
+      }
   }
   /// Rows lane / 4 and 8 further on of fragment m by columns 2 (lane % 4) and the next.
   __device__ static void multiply_fragment(const Fragments& c, int m, const uint4 (&b)[kParts],

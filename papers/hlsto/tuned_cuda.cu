@@ -49,15 +49,21 @@ std::vector<uint4> fragments_of(MatrixView<const float> factor, unsigned column_
   return operands;
 }
 
-/// A factor by tiles of 16 rows, of these by walks of `columns` columns; zeros beyond its ends.
-std::vector<float> rows_by_tile(MatrixView<const float> factor, unsigned walks, unsigned columns) {
-  std::vector<float> tiles(rounded_up(factor.rows, kFragmentEdge) * walks * columns);
+/// A factor as `Weights` of so many columns a lane, by tiles of 16 rows and by walks; zeros beyond
+/// its ends. T holds an element, which `convert` makes.
+template <class T, class Convert>
+std::vector<T> weights_of(MatrixView<const float> factor, unsigned walks, unsigned columns,
+                          Convert&& convert) {
+  const unsigned slices = sizeof(uint4) / sizeof(T) / columns, of_walk = 8 * columns;
+  std::vector<T> weights(rounded_up(factor.rows, kFragmentEdge) * walks * of_walk);
   for (Count i = 0; i < factor.rows; ++i)
     for (Count r = 0; r < factor.cols; ++r) {
-      const Count walk = i / kFragmentEdge * walks + r / columns;
-      tiles[(walk * kFragmentEdge + i % kFragmentEdge) * columns + r % columns] = factor(i, r);
+      const Count walk = i / kFragmentEdge * walks + r / of_walk;
+      const Count step = walk * (kFragmentEdge / slices) + i % kFragmentEdge / slices;
+      const Count lane = step * 8 + r % of_walk / columns;
+      weights[(lane * slices + i % slices) * columns + r % columns] = convert(factor(i, r));
     }
-  return tiles;
+  return weights;
 }
 
 /// Ascending, the first of equal ones last.
@@ -113,9 +119,16 @@ class TunedRun : public HlsRun {
   int row_mode() const { return x_.mode_at[x_.row]; }
 
   void set_weights() {
-    weights_ = Buffer<float>(rows_by_tile(chain_.factor[at(row_mode())], column_walks(),
-                                          fragments() * kFragmentColumns));
-    tiles_.weights = weights_.data();
+    const auto of = [&]<class T>(auto&& convert) {
+      const auto weights =
+          weights_of<T>(chain_.factor[at(row_mode())], column_walks(), 2 * fragments(), convert);
+      weights_ = bytes_of(weights.data(), weights.size());
+    };
+    if (arithmetic_ == Arithmetic::split_fp16)
+      of.operator()<float>([](float x) { return x; });
+    else
+      of.operator()<std::uint16_t>([&](float x) { return pattern(x, arithmetic_, 0); });
+    tiles_.weights = reinterpret_cast<const uint4*>(weights_.data());
   }
 
   void set_fragments() {
@@ -188,7 +201,7 @@ class TunedRun : public HlsRun {
 
   const CellLists lists_;
   std::vector<Buffer<uint4>> fragments_;  // by part
-  Buffer<float> weights_;
+  Buffer<std::byte> weights_;
   TunedTiles tiles_;
   void (*tile_kernel_)(DeviceChain, TunedTiles) = nullptr;
   void (*sparse_kernel_)(DeviceChain, TunedTiles) = nullptr;
