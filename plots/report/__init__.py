@@ -18,7 +18,7 @@ from plots.figures import quantity
 from plots.figures.cells import frame, number
 from plots.figures.claims import basis, published, tolerance
 from plots.load import machine_label
-from plots.report import findings
+from plots.report import findings, methods
 from plots.report.counters import Counters
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
@@ -84,7 +84,9 @@ def build_report(results, specs, verdicts, out, audits=()):
               "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
               "labels": _session_machines(results), "findings": papers_findings}
     findings.frame(audits).to_csv(out / "findings.csv", index=False)
-    pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {})}
+    pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {}),
+             "methods.html": ("methods.html.j2", {
+                 "operations": methods.sections(results, specs, out)})}
     pages |= {f"{paper}.html": ("paper.html.j2", {
         "paper": paper,
         "sections": [s for s in sections if s.spec.paper == paper],

@@ -70,7 +70,8 @@ def report(tmp_path_factory):
 
 def test_pages_are_balanced_and_ids_unique(report):
     pages = sorted(path.name for path in report.glob("*.html"))
-    assert pages == ["findings.html", "flycoo.html", "hlsto.html", "index.html", "pasta.html"]
+    assert pages == ["findings.html", "flycoo.html", "hlsto.html", "index.html", "methods.html",
+                     "pasta.html"]
     for name in pages:
         page = Page(report / name)
         assert page.problems == []

@@ -1,0 +1,236 @@
+"""The methods of all papers on the same tensors: lines of the cross-paper page, and its figures.
+
+A line is a method with its parameters on a problem and a machine. Of the artifacts that measured it
+counts the one of today's sources, of more modes, the newest, in this order. Modes are averaged as
+in every figure (plots/figures/quantity.py). MTTKRP a mode at a time and over all modes at once are
+different problems, whose rates share a figure.
+"""
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from plots import style
+from plots.figures import quantity
+from plots.figures.methods import draw
+
+OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
+              "contraction": ("Contraction", ("contraction",)), "spmm": ("SpMM", ("spmm",))}
+# Against which conversions are weighed: on each problem and machine the first of these that has a
+# result there, with its fastest parameters. They read coordinates or CSR and convert least.
+BASELINES = {"mttkrp": ("parti.cuda", "pasta.cuda.coo", "pasta.cpu.coo"),
+             "contraction": ("cusparse_spgemm.cuda", "sparta.cpu"), "spmm": ("cusparse.cuda",)}
+PROBLEM = ("operation", "variant", "dataset", "data.sha256", "rank", "rank2", "dtype", "values",
+           "operands", "seed", "alpha", "beta")
+SHOWN = ("variant", "rank", "dtype", "values", "operands", "seed", "alpha", "beta")
+NEVER = "never"
+COLUMNS = ("time (s)", "GFLOPS", "times the baseline's speed", "format (bytes)",
+           "bytes a nonzero", "peak device memory (bytes)", "relative error", "error over its bound",
+           "conversion (s)", "runs to break even", "baseline", "cases ok", "of",
+           "status", "stale rows", "rows of")
+
+
+@dataclass
+class Line:
+    """A method on a problem; numbers are None where no row tells them."""
+
+    problem: tuple
+    row: pd.Series  # its newest
+    modes: tuple    # that are ok
+    ok: int
+    total: int
+    status: str
+    stale: int
+    time: object = None     # quantity.Value, seconds
+    gflops: object = None
+    format_bytes: float = None
+    device_bytes: float = None
+    error: float = None     # the largest over modes
+    over_bound: float = None
+    prepare: float = None
+    params: str = ""
+    base: object = None
+
+    @property
+    def method(self):
+        return self.row["case.method"]
+
+    @property
+    def machine(self):
+        return self.row["machine"]
+
+    @property
+    def per_nonzero(self):
+        """Bytes of the format a nonzero."""
+        held = self.row["case.data.nnz"]
+        return self.format_bytes / held if self.format_bytes and held else None
+
+    @property
+    def over(self):
+        """How many times as fast as the baseline."""
+        known = self.time and self.base and self.base.time
+        return self.base.time.value / self.time.value if known else None
+
+    @property
+    def break_even(self):
+        """Runs after which the method with its conversion is ahead of the baseline with its own:
+        0 when it is so from the first, NEVER when runs are no faster; None where one is unknown.
+        """
+        if self.base is None or self.base is self or None in (self.prepare, self.base.prepare):
+            return None
+        gain = self.base.time.value - self.time.value
+        cost = self.prepare - self.base.prepare
+        return max(0, math.ceil(cost / gain)) if gain > 0 else NEVER
+
+
+@dataclass
+class Section:
+    """One operation: its lines, their table, and a figure per machine."""
+
+    key: str
+    title: str
+    lines: list
+    names: list
+    table: list
+    csv: str
+    figures: list  # {"svg", "alt", "machine"}
+    specs: list    # that measure this operation
+
+
+def sections(results, specs, out):
+    """The sections of the page; writes their figures and CSV files below `out`."""
+    folder = out / "figures" / "methods"
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_section(key, results.rows, specs, folder, out) for key in OPERATIONS]
+
+
+def _section(key, rows, specs, folder, out):
+    title, operations = OPERATIONS[key]
+    lines = lines_of(rows[rows["case.operation"].isin(operations)], BASELINES[key])
+    names, table = tabulate(lines)
+    csv = folder / f"{key}.csv"
+    pd.DataFrame(table, columns=names, dtype=object).to_csv(csv, index=False)
+    machines = dict.fromkeys(line.machine for line in lines)
+    found = []
+    for index, machine in enumerate(machines):
+        shown = [line for line in lines if line.machine == machine]
+        path = folder / f"{key}-{index + 1}.svg"
+        if _figure(shown, f"{title} on {machine}", path):
+            found.append({"svg": path.relative_to(out).as_posix(), "machine": machine})
+    return Section(key, title, lines, names, table, csv.relative_to(out).as_posix(), found,
+                   [spec for spec in specs if not spec.of
+                    and set(spec.order.get("case.operation", ())) & set(operations)])
+
+
+def lines_of(rows, baselines):
+    """The lines of an operation's rows with their baselines, by problem, machine and time."""
+    groups = {}
+    for index, row in rows.iterrows():
+        place = (_problem(row), row["machine"], row["case.method"], _params(row))
+        groups.setdefault(place, []).append(index)
+    lines = [_line(place[0], rows.loc[members]) for place, members in groups.items()]
+    _name_params(lines)
+    _set_baselines(lines, baselines)
+    return sorted(lines, key=lambda line: (
+        str(line.row["case.dataset"]), line.row["case.rank"] or 0, line.problem, line.machine,
+        line.time.value if line.time else math.inf))
+
+
+def _problem(row):
+    return tuple(str(row.get(f"case.{name}")) for name in PROBLEM)
+
+
+def _params(row):
+    return tuple((name.removeprefix("case.params."), str(value)) for name, value in row.items()
+                 if name.startswith("case.params.") and value is not None)
+
+
+def _line(problem, rows):
+    rows = max((own for _, own in rows.groupby("case.artifact", sort=False)), key=_worth)
+    newest = rows.iloc[-1]
+    ok = rows[rows["status"] == "ok"]
+    bad = rows[rows["status"] != "ok"]
+    line = Line(problem, newest, tuple(sorted(map(str, set(ok["case.mode"])))), len(ok), len(rows),
+                "ok" if bad.empty else bad.iloc[0]["status"], int(rows["stale"].sum()))
+    line.time, line.gflops = (quantity.measure(ok, name) for name in ("stats.median",
+                                                                      "rates.gflops"))
+    line.format_bytes, line.device_bytes, line.prepare = (_mean(ok, name) for name in (
+        "footprint.format_bytes", "footprint.device_bytes", "phases.prepare"))
+    line.error, line.over_bound = (_largest(ok, name) for name in (
+        "check.relative_frobenius", "check.error_over_bound"))
+    return line
+
+
+def _worth(rows):
+    return (not rows["stale"].any(), int((rows["status"] == "ok").sum()),
+            str(rows.iloc[-1].get("finished")))
+
+
+def _mean(rows, name):
+    value = quantity.measure(rows, name)
+    return value.value if value else None
+
+
+def _largest(rows, name):
+    numbers = pd.to_numeric(rows.get(name, pd.Series(dtype=float)), errors="coerce").dropna()
+    return float(numbers.max()) if len(numbers) else None
+
+
+def _name_params(lines):
+    """Every line names the parameters in which the lines of its method differ."""
+    for method in {line.method for line in lines}:
+        own = [line for line in lines if line.method == method]
+        sets = [dict(_params(line.row)) for line in own]
+        free = [name for name in dict.fromkeys(name for params in sets for name in params)
+                if len({params.get(name) for params in sets}) > 1]
+        for line, params in zip(own, sets):
+            line.params = ", ".join(f"{name}={params[name]}" for name in free if name in params)
+
+
+def _set_baselines(lines, baselines):
+    """Lines are compared where the same modes are ok on the same machine."""
+    places = {}
+    for line in lines:
+        if line.time:
+            places.setdefault((line.problem, line.machine, line.modes), []).append(line)
+    for members in places.values():
+        candidates = [min((line for line in members if line.method == name),
+                          key=lambda line: line.time.value, default=None) for name in baselines]
+        base = next(filter(None, candidates), None)
+        for line in members:
+            line.base = base
+
+
+def tabulate(lines):
+    """Names and lines of the page's table; of the problem's fields those that differ."""
+    varying = [name for name in SHOWN
+               if len({str(line.row.get(f"case.{name}")) for line in lines}) > 1]
+    names = ["tensor", "data", "machine", *varying, "modes", "method", "parameters", *COLUMNS]
+    return names, [[line.row["case.dataset"], line.row["case.data.kind"], line.machine,
+                    *(line.row.get(f"case.{name}") for name in varying), modes_text(line),
+                    line.method, line.params, *_values(line)] for line in lines]
+
+
+def modes_text(line):
+    """Over which modes a line is averaged, or that its runs take them all."""
+    if line.row["case.operation"] == "mttkrp_all":
+        return "all in one run"
+    known = [mode for mode in line.modes if mode != "None"]
+    whole = len(known) == len(line.row["case.data.dims"] or ())
+    return f"each of {len(known)}" if whole else ", ".join(known)
+
+
+def _values(line):
+    return [line.time and line.time.value, line.gflops and line.gflops.value, line.over,
+            line.format_bytes, line.per_nonzero, line.device_bytes, line.error, line.over_bound,
+            line.prepare, line.break_even, line.base and line.base.method, line.ok, line.total,
+            line.status, line.stale, line.row["case.artifact"]]
+
+
+def _figure(lines, title, path):
+    """Write the figure of a machine; returns whether two methods met on any tensor."""
+    with style.applied():
+        figure = draw(lines, title)
+        if figure is not None:
+            figure.savefig(path, metadata={"Title": title, "Date": None})
+    return figure is not None

@@ -1,0 +1,107 @@
+"""The cross-paper page: which lines it has, what they are compared with, when they break even."""
+import csv
+
+import pytest
+import rows
+
+from plots.load import load_results
+from plots.report.methods import BASELINES, NEVER, lines_of, sections, tabulate
+
+BASE, FAST, SLOW = "parti.cuda", "blco.cuda", "mm_csf.cuda"
+
+
+def mttkrp(method, milliseconds, prepare=0.0, status="ok", **case):
+    case = {"operation": "mttkrp", "mode": 0, "artifact": "pasta/gpu-speed", "params": {}, **case}
+    row = rows.row(method=method, status=status, seconds=[milliseconds / 1e3] * 3, **case)
+    if status == "ok":
+        row["phases"]["prepare"] = prepare
+        row |= {"footprint": {"format_bytes": 70, "device_bytes": 90},
+                "check": {"relative_frobenius": 1e-6, "error_over_bound": 0.25}}
+    return row
+
+
+def lines(tmp_path, *measured, hashes=None):
+    path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
+    return lines_of(load_results([path], hashes).rows, BASELINES["mttkrp"])
+
+
+def by_method(found):
+    return {line.method: line for line in found}
+
+
+def test_runs_to_break_even_weigh_conversion_against_time(tmp_path):
+    found = by_method(lines(tmp_path, mttkrp(BASE, 4, prepare=0.1), mttkrp(FAST, 2, prepare=0.3),
+                            mttkrp(SLOW, 8, prepare=0.01)))
+    assert found[FAST].break_even == 100  # 0.2 s at 2 ms a run
+    assert found[SLOW].break_even == NEVER
+    assert found[BASE].break_even is None
+    assert found[FAST].over == pytest.approx(2) and found[BASE].over == pytest.approx(1)
+    assert found[FAST].per_nonzero == 10  # 70 bytes of 7 nonzeros
+    again = by_method(lines(tmp_path, mttkrp(BASE, 4, prepare=0.1), mttkrp(FAST, 2, prepare=0.05)))
+    assert again[FAST].break_even == 0
+
+
+@pytest.mark.parametrize("change", [{"dataset": "beta"}, {"rank": 32}, {"mode": 1},
+                                    {"operation": "mttkrp_all", "mode": None}, {"dtype": "f64"}])
+def test_only_the_same_problem_is_compared(tmp_path, change):
+    found = by_method(lines(tmp_path, mttkrp(BASE, 4), mttkrp(FAST, 2, **change)))
+    assert found[FAST].base is None and found[FAST].over is None
+
+
+def test_machines_are_not_compared(tmp_path):
+    other = rows.session("s2", machine={"gpu": {"name": "Other GPU"}})
+    found = by_method(lines(tmp_path, mttkrp(BASE, 4), other, mttkrp(FAST, 2, name="s2")))
+    assert found[FAST].base is None
+
+
+def test_the_first_baseline_with_a_result_counts_with_its_fastest_parameters(tmp_path):
+    found = lines(tmp_path, mttkrp("pasta.cuda.coo", 1), mttkrp(BASE, 4, params={"chunk": 1}),
+                  mttkrp(BASE, 3, params={"chunk": 2}), mttkrp(FAST, 2))
+    assert {line.base.method for line in found} == {BASE}
+    assert by_method(found)[FAST].over == pytest.approx(1.5)
+    assert {line.params for line in found if line.method == BASE} == {"chunk=1", "chunk=2"}
+    failed = lines(tmp_path, mttkrp("pasta.cuda.coo", 1), mttkrp(BASE, 4, status="oom"))
+    assert by_method(failed)["pasta.cuda.coo"].base.method == "pasta.cuda.coo"
+
+
+def test_of_artifacts_counts_the_one_of_todays_sources_then_of_more_modes(tmp_path):
+    measured = [mttkrp(FAST, 5, mode=m) for m in range(2)]
+    measured += [mttkrp(FAST, 1, artifact="hlsto/fig12")]
+    line, = lines(tmp_path, *measured)
+    assert (line.time.value, line.row["case.artifact"]) == (0.005, "pasta/gpu-speed")
+    measured[2]["source_hash"] = "h2"
+    line, = lines(tmp_path, *measured, hashes={FAST: "h2"})
+    assert (line.time.value, line.stale) == (0.001, 0)
+    line, = lines(tmp_path, *measured, hashes={FAST: "h3"})
+    assert (line.time.value, line.stale) == (0.005, 2)
+
+
+def test_a_failed_mode_is_counted_and_leaves_nothing_to_compare(tmp_path):
+    found = by_method(lines(tmp_path, *(mttkrp(BASE, 4, mode=m) for m in range(3)),
+                            mttkrp(FAST, 2, mode=0), mttkrp(FAST, 2, mode=1, status="oom")))
+    assert (found[FAST].ok, found[FAST].total, found[FAST].status) == (1, 2, "oom")
+    assert found[FAST].over is None
+    names, table = tabulate(list(found.values()))
+    modes = {line[names.index("method")]: line[names.index("modes")] for line in table}
+    assert modes == {BASE: "each of 3", FAST: "0"}
+
+
+def test_the_page_has_tables_figures_and_their_files(tmp_path):
+    measured = [mttkrp(BASE, 4, kind="stand-in"), mttkrp(FAST, 2, kind="stand-in"),
+                mttkrp(FAST, 2, dataset="alone")]
+    path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
+    found = {s.key: s for s in sections(load_results([path]), [], tmp_path)}
+    section = found["mttkrp"]
+    with open(tmp_path / section.csv, newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [(line["tensor"], line["data"], line["method"]) for line in table] == [
+        ("alone", "real", FAST), ("alpha", "stand-in", FAST), ("alpha", "stand-in", BASE)]
+    assert [figure["machine"] for figure in section.figures] == ["Fixture GPU"]
+    assert (tmp_path / section.figures[0]["svg"]).is_file()
+    assert found["spmm"].lines == found["spmm"].figures == []
+
+
+def test_a_tensor_of_one_method_has_no_figure(tmp_path):
+    path = rows.write(tmp_path / "rows.jsonl", [rows.session(), mttkrp(BASE, 4)])
+    section = sections(load_results([path]), [], tmp_path)[0]
+    assert len(section.lines) == 1 and section.figures == []
