@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "common/tensor/linear_index.hpp"
+
 namespace retensor::bcb_sptc {
 namespace {
 
@@ -26,7 +28,7 @@ class ElementPath : public Path {
     RETENSOR_CUDA_LAUNCH(kernels::classify, grid_for(p_.rows), kThreads, 0, stream, p_,
                          classes_.data(), order_.data());
     if (!knows_lengths_) learn_classes();
-    cub_.sort(p_.rows, 3, classes_, order_, spare_classes_, spare_order_, stream);
+    cub_.sort(p_.rows, bits_for(kClasses), classes_, order_, spare_classes_, spare_order_, stream);
     p_.order = order_.data();
     cut_.rows = p_.rows - class_begin_[kCutClass];
     if (cut_.rows > 0) cut_rows(stream);
@@ -147,21 +149,21 @@ class ElementPath : public Path {
 
   template <bool kSums>
   void launch_rows(cudaStream_t stream) {
-    for (int c = 0; c < kBlockClass; ++c) launch_class<kWarp, kSums>(c, kSmallestTable + c, stream);
-    launch_class<kThreads, kSums>(kBlockClass, kBlockTable, stream);
+    for (int c = 0; c < kWarpClasses; ++c) {
+      const Count begin = class_begin(c), end = class_begin(c + 1);
+      if (begin == end) continue;
+      const unsigned places = places_of_class(c);
+      RETENSOR_CUDA_LAUNCH(kernels::multiply_short_rows<kSums>,
+                           device::blocks_for(end - begin, kWarpsOfBlock), kWarpsOfBlock * kWarp,
+                           kWarpsOfBlock * places * (kSums ? 8 : 4), stream, p_, begin, end,
+                           places);
+    }
+    const Count begin = class_begin(kBlockClass), end = class_begin(kCutClass);
+    if (begin < end)
+      RETENSOR_CUDA_LAUNCH(kernels::multiply_rows<kSums>, static_cast<unsigned>(end - begin),
+                           kThreads, 0, stream, p_, begin);
   }
-
-  template <unsigned kTeam, bool kSums>
-  void launch_class(int c, int bits, cudaStream_t stream) {
-    const Count begin = class_begin_[static_cast<std::size_t>(c)];
-    const Count end = class_begin_[static_cast<std::size_t>(c) + 1];
-    if (begin == end) return;
-    // Four warps with tables of 2^10 places and sums fill the 48 KiB that need no leave.
-    const unsigned teams = kTeam == kThreads ? 1 : 4, bytes = kSums ? 8 : 4;
-    const auto blocks = static_cast<unsigned>((end - begin + teams - 1) / teams);
-    RETENSOR_CUDA_LAUNCH((kernels::multiply_rows<kTeam, kSums>), blocks, teams * kTeam,
-                         (teams * bytes) << bits, stream, p_, begin, end, bits);
-  }
+  Count class_begin(int c) const { return class_begin_[static_cast<std::size_t>(c)]; }
 
   const DeviceMatricised m_;
   Cub cub_;

@@ -118,6 +118,10 @@ void add_format_facts(const std::string& operand, const StoredFormat& stored, Ex
   facts[operand + "_edges"] = edges_text(stored.grid);
   facts[operand + "_blocks"] = std::to_string(stored.blocks);
   facts[operand + "_index_bits"] = std::to_string(bits.block_index);
+  facts[operand + "_bitmap_bits"] = std::to_string(bits.bitmap);
+  facts[operand + "_index_total_bits"] = std::to_string(bits.indices);
+  facts[operand + "_bitmap_total_bits"] = std::to_string(bits.bitmaps);
+  facts[operand + "_value_total_bits"] = std::to_string(bits.values);
   facts[operand + "_formula_bytes"] = fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8);
   facts[operand + "_coo_bytes"] = std::to_string(bits.coo / 8);
   facts[operand + "_format_bytes"] = std::to_string(stored.bytes);

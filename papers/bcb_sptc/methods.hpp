@@ -32,9 +32,9 @@ struct StoredFormat {
 struct TaskCounts {
   Count pairs, tasks, results;
 };
-/// What a row tells of formats and tasks: edges, blocks, bits of an index by eq. 3, bytes by eq. 8
-/// and 9 and as stored, of each operand; pairs, tasks and result blocks; products of fragments when
-/// none is left out and by the paper's count.
+/// What a row tells of formats and tasks: edges, blocks, bits by eq. 3 to 7, bytes by eq. 8 and 9
+/// and as stored, of each operand; pairs, tasks and result blocks; products of fragments when none
+/// is left out and by the paper's count.
 Executed shared_facts(const StoredFormat& x, const StoredFormat& y, const Contraction& modes,
                       TaskCounts counts, Arithmetic arithmetic);
 

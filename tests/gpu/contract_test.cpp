@@ -91,6 +91,19 @@ TEST_CASE("order3-all-modes" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all}, {16, 33}},
                  [](const Method& m) { return m.takes_all_modes(); });
 }
+void check_contractions(bool (*takes)(std::string_view)) {
+  check_contract({3, 3, {Operation::contraction}, {}},
+                 [&](const Method& m) { return takes(m.id()); });
+}
+TEST_CASE("order3-bcb" * doctest::skip()) {
+  check_contractions([](std::string_view id) { return id == "bcb_sptc.cuda"; });
+}
+TEST_CASE("order3-contraction" * doctest::skip()) {
+  check_contractions([](std::string_view id) {
+    return id == "tsparse.cuda" || id == "dbcsr.cuda" || id == "gsptc.cuda" ||
+           id == "cusparse_spgemm.cuda";
+  });
+}
 
 TEST_CASE("a mode at a time with factors that change") {
   contract::check_passes(Backend::cuda,

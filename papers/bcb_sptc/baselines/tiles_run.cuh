@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "papers/bcb_sptc/baselines/matrix_run.cuh"
+#include "papers/bcb_sptc/replay_cuda.cuh"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
 namespace retensor::bcb_sptc {
@@ -104,14 +105,13 @@ class TilesRun : public MatrixRun {
   void run(StageTimer& timer) override {
     const auto stream = stream_of(timer);
     timer.stage("tasks");
-    make_tasks(stream);
+    tasks_replay_.run(stream);
     timer.stage("pattern");
-    make_pattern(stream);
+    pattern_replay_.run(stream);
     timer.stage("kernel");
-    if (result_.entries == 0) return;
-    multiply(stream);
+    kernel_replay_.run(stream);
     timer.stage("output");
-    write(stream);
+    output_replay_.run(stream);
   }
 
  protected:
@@ -121,10 +121,22 @@ class TilesRun : public MatrixRun {
   /// The result's values, unless `multiply` writes them where they belong.
   virtual void write_values(cudaStream_t) {}
 
+  /// Records the stages as graphs; the last step of a competitor's constructor.
+  void record() {
+    tasks_replay_.record([this](cudaStream_t stream) { make_tasks(stream); });
+    pattern_replay_.record([this](cudaStream_t stream) { make_pattern(stream); });
+    kernel_replay_.record([this](cudaStream_t stream) {
+      if (result_.entries > 0) multiply(stream);
+    });
+    output_replay_.record([this](cudaStream_t stream) {
+      if (result_.entries > 0) write(stream);
+    });
+  }
   /// A first pass, which makes room; for the constructors of competitors.
   void make_first() {
     make_tasks(nullptr);
     make_pattern(nullptr);
+    executed_["x_format_bytes"] = std::to_string(x_.bytes());
     executed_["tiles_x"] = std::to_string(x_.blocks);
     executed_["tiles_y"] = std::to_string(y_.blocks);
     executed_["pairs"] = std::to_string(tasks_.pairs());
@@ -192,6 +204,7 @@ class TilesRun : public MatrixRun {
   Buffer<std::uint64_t> bitmap_;
   Buffer<Count> first_entry_;
   bool has_room_ = false;
+  Replay tasks_replay_, pattern_replay_, kernel_replay_, output_replay_;
 };
 
 }  // namespace retensor::bcb_sptc

@@ -76,6 +76,8 @@ class Run : public TilesRun {
     fill(y_, p_.y_values, y_blocks_);
     make_first();
     result_blocks_ = Buffer<float>(p_.results * kTileCells);
+    record();
+    executed_["x_format_bytes"] = std::to_string(bytes_of(x_, x_blocks_, m_.rows));
   }
 
  private:
@@ -99,9 +101,11 @@ class Run : public TilesRun {
   }
 
   /// Blocks, the column of each and the start of each block row, 32 bits.
+  static Count bytes_of(const DeviceBcb& tiles, const Buffer<float>& blocks, Count rows) {
+    return blocks.bytes() + sizeof(Index) * (tiles.blocks + rows / kTileEdge + 1);
+  }
   Count format_bytes() const override {
-    return x_blocks_.bytes() + y_blocks_.bytes() +
-           sizeof(Index) * (x_.blocks + y_.blocks + (m_.rows + m_.groups) / kTileEdge + 2);
+    return bytes_of(x_, x_blocks_, m_.rows) + bytes_of(y_, y_blocks_, m_.groups);
   }
   Count work_bytes() const override {
     return TilesRun::work_bytes() + x_.bytes() + y_.bytes() + result_blocks_.bytes();

@@ -10,6 +10,7 @@
 #include "common/tensor/linear_index.hpp"
 #include "papers/bcb_sptc/baselines/gsptc/prepare.hpp"
 #include "papers/bcb_sptc/baselines/matrix_run.cuh"
+#include "papers/bcb_sptc/replay_cuda.cuh"
 
 namespace retensor::gsptc {
 namespace {
@@ -70,6 +71,7 @@ class Run : public bcb_sptc::MatrixRun {
         key_bits_(bits_for(m_.rows) + column_bits_),
         row_of_(m_.x_group.size()),
         found_(1) {
+    executed_["x_format_bytes"] = std::to_string(problem.x().bytes());
     if (m_.products == 0) {
       make_room(0);
       return;
@@ -80,23 +82,23 @@ class Run : public bcb_sptc::MatrixRun {
     for (auto* values : {&values_, &spare_values_}) *values = Buffer<float>(m_.products);
     make_tasks(nullptr);
     multiply(nullptr);
-    cub_.sort(m_.products, key_bits_, keys_, values_, spare_keys_, spare_values_, nullptr);
+    sort(nullptr);
     add_up(spare_values_.data(), nullptr);
     make_room(bcb_sptc::element(found_, 0));
+    tasks_replay_.record([this](cudaStream_t stream) { make_tasks(stream); });
+    kernel_replay_.record([this](cudaStream_t stream) { multiply(stream); });
+    output_replay_.record([this](cudaStream_t stream) { write(stream); });
   }
 
   void run(StageTimer& timer) override {
-    const auto stream = stream_of(timer);
     timer.stage("tasks");
     if (result_.entries == 0) return;
-    make_tasks(stream);
+    const auto stream = stream_of(timer);
+    tasks_replay_.run(stream);
     timer.stage("kernel");
-    multiply(stream);
+    kernel_replay_.run(stream);
     timer.stage("output");
-    cub_.sort(m_.products, key_bits_, keys_, values_, spare_keys_, spare_values_, stream);
-    add_up(result_.values.data(), stream);
-    RETENSOR_CUDA_LAUNCH(write_entries, grid_for(result_.entries), kThreads, 0, stream,
-                         result_.entries, spare_keys_.data(), column_bits_, entry_modes_);
+    output_replay_.run(stream);
   }
 
  private:
@@ -115,6 +117,17 @@ class Run : public bcb_sptc::MatrixRun {
                      column_bits_};
     RETENSOR_CUDA_LAUNCH(multiply_all, grid_for(m_.products), kThreads, 0, stream, p, keys_.data(),
                          values_.data());
+  }
+
+  void sort(cudaStream_t stream) {
+    cub_.sort(m_.products, key_bits_, keys_, values_, spare_keys_, spare_values_, stream);
+  }
+
+  void write(cudaStream_t stream) {
+    sort(stream);
+    add_up(result_.values.data(), stream);
+    RETENSOR_CUDA_LAUNCH(write_entries, grid_for(result_.entries), kThreads, 0, stream,
+                         result_.entries, spare_keys_.data(), column_bits_, entry_modes_);
   }
 
   /// Sums of equal keys; the different ones stand in spare_keys_.
@@ -139,6 +152,7 @@ class Run : public bcb_sptc::MatrixRun {
   Buffer<Count> first_, found_;
   Buffer<std::uint64_t> keys_, spare_keys_;
   Buffer<float> values_, spare_values_;
+  bcb_sptc::Replay tasks_replay_, kernel_replay_, output_replay_;
 };
 
 }  // namespace
