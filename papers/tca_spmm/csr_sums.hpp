@@ -1,5 +1,9 @@
-// What tiles and windows are made of: the distinct coordinates of a row of CSR, and entries.
+// What tiles and windows are made of: the distinct coordinates of a row of CSR, and entries of
+// strips.
 #pragma once
+
+#include <cstdint>
+#include <vector>
 
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/csr.hpp"
@@ -30,5 +34,10 @@ inline std::uint32_t entry_of(unsigned row, Count column, float value) {
 inline Count vectors_of(Count entries) {
   return (entries + kEntryVector - 1) / kEntryVector;
 }
+
+/// The entries of a strip, not empty, as a warp stores them: padded to whole vectors by one of the
+/// last vector and dealt out so that what 32 lanes store at once, entry j of 32 vectors, lies in as
+/// many banks of shared memory as can be.
+std::vector<std::uint32_t> dealt_out(std::vector<std::uint32_t> entries);
 
 }  // namespace retensor::tca_spmm

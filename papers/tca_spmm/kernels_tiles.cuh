@@ -3,11 +3,12 @@
 //
 // A thread block, eight warps, takes a row of tiles, 64 or 128 columns of D, and a part of the
 // row's tiles. Of a tile each warp clears its strip and stores the strip's nonzeros at their
-// places; the 64 rows of D stand beside it. Rows of D and nonzeros of the tile after the next are
-// on their way (cp.async, four stages) while one is decompressed and another multiplied: by
-// mma.sync, a warp its strip, or on Hopper by wgmma, four warps their strips, which runs beside the
-// decompression of the next. Where several blocks share outputs, each leaves its sums in memory and
-// the one that comes last adds them up.
+// places; the 64 rows of D stand beside it. Rows of D come through a ring of kStages in shared
+// memory (cp.async), nonzeros two tiles ahead in registers, and places in the tensor by 32 tiles, a
+// lane each, so that no load is waited for. The product is by mma.sync, a warp its strip, or on
+// Hopper by wgmma, four warps their strips, which runs beside the decompression of the next tile.
+// Where several blocks share outputs, each leaves its sums in memory and the one that comes last
+// adds them up.
 #pragma once
 
 #include <type_traits>
@@ -24,12 +25,16 @@ enum class Core { warp, warpgroup };
 
 inline constexpr unsigned kFragmentWidth = 8;  ///< n of the MMA, of a warpgroup's blocks of sums
 inline constexpr unsigned kTileThreads = kTileStrips * kWarpSize;
-inline constexpr unsigned kStages = 4;
+inline constexpr unsigned kStages = 8;      ///< of rows of D
+inline constexpr unsigned kTileStages = 3;  ///< of decompressed tiles
+/// Rows of D are requested so many tiles ahead: the stage written is that of two tiles before,
+/// since the product of the tile before may still read its own.
+inline constexpr unsigned kRequestAhead = kStages - 2;
 inline constexpr unsigned kStripBytes = kStripRows * kTileDepth * 2;
 inline constexpr unsigned kPanelColumns = 64;  ///< of D, rows of 128 bytes
 inline constexpr unsigned kPanelBytes = kTileDepth * kPanelColumns * 2;
-/// Vectors of entries of a strip that come ahead; more than half of its cells are beyond them.
-inline constexpr unsigned kVectorsAhead = 128;
+/// Vectors of entries that a lane loads ahead; strips of more than 384 of 1024 cells have more.
+inline constexpr unsigned kVectorsAhead = 3;
 
 struct DeviceTiles {
   const Count* tile_start = nullptr;
@@ -52,10 +57,8 @@ template <int kColumns>
 struct TileMemory {
   static constexpr unsigned kTile = kTileStrips * kStripBytes;
   static constexpr unsigned kDense = kColumns / kPanelColumns * kPanelBytes;
-  static constexpr unsigned kEntries = kTileStrips * kVectorsAhead * sizeof(uint4);
-  static constexpr unsigned kStage = kTile + kDense + kEntries;
   static constexpr unsigned kAlignment = 1024;
-  static constexpr unsigned kBytes = kStages * kStage + kAlignment;
+  static constexpr unsigned kBytes = kTileStages * kTile + kStages * kDense + kAlignment;
 };
 
 template <Core kCore, int kColumns>
@@ -65,6 +68,15 @@ class TileProduct {
   /// A tile as a warp knows it.
   struct Tile {
     Index column = 0, first = 0, vectors = 0;
+  };
+  /// 32 tiles, of which each lane holds one, and the next 32.
+  struct Batch {
+    Tile own, next;
+  };
+  /// Entries of the warp's strip of a tile, those that the lane has loaded.
+  struct Entries {
+    Index first = 0, vectors = 0;
+    uint4 ahead[kVectorsAhead];
   };
 
  public:
@@ -84,30 +96,33 @@ class TileProduct {
   }
 
   __device__ void run() {
-    Tile now = load_tile(0), next = load_tile(1);
-    request(0, now);
-    request(1, next);
-    Tile ahead = load_tile(2);
-    for (unsigned t = 0; t < tiles_; ++t) {
-      wait_for_copies<1>();
-      __syncwarp();
-      decompress(t, now);
-      show();
-      __syncthreads();
-      multiply(t);
-      request(t + 2, ahead);
-      now = next, next = ahead, ahead = load_tile(t + 3);
+    Batch requested{load_tile(lane_), load_tile(kWarpSize + lane_)}, loaded = requested;
+    for (unsigned t = 0; t < kRequestAhead; ++t) request(t, tile_of(requested, t).column);
+    Entries even, odd;
+    load_entries(tile_of(loaded, 0), even);
+    load_entries(tile_of(loaded, 1), odd);
+    for (unsigned t = 0; t < tiles_; t += 2) {
+      step(t, even, requested, loaded);
+      if (t + 1 < tiles_) step(t + 1, odd, requested, loaded);
     }
     finish();
     if (p_.parts == 1 || add_parts()) store();
   }
 
  private:
-  __device__ char* stage(unsigned t) const { return memory_ + t % kStages * Memory::kStage; }
-  __device__ char* dense_at(unsigned t) const { return stage(t) + Memory::kTile; }
-  __device__ uint4* entries_at(unsigned t) const {
-    return reinterpret_cast<uint4*>(stage(t) + Memory::kTile + Memory::kDense) +
-           warp_ * kVectorsAhead;
+  __device__ char* tile_at(unsigned t) const { return memory_ + t % kTileStages * Memory::kTile; }
+  __device__ char* dense_at(unsigned t) const {
+    return memory_ + kTileStages * Memory::kTile + t % kStages * Memory::kDense;
+  }
+
+  __device__ void step(unsigned t, Entries& entries, Batch& requested, Batch& loaded) {
+    decompress(t, entries);
+    load_entries(tile_of(loaded, t + 2), entries);
+    wait_for_copies<kRequestAhead - 1>();
+    show();
+    __syncthreads();
+    multiply(t);
+    request(t + kRequestAhead, tile_of(requested, t + kRequestAhead).column);
   }
 
   __device__ Tile load_tile(unsigned t) const {
@@ -116,46 +131,62 @@ class TileProduct {
     const Index* const start = p_.entry_start + tile * kTileStrips + warp_;
     return {p_.tile_column[tile], start[0], start[1] - start[0]};
   }
+  /// Tile t; asked for in their order.
+  __device__ Tile tile_of(Batch& batch, unsigned t) const {
+    if (t % kWarpSize == 0 && t > 0) {
+      batch.own = batch.next;
+      batch.next = load_tile(t + kWarpSize + lane_);
+    }
+    const auto from = [&](Index v) {
+      return __shfl_sync(kWholeWarp, v, static_cast<int>(t % kWarpSize));
+    };
+    return {from(batch.own.column), from(batch.own.first), from(batch.own.vectors)};
+  }
 
-  /// Begins the copies of a tile's rows of D and of the warp's entries; one group in any case.
-  __device__ void request(unsigned t, const Tile& tile) {
+  __device__ void load_entries(const Tile& tile, Entries& e) const {
+    e.first = tile.first, e.vectors = tile.vectors;
+#pragma unroll
+    for (unsigned q = 0; q < kVectorsAhead; ++q)
+      if (const unsigned v = q * kWarpSize + lane_; v < e.vectors)
+        e.ahead[q] = __ldg(p_.entries + e.first + v);
+  }
+
+  /// Begins the copies of the rows of D of tile t; one group in any case.
+  __device__ void request(unsigned t, Index tile_column) {
     if (t < tiles_) {
-      request_dense(t, tile);
-      uint4* const to = entries_at(t);
-      for (unsigned v = lane_; v < min(tile.vectors, kVectorsAhead); v += kWarpSize)
-        copy_async(to + v, p_.entries + tile.first + v);
+      constexpr unsigned kRowVectors = kColumns / 8;
+      char* const to = dense_at(t);
+#pragma unroll
+      for (unsigned q = 0; q < kTileDepth * kRowVectors / kTileThreads; ++q) {
+        const unsigned place = q * kTileThreads + threadIdx.x;
+        const unsigned k = place / kRowVectors, v = place % kRowVectors;
+        const Count row = Count{tile_column} * kTileDepth + k, column = first_column_ + 8 * v;
+        const bool inside = row < p_.dense_rows && column < p_.dense_stride;
+        copy_async(to + place_in_dense(k, v),
+                   p_.dense + (inside ? row * p_.dense_stride + column : 0), inside ? 16 : 0);
+      }
     }
     commit_copies();
-  }
-  __device__ void request_dense(unsigned t, const Tile& tile) {
-    constexpr unsigned kRowVectors = kColumns / 8;
-    char* const to = dense_at(t);
-#pragma unroll
-    for (unsigned q = 0; q < kTileDepth * kRowVectors / kTileThreads; ++q) {
-      const unsigned place = q * kTileThreads + threadIdx.x;
-      const unsigned k = place / kRowVectors, v = place % kRowVectors;
-      const Count row = Count{tile.column} * kTileDepth + k, column = first_column_ + 8 * v;
-      const bool inside = row < p_.dense_rows && column < p_.dense_stride;
-      copy_async(to + place_in_dense(k, v),
-                 p_.dense + (inside ? row * p_.dense_stride + column : 0), inside ? 16 : 0);
-    }
   }
   /// Byte of the vector of row k and columns 8 v to 8 v + 7 of D in a stage.
   __device__ static unsigned place_in_dense(unsigned k, unsigned v) {
     return v / 8 * kPanelBytes + k * 2 * kPanelColumns + (v % 8 ^ k % 8) * 16;
   }
 
-  __device__ void decompress(unsigned t, const Tile& tile) {
-    char* const strip = stage(t) + warp_ * kStripBytes;
+  __device__ void decompress(unsigned t, const Entries& e) {
+    char* const strip = tile_at(t) + warp_ * kStripBytes;
 #pragma unroll
     for (unsigned v = 0; v < kStripBytes / sizeof(uint4) / kWarpSize; ++v)
       reinterpret_cast<uint4*>(strip)[v * kWarpSize + lane_] = make_uint4(0, 0, 0, 0);
     __syncwarp();
-    const uint4* const entries = entries_at(t);
-    for (unsigned v = lane_; v < tile.vectors; v += kWarpSize) {
-      const uint4 four = v < kVectorsAhead ? entries[v] : __ldg(p_.entries + tile.first + v);
-      put(strip, four.x), put(strip, four.y), put(strip, four.z), put(strip, four.w);
-    }
+#pragma unroll
+    for (unsigned q = 0; q < kVectorsAhead; ++q)
+      if (q * kWarpSize + lane_ < e.vectors) put(strip, e.ahead[q]);
+    for (unsigned v = kVectorsAhead * kWarpSize + lane_; v < e.vectors; v += kWarpSize)
+      put(strip, __ldg(p_.entries + e.first + v));
+  }
+  __device__ static void put(char* strip, const uint4& four) {
+    put(strip, four.x), put(strip, four.y), put(strip, four.z), put(strip, four.w);
   }
   __device__ static void put(char* strip, std::uint32_t entry) {
     *reinterpret_cast<std::uint16_t*>(strip + (entry & 0xffff)) =
@@ -173,7 +204,7 @@ class TileProduct {
   /// be written after the next barrier.
   __device__ void multiply(unsigned t) {
     if constexpr (kCore == Core::warpgroup) {
-      const char* const rows = stage(t) + warp_ / 4 * 4 * kStripBytes;
+      const char* const rows = tile_at(t) + warp_ / 4 * 4 * kStripBytes;
       begin_products();
 #pragma unroll
       for (unsigned k = 0; k < kTileDepth; k += 16)
@@ -189,7 +220,7 @@ class TileProduct {
   __device__ void multiply_strip(unsigned t, unsigned k) {
     Left<16> left;
     load_blocks(left.pair,
-                stage(t) + warp_ * kStripBytes + place_in_strip(lane_ % 16, k + lane_ / 16 * 8));
+                tile_at(t) + warp_ * kStripBytes + place_in_strip(lane_ % 16, k + lane_ / 16 * 8));
 #pragma unroll
     for (unsigned pair = 0; pair < kBlocks / 2; ++pair) {
       std::uint32_t b[4];

@@ -37,19 +37,20 @@ void add_tiles(const std::vector<Count>& entries, Tiles& tiles, Count& vectors) 
 }
 
 void fill_tiles(const Csr& matrix, Count tile_row, Count columns, Tiles& tiles) {
-  std::vector<Count> next(columns * kTileStrips), end(columns * kTileStrips);
+  std::vector<std::vector<std::uint32_t>> strips(columns * kTileStrips);
+  for_each_entry(matrix, tile_row, [&](Count strip, Count row, Index column, float sum) {
+    strips[strip].push_back(
+        entry_of(static_cast<unsigned>(row % kStripRows), column % kTileDepth, sum));
+  });
   for (Count t = tiles.tile_start[tile_row]; t < tiles.tile_start[tile_row + 1]; ++t)
     for (unsigned s = 0; s < kTileStrips; ++s) {
-      const Count strip = tiles.tile_column[t] * Count{kTileStrips} + s;
-      next[strip] = tiles.entry_start[t * kTileStrips + s] * Count{kEntryVector};
-      end[strip] = tiles.entry_start[t * kTileStrips + s + 1] * Count{kEntryVector};
+      const auto& strip = strips[tiles.tile_column[t] * Count{kTileStrips} + s];
+      if (strip.empty()) continue;
+      const auto dealt = dealt_out(strip);
+      std::copy(
+          dealt.begin(), dealt.end(),
+          tiles.entries.begin() + tiles.entry_start[t * kTileStrips + s] * Count{kEntryVector});
     }
-  for_each_entry(matrix, tile_row, [&](Count strip, Count row, Index column, float sum) {
-    tiles.entries[next[strip]++] =
-        entry_of(static_cast<unsigned>(row % kStripRows), column % kTileDepth, sum);
-  });
-  for (Count strip = 0; strip < next.size(); ++strip)
-    for (Count e = next[strip]; e < end[strip]; ++e) tiles.entries[e] = tiles.entries[e - 1];
 }
 
 }  // namespace

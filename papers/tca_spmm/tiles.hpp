@@ -26,7 +26,7 @@ struct Tiles {
   std::vector<Count> tile_start;   ///< by row of tiles, the last is the number of tiles
   std::vector<Index> tile_column;  ///< by tile, in tiles; ascending in a row of tiles
   std::vector<Index> entry_start;  ///< by strip of each tile, in vectors of entries
-  Array<std::uint32_t> entries;    ///< those of a strip padded to whole vectors by its last
+  Array<std::uint32_t> entries;    ///< those of a strip as dealt_out() orders them
 
   Count tiles() const { return tile_column.size(); }
   Count row_tiles() const { return tile_start.size() - 1; }

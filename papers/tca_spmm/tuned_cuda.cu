@@ -27,16 +27,15 @@ class TunedRun : public SpmmRun {
   TunedRun(const Problem& problem, const Params& params, const Windows& windows)
       : SpmmRun(problem, "windows of 16 rows, their columns side by side",
                 params.word("output") == "f16" ? Element::half : Element::single),
-        kernel_(width_ <= 64 ? multiply_windows<64> : multiply_windows<128>),
-        grid_(static_cast<unsigned>(windows.windows()),
-              device::blocks_for(width_, width_ <= 64 ? 64 : 128)),
+        grid_(static_cast<unsigned>(windows.windows()), device::blocks_for(width_, kWindowColumns)),
         order_(longest_first(windows)),
         strip_start_(windows.strip_start),
         columns_(windows.columns),
         entry_start_(windows.entry_start),
         entries_(std::span<const std::uint32_t>(windows.entries.begin(), windows.entries.end())),
         d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(multiply_windows,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(kWindowBytes)));
     p_.order = order_.data(), p_.strip_start = strip_start_.data();
     p_.columns = columns_.data(), p_.entry_start = entry_start_.data();
@@ -54,11 +53,11 @@ class TunedRun : public SpmmRun {
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    RETENSOR_CUDA_LAUNCH(kernel_, grid_, kWindowThreads, kWindowBytes, stream_of(timer), p_);
+    RETENSOR_CUDA_LAUNCH(multiply_windows, grid_, kWindowThreads, kWindowBytes, stream_of(timer),
+                         p_);
   }
 
  private:
-  void (*const kernel_)(DeviceWindows);
   const dim3 grid_;
   const Buffer<Index> order_, strip_start_, columns_, entry_start_;
   const Buffer<std::uint32_t> entries_;

@@ -1,6 +1,7 @@
 #include "papers/tca_spmm/windows.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "papers/tca_spmm/csr_sums.hpp"
@@ -36,8 +37,7 @@ Window window_of(const Csr& matrix, Count number) {
     });
   }
   columns.resize(window.strips.size() * kTileDepth, kNoColumn);
-  for (auto& strip : window.strips)
-    strip.resize(vectors_of(strip.size()) * kEntryVector, strip.back());
+  for (auto& strip : window.strips) strip = dealt_out(std::move(strip));
   return window;
 }
 

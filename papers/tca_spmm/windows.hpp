@@ -22,7 +22,7 @@ struct Windows {
   std::vector<Index> strip_start;  ///< by window, the last is the number of strips
   std::vector<Index> columns;      ///< 64 a strip, kNoColumn behind a window's last
   std::vector<Index> entry_start;  ///< by strip, in vectors of entries
-  Array<std::uint32_t> entries;    ///< those of a strip padded to whole vectors by its last
+  Array<std::uint32_t> entries;    ///< those of a strip as dealt_out() orders them
 
   Count windows() const { return strip_start.size() - 1; }
   Count strips() const { return columns.size() / kTileDepth; }

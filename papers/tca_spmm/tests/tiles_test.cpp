@@ -1,14 +1,17 @@
 // Tiles and windows: every nonzero once at its place, padding, and sums of equal coordinates.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "common/core/error.hpp"
 #include "common/generate/generators.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/csr_sums.hpp"
 #include "papers/tca_spmm/tiles.hpp"
 #include "papers/tca_spmm/windows.hpp"
 
@@ -74,6 +77,30 @@ TEST_CASE("places of a strip are its 1024 halves, each once") {
   CHECK(*places.rbegin() == 2 * kStripRows * kTileDepth - 2);
   CHECK(place_in_strip(0, 9) == 18);
   CHECK(place_in_strip(3, 9) == 3 * 128 + (1 ^ 3) * 16 + 2);
+}
+
+TEST_CASE("entries are dealt out: each is there, and few of those stored at once share a bank") {
+  const Coo strip = uniform({kStripRows, kTileDepth}, 102, 3, DType::f32);
+  std::vector<std::uint32_t> entries;
+  for (Count x = 0; x < strip.nnz(); ++x)
+    entries.push_back(entry_of(strip.indices[0][x], strip.indices[1][x], 1));
+  const auto most = [](const std::vector<std::uint32_t>& order) {
+    Count worst = 0;
+    for (Count j = 0; j < kEntryVector; ++j) {
+      std::map<unsigned, Count> of_bank;
+      for (Count e = j; e < order.size(); e += kEntryVector)
+        worst = std::max(worst, ++of_bank[(order[e] & 0xffff) / 4 % 32]);
+    }
+    return worst;
+  };
+  const auto dealt = dealt_out(entries);
+  CHECK(dealt.size() == 104);
+  CHECK(std::set(dealt.begin(), dealt.end()) == std::set(entries.begin(), entries.end()));
+  CHECK(most(dealt) <= 3);
+  CHECK(most(entries) > 3);
+  // 33 vectors: a second store of one vector.
+  const auto longer = dealt_out(std::vector<std::uint32_t>(129, 7));
+  CHECK(longer == std::vector<std::uint32_t>(132, 7));
 }
 
 TEST_CASE("tiles hold the nonzeros of the matrix and no others") {
