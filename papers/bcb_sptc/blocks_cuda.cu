@@ -11,6 +11,9 @@
 namespace retensor::bcb_sptc {
 namespace {
 
+/// Tasks of a chunk from which a warp finds its pattern: eight lanes of it are busy then.
+constexpr Count kTasksOfWarp = 8;
+
 struct PopCount {
   const std::uint64_t* words;
   __host__ __device__ Count operator()(Count w) const {
@@ -86,9 +89,12 @@ class BlockPath : public Path {
       if (product_.is_split) bitmap_.zero(stream);
       product_.list = tasks_.view();
       product_.bitmap = bitmap_.data();
-      RETENSOR_CUDA_LAUNCH(kernels::find_pattern,
-                           grid_for(tasks_.chunks() << product_.result_word_bits), kThreads, 0,
-                           stream, product_);
+      const Count units = tasks_.chunks() << product_.result_word_bits;
+      if (tasks_.tasks() >= kTasksOfWarp * tasks_.chunks())
+        RETENSOR_CUDA_LAUNCH(kernels::find_pattern_by_warps, grid_for(32 * units), kThreads, 0,
+                             stream, product_);
+      else
+        RETENSOR_CUDA_LAUNCH(kernels::find_pattern, grid_for(units), kThreads, 0, stream, product_);
       cub_.sums(words, PopCount{bitmap_.data()}, word_start_, stream);
       product_.word_start = word_start_.data();
     }
@@ -125,6 +131,7 @@ class BlockPath : public Path {
     Executed facts = shared_facts(stored(x()), stored(y()), modes_, counts, arithmetic_);
     facts.merge(Executed(operands_.facts));
     facts["chunks"] = std::to_string(tasks_.chunks());
+    facts["chunk_tasks"] = std::to_string(tasks_.chunk_tasks());
     facts["mma_16x8x8"] =
         std::to_string(static_cast<Count>(products_of(arithmetic_)) * count_mmas());
     return facts;

@@ -14,9 +14,10 @@
 // contracted cells meet.
 //
 // The pattern is found before the product, by bit operations: row i of the result's bitmap is the
-// union of y's rows k over the bits k of x's row i, a thread a word. A scan of the popcounts tells
-// where the values of each word begin (compaction). Sums go out once, after the last pair of a
-// chunk (Algorithm 4); chunks of one result block add theirs atomically.
+// union of y's rows k over the bits k of x's row i, a thread a word, or a warp where chunks are
+// long. A scan of the popcounts tells where the values of each word begin (compaction). Sums go out
+// once, after the last pair of a chunk (Algorithm 4); chunks of one result block add theirs
+// atomically.
 //
 // Instructions of a warp: about 60 a pair, 40 a step and 25 a tile of 8 columns with two values
 // loaded; bytes of a pair: 8 of the task, 8 of each mask, 12 of each bitmap word and the values.
@@ -86,10 +87,10 @@ struct BlockProduct {
   }
   __device__ Count first_task(Count chunk, Count result) const {
     const Count first = list.result_first[result];
-    return is_split ? first + (chunk - list.chunk_first[result]) * kChunkTasks : first;
+    return is_split ? first + (chunk - list.chunk_first[result]) * list.chunk_tasks : first;
   }
   __device__ Count last_task(Count first, Count result) const {
-    return min(first + kChunkTasks, Count{list.result_first[result + 1]});
+    return min(first + list.chunk_tasks, Count{list.result_first[result + 1]});
   }
   __device__ bool is_shared(Count result) const {
     return is_split && list.chunk_first[result + 1] - list.chunk_first[result] > 1;
@@ -151,20 +152,43 @@ __device__ inline std::uint64_t pattern_of_cubes(const BlockProduct& p, Count fi
 
 namespace kernels {
 
+/// Adds what a chunk has of a word of the result's bitmap.
+__device__ inline void store_pattern(const BlockProduct& p, Count result, unsigned word,
+                                     std::uint64_t pattern) {
+  std::uint64_t* const to = p.bitmap + (result << p.result_word_bits) + word;
+  if (!p.is_shared(result))
+    *to = pattern;
+  else if (pattern != 0)
+    atomicOr(reinterpret_cast<unsigned long long*>(to), pattern);
+}
+
+/// A thread a word of a chunk.
 __global__ void find_pattern(const __grid_constant__ BlockProduct p) {
   const bool are_cubes = p.rows == 8 && p.contracted == 8 && p.columns == 8;
   for_each_of_grid(p.list.chunks << p.result_word_bits, [&](Count i) {
     const Count chunk = i >> p.result_word_bits, result = p.result_of(chunk);
     const auto word = static_cast<unsigned>(i - (chunk << p.result_word_bits));
     const Count first = p.first_task(chunk, result), last = p.last_task(first, result);
-    const std::uint64_t pattern =
-        are_cubes ? pattern_of_cubes(p, first, last) : pattern_word(p, first, last, word);
-    std::uint64_t* const to = p.bitmap + (result << p.result_word_bits) + word;
-    if (!p.is_shared(result))
-      *to = pattern;
-    else if (pattern != 0)
-      atomicOr(reinterpret_cast<unsigned long long*>(to), pattern);
+    store_pattern(
+        p, result, word,
+        are_cubes ? pattern_of_cubes(p, first, last) : pattern_word(p, first, last, word));
   });
+}
+
+/// A warp a word of a chunk, a lane a task: for chunks of many tasks.
+__global__ void find_pattern_by_warps(const __grid_constant__ BlockProduct p) {
+  const Count step = Count{gridDim.x} * (kThreads / 32);
+  for (Count i = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+       i < p.list.chunks << p.result_word_bits; i += step) {
+    const Count chunk = i >> p.result_word_bits, result = p.result_of(chunk);
+    const auto word = static_cast<unsigned>(i - (chunk << p.result_word_bits));
+    const Count first = p.first_task(chunk, result), last = p.last_task(first, result);
+    const Count own = first + threadIdx.x % 32;  // a chunk has at most 32 tasks
+    std::uint64_t pattern = own < last ? pattern_word(p, own, own + 1, word) : 0;
+    for (int distance = 16; distance > 0; distance /= 2)
+      pattern |= __shfl_xor_sync(kWholeWarp, pattern, distance);
+    if (threadIdx.x % 32 == 0) store_pattern(p, result, word, pattern);
+  }
 }
 
 }  // namespace kernels

@@ -1,6 +1,7 @@
 // The steps of the task list; task_list_cuda.cuh has the algorithm.
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -245,8 +246,9 @@ __global__ void make_tasks(Count tasks, Pairs pairs, const std::uint32_t* kept,
 
 struct ChunksOf {
   const std::uint32_t* first;
+  Count most;
   __host__ __device__ Count operator()(Count r) const {
-    return (first[r + 1] - first[r] + kChunkTasks - 1) / kChunkTasks;
+    return (first[r + 1] - first[r] + most - 1) / most;
   }
 };
 
@@ -335,7 +337,9 @@ void DeviceTaskList::keep_tasks(cudaStream_t stream) {
   const Pairs pairs{owner_.data(), group_.data(), groups_.block.data(), first_pair_.data()};
   cub_.select(pairs_, SharesCell{pairs, x_mask_.data(), y_mask_.data(), mask_words_, intersect_},
               kept_, found_, stream);
-  if (!knows_lengths_) tasks_kept_ = element(found_, 0);
+  if (knows_lengths_) return;
+  tasks_kept_ = element(found_, 0);
+  chunk_tasks_ = std::clamp<Count>(tasks_kept_ / kWarpsAtOnce, 1, kMostChunkTasks);
 }
 
 void DeviceTaskList::sort_tasks(cudaStream_t stream) {
@@ -357,7 +361,7 @@ void DeviceTaskList::compress(cudaStream_t stream) {
   RETENSOR_CUDA_LAUNCH(set_end, 1, 1, 0, stream, result_first_.data() + results_,
                        static_cast<std::uint32_t>(tasks_kept_));
   if (knows_lengths_ && chunks_ == results_) return;  // a chunk a result block
-  cub_.sums(results_, ChunksOf{result_first_.data()}, chunk_first_, stream);
+  cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
   if (!knows_lengths_) chunks_ = element(chunk_first_, results_);
   find_owners(results_, chunk_first_, chunks_, chunk_result_, cub_, stream);
 }
@@ -372,6 +376,7 @@ DeviceTaskList::View DeviceTaskList::view() const {
           y_mask_.data(),
           results_,
           chunks_,
+          chunk_tasks_,
           column_bits_,
           mask_words_};
 }

@@ -4,8 +4,8 @@
 // the pairs are numbered by a scan, and a thread a pair keeps it if the two share a contracted
 // cell. Sorting: CUB's radix sort by (row, column) of the result block; it is stable, so the pairs
 // of a result block stay in the order of x. Compression: the first task of each result block is
-// selected. A result block with more than kChunkTasks tasks is cut into chunks of so many, each of
-// which is one warp's, so that a block with very many pairs does not keep one warp busy.
+// selected. A result block is cut into chunks of at most chunk_tasks() tasks, each of which is one
+// warp's, so that a block with very many pairs does not keep one warp busy.
 //
 // Bytes: a pair 4 + 4 of its owner and 16 to 24 gathered of two masks; a task 4 of its number, 16
 // of key and blocks written, 32 in each pass of the sort, a pass 8 bits of the key.
@@ -18,9 +18,11 @@
 
 namespace retensor::bcb_sptc {
 
-/// Tasks of a chunk: 32 pairs are some microseconds of a warp, and the sums of a chunk that shares
-/// its result block go out by atomic additions once for all of them.
-inline constexpr Count kChunkTasks = 32;
+/// The most tasks of a chunk: 32 are some microseconds of a warp, and the sums of a chunk that
+/// shares its result block go out by atomic additions once for all of them. Where that would be
+/// fewer than kWarpsAtOnce chunks, half of the warps that 132 multiprocessors (H200) can hold, they
+/// are shorter.
+inline constexpr Count kMostChunkTasks = 32, kWarpsAtOnce = 4096;
 
 /// Blocks by one part of their index: the rank of each among the different values, and for each
 /// value a block that has it.
@@ -53,7 +55,7 @@ class DeviceTaskList {
     const Count* chunk_first;  // chunk; results + 1; where there are more chunks than results
     const std::uint32_t* chunk_result;     // the same
     const std::uint64_t *x_mask, *y_mask;  // contracted cells with a nonzero, by block
-    Count results, chunks;
+    Count results, chunks, chunk_tasks;
     int column_bits;  // of a key
     unsigned mask_words;
   };
@@ -63,6 +65,7 @@ class DeviceTaskList {
   Count tasks() const { return tasks_kept_; }
   Count results() const { return results_; }
   Count chunks() const { return chunks_; }
+  Count chunk_tasks() const { return chunk_tasks_; }
   const Parts& rows() const { return rows_; }
   const Parts& columns() const { return columns_; }
   Count bytes() const;
@@ -93,7 +96,7 @@ class DeviceTaskList {
   Buffer<Count> chunk_first_;
   Buffer<std::uint32_t> chunk_result_;
   Buffer<Count> found_;
-  Count pairs_ = 0, tasks_kept_ = 0, results_ = 0, chunks_ = 0;
+  Count pairs_ = 0, tasks_kept_ = 0, results_ = 0, chunks_ = 0, chunk_tasks_ = 1;
 };
 
 }  // namespace retensor::bcb_sptc
