@@ -119,7 +119,7 @@ class TileProduct {
     decompress(t, entries);
     load_entries(tile_of(loaded, t + 2), entries);
     wait_for_copies<kRequestAhead - 1>();
-    show();
+    meet_core();
     __syncthreads();
     multiply(t);
     request(t + kRequestAhead, tile_of(requested, t + kRequestAhead).column);
@@ -193,15 +193,18 @@ class TileProduct {
         static_cast<std::uint16_t>(entry >> 16);
   }
 
-  __device__ static void show() {
-    if constexpr (kCore == Core::warpgroup) show_to_tensor_core();
+  /// Before a barrier: the warpgroup shows what it wrote, and its product of two tiles before is
+  /// done, so that the stages of that tile may be written after the barrier.
+  __device__ static void meet_core() {
+    if constexpr (kCore == Core::warpgroup) {
+      wait_for_products<1>();
+      show_to_tensor_core();
+    }
   }
   __device__ static void finish() {
     if constexpr (kCore == Core::warpgroup) wait_for_products<0>();
   }
 
-  /// Of a warpgroup the product of the tile before is done when this returns, so that its stage may
-  /// be written after the next barrier.
   __device__ void multiply(unsigned t) {
     if constexpr (kCore == Core::warpgroup) {
       const char* const rows = tile_at(t) + warp_ / 4 * 4 * kStripBytes;
@@ -211,7 +214,6 @@ class TileProduct {
         multiply_add_async(sums_, swizzled_matrix(rows + 2 * k, 16, 1024),
                            swizzled_matrix(dense_at(t) + k * 2 * kPanelColumns, kPanelBytes, 1024));
       commit_products();
-      wait_for_products<1>();
     } else {
 #pragma unroll
       for (unsigned k = 0; k < kTileDepth; k += 16) multiply_strip(t, k);
