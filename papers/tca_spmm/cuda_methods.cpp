@@ -103,19 +103,20 @@ class TilesCuda : public DecompressingCuda {
     return "sparse times dense matrix, tiles of S decompressed in shared memory";
   }
   ParamSchema params() const override {
-    return {{"core",
-             std::string("warp"),
-             "products by mma.sync of a warp, or by wgmma of a warpgroup (Hopper)",
-             0,
-             0,
-             {"warp", "warpgroup"}},
-            {"parts",
-             std::int64_t{0},
-             "thread blocks that share outputs, 0: as many as fill the device",
-             0,
-             64,
-             {}},
-            output_param()};
+    return {
+        {"core",
+         std::string("auto"),
+         "products by mma.sync of a warp or wgmma of a warpgroup; auto: this where Hopper has it",
+         0,
+         0,
+         {"auto", "warp", "warpgroup"}},
+        {"parts",
+         std::int64_t{0},
+         "thread blocks that share outputs, 0: as many as fill the device",
+         0,
+         64,
+         {}},
+        output_param()};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tiles_cuda(problem, params);

@@ -1,6 +1,7 @@
 // The run of tca_spmm.cuda.tiles; the kernel stands in kernels_tiles.cuh.
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
@@ -18,8 +19,16 @@ TileKernel warpgroup_kernel(int) {
 
 namespace {
 
+constexpr int kHopper = 9;  // compute capability, major
+
 Core core_of(const Params& params) {
-  return params.word("core") == "warpgroup" ? Core::warpgroup : Core::warp;
+  const auto& word = params.word("core");
+  if (word == "warp") return Core::warp;
+  const bool hopper = warpgroup_kernel(64) != nullptr && device::facts().major == kHopper;
+  return word == "warpgroup" || hopper ? Core::warpgroup : Core::warp;
+}
+std::string_view name(Core core) {
+  return core == Core::warp ? "mma.sync" : "wgmma";
 }
 /// Of D, that a thread block takes.
 int block_columns(std::uint64_t width) {
@@ -36,7 +45,7 @@ TileKernel kernel_of(Core core, int columns) {
 class TilesRun : public SpmmRun {
  public:
   TilesRun(const Problem& problem, const Params& params, const Tiles& tiles)
-      : SpmmRun(problem, "tiles of 128 x 64, " + params.word("core"),
+      : SpmmRun(problem, "tiles of 128 x 64, " + std::string(name(core_of(params))),
                 params.word("output") == "f16" ? Element::half : Element::single),
         columns_(block_columns(width_)),
         kernel_(kernel_of(core_of(params), columns_)),
@@ -107,7 +116,7 @@ std::string tiles_obstacle(const Problem& problem, const Params& params) {
   const int columns = block_columns(problem.rank());
   if (core_of(params) == Core::warpgroup) {
     if (warpgroup_kernel(columns) == nullptr) return "this build has no code for sm_90a";
-    if (device::facts().major != 9) return "products of a warpgroup are Hopper's";
+    if (device::facts().major != kHopper) return "products of a warpgroup are Hopper's";
   }
   const Count most = device::facts().shared_per_block;
   if (shared_bytes(columns) <= most) return "";
