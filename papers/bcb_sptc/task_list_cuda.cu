@@ -252,10 +252,6 @@ struct ChunksOf {
   }
 };
 
-__global__ void set_end(std::uint32_t* to, std::uint32_t x) {
-  *to = x;
-}
-
 unsigned mask_words_of(const DeviceBcb& x) {
   return static_cast<unsigned>(((Count{1} << x.grid.trailing_bits()) + 63) / 64);
 }
@@ -357,9 +353,10 @@ void DeviceTaskList::sort_tasks(cudaStream_t stream) {
 void DeviceTaskList::compress(cudaStream_t stream) {
   reserve(result_first_, tasks_kept_ + 1);
   cub_.select(tasks_kept_, BeginsKey<std::uint64_t>{keys_.data()}, result_first_, found_, stream);
-  if (!knows_lengths_) results_ = element(found_, 0);
-  RETENSOR_CUDA_LAUNCH(set_end, 1, 1, 0, stream, result_first_.data() + results_,
-                       static_cast<std::uint32_t>(tasks_kept_));
+  if (!knows_lengths_) {
+    results_ = element(found_, 0);
+    set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
+  }
   if (knows_lengths_ && chunks_ == results_) return;  // a chunk a result block
   cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
   if (!knows_lengths_) chunks_ = element(chunk_first_, results_);
