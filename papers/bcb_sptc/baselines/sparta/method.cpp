@@ -96,6 +96,7 @@ class Run : public Prepared {
         x_contracted_(keys_of(x_, modes_.contracted_x)),
         y_contracted_(keys_of(problem.y(), modes_.contracted_y)),
         y_free_(keys_of(problem.y(), modes_.free_y)),
+        free_y_(problem.y().dims, modes_.free_y),
         hty_(problem.y().nnz()),
         group_of_(problem.y().nnz()),
         group_start_(problem.y().nnz() + 1),
@@ -232,7 +233,6 @@ class Run : public Prepared {
   }
 
   void gather() {
-    const LinearIndex free(problem_.y().dims, modes_.free_y);
     const auto values = out_.values.template as<T>();
     Count first = 0;
     for (const auto& part : parts_) {
@@ -242,8 +242,9 @@ class Run : public Prepared {
         for (std::size_t k = 0; k < modes_.result.size(); ++k) {
           const auto [from_x, mode] = modes_.result[k];
           const auto place = std::ranges::find(modes_.free_y, mode) - modes_.free_y.begin();
-          out_.indices[k][first + e] = from_x ? x_.indices[at(mode)][part.row[e]]
-                                              : free.decode(part.free[e], static_cast<int>(place));
+          out_.indices[k][first + e] = from_x
+                                           ? x_.indices[at(mode)][part.row[e]]
+                                           : free_y_.decode(part.free[e], static_cast<int>(place));
         }
       }
       first += part.values.size();
@@ -255,6 +256,7 @@ class Run : public Prepared {
   const T alpha_;
   const Coo x_;
   const std::vector<Uint128> x_contracted_, y_contracted_, y_free_;
+  const LinearIndex free_y_;
   std::vector<Count> row_start_;
   HashTable hty_;
   std::vector<Count> group_of_, group_start_;
