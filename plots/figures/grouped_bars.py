@@ -26,10 +26,13 @@ def bars_of(view):
     for axes, facet, cells in figure:
         figure.scale(axes)
         for cell in cells:
-            place = view.xs.index(cell.x) + (view.series.index(cell.series)
-                                             - (len(view.series) - 1) / 2) * width
+            place = view.xs.index(cell.x) + offset(view, cell.series, width)
             _bar(figure, axes, cell, place, width, view)
         _published(figure, axes, facet, view)
+        for point in view.digitised:
+            if point.facet == ("" if facet is None else str(facet)) and point.x in figure.names:
+                figure.read_off(axes, figure.names.index(point.x)
+                                + offset(view, point.series, width), point)
         figure.name_positions(axes)
         if axes.get_yscale() == "log":
             axes.set_ylim(10 ** math.floor(math.log10(axes.get_ylim()[0])))
@@ -38,6 +41,13 @@ def bars_of(view):
     figure.explain_data()
     figure.label_axes(*panels.label_of(view))
     return figure
+
+
+def offset(view, series, width):
+    """How far from the middle of a position the bar of a series stands; 0 for an unknown one."""
+    if series not in view.series:
+        return 0.0
+    return (view.series.index(series) - (len(view.series) - 1) / 2) * width
 
 
 def _bar(figure, axes, cell, place, width, view):

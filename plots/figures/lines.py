@@ -10,12 +10,16 @@ def draw(view):
     numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
     figure = panels.Panels(view, 3 if len(view.series) < 8 else 2,
                            names=() if numeric else view.xs)
-    for axes, _, cells in figure:
+    places = {str(x): x if numeric else index for index, x in enumerate(view.xs)}
+    for axes, facet, cells in figure:
         figure.scale(axes)
         failed = []
         for index, name in enumerate(view.series):
             failed += _line(figure, axes, [cell for cell in cells if cell.series == name], index,
                             numeric)
+        for point in view.digitised:
+            if point.facet == ("" if facet is None else str(facet)) and point.x in places:
+                figure.read_off(axes, places[point.x], point)
         if numeric:
             axes.set_xticks(view.xs, [str(x) for x in view.xs])
             axes.minorticks_off()

@@ -122,6 +122,13 @@ class Panels:
         axes.vlines(x, *cell.band, **look)
         self.explain("stand-in: least to largest of its variants", Line2D([], [], **look))
 
+    def read_off(self, axes, x, point):
+        """Mark a point read off the published figure, with how far off the reading may be."""
+        look = {"color": style.PUBLISHED, "marker": "_", "markersize": 7, "linestyle": "none"}
+        axes.errorbar(x, point.value, yerr=point.uncertainty or None, capsize=1.5, linewidth=0.7,
+                      zorder=4, **{**look, "elinewidth": 0.7})
+        self.explain("published, read off the figure", Line2D([], [], **look))
+
     def explain_data(self):
         """Legend entries for the kinds of data that are not real."""
         for kind in self.view.data_kinds:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from plots import style
+from plots import digitised, style
 from plots.errors import PlotError
 from plots.figures import quantity
 
@@ -83,6 +83,7 @@ class View:
     ratios: dict = field(default_factory=dict)  # facet -> series -> problem -> over the best
     published: list = field(default_factory=list)
     verdicts: list = field(default_factory=list)  # on the claims of the paper
+    digitised: list = field(default_factory=list)  # points read off the published figure
     table: object = None  # a DataFrame in place of the cells' own table
 
     def panel(self, facet):
@@ -138,6 +139,7 @@ def make_view(results, spec, verdicts=()):
                 quantity.label(SHARE if fields.share else fields.y))
     view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
     view.published = [] if fields.share else _published(view, verdicts)
+    view.digitised = digitised.points(spec)
     return view
 
 

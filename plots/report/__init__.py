@@ -13,12 +13,13 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
+from plots import digitised
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
 from plots.figures.claims import basis, published, tolerance
 from plots.load import machine_label
-from plots.report import findings, methods
+from plots.report import artifacts, findings, methods
 from plots.report.counters import Counters
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
@@ -58,19 +59,25 @@ class Section:
             "the table below holds all values"]))
 
     @property
+    def points_place(self):
+        """Where points of the published figure would lie."""
+        return digitised.place_of(self.spec).as_posix()
+
+    @property
     def command(self):
         """The command that makes the artifact again, from the root of the source tree."""
         verb = "plot" if self.spec.of else "run"
         return f"retensor {verb} {shlex.quote(self.spec.path)}" if self.spec.path else ""
 
 
-def build_report(results, specs, verdicts, out, audits=()):
+def build_report(results, specs, verdicts, out, audits=(), known=()):
     """Write the report; returns the start page's path and what could not be drawn.
 
-    `audits` is what `retensor audit --json` prints. Raises PlotError for verdicts or audits without
-    the agreed fields.
+    `audits` is what `retensor audit --json` prints, `known` what `retensor list artifacts --json`
+    does. Raises PlotError for lists without the agreed fields.
     """
     _check_verdicts(verdicts)
+    artifacts.check(known)
     papers_findings = findings.arrange(audits)
     out = Path(out)
     (out / "assets").mkdir(parents=True, exist_ok=True)
@@ -78,24 +85,33 @@ def build_report(results, specs, verdicts, out, audits=()):
         shutil.copyfile(HERE / "assets" / name, out / "assets" / name)
     sections = _sections(results, specs, verdicts, out)
     papers = sorted({section.spec.paper for section in sections}
-                    | {str(verdict["paper"]) for verdict in verdicts})
+                    | {str(verdict["paper"]) for verdict in verdicts}
+                    | {artifact["paper"] for artifact in known})
+    arranged = {paper: _arranged(paper, known, sections, verdicts) for paper in papers}
     common = {"papers": papers, "results": results, "verdicts": verdicts, "sections": sections,
               "orders": VERDICTS, "counts": _verdict_counts(verdicts),
               "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
-              "labels": _session_machines(results), "findings": papers_findings}
+              "labels": _session_machines(results), "findings": papers_findings,
+              "arranged": arranged, "states": artifacts.STATES,
+              "here_now": artifacts.states_here(known)}
     findings.frame(audits).to_csv(out / "findings.csv", index=False)
     pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {}),
              "methods.html": ("methods.html.j2", {
                  "operations": methods.sections(results, specs, out)})}
     pages |= {f"{paper}.html": ("paper.html.j2", {
         "paper": paper,
-        "sections": [s for s in sections if s.spec.paper == paper],
+        "own": arranged[paper],
         "verdicts": [v for v in verdicts if v["paper"] == paper]}) for paper in papers}
     environment = _environment()
     for name, (template, values) in pages.items():
         page = environment.get_template(template).render(**{**common, **values, "here": name})
         (out / name).write_text(page, encoding="utf-8")
     return out / "index.html", [f"{s.spec.artifact}: {s.error}" for s in sections if s.error]
+
+
+def _arranged(paper, known, sections, verdicts):
+    return artifacts.arrange(paper, known, [s for s in sections if s.spec.paper == paper],
+                             [v for v in verdicts if v["paper"] == paper])
 
 
 def _sections(results, specs, verdicts, out):
@@ -188,11 +204,12 @@ def told(names, lines):
 def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.globals["told"] = told
+    environment.globals |= {"told": told, "point_columns": digitised.COLUMNS}
     environment.filters |= {
         "show": show, "published": published, "tolerance": tolerance, "basis": basis,
-        "argv": _argv, "counts": findings.counts, "failing": findings.failing,
-        "outcome": _outcome, "page": lambda paper: (f"{paper}.html", paper),
+        "argv": _argv, "line": lambda point: point.line, "counts": findings.counts,
+        "failing": findings.failing, "outcome": _outcome,
+        "page": lambda paper: (f"{paper}.html", paper),
         "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
     return environment
 

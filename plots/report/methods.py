@@ -25,7 +25,7 @@ PROBLEM = ("operation", "variant", "dataset", "data.sha256", "rank", "rank2", "d
 SHOWN = ("variant", "rank", "dtype", "values", "operands", "seed", "alpha", "beta")
 NEVER = "never"
 COLUMNS = ("time (s)", "GFLOPS", "times the baseline's speed", "format (bytes)",
-           "bytes a nonzero", "peak device memory (bytes)", "relative error", "error over its bound",
+           "bytes a nonzero", "peak device memory (bytes)", "relative error", "error over bound",
            "conversion (s)", "runs to break even", "baseline", "cases ok", "of",
            "status", "stale rows", "rows of")
 

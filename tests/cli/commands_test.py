@@ -388,10 +388,57 @@ def test_plots_get_their_arguments_unchanged(tree):
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
+    listed = json.loads((tree.root / argv[argv.index("--artifacts") + 1]).read_text())
+    assert [entry["specs"][0]["path"] for entry in listed] == [
+        f"experiments/pasta/{name}.yaml" for name in ("all", "one", "view")]
     spec = "experiments/pasta/one.yaml"
     argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]
     tree.run("report", "--rows", "no", code=2)
+
+
+ARTIFACTS = """schema: 1
+paper: pasta
+artifacts:
+  - {place: Fig. 2, drawing: a sketch}
+  - {place: Table I, specs: [pasta/one]}
+  - {place: Fig. 1, specs: [pasta/view, pasta/one]}
+"""
+
+
+def artifacts_file(tree, text=ARTIFACTS):
+    path = tree.root / "papers" / "pasta" / "artifacts.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_artifacts_stand_in_the_papers_order_with_what_they_need_here(tree):
+    artifacts_file(tree)
+    listed = json.loads(tree.stdout("list", "artifacts", "--json"))
+    assert [(entry["place"], entry["drawing"], [spec["artifact"] for spec in entry["specs"]])
+            for entry in listed] == [
+        ("Fig. 2", "a sketch", []), ("Table I", "", ["pasta/one"]),
+        ("Fig. 1", "", ["pasta/view", "pasta/one"]), ("", "", ["pasta/all"])]
+    view, rest = listed[2]["specs"][0], listed[3]["specs"][0]
+    assert (view["state"], view["cases"], view["measured"]) == ("can run", 1, "not run")
+    assert rest["needs_data"] == ["absent"] and 0 < rest["runnable"] < rest["cases"]
+    assert rest["state"] == f"{rest['runnable']} of {rest['cases']} can run, else needs data absent"
+    text = tree.stdout("list", "artifacts")
+    assert re.search(r"^pasta +Fig. 2 +- +without numbers +- +- +a sketch$", text, re.MULTILINE)
+    quick = json.loads(tree.stdout("list", "artifacts", "--json", "--with", "quick"))
+    assert [entry["specs"] for entry in quick[:3]] == [[], [], []]
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("[pasta/one]", "[pasta/lost]", ":5:5: found no spec of the artifact 'pasta/lost'"),
+    ("Table I", "Fig. 2", "'Fig. 2' a second time"),
+    (", drawing: a sketch", "", "neither specs nor drawing"),
+    ("drawing: a sketch", "drawing: a sketch, specs: [pasta/one]", "specs and drawing"),
+    ("[pasta/one]", "[]", "an empty list"), ("drawing:", "drawn:", "unknown key 'drawn'"),
+    ("schema: 1", "schema: 2", "schema")])
+def test_bad_lists_of_artifacts_are_refused(tree, old, new, message):
+    artifacts_file(tree, ARTIFACTS.replace(old, new, 1))
+    assert message in tree.refusal("list", "artifacts")
 
 
 def test_specs_of_the_tree_plan():

@@ -136,7 +136,7 @@ def test_rows_of_changed_sources_are_stale_in_list_and_report(tmp_path):
                               env={**os.environ, "RETENSOR_ROOT": str(root)}).stdout
 
     def listed():
-        return retensor(tmp_path, "list", "artifacts")
+        return retensor(tmp_path, "list", "artifacts", "--registry", workspace.registry)
 
     def page():
         retensor(ROOT, "report", "--rows", workspace.out, "--specs", "experiments", "--out", "r")

@@ -25,6 +25,14 @@ nlohmann::json verdicts(const std::vector<std::string>& papers,
                         const std::vector<std::string>& files, const std::string& registry_path,
                         const std::string& cache);
 
+/// Tables and figures of the papers in their order, then the other artifacts of specs, as
+/// `list artifacts --json` prints them (experiments/schema). With a profile the specs and cases of
+/// it alone. Throws ParseError for an artifact of a paper whose spec is not there.
+nlohmann::json artifacts(const std::string& profile, const std::vector<std::string>& files,
+                         const std::string& registry_path, const std::string& cache);
+/// The same as a table.
+std::string artifacts_text(const nlohmann::json& artifacts);
+
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
@@ -13,8 +12,6 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/locations.hpp"
-#include "experiments/driver/results.hpp"
-#include "experiments/driver/session.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -25,37 +22,6 @@ void list_methods() {
   const auto methods = all_methods();
   for (const auto& method : methods.methods())
     rows.push_back({std::string(method->id()), std::string(method->summary())});
-  std::cout << table_text(rows);
-}
-
-/// What result files hold of an artifact.
-struct Measured {
-  std::size_t rows = 0, ok = 0, stale = 0;
-};
-
-std::map<std::string, Measured> measured_artifacts() {
-  std::map<std::string, Measured> artifacts;
-  for (const auto& row : newest_rows(result_files())) {
-    auto& of = artifacts[text_of(row["case"], "artifact")];
-    ++of.rows;
-    of.ok += text_of(row, "status") == "ok";
-    of.stale += is_stale(row);
-  }
-  return artifacts;
-}
-
-std::string state_text(const Measured& of) {
-  if (of.rows == 0) return "not run";
-  return fmt::format("{} of {} ok{}", of.ok, of.rows,
-                     of.stale == 0 ? "" : fmt::format(", {} stale", of.stale));
-}
-
-void list_artifacts(const std::string& profile) {
-  auto measured = measured_artifacts();
-  std::vector<TableRow> rows;
-  for (const auto& spec : all_specs(profile))
-    rows.push_back({spec.artifact, spec.path,
-                    state_text(measured[spec.of.empty() ? spec.artifact : spec.of]), spec.title});
   std::cout << table_text(rows);
 }
 
@@ -126,12 +92,15 @@ int list_command(const Args& args) {
   const Usage usage{
       "list methods|datasets|experiments|artifacts",
       "Lists what there is. `experiments` prints one path of a spec per line, "
-      "`artifacts` what each spec reproduces and its rows in the result files: how many "
-      "are ok, and stale, that is measured by other sources of their method.",
+      "`artifacts` the tables and figures of the papers, then what else there are specs for: "
+      "whether the cases can run here or need a GPU or data, and rows in the result files: "
+      "how many are ok, and stale, that is measured by other sources of their method, and "
+      "the day of the newest.",
       "retensor list experiments --with quick", 1};
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);
+  options.add_options()("json", po::bool_switch(), "artifacts as a JSON list");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   const auto what = required_positional(*given, "methods, datasets, experiments or artifacts");
@@ -142,7 +111,9 @@ int list_command(const Args& args) {
   } else if (what == "experiments") {
     for (const auto& spec : all_specs(profile_of(*given))) std::cout << spec.path << '\n';
   } else if (what == "artifacts") {
-    list_artifacts(profile_of(*given));
+    const auto list =
+        artifacts(profile_of(*given), result_files(), registry_of(*given), cache_of(*given));
+    std::cout << ((*given)["json"].as<bool>() ? list.dump(2) + '\n' : artifacts_text(list));
   } else {
     throw InputError(
         fmt::format("list: found '{}', the nearest is '{}'", what,

@@ -1,0 +1,27 @@
+// The tables and figures of a paper in its order, and the specs that reproduce them:
+// papers/<id>/artifacts.yaml (experiments/schema).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/core/error.hpp"
+
+namespace retensor::driver {
+
+struct PaperArtifact {
+  std::string paper;
+  std::string place;               ///< "Table I", "Fig. 4"
+  std::vector<std::string> specs;  ///< artifacts as specs name them: "pasta/fig4"
+  std::string drawing;             ///< in place of specs: why there is no number to measure
+  FilePosition at;
+};
+
+/// One file; throws ParseError at what it does not know, at a place that stands twice and at an
+/// entry with neither or both of specs and drawing.
+std::vector<PaperArtifact> load_artifacts(const std::string& path);
+
+/// Of all papers of a source tree that have such a file, by paper.
+std::vector<PaperArtifact> paper_artifacts(const std::string& root);
+
+}  // namespace retensor::driver

@@ -1,0 +1,202 @@
+"""Tables and figures in the paper's order, points read off figures, and what each stands at; in
+this tree every table and figure that READMEs and claims name has a spec with a figure function.
+"""
+import re
+from pathlib import Path
+
+import pytest
+import rows
+import yaml
+
+from plots import digitised
+from plots.errors import PlotError
+from plots.figures import drawer
+from plots.figures.view import make_view
+from plots.load import load_results
+from plots.report import artifacts, build_report
+from plots.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
+from plots.spec import find_specs, load_spec
+
+ROOT = Path(__file__).parents[2]
+HEAD = ",".join(digitised.COLUMNS) + "\n"
+
+
+def listed(place, *names, paper="pasta", drawing=""):
+    return {"paper": paper, "place": place, "drawing": drawing,
+            "specs": [{"artifact": name, "state": "can run"} for name in names]}
+
+
+KNOWN = [listed("Table I", drawing="a list of symbols"), listed("Fig. 5", "pasta/fig9"),
+         listed("Fig. 4", "pasta/fig4"), listed("Fig. 6", "pasta/fig4"),
+         listed("Fig. 1", drawing="steps", paper="flycoo")]
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    """A folder of papers in which points of figures may be put."""
+    monkeypatch.setattr(digitised, "PAPERS", tmp_path / "papers")
+    folder = tmp_path / "papers" / "pasta" / "digitised"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def report(tmp_path, verdicts=()):
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "fig4.yaml").write_text(rows.SPEC)
+    (specs / "fig9.yaml").write_text(rows.SPEC.replace("pasta/fig4", "pasta/fig9"))
+    (specs / "more.yaml").write_text(rows.SPEC.replace("pasta/fig4", "pasta/more"))
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    page, _ = build_report(results, find_specs(specs), list(verdicts), tmp_path / "out", (), KNOWN)
+    return page.parent
+
+
+def test_a_page_has_the_papers_order_then_what_else_there_is(tmp_path, papers):
+    out = report(tmp_path, [rows.verdict(place="Fig. 4 and 5", states="bars of both")])
+    text = (out / "pasta.html").read_text()
+    headings = re.findall(r"<h[23] [^>]*>([^<]*)", text)
+    assert headings == ["Table I", "Fig. 5", "fig9: Fixture of five kernels", "Claims of Fig. 5",
+                        "Fig. 4 and Fig. 6", "fig4: Fixture of five kernels",
+                        "Claims of Fig. 4 and Fig. 6", "Beyond the paper's tables and figures",
+                        "more: Fixture of five kernels", "Claims and verdicts"]
+    assert "a list of symbols" in text and "papers/pasta/digitised/fig4.csv" in text
+    assert "on this machine</dt><dd>can run" in text
+    assert "steps" in (out / "flycoo.html").read_text()
+    start = (out / "index.html").read_text()
+    assert re.search(r'pasta.html">pasta</a></td>' + "".join(
+        f'<td class="number">{count}</td>' for count in (0, 2, 0, 1, 1)), start)
+
+
+def test_points_read_off_a_figure_are_drawn_and_make_it_compared(tmp_path, papers):
+    (papers / "fig4.csv").write_text(
+        HEAD + 'tew,alpha,pasta.cpu.coo,2.5,0.1,"Fig. 4, TEW",a ruler\n')
+    out = report(tmp_path)
+    text = (out / "pasta.html").read_text()
+    assert 'Fig. 4: <span class="tag">compared</span>' in text
+    assert 'Fig. 6: <span class="tag">regenerated, not compared</span>' in text
+    assert "a ruler" in text and "papers/pasta/digitised/fig4.csv" not in text
+
+
+@pytest.mark.parametrize("kind", ["grouped-bars", "lines"])
+def test_points_are_grey_marks_at_their_bar_or_position(tmp_path, papers, kind):
+    (papers / "fig4.csv").write_text(
+        HEAD + "tew,alpha,pasta.cpu.coo,2.5,0.1,Fig. 4,a ruler\nttv,none,,1,0,Fig. 4,a ruler\n")
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC.replace("grouped-bars", kind))
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    spec = load_spec(tmp_path / "fig4.yaml")
+    figure = drawer(spec).draw(make_view(results, spec))
+    marks = [line for axes in figure.axes for line in axes.lines
+             if line.get_marker() == "_" and line.get_color() == "#8C8C8C"
+             and list(line.get_ydata()) == [2.5]]
+    assert len(marks) == 1  # the other names no position of the figure
+    assert (marks[0].get_xdata()[0] < 0) == (kind == "grouped-bars")  # the left bar of two
+
+
+@pytest.mark.parametrize("text, message", [
+    ("x,value\na,1\n", "found columns x, value"),
+    (HEAD + ",a,,much,0,Fig. 4,ruler\n", "value 'much'"),
+    (HEAD + ",a,,nan,0,Fig. 4,ruler\n", "value 'nan'"),
+    (HEAD + ",a,,1,-1,Fig. 4,ruler\n", "at least 0"),
+    (HEAD + ",a,,1,0,,ruler\n", "source is empty"),
+    (HEAD + ",a,,1\n", "fig4.csv:2: expected 7 cells")])
+def test_bad_points_are_refused(tmp_path, papers, text, message):
+    (papers / "fig4.csv").write_text(text)
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC)
+    with pytest.raises(PlotError, match=message):
+        digitised.points(load_spec(tmp_path / "fig4.yaml"))
+
+
+def test_a_table_is_compared_where_a_value_of_it_was_measured():
+    class Section:
+        error, view = "", object()
+        spec = load_spec(ROOT / "experiments" / "pasta" / "table1.yaml")
+
+    known = [listed("Table I", "pasta/table1"), listed("Table II", "pasta/never")]
+
+    def states(verdict):
+        own = artifacts.arrange("pasta", known, [Section()], [verdict])
+        return [state for entry in own.entries for state in entry.states.values()]
+
+    assert states(rows.verdict(place="Table I, row TS")) == [COMPARED, NOT_RUN]
+    assert states(rows.verdict(place="Table II")) == [REGENERATED, COMPARED]  # from the registry
+    assert states(rows.verdict(place="Table III")) == [REGENERATED, NOT_RUN]
+    assert states(rows.verdict(place="Table I", verdict="fitted")) == [REGENERATED, NOT_RUN]
+    assert states(rows.verdict(place="Table I", measured=None)) == [REGENERATED, NOT_RUN]
+
+
+@pytest.mark.parametrize("text, place, expected", [
+    ("Fig. 4 and 5, left", "Fig. 5", True), ("Fig. 14", "Fig. 1", False),
+    ("Table II(b), r1", "Table II", True), ("Table III", "Table II", False),
+    ("section 4.2.2, Fig. 4", "Fig. 4", True), ("Fig. 3, Fig. 4(a)", "Fig. 4", True),
+    (None, "Fig. 4", False), ("Table 4", "Fig. 4", False)])
+def test_places_are_told_apart(text, place, expected):
+    assert stands_at(text, place) == expected
+
+
+def test_lists_without_the_agreed_fields_are_refused(tmp_path):
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    with pytest.raises(PlotError, match="artifact 0: no place"):
+        build_report(results, [], [], tmp_path / "out", (), [{"paper": "pasta", "specs": [],
+                                                              "drawing": ""}])
+
+
+def named_places(text):
+    """The tables and figures that a text names: "Fig. 4 and 5" are two."""
+    found = set()
+    for kind, first, more in re.findall(
+            r"\b(Table|Fig\.)\s+([0-9]+|[IVX]+)(?![0-9IVX])(?:[a-z]\b)?(?:\s+and\s+([0-9IVX]+)\b)?",
+            text):
+        found |= {f"{kind} {number}" for number in (first, more) if number}
+    return found
+
+
+def places_of(paper):
+    """The places of a paper's artifacts.yaml with their entries."""
+    content = yaml.safe_load((paper / "artifacts.yaml").read_text())
+    assert content["paper"] == paper.name
+    return {entry["place"]: entry for entry in content["artifacts"]}
+
+
+def readme_artifacts(paper):
+    """The first cells of the README's table of artifacts."""
+    section = (paper / "README.md").read_text().partition("\n## Artifacts\n")[2].split("\n## ")[0]
+    return [line.split("|")[1].strip() for line in section.splitlines()
+            if line.startswith("| ")][1:]
+
+
+PAPERS = sorted(path.parent for path in ROOT.glob("papers/*/artifacts.yaml"))
+
+
+def test_named_places_find_what_is_named():
+    assert named_places("Fig. 4 and 5, Table II(b), Fig. 2b; Fig. 12") == {
+        "Fig. 4", "Fig. 5", "Table II", "Fig. 2", "Fig. 12"}
+
+
+def test_every_paper_lists_its_tables_and_figures():
+    assert {path.name for path in PAPERS} == {
+        path.parent.name for path in ROOT.glob("papers/*/README.md")}
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.name)
+def test_what_claims_and_readmes_name_has_a_spec_with_a_figure_function(paper):
+    known = places_of(paper)
+    claims = paper / "claims.yaml"
+    texts = readme_artifacts(paper)
+    if claims.exists():
+        texts += [claim["place"] for claim in yaml.safe_load(claims.read_text())["claims"]]
+    named = set().union(*map(named_places, texts))
+    assert named <= known.keys(), "tables or figures that artifacts.yaml lacks"
+    specs = {spec.artifact: spec for spec in find_specs(ROOT / "experiments")}
+    for place, entry in known.items():
+        assert ("specs" in entry) != ("drawing" in entry), place
+        for name in entry.get("specs", ()):
+            assert name in specs, f"{place}: no spec of {name}"
+            assert drawer(specs[name]).draw, f"{place}: no figure function of {name}"
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.name)
+def test_specs_named_by_a_table_or_figure_are_listed_under_it(paper):
+    listed_specs = {name for entry in places_of(paper).values() for name in entry.get("specs", ())}
+    for spec in find_specs(ROOT / "experiments"):
+        if spec.paper == paper.name and re.fullmatch(r"(fig|table)\d+(-gpu)?", spec.name):
+            assert spec.artifact in listed_specs
