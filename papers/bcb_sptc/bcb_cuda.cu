@@ -2,8 +2,7 @@
 //
 // Stages, after the three phases of section V.B.2: tasks and pattern (task processing), kernel
 // (computation), output (output processing). Preparing runs all of them once and learns the lengths
-// of all lists from the device; the runs make the lists again in the room there is. Each stage is a
-// CUDA graph, since most of the some forty kernels take less time than their launch.
+// of all lists from the device; the runs make the lists again in the room there is.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +12,6 @@
 #include "papers/bcb_sptc/matricised.hpp"
 #include "papers/bcb_sptc/methods_cuda.hpp"
 #include "papers/bcb_sptc/path_cuda.cuh"
-#include "papers/bcb_sptc/replay_cuda.cuh"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
 namespace retensor::bcb_sptc {
@@ -51,19 +49,18 @@ class BcbRun : public CudaRun {
     write(nullptr);
     executed_.merge(path_->facts());
     executed_["result_nonzeros"] = std::to_string(path_->result().entries);
-    record();
   }
 
   void run(StageTimer& timer) override {
     const auto stream = stream_of(timer);
     timer.stage("tasks");
-    tasks_.run(stream);
+    path_->make_tasks(stream);
     timer.stage("pattern");
-    pattern_.run(stream);
+    path_->find_pattern(stream);
     timer.stage("kernel");
-    kernel_.run(stream);
+    path_->multiply(stream);
     timer.stage("output");
-    output_.run(stream);
+    write(stream);
   }
 
   Result result() override {
@@ -94,18 +91,9 @@ class BcbRun : public CudaRun {
     if (drops_zeros_) filter_.run(path_->result(), stream);
   }
 
-  /// In the order of a run: a stage's arrays may change places while it is recorded.
-  void record() {
-    tasks_.record([this](cudaStream_t stream) { path_->make_tasks(stream); });
-    pattern_.record([this](cudaStream_t stream) { path_->find_pattern(stream); });
-    kernel_.record([this](cudaStream_t stream) { path_->multiply(stream); });
-    output_.record([this](cudaStream_t stream) { write(stream); });
-  }
-
   const bool drops_zeros_;
   std::unique_ptr<Path> path_;
   ZeroFilter filter_;
-  Replay tasks_, pattern_, kernel_, output_;
 };
 
 }  // namespace

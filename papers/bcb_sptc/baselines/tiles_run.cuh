@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "papers/bcb_sptc/baselines/matrix_run.cuh"
-#include "papers/bcb_sptc/replay_cuda.cuh"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
 namespace retensor::bcb_sptc {
@@ -105,13 +104,14 @@ class TilesRun : public MatrixRun {
   void run(StageTimer& timer) override {
     const auto stream = stream_of(timer);
     timer.stage("tasks");
-    tasks_replay_.run(stream);
+    make_tasks(stream);
     timer.stage("pattern");
-    pattern_replay_.run(stream);
+    make_pattern(stream);
     timer.stage("kernel");
-    kernel_replay_.run(stream);
+    if (result_.entries == 0) return;
+    multiply(stream);
     timer.stage("output");
-    output_replay_.run(stream);
+    write(stream);
   }
 
  protected:
@@ -121,17 +121,6 @@ class TilesRun : public MatrixRun {
   /// The result's values, unless `multiply` writes them where they belong.
   virtual void write_values(cudaStream_t) {}
 
-  /// Records the stages as graphs; the last step of a competitor's constructor.
-  void record() {
-    tasks_replay_.record([this](cudaStream_t stream) { make_tasks(stream); });
-    pattern_replay_.record([this](cudaStream_t stream) { make_pattern(stream); });
-    kernel_replay_.record([this](cudaStream_t stream) {
-      if (result_.entries > 0) multiply(stream);
-    });
-    output_replay_.record([this](cudaStream_t stream) {
-      if (result_.entries > 0) write(stream);
-    });
-  }
   /// A first pass, which makes room; for the constructors of competitors.
   void make_first() {
     make_tasks(nullptr);
@@ -204,7 +193,6 @@ class TilesRun : public MatrixRun {
   Buffer<std::uint64_t> bitmap_;
   Buffer<Count> first_entry_;
   bool has_room_ = false;
-  Replay tasks_replay_, pattern_replay_, kernel_replay_, output_replay_;
 };
 
 }  // namespace retensor::bcb_sptc

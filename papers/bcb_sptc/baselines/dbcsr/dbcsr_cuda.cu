@@ -76,7 +76,6 @@ class Run : public TilesRun {
     fill(y_, p_.y_values, y_blocks_);
     make_first();
     result_blocks_ = Buffer<float>(p_.results * kTileCells);
-    record();
     executed_["x_format_bytes"] = std::to_string(bytes_of(x_, x_blocks_, m_.rows));
   }
 

@@ -10,7 +10,6 @@
 #include "common/tensor/linear_index.hpp"
 #include "papers/bcb_sptc/baselines/gsptc/prepare.hpp"
 #include "papers/bcb_sptc/baselines/matrix_run.cuh"
-#include "papers/bcb_sptc/replay_cuda.cuh"
 
 namespace retensor::gsptc {
 namespace {
@@ -85,20 +84,17 @@ class Run : public bcb_sptc::MatrixRun {
     sort(nullptr);
     add_up(spare_values_.data(), nullptr);
     make_room(bcb_sptc::element(found_, 0));
-    tasks_replay_.record([this](cudaStream_t stream) { make_tasks(stream); });
-    kernel_replay_.record([this](cudaStream_t stream) { multiply(stream); });
-    output_replay_.record([this](cudaStream_t stream) { write(stream); });
   }
 
   void run(StageTimer& timer) override {
     timer.stage("tasks");
     if (result_.entries == 0) return;
     const auto stream = stream_of(timer);
-    tasks_replay_.run(stream);
+    make_tasks(stream);
     timer.stage("kernel");
-    kernel_replay_.run(stream);
+    multiply(stream);
     timer.stage("output");
-    output_replay_.run(stream);
+    write(stream);
   }
 
  private:
@@ -152,7 +148,6 @@ class Run : public bcb_sptc::MatrixRun {
   Buffer<Count> first_, found_;
   Buffer<std::uint64_t> keys_, spare_keys_;
   Buffer<float> values_, spare_values_;
-  bcb_sptc::Replay tasks_replay_, kernel_replay_, output_replay_;
 };
 
 }  // namespace

@@ -104,7 +104,6 @@ class Run : public TilesRun {
  public:
   explicit Run(const Problem& problem) : TilesRun(problem, "tSparse", true) {
     make_first();
-    record();
     executed_["precision"] = "fp16";
   }
 
