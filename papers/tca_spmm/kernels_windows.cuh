@@ -3,7 +3,7 @@
 //
 // A thread block takes a window and 64 columns of D. Its four warps share the strips of 64 listed
 // columns in turn and nothing else until the end, when their sums are added up. Rows of D come 16
-// at a time through a ring in shared memory of the warp's own (cp.async), three such groups ahead;
+// at a time through a ring in shared memory of the warp's own (cp.async), five such groups ahead;
 // the numbers and entries of a strip come there three strips ahead, since a group's copies wait for
 // its numbers. A strip is decompressed as in kernels_tiles.cuh when its first 16 rows are due. No
 // trace is taken: the row of an output is the row of the operand.
@@ -20,9 +20,9 @@ inline constexpr unsigned kWindowThreads = kWindowWarps * kWarpSize;
 inline constexpr unsigned kGroupColumns = 16;  ///< listed columns of an MMA, k
 inline constexpr unsigned kStripGroups = kTileDepth / kGroupColumns;
 inline constexpr unsigned kWindowColumns = 64;  ///< of D, rows of 128 bytes
-/// Groups of rows of D, and strips whose numbers and entries come ahead: four thread blocks fit a
-/// multiprocessor of Hopper, so that all 512 windows of 8192 rows run at once.
-inline constexpr unsigned kRing = 4, kStripsAhead = 3;
+/// Groups of rows of D, and strips whose numbers and entries come ahead: three thread blocks fit a
+/// multiprocessor of Hopper.
+inline constexpr unsigned kRing = 6, kStripsAhead = 3;
 inline constexpr unsigned kVectorsKept =
     48;  ///< of entries of a strip; more than 192 are beyond them
 
@@ -72,14 +72,13 @@ class WindowProduct {
     for (unsigned g = 0; g + 1 < kRing; ++g) request_group(g);
     for (unsigned s = 0; strip_of(s) < end_strip_; ++s) {
       decompress(s);
+      request_strip(s + kStripsAhead);  // with the first group below
 #pragma unroll
       for (unsigned q = 0; q < kStripGroups; ++q) {
         const unsigned g = s * kStripGroups + q;
         wait_for_copies<kRing - 2>();
         __syncwarp();
         multiply(g, q);
-        // The last group of strip s has been requested.
-        if (q == 1) request_strip(s + kStripsAhead);
         request_group(g + kRing - 1);
       }
     }
