@@ -4,6 +4,7 @@ Rows become a DataFrame with one dotted column per leaf of the JSON object (`cas
 `stats.median`); lists stay lists. All columns have dtype object, so that whole numbers stay whole
 beside missing values. A measurement repeated later on the same machine replaces the earlier one.
 """
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,16 +122,20 @@ def _frame(records, results, source_hashes):
     rows["backend"] = [backend_of(method) for method in rows["case.method"]]
     rows["machine"] = [machine_label(results.sessions.get(session), backend)
                        for session, backend in zip(rows["session"], rows["backend"])]
-    rows["stale"] = [_is_stale(method, found, source_hashes)
-                     for method, found in zip(rows["case.method"], rows["source_hash"])]
+    rows["stale"] = [_is_stale(row, source_hashes) for row in records]
     unique = rows.drop_duplicates(subset=["key", "machine"], keep="last")
     return unique.reset_index(drop=True)
 
 
-def _is_stale(method, found, source_hashes):
-    module = str(method).split(".")[0]
-    wanted = source_hashes.get(method, source_hashes.get(module))
-    return wanted is not None and wanted != found
+def _is_stale(row, source_hashes):
+    """Whether today's hash is known and another; see source_hash_of in the driver's session.hpp."""
+    def today(method):
+        return source_hashes.get(method, source_hashes.get(str(method).split(".")[0]))
+
+    wanted, inner = today(row.get("case.method")), row.get("case.params.mttkrp")
+    if wanted is not None and inner is not None:
+        wanted = hashlib.sha256((wanted + (today(inner) or "")).encode()).hexdigest()
+    return wanted is not None and wanted != row.get("source_hash")
 
 
 def machine_label(session, backend):

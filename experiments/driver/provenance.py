@@ -4,7 +4,8 @@
 A module depends on its own folder, on the measuring loop, and on what their include lines reach: a
 header brings its own includes and the sources of its folder that include it, hence implement it.
 What no include line reaches (readers, other modules, the driver) leaves the hash alone, since rows
-name their data by checksum. CP-ALS (common/cpd) runs the MTTKRP of any module and depends on all.
+name their data by checksum. CP-ALS (common/cpd) counts as a module; a row of it depends on the
+module of its MTTKRP too (source_hash_of in session.cpp).
 
 Usage: provenance.py SOURCE_ROOT OUTPUT. The output is left alone when nothing changed.
 """
@@ -97,22 +98,19 @@ def source_hash(root, paths):
 
 
 def module_folders(root):
-    """Papers without the baselines inside them, and every baseline on its own."""
+    """Papers without the baselines inside them, every baseline on its own, and CP-ALS."""
     baselines = (sorted(root.glob("papers/*/baselines/*/"))
                  + sorted(root.glob("common/baselines/*/")))
     papers = sorted(p for p in root.glob("papers/*/") if p.name != "__pycache__")
     for folder in papers:
         yield folder, [folder / "baselines", folder / "tests"]
-    for folder in baselines:
+    for folder in [*baselines, root / "common" / "cpd"]:
         yield folder, []
 
 
 def module_hashes(root):
     sources = {folder.name: sources_below(folder, skip)
                for folder, skip in module_folders(root) if folder.is_dir()}
-    cpd = root / "common" / "cpd"
-    if cpd.is_dir():
-        sources["cpd"] = sum(sources.values(), sources_below(cpd))
     return {name: source_hash(root, closure(root, [*own, root / LOOP]))
             for name, own in sources.items()}
 

@@ -40,8 +40,15 @@ std::string source_hash(std::string_view method) {
   return found == modules.end() ? "" : found->second;
 }
 
+std::string source_hash_of(const nlohmann::json& row_case) {
+  const auto own = source_hash(text_of(row_case, "method"));
+  const auto params = row_case.find("params");
+  if (params == row_case.end() || !params->contains("mttkrp")) return own;
+  return sha256_hex(own + source_hash(text_of(*params, "mttkrp")));
+}
+
 bool is_stale(const nlohmann::json& row) {
-  return text_of(row, "source_hash") != source_hash(text_of(row["case"], "method"));
+  return text_of(row, "source_hash") != source_hash_of(row["case"]);
 }
 
 std::string utc_now() {

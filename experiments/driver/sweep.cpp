@@ -209,8 +209,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::vector<Case> open;
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
-    const auto held =
-        store_->find(case_key(driver::to_json(c, data)), source_hash(c.method), machine_);
+    const auto row_case = driver::to_json(c, data);
+    const auto held = store_->find(case_key(row_case), source_hash_of(row_case), machine_);
     if (held == Stored::nothing) open.push_back(c);
     if (held == Stored::unsupported) ++unsupported;
   }
@@ -247,7 +247,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["case"] = driver::to_json(c, data);
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
-  row["source_hash"] = source_hash(c.method);
+  row["source_hash"] = source_hash_of(row["case"]);
   store_->append(row);
   if (row["status"] != "ok") ++result_.not_ok;
   progress_.done(row);

@@ -102,3 +102,14 @@ TEST_CASE("source hashes exist for the modules of the tree alone, and name their
   CHECK(source_hash("pasta.cpu.coo") == source_hash("pasta.cuda.coo"));
   CHECK(source_hash("nobody.cpu.coo").empty());
 }
+
+TEST_CASE("a row of CP-ALS depends on the module of its MTTKRP, on no other") {
+  const auto of = [](const char* mttkrp) {
+    return source_hash_of({{"method", "cpd.cpu.als"}, {"params", {{"mttkrp", mttkrp}}}});
+  };
+  CHECK(of("pasta.cpu.coo").size() == 64);
+  CHECK(of("pasta.cpu.coo") == of("pasta.cpu.hicoo"));
+  CHECK(of("pasta.cpu.coo") != of("flycoo.cpu"));
+  CHECK(source_hash_of({{"method", "pasta.cpu.coo"}, {"params", {{"update", "atomic"}}}}) ==
+        source_hash("pasta.cpu.coo"));
+}
