@@ -47,9 +47,9 @@ def draw(view):
 
 
 def _look(index):
-    """Hollow markers of growing size, so that curves on one another are all seen."""
-    return {"marker": style.marker(index), "fillstyle": "none", "markersize": 2.5 + 1.5 * index,
-            "markeredgewidth": 0.6}
+    """Hollow markers of growing size within the palette: curves on one another are all seen."""
+    return {"marker": style.marker(index), "fillstyle": "none", "markeredgewidth": 0.6,
+            "markersize": 2.5 + 1.2 * (index % len(style.SERIES))}
 
 
 def _name(cell, apart):

@@ -17,7 +17,7 @@ from plots import digitised
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
-from plots.figures.claims import basis, published, tolerance
+from plots.figures.claims import basis, claims_at, published, tolerance
 from plots.load import machine_label
 from plots.report import artifacts, findings, methods
 from plots.report.counters import Counters
@@ -26,6 +26,8 @@ from plots.spec import ARTIFACT, FigureSpec
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
+LONG = ("reason", "states", "parameters", "not measured", "says", "against",
+        "with one digit misread it would fit")  # columns of tables that hold sentences or lists
 VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
             "does not transfer", "fitted", "contradicts itself", "not tested")
 
@@ -40,7 +42,7 @@ class Section:
     paths: dict = field(default_factory=dict)  # suffix -> path relative to the report
     error: str = ""
     sessions: list = field(default_factory=list)
-    counters: Counters = None
+    counters: Counters = None  # None where another artifact's section has those of its rows
 
     @property
     def table(self):
@@ -140,7 +142,16 @@ def _draw(section, results, verdicts, folder, out):
     section.paths = {suffix: path.relative_to(out).as_posix() for suffix, path in paths.items()}
     rows = results.rows[results.rows["case.artifact"] == section.spec.rows_of]
     section.sessions = list(dict.fromkeys(rows["session"]))
-    section.counters = Counters(rows)
+    if not section.spec.of or _tells_counters(section):
+        section.counters = Counters(rows)
+
+
+def _tells_counters(section):
+    """Whether a figure of another artifact's rows is about their hardware counters."""
+    figure = section.spec.figure
+    claimed = claims_at(section.view, figure["place"]) if figure.get("kind") == "claims" else ()
+    return any(str(name).startswith("profile.")
+               for name in (figure.get("y"), *(claim.get("value") for claim in claimed)))
 
 
 def _check_verdicts(verdicts):
@@ -204,7 +215,8 @@ def told(names, lines):
 def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.globals |= {"told": told, "point_columns": digitised.COLUMNS}
+    environment.globals |= {"told": told, "point_columns": digitised.COLUMNS,
+                            "long_columns": LONG}
     environment.filters |= {
         "show": show, "published": published, "tolerance": tolerance, "basis": basis,
         "argv": _argv, "line": lambda point: point.line, "counts": findings.counts,

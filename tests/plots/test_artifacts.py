@@ -106,6 +106,20 @@ def test_bad_points_are_refused(tmp_path, papers, text, message):
         digitised.points(load_spec(tmp_path / "fig4.yaml"))
 
 
+@pytest.mark.parametrize("value, shown", [("profile.sm_percent", True), ("rates.gflops", False)])
+def test_views_of_other_rows_show_counters_where_a_claim_asks_for_them(tmp_path, value, shown):
+    (tmp_path / "view.yaml").write_text(
+        "schema: 1\nartifact: pasta/view\ntitle: View\nof: pasta/fig4\n"
+        "figure: {kind: claims, place: Fig. 6}\n")
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC)
+    row = rows.row(method="pasta.cuda.coo") | {"profile": {"launches": 2, "dram_over_model": 1}}
+    results = load_results([rows.write(tmp_path / "rows.jsonl", [rows.session(), row])])
+    build_report(results, find_specs(tmp_path), [rows.verdict(place="Fig. 6", value=value)],
+                 tmp_path / "out")
+    text = (tmp_path / "out" / "pasta.html").read_text()
+    assert text.count("under Nsight Compute") == 1 + shown
+
+
 def test_a_table_is_compared_where_a_value_of_it_was_measured():
     class Section:
         error, view = "", object()
