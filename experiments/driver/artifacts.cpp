@@ -12,7 +12,7 @@ namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-PaperArtifact artifact(const YamlNode& node, const std::string& paper) {
+PaperArtifact paper_artifact(const YamlNode& node, const std::string& paper) {
   check_map(node, "artifact", {"place", "specs", "drawing"});
   PaperArtifact result{paper, as_text(node.need("place"), "a table or figure"), {}, {}, node.at};
   const auto* specs = node.find("specs");
@@ -39,7 +39,7 @@ std::vector<PaperArtifact> load_artifacts(const std::string& path) {
   std::vector<PaperArtifact> result;
   std::set<std::string> places;
   for (const auto& node : as_list(root.need("artifacts"), "artifacts").items) {
-    result.push_back(artifact(node, paper));
+    result.push_back(paper_artifact(node, paper));
     if (!places.insert(result.back().place).second)
       throw ParseError(node.at, fmt::format("'{}' a second time", result.back().place),
                        "every table and figure once");

@@ -64,7 +64,7 @@ State state_of(const Plan& plan, const DatasetRegistry& datasets, const std::str
   return state;
 }
 
-std::string text(const State& state) {
+std::string state_text(const State& state) {
   if (state.cases == 0) return "no case";
   if (state.runnable == state.cases) return "can run";
   std::vector<std::string> needs;
@@ -76,7 +76,7 @@ std::string text(const State& state) {
              : fmt::format("{} of {} can run, else {}", state.runnable, state.cases, rest);
 }
 
-std::string text(const Measured& of) {
+std::string measured_text(const Measured& of) {
   if (of.rows == 0) return "not run";
   return fmt::format("{} of {} ok{}", of.ok, of.rows,
                      of.stale == 0 ? "" : fmt::format(", {} stale", of.stale));
@@ -101,12 +101,12 @@ std::map<std::string, nlohmann::json> spec_entries(const std::vector<Spec>& spec
     entries[spec.artifact].push_back({{"artifact", spec.artifact},
                                       {"path", spec.path},
                                       {"title", spec.title},
-                                      {"state", text(state)},
+                                      {"state", state_text(state)},
                                       {"cases", state.cases},
                                       {"runnable", state.runnable},
                                       {"needs_gpu", state.needs_gpu},
                                       {"needs_data", state.needs_data},
-                                      {"measured", text(of)},
+                                      {"measured", measured_text(of)},
                                       {"rows", of.rows},
                                       {"ok", of.ok},
                                       {"stale", of.stale},
