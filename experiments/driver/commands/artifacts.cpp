@@ -24,13 +24,13 @@ namespace retensor::driver {
 namespace {
 
 /// What result files hold of an artifact.
-struct Measured {
+struct RowCounts {
   std::size_t rows = 0, ok = 0, stale = 0;
   std::string newest;  ///< ISO8601 of the last row, empty without any
 };
 
-std::map<std::string, Measured> measured_artifacts(const std::vector<std::string>& files) {
-  std::map<std::string, Measured> artifacts;
+std::map<std::string, RowCounts> measured_artifacts(const std::vector<std::string>& files) {
+  std::map<std::string, RowCounts> artifacts;
   for (const auto& row : newest_rows(files)) {
     auto& of = artifacts[text_of(row["case"], "artifact")];
     ++of.rows;
@@ -76,7 +76,7 @@ std::string state_text(const State& state) {
              : fmt::format("{} of {} can run, else {}", state.runnable, state.cases, rest);
 }
 
-std::string measured_text(const Measured& of) {
+std::string measured_text(const RowCounts& of) {
   if (of.rows == 0) return "not run";
   return fmt::format("{} of {} ok{}", of.ok, of.rows,
                      of.stale == 0 ? "" : fmt::format(", {} stale", of.stale));
