@@ -50,16 +50,18 @@ void make_folder(const std::string& path) {
   if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
 }
 
-/// The result files to read.
+/// The result files to read; throws InputError where there are none.
 std::vector<std::string> rows_of(const po::variables_map& given) {
-  return given.count("rows") != 0 ? given["rows"].as<std::vector<std::string>>() : result_files();
+  auto rows =
+      given.count("rows") != 0 ? given["rows"].as<std::vector<std::string>>() : result_files();
+  if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
+  return rows;
 }
 
 int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   const auto out = given["out"].as<std::string>();
   make_folder(out);
   const auto rows = rows_of(given);
-  if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
   std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
   argv.insert(argv.end(), what.begin(), what.end());
   const auto folder = fs::path(out);
@@ -102,14 +104,14 @@ int report_command(const Args& args) {
   if (!given) return 0;
   const auto specs =
       given->count("specs") != 0 ? (*given)["specs"].as<std::string>() : experiments_root();
+  const auto rows = rows_of(*given);
   const auto out = (*given)["out"].as<std::string>();
   make_folder(out);
-  return run_plots(
-      {"report", "--specs", specs, "--audits",
-       write_json(fs::path(out) / "audits.json", audits({})), "--artifacts",
-       write_json(fs::path(out) / "artifacts.json",
-                  artifacts({}, rows_of(*given), registry_of(*given), cache_of(*given)))},
-      *given);
+  return run_plots({"report", "--specs", specs, "--audits",
+                    write_json(fs::path(out) / "audits.json", audits({})), "--artifacts",
+                    write_json(fs::path(out) / "artifacts.json",
+                               artifacts({}, rows, registry_of(*given), cache_of(*given)))},
+                   *given);
 }
 
 }  // namespace retensor::driver
