@@ -58,16 +58,6 @@ __device__ ListedTile listed(const DeviceChain& x, const Lists& lists, Count t) 
   return tile;
 }
 
-/// The sum of the lower lanes' n.
-__device__ inline unsigned sum_before(unsigned n) {
-  unsigned upto = n;
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const unsigned other = __shfl_up_sync(~0u, upto, step);
-    if (threadIdx.x % 32 >= step) upto += other;
-  }
-  return upto - n;
-}
-
 /// Calls f(byte of its place, number in the tile) for the nonzeros of a lane's four words.
 template <class F>
 __device__ void for_each_cell(const DeviceChain& x, const std::uint32_t (&words)[4], unsigned cell,
@@ -117,18 +107,15 @@ __global__ void fill(const DeviceChain x, const Lists lists) {
   if (lane == 0) lists.tiles[t] = listed(x, lists, t);
 }
 
-auto fill_kernel(Arithmetic arithmetic) {
-  switch (arithmetic) {
-    case Arithmetic::fp16:
-      return fill<Arithmetic::fp16>;
-    case Arithmetic::bf16:
-      return fill<Arithmetic::bf16>;
-    case Arithmetic::split_fp16:
-      return fill<Arithmetic::split_fp16>;
-    case Arithmetic::tf32:
-      break;
-  }
-  throw LogicError("cells are listed as operands of 16 bits");
+using Fill = void (*)(DeviceChain, Lists);
+
+Fill fill_kernel(Arithmetic arithmetic) {
+  return with_arithmetic(arithmetic, []<Arithmetic kArithmetic>() -> Fill {
+    if constexpr (kArithmetic == Arithmetic::tf32)
+      throw LogicError("cells are listed as operands of 16 bits");
+    else
+      return fill<kArithmetic>;
+  });
 }
 
 }  // namespace
@@ -147,8 +134,7 @@ CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arit
   });
   const Count cells = Count{first.to_host().back()} * kVectorCells;
   made.places = Buffer<std::uint16_t>(cells);
-  for (int p = 0; p < (arithmetic == Arithmetic::split_fp16 ? 2 : 1); ++p)
-    made.values.emplace_back(cells);
+  for (int p = 0; p < parts_of(arithmetic); ++p) made.values.emplace_back(cells);
   lists.first = first.data(), lists.places = made.places.data();
   for (std::size_t p = 0; p < made.values.size(); ++p) lists.values[p] = made.values[p].data();
   RETENSOR_CUDA_LAUNCH(fill_kernel(arithmetic), device::blocks_for(x.tiles, kThreads / 32),

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/measure/cuda_method.hpp"
+#include "papers/hlsto/cost_model.hpp"
 #include "papers/hlsto/methods.hpp"
 #include "papers/hlsto/methods_cuda.hpp"
 
@@ -34,6 +35,13 @@ class HlsCuda : public CudaMethod {
   reference::Precision precision(const Problem& problem, const Params& params) const final {
     return precision_of(arithmetic_of(params), format_options(problem, params).values);
   }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const final {
+    const auto run_with = [&](const Params& p) { return make(problem, p); };
+    if (params.integer("threshold") != kByModel || params.word("format") != "hls")
+      return run_with(params);
+    return run_with(
+        with_model_threshold(this->params(), params, run_with, *device::make_event_timer()));
+  }
 
  protected:
   static Support supports_preparation(const Problem& problem, const Params& params) {
@@ -41,6 +49,10 @@ class HlsCuda : public CudaMethod {
       return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
     return supports_format(problem, params);
   }
+
+ private:
+  /// The run with a threshold that is no model's.
+  virtual std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const = 0;
 };
 
 class PaperCuda : public HlsCuda {
@@ -50,7 +62,7 @@ class PaperCuda : public HlsCuda {
     return "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)";
   }
   ParamSchema params() const override {
-    auto specs = format_params();
+    auto specs = format_params(true);
     specs.push_back(
         {"warps",
          std::int64_t{4},
@@ -67,11 +79,11 @@ class PaperCuda : public HlsCuda {
     specs.push_back(prepare_param());
     return ParamSchema(std::move(specs));
   }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_paper_cuda(problem, params);
-  }
 
  private:
+  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const override {
+    return prepare_paper_cuda(problem, params);
+  }
   Support supports_problem(const Problem& problem, const Params& params) const override {
     return supports_preparation(problem, params);
   }
@@ -84,15 +96,15 @@ class TunedCuda : public HlsCuda {
     return "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers";
   }
   ParamSchema params() const override {
-    auto specs = format_params();
+    auto specs = format_params(true);
     specs.push_back(prepare_param());
     return ParamSchema(std::move(specs));
   }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_tuned_cuda(problem, params);
-  }
 
  private:
+  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const override {
+    return prepare_tuned_cuda(problem, params);
+  }
   Support supports_problem(const Problem& problem, const Params& params) const override {
     if (const auto format = supports_preparation(problem, params); !format.ok) return format;
     if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");

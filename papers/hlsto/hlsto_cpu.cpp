@@ -68,7 +68,7 @@ class Cpu : public Method {
   }
   Backend backend() const override { return Backend::cpu; }
   ParamSchema params() const override {
-    auto specs = format_params();
+    auto specs = format_params(false);
     specs.push_back({"threads",
                      std::int64_t{0},
                      "OpenMP threads, 0: as many as the machine gives",

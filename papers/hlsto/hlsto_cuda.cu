@@ -28,25 +28,13 @@ Buffer<std::byte> operand_of(MatrixView<const float> factor, Count edge, const P
 std::vector<Buffer<std::byte>> operands_of(MatrixView<const float> factor, Count edge,
                                            Arithmetic arithmetic) {
   std::vector<Buffer<std::byte>> parts;
-  const auto add = [&]<class Element>(auto part_of) {
-    parts.push_back(operand_of<Element>(factor, edge, part_of));
-  };
-  switch (arithmetic) {
-    case Arithmetic::fp16:
-      add.template operator()<std::uint16_t>(to_fp16_bits);
-      break;
-    case Arithmetic::bf16:
-      add.template operator()<std::uint16_t>(to_bf16_bits);
-      break;
-    case Arithmetic::tf32:
-      add.template operator()<float>(round_tf32);
-      break;
-    case Arithmetic::split_fp16:
-      add.template operator()<std::uint16_t>(to_fp16_bits);
-      add.template operator()<std::uint16_t>(
-          [](float x) { return to_fp16_bits(x - round_fp16(x)); });
-      break;
+  if (arithmetic == Arithmetic::tf32) {
+    parts.push_back(operand_of<float>(factor, edge, round_tf32));
+    return parts;
   }
+  for (int p = 0; p < parts_of(arithmetic); ++p)
+    parts.push_back(operand_of<std::uint16_t>(
+        factor, edge, [&](float x) { return operand_bits(x, arithmetic, p); }));
   return parts;
 }
 
@@ -105,7 +93,7 @@ class PaperRun : public HlsRun {
   }
 
   void choose_kernel() {
-    with_arithmetic([&]<Arithmetic kArithmetic>() {
+    with_arithmetic(arithmetic_, [&]<Arithmetic kArithmetic>() {
       shared_ = TileMemory<Core<kArithmetic>>::bytes(x_.edge_bits, launch_.warps);
       if (edge_ <= kFragmentEdge)
         kernel_ = x_.kronecker ? multiply<kArithmetic, 1, true> : multiply<kArithmetic, 1, false>;
@@ -114,20 +102,6 @@ class PaperRun : public HlsRun {
     });
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
-  }
-
-  template <class F>
-  void with_arithmetic(F&& f) {
-    switch (arithmetic_) {
-      case Arithmetic::fp16:
-        return f.template operator()<Arithmetic::fp16>();
-      case Arithmetic::bf16:
-        return f.template operator()<Arithmetic::bf16>();
-      case Arithmetic::tf32:
-        return f.template operator()<Arithmetic::tf32>();
-      case Arithmetic::split_fp16:
-        return f.template operator()<Arithmetic::split_fp16>();
-    }
   }
 
   const Launch launch_;

@@ -29,6 +29,22 @@ inline constexpr unsigned kFragmentEdge = 16;
 inline constexpr unsigned kFragmentSize = kFragmentEdge * kFragmentEdge;
 inline constexpr int kMaxFactors = 5;
 
+/// Calls f<arithmetic>().
+template <class F>
+auto with_arithmetic(Arithmetic arithmetic, F&& f) {
+  switch (arithmetic) {
+    case Arithmetic::fp16:
+      return f.template operator()<Arithmetic::fp16>();
+    case Arithmetic::bf16:
+      return f.template operator()<Arithmetic::bf16>();
+    case Arithmetic::tf32:
+      return f.template operator()<Arithmetic::tf32>();
+    case Arithmetic::split_fp16:
+      return f.template operator()<Arithmetic::split_fp16>();
+  }
+  throw LogicError("an arithmetic of no name");
+}
+
 /// Bits of a linear index.
 struct BitField {
   int shift = 0, width = 0;
@@ -97,7 +113,7 @@ struct Core {
   static constexpr bool kIsTf32 = kArithmetic == Arithmetic::tf32;
   static constexpr int kDepth = kIsTf32 ? 8 : 16;
   static constexpr int kSteps = 16 / kDepth;
-  static constexpr int kParts = kArithmetic == Arithmetic::split_fp16 ? 2 : 1;
+  static constexpr int kParts = parts_of(kArithmetic);
   using Element = std::conditional_t<
       kIsTf32, float, std::conditional_t<kArithmetic == Arithmetic::bf16, __nv_bfloat16, __half>>;
   using Tag = std::conditional_t<kIsTf32, nvcuda::wmma::precision::tf32, Element>;
@@ -210,6 +226,16 @@ struct TileMemory {
   }
 };
 
+/// The sum of the lower lanes' n.
+__device__ inline unsigned sum_before(unsigned n) {
+  unsigned upto = n;
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const unsigned other = __shfl_up_sync(~0u, upto, step);
+    if (threadIdx.x % 32 >= step) upto += other;
+  }
+  return upto - n;
+}
+
 /// Get_Prefix_Sum of Algorithm 1, by one warp.
 __device__ inline void sum_bits(const std::uint32_t* words, std::uint32_t* bits_before,
                                 unsigned count) {
@@ -217,13 +243,9 @@ __device__ inline void sum_bits(const std::uint32_t* words, std::uint32_t* bits_
   std::uint32_t before = 0;
   for (unsigned first = 0; first < count; first += 32) {
     const std::uint32_t own = first + lane < count ? __popc(words[first + lane]) : 0;
-    std::uint32_t upto = own;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const std::uint32_t other = __shfl_up_sync(~0u, upto, step);
-      if (lane >= step) upto += other;
-    }
-    if (first + lane < count) bits_before[first + lane] = before + upto - own;
-    before += __shfl_sync(~0u, upto, 31);
+    const std::uint32_t lower = sum_before(own);
+    if (first + lane < count) bits_before[first + lane] = before + lower;
+    before += __shfl_sync(~0u, lower + own, 31);
   }
 }
 

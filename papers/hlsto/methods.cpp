@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/measure/registry.hpp"
+#include "papers/hlsto/cost_model.hpp"
 
 namespace retensor {
 namespace hlsto {
@@ -17,7 +18,7 @@ constexpr Count kMttkrpThreshold = 78, kChainThreshold = 61;
 
 }  // namespace
 
-std::vector<ParamSpec> format_params() {
+std::vector<ParamSpec> format_params(bool modelled) {
   return {{"format",
            std::string("hls"),
            "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are",
@@ -26,9 +27,11 @@ std::vector<ParamSpec> format_params() {
            {"hls", "hls_s", "hls_d"}},
           {"threshold",
            std::int64_t{0},
-           "nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for TTM-chain",
-           0,
-           1 << 15,
+           std::string("nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for "
+                       "TTM-chain") +
+               (modelled ? "; -1: by a cost model, whose times are measured" : ""),
+           modelled ? static_cast<double>(kByModel) : 0,
+           static_cast<double>(kMostThreshold),
            {}},
           {"edge",
            std::int64_t{16},

@@ -14,8 +14,8 @@ std::unique_ptr<Method> make_hlsto_cpu();         ///< hlsto.cpu
 std::unique_ptr<Method> make_hlsto_cuda();        ///< hlsto.cuda
 std::unique_ptr<Method> make_hlsto_cuda_tuned();  ///< hlsto.cuda.tuned
 
-/// format, threshold, edge, values, precision.
-std::vector<ParamSpec> format_params();
+/// format, threshold (kByModel too where `modelled`), edge, values, precision.
+std::vector<ParamSpec> format_params(bool modelled);
 /// MTTKRP and TTM-chain of orders 3 to 5 in single precision; a reason for all else.
 Support supports_format(const Problem& problem, const Params& params);
 Options format_options(const Problem& problem, const Params& params);

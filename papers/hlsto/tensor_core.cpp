@@ -4,6 +4,11 @@
 
 namespace retensor::hlsto {
 
+std::uint16_t operand_bits(float x, Arithmetic arithmetic, int part) {
+  if (arithmetic == Arithmetic::bf16) return to_bf16_bits(x);
+  return to_fp16_bits(part == 0 ? x : x - round_fp16(x));
+}
+
 reference::Precision precision_of(Arithmetic arithmetic, ValueType values) {
   // Four operands are rounded: a value, a row of C, their sum, a row of B. Tensor cores cut off
   // sums instead of rounding them.

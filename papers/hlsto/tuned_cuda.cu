@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/device/device.hpp"
-#include "common/numeric/rounding.hpp"
 #include "papers/hlsto/cuda_run.cuh"
 #include "papers/hlsto/kernels_tuned.cuh"
 #include "papers/hlsto/methods_cuda.hpp"
@@ -14,12 +13,6 @@
 
 namespace retensor::hlsto {
 namespace {
-
-/// Part `part` of x in 16 bits.
-std::uint16_t pattern(float x, Arithmetic arithmetic, int part) {
-  if (arithmetic == Arithmetic::bf16) return to_bf16_bits(x);
-  return to_fp16_bits(part == 0 ? x : x - round_fp16(x));
-}
 
 /// A factor as A operands of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and 8
 /// further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
@@ -30,8 +23,8 @@ std::vector<uint4> fragments_of(MatrixView<const float> factor, unsigned column_
   std::vector<uint4> operands(tiles * column_blocks * 32);
   const auto element = [&](Count row, Count column) -> std::uint32_t {
     return row < factor.rows && column < factor.cols
-               ? pattern(factor(row, column), arithmetic, part)
-               : pattern(0, arithmetic, part);
+               ? operand_bits(factor(row, column), arithmetic, part)
+               : operand_bits(0, arithmetic, part);
   };
   for (Count t = 0; t < tiles; ++t)
     for (unsigned n = 0; n < column_blocks; ++n)
@@ -81,13 +74,7 @@ class TunedRun : public HlsRun {
       : HlsRun(problem, std::move(hls), arithmetic, "HLSTO, the diagonal alone",
                walk_columns(problem.rank())),
         lists_(list_cells(tensor_, x_, arithmetic)) {
-    tiles_.tiles = lists_.tiles.data();
-    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
-    count_bytes(lists_.tiles, lists_.places);
-    for (std::size_t p = 0; p < lists_.values.size(); ++p) {
-      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
-      count_bytes(lists_.values[p]);
-    }
+    set_lists();
     tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, walk_columns(chain_.width)));
     tiles_.column_blocks = tiles_.stride / kFragmentColumns;
     for (const int m : modes_by_length(problem))
@@ -118,6 +105,16 @@ class TunedRun : public HlsRun {
   int column_mode() const { return x_.mode_at[x_.column]; }
   int row_mode() const { return x_.mode_at[x_.row]; }
 
+  void set_lists() {
+    tiles_.tiles = lists_.tiles.data();
+    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
+    count_bytes(lists_.tiles, lists_.places);
+    for (std::size_t p = 0; p < lists_.values.size(); ++p) {
+      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
+      count_bytes(lists_.values[p]);
+    }
+  }
+
   void set_weights() {
     const auto of = [&]<class T>(auto&& convert) {
       const auto weights =
@@ -127,13 +124,13 @@ class TunedRun : public HlsRun {
     if (arithmetic_ == Arithmetic::split_fp16)
       of.operator()<float>([](float x) { return x; });
     else
-      of.operator()<std::uint16_t>([&](float x) { return pattern(x, arithmetic_, 0); });
+      of.operator()<std::uint16_t>([&](float x) { return operand_bits(x, arithmetic_, 0); });
     tiles_.weights = reinterpret_cast<const uint4*>(weights_.data());
   }
 
   void set_fragments() {
     fragments_.clear();
-    for (int p = 0; p < (arithmetic_ == Arithmetic::split_fp16 ? 2 : 1); ++p) {
+    for (int p = 0; p < parts_of(arithmetic_); ++p) {
       fragments_.emplace_back(fragments_of(chain_.factor[at(column_mode())], tiles_.column_blocks,
                                            fragments(), arithmetic_, p));
       tiles_.fragments[p] = fragments_.back().data();
@@ -154,16 +151,12 @@ class TunedRun : public HlsRun {
   }
 
   void choose_kernel() {
-    switch (arithmetic_) {
-      case Arithmetic::fp16:
-        return choose_walk<Arithmetic::fp16>();
-      case Arithmetic::bf16:
-        return choose_walk<Arithmetic::bf16>();
-      case Arithmetic::split_fp16:
-        return choose_walk<Arithmetic::split_fp16>();
-      case Arithmetic::tf32:
+    with_arithmetic(arithmetic_, [this]<Arithmetic kArithmetic>() {
+      if constexpr (kArithmetic == Arithmetic::tf32)
         throw LogicError("hlsto.cuda.tuned was prepared for tf32, which it declines");
-    }
+      else
+        choose_walk<kArithmetic>();
+    });
   }
 
   template <int kFragments>
