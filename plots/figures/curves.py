@@ -39,6 +39,7 @@ def draw(view):
             axes.plot(range(1, len(numbers) + 1), numbers, color=style.colour(index),
                       linewidth=0.8, **_look(index))
         axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.margins(y=0.08)  # the largest markers whole
         figure.fail_above(axes, failed)
     for index, name in enumerate(names):
         figure.explain(name, Line2D([], [], color=style.colour(index), **_look(index)))

@@ -28,6 +28,9 @@ def bars_of(view):
         for cell in cells:
             place = view.xs.index(cell.x) + offset(view, cell.series, width)
             _bar(figure, axes, cell, place, width, view)
+            # Notes that stand upright begin above all bars of their position.
+            figure.mark_partial(axes, place, cell,
+                                [c for c in cells if c.x == cell.x] if figure.crowded else [cell])
         _published(figure, axes, facet, view)
         for point in view.digitised:
             if point.facet == ("" if facet is None else str(facet)) and point.x in figure.names:
@@ -62,7 +65,6 @@ def _bar(figure, axes, cell, place, width, view):
         axes.errorbar(place, cell.measured.value, yerr=arms, color="#222222", linewidth=0.7,
                       capsize=1.5, capthick=0.7)
     figure.band(axes, place, cell)
-    figure.mark_partial(axes, place, cell)
     if view.spec.figure.get("overlay") == "roofline" and cell.roof is not None:
         axes.plot([place - width / 2, place + width / 2], [cell.roof] * 2, color=style.ROOF,
                   solid_capstyle="butt", linewidth=1.6)

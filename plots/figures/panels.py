@@ -101,17 +101,17 @@ class Panels:
         self.explain("not ok (reason in the table)",
                      Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 
-    def mark_partial(self, axes, x, cell):
-        """Write the cell's note, else `n/N`, above a value that some of its cases are missing from;
-        upwards where notes would touch.
+    def mark_partial(self, axes, x, cell, below=None):
+        """Write the cell's note, else `n/N`, above a value that some of its cases are missing from,
+        higher than the cells `below`; upwards where notes would touch.
         """
         partial = cell.ok < cell.total
         text = cell.note or (f"{cell.ok}/{cell.total}" if partial else "")
         if cell.measured and text:
-            top = cell.measured.high or cell.measured.value
+            top = max(c.measured.high or c.measured.value for c in below or [cell] if c.measured)
             axes.annotate(text.replace("\n", ", ") if self.crowded else text, (x, top), (0, 2),
-                          textcoords="offset points", ha="center", fontsize=6,
-                          rotation=90 if self.crowded else 0,
+                          textcoords="offset points", ha="center",
+                          fontsize=5 if self.crowded else 6, rotation=90 if self.crowded else 0,
                           color=style.FAILED if partial else "#222222")
 
     def band(self, axes, x, cell):

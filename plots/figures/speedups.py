@@ -46,7 +46,7 @@ def arrange(view):
 def draw(view):
     """Draw an arranged view."""
     figure = grouped_bars.bars_of(view)
-    room = 1.8 if figure.crowded else 1.15  # for the notes of the means
+    room = 1.5 if figure.crowded else 1.15  # for the notes of the means
     for axes in figure.axes:
         axes.axhline(1, color="#222222", linewidth=0.8)
         axes.axvline(len(view.xs) - view.means - 0.5, color="#BBBBBB", linewidth=0.8)

@@ -198,7 +198,7 @@ class _Fields:
 
     def free(self, rows):
         """Case fields, and the machine, that differ inside a cell and are not averaged."""
-        used = [name for name in (self.facet, self.x, self.hue) if name]
+        used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue) if name))
         candidates = [name for name in rows.columns if self._splits(name) and name not in used]
         texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
         found = []
