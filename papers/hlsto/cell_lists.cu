@@ -110,7 +110,7 @@ __global__ void fill(const DeviceChain x, const Lists lists) {
 using Fill = void (*)(DeviceChain, Lists);
 
 Fill fill_kernel(Arithmetic arithmetic) {
-  return with_arithmetic(arithmetic, []<Arithmetic kArithmetic>() -> Fill {
+  return with_arithmetic(arithmetic, [&]<Arithmetic kArithmetic>() -> Fill {
     if constexpr (kArithmetic == Arithmetic::tf32)
       throw LogicError("cells are listed as operands of 16 bits");
     else

@@ -53,6 +53,37 @@ PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& para
   return {std::move(tensor), std::move(facts)};
 }
 
+/// The tensor as kernels get it for an output along `mode`, without factors and result.
+inline DeviceChain chain_on(const DeviceHls& tensor, int mode) {
+  const Grid& grid = tensor.grid;
+  DeviceChain x;
+  x.tile_index = tensor.tile_index.data();
+  x.bitmap = tensor.bitmap.data();
+  x.value_start = tensor.value_start.data();
+  x.dense_values = tensor.dense_values.data();
+  x.nonzero_index = tensor.nonzero_index.data();
+  x.sparse_values = tensor.sparse_values.data();
+  x.values = tensor.options.values;
+  x.tiles = tensor.dense_tiles(), x.nonzeros = tensor.sparse_nonzeros();
+  x.tile_words = words_for(grid.tile_index().bits());
+  x.nonzero_words = words_for(grid.nonzero_index().bits());
+  x.edge_bits = grid.edge_bits();
+  x.order = static_cast<int>(tensor.dims.size());
+  for (int k = 0; k < x.order; ++k) {
+    x.place[k] = {grid.tile_index().shift(k), grid.tile_index().width(k)};
+    x.index[k] = {grid.nonzero_index().shift(k), grid.nonzero_index().width(k)};
+  }
+  int place = 0;
+  for (const int m : grid.tiled()) x.mode_at[place++] = m;
+  for (const int m : grid.kept()) x.mode_at[place++] = m;
+  const Roles roles = roles_of(grid, mode);
+  x.slice = roles.slice, x.row = roles.row, x.column = roles.column;
+  x.output_place = roles.kept_output < 0 ? roles.slice : kTiledModes + roles.kept_output;
+  x.slice_length = tensor.dims[at(x.mode_at[roles.slice])];
+  x.mode = mode;
+  return x;
+}
+
 /// The chain on the device, factors in single precision; a method adds operands and the launch.
 class HlsRun : public CudaRun {
  public:
@@ -63,11 +94,12 @@ class HlsRun : public CudaRun {
         chain_(problem),
         arithmetic_(arithmetic),
         tensor_(std::move(hls.tensor)),
+        x_(chain_on(tensor_, chain_.mode)),
         row_unit_(row_unit),
         out_(problem.x().dims[at(problem.mode())] * chain_.width),
         rows_(problem.x().dims.size()) {
-    set_tensor();
-    set_roles();
+    x_.kronecker = chain_.kronecker;
+    x_.width = chain_.width, x_.out = out_.data();
     for (int m = 0; m < x_.order; ++m) set_rows(m);
     count_bytes(out_, tensor_.tile_index, tensor_.bitmap, tensor_.value_start, tensor_.dense_values,
                 tensor_.nonzero_index, tensor_.sparse_values);
@@ -101,37 +133,6 @@ class HlsRun : public CudaRun {
   DeviceChain x_;
 
  private:
-  void set_tensor() {
-    x_.tile_index = tensor_.tile_index.data();
-    x_.bitmap = tensor_.bitmap.data();
-    x_.value_start = tensor_.value_start.data();
-    x_.dense_values = tensor_.dense_values.data();
-    x_.nonzero_index = tensor_.nonzero_index.data();
-    x_.sparse_values = tensor_.sparse_values.data();
-    x_.values = tensor_.options.values;
-    x_.tiles = tensor_.dense_tiles(), x_.nonzeros = tensor_.sparse_nonzeros();
-    x_.tile_words = words_for(tensor_.grid.tile_index().bits()),
-    x_.nonzero_words = words_for(tensor_.grid.nonzero_index().bits());
-    x_.edge_bits = tensor_.grid.edge_bits();
-    x_.order = static_cast<int>(tensor_.dims.size());
-    for (int k = 0; k < x_.order; ++k) {
-      x_.place[k] = {tensor_.grid.tile_index().shift(k), tensor_.grid.tile_index().width(k)};
-      x_.index[k] = {tensor_.grid.nonzero_index().shift(k), tensor_.grid.nonzero_index().width(k)};
-    }
-  }
-
-  void set_roles() {
-    const Roles roles = roles_of(tensor_.grid, chain_.mode);
-    int place = 0;
-    for (const int m : tensor_.grid.tiled()) x_.mode_at[place++] = m;
-    for (const int m : tensor_.grid.kept()) x_.mode_at[place++] = m;
-    x_.slice = roles.slice, x_.row = roles.row, x_.column = roles.column;
-    x_.output_place = roles.kept_output < 0 ? roles.slice : kTiledModes + roles.kept_output;
-    x_.slice_length = tensor_.dims[at(x_.mode_at[roles.slice])];
-    x_.mode = chain_.mode, x_.kronecker = chain_.kronecker;
-    x_.width = chain_.width, x_.out = out_.data();
-  }
-
   void set_rows(int m) {
     if (m == chain_.mode) return;
     const auto factor = chain_.factor[at(m)];
