@@ -2,45 +2,24 @@
 #include "experiments/driver/audit/audit.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
-#include "common/measure/params.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/locations.hpp"
 
 namespace retensor::driver {
-namespace fs = std::filesystem;
 
 namespace {
 
 const std::vector<std::string> kFindings = {"result", "choice"};
 
-/// Findings files by paper.
-std::map<std::string, std::string> findings_files() {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
-    if (const auto path = entry.path() / "findings.yaml"; fs::exists(path))
-      files[entry.path().filename().string()] = path.string();
-  return files;
-}
-
-std::vector<Audit> audits_of(std::vector<std::string> papers) {
-  const auto files = findings_files();
-  std::vector<std::string> known;
-  for (const auto& [paper, path] : files) known.push_back(paper);
-  if (papers.empty()) papers = known;
+std::vector<Audit> audits_of(const std::vector<std::string>& papers) {
   std::vector<Audit> all;
-  for (const auto& paper : papers) {
-    if (files.count(paper) == 0)
-      throw InputError(fmt::format("no findings of a paper '{}', the nearest is '{}'", paper,
-                                   nearest(paper, known)));
-    all.push_back(audit(load_findings(fs::proximate(files.at(paper)).string(), source_root())));
-  }
+  for (const auto& path : files_of_papers("findings", papers))
+    all.push_back(audit(load_findings(path, source_root())));
   return all;
 }
 

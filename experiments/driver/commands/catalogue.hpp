@@ -15,6 +15,11 @@ std::vector<Spec> all_specs(const std::string& profile);
 /// Result files (.jsonl) of this tree: reference results, then what was measured below out/ of the
 /// working directory; sorted.
 std::vector<std::string> result_files();
+/// The files `kind`.yaml (claims, findings) of the papers named, of all that have one by default,
+/// relative to the working directory where they lie below it. Throws InputError for a paper without
+/// one.
+std::vector<std::string> files_of_papers(const std::string& kind,
+                                         const std::vector<std::string>& papers);
 /// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
 std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
@@ -33,6 +34,12 @@ std::string range_text(const ParamSpec& param) {
   return fmt::format("{} to {}", param.lowest, param.highest);
 }
 
+/// Relative to the working directory where it lies below it.
+std::string shown_path(const std::string& path) {
+  const auto near = fs::proximate(path).string();
+  return near.starts_with("..") ? path : near;
+}
+
 }  // namespace
 
 std::vector<Spec> all_specs(const std::string& profile) {
@@ -51,8 +58,7 @@ std::vector<Spec> all_specs(const std::string& profile) {
   std::sort(paths.begin(), paths.end());
   std::vector<Spec> specs;
   for (const auto& path : paths) {
-    const auto near = fs::proximate(path).string();
-    const auto shown = near.starts_with("..") ? path : near;
+    const auto shown = shown_path(path);
     if (is_fragment(shown)) continue;
     auto spec = load_spec(shown);
     const auto& member = spec.profiles;
@@ -60,6 +66,23 @@ std::vector<Spec> all_specs(const std::string& profile) {
       specs.push_back(std::move(spec));
   }
   return specs;
+}
+
+std::vector<std::string> files_of_papers(const std::string& kind,
+                                         const std::vector<std::string>& papers) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
+    if (const auto path = entry.path() / (kind + ".yaml"); fs::exists(path))
+      files[entry.path().filename().string()] = shown_path(path.string());
+  std::vector<std::string> known, found;
+  for (const auto& [paper, path] : files) known.push_back(paper);
+  for (const auto& paper : papers.empty() ? known : papers) {
+    if (files.count(paper) == 0)
+      throw InputError(fmt::format("no {} of a paper '{}', the nearest is '{}'", kind, paper,
+                                   nearest(paper, known)));
+    found.push_back(files[paper]);
+  }
+  return found;
 }
 
 std::vector<std::string> result_files() {

@@ -2,13 +2,10 @@
 #include "experiments/driver/verdict.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
-#include "common/measure/params.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/datasets.hpp"
@@ -16,31 +13,14 @@
 #include "experiments/driver/results.hpp"
 
 namespace retensor::driver {
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
 
-/// Claims files by paper.
-std::map<std::string, std::string> claims_files() {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
-    if (const auto path = entry.path() / "claims.yaml"; fs::exists(path))
-      files[entry.path().filename().string()] = path.string();
-  return files;
-}
-
-std::vector<Claim> claims_of(std::vector<std::string> papers) {
-  const auto files = claims_files();
-  std::vector<std::string> known;
-  for (const auto& [paper, path] : files) known.push_back(paper);
-  if (papers.empty()) papers = known;
+std::vector<Claim> claims_of(const std::vector<std::string>& papers) {
   std::vector<Claim> all;
-  for (const auto& paper : papers) {
-    if (files.count(paper) == 0)
-      throw InputError(fmt::format("no claims of a paper '{}', the nearest is '{}'", paper,
-                                   nearest(paper, known)));
-    const auto claims = load_claims(files.at(paper));
+  for (const auto& path : files_of_papers("claims", papers)) {
+    const auto claims = load_claims(path);
     all.insert(all.end(), claims.begin(), claims.end());
   }
   return all;
