@@ -1,5 +1,5 @@
-// What tiles and windows are made of: the distinct coordinates of a row of CSR, and entries of
-// strips.
+// What tiles and panels are made of: the distinct coordinates of a row of CSR; of tiles, the
+// entries of strips.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
 std::string tiles_obstacle(const Problem&, const Params&) {
   no_cuda();
 }
-std::string windows_obstacle() {
+std::string panels_obstacle() {
   no_cuda();
 }
 #endif
@@ -132,15 +132,24 @@ class TunedCuda : public DecompressingCuda {
  public:
   std::string_view id() const override { return "tca_spmm.cuda.tuned"; }
   std::string_view summary() const override {
-    return "sparse times dense matrix, 16 rows of S share the rows of D that they gather";
+    return "sparse times dense matrix, rows of S as an MMA's columns, rows of D gathered for 64 or "
+           "128";
   }
-  ParamSchema params() const override { return {output_param()}; }
+  ParamSchema params() const override {
+    return {{"groups",
+             std::string("auto"),
+             "of eight rows of S in a panel; auto: 16 where they keep the device busy",
+             0,
+             0,
+             {"auto", "8", "16"}},
+            output_param()};
+  }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tuned_cuda(problem, params);
   }
 
  private:
-  std::string obstacle(const Problem&, const Params&) const override { return windows_obstacle(); }
+  std::string obstacle(const Problem&, const Params&) const override { return panels_obstacle(); }
 };
 
 }  // namespace

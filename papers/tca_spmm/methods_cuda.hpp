@@ -16,6 +16,6 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
 /// Why the device cannot run tca_spmm.cuda.tiles; empty where it can.
 std::string tiles_obstacle(const Problem& problem, const Params& params);
 /// The same of tca_spmm.cuda.tuned.
-std::string windows_obstacle();
+std::string panels_obstacle();
 
 }  // namespace retensor::tca_spmm

@@ -1,81 +1,114 @@
-// The run of tca_spmm.cuda.tuned; the kernel stands in kernels_windows.cuh.
+// The run of tca_spmm.cuda.tuned; the kernel stands in kernels_panels.cuh.
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/cuda_run.cuh"
-#include "papers/tca_spmm/kernels_windows.cuh"
+#include "papers/tca_spmm/kernels_panels.cuh"
 #include "papers/tca_spmm/methods_cuda.hpp"
+#include "papers/tca_spmm/panel_tasks.hpp"
 
 namespace retensor::tca_spmm {
 namespace {
 
-std::vector<Index> longest_first(const Windows& windows) {
-  std::vector<Index> order(windows.windows());
-  std::iota(order.begin(), order.end(), Index{0});
-  const auto strips = [&](Index w) { return windows.strip_start[w + 1] - windows.strip_start[w]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return strips(a) > strips(b); });
-  return order;
+unsigned stages_that_fit() {
+  const Count most = device::facts().shared_per_block;
+  return most < kPanelMemory ? 0
+                             : static_cast<unsigned>(std::min<Count>(
+                                   kMostStages, (most - kPanelMemory) / kStageBytes));
+}
+
+unsigned multiprocessors() {
+  return static_cast<unsigned>(std::max(1, device::facts().sms));
+}
+
+unsigned groups_of(const Params& params, Count rows, Count width) {
+  const auto& word = params.word("groups");
+  if (word != "auto") return word == "8" ? kFewGroups : kManyGroups;
+  return groups_of_a_panel(rows, device::blocks_for(width, kPanelColumns), multiprocessors());
 }
 
 class TunedRun : public SpmmRun {
  public:
-  TunedRun(const Problem& problem, const Params& params, const Windows& windows)
-      : SpmmRun(problem, "windows of 16 rows, their columns side by side",
+  TunedRun(const Problem& problem, const Params& params, const Panels& panels)
+      : SpmmRun(problem, "panels of " + std::to_string(panels.groups) + " groups of eight rows",
                 params.word("output") == "f16" ? Element::half : Element::single),
-        grid_(static_cast<unsigned>(windows.windows()), device::blocks_for(width_, kWindowColumns)),
-        order_(longest_first(windows)),
-        strip_start_(windows.strip_start),
-        columns_(windows.columns),
-        entry_start_(windows.entry_start),
-        entries_(std::span<const std::uint32_t>(windows.entries.begin(), windows.entries.end())),
+        kernel_(panels.groups == kManyGroups ? multiply_panels<kManyGroups>
+                                             : multiply_panels<kFewGroups>),
+        shared_(kPanelMemory + stages_that_fit() * kStageBytes),
+        row_order_(panels.row_order),
+        columns_(panels.columns),
+        block_start_(panels.block_start),
+        blocks_(panels.blocks),
         d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(multiply_windows,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(kWindowBytes)));
-    p_.order = order_.data(), p_.strip_start = strip_start_.data();
-    p_.columns = columns_.data(), p_.entry_start = entry_start_.data();
-    p_.entries = reinterpret_cast<const uint4*>(entries_.data());
-    p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
-    p_.dense_stride = d_.stride;
-    p_.out = out_.data(), p_.out_stride = out_stride_;
-    p_.half_output = output_ == Element::half;
-    p_.rows = static_cast<unsigned>(rows_);
-    count_bytes(order_, strip_start_, columns_, entry_start_, entries_, d_.values);
-    executed_["windows"] = std::to_string(windows.windows());
-    executed_["window_bytes"] = std::to_string(windows.bytes());
-    executed_["gathered_rows"] = std::to_string(windows.listed());
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
+    set_tasks(panels);
+    set_pointers();
+    count_bytes(tasks_, row_order_, columns_, block_start_, blocks_, d_.values, sums_, arrived_);
+    executed_["panels"] = std::to_string(panels.panels());
+    executed_["panel_bytes"] = std::to_string(panels.bytes());
+    executed_["gathered_rows"] = std::to_string(panels.listed());
+    executed_["blocks"] = std::to_string(panels.blocks.size() - kReadAhead);
+    executed_["tasks"] = std::to_string(tasks_.size() * p_.across);
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    RETENSOR_CUDA_LAUNCH(multiply_windows, grid_, kWindowThreads, kWindowBytes, stream_of(timer),
-                         p_);
+    if (tasks_.size() == 0) return;
+    RETENSOR_CUDA_LAUNCH(kernel_, dim3(static_cast<unsigned>(tasks_.size() * p_.across)),
+                         kPanelThreads, shared_, stream_of(timer), p_);
   }
 
  private:
-  const dim3 grid_;
-  const Buffer<Index> order_, strip_start_, columns_, entry_start_;
-  const Buffer<std::uint32_t> entries_;
+  void set_tasks(const Panels& panels) {
+    p_.across = device::blocks_for(width_, kPanelColumns);
+    const std::vector<PanelTask> tasks = panel_tasks(panels, p_.across, multiprocessors());
+    tasks_ = Buffer<PanelTask>(tasks);
+    const Count parts = parts_of_divided(tasks);
+    if (parts == 0) return;
+    sums_ = Buffer<float>(parts * p_.across * panels.groups * kGroupRows * kPanelColumns);
+    arrived_ = Buffer<unsigned>(std::vector<unsigned>(panels.panels() * p_.across, 0));
+  }
+  void set_pointers() {
+    p_.tasks = tasks_.data(), p_.row_order = row_order_.data();
+    p_.columns = columns_.data(), p_.block_start = block_start_.data();
+    p_.blocks = blocks_.data();
+    p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
+    p_.dense_stride = d_.stride;
+    p_.out = out_.data(), p_.out_stride = out_stride_;
+    p_.half_output = output_ == Element::half;
+    p_.sums = reinterpret_cast<float4*>(sums_.data()), p_.arrived = arrived_.data();
+    p_.ring = stages_that_fit();
+  }
+
+  void (*const kernel_)(DevicePanels);
+  const unsigned shared_;
+  Buffer<PanelTask> tasks_;
+  const Buffer<Index> row_order_, columns_, block_start_;
+  const Buffer<RowBlock> blocks_;
   const DeviceDense d_;
-  DeviceWindows p_;
+  Buffer<float> sums_;
+  Buffer<unsigned> arrived_;
+  DevicePanels p_;
 };
 
 }  // namespace
 
-std::string windows_obstacle() {
-  const Count most = device::facts().shared_per_block;
-  if (kWindowBytes <= most) return "";
-  return "a thread block takes " + std::to_string(kWindowBytes) +
-         " bytes of shared memory, the device gives " + std::to_string(most);
+std::string panels_obstacle() {
+  constexpr unsigned kFewest = 2;  // stages: one is loaded while another is multiplied
+  if (stages_that_fit() >= kFewest) return "";
+  return "a thread block takes " + std::to_string(kPanelMemory + kFewest * kStageBytes) +
+         " bytes of shared memory, the device gives " +
+         std::to_string(device::facts().shared_per_block);
 }
 
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
-  return std::make_unique<TunedRun>(problem, params, to_windows(to_csr(problem.x())));
+  const Csr s = to_csr(problem.x());
+  const unsigned groups = groups_of(params, s.rows, problem.rank());
+  return std::make_unique<TunedRun>(problem, params, to_panels(s, groups));
 }
 
 }  // namespace retensor::tca_spmm

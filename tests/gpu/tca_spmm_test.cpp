@@ -92,7 +92,7 @@ TEST_CASE("rows of all lengths and any number of outputs with every parameter") 
   }
 }
 
-TEST_CASE("tiles and windows from nearly empty to full") {
+TEST_CASE("tiles and panels from nearly empty to full") {
   const Registry registry = all_methods();
   for (const double density : {0.001, 0.1, 0.6, 1.0}) {
     const Problem problem = problem_of(uniform_cells(density), 72);

@@ -1,4 +1,4 @@
-// Tiles and windows: every nonzero once at its place, padding, and sums of equal coordinates.
+// Tiles: every nonzero once at its place, padding, and sums of equal coordinates.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/csr_sums.hpp"
 #include "papers/tca_spmm/tiles.hpp"
-#include "papers/tca_spmm/windows.hpp"
 
 using namespace retensor;
 using namespace retensor::tca_spmm;
@@ -38,24 +37,6 @@ Cells cells_of(const Tiles& tiles) {
                  tiles.tile_column[t] * Count{kTileDepth} + c}] =
               static_cast<std::uint16_t>(tiles.entries[e] >> 16);
         }
-  return cells;
-}
-
-/// The same of windows, where a column's number leads to a listed one.
-Cells cells_of(const Windows& windows) {
-  std::map<unsigned, std::pair<unsigned, unsigned>> cell;
-  for (unsigned r = 0; r < kStripRows; ++r)
-    for (unsigned c = 0; c < kTileDepth; ++c) cell[place_in_strip(r, c)] = {r, c};
-  Cells cells;
-  for (Count w = 0; w < windows.windows(); ++w)
-    for (Count s = windows.strip_start[w]; s < windows.strip_start[w + 1]; ++s)
-      for (Count e = windows.entry_start[s] * Count{kEntryVector};
-           e < windows.entry_start[s + 1] * Count{kEntryVector}; ++e) {
-        const auto [r, c] = cell.at(windows.entries[e] & 0xffff);
-        const Index column = windows.columns[s * kTileDepth + c];
-        REQUIRE(column < windows.cols);
-        cells[{w * kStripRows + r, column}] = static_cast<std::uint16_t>(windows.entries[e] >> 16);
-      }
   return cells;
 }
 
@@ -124,20 +105,6 @@ TEST_CASE("tiles without nonzeros are not stored") {
   CHECK(tiles.entries.size() == 2 * kEntryVector);
 }
 
-TEST_CASE("windows hold the nonzeros of the matrix and list each column once") {
-  for (const Count nnz : {1, 700, 9000}) {
-    const Coo matrix = uniform({300, 200}, nnz, nnz, DType::f32);
-    const Windows windows = to_windows(to_csr(matrix));
-    CHECK(windows.windows() == 19);
-    CHECK(cells_of(windows) == cells_of(matrix));
-    std::set<std::pair<Count, Index>> listed;
-    for (const auto& [at, value] : cells_of(matrix))
-      listed.emplace(at.first / kStripRows, static_cast<Index>(at.second));
-    CHECK(windows.listed() == listed.size());
-    CHECK(windows.strips() == windows.strip_start.back());
-  }
-}
-
 TEST_CASE("equal coordinates are added up; damaged CSR is refused") {
   Csr s;
   s.rows = 1, s.cols = 4;
@@ -146,8 +113,6 @@ TEST_CASE("equal coordinates are added up; damaged CSR is refused") {
   s.values = Array<float>{1, 2, 5};
   const Cells expected = {{{0, 1}, to_fp16_bits(3)}, {{0, 3}, to_fp16_bits(5)}};
   CHECK(cells_of(to_tiles(s)) == expected);
-  CHECK(cells_of(to_windows(s)) == expected);
   s.columns[2] = 4;
   CHECK_THROWS_AS(to_tiles(s), InputError);
-  CHECK_THROWS_AS(to_windows(s), InputError);
 }

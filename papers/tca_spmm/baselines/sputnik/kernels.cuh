@@ -4,9 +4,9 @@
 // A warp takes four rows of S and 64 columns of D, eight lanes a row. A row's nonzeros come in
 // steps of 64 (32 in single precision), 16 bytes a load: the first step begins at the aligned place
 // before the row, and what is not of the row gets the value zero and the row's first column. They
-// pass through shared memory; then each lane walks over them and adds products with 16 bytes (in
-// single precision 2 x 16) of a row of D in registers, in single precision. Rows of a warp are of
-// similar length, the longest first.
+// pass through shared memory, their columns as places in D; then each lane walks over them and adds
+// products with 16 bytes (in single precision 2 x 16) of a row of D in registers, in single
+// precision. Rows of a warp are of similar length, the longest first.
 //
 // Deviations: four warps a block that share nothing, where the original has one, since a
 // multiprocessor holds 32 blocks but 64 warps; the nonzeros of the next step, and the rows of D of
@@ -37,6 +37,7 @@ struct DeviceRows {
   const void* dense = nullptr;
   void* out = nullptr;
   Count dense_stride = 0, out_stride = 0;  ///< elements
+  Index dense_vectors = 0;                 ///< of 16 bytes in a row of D; all rows have below 2^32
   unsigned rows = 0;
   bool half_output = false;
 };
@@ -82,13 +83,19 @@ class RowWalk {
   };
 
  public:
-  /// `columns`, `values`: 2 kStep entries of shared memory, the row's own.
-  __device__ RowWalk(const DeviceRows& p, Index row, bool exists, Index* columns, T* values)
-      : p_(p), row_(row), lane_(threadIdx.x % kRowLanes), columns_(columns), values_(values) {
+  /// `places`, `values`: 2 kStep entries of shared memory, the row's own.
+  __device__ RowWalk(const DeviceRows& p, Index row, bool exists, Index* places, T* values)
+      : p_(p), row_(row), lane_(threadIdx.x % kRowLanes), places_(places), values_(values) {
+#pragma unroll
+    for (unsigned v = 0; v < L::kVectors; ++v) {
+      // A lane beyond D's columns reads others, and stores nothing.
+      const Count column = column_of(v) < p.dense_stride ? column_of(v) : 0;
+      dense_[v] = reinterpret_cast<const Vector*>(static_cast<const T*>(p.dense) + column);
+    }
     if (!exists) return;
     begin_ = p.row_start[row], end_ = p.row_start[row + Count{1}];
     first_ = begin_ / L::kVector * L::kVector;
-    if (begin_ < end_) first_column_ = p.columns[begin_];
+    if (begin_ < end_) first_place_ = p.columns[begin_] * p.dense_vectors;
   }
   /// Of kVector entries each.
   __device__ unsigned groups() const {
@@ -96,7 +103,7 @@ class RowWalk {
   }
 
   /// `groups`: of the warp's longest row. Rows of D of a group are loaded before those of the group
-  /// before it are used.
+  /// before it are used. A step ends with an odd group, which may lie behind the row: zeros.
   __device__ void run(unsigned groups) {
     Rows even, odd;
     Ahead ahead = load(0);
@@ -112,10 +119,12 @@ class RowWalk {
         ahead = load(next + 1);
         __syncwarp();
       }
-      if (g + 1 < groups) load_rows(g + 1, odd);
+      load_rows(g + 1, odd);
+      __syncwarp();  // what is loaded ahead stays ahead
       multiply(g, even);
-      if (g + 2 < groups) load_rows(g + 2, even);
-      if (g + 1 < groups) multiply(g + 1, odd);
+      load_rows(g + 2 < groups ? g + 2 : g, even);
+      __syncwarp();
+      multiply(g + 1, odd);
     }
   }
 
@@ -157,34 +166,33 @@ class RowWalk {
   __device__ void keep(unsigned step, const Ahead& a) {
     const unsigned place = step % 2 * L::kStep + lane_ * L::kVector;
 #pragma unroll
-    for (unsigned q = 0; q < L::kAhead; ++q)
-      reinterpret_cast<uint4*>(columns_ + place)[q] = a.columns[q];
+    for (unsigned q = 0; q < L::kAhead; ++q) {
+      const uint4 c = a.columns[q];
+      const Index n = p_.dense_vectors;
+      reinterpret_cast<uint4*>(places_ + place)[q] = make_uint4(c.x * n, c.y * n, c.z * n, c.w * n);
+    }
     *reinterpret_cast<Vector*>(values_ + place) = a.values;
     const Count at = first_ + Count{step} * L::kStep + lane_ * L::kVector;
     if (at >= begin_ && at + L::kVector <= end_) return;
 #pragma unroll
     for (unsigned e = 0; e < L::kVector; ++e)
       if (at + e < begin_ || at + e >= end_)
-        columns_[place + e] = first_column_, values_[place + e] = T{0};
+        places_[place + e] = first_place_, values_[place + e] = T{0};
   }
 
   /// The lane's parts of the rows of D of a group.
   __device__ void load_rows(unsigned group, Rows& rows) const {
-    const Index* const columns = columns_ + group % (2 * kRowLanes) * L::kVector;
+    const Index* const places = places_ + group % (2 * kRowLanes) * L::kVector;
 #pragma unroll
     for (unsigned q = 0; q < L::kVector; q += 4) {
-      const uint4 four = *reinterpret_cast<const uint4*>(columns + q);
+      const uint4 four = *reinterpret_cast<const uint4*>(places + q);
       load_row(four.x, rows.part[q]), load_row(four.y, rows.part[q + 1]);
       load_row(four.z, rows.part[q + 2]), load_row(four.w, rows.part[q + 3]);
     }
   }
-  __device__ void load_row(Index row, Vector (&part)[L::kVectors]) const {
-    const T* const from = static_cast<const T*>(p_.dense) + row * p_.dense_stride;
+  __device__ void load_row(Index place, Vector (&part)[L::kVectors]) const {
 #pragma unroll
-    for (unsigned v = 0; v < L::kVectors; ++v)
-      part[v] = column_of(v) < p_.dense_stride
-                    ? __ldg(reinterpret_cast<const Vector*>(from + column_of(v)))
-                    : Vector{};
+    for (unsigned v = 0; v < L::kVectors; ++v) part[v] = __ldg(dense_[v] + place);
   }
   __device__ void multiply(unsigned group, const Rows& rows) {
     float s[L::kVector];
@@ -202,10 +210,11 @@ class RowWalk {
   const DeviceRows& p_;
   const Index row_;
   const unsigned lane_;
-  Index* const columns_;
+  Index* const places_;
   T* const values_;
+  const Vector* dense_[L::kVectors];       // the lane's columns of D's first row
   Count begin_ = 0, end_ = 0, first_ = 0;  // of the row; where its first step begins
-  Index first_column_ = 0;
+  Index first_place_ = 0;
   float sums_[L::kVectors][L::kVector] = {};
 };
 
@@ -213,11 +222,11 @@ template <class T>
 __global__ void __launch_bounds__(kWarps* kWarpSize) multiply_rows(const DeviceRows p) {
   using L = Lane<T>;
   constexpr unsigned kBlockRows = kWarps * kWarpRows;
-  __shared__ __align__(16) Index columns[kBlockRows][2 * L::kStep];
+  __shared__ __align__(16) Index places[kBlockRows][2 * L::kStep];
   __shared__ __align__(16) T values[kBlockRows][2 * L::kStep];
   const unsigned place = threadIdx.x / kRowLanes, at = blockIdx.x * kBlockRows + place;
   const bool exists = at < p.rows;
-  RowWalk<T> walk(p, exists ? p.order[at] : 0, exists, columns[place], values[place]);
+  RowWalk<T> walk(p, exists ? p.order[at] : 0, exists, places[place], values[place]);
   unsigned groups = walk.groups();
 #pragma unroll
   for (unsigned distance = kRowLanes; distance < kWarpSize; distance *= 2)

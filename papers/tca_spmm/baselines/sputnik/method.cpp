@@ -37,6 +37,9 @@ class Sputnik : public tca_spmm::Competitor {
   Support supports_problem(const Problem& problem, const Params& params) const override {
     if (const auto own = Competitor::supports_problem(problem, params); !own.ok) return own;
     if (problem.x().dims[0] >> 31 != 0) return Support::no("numbers of rows of S have 31 bits");
+    const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
+    if (problem.x().dims[1] * vectors >> 32 != 0)
+      return Support::no("places in D have 32 bits, in units of 16 bytes");
     return Support::yes();
   }
 };

@@ -49,6 +49,7 @@ class RowsRun : public tca_spmm::SpmmRun {
     p_.order = order_.data(), p_.row_start = s_.row_start.data();
     p_.columns = s_.columns.data(), p_.values = s_.values.data();
     p_.dense = d_.values.data(), p_.dense_stride = d_.stride;
+    p_.dense_vectors = static_cast<Index>(d_.stride * tca_spmm::size_of(operands_) / 16);
     p_.out = out_.data(), p_.out_stride = out_stride_;
     p_.rows = static_cast<unsigned>(rows_);
     p_.half_output = output_ == Element::half;
