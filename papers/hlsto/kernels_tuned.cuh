@@ -385,6 +385,13 @@ class SparseWalk {
  private:
   static constexpr int kAcross = kOthers - 1;  // modes that a fiber has one index of
 
+  /// Nonzeros whose factor rows are on their way.
+  struct Batch {
+    Index row[kInFlight];
+    bool begins[kInFlight];  // a fiber
+    Vec<float> along[kInFlight], across[kInFlight];
+  };
+
   template <class T>
   __device__ static T from(T v, int lane) {
     return __shfl_sync(kWholeWarp, v, lane, kLanes);
@@ -405,39 +412,46 @@ class SparseWalk {
     const float value = own < x_.nonzeros ? value_at(x_.sparse_values, x_.values, safe) : 0;
 #pragma unroll
     for (int lane = 0; lane < kLanes; lane += kInFlight) {
-      Vec<float> along[kInFlight], across[kInFlight];
-      bool begins[kInFlight];
-      Index rows[kInFlight];
+      Batch batch;
+      load(lane, row, index, batch);
+      add(lane, value, batch);
+    }
+  }
+
+  /// The rows of the nonzeros that lanes `lane` and on have read.
+  __device__ void load(int lane, Index row, const Index (&index)[kOthers], Batch& batch) {
 #pragma unroll
-      for (int p = 0; p < kInFlight; ++p) {
-        rows[p] = from(row, lane + p);
-        begins[p] = rows[p] != row_;
-        along[p] = row_of(kAcross, from(index[kAcross], lane + p));
+    for (int p = 0; p < kInFlight; ++p) {
+      batch.row[p] = from(row, lane + p);
+      batch.begins[p] = batch.row[p] != row_;
+      batch.along[p] = row_of(kAcross, from(index[kAcross], lane + p));
 #pragma unroll
-        for (int k = 0; k < kAcross; ++k) {
-          const Index i = from(index[k], lane + p);
-          begins[p] |= i != fiber_[k];
-          fiber_[k] = i;
-        }
-        row_ = rows[p];
-        if (begins[p]) across[p] = row_of(0, fiber_[0]);
-        if constexpr (kAcross > 1)
-          if (begins[p])
-#pragma unroll
-            for (int k = 1; k < kAcross; ++k) across[p].multiply(row_of(k, fiber_[k]));
+      for (int k = 0; k < kAcross; ++k) {
+        const Index i = from(index[k], lane + p);
+        batch.begins[p] |= i != fiber_[k];
+        fiber_[k] = i;
       }
+      row_ = batch.row[p];
+      if (batch.begins[p]) batch.across[p] = row_of(0, fiber_[0]);
+      if constexpr (kAcross > 1)
+        if (batch.begins[p])
 #pragma unroll
-      for (int p = 0; p < kInFlight; ++p) {
-        if (begins[p]) {
-          end_fiber();
-          across_ = across[p];
-          if (rows[p] != at_) {
-            end_row();
-            at_ = rows[p];
-          }
+          for (int k = 1; k < kAcross; ++k) batch.across[p].multiply(row_of(k, fiber_[k]));
+    }
+  }
+
+  __device__ void add(int lane, float value, const Batch& batch) {
+#pragma unroll
+    for (int p = 0; p < kInFlight; ++p) {
+      if (batch.begins[p]) {
+        end_fiber();
+        across_ = batch.across[p];
+        if (batch.row[p] != at_) {
+          end_row();
+          at_ = batch.row[p];
         }
-        fiber_sum_.fma(along[p], Vec<float>::splat(from(value, lane + p)));
       }
+      fiber_sum_.fma(batch.along[p], Vec<float>::splat(from(value, lane + p)));
     }
   }
 
