@@ -8,8 +8,9 @@ squares of relative errors over the rows of fig7.yaml give the times of all-dens
 tiles x `tile` and those of all-sparse runs as nonzeros x `nonzero`: all tensors of the figure have
 equally many, so that what a run costs beside them, little at this size, can't be told apart. The
 threshold is the least number of nonzeros that cost as much as a tile. The rows of threshold.yaml
-tell the best threshold of a sweep, and what is lost by the swept one next to the model's. Zeroing
-is left out. One model for each machine, method, operation, mode, rank and other parameters. Exit
+tell the best threshold of a sweep, and what is lost by the swept one next to the model's; those of
+threshold-model.yaml the threshold that the method chose from times of its own, and what it loses.
+Zeroing is left out. One model for each machine, method, operation, mode, rank and other parameters. Exit
 code 2 when rows are too few or give tiles no cost.
 """
 import math
@@ -96,11 +97,25 @@ def model_table(fits):
                f"{1e6 * nonzero:.4f} | {error:.1%} | {threshold_of(costs)} |")
 
 
+def lost(time, best):
+    return f"{time / best - 1:.1%}"
+
+
+def own_cells(row, best):
+    """Three cells about the row at the method's own threshold, empty ones without a row."""
+    if row is None:
+        return " | | "
+    return f"{row['executed.threshold']} | {work_ms(row):.4f} | {lost(work_ms(row), best)}"
+
+
 def sweep_table(results, fits):
     """Lines of Markdown."""
-    yield "| sweep | threshold of the model | next swept | ms | best swept | ms | lost |"
-    yield "|---|---|---|---|---|---|---|"
-    sweeps = ok_rows(results, "hlsto/threshold")
+    yield ("| sweep | threshold of the model | next swept | ms | best swept | ms | lost | "
+           "the method's | ms | lost |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    sweeps, chosen_by_method = (ok_rows(results, f"hlsto/{artifact}")
+                                for artifact in ("threshold", "threshold-model"))
+    own = {(row["setting"], row["case.dataset"]): row for _, row in chosen_by_method.iterrows()}
     for (setting, dataset), rows in sweeps.groupby(["setting", "case.dataset"]):
         if setting not in fits:
             raise PlotError(f"{setting}: found a sweep without rows of hlsto/fig7")
@@ -109,7 +124,8 @@ def sweep_table(results, fits):
         near = min(times, key=lambda swept: abs(swept - chosen))
         best = min(times, key=times.get)
         yield (f"| {dataset}, {setting} | {chosen} | {near} | {times[near]:.4f} | "
-               f"{best} | {times[best]:.4f} | {times[near] / times[best] - 1:.1%} |")
+               f"{best} | {times[best]:.4f} | {lost(times[near], times[best])} | "
+               f"{own_cells(own.get((setting, dataset)), times[best])} |")
 
 
 def main(paths):

@@ -105,6 +105,17 @@ def test_without_a_planted_best_the_model_s_threshold_is_the_best(run):
     assert (found[2], found[4], found[6]) == ("66", "66", "0.0%")
 
 
+def test_the_method_s_own_threshold_stands_beside_the_best(run):
+    own = line("hlsto/threshold-model", "g1-like", 1, 1, 1, format="hls", threshold=-1)
+    own["executed"]["threshold"] = "70"
+    out = run(*fig7(), *sweep(), own)[1]
+    found = cells(out, "g1-like")
+    best = float(found[5])
+    assert found[7:9] == ["70", "1000.0000"]
+    assert float(found[9].rstrip("%")) == pytest.approx(100 * (1000 / best - 1), rel=0.01)
+    assert cells(run(*fig7(), *sweep())[1], "g1-like")[7:] == ["", "", ""]
+
+
 @pytest.mark.parametrize("lines, complaint", [
     ([], "found no row of hlsto/fig7 that is ok"),
     (fig7(fills=(64, 128)), "found 2 different numbers of tiles"),
