@@ -1,13 +1,8 @@
-// What tiles and panels are made of: the distinct coordinates of a row of CSR; of tiles, the
-// entries of strips.
+// The distinct coordinates of a row of CSR, which tiles and panels are made of.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "common/numeric/rounding.hpp"
+#include "common/core/types.hpp"
 #include "common/tensor/csr.hpp"
-#include "papers/tca_spmm/tiles.hpp"
 
 namespace retensor::tca_spmm {
 
@@ -24,20 +19,5 @@ void for_each_sum(const Csr& matrix, Count row, const F& f) {
     f(column, sum);
   }
 }
-
-/// A nonzero of a strip.
-inline std::uint32_t entry_of(unsigned row, Count column, float value) {
-  return static_cast<std::uint32_t>(to_fp16_bits(value)) << 16 |
-         place_in_strip(row, static_cast<unsigned>(column));
-}
-
-inline Count vectors_of(Count entries) {
-  return (entries + kEntryVector - 1) / kEntryVector;
-}
-
-/// The entries of a strip, not empty, as a warp stores them: padded to whole vectors by one of the
-/// last vector and dealt out so that what 32 lanes store at once, entry j of 32 vectors, lies in as
-/// many banks of shared memory as can be.
-std::vector<std::uint32_t> dealt_out(std::vector<std::uint32_t> entries);
 
 }  // namespace retensor::tca_spmm

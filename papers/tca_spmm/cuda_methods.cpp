@@ -20,7 +20,7 @@ std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem&, const Params&) {
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
   no_cuda();
 }
-std::string tiles_obstacle(const Problem&, const Params&) {
+std::string tiles_obstacle() {
   no_cuda();
 }
 std::string panels_obstacle() {
@@ -82,8 +82,8 @@ class DecompressingCuda : public CudaMethod {
 
  private:
   /// Why the device that is there cannot run it; empty where it can.
-  virtual std::string obstacle(const Problem& problem, const Params& params) const = 0;
-  Support supports_problem(const Problem& problem, const Params& params) const final {
+  virtual std::string obstacle() const = 0;
+  Support supports_problem(const Problem& problem, const Params&) const final {
     if (problem.operation() != Operation::spmm)
       return Support::no("sparse times dense matrix alone");
     if (problem.dtype() != DType::f32)
@@ -91,7 +91,7 @@ class DecompressingCuda : public CudaMethod {
     if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
       return Support::no("numbers of rows and columns of the result have 31 bits");
     if (!device::available().ok) return Support::yes();
-    const std::string reason = obstacle(problem, params);
+    const std::string reason = obstacle();
     return reason.empty() ? Support::yes() : Support::no(reason);
   }
 };
@@ -100,32 +100,23 @@ class TilesCuda : public DecompressingCuda {
  public:
   std::string_view id() const override { return "tca_spmm.cuda.tiles"; }
   std::string_view summary() const override {
-    return "sparse times dense matrix, tiles of S decompressed in shared memory";
+    return "sparse times dense matrix, tiles of S decompressed in registers (Hopper)";
   }
   ParamSchema params() const override {
-    return {
-        {"core",
-         std::string("auto"),
-         "products by mma.sync of a warp or wgmma of a warpgroup; auto: this where Hopper has it",
-         0,
-         0,
-         {"auto", "warp", "warpgroup"}},
-        {"parts",
-         std::int64_t{0},
-         "thread blocks that share outputs, 0: as many as fill the device",
-         0,
-         64,
-         {}},
-        output_param()};
+    return {{"parts",
+             std::string("auto"),
+             "thread blocks that share outputs; auto: as many as fill the device",
+             0,
+             0,
+             {"auto", "1", "2", "4", "8"}},
+            output_param()};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_tiles_cuda(problem, params);
   }
 
  private:
-  std::string obstacle(const Problem& problem, const Params& params) const override {
-    return tiles_obstacle(problem, params);
-  }
+  std::string obstacle() const override { return tiles_obstacle(); }
 };
 
 class TunedCuda : public DecompressingCuda {
@@ -149,7 +140,7 @@ class TunedCuda : public DecompressingCuda {
   }
 
  private:
-  std::string obstacle(const Problem&, const Params&) const override { return panels_obstacle(); }
+  std::string obstacle() const override { return panels_obstacle(); }
 };
 
 }  // namespace

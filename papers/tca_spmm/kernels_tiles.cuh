@@ -1,82 +1,83 @@
-// O = S D with S as tiles (tiles.hpp) that are decompressed in shared memory and multiplied as
-// dense ones.
+// O = S D with S as tiles (tiles.hpp) that warps decompress into their registers and multiply as
+// dense ones with Hopper's wgmma.
 //
-// A thread block, eight warps, takes a row of tiles, 64 or 128 columns of D, and a part of the
-// row's tiles. Of a tile each warp clears its strip and stores the strip's nonzeros at their
-// places; the 64 rows of D stand beside it. Rows of D come through a ring of kStages in shared
-// memory (cp.async), nonzeros two tiles ahead in registers, and places in the tensor by 32 tiles, a
-// lane each, so that no load is waited for. The product is by mma.sync, a warp its strip, or on
-// Hopper by wgmma, four warps their strips, which runs beside the decompression of the next tile.
-// Where several blocks share outputs, each leaves its sums in memory and the one that comes last
-// adds them up.
+// A thread block takes a row of tiles, 64 or 128 columns of D, and a part of the row's tiles. Its
+// last warp brings tiles and their 64 rows of D by the copy engine into a ring of stages in shared
+// memory. Four warpgroups of 64 rows multiply: a warp finds the 16 registers that each lane has of
+// its strip of a tile, among them the zeros, while the product of the tile before runs. The thread
+// blocks that share outputs form a cluster. In the end each owns some columns; all write their sums
+// of these to its shared memory, and it adds them up.
 #pragma once
 
-#include <type_traits>
+#include <cuda.h>
+
+#include <utility>
 
 #include "common/core/types.hpp"
+#include "papers/tca_spmm/pipeline.cuh"
 #include "papers/tca_spmm/ptx.cuh"
 #include "papers/tca_spmm/tiles.hpp"
 #include "papers/tca_spmm/warpgroup.cuh"
 
 namespace retensor::tca_spmm {
 
-/// Which instructions multiply: those of a warp, or of a warpgroup of Hopper.
-enum class Core { warp, warpgroup };
-
-inline constexpr unsigned kFragmentWidth = 8;  ///< n of the MMA, of a warpgroup's blocks of sums
-inline constexpr unsigned kTileThreads = kTileStrips * kWarpSize;
-inline constexpr unsigned kStages = 8;      ///< of rows of D
-inline constexpr unsigned kTileStages = 3;  ///< of decompressed tiles
-/// Rows of D are requested so many tiles ahead: the stage written is that of two tiles before,
-/// since the product of the tile before may still read its own.
-inline constexpr unsigned kRequestAhead = kStages - 2;
-inline constexpr unsigned kStripBytes = kStripRows * kTileDepth * 2;
+inline constexpr unsigned kFragmentWidth = 8;  ///< n of a block of sums
+inline constexpr unsigned kMultiplyingThreads = kTileStrips * kWarpSize;
+inline constexpr unsigned kTileThreads = kMultiplyingThreads + 4 * kWarpSize;
+/// Registers are dealt out to warpgroups: the launch gives each 96 a thread, the fifth leaves most.
+inline constexpr int kBringingRegisters = 24, kMultiplyingRegisters = 112;
+/// The warps multiply one tile and decompress another, so that at least two are on their way.
+inline constexpr unsigned kFewestStages = 4;
+inline constexpr unsigned kMostStages = 8;     ///< more hide no more latency
+inline constexpr unsigned kMostParts = 8;      ///< thread blocks of a cluster, by CUDA's rules
 inline constexpr unsigned kPanelColumns = 64;  ///< of D, rows of 128 bytes
 inline constexpr unsigned kPanelBytes = kTileDepth * kPanelColumns * 2;
-/// Vectors of entries that a lane loads ahead; strips of more than 384 of 1024 cells have more.
-inline constexpr unsigned kVectorsAhead = 3;
 
 struct DeviceTiles {
-  const Count* tile_start = nullptr;
-  const Index *tile_column = nullptr, *entry_start = nullptr;
-  const uint4* entries = nullptr;
-  const std::uint16_t* dense = nullptr;
-  Count dense_stride = 0;
-  unsigned dense_rows = 0;  ///< K
+  CUtensorMap dense;  ///< D, boxes of kTileDepth x kPanelColumns
+  /// First tile of each part of each row of tiles, and in the end the number of tiles.
+  const Count* part_start = nullptr;
+  const Index *tile_column = nullptr, *word_start = nullptr;
+  const uint4* words = nullptr;
   void* out = nullptr;
   Count out_stride = 0;
   bool half_output = false;
-  unsigned rows = 0;            ///< M
-  unsigned parts = 1;           ///< blocks that share outputs
-  float* sums = nullptr;        ///< of each block, in the order of its threads' registers
-  unsigned* arrived = nullptr;  ///< of each row of tiles and columns, zero before and after
+  unsigned rows = 0;        ///< M
+  unsigned parts = 1;       ///< blocks that share outputs, a power of two
+  unsigned stages = 0;      ///< of tiles and rows of D
+  unsigned tile_bytes = 0;  ///< of a stage
 };
 
-/// Shared memory of a thread block, a multiple of 1024 bytes each.
+/// Shared memory of a thread block: rows of D of all stages, tiles of all stages, their barriers.
 template <int kColumns>
 struct TileMemory {
-  static constexpr unsigned kTile = kTileStrips * kStripBytes;
   static constexpr unsigned kDense = kColumns / kPanelColumns * kPanelBytes;
   static constexpr unsigned kAlignment = 1024;
-  static constexpr unsigned kBytes = kTileStages * kTile + kStages * kDense + kAlignment;
+  static constexpr unsigned kBlocks = kColumns / kFragmentWidth;
+  /// Of tiles of at most `tile_bytes`, a multiple of 16. In the end the stages hold the sums of all
+  /// parts that the block owns.
+  static constexpr unsigned bytes(unsigned stages, unsigned tile_bytes) {
+    const unsigned ring = stages * (kDense + tile_bytes + 2 * sizeof(Barrier));
+    constexpr unsigned kSums = kBlocks * kMultiplyingThreads * sizeof(float4);
+    return (ring > kSums ? ring : kSums) + kAlignment;
+  }
 };
 
-template <Core kCore, int kColumns>
+template <int kColumns>
 class TileProduct {
   using Memory = TileMemory<kColumns>;
-  static constexpr unsigned kBlocks = kColumns / kFragmentWidth;
-  /// A tile as a warp knows it.
+  static constexpr unsigned kBlocks = Memory::kBlocks;
+  static constexpr unsigned kHalfSteps = kTileSteps / 2;
+  static constexpr unsigned kStepBytes = kStepDepth * 2 * kPanelColumns;  ///< of a panel
+  /// A lane's registers of half a strip.
+  using Left = std::uint32_t[kHalfSteps][kStepRegisters];
+  /// What a lane has of a strip: its header and where its next stored register is.
+  struct Strip {
+    std::uint32_t header;
+    SharedPlace next;
+  };
   struct Tile {
     Index column = 0, first = 0, vectors = 0;
-  };
-  /// 32 tiles, of which each lane holds one, and the next 32.
-  struct Batch {
-    Tile own, next;
-  };
-  /// Entries of the warp's strip of a tile, those that the lane has loaded.
-  struct Entries {
-    Index first = 0, vectors = 0;
-    uint4 ahead[kVectorsAhead];
   };
 
  public:
@@ -85,195 +86,148 @@ class TileProduct {
         warp_(threadIdx.x / kWarpSize),
         lane_(threadIdx.x % kWarpSize),
         row_(blockIdx.x / p.parts),
-        part_(blockIdx.x % p.parts),
+        part_(blockIdx.x & (p.parts - 1)),
+        owned_(kBlocks / p.parts),
         first_column_(blockIdx.y * kColumns) {
     char* const memory = block_memory();
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(memory));
-    memory_ = memory + (Memory::kAlignment - address % Memory::kAlignment) % Memory::kAlignment;
-    const Count begin = p.tile_start[row_], all = p.tile_start[row_ + 1] - begin;
-    first_tile_ = begin + all * part_ / p.parts;
-    tiles_ = static_cast<unsigned>(begin + all * (part_ + 1) / p.parts - first_tile_);
+    memory_ = memory +
+              (Memory::kAlignment - shared_place(memory) % Memory::kAlignment) % Memory::kAlignment;
+    full_ = reinterpret_cast<Barrier*>(tile_at(p.stages)), empty_ = full_ + p.stages;
+    first_tile_ = p.part_start[blockIdx.x];
+    tiles_ = static_cast<unsigned>(p.part_start[blockIdx.x + 1] - first_tile_);
   }
 
   __device__ void run() {
-    Batch requested{load_tile(lane_), load_tile(kWarpSize + lane_)}, loaded = requested;
-    for (unsigned t = 0; t < kRequestAhead; ++t) request(t, tile_of(requested, t).column);
-    Entries even, odd;
-    load_entries(tile_of(loaded, 0), even);
-    load_entries(tile_of(loaded, 1), odd);
-    for (unsigned t = 0; t < tiles_; t += 2) {
-      step(t, even, requested, loaded);
-      if (t + 1 < tiles_) step(t + 1, odd, requested, loaded);
+    if (threadIdx.x == 0) {
+      for (unsigned s = 0; s < p_.stages; ++s)
+        make_barrier(full_ + s, 1), make_barrier(empty_ + s, kTileStrips);
+      show_barriers();
     }
-    finish();
-    if (p_.parts == 1 || add_parts()) store();
+    __syncthreads();
+    if (warp_ < kTileStrips) {
+      take_registers<kMultiplyingRegisters>();
+      multiply();
+      meet_cluster();  // all stages have been read
+      share_sums();
+      meet_cluster();
+      store_owned();
+    } else {
+      leave_registers<kBringingRegisters>();
+      if (warp_ == kTileStrips) bring();
+      meet_cluster();
+      meet_cluster();
+    }
   }
 
  private:
-  __device__ char* tile_at(unsigned t) const { return memory_ + t % kTileStages * Memory::kTile; }
-  __device__ char* dense_at(unsigned t) const {
-    return memory_ + kTileStages * Memory::kTile + t % kStages * Memory::kDense;
+  __device__ char* dense_at(unsigned stage) const { return memory_ + stage * Memory::kDense; }
+  __device__ char* tile_at(unsigned stage) const {
+    return memory_ + p_.stages * Memory::kDense + stage * p_.tile_bytes;
   }
 
-  __device__ void step(unsigned t, Entries& entries, Batch& requested, Batch& loaded) {
-    decompress(t, entries);
-    load_entries(tile_of(loaded, t + 2), entries);
-    wait_for_copies<kRequestAhead - 1>();
-    meet_core();
-    __syncthreads();
-    multiply(t);
-    request(t + kRequestAhead, tile_of(requested, t + kRequestAhead).column);
+  /// The warp that brings tiles. Each lane knows one of 32.
+  __device__ void bring() {
+    Tile next = load_tile(lane_), own;
+    RingPlace at;
+    for (unsigned t = 0; t < tiles_; ++t, at.advance(p_.stages)) {
+      if (t % kWarpSize == 0) own = next, next = load_tile(t + kWarpSize + lane_);
+      const auto from = [&](Index v) {
+        return __shfl_sync(kWholeWarp, v, static_cast<int>(t % kWarpSize));
+      };
+      const Tile tile{from(own.column), from(own.first), from(own.vectors)};
+      if (lane_ == 0) request(tile, at);
+      __syncwarp();
+    }
   }
-
   __device__ Tile load_tile(unsigned t) const {
     if (t >= tiles_) return {};
-    const Count tile = first_tile_ + t;
-    const Index* const start = p_.entry_start + tile * kTileStrips + warp_;
-    return {p_.tile_column[tile], start[0], start[1] - start[0]};
+    const Index* const start = p_.word_start + first_tile_ + t;
+    return {p_.tile_column[first_tile_ + t], start[0], start[1] - start[0]};
   }
-  /// Tile t; asked for in their order.
-  __device__ Tile tile_of(Batch& batch, unsigned t) const {
-    if (t % kWarpSize == 0 && t > 0) {
-      batch.own = batch.next;
-      batch.next = load_tile(t + kWarpSize + lane_);
+  __device__ void request(const Tile& tile, RingPlace at) {
+    constexpr unsigned kVectorBytes = sizeof(uint4);
+    wait_for(empty_ + at.slot, at.parity ^ 1);
+    Barrier* const full = full_ + at.slot;
+    arrive_for(full, Memory::kDense + tile.vectors * kVectorBytes);
+    copy_bulk(tile_at(at.slot), p_.words + tile.first, tile.vectors * kVectorBytes, full);
+#pragma unroll
+    for (unsigned c = 0; c < kColumns; c += kPanelColumns)
+      copy_box(dense_at(at.slot) + c / kPanelColumns * kPanelBytes, p_.dense,
+               tile.column * kTileDepth, first_column_ + c, full);
+  }
+
+  /// The warps that multiply: half a tile while they decompress the next half.
+  __device__ void multiply() {
+    if (tiles_ == 0) return;
+    Left left[2];
+    Strip strip;
+    RingPlace at;
+    open(at, strip);
+    decompress<0>(strip, left[0]);
+    for (unsigned t = 0; t < tiles_; ++t) {
+      const unsigned before = at.slot == 0 ? p_.stages - 1 : at.slot - 1;
+      begin_product(dense_at(at.slot), left[0]);
+      if (t > 0 && lane_ == 0) arrive(empty_ + before);
+      decompress<1>(strip, left[1]);
+      begin_product(dense_at(at.slot) + kHalfSteps * kStepBytes, left[1]);
+      at.advance(p_.stages);
+      if (t + 1 == tiles_) break;
+      open(at, strip);
+      decompress<0>(strip, left[0]);
     }
-    const auto from = [&](Index v) {
-      return __shfl_sync(kWholeWarp, v, static_cast<int>(t % kWarpSize));
-    };
-    return {from(batch.own.column), from(batch.own.first), from(batch.own.vectors)};
+    wait_for_products<0>();
   }
-
-  __device__ void load_entries(const Tile& tile, Entries& e) const {
-    e.first = tile.first, e.vectors = tile.vectors;
+  /// Begins the product of half a tile and waits for the one before.
+  __device__ void begin_product(const char* dense, const Left& left) {
+    begin_products();
 #pragma unroll
-    for (unsigned q = 0; q < kVectorsAhead; ++q)
-      if (const unsigned v = q * kWarpSize + lane_; v < e.vectors)
-        e.ahead[q] = __ldg(p_.entries + e.first + v);
+    for (unsigned k = 0; k < kHalfSteps; ++k)
+      multiply_add_async(sums_, left[k],
+                         swizzled_matrix(dense + k * kStepBytes, kPanelBytes, 1024));
+    commit_products();
+    wait_for_products<1>();
   }
-
-  /// Begins the copies of the rows of D of tile t; one group in any case.
-  __device__ void request(unsigned t, Index tile_column) {
-    if (t < tiles_) {
-      constexpr unsigned kRowVectors = kColumns / 8;
-      char* const to = dense_at(t);
-#pragma unroll
-      for (unsigned q = 0; q < kTileDepth * kRowVectors / kTileThreads; ++q) {
-        const unsigned place = q * kTileThreads + threadIdx.x;
-        const unsigned k = place / kRowVectors, v = place % kRowVectors;
-        const Count row = Count{tile_column} * kTileDepth + k, column = first_column_ + 8 * v;
-        const bool inside = row < p_.dense_rows && column < p_.dense_stride;
-        copy_async(to + place_in_dense(k, v),
-                   p_.dense + (inside ? row * p_.dense_stride + column : 0), inside ? 16 : 0);
-      }
+  __device__ void open(RingPlace at, Strip& strip) const {
+    wait_for(full_ + at.slot, at.parity);
+    const char* const tile = tile_at(at.slot);
+    strip.header = reinterpret_cast<const std::uint32_t*>(tile)[warp_ * kStripLanes + lane_];
+    strip.next = shared_place(tile) + (strip.header >> 16) * sizeof(strip.header);
+  }
+  /// The lane's registers of one half.
+  template <unsigned kHalf>
+  __device__ static void decompress(Strip& strip, Left& left) {
+    [&]<unsigned... kR>(std::integer_sequence<unsigned, kR...>) {
+      ((left[kR / kStepRegisters][kR % kStepRegisters] =
+            take_stored<1u << (kHalf * sizeof...(kR) + kR)>(strip.header, strip.next)),
+       ...);
     }
-    commit_copies();
-  }
-  /// Byte of the vector of row k and columns 8 v to 8 v + 7 of D in a stage.
-  __device__ static unsigned place_in_dense(unsigned k, unsigned v) {
-    return v / 8 * kPanelBytes + k * 2 * kPanelColumns + (v % 8 ^ k % 8) * 16;
+    (std::make_integer_sequence<unsigned, kLaneRegisters / 2>());
   }
 
-  __device__ void decompress(unsigned t, const Entries& e) {
-    char* const strip = tile_at(t) + warp_ * kStripBytes;
-#pragma unroll
-    for (unsigned v = 0; v < kStripBytes / sizeof(uint4) / kWarpSize; ++v)
-      reinterpret_cast<uint4*>(strip)[v * kWarpSize + lane_] = make_uint4(0, 0, 0, 0);
-    __syncwarp();
-#pragma unroll
-    for (unsigned q = 0; q < kVectorsAhead; ++q)
-      if (q * kWarpSize + lane_ < e.vectors) put(strip, e.ahead[q]);
-    for (unsigned v = kVectorsAhead * kWarpSize + lane_; v < e.vectors; v += kWarpSize)
-      put(strip, __ldg(p_.entries + e.first + v));
+  /// Sums that part `from` has of the owner's block j, in the owner's shared memory.
+  __device__ float4* shared_sums(unsigned from, unsigned j) const {
+    return reinterpret_cast<float4*>(memory_) + (from * owned_ + j) * kMultiplyingThreads +
+           threadIdx.x;
   }
-  __device__ static void put(char* strip, const uint4& four) {
-    put(strip, four.x), put(strip, four.y), put(strip, four.z), put(strip, four.w);
-  }
-  __device__ static void put(char* strip, std::uint32_t entry) {
-    *reinterpret_cast<std::uint16_t*>(strip + (entry & 0xffff)) =
-        static_cast<std::uint16_t>(entry >> 16);
-  }
-
-  /// Before a barrier: the warpgroup shows what it wrote, and its product of two tiles before is
-  /// done, so that the stages of that tile may be written after the barrier.
-  __device__ static void meet_core() {
-    if constexpr (kCore == Core::warpgroup) {
-      wait_for_products<1>();
-      show_to_tensor_core();
-    }
-  }
-  __device__ static void finish() {
-    if constexpr (kCore == Core::warpgroup) wait_for_products<0>();
-  }
-
-  __device__ void multiply(unsigned t) {
-    if constexpr (kCore == Core::warpgroup) {
-      const char* const rows = tile_at(t) + warp_ / 4 * 4 * kStripBytes;
-      begin_products();
-#pragma unroll
-      for (unsigned k = 0; k < kTileDepth; k += 16)
-        multiply_add_async(sums_, swizzled_matrix(rows + 2 * k, 16, 1024),
-                           swizzled_matrix(dense_at(t) + k * 2 * kPanelColumns, kPanelBytes, 1024));
-      commit_products();
-    } else {
-#pragma unroll
-      for (unsigned k = 0; k < kTileDepth; k += 16) multiply_strip(t, k);
-    }
-  }
-  __device__ void multiply_strip(unsigned t, unsigned k) {
-    Left<16> left;
-    load_blocks(left.pair,
-                tile_at(t) + warp_ * kStripBytes + place_in_strip(lane_ % 16, k + lane_ / 16 * 8));
-#pragma unroll
-    for (unsigned pair = 0; pair < kBlocks / 2; ++pair) {
-      std::uint32_t b[4];
-      load_blocks_transposed(b, dense_at(t) + place_in_dense(k + lane_ / 8 % 2 * 8 + lane_ % 8,
-                                                             2 * pair + lane_ / 16));
-      multiply_add(sums_[2 * pair], left, Right<16>{{b[0], b[1]}});
-      multiply_add(sums_[2 * pair + 1], left, Right<16>{{b[2], b[3]}});
-    }
-  }
-
-  /// Leaves the sums and, in the last of the blocks that share them, adds up those of the others.
-  __device__ bool add_parts() {
-    constexpr Count kOfBlock = Count{kTileThreads} * kBlocks * 4;
-    const Count shared = Count{blockIdx.y} * (gridDim.x / p_.parts) + row_;
-    float* const all = p_.sums + shared * p_.parts * kOfBlock + threadIdx.x * 4;
-    float* const own = all + part_ * kOfBlock;
+  /// Writes each block of sums to the part that owns it.
+  __device__ void share_sums() const {
 #pragma unroll
     for (unsigned b = 0; b < kBlocks; ++b)
-      *reinterpret_cast<float4*>(own + b * 4 * kTileThreads) =
-          make_float4(sums_[b][0], sums_[b][1], sums_[b][2], sums_[b][3]);
-    __threadfence();
-    __syncthreads();
-    auto* const last = reinterpret_cast<unsigned*>(memory_);
-    if (threadIdx.x == 0) *last = atomicAdd(p_.arrived + shared, 1u) + 1 == p_.parts ? 1 : 0;
-    __syncthreads();
-    if (*last == 0) return false;
-    __threadfence();
-    if (threadIdx.x == 0) p_.arrived[shared] = 0;
-    for (unsigned q = 0; q < p_.parts; ++q) {
-      if (q == part_) continue;
-#pragma unroll
-      for (unsigned b = 0; b < kBlocks; ++b) {
-        const float4 v =
-            __ldcg(reinterpret_cast<const float4*>(all + q * kOfBlock + b * 4 * kTileThreads));
-        sums_[b][0] += v.x, sums_[b][1] += v.y, sums_[b][2] += v.z, sums_[b][3] += v.w;
-      }
-    }
-    return true;
+      store_remote(shared_sums(part_, b & (owned_ - 1)), b * p_.parts / kBlocks, sums_[b]);
   }
-
-  __device__ void store() const {
-#pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      const Count row = Count{row_} * kTileRows + warp_ * kStripRows + half * 8 + lane_ / 4;
-      if (row >= p_.rows) continue;
-#pragma unroll
-      for (unsigned b = 0; b < kBlocks; ++b) {
-        const Count column = first_column_ + b * kFragmentWidth + lane_ % 4 * 2;
-        if (column < p_.out_stride)
-          store_pair(row * p_.out_stride + column, sums_[b][2 * half], sums_[b][2 * half + 1]);
+  /// Adds up and stores the blocks that the part owns.
+  __device__ void store_owned() const {
+    for (unsigned j = 0; j < owned_; ++j) {
+      float4 sum = *shared_sums(0, j);
+      for (unsigned from = 1; from < p_.parts; ++from) {
+        const float4 v = *shared_sums(from, j);
+        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
       }
+      const Count row = Count{row_} * kTileRows + warp_ * kStripRows + lane_ / 4;
+      const Count column = first_column_ + (part_ * owned_ + j) * kFragmentWidth + lane_ % 4 * 2;
+      if (column >= p_.out_stride) return;
+      if (row < p_.rows) store_pair(row * p_.out_stride + column, sum.x, sum.y);
+      if (row + 8 < p_.rows) store_pair((row + 8) * p_.out_stride + column, sum.z, sum.w);
     }
   }
   __device__ void store_pair(Count at, float low, float high) const {
@@ -285,21 +239,25 @@ class TileProduct {
   }
 
   const DeviceTiles& p_;
-  const unsigned warp_, lane_, row_, part_, first_column_;
+  const unsigned warp_, lane_, row_, part_;
+  const unsigned owned_;  ///< blocks of sums that each part stores
+  const unsigned first_column_;
+  Barrier *full_, *empty_;
   char* memory_;
   Count first_tile_;
   unsigned tiles_;
   float sums_[kBlocks][4] = {};
 };
 
-template <Core kCore, int kColumns>
-__global__ void __launch_bounds__(kTileThreads) multiply_tiles(const DeviceTiles p) {
-  TileProduct<kCore, kColumns>(p).run();
+template <int kColumns>
+__global__ void __launch_bounds__(kTileThreads, 1)
+    multiply_tiles(const __grid_constant__ DeviceTiles p) {
+  TileProduct<kColumns>(p).run();
 }
 
 using TileKernel = void (*)(DeviceTiles);
 
-/// The kernels of a warpgroup; null in a build without sm_90a.
-TileKernel warpgroup_kernel(int columns);
+/// The kernel for 64 or 128 columns of D; null in a build without sm_90a.
+TileKernel tile_kernel(int columns);
 
 }  // namespace retensor::tca_spmm

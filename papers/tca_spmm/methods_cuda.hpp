@@ -14,7 +14,7 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Param
 std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
 /// Why the device cannot run tca_spmm.cuda.tiles; empty where it can.
-std::string tiles_obstacle(const Problem& problem, const Params& params);
+std::string tiles_obstacle();
 /// The same of tca_spmm.cuda.tuned.
 std::string panels_obstacle();
 

@@ -63,17 +63,6 @@ __device__ inline void load_blocks(std::uint32_t (&pair)[kBlocks], const void* r
                  : "memory");
 }
 
-/// The same of the blocks transposed: row r of a block is its column r.
-template <int kBlocks>
-__device__ inline void load_blocks_transposed(std::uint32_t (&pair)[kBlocks], const void* row) {
-  static_assert(kBlocks == 4);
-  const auto from = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(pair[0]), "=r"(pair[1]), "=r"(pair[2]), "=r"(pair[3])
-               : "r"(from)
-               : "memory");
-}
-
 /// Begins the copy of 16 aligned bytes from global to shared memory; of less where `bytes` says so,
 /// the rest zeros.
 __device__ inline void copy_async(void* to, const void* from, unsigned bytes = 16) {
@@ -83,16 +72,6 @@ __device__ inline void copy_async(void* to, const void* from, unsigned bytes = 1
                : "r"(place), "l"(from), "r"(bytes)
                : "memory");
 }
-/// Ends a group of the thread's copies.
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" : : : "memory");
-}
-/// Waits for all groups of the thread but the latest kLeft.
-template <int kLeft>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
-}
-
 /// Waits for the `threads` of a block, whole warps, that meet at barrier 1 to 15.
 __device__ inline void meet(unsigned barrier, unsigned threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(barrier), "r"(threads) : "memory");

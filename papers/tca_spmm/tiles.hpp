@@ -1,11 +1,11 @@
-// S as tiles of 128 x 64 whose nonzeros carry their place in shared memory: an own format for
-// matrices too dense for TCA-SpMM, sparsity 0.5 to 0.95, which multiplies decompressed tiles.
+// S as tiles of 256 x 64 in the order of Hopper's tensor cores: an own format for matrices too
+// dense for TCA-SpMM, sparsity 0.5 to 0.95, which multiplies decompressed tiles.
 //
-// A tile is eight strips of 16 rows. In shared memory a strip has 16 rows of 128 bytes, whose eight
-// 16-byte vectors stand in another order in each of eight rows, vector v of row r at v xor (r mod
-// 8), as the tensor cores of Hopper know it (128-byte swizzle) and so that fetches meet in no bank.
-// A nonzero is 32 bits: its place in the strip in bytes, and above it the value as binary16. Tiles
-// without nonzeros are not stored.
+// A tile is 16 strips of 16 rows. The left operand m16k16 of a warp's product is four registers a
+// lane, each a pair of halves; a strip of four such steps has 16 registers a lane. Pairs without a
+// nonzero are not stored, those of a lane stand side by side. So a lane finds its registers without
+// a word from the others: its header tells which of the 16 are stored, and where the first one is.
+// Tiles without nonzeros are not stored.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,47 @@
 
 namespace retensor::tca_spmm {
 
-inline constexpr unsigned kTileRows = 128, kTileDepth = 64, kStripRows = 16;
+inline constexpr unsigned kTileRows = 256, kTileDepth = 64, kStripRows = 16;
 inline constexpr unsigned kTileStrips = kTileRows / kStripRows;
-inline constexpr unsigned kEntryVector = 4;  ///< entries of 16 bytes
+inline constexpr unsigned kStepDepth = 16;  ///< k of a product
+inline constexpr unsigned kTileSteps = kTileDepth / kStepDepth;
+inline constexpr unsigned kStepRegisters = 4;
+inline constexpr unsigned kLaneRegisters = kTileSteps * kStepRegisters;  ///< of a strip
+inline constexpr unsigned kStripLanes = 32;
+inline constexpr unsigned kHeaderWords = kTileStrips * kStripLanes;
+inline constexpr unsigned kVectorWords = 4;  ///< of 16 bytes
+/// Where every cell has a nonzero.
+inline constexpr unsigned kMostTileWords = kHeaderWords * (1 + kLaneRegisters);
 
 struct Tiles {
   std::uint64_t rows = 0, cols = 0;
   std::vector<Count> tile_start;   ///< by row of tiles, the last is the number of tiles
   std::vector<Index> tile_column;  ///< by tile, in tiles; ascending in a row of tiles
-  std::vector<Index> entry_start;  ///< by strip of each tile, in vectors of entries
-  Array<std::uint32_t> entries;    ///< those of a strip as dealt_out() orders them
+  std::vector<Index> word_start;   ///< by tile, in vectors of words, the last is their number
+  /// Of a tile first the headers by strip and lane: in the low half bit r where register r is
+  /// stored, in the high half the word of the first one, counted from the tile's. Then the
+  /// registers, lane by lane, as binary16 with the lower column in the low half; zeros up to a
+  /// whole vector.
+  Array<std::uint32_t> words;
 
   Count tiles() const { return tile_column.size(); }
   Count row_tiles() const { return tile_start.size() - 1; }
+  Count most_words() const;  ///< of a tile
   Count bytes() const;
 };
 
-/// Byte of element (row, column) of a strip in shared memory.
-constexpr unsigned place_in_strip(unsigned row, unsigned column) {
-  return row * 2 * kTileDepth + (column / 8 ^ row % 8) * 16 + column % 8 * 2;
+/// Where an element of a strip stands.
+struct StripPlace {
+  unsigned lane, reg, half;
+};
+constexpr StripPlace strip_place(unsigned row, unsigned column) {
+  const unsigned in_step = column % kStepDepth;
+  return {row % 8 * 4 + in_step % 8 / 2,
+          column / kStepDepth * kStepRegisters + in_step / 8 * 2 + row / 8, column % 2};
 }
 
 /// `matrix` in single precision, columns of a row ascending; equal coordinates are added up, then
-/// rounded. Throws InputError where it breaks an invariant of CSR or has 2^32 vectors of entries.
+/// rounded. Throws InputError where it breaks an invariant of CSR or has 2^32 vectors of words.
 Tiles to_tiles(const Csr& matrix);
 
 }  // namespace retensor::tca_spmm

@@ -1,18 +1,19 @@
 // The run of tca_spmm.cuda.tiles; the kernel stands in kernels_tiles.cuh.
 #include <algorithm>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/cuda_run.cuh"
 #include "papers/tca_spmm/kernels_tiles.cuh"
 #include "papers/tca_spmm/methods_cuda.hpp"
+#include "papers/tca_spmm/tensor_map.cuh"
 
 namespace retensor::tca_spmm {
 
 #ifndef RETENSOR_WARPGROUP
-TileKernel warpgroup_kernel(int) {
+TileKernel tile_kernel(int) {
   return nullptr;
 }
 #endif
@@ -21,107 +22,115 @@ namespace {
 
 constexpr int kHopper = 9;  // compute capability, major
 
-Core core_of(const Params& params) {
-  const auto& word = params.word("core");
-  if (word == "warp") return Core::warp;
-  const bool hopper = warpgroup_kernel(64) != nullptr && device::facts().major == kHopper;
-  return word == "warpgroup" || hopper ? Core::warpgroup : Core::warp;
-}
-std::string_view name(Core core) {
-  return core == Core::warp ? "mma.sync" : "wgmma";
-}
 /// Of D, that a thread block takes.
 int block_columns(std::uint64_t width) {
   return width <= 64 ? 64 : 128;
 }
-unsigned shared_bytes(int columns) {
-  return columns == 64 ? TileMemory<64>::kBytes : TileMemory<128>::kBytes;
+
+/// As many parts as multiprocessors are left over, since a block fills one; a power of two.
+Count default_parts(const Tiles& tiles, Count outputs) {
+  const Count most = std::min<Count>(kMostParts, tiles.tiles() / std::max<Count>(1, outputs));
+  Count parts = 1;
+  while (2 * parts <= most && 2 * parts * outputs <= static_cast<Count>(device::facts().sms))
+    parts *= 2;
+  return parts;
 }
-TileKernel kernel_of(Core core, int columns) {
-  if (core == Core::warpgroup) return warpgroup_kernel(columns);
-  return columns == 64 ? multiply_tiles<Core::warp, 64> : multiply_tiles<Core::warp, 128>;
+
+/// The tiles of a row in equal parts.
+std::vector<Count> part_start(const Tiles& tiles, Count parts) {
+  std::vector<Count> start = {0};
+  for (Count row = 0; row < tiles.row_tiles(); ++row) {
+    const Count begin = tiles.tile_start[row], all = tiles.tile_start[row + 1] - begin;
+    for (Count part = 1; part <= parts; ++part) start.push_back(begin + all * part / parts);
+  }
+  return start;
 }
 
 class TilesRun : public SpmmRun {
  public:
   TilesRun(const Problem& problem, const Params& params, const Tiles& tiles)
-      : SpmmRun(problem, "tiles of 128 x 64, " + std::string(name(core_of(params))),
+      : SpmmRun(problem, "tiles of 256 x 64, wgmma",
                 params.word("output") == "f16" ? Element::half : Element::single),
         columns_(block_columns(width_)),
-        kernel_(kernel_of(core_of(params), columns_)),
-        tile_start_(tiles.tile_start),
+        kernel_(tile_kernel(columns_)),
         tile_column_(tiles.tile_column),
-        entry_start_(tiles.entry_start),
-        entries_(std::span<const std::uint32_t>(tiles.entries.begin(), tiles.entries.end())),
+        word_start_(tiles.word_start),
+        words_(std::span<const std::uint32_t>(tiles.words.begin(), tiles.words.end())),
         d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_bytes(columns_))));
-    set_grid(tiles, static_cast<Count>(params.integer("parts")));
+    set_grid(tiles, params.word("parts"));
+    set_stages(tiles.most_words() * sizeof(std::uint32_t));
     set_pointers();
-    count_bytes(tile_start_, tile_column_, entry_start_, entries_, d_.values, sums_, arrived_);
+    count_bytes(part_start_, tile_column_, word_start_, words_, d_.values);
     executed_["tiles"] = std::to_string(tiles.tiles());
     executed_["tile_bytes"] = std::to_string(tiles.bytes());
     executed_["parts"] = std::to_string(p_.parts);
-    executed_["blocks"] = std::to_string(Count{grid_.x} * grid_.y);
+    executed_["blocks"] = std::to_string(Count{config_.gridDim.x} * config_.gridDim.y);
+    executed_["stages"] = std::to_string(p_.stages);
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    RETENSOR_CUDA_LAUNCH(kernel_, grid_, kTileThreads, shared_bytes(columns_), stream_of(timer),
-                         p_);
+    config_.stream = stream_of(timer);
+    RETENSOR_CUDA_CHECK(cudaLaunchKernelEx(&config_, kernel_, p_));
   }
 
  private:
-  /// As many parts as multiprocessors are left over, since a block fills one; no more than tiles.
-  void set_grid(const Tiles& tiles, Count parts) {
+  /// A cluster is the parts of a row of tiles.
+  void set_grid(const Tiles& tiles, const std::string& given) {
     const Count across = device::blocks_for(width_, static_cast<unsigned>(columns_));
-    const Count outputs = tiles.row_tiles() * across;
-    if (parts == 0) {
-      const Count most = std::max<Count>(1, tiles.tiles() / tiles.row_tiles());
-      parts = std::clamp<Count>(static_cast<Count>(device::facts().sms) / outputs, 1, most);
-    }
+    const Count parts = given == "auto" ? default_parts(tiles, tiles.row_tiles() * across)
+                                        : static_cast<Count>(std::stoi(given));
+    part_start_ = Buffer<Count>(part_start(tiles, parts));
     p_.parts = static_cast<unsigned>(parts);
-    grid_ = dim3(static_cast<unsigned>(tiles.row_tiles() * parts), static_cast<unsigned>(across));
-    if (parts == 1) return;
-    sums_ = Buffer<float>(outputs * parts * kTileRows * static_cast<Count>(columns_));
-    arrived_ = Buffer<unsigned>(std::vector<unsigned>(outputs, 0));
+    config_.gridDim =
+        dim3(static_cast<unsigned>(tiles.row_tiles() * parts), static_cast<unsigned>(across));
+    config_.blockDim = dim3(kTileThreads);
+    cluster_.id = cudaLaunchAttributeClusterDimension;
+    cluster_.val.clusterDim.x = p_.parts;
+    cluster_.val.clusterDim.y = cluster_.val.clusterDim.z = 1;
+    config_.attrs = &cluster_, config_.numAttrs = 1;
+  }
+  /// As many stages as shared memory holds.
+  void set_stages(Count tile_bytes) {
+    const auto bytes = [&](unsigned stages) {
+      return columns_ == 64 ? TileMemory<64>::bytes(stages, p_.tile_bytes)
+                            : TileMemory<128>::bytes(stages, p_.tile_bytes);
+    };
+    p_.tile_bytes = static_cast<unsigned>(tile_bytes);
+    p_.stages = kMostStages;
+    while (p_.stages > kFewestStages && bytes(p_.stages) > device::facts().shared_per_block)
+      --p_.stages;
+    config_.dynamicSmemBytes = bytes(p_.stages);
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(config_.dynamicSmemBytes)));
   }
   void set_pointers() {
-    p_.tile_start = tile_start_.data(), p_.tile_column = tile_column_.data();
-    p_.entry_start = entry_start_.data();
-    p_.entries = reinterpret_cast<const uint4*>(entries_.data());
-    p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
-    p_.dense_stride = d_.stride, p_.dense_rows = static_cast<unsigned>(d_.rows);
+    p_.dense = map_of_halves(d_.values.data(), d_.rows, d_.stride, d_.stride, kTileDepth);
+    p_.part_start = part_start_.data();
+    p_.tile_column = tile_column_.data(), p_.word_start = word_start_.data();
+    p_.words = reinterpret_cast<const uint4*>(words_.data());
     p_.out = out_.data(), p_.out_stride = out_stride_;
     p_.half_output = output_ == Element::half;
     p_.rows = static_cast<unsigned>(rows_);
-    p_.sums = sums_.data(), p_.arrived = arrived_.data();
   }
 
   const int columns_;
   const TileKernel kernel_;
-  const Buffer<Count> tile_start_;
-  const Buffer<Index> tile_column_, entry_start_;
-  const Buffer<std::uint32_t> entries_;
+  Buffer<Count> part_start_;
+  const Buffer<Index> tile_column_, word_start_;
+  const Buffer<std::uint32_t> words_;
   const DeviceDense d_;
-  Buffer<float> sums_;
-  Buffer<unsigned> arrived_;
   DeviceTiles p_;
-  dim3 grid_;
+  cudaLaunchAttribute cluster_{};
+  cudaLaunchConfig_t config_{};
 };
 
 }  // namespace
 
-std::string tiles_obstacle(const Problem& problem, const Params& params) {
-  const int columns = block_columns(problem.rank());
-  if (core_of(params) == Core::warpgroup) {
-    if (warpgroup_kernel(columns) == nullptr) return "this build has no code for sm_90a";
-    if (device::facts().major != kHopper) return "products of a warpgroup are Hopper's";
-  }
-  const Count most = device::facts().shared_per_block;
-  if (shared_bytes(columns) <= most) return "";
-  return "a thread block takes " + std::to_string(shared_bytes(columns)) +
-         " bytes of shared memory, the device gives " + std::to_string(most);
+std::string tiles_obstacle() {
+  if (tile_kernel(64) == nullptr) return "this build has no code for sm_90a";
+  if (device::facts().major != kHopper) return "products of a warpgroup are Hopper's";
+  return "";
 }
 
 std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem& problem, const Params& params) {

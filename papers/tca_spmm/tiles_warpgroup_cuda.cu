@@ -1,10 +1,10 @@
-// The kernels of tca_spmm.cuda.tiles for sm_90a, compiled apart from those for any device.
+// The kernels of tca_spmm.cuda.tiles for sm_90a, compiled apart from what any device runs.
 #include "papers/tca_spmm/kernels_tiles.cuh"
 
 namespace retensor::tca_spmm {
 
-TileKernel warpgroup_kernel(int columns) {
-  return columns == 64 ? multiply_tiles<Core::warpgroup, 64> : multiply_tiles<Core::warpgroup, 128>;
+TileKernel tile_kernel(int columns) {
+  return columns == 64 ? multiply_tiles<64> : multiply_tiles<128>;
 }
 
 }  // namespace retensor::tca_spmm

@@ -102,6 +102,15 @@ TEST_CASE("tiles and panels from nearly empty to full") {
   }
 }
 
+TEST_CASE("tiles in more rounds of the ring than one, on several blocks") {
+  const Registry registry = all_methods();
+  const Method& method = registry.find("tca_spmm.cuda.tiles");
+  const auto s = std::make_shared<const Coo>(uniform({600, 4000}, 240000, 3, DType::f32));
+  for (const std::uint64_t width : {64, 200})
+    for (const Params& params : contract::settings(method))
+      check(method, problem_of(s, width), params);
+}
+
 TEST_CASE("libraries" * doctest::skip()) {
   const Registry registry = all_methods();
   const auto s = rows_of_all_lengths();

@@ -1,9 +1,9 @@
 // Tiles: every nonzero once at its place, padding, and sums of equal coordinates.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,7 +11,6 @@
 #include "common/generate/generators.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/csr_sums.hpp"
 #include "papers/tca_spmm/tiles.hpp"
 
 using namespace retensor;
@@ -21,22 +20,33 @@ namespace {
 
 using Cells = std::map<std::pair<Count, Count>, std::uint16_t>;
 
-/// Cells by coordinate; the column of a place is found by trial.
+/// Cells by coordinate as a warp finds them, those that are not zero; every word of a tile is a
+/// header, a lane's register or padding of less than a vector.
 Cells cells_of(const Tiles& tiles) {
-  std::map<unsigned, std::pair<unsigned, unsigned>> cell;
-  for (unsigned r = 0; r < kStripRows; ++r)
-    for (unsigned c = 0; c < kTileDepth; ++c) cell[place_in_strip(r, c)] = {r, c};
   Cells cells;
   for (Count row = 0; row < tiles.row_tiles(); ++row)
-    for (Count t = tiles.tile_start[row]; t < tiles.tile_start[row + 1]; ++t)
-      for (Count s = 0; s < kTileStrips; ++s)
-        for (Count e = tiles.entry_start[t * kTileStrips + s] * kEntryVector;
-             e < tiles.entry_start[t * kTileStrips + s + 1] * kEntryVector; ++e) {
-          const auto [r, c] = cell.at(tiles.entries[e] & 0xffff);
-          cells[{row * kTileRows + s * kStripRows + r,
-                 tiles.tile_column[t] * Count{kTileDepth} + c}] =
-              static_cast<std::uint16_t>(tiles.entries[e] >> 16);
+    for (Count t = tiles.tile_start[row]; t < tiles.tile_start[row + 1]; ++t) {
+      const Count first = tiles.word_start[t] * Count{kVectorWords};
+      Count words = kHeaderWords;
+      for (unsigned h = 0; h < kHeaderWords; ++h) {
+        const auto header = tiles.words[first + h];
+        Count at = first + (header >> 16);
+        for (unsigned r = 0; r < kLaneRegisters; ++r) {
+          if ((header >> r & 1) == 0) continue;
+          const std::uint32_t pair = tiles.words.at(at++);
+          ++words;
+          const Count strip = h / kStripLanes, lane = h % kStripLanes;
+          const Count i = strip * kStripRows + lane / 4 + r % 2 * 8;
+          const Count k = r / 4 * kStepDepth + r / 2 % 2 * 8 + lane % 4 * 2;
+          for (unsigned half = 0; half < 2; ++half)
+            if (const auto value = static_cast<std::uint16_t>(pair >> 16 * half); value != 0)
+              cells[{row * kTileRows + i, tiles.tile_column[t] * Count{kTileDepth} + k + half}] =
+                  value;
         }
+      }
+      const Count stored = tiles.word_start[t + 1] * Count{kVectorWords} - first;
+      CHECK((words <= stored && stored < words + kVectorWords));
+    }
   return cells;
 }
 
@@ -50,59 +60,63 @@ Cells cells_of(const Coo& matrix) {
 
 }  // namespace
 
-TEST_CASE("places of a strip are its 1024 halves, each once") {
-  std::set<unsigned> places;
+TEST_CASE("places in registers are those of the left operand of a product, each once") {
+  std::set<std::tuple<unsigned, unsigned, unsigned>> places;
   for (unsigned r = 0; r < kStripRows; ++r)
-    for (unsigned c = 0; c < kTileDepth; ++c) places.insert(place_in_strip(r, c));
-  CHECK(places.size() == kStripRows * kTileDepth);
-  CHECK(*places.rbegin() == 2 * kStripRows * kTileDepth - 2);
-  CHECK(place_in_strip(0, 9) == 18);
-  CHECK(place_in_strip(3, 9) == 3 * 128 + (1 ^ 3) * 16 + 2);
-}
-
-TEST_CASE("entries are dealt out: each is there, and few of those stored at once share a bank") {
-  const Coo strip = uniform({kStripRows, kTileDepth}, 102, 3, DType::f32);
-  std::vector<std::uint32_t> entries;
-  for (Count x = 0; x < strip.nnz(); ++x)
-    entries.push_back(entry_of(strip.indices[0][x], strip.indices[1][x], 1));
-  const auto most = [](const std::vector<std::uint32_t>& order) {
-    Count worst = 0;
-    for (Count j = 0; j < kEntryVector; ++j) {
-      std::map<unsigned, Count> of_bank;
-      for (Count e = j; e < order.size(); e += kEntryVector)
-        worst = std::max(worst, ++of_bank[(order[e] & 0xffff) / 4 % 32]);
+    for (unsigned c = 0; c < kTileDepth; ++c) {
+      const auto [lane, reg, half] = strip_place(r, c);
+      REQUIRE((lane < kStripLanes && reg < kLaneRegisters && half < 2));
+      places.emplace(lane, reg, half);
     }
-    return worst;
+  CHECK(places.size() == kStripRows * kTileDepth);
+  const auto at = [](unsigned row, unsigned column) {
+    const auto [lane, reg, half] = strip_place(row, column);
+    return std::tuple(lane, reg, half);
   };
-  const auto dealt = dealt_out(entries);
-  CHECK(dealt.size() == 104);
-  CHECK(std::set(dealt.begin(), dealt.end()) == std::set(entries.begin(), entries.end()));
-  CHECK(most(dealt) <= 3);
-  CHECK(most(entries) > 3);
-  // 33 vectors: a second store of one vector.
-  const auto longer = dealt_out(std::vector<std::uint32_t>(129, 7));
-  CHECK(longer == std::vector<std::uint32_t>(132, 7));
+  CHECK(at(0, 1) == std::tuple(0, 0, 1));
+  CHECK(at(8, 0) == std::tuple(0, 1, 0));
+  CHECK(at(0, 8) == std::tuple(0, 2, 0));
+  CHECK(at(15, 63) == std::tuple(31, 15, 1));
 }
 
 TEST_CASE("tiles hold the nonzeros of the matrix and no others") {
-  for (const Count nnz : {1, 700, 9000}) {
+  for (const Count nnz : {1, 700, 9000, 60000}) {
     const Coo matrix = uniform({300, 200}, nnz, nnz, DType::f32);
     const Tiles tiles = to_tiles(to_csr(matrix));
-    CHECK(tiles.row_tiles() == 3);
+    CHECK(tiles.row_tiles() == 2);
     CHECK(cells_of(tiles) == cells_of(matrix));
-    CHECK(tiles.entry_start.size() == tiles.tiles() * kTileStrips + 1);
+    CHECK(tiles.word_start.size() == tiles.tiles() + 1);
+    CHECK(tiles.most_words() <= kMostTileWords);
   }
 }
 
-TEST_CASE("tiles without nonzeros are not stored") {
-  Coo matrix({400, 1000}, DType::f32, 2);
-  matrix.indices[0] = {130, 399};
+TEST_CASE("the test of tiles finds a lost register, a wrong place and a wrong value") {
+  const Coo matrix = uniform({256, 64}, 6000, 5, DType::f32);
+  const Cells expected = cells_of(matrix);
+  const Tiles tiles = to_tiles(to_csr(matrix));
+  REQUIRE(cells_of(tiles) == expected);
+  Tiles damaged = tiles;
+  std::swap(damaged.words[0], damaged.words[kStripLanes]);
+  CHECK(cells_of(damaged) != expected);
+  damaged = tiles;
+  damaged.words[1] += 1u << 16;
+  CHECK(cells_of(damaged) != expected);
+  damaged = tiles;
+  damaged.words[kHeaderWords] ^= 1;
+  CHECK(cells_of(damaged) != expected);
+}
+
+TEST_CASE("a full tile is of the largest size, tiles without nonzeros are not stored") {
+  CHECK(to_tiles(to_csr(uniform({256, 64}, 256 * 64, 1, DType::f32))).most_words() ==
+        kMostTileWords);
+  Coo matrix({800, 1000}, DType::f32, 2);
+  matrix.indices[0] = {260, 799};
   matrix.indices[1] = {999, 0};
   matrix.values.set(0, 2), matrix.values.set(1, 3);
   const Tiles tiles = to_tiles(to_csr(matrix));
   CHECK(tiles.tile_start == std::vector<Count>{0, 0, 1, 1, 2});
   CHECK(tiles.tile_column == std::vector<Index>{15, 0});
-  CHECK(tiles.entries.size() == 2 * kEntryVector);
+  CHECK(tiles.words.size() == 2 * (kHeaderWords + kVectorWords));
 }
 
 TEST_CASE("equal coordinates are added up; damaged CSR is refused") {
