@@ -26,8 +26,8 @@ inline constexpr unsigned kPanelThreads = (kMultipliers + kLoaders) * kWarpSize;
 inline constexpr unsigned kPanelColumns = kStageRowBytes / 2;  ///< of D
 inline constexpr unsigned kStageBytes = kStageColumns * kStageRowBytes;
 inline constexpr unsigned kMostStages = 6;  ///< of the ring
-/// Blocks that a warp has loaded before it needs them; 2 * (kAhead + 1) is at most kReadAhead.
-inline constexpr unsigned kAhead = 3;
+/// Blocks that a warp has loaded before it needs them.
+inline constexpr unsigned kAhead = 4;
 
 /// In front of the ring.
 struct PanelMemory {
@@ -55,6 +55,7 @@ struct DevicePanels {
 template <unsigned kGroups>
 class PanelProduct {
   static constexpr unsigned kTeam = kMultipliers / kGroups;  ///< warps of a group
+  static_assert(kAhead * kTeam <= kReadAhead);
   static constexpr unsigned kProducts = kPanelColumns / kBlockColumns;
   static constexpr unsigned kLoaderRows = kStageColumns / kLoaders;
   static constexpr unsigned kRowVectors = kStageRowBytes / 16;
