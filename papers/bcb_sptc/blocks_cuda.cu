@@ -11,8 +11,8 @@
 namespace retensor::bcb_sptc {
 namespace {
 
-/// Tasks of a chunk from which a warp finds its pattern: eight lanes of it are busy then.
-constexpr Count kTasksOfWarp = 8;
+/// Parts of a chunk from which a warp finds its pattern: eight lanes of it are busy then.
+constexpr Count kPartsOfWarp = 8;
 
 struct PopCount {
   const std::uint64_t* words;
@@ -79,7 +79,10 @@ class BlockPath : public Path {
     product_.mmas = mmas_.data();
   }
 
-  void make_tasks(cudaStream_t stream) override { tasks_.build(stream); }
+  void make_tasks(cudaStream_t stream) override {
+    tasks_.build(stream);
+    tasks_.make_chunks(stream);
+  }
 
   void find_pattern(cudaStream_t stream) override {
     const Count words = result_words();
@@ -90,7 +93,8 @@ class BlockPath : public Path {
       product_.list = tasks_.view();
       product_.bitmap = bitmap_.data();
       const Count units = tasks_.chunks() << product_.result_word_bits;
-      if (tasks_.tasks() >= kTasksOfWarp * tasks_.chunks())
+      if (!product_.are_cubes() &&
+          tasks_.tasks() * product_.pattern_parts() >= kPartsOfWarp * tasks_.chunks())
         RETENSOR_CUDA_LAUNCH(kernels::find_pattern_by_warps, grid_for(32 * units), kThreads, 0,
                              stream, product_);
       else
@@ -174,6 +178,8 @@ class BlockPath : public Path {
       RETENSOR_CUDA_LAUNCH(kernels::multiply_words<kArithmetic>,
                            device::blocks_for(tasks_.chunks(), kThreads / 32 * kChunksOfWarp),
                            kThreads, 0, stream, product_);
+    else if (product_.are_long())
+      launch(kernels::multiply_long<kArithmetic, false>, stream);
     else if (product_.columns <= 8)
       launch(kernels::multiply<kArithmetic, 1, false>, stream);
     else
@@ -189,7 +195,9 @@ class BlockPath : public Path {
     if (result_.entries == 0) return 0;
     if (are_words()) return tasks_.tasks();
     mmas_.zero(nullptr);
-    if (product_.columns <= 8)
+    if (product_.are_long())
+      launch(kernels::multiply_long<Arithmetic::fp16, true>, nullptr);
+    else if (product_.columns <= 8)
       launch(kernels::multiply<Arithmetic::fp16, 1, true>, nullptr);
     else
       launch(kernels::multiply<Arithmetic::fp16, 8, true>, nullptr);

@@ -14,10 +14,9 @@
 // contracted cells meet.
 //
 // The pattern is found before the product, by bit operations: row i of the result's bitmap is the
-// union of y's rows k over the bits k of x's row i, a thread a word, or a warp where chunks are
-// long. A scan of the popcounts tells where the values of each word begin (compaction). Sums go out
-// once, after the last pair of a chunk (Algorithm 4); chunks of one result block add theirs
-// atomically.
+// union of y's rows k over the bits k of x's row i, a thread a word, or a warp where that is long.
+// A scan of the popcounts tells where the values of each word begin (compaction). Sums go out once,
+// after the last pair of a chunk (Algorithm 4); chunks of one result block add theirs atomically.
 //
 // Instructions of a warp: about 60 a pair, 40 a step and 25 a tile of 8 columns with two values
 // loaded; bytes of a pair: 8 of the task, 8 of each mask, 12 of each bitmap word and the values.
@@ -85,6 +84,11 @@ struct BlockProduct {
   __device__ Count result_of(Count chunk) const {
     return is_split ? list.chunk_result[chunk] : chunk;
   }
+  /// The same before the list has it, by a search.
+  __device__ Count find_result(Count chunk) const {
+    if (!is_split) return chunk;
+    return lower_bound(list.results, chunk + 1, [&](Count r) { return list.chunk_first[r + 1]; });
+  }
   __device__ Count first_task(Count chunk, Count result) const {
     const Count first = list.result_first[result];
     return is_split ? first + (chunk - list.chunk_first[result]) * list.chunk_tasks : first;
@@ -95,6 +99,19 @@ struct BlockProduct {
   __device__ bool is_shared(Count result) const {
     return is_split && list.chunk_first[result + 1] - list.chunk_first[result] > 1;
   }
+  /// Blocks and result blocks are words of 8 x 8 cells.
+  __host__ __device__ bool are_cubes() const {
+    return rows == 8 && contracted == 8 && columns == 8;
+  }
+  /// 8 x 64 by 64 x 8 cells, or a multiple of the 64.
+  __host__ __device__ bool are_long() const {
+    return rows == 8 && columns == 8 && contracted >= 64;
+  }
+  /// Parts of a task in a word of the result's bitmap: its rows by words of contracted cells.
+  __host__ __device__ unsigned pattern_parts() const {
+    const unsigned rows_of_word = columns < 64 ? 64 / columns : 1;
+    return (rows_of_word < rows ? rows_of_word : rows) * list.mask_words;
+  }
   /// Contracted cells in which both blocks hold a nonzero, 64 a word.
   __device__ std::uint64_t common(Task task, unsigned w) const {
     return list.x_mask[Count{task.x} * list.mask_words + w] &
@@ -102,37 +119,30 @@ struct BlockProduct {
   }
 };
 
-/// A word of a result block's bitmap over the pairs of a chunk.
-__device__ inline std::uint64_t pattern_word(const BlockProduct& p, Count first, Count last,
-                                             unsigned word) {
-  const unsigned width = min(64u, p.columns), rows = min(64 / width, p.rows);
+/// What one row of x in 64 contracted cells, a part of pattern_parts(), adds of a task to a word of
+/// a result block's bitmap.
+__device__ inline std::uint64_t pattern_part(const BlockProduct& p, Count t, unsigned word,
+                                             unsigned part) {
+  const unsigned width = min(64u, p.columns);
   const unsigned row0 = word * 64 >> p.column_bits, column0 = word * 64 & (p.columns - 1);
-  const unsigned step = min(64u, p.contracted);
-  std::uint64_t pattern = 0;
-  for (Count t = first; t < last; ++t) {
-    const Task task = p.list.tasks[t];
-    const std::uint64_t* const x = p.x.bitmap + Count{task.x} * p.x.words;
-    const std::uint64_t* const y = p.y.bitmap + Count{task.y} * p.y.words;
-    const auto cells = [](const std::uint64_t* words, unsigned cell, unsigned n) {
-      const std::uint64_t from = words[cell / 64] >> cell % 64;
-      return n == 64 ? from : from & ((std::uint64_t{1} << n) - 1);
-    };
-    for (unsigned w = 0; w < p.list.mask_words; ++w) {
-      const std::uint64_t common = p.common(task, w);
-      if (common == 0) continue;
-      for (unsigned r = 0; r < rows; ++r) {
-        std::uint64_t ks = cells(x, (row0 + r) * p.contracted + w * 64, step) & common;
-        std::uint64_t line = 0;
-        for (; ks != 0; ks &= ks - 1) {
-          const unsigned k =
-              w * 64 + static_cast<unsigned>(__ffsll(static_cast<long long>(ks)) - 1);
-          line |= cells(y, k * p.columns + column0, width);
-        }
-        pattern |= line << r * width;
-      }
-    }
+  const unsigned w = part % p.list.mask_words, r = part / p.list.mask_words;
+  const Task task = p.list.tasks[t];
+  const std::uint64_t common = p.common(task, w);
+  if (common == 0) return 0;
+  const auto cells = [](const std::uint64_t* words, unsigned cell, unsigned n) {
+    const std::uint64_t from = words[cell / 64] >> cell % 64;
+    return n == 64 ? from : from & ((std::uint64_t{1} << n) - 1);
+  };
+  const std::uint64_t* const x = p.x.bitmap + Count{task.x} * p.x.words;
+  const std::uint64_t* const y = p.y.bitmap + Count{task.y} * p.y.words;
+  std::uint64_t line = 0;
+  for (std::uint64_t ks =
+           common & cells(x, (row0 + r) * p.contracted + w * 64, min(64u, p.contracted));
+       ks != 0; ks &= ks - 1) {
+    const unsigned k = w * 64 + static_cast<unsigned>(__ffsll(static_cast<long long>(ks)) - 1);
+    line |= cells(y, k * p.columns + column0, width);
   }
-  return pattern;
+  return line << r * width;
 }
 
 /// Where blocks and result blocks are words of 8 x 8 cells: as many boolean products at once as a
@@ -162,32 +172,52 @@ __device__ inline void store_pattern(const BlockProduct& p, Count result, unsign
     atomicOr(reinterpret_cast<unsigned long long*>(to), pattern);
 }
 
+/// A word of a chunk's part of the result's bitmap. Keeps the result block of the chunk, for the
+/// product.
+struct PatternUnit {
+  __device__ PatternUnit(const BlockProduct& p, Count unit)
+      : chunk(unit >> p.result_word_bits),
+        result(p.find_result(chunk)),
+        word(static_cast<unsigned>(unit - (chunk << p.result_word_bits))),
+        first(p.first_task(chunk, result)),
+        last(p.last_task(first, result)) {
+    if (p.is_split && word == 0) p.list.chunk_result[chunk] = static_cast<std::uint32_t>(result);
+  }
+  Count chunk, result;
+  unsigned word;
+  Count first, last;
+};
+
 /// A thread a word of a chunk.
 __global__ void find_pattern(const __grid_constant__ BlockProduct p) {
-  const bool are_cubes = p.rows == 8 && p.contracted == 8 && p.columns == 8;
+  const bool are_cubes = p.are_cubes();
   for_each_of_grid(p.list.chunks << p.result_word_bits, [&](Count i) {
-    const Count chunk = i >> p.result_word_bits, result = p.result_of(chunk);
-    const auto word = static_cast<unsigned>(i - (chunk << p.result_word_bits));
-    const Count first = p.first_task(chunk, result), last = p.last_task(first, result);
-    store_pattern(
-        p, result, word,
-        are_cubes ? pattern_of_cubes(p, first, last) : pattern_word(p, first, last, word));
+    const PatternUnit unit(p, i);
+    std::uint64_t pattern = 0;
+    if (are_cubes)
+      pattern = pattern_of_cubes(p, unit.first, unit.last);
+    else
+      for (Count t = unit.first; t < unit.last; ++t)
+        for (unsigned part = 0; part < p.pattern_parts(); ++part)
+          pattern |= pattern_part(p, t, unit.word, part);
+    store_pattern(p, unit.result, unit.word, pattern);
   });
 }
 
-/// A warp a word of a chunk, a lane a task: for chunks of many tasks.
+/// A warp a word of a chunk, a lane a part of a task.
 __global__ void find_pattern_by_warps(const __grid_constant__ BlockProduct p) {
   const Count step = Count{gridDim.x} * (kThreads / 32);
+  const unsigned parts = p.pattern_parts();
   for (Count i = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
        i < p.list.chunks << p.result_word_bits; i += step) {
-    const Count chunk = i >> p.result_word_bits, result = p.result_of(chunk);
-    const auto word = static_cast<unsigned>(i - (chunk << p.result_word_bits));
-    const Count first = p.first_task(chunk, result), last = p.last_task(first, result);
-    const Count own = first + threadIdx.x % 32;  // a chunk has at most 32 tasks
-    std::uint64_t pattern = own < last ? pattern_word(p, own, own + 1, word) : 0;
+    const PatternUnit unit(p, i);
+    const auto all = static_cast<unsigned>(unit.last - unit.first) * parts;
+    std::uint64_t pattern = 0;
+    for (unsigned own = threadIdx.x % 32; own < all; own += 32)
+      pattern |= pattern_part(p, unit.first + own / parts, unit.word, own % parts);
     for (int distance = 16; distance > 0; distance /= 2)
       pattern |= __shfl_xor_sync(kWholeWarp, pattern, distance);
-    if (threadIdx.x % 32 == 0) store_pattern(p, result, word, pattern);
+    if (threadIdx.x % 32 == 0) store_pattern(p, unit.result, unit.word, pattern);
   }
 }
 
@@ -448,6 +478,113 @@ template <Arithmetic kArithmetic>
 __global__ void __launch_bounds__(kThreads) multiply_words(const __grid_constant__ BlockProduct p) {
   const Count first = (Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32) * kChunksOfWarp;
   if (first < p.list.chunks) WordProduct<kArithmetic>(p, first).run();
+}
+
+}  // namespace kernels
+
+/// Products of 8 rows and 8 columns over 64 contracted cells and more, as contractions over all
+/// modes but one have them. 64 cells are a word of each of x's rows and eight words of y; lanes
+/// read the sixteen words at once, and the values of all are on their way before the first is
+/// multiplied.
+template <Arithmetic kArithmetic>
+class LongProduct {
+  using Operand = typename OperandOf<kArithmetic>::Type;
+
+ public:
+  __device__ explicit LongProduct(const BlockProduct& p)
+      : p_(p), lane_(threadIdx.x % 32), row_(lane_ / 4), k_(lane_ % 4 * 2) {}
+
+  __device__ void add(Task task) {
+    if (p_.list.mask_words == 1) return add_cells(task, 0);
+    for (unsigned first = 0; first < p_.list.mask_words; first += 32) {
+      const unsigned own = first + lane_;
+      unsigned filled =
+          __ballot_sync(kWholeWarp, own < p_.list.mask_words && p_.common(task, own) != 0);
+      for (; filled != 0; filled &= filled - 1)
+        add_cells(task, first + static_cast<unsigned>(__ffs(static_cast<int>(filled)) - 1));
+    }
+  }
+
+  __device__ void store(Count result, bool is_shared) const {
+    const Strip<Count> line{p_.bitmap[result], p_.word_start[result]};
+#pragma unroll
+    for (unsigned e = 0; e < 2; ++e) {
+      const unsigned cell = 8 * row_ + k_ + e;
+      if (!line.has(cell)) continue;
+      float* const to = p_.values + line.place(cell);
+      if (is_shared)
+        atomicAdd(to, p_.alpha * sums_[e]);
+      else
+        *to = p_.alpha * sums_[e];
+    }
+  }
+
+  __device__ unsigned mmas() const {
+    return mmas_;
+  }
+
+ private:
+  static constexpr int kSteps = 64 / kStep;
+
+  __device__ void add_cells(Task task, unsigned w) {
+    const unsigned own = lane_ % 16;
+    const bool of_x = own < 8;
+    const BlockBits& from = of_x ? p_.x : p_.y;
+    const Count word = of_x ? Count{task.x} * p_.x.words + own * p_.list.mask_words + w
+                            : Count{task.y} * p_.y.words + w * 8 + own - 8;
+    const Strip<std::uint32_t> read{from.bitmap[word], from.word_start[word]};
+    const auto of_lane = [&](int lane) {
+      return Strip<std::uint32_t>{__shfl_sync(kWholeWarp, read.bits, lane),
+                                  __shfl_sync(kWholeWarp, read.first, lane)};
+    };
+    const auto x = of_lane(static_cast<int>(row_));
+    Pair a[kSteps], b[kSteps];
+#pragma unroll
+    for (unsigned s = 0; s < kSteps; ++s) {
+      const auto y = of_lane(static_cast<int>(8 + s));
+      const unsigned cell = s * kStep + k_;
+      a[s] = {value(p_.x_values, x, cell), value(p_.x_values, x, cell + 1)};
+      b[s] = {value(p_.y_values, y, 8 * k_ + row_), value(p_.y_values, y, 8 * k_ + 8 + row_)};
+    }
+#pragma unroll
+    for (unsigned s = 0; s < kSteps; ++s) {
+      const Pair rows[2] = {a[s], {}};  // rows 8 to 15 are empty
+      multiply_add<kArithmetic>(sums_, rows, b[s]);
+    }
+    mmas_ += kSteps;
+  }
+
+  __device__ static std::uint32_t value(const void* values, const Strip<std::uint32_t>& word,
+                                        unsigned bit) {
+    return word.has(bit) ? static_cast<const Operand*>(values)[word.place(bit)] : 0;
+  }
+
+  const BlockProduct& p_;
+  const unsigned lane_, row_, k_;
+  float sums_[4] = {};
+  unsigned mmas_ = 0;
+};
+
+namespace kernels {
+
+/// A warp a chunk, whose tasks it reads at once.
+template <Arithmetic kArithmetic, bool kCounts>
+__global__ void __launch_bounds__(kThreads) multiply_long(const __grid_constant__ BlockProduct p) {
+  const Count chunk = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+  if (chunk >= p.list.chunks) return;
+  const Count result = p.result_of(chunk), first = p.first_task(chunk, result);
+  const auto tasks = static_cast<unsigned>(p.last_task(first, result) - first);  // at most 32
+  const unsigned lane = threadIdx.x % 32;
+  const Task own = lane < tasks ? p.list.tasks[first + lane] : Task{};
+  LongProduct<kArithmetic> product(p);
+  for (unsigned t = 0; t < tasks; ++t)
+    product.add({__shfl_sync(kWholeWarp, own.x, static_cast<int>(t)),
+                 __shfl_sync(kWholeWarp, own.y, static_cast<int>(t))});
+  if constexpr (kCounts) {
+    if (lane == 0) atomicAdd(p.mmas, Count{product.mmas()});
+  } else {
+    product.store(result, p.is_shared(result));
+  }
 }
 
 }  // namespace kernels

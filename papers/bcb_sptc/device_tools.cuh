@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <typeinfo>
 #include <utility>
 
 #include <thrust/iterator/counting_iterator.h>
@@ -22,6 +24,10 @@ using device::Buffer;
 
 inline constexpr unsigned kThreads = 256;
 inline constexpr Count kMostBlocks = 1 << 16;  // of loops over a grid
+/// Up to so many items one thread block makes a sum or a selection: 16 items a thread, one launch
+/// in place of two and of the questions that CUB asks the driver.
+inline constexpr Count kFewItems = 1 << 14;
+inline constexpr unsigned kScanThreads = 1024;
 
 inline unsigned grid_for(Count threads) {
   return device::blocks_for(threads, kThreads, kMostBlocks);
@@ -32,6 +38,20 @@ template <class F>
 __device__ void for_each_of_grid(Count n, const F& f) {
   const Count step = Count{gridDim.x} * blockDim.x;
   for (Count i = Count{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+/// The first of ascending keys that is not below `key`.
+template <class Key, class KeyOf>
+__host__ __device__ Count lower_bound(Count n, Key key, const KeyOf& key_of) {
+  Count low = 0, high = n;
+  while (low < high) {
+    const Count middle = (low + high) / 2;
+    if (key_of(middle) < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
 }
 
 /// Room for n elements; what was there is lost when it grows.
@@ -65,19 +85,82 @@ struct Term {
   }
 };
 
+/// Of a thread of kScanThreads: the sum of `own` over the threads before it; `all` is that over
+/// all.
+template <class Sum>
+__device__ Sum sum_before(Sum own, Sum& all) {
+  __shared__ Sum of_warp[kScanThreads / 32];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const auto scan = [&](Sum sum) {
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+      const Sum below = __shfl_up_sync(0xffffffffu, sum, distance);
+      if (lane >= distance) sum += below;
+    }
+    return sum;
+  };
+  const Sum within = scan(own);
+  if (lane == 31) of_warp[warp] = within;
+  __syncthreads();
+  if (warp == 0) {
+    const Sum sums = scan(of_warp[lane]);
+    __syncwarp();
+    of_warp[lane] = sums;
+  }
+  __syncthreads();
+  all = of_warp[kScanThreads / 32 - 1];
+  return within - own + (warp == 0 ? Sum{0} : of_warp[warp - 1]);
+}
+
+/// The items of this thread, neighbours.
+struct Strip16 {
+  __device__ explicit Strip16(Count n)
+      : size((n + kScanThreads - 1) / kScanThreads),
+        begin(threadIdx.x * size < n ? threadIdx.x * size : n),
+        end(begin + size < n ? begin + size : n) {}
+  Count size, begin, end;
+};
+
+template <class Sum, class Of>
+__global__ void __launch_bounds__(kScanThreads) sum_few(Count n, Of of, Sum* out) {
+  const Strip16 own(n);
+  Sum sum = 0, all = 0;
+  for (Count i = own.begin; i < own.end; ++i) sum += static_cast<Sum>(of(i));
+  Sum before = sum_before(sum, all);
+  for (Count i = own.begin; i < own.end; ++i) {
+    out[i] = before;
+    before += static_cast<Sum>(of(i));
+  }
+  if (threadIdx.x == 0) out[n] = all;
+}
+
+template <class Is>
+__global__ void __launch_bounds__(kScanThreads)
+    select_few(Count n, Is is, std::uint32_t* out, Count* found) {
+  const Strip16 own(n);
+  unsigned taken = 0;  // a bit an item
+  for (Count i = own.begin; i < own.end; ++i)
+    taken |= (is(static_cast<std::uint32_t>(i)) ? 1u : 0u) << (i - own.begin);
+  Count all = 0, to = sum_before(static_cast<Count>(__popc(taken)), all);
+  for (Count i = own.begin; i < own.end; ++i)
+    if ((taken >> (i - own.begin) & 1) != 0) out[to++] = static_cast<std::uint32_t>(i);
+  if (threadIdx.x == 0) *found = all;
+}
+
 }  // namespace kernels
 
 /// Calls of CUB with scratch that is kept: a call that was made before with as many items allocates
 /// nothing.
 class Cub {
  public:
-  /// Runs call(scratch, bytes) twice, as CUB wants it: without scratch to learn the bytes, then
-  /// with.
+  /// Runs call(scratch, bytes), whose work follows from `items` alone. Where it was not made before
+  /// with as many, it is run without scratch first, as CUB wants it, to learn the bytes.
   template <class Call>
-  void operator()(const Call& call) {
-    std::size_t bytes = 0;
-    RETENSOR_CUDA_CHECK(call(nullptr, bytes));
-    reserve(scratch_, bytes);
+  void operator()(Count items, const Call& call) {
+    std::size_t& bytes = bytes_[{typeid(Call).hash_code(), items}];
+    if (bytes == 0) {
+      RETENSOR_CUDA_CHECK(call(nullptr, bytes));
+      reserve(scratch_, bytes);
+    }
     RETENSOR_CUDA_CHECK(call(scratch_.data(), bytes));
   }
 
@@ -85,9 +168,14 @@ class Cub {
   template <class Sum, class Of>
   void sums(Count n, const Of& of, Buffer<Sum>& out, cudaStream_t stream) {
     reserve(out, n + 1);
+    if (n <= kFewItems) {
+      RETENSOR_CUDA_LAUNCH((kernels::sum_few<Sum, Of>), 1, kScanThreads, 0, stream, n, of,
+                           out.data());
+      return;
+    }
     const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<Count>(0),
                                                        kernels::Term<Sum, Of>{of, n});
-    (*this)([&](void* scratch, std::size_t& bytes) {
+    (*this)(n, [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceScan::ExclusiveScan(scratch, bytes, terms, out.data(), kernels::Add{},
                                             Sum{0}, n + 1, stream);
     });
@@ -98,7 +186,12 @@ class Cub {
   void select(Count n, const Is& is, Buffer<std::uint32_t>& out, Buffer<Count>& found,
               cudaStream_t stream) {
     reserve(found, 1);
-    (*this)([&](void* scratch, std::size_t& bytes) {
+    if (n <= kFewItems) {
+      RETENSOR_CUDA_LAUNCH(kernels::select_few<Is>, 1, kScanThreads, 0, stream, n, is, out.data(),
+                           found.data());
+      return;
+    }
+    (*this)(n, [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
                                    out.data(), found.data(), static_cast<std::int64_t>(n), is,
                                    stream);
@@ -110,7 +203,7 @@ class Cub {
   template <class Key, class Value>
   void sort(Count n, int bits, Buffer<Key>& keys, Buffer<Value>& values, Buffer<Key>& spare_keys,
             Buffer<Value>& spare_values, cudaStream_t stream) {
-    (*this)([&](void* scratch, std::size_t& bytes) {
+    (*this)(n << 8 | static_cast<Count>(bits), [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(
           scratch, bytes, keys.data(), spare_keys.data(), values.data(), spare_values.data(),
           static_cast<std::int64_t>(n), 0, bits < 1 ? 1 : bits, stream);
@@ -123,6 +216,7 @@ class Cub {
 
  private:
   Buffer<unsigned char> scratch_;
+  std::map<std::pair<std::size_t, Count>, std::size_t> bytes_;  // of calls that were made
 };
 
 namespace kernels {
@@ -153,7 +247,7 @@ void find_owners(Count n, const Buffer<Sum>& first, Count total, Buffer<std::uin
   RETENSOR_CUDA_CHECK(cudaMemsetAsync(owner.data(), 0, total * sizeof(std::uint32_t), stream));
   RETENSOR_CUDA_LAUNCH(kernels::mark_owners<Sum>, grid_for(n), kThreads, 0, stream, n, first.data(),
                        owner.data());
-  cub([&](void* scratch, std::size_t& bytes) {
+  cub(total, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveScan(scratch, bytes, owner.data(), owner.data(),
                                           kernels::Larger{}, static_cast<std::int64_t>(total),
                                           stream);

@@ -1,10 +1,8 @@
 // The element-wise path of bcb_sptc.cuda; the kernels stand in elements_cuda.cuh.
 #include "papers/bcb_sptc/elements_cuda.cuh"
 
-#include <array>
+#include <algorithm>
 #include <string>
-
-#include "common/tensor/linear_index.hpp"
 
 namespace retensor::bcb_sptc {
 namespace {
@@ -25,19 +23,15 @@ class ElementPath : public Path {
     cub_.sums(m_.x_group.size(), kernels::ProductsOf{m_.x_group.data(), m_.group_start.data()},
               first_product_, stream);
     p_.first_product = first_product_.data();
-    RETENSOR_CUDA_LAUNCH(kernels::classify, grid_for(p_.rows), kThreads, 0, stream, p_,
-                         classes_.data(), order_.data());
-    if (!knows_lengths_) learn_classes();
-    cub_.sort(p_.rows, bits_for(kClasses), classes_, order_, spare_classes_, spare_order_, stream);
-    p_.order = order_.data();
-    cut_.rows = p_.rows - class_begin_[kCutClass];
+    if (block_rows_ > 0)
+      cub_.select(p_.rows, kernels::HasProducts{p_, kWarpProducts + 1, kBlockProducts}, block_row_,
+                  found_, stream);
     if (cut_.rows > 0) cut_rows(stream);
     knows_lengths_ = true;
   }
 
   void find_pattern(cudaStream_t stream) override {
     if (p_.rows > 0) {
-      row_entries_.zero(stream);
       launch_rows<false>(stream);
       cub_.sums(p_.rows, Entries{row_entries_.data()}, first_entry_, stream);
       p_.first_entry = first_entry_.data();
@@ -59,8 +53,8 @@ class ElementPath : public Path {
     RETENSOR_CUDA_CHECK(cudaMemsetAsync(result_.values.data() + cut_.first_entry, 0,
                                         (result_.entries - cut_.first_entry) * sizeof(float),
                                         stream));
-    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<true>, static_cast<unsigned>(units_), kThreads, 0,
-                         stream, p_, cut_);
+    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<true>, static_cast<unsigned>(units_), kThreads,
+                         8 * p_.places(kBlockProducts), stream, p_, cut_);
   }
 
   void write_coordinates(cudaStream_t stream) override {
@@ -81,21 +75,15 @@ class ElementPath : public Path {
 
   Count format_bytes() const override { return m_.bytes(); }
   Count work_bytes() const override {
-    return cub_.bytes() + first_product_.bytes() + classes_.bytes() + order_.bytes() +
-           spare_classes_.bytes() + spare_order_.bytes() + row_entries_.bytes() +
-           first_entry_.bytes() + column_.bytes() + keys_.bytes() + rank_.bytes() +
-           first_unit_.bytes() + first_place_.bytes() + row_of_unit_.bytes() +
+    return cub_.bytes() + first_product_.bytes() + block_row_.bytes() + cut_row_.bytes() +
+           row_entries_.bytes() + first_entry_.bytes() + column_.bytes() + keys_.bytes() +
+           rank_.bytes() + first_unit_.bytes() + first_place_.bytes() + row_of_unit_.bytes() +
            row_of_place_.bytes();
   }
 
  private:
   ElementPath(const Problem& problem, const Contraction& modes, const Matricised& m)
-      : m_(modes, m),
-        classes_(m.rows()),
-        order_(m.rows()),
-        spare_classes_(m.rows()),
-        spare_order_(m.rows()),
-        row_entries_(m.rows()) {
+      : m_(modes, m), row_entries_(m.rows()) {
     result_.dims = modes.result_dims(problem.x().dims, problem.y().dims);
     p_.rows = m_.rows, p_.columns = m_.columns;
     p_.row_start = m_.row_start.data(), p_.x_group = m_.x_group.data();
@@ -103,22 +91,31 @@ class ElementPath : public Path {
     p_.x_values = m_.x_values.data(), p_.y_values = m_.y_values.data();
     p_.row_entries = row_entries_.data();
     p_.alpha = static_cast<float>(problem.spec().alpha);
+    row_entries_.zero(nullptr);  // nothing writes those of rows that are cut
+    count_rows(m);
   }
 
-  /// Where each class begins among the sorted rows.
-  void learn_classes() {
-    std::array<Count, kClasses> sizes{};
-    for (const auto c : classes_.to_host()) ++sizes[c];
-    Count begin = 0;
-    for (std::size_t c = 0; c < sizes.size(); ++c) {
-      class_begin_[c] = begin;
-      begin += sizes[c];
+  /// How many rows have a thread block or are cut, and the most products of the others.
+  void count_rows(const Matricised& m) {
+    for (Count row = 0; row < m.rows(); ++row) {
+      Count products = 0;
+      for (std::uint32_t a = m.row_start[row]; a < m.row_start[row + 1]; ++a)
+        products += m.group_start[m.x_group[a] + 1] - m.group_start[m.x_group[a]];
+      if (products > kBlockProducts)
+        ++cut_.rows;
+      else if (products > kWarpProducts)
+        ++block_rows_, most_of_block_ = std::max(most_of_block_, products);
+      else
+        most_of_warp_ = std::max(most_of_warp_, products);
     }
-    class_begin_[kClasses] = begin;
+    block_row_ = Buffer<std::uint32_t>(block_rows_);
+    cut_row_ = Buffer<std::uint32_t>(cut_.rows);
   }
 
   void cut_rows(cudaStream_t stream) {
-    cut_.row = order_.data() + class_begin_[kCutClass];
+    cub_.select(p_.rows, kernels::HasProducts{p_, kBlockProducts + 1, m_.products}, cut_row_,
+                found_, stream);
+    cut_.row = cut_row_.data();
     cub_.sums(cut_.rows, kernels::UnitsOf{p_, cut_.row}, first_unit_, stream);
     cub_.sums(cut_.rows, kernels::PlacesOf{p_, cut_.row}, first_place_, stream);
     if (!knows_lengths_) {
@@ -135,8 +132,8 @@ class ElementPath : public Path {
 
   void find_cut_pattern(cudaStream_t stream) {
     RETENSOR_CUDA_CHECK(cudaMemsetAsync(keys_.data(), 0xff, keys_.bytes(), stream));
-    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<false>, static_cast<unsigned>(units_), kThreads, 0,
-                         stream, p_, cut_);
+    RETENSOR_CUDA_LAUNCH(kernels::multiply_units<false>, static_cast<unsigned>(units_), kThreads,
+                         4 * p_.places(kBlockProducts), stream, p_, cut_);
     cub_.sums(places_, kernels::IsTaken{keys_.data()}, rank_, stream);
     cut_.rank = rank_.data();
   }
@@ -149,33 +146,32 @@ class ElementPath : public Path {
 
   template <bool kSums>
   void launch_rows(cudaStream_t stream) {
-    for (int c = 0; c < kWarpClasses; ++c) {
-      const Count begin = class_begin(c), end = class_begin(c + 1);
-      if (begin == end) continue;
-      const unsigned places = places_of_class(c);
+    constexpr unsigned kBytes = kSums ? 8 : 4;
+    if (most_of_warp_ > 0) {
+      const unsigned places = p_.places(most_of_warp_);
       RETENSOR_CUDA_LAUNCH(kernels::multiply_short_rows<kSums>,
-                           device::blocks_for(end - begin, kWarpsOfBlock), kWarpsOfBlock * kWarp,
-                           kWarpsOfBlock * places * (kSums ? 8 : 4), stream, p_, begin, end,
-                           places);
+                           device::blocks_for(p_.rows, kWarpsOfBlock), kWarpsOfBlock * kWarp,
+                           kWarpsOfBlock * places * kBytes, stream, p_, places);
     }
-    const Count begin = class_begin(kBlockClass), end = class_begin(kCutClass);
-    if (begin < end)
-      RETENSOR_CUDA_LAUNCH(kernels::multiply_rows<kSums>, static_cast<unsigned>(end - begin),
-                           kThreads, 0, stream, p_, begin);
+    if (block_rows_ > 0) {
+      const unsigned places = p_.places(most_of_block_);
+      RETENSOR_CUDA_LAUNCH(kernels::multiply_rows<kSums>, static_cast<unsigned>(block_rows_),
+                           kThreads, places * kBytes, stream, p_, block_row_.data(), places);
+    }
   }
-  Count class_begin(int c) const { return class_begin_[static_cast<std::size_t>(c)]; }
 
   const DeviceMatricised m_;
   Cub cub_;
   Buffer<Count> first_product_;
-  Buffer<std::uint32_t> classes_, order_, spare_classes_, spare_order_;
+  Buffer<std::uint32_t> block_row_, cut_row_;
+  Buffer<Count> found_;
   Buffer<std::uint32_t> row_entries_;
   Buffer<Count> first_entry_;
   Buffer<std::uint32_t> column_;  // of the entries of rows that are not cut
   Buffer<std::uint32_t> keys_;    // tables of those that are
   Buffer<Count> rank_, first_unit_, first_place_;
   Buffer<std::uint32_t> row_of_unit_, row_of_place_;
-  std::array<Count, kClasses + 1> class_begin_{};
+  Count block_rows_ = 0, most_of_block_ = 0, most_of_warp_ = 0;
   Count units_ = 0, places_ = 0;
   RowProduct p_{};
   kernels::CutRows cut_{};

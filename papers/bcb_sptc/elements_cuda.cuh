@@ -4,18 +4,22 @@
 // Rows of the result are made one by one as Gustavson multiplies sparse matrices: each nonzero of a
 // row of x meets the nonzeros of y of the same contracted coordinate ("group"), and a hash table by
 // column adds up their products. The same walk runs twice: to count the columns of a row, and, once
-// a scan has told where its entries lie, to add up values. Eight lanes take a nonzero of x, so that
-// short groups leave few lanes idle.
+// a scan has told where its entries lie, to add up values.
 //
-// A row of at most kWarpProducts products has one warp and a table in shared memory, with half as
-// many places again as products. The lane that meets a column first stores its product, and adds
-// come after the whole warp's stores: where columns hardly ever meet twice no atomic is needed. A
-// row of at most kBlockProducts has a thread block. A longer one is cut into units of so many
-// products, each of a thread block; a unit adds its products up in shared memory first and then
-// goes to the row's table in global memory, so that a column that all units meet costs one atomic a
-// unit.
+// A row of at most kWarpProducts products has one warp and a table in shared memory with twice as
+// many places as products. All these rows are one launch: on an H200 nine launches by the size of
+// the table, with half as many places again as products, took 0.155 ms for 65,536 rows where five
+// with twice as many took 0.098. The warp numbers the products of 32 nonzeros of x and takes 32
+// products at a time, whatever the groups' lengths; those of the next step are read before these
+// are added up. The lane that meets a column first stores its product, and adds come after the
+// whole warp's stores: where columns hardly ever meet twice no atomic is needed.
 //
-// Instructions: about 40 for 32 products in a pass, and 10 for 32 places cleared and read.
+// A row of at most kBlockProducts has a thread block, whose threads take a nonzero of x by eights.
+// A longer one is cut into units of so many products, each of a thread block; a unit adds its
+// products up in shared memory first and then goes to the row's table in global memory, so that a
+// column that all units meet costs one atomic a unit.
+//
+// Instructions: about 60 for 32 products in a pass, and 10 for 32 places cleared and read.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +30,11 @@ namespace retensor::bcb_sptc {
 
 inline constexpr unsigned kWarp = 32, kLanesPerNonzero = 8, kWarpsOfBlock = 4;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
-inline constexpr int kBlockTable = 12;  // log2 of the places of a thread block's table
-inline constexpr Count kBlockProducts = Count{1} << (kBlockTable - 1);
-/// Classes of rows: of a warp by their most products, of a thread block, and rows that are cut.
-inline constexpr int kWarpClasses = 9, kBlockClass = kWarpClasses, kCutClass = kBlockClass + 1;
-inline constexpr int kClasses = kCutClass + 1;
-/// 32, 48, 64, 96 and so on to 512.
-__host__ __device__ constexpr Count products_of_class(int c) {
-  return (c % 2 == 0 ? Count{32} : Count{48}) << c / 2;
-}
-inline constexpr Count kWarpProducts = products_of_class(kWarpClasses - 1);
-__host__ __device__ constexpr unsigned places_of_class(int c) {
-  return static_cast<unsigned>(products_of_class(c) / 2 * 3);
+/// The most products of a row of one warp and of one thread block.
+inline constexpr Count kWarpProducts = 512, kBlockProducts = 2048;
+/// Places of a table for so many columns.
+__host__ __device__ constexpr unsigned places_for(Count columns) {
+  return static_cast<unsigned>((2 * columns + 31) / 32 * 32);
 }
 inline constexpr std::uint32_t kEmpty = 0xffffffffu;
 
@@ -47,25 +44,20 @@ struct RowProduct {
   const std::uint32_t *row_start, *x_group, *group_start, *y_column;
   const float *x_values, *y_values;
   const Count* first_product;  // of each nonzero of x, and the end
-  const std::uint32_t* order;  // rows by class
   float alpha;
   std::uint32_t* row_entries;  // of the rows that are not cut
   const Count* first_entry;    // of each row, and the end
   std::uint32_t* column;       // of an entry
   float* values;
 
-  __device__ Count products(Count row) const {
+  __host__ __device__ Count products(Count row) const {
     return first_product[row_start[row + 1]] - first_product[row_start[row]];
   }
+  /// Places of a table for some products of a row.
+  __host__ __device__ unsigned places(Count products) const {
+    return places_for(products < columns ? products : columns);
+  }
 };
-
-__device__ inline int class_of(Count products) {
-  if (products > kBlockProducts) return kCutClass;
-  if (products > kWarpProducts) return kBlockClass;
-  int c = 0;
-  while (products > products_of_class(c)) ++c;
-  return c;
-}
 
 /// Sums by column.
 struct Table {
@@ -100,46 +92,74 @@ __device__ void clear(const Table& table, unsigned thread, unsigned threads) {
   }
 }
 
+/// The products of up to 32 nonzeros of x, a lane each, numbered one after the other.
+template <bool kSums>
+class WarpProducts {
+ public:
+  struct Product {
+    std::uint32_t column;
+    float value;
+  };
+
+  __device__ WarpProducts(const RowProduct& p, std::uint32_t base, std::uint32_t end) : p_(p) {
+    const unsigned lane = threadIdx.x % kWarp;
+    std::uint32_t size = 0;
+    if (base + lane < end) {
+      const std::uint32_t group = p.x_group[base + lane];
+      first_ = p.group_start[group];
+      size = p.group_start[group + 1] - first_;
+      if constexpr (kSums) x_ = p.x_values[base + lane];
+    }
+    std::uint32_t sum = size;
+    for (unsigned distance = 1; distance < kWarp; distance *= 2) {
+      const std::uint32_t below = __shfl_up_sync(kAllLanes, sum, distance);
+      if (lane >= distance) sum += below;
+    }
+    before_ = sum - size;
+    count_ = __shfl_sync(kAllLanes, sum, kWarp - 1);
+  }
+
+  __device__ std::uint32_t count() const { return count_; }
+
+  /// Product i, which the whole warp asks for, each lane for its own; none from count() on.
+  __device__ Product at(std::uint32_t i) const {
+    int nonzero = 0;  // the last whose first product is not above i
+    for (int step = kWarp / 2; step > 0; step /= 2)
+      if (__shfl_sync(kAllLanes, before_, nonzero + step) <= i) nonzero += step;
+    const std::uint32_t place =
+        __shfl_sync(kAllLanes, first_, nonzero) + (i - __shfl_sync(kAllLanes, before_, nonzero));
+    const float x = kSums ? __shfl_sync(kAllLanes, x_, nonzero) : 0;
+    if (i >= count_) return {kEmpty, 0};
+    return {p_.y_column[place], kSums ? x * p_.y_values[place] : 0};
+  }
+
+ private:
+  const RowProduct& p_;
+  std::uint32_t first_ = 0, before_ = 0, count_ = 0;
+  float x_ = 0;
+};
+
 /// A warp adds the products of the nonzeros of x from `begin` to `end` up in a table of its own,
 /// whose sums need not be cleared; how many columns this lane was the first to meet.
 template <bool kSums>
 __device__ unsigned add_row(const RowProduct& p, const Table& table, std::uint32_t begin,
                             std::uint32_t end) {
-  const unsigned lane = threadIdx.x % kWarp, place_in_group = lane % kLanesPerNonzero;
+  const unsigned lane = threadIdx.x % kWarp;
   unsigned columns = 0;
   for (std::uint32_t base = begin; base < end; base += kWarp) {
-    // A lane reads the group of one of 32 nonzeros.
-    std::uint32_t own_first = 0, own_size = 0;
-    float own_x = 0;
-    if (base + lane < end) {
-      const std::uint32_t group = p.x_group[base + lane];
-      own_first = p.group_start[group];
-      own_size = p.group_start[group + 1] - own_first;
-      if constexpr (kSums) own_x = p.x_values[base + lane];
-    }
-    const unsigned here = min(kWarp, end - base);
-    for (unsigned a = 0; a < here; a += kWarp / kLanesPerNonzero) {
-      const int from = static_cast<int>(a + lane / kLanesPerNonzero);
-      const std::uint32_t first = __shfl_sync(kAllLanes, own_first, from);
-      const std::uint32_t size = __shfl_sync(kAllLanes, own_size, from);
-      const float x = __shfl_sync(kAllLanes, own_x, from);
-      unsigned longest = max(size, __shfl_xor_sync(kAllLanes, size, 8));
-      longest = max(longest, __shfl_xor_sync(kAllLanes, longest, 16));
-      for (unsigned step = 0; step < longest; step += kLanesPerNonzero) {
-        const unsigned q = step + place_in_group;
-        bool is_new = false;
-        unsigned place = 0;
-        float product = 0;
-        if (q < size) {
-          place = table.insert(p.y_column[first + q], is_new);
-          columns += is_new ? 1u : 0u;
-          if constexpr (kSums) product = x * p.y_values[first + q];
-        }
-        if constexpr (kSums) {
-          if (is_new) table.sums[place] = product;
-          __syncwarp();
-          if (q < size && !is_new) atomicAdd(table.sums + place, product);
-        }
+    const WarpProducts<kSums> products(p, base, end);
+    auto next = products.at(lane);
+    for (std::uint32_t i = 0; i < products.count(); i += kWarp) {
+      const auto now = next;
+      if (i + kWarp < products.count()) next = products.at(i + kWarp + lane);
+      bool is_new = false;
+      unsigned place = 0;
+      if (now.column != kEmpty) place = table.insert(now.column, is_new);
+      columns += is_new ? 1u : 0u;
+      if constexpr (kSums) {
+        if (is_new) table.sums[place] = now.value;
+        __syncwarp();
+        if (now.column != kEmpty && !is_new) atomicAdd(table.sums + place, now.value);
       }
     }
   }
@@ -185,26 +205,32 @@ struct ProductsOf {
   }
 };
 
-__global__ void classify(RowProduct p, std::uint32_t* classes, std::uint32_t* rows) {
-  for_each_of_grid(p.rows, [&](Count row) {
-    classes[row] = static_cast<std::uint32_t>(class_of(p.products(row)));
-    rows[row] = static_cast<std::uint32_t>(row);
-  });
-}
+/// Rows of `least` products or more, at most `most`.
+struct HasProducts {
+  RowProduct p;
+  Count least, most;
+  __host__ __device__ bool operator()(std::uint32_t row) const {
+    const Count products = p.products(row);
+    return products >= least && products <= most;
+  }
+};
 
-/// Rows order[begin] to order[end - 1], a warp each; tables have `places` places.
+/// A warp a row, for those of at most kWarpProducts products, whose tables have at most `most`
+/// places.
 template <bool kSums>
 __global__ void __launch_bounds__(kWarpsOfBlock* kWarp)
-    multiply_short_rows(RowProduct p, Count begin, Count end, unsigned places) {
+    multiply_short_rows(const __grid_constant__ RowProduct p, unsigned most) {
   extern __shared__ std::uint32_t memory[];
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const Count at = begin + Count{blockIdx.x} * kWarpsOfBlock + warp;
-  if (at >= end) return;
-  std::uint32_t* const keys = memory + (kSums ? 2 : 1) * warp * places;
-  const Table table{keys, reinterpret_cast<float*>(keys + places), places};
+  const Count row = Count{blockIdx.x} * kWarpsOfBlock + warp;
+  if (row >= p.rows) return;
+  const Count products = p.products(row);
+  if (products > kWarpProducts) return;
+  const unsigned places = p.places(products);
+  std::uint32_t* const keys = memory + (kSums ? 2 : 1) * warp * most;
+  const Table table{keys, reinterpret_cast<float*>(keys + most), places};
   clear<false>(table, lane, kWarp);
   __syncwarp();
-  const Count row = p.order[at];
   const unsigned columns = add_row<kSums>(p, table, p.row_start[row], p.row_start[row + 1]);
   if constexpr (!kSums) {
     const unsigned all = sum_of_warp(columns);
@@ -224,18 +250,18 @@ __global__ void __launch_bounds__(kWarpsOfBlock* kWarp)
   }
 }
 
-/// The same, a thread block each.
+/// A thread block a row of a list; tables have at most `most` places.
 template <bool kSums>
-__global__ void __launch_bounds__(kThreads) multiply_rows(RowProduct p, Count begin) {
-  __shared__ std::uint32_t keys[1 << kBlockTable];
-  __shared__ float sums[kSums ? 1 << kBlockTable : 1];
+__global__ void __launch_bounds__(kThreads)
+    multiply_rows(const __grid_constant__ RowProduct p, const std::uint32_t* rows, unsigned most) {
+  extern __shared__ std::uint32_t memory[];
   __shared__ unsigned written;
-  const Table table{keys, sums, 1u << kBlockTable};
+  const Count row = rows[blockIdx.x];
+  const Count first = p.row_start[row], last = p.row_start[row + 1];
+  const Table table{memory, reinterpret_cast<float*>(memory + most), p.places(p.products(row))};
   clear<kSums>(table, threadIdx.x, kThreads);
   if (threadIdx.x == 0) written = 0;
   __syncthreads();
-  const Count row = p.order[begin + blockIdx.x];
-  const Count first = p.row_start[row], last = p.row_start[row + 1];
   const unsigned columns =
       add_products<kSums>(p, table, first, last, p.first_product[first], p.first_product[last]);
   if constexpr (!kSums) {
@@ -243,8 +269,9 @@ __global__ void __launch_bounds__(kThreads) multiply_rows(RowProduct p, Count be
     __syncthreads();
     if (threadIdx.x == 0) p.row_entries[row] = written;
   } else {
-    for (unsigned i = threadIdx.x; i < table.places; i += kThreads) {
-      const bool is_taken = keys[i] != kEmpty;
+    for (unsigned i = threadIdx.x; i < (table.places + kThreads - 1) / kThreads * kThreads;
+         i += kThreads) {
+      const bool is_taken = i < table.places && table.keys[i] != kEmpty;
       const unsigned all = __ballot_sync(kAllLanes, is_taken), lane = threadIdx.x % kWarp;
       unsigned base = 0;
       if (lane == 0 && all != 0) base = atomicAdd(&written, static_cast<unsigned>(__popc(all)));
@@ -252,8 +279,8 @@ __global__ void __launch_bounds__(kThreads) multiply_rows(RowProduct p, Count be
       if (!is_taken) continue;
       const Count entry =
           p.first_entry[row] + base + static_cast<Count>(__popc(all & ((1u << lane) - 1)));
-      p.column[entry] = keys[i];
-      p.values[entry] = p.alpha * sums[i];
+      p.column[entry] = table.keys[i];
+      p.values[entry] = p.alpha * table.sums[i];
     }
   }
 }
@@ -273,9 +300,7 @@ struct UnitsOf {
   RowProduct p;
   const std::uint32_t* row;
   __host__ __device__ Count operator()(Count i) const {
-    const Count products =
-        p.first_product[p.row_start[row[i] + 1]] - p.first_product[p.row_start[row[i]]];
-    return (products + kBlockProducts - 1) / kBlockProducts;
+    return (p.products(row[i]) + kBlockProducts - 1) / kBlockProducts;
   }
 };
 
@@ -283,10 +308,8 @@ struct PlacesOf {
   RowProduct p;
   const std::uint32_t* row;
   __host__ __device__ Count operator()(Count i) const {
-    const Count products =
-        p.first_product[p.row_start[row[i] + 1]] - p.first_product[p.row_start[row[i]]];
-    const Count most = products < p.columns ? products : p.columns;
-    return 2 * most;
+    const Count products = p.products(row[i]);
+    return 2 * (products < p.columns ? products : p.columns);
   }
 };
 
@@ -296,10 +319,11 @@ struct IsTaken {
 };
 
 template <bool kSums>
-__global__ void __launch_bounds__(kThreads) multiply_units(RowProduct p, CutRows cut) {
-  __shared__ std::uint32_t keys[1 << kBlockTable];
-  __shared__ float sums[kSums ? 1 << kBlockTable : 1];
-  const Table table{keys, sums, 1u << kBlockTable};
+__global__ void __launch_bounds__(kThreads)
+    multiply_units(const __grid_constant__ RowProduct p, const __grid_constant__ CutRows cut) {
+  extern __shared__ std::uint32_t memory[];
+  const unsigned places = p.places(kBlockProducts);
+  const Table table{memory, reinterpret_cast<float*>(memory + places), places};
   clear<kSums>(table, threadIdx.x, kThreads);
   __syncthreads();
   const Count i = cut.row_of_unit[blockIdx.x], row = cut.row[i];
@@ -320,13 +344,13 @@ __global__ void __launch_bounds__(kThreads) multiply_units(RowProduct p, CutRows
   const Table whole{cut.keys + place, nullptr,
                     static_cast<unsigned>(cut.first_place[i + 1] - place)};
   for (unsigned s = threadIdx.x; s < table.places; s += kThreads) {
-    if (keys[s] == kEmpty) continue;
+    if (table.keys[s] == kEmpty) continue;
     if constexpr (kSums) {
-      atomicAdd(p.values + cut.first_entry + cut.rank[place + whole.find(keys[s])],
-                p.alpha * sums[s]);
+      atomicAdd(p.values + cut.first_entry + cut.rank[place + whole.find(table.keys[s])],
+                p.alpha * table.sums[s]);
     } else {
       bool is_new = false;
-      whole.insert(keys[s], is_new);
+      whole.insert(table.keys[s], is_new);
     }
   }
 }

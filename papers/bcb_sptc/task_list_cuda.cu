@@ -149,57 +149,60 @@ struct Bits {
   int column_bits;      // of y's columns
 };
 
-/// The union of the rows of x's matrix of free by contracted cells.
-__global__ void union_of_rows(Count blocks, Bits x, unsigned mask_words, std::uint64_t* mask) {
-  for_each_of_grid(blocks * mask_words, [&](Count m) {
-    const std::uint64_t* const words = x.bitmap + m / mask_words * x.words;
-    std::uint64_t bits = 0;
-    for (unsigned w = static_cast<unsigned>(m % mask_words); w < x.words; w += mask_words)
-      bits |= words[w];
-    for (int width = 32; width >= 1 << x.contracted_bits; width /= 2)
-      bits = (bits | bits >> width) & ((std::uint64_t{1} << width) - 1);
-    mask[m] = bits;
-  });
+/// Word m of the masks of x: the union of the rows of its matrix of free by contracted cells.
+__device__ std::uint64_t union_of_rows(const Bits& x, Count m, unsigned mask_words) {
+  const std::uint64_t* const words = x.bitmap + m / mask_words * x.words;
+  std::uint64_t bits = 0;
+  for (unsigned w = static_cast<unsigned>(m % mask_words); w < x.words; w += mask_words)
+    bits |= words[w];
+  for (int width = 32; width >= 1 << x.contracted_bits; width /= 2)
+    bits = (bits | bits >> width) & ((std::uint64_t{1} << width) - 1);
+  return bits;
 }
 
-/// The rows of y's matrix of contracted by free cells that hold a nonzero.
-__global__ void rows_with_nonzeros(Count blocks, Bits y, unsigned mask_words, std::uint64_t* mask) {
+/// Of y: the rows of its matrix of contracted by free cells that hold a nonzero.
+__device__ std::uint64_t rows_with_nonzeros(const Bits& y, Count m, unsigned mask_words) {
   const unsigned rows = min(64u, 1u << y.contracted_bits);  // in a word of the mask
-  for_each_of_grid(blocks * mask_words, [&](Count m) {
-    const std::uint64_t* const words = y.bitmap + m / mask_words * y.words;
-    const unsigned first = static_cast<unsigned>(m % mask_words) * 64;
-    const unsigned columns = 1u << y.column_bits;
-    std::uint64_t bits = 0;
-    for (unsigned row = 0; row < rows; ++row) {
-      const unsigned cell = (first + row) << y.column_bits;
-      std::uint64_t found = 0;
-      if (columns < 64)
-        found = words[cell / 64] >> cell % 64 & ((std::uint64_t{1} << columns) - 1);
-      else
-        for (unsigned w = 0; w < columns / 64; ++w) found |= words[cell / 64 + w];
-      bits |= static_cast<std::uint64_t>(found != 0) << row;
-    }
-    mask[m] = bits;
-  });
+  const std::uint64_t* const words = y.bitmap + m / mask_words * y.words;
+  const unsigned first = static_cast<unsigned>(m % mask_words) * 64;
+  const unsigned columns = 1u << y.column_bits;
+  std::uint64_t bits = 0;
+  for (unsigned row = 0; row < rows; ++row) {
+    const unsigned cell = (first + row) << y.column_bits;
+    std::uint64_t found = 0;
+    if (columns < 64)
+      found = words[cell / 64] >> cell % 64 & ((std::uint64_t{1} << columns) - 1);
+    else
+      for (unsigned w = 0; w < columns / 64; ++w) found |= words[cell / 64 + w];
+    bits |= static_cast<std::uint64_t>(found != 0) << row;
+  }
+  return bits;
 }
 
-/// The group of y that a block of x meets, and its size.
-__global__ void find_groups(Count blocks, Indices x, Count groups, const Uint128* group_key,
-                            const std::uint32_t* group_block, std::uint32_t* group,
-                            std::uint32_t* pairs) {
-  for_each_of_grid(blocks, [&](Count b) {
-    const Uint128 part = x.trailing(b);
-    Count low = 0, high = groups;
-    while (low < high) {
-      const Count middle = (low + high) / 2;
-      if (group_key[middle] < part)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    const bool found = low < groups && group_key[low] == part;
-    group[b] = found ? static_cast<std::uint32_t>(low) : kNoGroup;
-    pairs[b] = found ? group_block[low + 1] - group_block[low] : 0;
+/// What blocks tell each by itself: contracted cells with a nonzero, the group of y that a block of
+/// x meets and its size.
+struct Blocks {
+  Bits x, y;
+  Count x_blocks, y_blocks, groups;
+  unsigned mask_words;
+  Indices x_index;
+  const Uint128* group_key;
+  const std::uint32_t* group_block;
+  std::uint64_t *x_mask, *y_mask;
+  std::uint32_t *group, *pairs;
+};
+
+__global__ void look_at_blocks(const __grid_constant__ Blocks b) {
+  for_each_of_grid(b.x_blocks * b.mask_words,
+                   [&](Count m) { b.x_mask[m] = union_of_rows(b.x, m, b.mask_words); });
+  for_each_of_grid(b.y_blocks * b.mask_words,
+                   [&](Count m) { b.y_mask[m] = rows_with_nonzeros(b.y, m, b.mask_words); });
+  for_each_of_grid(b.x_blocks, [&](Count i) {
+    const Uint128 part = b.x_index.trailing(i);
+    const Count g = lower_bound(b.groups, part, [&](Count k) { return b.group_key[k]; });
+    const bool found = g < b.groups && b.group_key[g] == part;
+    b.group[i] = found ? static_cast<std::uint32_t>(g) : kNoGroup;
+    b.pairs[i] = found ? b.group_block[g + 1] - b.group_block[g] : 0;
   });
 }
 
@@ -208,39 +211,16 @@ struct Value {
   __host__ __device__ Count operator()(Count i) const { return of[i]; }
 };
 
-struct Pairs {
-  const std::uint32_t *owner, *group, *group_block;
-  const Count* first_pair;
-
-  __host__ __device__ Task at(std::uint32_t p) const {
-    const std::uint32_t x = owner[p];
-    return {x, group_block[group[x]] + static_cast<std::uint32_t>(p - first_pair[x])};
-  }
-};
-
-struct SharesCell {
-  Pairs pairs;
-  const std::uint64_t *x_mask, *y_mask;
-  unsigned mask_words;
-  bool intersect;
-
-  __host__ __device__ bool operator()(std::uint32_t p) const {
-    if (!intersect) return true;
-    const Task task = pairs.at(p);
-    for (unsigned w = 0; w < mask_words; ++w)
-      if ((x_mask[Count{task.x} * mask_words + w] & y_mask[Count{task.y} * mask_words + w]) != 0)
-        return true;
-    return false;
-  }
-};
-
-__global__ void make_tasks(Count tasks, Pairs pairs, const std::uint32_t* kept,
+/// The tasks by key (row, column) of their result block. `kept` lists them; where it is missing,
+/// every pair has a key, those without a common contracted cell one above all others.
+__global__ void make_tasks(Count n, kernels::SharesCell shares, const std::uint32_t* kept,
                            const std::uint32_t* row, const std::uint32_t* column, int column_bits,
-                           std::uint64_t* keys, Task* list) {
-  for_each_of_grid(tasks, [&](Count t) {
-    const Task task = pairs.at(kept[t]);
-    keys[t] = std::uint64_t{row[task.x]} << column_bits | column[task.y];
-    list[t] = task;
+                           std::uint64_t left_out, std::uint64_t* keys, Task* list) {
+  for_each_of_grid(n, [&](Count i) {
+    const Task task = shares.pairs.at(kept != nullptr ? kept[i] : static_cast<std::uint32_t>(i));
+    const bool is_task = kept != nullptr || shares(task);
+    keys[i] = is_task ? std::uint64_t{row[task.x]} << column_bits | column[task.y] : left_out;
+    list[i] = task;
   });
 }
 
@@ -266,7 +246,7 @@ DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool inte
       groups_(leading_parts(y, cub_)),
       columns_(trailing_parts(y, cub_)),
       column_bits_(bits_for(columns_.count)),
-      key_bits_(bits_for(rows_.count) + column_bits_),
+      key_bits_(bits_for(rows_.count + 1) + column_bits_),
       mask_words_(mask_words_of(x)),
       group_key_(groups_.count),
       x_mask_(x.blocks * mask_words_),
@@ -288,82 +268,105 @@ Count DeviceTaskList::count_pairs() {
 
 void DeviceTaskList::build(cudaStream_t stream) {
   if (x_.blocks == 0 || y_.blocks == 0) return;
-  find_contracted_cells(stream);
   pair_blocks(stream);
-  if (!knows_lengths_) learn_pairs();
-  if (pairs_ == 0) return;
-  keep_tasks(stream);
-  if (tasks_kept_ > 0) {
-    sort_tasks(stream);
-    compress(stream);
-  }
-  knows_lengths_ = true;
+  if (!knows_lengths_)
+    learn_lengths();
+  else if (selects_)
+    select_tasks(stream);
+  else
+    find_owners_of_pairs(stream);
+  if (tasks_kept_ == 0) return;
+  sort_tasks(stream);
+  compress(stream);
 }
 
-void DeviceTaskList::learn_pairs() {
+void DeviceTaskList::pair_blocks(cudaStream_t stream) {
+  const auto bits = [](const DeviceBcb& b, int contracted, int columns) {
+    return Bits{b.bitmap.data(), static_cast<unsigned>(b.grid.bitmap_words()), contracted, columns};
+  };
+  const int contracted = x_.grid.trailing_bits(), columns = y_.grid.trailing_bits();
+  const Blocks blocks{bits(x_, contracted, 0),
+                      bits(y_, contracted, columns),
+                      x_.blocks,
+                      y_.blocks,
+                      groups_.count,
+                      mask_words_,
+                      Indices(x_),
+                      group_key_.data(),
+                      groups_.block.data(),
+                      x_mask_.data(),
+                      y_mask_.data(),
+                      group_.data(),
+                      pairs_of_.data()};
+  RETENSOR_CUDA_LAUNCH(look_at_blocks, grid_for(std::max(x_mask_.size(), y_mask_.size())), kThreads,
+                       0, stream, blocks);
+  cub_.sums(x_.blocks, Value{pairs_of_.data()}, first_pair_, stream);
+}
+
+void DeviceTaskList::learn_lengths() {
+  knows_lengths_ = true;
   pairs_ = element(first_pair_, x_.blocks);
   if (pairs_ > std::numeric_limits<std::uint32_t>::max())
     throw InputError("found " + std::to_string(pairs_) +
                      " pairs of blocks, expected fewer than 2^32");
-}
-
-void DeviceTaskList::find_contracted_cells(cudaStream_t stream) {
-  const int contracted = x_.grid.trailing_bits(), columns = y_.grid.trailing_bits();
-  const auto words = [](const DeviceBcb& b) {
-    return static_cast<unsigned>(b.grid.bitmap_words());
-  };
-  RETENSOR_CUDA_LAUNCH(union_of_rows, grid_for(x_mask_.size()), kThreads, 0, stream, x_.blocks,
-                       (Bits{x_.bitmap.data(), words(x_), contracted, 0}), mask_words_,
-                       x_mask_.data());
-  RETENSOR_CUDA_LAUNCH(rows_with_nonzeros, grid_for(y_mask_.size()), kThreads, 0, stream, y_.blocks,
-                       (Bits{y_.bitmap.data(), words(y_), contracted, columns}), mask_words_,
-                       y_mask_.data());
-}
-
-void DeviceTaskList::pair_blocks(cudaStream_t stream) {
-  RETENSOR_CUDA_LAUNCH(find_groups, grid_for(x_.blocks), kThreads, 0, stream, x_.blocks,
-                       Indices(x_), groups_.count, group_key_.data(), groups_.block.data(),
-                       group_.data(), pairs_of_.data());
-  cub_.sums(x_.blocks, Value{pairs_of_.data()}, first_pair_, stream);
-}
-
-void DeviceTaskList::keep_tasks(cudaStream_t stream) {
-  find_owners(x_.blocks, first_pair_, pairs_, owner_, cub_, stream);
-  reserve(kept_, pairs_);
-  const Pairs pairs{owner_.data(), group_.data(), groups_.block.data(), first_pair_.data()};
-  cub_.select(pairs_, SharesCell{pairs, x_mask_.data(), y_mask_.data(), mask_words_, intersect_},
-              kept_, found_, stream);
-  if (knows_lengths_) return;
+  if (pairs_ == 0) return;
+  select_tasks(nullptr);
   tasks_kept_ = element(found_, 0);
-  chunk_tasks_ = std::clamp<Count>(tasks_kept_ / kWarpsAtOnce, 1, kMostChunkTasks);
+  selects_ = tasks_kept_ < pairs_ / 2;
+}
+
+void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {
+  if (pairs_ > kMostSearched) find_owners(x_.blocks, first_pair_, pairs_, owner_, cub_, stream);
+}
+
+void DeviceTaskList::select_tasks(cudaStream_t stream) {
+  find_owners_of_pairs(stream);
+  reserve(kept_, pairs_);
+  cub_.select(pairs_, shares_cell(), kept_, found_, stream);
+}
+
+kernels::SharesCell DeviceTaskList::shares_cell() const {
+  return {{x_.blocks, pairs_ > kMostSearched ? owner_.data() : nullptr, group_.data(),
+           groups_.block.data(), first_pair_.data()},
+          x_mask_.data(),
+          y_mask_.data(),
+          mask_words_,
+          intersect_};
 }
 
 void DeviceTaskList::sort_tasks(cudaStream_t stream) {
-  reserve(keys_, tasks_kept_);
-  reserve(spare_keys_, tasks_kept_);
-  reserve(list_, tasks_kept_);
-  reserve(spare_list_, tasks_kept_);
-  const Pairs pairs{owner_.data(), group_.data(), groups_.block.data(), first_pair_.data()};
-  RETENSOR_CUDA_LAUNCH(make_tasks, grid_for(tasks_kept_), kThreads, 0, stream, tasks_kept_, pairs,
-                       kept_.data(), rows_.rank.data(), columns_.rank.data(), column_bits_,
-                       keys_.data(), list_.data());
-  cub_.sort(tasks_kept_, key_bits_, keys_, list_, spare_keys_, spare_list_, stream);
+  const Count n = selects_ ? tasks_kept_ : pairs_;
+  reserve(keys_, n);
+  reserve(list_, n);
+  RETENSOR_CUDA_LAUNCH(make_tasks, grid_for(n), kThreads, 0, stream, n, shares_cell(),
+                       selects_ ? kept_.data() : nullptr, rows_.rank.data(), columns_.rank.data(),
+                       column_bits_, std::uint64_t{rows_.count} << column_bits_, keys_.data(),
+                       list_.data());
+  if (n == tasks_kept_ && columns_.count == 1) return;  // rows lie in the order of x
+  reserve(spare_keys_, n);
+  reserve(spare_list_, n);
+  cub_.sort(n, key_bits_, keys_, list_, spare_keys_, spare_list_, stream);
 }
 
 void DeviceTaskList::compress(cudaStream_t stream) {
   reserve(result_first_, tasks_kept_ + 1);
   cub_.select(tasks_kept_, BeginsKey<std::uint64_t>{keys_.data()}, result_first_, found_, stream);
-  if (!knows_lengths_) {
-    results_ = element(found_, 0);
-    set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
-  }
-  if (knows_lengths_ && chunks_ == results_) return;  // a chunk a result block
-  cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
-  if (!knows_lengths_) chunks_ = element(chunk_first_, results_);
-  find_owners(results_, chunk_first_, chunks_, chunk_result_, cub_, stream);
+  if (results_ > 0) return;
+  results_ = element(found_, 0);
+  set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
 }
 
-DeviceTaskList::View DeviceTaskList::view() const {
+void DeviceTaskList::make_chunks(cudaStream_t stream) {
+  if (results_ == 0) return;
+  if (chunks_ == results_) return;  // a chunk a result block, as the first call found
+  chunk_tasks_ = std::clamp<Count>(tasks_kept_ / kWarpsAtOnce, 1, kMostChunkTasks);
+  cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
+  if (chunks_ > 0) return;
+  chunks_ = element(chunk_first_, results_);
+  if (chunks_ > results_) reserve(chunk_result_, chunks_);
+}
+
+DeviceTaskList::View DeviceTaskList::view() {
   return {list_.data(),
           keys_.data(),
           result_first_.data(),

@@ -128,7 +128,7 @@ class Run : public bcb_sptc::MatrixRun {
 
   /// Sums of equal keys; the different ones stand in spare_keys_.
   void add_up(float* sums, cudaStream_t stream) {
-    cub_([&](void* scratch, std::size_t& bytes) {
+    cub_(m_.products, [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceReduce::ReduceByKey(scratch, bytes, keys_.data(), spare_keys_.data(),
                                             values_.data(), sums, found_.data(), Sum{},
                                             static_cast<std::int64_t>(m_.products), stream);
