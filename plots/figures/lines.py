@@ -4,12 +4,15 @@ from matplotlib.lines import Line2D
 from plots import style
 from plots.figures import panels
 
+MOST_TICKS = 10  # labels that have room on an axis of numbers; more stand side by side as names
+
 
 def draw(view):
     """Draw a view as lines."""
-    numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
+    numeric = len(view.xs) <= MOST_TICKS and all(
+        isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
     figure = panels.Panels(view, 3 if len(view.series) < 8 else 2,
-                           names=() if numeric else view.xs)
+                           names=() if numeric else map(_name, view.xs))
     places = {str(x): x if numeric else index for index, x in enumerate(view.xs)}
     for axes, facet, cells in figure:
         figure.scale(axes)
@@ -32,6 +35,10 @@ def draw(view):
         figure.explain(name, Line2D([], [], color=style.colour(index), marker=style.marker(index)))
     figure.label_axes(*panels.label_of(view))
     return figure.finish()
+
+
+def _name(x):
+    return f"{x:g}" if isinstance(x, float) else x
 
 
 def _line(figure, axes, cells, index, numeric):

@@ -43,8 +43,14 @@ class Panels:
     def __iter__(self):
         for axes, facet in zip(self.axes, self.view.facets):
             if facet is not None:
-                axes.set_title(str(facet), loc="left")
+                axes.set_title(self._title(facet), loc="left")
             yield axes, facet, self.view.panel(facet)
+
+    def _title(self, facet):
+        """A word says what it is; a number is that of something."""
+        if isinstance(facet, (int, float)) and not isinstance(facet, bool):
+            return f"{quantity.label(self.view.fields.facet)} {facet:g}"
+        return str(facet)
 
     def explain(self, label, handle):
         """Put an entry into the legend, once."""

@@ -7,6 +7,7 @@ import rows
 from plots import style
 from plots.errors import PlotError
 from plots.figures import grouped_bars
+from plots.figures import lines as line_figure
 from plots.figures.view import make_view
 from plots.load import load_results
 from plots.save import save_artifact
@@ -320,6 +321,24 @@ def test_failures_among_lines_are_marked_above_them(tmp_path, scale):
     view, paths = save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
     assert (view.xs, view.series) == ([8, 16, 32], ["update=a", "update=b"])
     assert paths["svg"].read_text().count("<!-- oom -->") == 2
+
+
+@pytest.mark.parametrize("count, spaced", [(10, [1, 10]), (11, [0, 10])])
+def test_many_numbers_of_an_axis_stand_side_by_side(tmp_path, count, spaced):
+    results = read(tmp_path, [rows.row(rank=r) for r in range(1, count + 1)])
+    drawn = spec(kind="lines", x="rank", facet=None)
+    axes, = line_figure.draw(make_view(results, drawn)).axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == [
+        str(r) for r in range(1, count + 1)]
+    assert list(axes.get_xticks()[[0, -1]]) == spaced
+
+
+def test_a_panel_of_a_number_says_what_it_is(tmp_path):
+    results = read(tmp_path, [rows.row("ttv", mode=m) for m in (0, 1)])
+    drawn = grouped_bars.draw(make_view(results, spec(facet="mode")))
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["mode 0", "mode 1"]
+    drawn = grouped_bars.draw(make_view(results, spec()))
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["ttv"]
 
 
 def test_stages_are_stacked(tmp_path):
