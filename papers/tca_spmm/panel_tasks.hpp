@@ -23,8 +23,8 @@ struct PanelTask {
 /// `multiprocessors` busy.
 unsigned groups_of_a_panel(Count rows, Count across, Count multiprocessors);
 
-/// Tasks for each of `across` blocks of columns, those of most work first. A panel of more than a
-/// multiprocessor's share is divided.
+/// Tasks for each of `across` blocks of columns, those of most work first. Panels are divided where
+/// that lets the device end earlier.
 std::vector<PanelTask> panel_tasks(const Panels& panels, Count across, Count multiprocessors);
 /// Parts of the panels that have more than one.
 Count parts_of_divided(const std::vector<PanelTask>& tasks);
