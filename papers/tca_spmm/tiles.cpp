@@ -1,6 +1,8 @@
 #include "papers/tca_spmm/tiles.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "common/core/error.hpp"
 #include "common/numeric/rounding.hpp"
@@ -15,6 +17,10 @@ constexpr Count kMostVectors = Count{1} << 32;
 /// * 2 + half, so that they sort by it.
 using Elements = std::vector<std::uint32_t>;
 
+unsigned strip_of(std::uint32_t element) {
+  return element >> 26;
+}
+
 /// A row of tiles, those that have nonzeros.
 struct TileRow {
   std::vector<Index> columns, vectors;
@@ -27,23 +33,82 @@ std::uint32_t element_of(unsigned row, unsigned column, float value) {
   return ((header * kLaneRegisters + reg) * 2 + half) << 16 | to_fp16_bits(value);
 }
 
+/// A lane's registers of a strip; bit r of `stored` where register r has a nonzero.
+struct Lane {
+  std::uint32_t stored = 0;
+  std::array<std::uint32_t, kLaneRegisters> registers{};
+};
+using Strip = std::array<Lane, kStripLanes>;
+
+/// Where lanes of a strip put their registers, word by word: a warp fetches register r of all its
+/// lanes at once, and those that lie in one bank of shared memory one after the other.
+class Banks {
+ public:
+  /// Meetings with words that are there, if the lane's first one is `word`.
+  unsigned meetings(std::uint32_t stored, Count word) const {
+    unsigned sum = 0;
+    for (; stored != 0; stored &= stored - 1, ++word)
+      sum += taken_[register_of(stored)][bank(word)];
+    return sum;
+  }
+  void take(std::uint32_t stored, Count word) {
+    for (; stored != 0; stored &= stored - 1, ++word) ++taken_[register_of(stored)][bank(word)];
+  }
+
+ private:
+  static constexpr unsigned kBanks = 32;
+  static unsigned register_of(std::uint32_t stored) {
+    return static_cast<unsigned>(std::countr_zero(stored));
+  }
+  static unsigned bank(Count word) { return word % kBanks; }
+
+  std::array<std::array<std::uint8_t, kBanks>, kLaneRegisters> taken_{};
+};
+
+/// Appends the registers of a strip and notes where they are. Next comes the lane whose registers
+/// meet the fewest others each.
+void add_strip(const Strip& strip, Count first, std::uint32_t* headers,
+               std::vector<std::uint32_t>& words) {
+  Banks banks;
+  std::vector<unsigned> left;
+  for (unsigned lane = 0; lane < kStripLanes; ++lane)
+    if (strip[lane].stored != 0) left.push_back(lane);
+  while (!left.empty()) {
+    const Count word = words.size() - first;
+    const auto cost = [&](unsigned lane) {
+      const auto stored = strip[lane].stored;
+      return static_cast<float>(banks.meetings(stored, word)) /
+             static_cast<float>(std::popcount(stored));
+    };
+    const auto next = std::min_element(left.begin(), left.end(),
+                                       [&](unsigned a, unsigned b) { return cost(a) < cost(b); });
+    const Lane& lane = strip[*next];
+    headers[*next] = static_cast<std::uint32_t>(word) << 16 | lane.stored;
+    banks.take(lane.stored, word);
+    for (unsigned r = 0; r < kLaneRegisters; ++r)
+      if ((lane.stored >> r & 1) != 0) words.push_back(lane.registers[r]);
+    left.erase(next);
+  }
+}
+
 /// Appends the tile's words.
-void add_words(Elements& elements, std::vector<std::uint32_t>& words) {
+void add_tile(Elements& elements, std::vector<std::uint32_t>& words) {
   std::sort(elements.begin(), elements.end());
   const Count first = words.size();
   words.resize(first + kHeaderWords, 0);
-  auto last = ~std::uint32_t{0};  // register of the element before, all lanes' counted through
-  for (const auto element : elements) {
-    const std::uint32_t reg = element >> 17, half = element >> 16 & 1;
-    if (reg != last) {
-      std::uint32_t& header = words[first + reg / kLaneRegisters];
-      if (header == 0) header = static_cast<std::uint32_t>(words.size() - first) << 16;
-      header |= 1u << reg % kLaneRegisters;
-      words.push_back(0);
+  std::array<std::uint32_t, kHeaderWords> headers{};
+  for (auto e = elements.begin(); e != elements.end();) {
+    const unsigned number = strip_of(*e);
+    Strip strip;
+    for (; e != elements.end() && strip_of(*e) == number; ++e) {
+      Lane& lane = strip[*e >> 21 & (kStripLanes - 1)];
+      const unsigned reg = *e >> 17 & (kLaneRegisters - 1), half = *e >> 16 & 1;
+      lane.stored |= 1u << reg;
+      lane.registers[reg] |= (*e & 0xffff) << 16 * half;
     }
-    words.back() |= (element & 0xffff) << 16 * half;
-    last = reg;
+    add_strip(strip, first, &headers[number * kStripLanes], words);
   }
+  std::copy(headers.begin(), headers.end(), words.begin() + static_cast<std::ptrdiff_t>(first));
   words.resize((words.size() + kVectorWords - 1) / kVectorWords * kVectorWords, 0);
 }
 
@@ -59,7 +124,7 @@ TileRow tile_row(const Csr& matrix, Count number) {
   for (Count column = 0; column < tiles.size(); ++column) {
     if (tiles[column].empty()) continue;
     const Count before = result.words.size();
-    add_words(tiles[column], result.words);
+    add_tile(tiles[column], result.words);
     result.columns.push_back(static_cast<Index>(column));
     result.vectors.push_back(static_cast<Index>((result.words.size() - before) / kVectorWords));
   }

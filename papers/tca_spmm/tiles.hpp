@@ -36,8 +36,8 @@ struct Tiles {
   std::vector<Index> word_start;   ///< by tile, in vectors of words, the last is their number
   /// Of a tile first the headers by strip and lane: in the low half bit r where register r is
   /// stored, in the high half the word of the first one, counted from the tile's. Then the
-  /// registers, lane by lane, as binary16 with the lower column in the low half; zeros up to a
-  /// whole vector.
+  /// registers, as binary16 with the lower column in the low half, lane by lane in an order in
+  /// which a warp's fetches meet in few banks; zeros up to a whole vector.
   Array<std::uint32_t> words;
 
   Count tiles() const { return tile_column.size(); }

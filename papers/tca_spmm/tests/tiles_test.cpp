@@ -1,6 +1,8 @@
 // Tiles: every nonzero once at its place, padding, and sums of equal coordinates.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -104,6 +106,31 @@ TEST_CASE("the test of tiles finds a lost register, a wrong place and a wrong va
   damaged = tiles;
   damaged.words[kHeaderWords] ^= 1;
   CHECK(cells_of(damaged) != expected);
+}
+
+TEST_CASE("lanes are ordered so that fetches of a register meet in few banks") {
+  const Tiles tiles = to_tiles(to_csr(uniform({256, 64}, 256 * 64 / 10, 7, DType::f32)));
+  const auto fetches = [&](bool as_stored) {
+    Count sum = 0;
+    for (unsigned strip = 0; strip < kTileStrips; ++strip) {
+      Count in_order = 0;  // where a lane's registers would be behind those of the lanes before
+      std::array<std::map<Count, Count>, kLaneRegisters> of_bank;
+      for (unsigned lane = 0; lane < kStripLanes; ++lane) {
+        const auto header = tiles.words[strip * kStripLanes + lane];
+        Count word = as_stored ? header >> 16 : in_order;
+        for (unsigned r = 0; r < kLaneRegisters; ++r)
+          if ((header >> r & 1) != 0) ++of_bank[r][word++ % 32], ++in_order;
+      }
+      for (const auto& banks : of_bank) {
+        Count most = 0;
+        for (const auto& [bank, count] : banks) most = std::max(most, count);
+        sum += most;
+      }
+    }
+    return sum;
+  };
+  CHECK(fetches(true) <= 1.1 * kTileStrips * kLaneRegisters);
+  CHECK(fetches(false) > 1.2 * kTileStrips * kLaneRegisters);
 }
 
 TEST_CASE("a full tile is of the largest size, tiles without nonzeros are not stored") {
