@@ -2,7 +2,8 @@
 // that sizes, counts and errors are the same on any machine; kernels_cpu.hpp has the algorithm.
 //
 // Stages of a run, after the three phases of section V.B.2: tasks and pattern (task processing),
-// kernel (computation), output (output processing). Conversion belongs to preparing.
+// kernel (computation), output (output processing); with an addend (equation 1) also addend.
+// Conversion belongs to preparing.
 #include <omp.h>
 
 #include <algorithm>
@@ -18,20 +19,20 @@ namespace {
 
 class CpuRun : public Prepared {
  public:
-  CpuRun(const Problem& problem, const Params& params)
+  CpuRun(const Problem& problem, const Params& params, const Addend& addend)
       : problem_(problem),
         arithmetic_(arithmetic_of(params)),
         drops_zeros_(params.word("zeros") == "drop"),
         threads_(params.integer("threads") > 0 ? static_cast<int>(params.integer("threads"))
                                                : omp_get_max_threads()),
         operands_(operands_of(problem, params)),
-        tasks_(operands_, params.flag("intersect")),
+        tasks_(operands_, params.flag("intersect"), host_room(params.real("memory"))),
         product_(operands_, tasks_, arithmetic_, static_cast<float>(problem.spec().alpha),
                  threads_) {
     // Made once for the room that the runs need; each run makes them again.
     tasks_.build();
     product_.find_pattern();
-    out_ = Coo(operands_.result_dims, DType::f32, product_.entries());
+    make_room(host_room(params.real("memory")), addend);
   }
 
   void run(StageTimer& timer) override {
@@ -42,15 +43,20 @@ class CpuRun : public Prepared {
     timer.stage("kernel");
     product_.run(out_);
     timer.stage("output");
-    kept_ = drops_zeros_ ? drop_zeros(out_) : out_.nnz();
+    if (sum_) {
+      timer.stage("addend");
+      sum_->run(out_);
+    }
+    entries_ = sum_ ? sum_->entries() : out_.nnz();
+    if (drops_zeros_) entries_ = drop_zeros(all(), entries_);
   }
 
   Result result() override {
-    Coo kept(out_.dims, DType::f32, kept_);
-    const auto from = out_.values.as<float>().first(kept_);
+    Coo kept(out_.dims, DType::f32, entries_);
+    const auto from = all().values.as<float>().first(entries_);
     std::ranges::copy(from, kept.values.as<float>().begin());
     for (std::size_t m = 0; m < kept.indices.size(); ++m)
-      std::copy_n(out_.indices[m].begin(), kept_, kept.indices[m].begin());
+      std::copy_n(all().indices[m].begin(), entries_, kept.indices[m].begin());
     return kept;
   }
 
@@ -60,7 +66,8 @@ class CpuRun : public Prepared {
     const auto products = static_cast<Count>(products_of(arithmetic_));
     facts["kernel"] = "BCB-SpTC with an emulated tensor core";
     facts["mma"] = std::to_string(products * product_.mmas());
-    facts["result_nonzeros"] = std::to_string(product_.entries());
+    facts["result_nonzeros"] = std::to_string(sum_ ? sum_->entries() : product_.entries());
+    if (sum_) facts["z_nonzeros"] = std::to_string(sum_->z_nonzeros());
     facts["threads"] = std::to_string(threads_);
     if (operands_.x.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(operands_.x);
     return facts;
@@ -70,6 +77,19 @@ class CpuRun : public Prepared {
 
  private:
   static constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
+
+  void make_room(const Room& room, const Addend& addend) {
+    const Count modes = operands_.result_dims.size();
+    const Count bytes = sizeof(Index) * modes + sizeof(float);
+    room.require("entries of the result", product_.entries(), bytes);
+    out_ = Coo(operands_.result_dims, DType::f32, product_.entries());
+    if (addend.beta == 0) return;
+    room.require("entries of the sum with Z and their keys", product_.entries() + addend.z.nnz(),
+                 bytes + sizeof(Uint128));
+    sum_ = std::make_unique<HostSum>(addend, operands_.result_dims, product_.entries());
+    sum_->run(out_);
+  }
+  Coo& all() { return sum_ ? sum_->sum() : out_; }
 
   static StoredFormat stored(const Bcb& bcb) {
     return {bcb.grid, bcb.options.values, bcb.blocks(), bcb.nnz(), bcb.bytes()};
@@ -83,7 +103,8 @@ class CpuRun : public Prepared {
   TaskList tasks_;
   Multiplication product_;
   Coo out_;
-  Count kept_ = 0;
+  std::unique_ptr<HostSum> sum_;
+  Count entries_ = 0;  // that the last run left
 };
 
 class Cpu : public Method {
@@ -107,7 +128,7 @@ class Cpu : public Method {
     return supports_contraction(problem, params);
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return std::make_unique<CpuRun>(problem, params);
+    return prepare_contraction(problem, params, prepare_bcb_cpu);
   }
   reference::Precision precision(const Problem&, const Params& params) const override {
     return precision_of(arithmetic_of(params), blocking_of(params).values);
@@ -115,6 +136,11 @@ class Cpu : public Method {
 };
 
 }  // namespace
+
+std::unique_ptr<Prepared> prepare_bcb_cpu(const Problem& problem, const Params& params,
+                                          const Addend& addend) {
+  return std::make_unique<CpuRun>(problem, params, addend);
+}
 
 std::unique_ptr<Method> make_bcb_cpu() {
   return std::make_unique<Cpu>();

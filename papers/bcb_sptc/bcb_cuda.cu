@@ -1,14 +1,16 @@
 // The run of bcb_sptc.cuda: Algorithm 1 on the device, over blocks or over single products.
 //
 // Stages, after the three phases of section V.B.2: tasks and pattern (task processing), kernel
-// (computation), output (output processing). Preparing runs all of them once and learns the lengths
-// of all lists from the device; the runs make the lists again in the room there is.
+// (computation), output (output processing); with an addend (equation 1) also addend. Preparing
+// runs all of them once and learns the lengths of all lists from the device; the runs make the
+// lists again in the room there is.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "common/measure/cuda_run.cuh"
+#include "papers/bcb_sptc/addend_cuda.cuh"
 #include "papers/bcb_sptc/matricised.hpp"
 #include "papers/bcb_sptc/methods_cuda.hpp"
 #include "papers/bcb_sptc/path_cuda.cuh"
@@ -34,21 +36,27 @@ Fill fill_of(const Problem& problem, const Params& params) {
   const OperandOptions options(modes, blocking_of(params));
   const DeviceBcb x = upload(to_bcb(problem.x(), options.x));
   const DeviceBcb y = upload(to_bcb(problem.y(), options.y));
-  return {DeviceTaskList(x, y, true).count_pairs(),
+  return {DeviceTaskList(x, y, true, device_room()).count_pairs(),
           Matricised(modes, problem.x(), problem.y()).products};
 }
 
 class BcbRun : public CudaRun {
  public:
-  BcbRun(const Problem& problem, const Params& params)
-      : CudaRun(problem, "BCB-SpTC"), drops_zeros_(params.word("zeros") == "drop") {
+  BcbRun(const Problem& problem, const Params& params, const Addend& addend)
+      : CudaRun(problem, "BCB-SpTC"),
+        drops_zeros_(params.word("zeros") == "drop"),
+        room_(device_room(params.real("memory"))) {
     choose_path(problem, params);
     path_->make_tasks(nullptr);
     path_->find_pattern(nullptr);
     path_->multiply(nullptr);
-    write(nullptr);
+    path_->write_coordinates(nullptr);
+    if (addend.beta != 0)
+      sum_ = make_device_sum(addend, path_->result().dims, path_->result().entries, room_);
+    finish(nullptr);
     executed_.merge(path_->facts());
-    executed_["result_nonzeros"] = std::to_string(path_->result().entries);
+    executed_["result_nonzeros"] = std::to_string(all().entries);
+    if (addend.beta != 0) executed_["z_nonzeros"] = std::to_string(addend.z.nnz());
   }
 
   void run(StageTimer& timer) override {
@@ -60,16 +68,17 @@ class BcbRun : public CudaRun {
     timer.stage("kernel");
     path_->multiply(stream);
     timer.stage("output");
-    write(stream);
+    path_->write_coordinates(stream);
+    if (sum_) timer.stage("addend");
+    finish(stream);
   }
 
-  Result result() override {
-    return (drops_zeros_ ? filter_.filtered() : path_->result()).to_coo();
-  }
+  Result result() override { return (drops_zeros_ ? filter_.filtered() : all()).to_coo(); }
 
   Footprint footprint() const override {
     const Count format = path_->format_bytes();
-    return {format, format + path_->work_bytes() + path_->result().bytes() + filter_.bytes()};
+    return {format, format + path_->work_bytes() + path_->result().bytes() + filter_.bytes() +
+                        (sum_ ? sum_->bytes() : 0)};
   }
 
  private:
@@ -83,23 +92,29 @@ class BcbRun : public CudaRun {
       executed_["products_of_pair"] = std::to_string(fill.products_of_pair());
     }
     executed_["path"] = path;
-    path_ = path == "blocks" ? make_block_path(problem, params) : make_element_path(problem);
+    path_ = path == "blocks" ? make_block_path(problem, params, room_)
+                             : make_element_path(problem, room_);
   }
 
-  void write(cudaStream_t stream) {
-    path_->write_coordinates(stream);
-    if (drops_zeros_) filter_.run(path_->result(), stream);
+  /// What the addend and leaving out zeros make of the product.
+  void finish(cudaStream_t stream) {
+    if (sum_) sum_->run(path_->result(), stream);
+    if (drops_zeros_) filter_.run(all(), room_, stream);
   }
+  const DeviceResult& all() const { return sum_ ? sum_->sum() : path_->result(); }
 
   const bool drops_zeros_;
+  const Room room_;
   std::unique_ptr<Path> path_;
+  std::unique_ptr<DeviceSum> sum_;
   ZeroFilter filter_;
 };
 
 }  // namespace
 
-std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem& problem, const Params& params) {
-  return std::make_unique<BcbRun>(problem, params);
+std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem& problem, const Params& params,
+                                           const Addend& addend) {
+  return std::make_unique<BcbRun>(problem, params, addend);
 }
 
 }  // namespace retensor::bcb_sptc

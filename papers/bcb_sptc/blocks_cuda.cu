@@ -53,13 +53,14 @@ DeviceOperands device_operands(const Problem& problem, const Params& params) {
 
 class BlockPath : public Path {
  public:
-  BlockPath(const Problem& problem, const Params& params)
-      : arithmetic_(arithmetic_of(params)),
+  BlockPath(const Problem& problem, const Params& params, const Room& room)
+      : room_(room),
+        arithmetic_(arithmetic_of(params)),
         modes_(contraction_of(problem)),
         operands_(device_operands(problem, params)),
         x_operands_(operands_of(x(), arithmetic_)),
         y_operands_(operands_of(y(), arithmetic_)),
-        tasks_(x(), y(), params.flag("intersect")),
+        tasks_(x(), y(), params.flag("intersect"), room),
         x_origins_(origins_of(x(), tasks_.rows(), true)),
         y_origins_(origins_of(y(), tasks_.columns(), false)),
         mmas_(1) {
@@ -87,6 +88,8 @@ class BlockPath : public Path {
   void find_pattern(cudaStream_t stream) override {
     const Count words = result_words();
     product_.is_split = tasks_.chunks() > tasks_.results();
+    if (!has_room_)
+      room_.require("bitmaps of the result", words, sizeof(std::uint64_t) + sizeof(Count));
     reserve(bitmap_, words);
     if (words > 0) {
       if (product_.is_split) bitmap_.zero(stream);
@@ -103,7 +106,7 @@ class BlockPath : public Path {
       product_.word_start = word_start_.data();
     }
     if (has_room_) return;
-    result_.make_room(words == 0 ? 0 : element(word_start_, words));
+    result_.make_room(words == 0 ? 0 : element(word_start_, words), room_);
     product_.values = result_.values.data();
     set_modes();
     has_room_ = true;
@@ -225,6 +228,7 @@ class BlockPath : public Path {
             width == 0 ? 0 : grid.cell_index().shift(place) - below, (Index{1} << width) - 1, out};
   }
 
+  const Room room_;
   const Arithmetic arithmetic_;
   const Contraction modes_;
   const DeviceOperands operands_;
@@ -242,8 +246,9 @@ class BlockPath : public Path {
 
 }  // namespace
 
-std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params) {
-  return std::make_unique<BlockPath>(problem, params);
+std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params,
+                                      const Room& room) {
+  return std::make_unique<BlockPath>(problem, params, room);
 }
 
 }  // namespace retensor::bcb_sptc

@@ -12,7 +12,7 @@
 namespace retensor::bcb_sptc {
 
 #ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem&, const Params&) {
+std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem&, const Params&, const Addend&) {
   no_cuda();
 }
 #endif
@@ -43,7 +43,7 @@ class Cuda : public CudaMethod {
     return ParamSchema(std::move(specs));
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_bcb_cuda(problem, params);
+    return prepare_contraction(problem, params, prepare_bcb_cuda);
   }
   reference::Precision precision(const Problem&, const Params& params) const override {
     return precision_of(arithmetic_of(params), blocking_of(params).values);

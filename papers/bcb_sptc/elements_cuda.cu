@@ -14,8 +14,8 @@ struct Entries {
 
 class ElementPath : public Path {
  public:
-  explicit ElementPath(const Problem& problem)
-      : ElementPath(problem, contraction_of(problem),
+  ElementPath(const Problem& problem, const Room& room)
+      : ElementPath(problem, room, contraction_of(problem),
                     Matricised(contraction_of(problem), problem.x(), problem.y())) {}
 
   void make_tasks(cudaStream_t stream) override {
@@ -38,7 +38,7 @@ class ElementPath : public Path {
       if (cut_.rows > 0) find_cut_pattern(stream);
     }
     if (has_room_) return;
-    result_.make_room(count_entries());
+    result_.make_room(count_entries(), room_);
     column_ = Buffer<std::uint32_t>(cut_.first_entry);
     p_.column = column_.data();
     p_.values = result_.values.data();
@@ -82,8 +82,9 @@ class ElementPath : public Path {
   }
 
  private:
-  ElementPath(const Problem& problem, const Contraction& modes, const Matricised& m)
-      : m_(modes, m), row_entries_(m.rows()) {
+  ElementPath(const Problem& problem, const Room& room, const Contraction& modes,
+              const Matricised& m)
+      : room_(room), m_(modes, m), row_entries_(m.rows()) {
     result_.dims = modes.result_dims(problem.x().dims, problem.y().dims);
     p_.rows = m_.rows, p_.columns = m_.columns;
     p_.row_start = m_.row_start.data(), p_.x_group = m_.x_group.data();
@@ -121,6 +122,7 @@ class ElementPath : public Path {
     if (!knows_lengths_) {
       units_ = element(first_unit_, cut_.rows);
       places_ = element(first_place_, cut_.rows);
+      room_.require("hash tables of long rows", places_, 2 * sizeof(std::uint32_t) + sizeof(Count));
       keys_ = Buffer<std::uint32_t>(places_);
     }
     find_owners(cut_.rows, first_unit_, units_, row_of_unit_, cub_, stream);
@@ -160,6 +162,7 @@ class ElementPath : public Path {
     }
   }
 
+  const Room room_;
   const DeviceMatricised m_;
   Cub cub_;
   Buffer<Count> first_product_;
@@ -181,8 +184,8 @@ class ElementPath : public Path {
 
 }  // namespace
 
-std::unique_ptr<Path> make_element_path(const Problem& problem) {
-  return std::make_unique<ElementPath>(problem);
+std::unique_ptr<Path> make_element_path(const Problem& problem, const Room& room) {
+  return std::make_unique<ElementPath>(problem, room);
 }
 
 }  // namespace retensor::bcb_sptc

@@ -288,10 +288,10 @@ void Multiplication::run(Coo& out) {
   }
 }
 
-Count drop_zeros(Coo& tensor) {
+Count drop_zeros(Coo& tensor, Count entries) {
   const auto values = tensor.values.as<float>();
   Count kept = 0;
-  for (Count p = 0; p < values.size(); ++p) {
+  for (Count p = 0; p < entries; ++p) {
     if (values[p] == 0.0f) continue;
     for (auto& index : tensor.indices) index[kept] = index[p];
     values[kept++] = values[p];

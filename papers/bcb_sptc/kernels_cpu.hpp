@@ -55,8 +55,9 @@ class Multiplication {
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread
 };
 
-/// Moves entries whose value is not zero to the front, in order; their number.
-Count drop_zeros(Coo& tensor);
+/// Of the first `entries`, moves those whose value is not zero to the front, in order; their
+/// number.
+Count drop_zeros(Coo& tensor, Count entries);
 
 /// Products that the tasks take when no fragment is left out, of the operands' grids.
 Count dense_mmas(const Grid& x, const Grid& y, Count tasks);

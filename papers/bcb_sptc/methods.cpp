@@ -49,7 +49,29 @@ std::vector<ParamSpec> shared_params() {
            "entries of the result whose value is zero; drop: as Algorithm 1, line 11",
            0,
            0,
-           {"keep", "drop"}}};
+           {"keep", "drop"}},
+          {"beta",
+           0.0,
+           "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
+           "half of X's nonzeros and Z holds what the others contribute, over beta",
+           0,
+           0,
+           {}},
+          {"memory",
+           0.0,
+           "GiB that each list and the result may take, 0: what is free; more is refused",
+           0,
+           1e6,
+           {}}};
+}
+
+std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
+                                              PrepareRun prepare) {
+  const double beta = params.real("beta");
+  if (beta == 0) return prepare(problem, params, Addend{});
+  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
+    return prepare(part, params, addend);
+  });
 }
 
 Arithmetic arithmetic_of(const Params& params) {
@@ -77,6 +99,8 @@ std::string refusal(const Problem& problem, const Params& params) {
   try {
     check_keys(problem.x(), options.x);
     check_keys(problem.y(), options.y);
+    if (params.real("beta") != 0)
+      sum_index(contraction_of(problem).result_dims(problem.x().dims, problem.y().dims));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -91,7 +115,8 @@ Support supports_contraction(const Problem& problem, const Params& params) {
     return Support::no("tensor cores take operands of at most single precision");
   if (problem.spec().beta != 0)
     return Support::no(fmt::format(
-        "found beta {}, expected 0: the operation has no tensor Z to add", problem.spec().beta));
+        "found beta {}, expected 0: the operation has no tensor Z to add; see the parameter beta",
+        problem.spec().beta));
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
     return Support::no(

@@ -6,6 +6,7 @@
 
 #include "common/measure/method.hpp"
 #include "common/numeric/tensor_core.hpp"
+#include "papers/bcb_sptc/addend.hpp"
 #include "papers/bcb_sptc/task_list.hpp"
 
 namespace retensor::bcb_sptc {
@@ -13,11 +14,22 @@ namespace retensor::bcb_sptc {
 std::unique_ptr<Method> make_bcb_cpu();   ///< bcb_sptc.cpu
 std::unique_ptr<Method> make_bcb_cuda();  ///< bcb_sptc.cuda
 
-/// edge, block_bits, values, precision, intersect, zeros.
+/// edge, block_bits, values, precision, intersect, zeros, beta, memory.
 std::vector<ParamSpec> shared_params();
 /// Contractions in single precision whose blocks have indices of at most 128 bits; a reason for all
 /// else.
 Support supports_contraction(const Problem& problem, const Params& params);
+
+/// A run of a method and the addend after it, which stays with the caller.
+using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem& problem, const Params& params,
+                                                 const Addend& addend);
+/// bcb_sptc.cpu's. Throws OutOfMemory where a list or the result, whose size is known before, takes
+/// more than the parameter `memory` or the host have.
+std::unique_ptr<Prepared> prepare_bcb_cpu(const Problem& problem, const Params& params,
+                                          const Addend& addend);
+/// The contraction of a problem, an update where the parameter `beta` asks for one.
+std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
+                                              PrepareRun prepare);
 Arithmetic arithmetic_of(const Params& params);
 Blocking blocking_of(const Params& params);
 Contraction contraction_of(const Problem& problem);

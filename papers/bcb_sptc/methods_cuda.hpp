@@ -4,10 +4,12 @@
 #include <memory>
 
 #include "common/measure/method.hpp"
+#include "papers/bcb_sptc/addend.hpp"
 
 namespace retensor::bcb_sptc {
 
-/// The run of bcb_sptc.cuda.
-std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem& problem, const Params& params);
+/// A run of bcb_sptc.cuda and the addend after it, which stays with the caller.
+std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem& problem, const Params& params,
+                                           const Addend& addend);
 
 }  // namespace retensor::bcb_sptc

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "common/core/error.hpp"
+#include "common/device/device.hpp"
 #include "papers/bcb_sptc/path_cuda.cuh"
 
 namespace retensor::bcb_sptc {
@@ -19,10 +20,15 @@ __global__ void gather_kept(const Count* found, const std::uint32_t* kept, const
 
 }  // namespace
 
-void DeviceResult::make_room(Count n) {
+Room device_room(double gib) {
+  return {gib, [] { return device::memory().free_bytes; }};
+}
+
+void DeviceResult::make_room(Count n, const Room& room) {
   if (n > std::numeric_limits<std::uint32_t>::max())
     throw InputError("found " + std::to_string(n) +
                      " entries in the result, expected fewer than 2^32");
+  room.require("entries of the result", n, sizeof(Index) * dims.size() + sizeof(float));
   entries = n;
   indices.resize(dims.size());
   for (auto& index : indices) reserve(index, n);
@@ -42,9 +48,9 @@ Coo DeviceResult::to_coo() const {
   return coo;
 }
 
-void ZeroFilter::run(const DeviceResult& from, cudaStream_t stream) {
+void ZeroFilter::run(const DeviceResult& from, const Room& room, cudaStream_t stream) {
   filtered_.dims = from.dims;
-  filtered_.make_room(from.entries);
+  if (filtered_.indices.empty()) filtered_.make_room(from.entries, room);
   reserve(kept_, from.entries);
   reserve(found_, 1);
   if (from.entries == 0) {

@@ -9,8 +9,12 @@
 #include "common/measure/method.hpp"
 #include "papers/bcb_sptc/device_tools.cuh"
 #include "papers/bcb_sptc/methods.hpp"
+#include "papers/bcb_sptc/room.hpp"
 
 namespace retensor::bcb_sptc {
+
+/// The room of a device.
+Room device_room(double gib = 0);
 
 /// The result in coordinates.
 struct DeviceResult {
@@ -19,8 +23,8 @@ struct DeviceResult {
   std::vector<Buffer<Index>> indices;  ///< by mode
   Buffer<float> values;
 
-  /// Throws InputError for 2^32 and more entries.
-  void make_room(Count n);
+  /// Throws InputError for 2^32 and more entries, OutOfMemory for more than there is room for.
+  void make_room(Count n, const Room& room);
   Count bytes() const;
   Coo to_coo() const;
 };
@@ -30,7 +34,7 @@ struct DeviceResult {
 class ZeroFilter {
  public:
   /// Allocates when called for the first time only.
-  void run(const DeviceResult& from, cudaStream_t stream);
+  void run(const DeviceResult& from, const Room& room, cudaStream_t stream);
   Count bytes() const { return kept_.bytes() + filtered_.bytes() + cub_.bytes(); }
   /// What the last run left.
   const DeviceResult& filtered();
@@ -42,7 +46,8 @@ class ZeroFilter {
   DeviceResult filtered_;
 };
 
-/// The stages of a contraction. Each allocates when called for the first time only.
+/// The stages of a contraction. Each allocates when called for the first time only, and throws
+/// OutOfMemory then where a list or the result, whose size is known before, has no room.
 class Path {
  public:
   virtual ~Path() = default;
@@ -62,7 +67,8 @@ class Path {
 };
 
 /// BCB with tasks on tensor cores, and rows of single products with hash tables.
-std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params);
-std::unique_ptr<Path> make_element_path(const Problem& problem);
+std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params,
+                                      const Room& room);
+std::unique_ptr<Path> make_element_path(const Problem& problem, const Room& room);
 
 }  // namespace retensor::bcb_sptc

@@ -47,9 +47,10 @@ std::vector<Index> trailing_ranks(const Bcb& bcb) {
 
 }  // namespace
 
-TaskList::TaskList(const Operands& operands, bool intersect)
+TaskList::TaskList(const Operands& operands, bool intersect, const Room& room)
     : operands_(operands),
       intersect_(intersect),
+      room_(room),
       x_rows_(leading_runs(operands.x)),
       y_groups_(leading_runs(operands.y)),
       column_(trailing_ranks(operands.y)),
@@ -102,6 +103,7 @@ void TaskList::pair_blocks() {
   }
   std::partial_sum(first_pair_.begin(), first_pair_.end(), first_pair_.begin());
   pairs_ = first_pair_.back();
+  if (tasks_.size() < pairs_) room_.require("pairs of blocks", pairs_, sizeof(Task));
   tasks_.resize(pairs_);
 }
 

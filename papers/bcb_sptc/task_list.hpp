@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "papers/bcb_sptc/operands.hpp"
+#include "papers/bcb_sptc/room.hpp"
 
 namespace retensor::bcb_sptc {
 
@@ -29,8 +30,9 @@ class TaskList {
  public:
   /// Finds the runs of blocks that agree in a part of their index; `build` makes the list.
   /// intersect: whether pairs without a common contracted cell are left out.
-  TaskList(const Operands& operands, bool intersect);
-  /// Allocates when called for the first time only.
+  TaskList(const Operands& operands, bool intersect, const Room& room = host_room(0));
+  /// Allocates when called for the first time only. Throws OutOfMemory for more pairs than there is
+  /// room for.
   void build();
 
   Count pairs() const { return pairs_; }  ///< that agree in the contracted part
@@ -53,6 +55,7 @@ class TaskList {
 
   const Operands& operands_;
   const bool intersect_;
+  const Room room_;
   const std::vector<Count> x_rows_, y_groups_;  // first block of each leading part, and the end
   const std::vector<Index> column_;             // rank of the free part of each block of y
   const Count mask_words_;

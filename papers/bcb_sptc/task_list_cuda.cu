@@ -238,10 +238,12 @@ unsigned mask_words_of(const DeviceBcb& x) {
 
 }  // namespace
 
-DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect)
+DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect,
+                               const Room& room)
     : x_(x),
       y_(y),
       intersect_(intersect),
+      room_(room),
       rows_(leading_parts(x, cub_)),
       groups_(leading_parts(y, cub_)),
       columns_(trailing_parts(y, cub_)),
@@ -310,9 +312,13 @@ void DeviceTaskList::learn_lengths() {
     throw InputError("found " + std::to_string(pairs_) +
                      " pairs of blocks, expected fewer than 2^32");
   if (pairs_ == 0) return;
+  room_.require("pairs of blocks", pairs_, 2 * sizeof(std::uint32_t));
   select_tasks(nullptr);
   tasks_kept_ = element(found_, 0);
   selects_ = tasks_kept_ < pairs_ / 2;
+  // Keys and tasks twice, and CUB's copies of both.
+  room_.require("tasks", selects_ ? tasks_kept_ : pairs_,
+                3 * (sizeof(std::uint64_t) + sizeof(Task)));
 }
 
 void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "papers/bcb_sptc/format_cuda.cuh"
+#include "papers/bcb_sptc/room.hpp"
 #include "papers/bcb_sptc/task_list.hpp"
 
 namespace retensor::bcb_sptc {
@@ -87,12 +88,13 @@ struct SharesCell {
 class DeviceTaskList {
  public:
   /// Finds rows, groups and columns of the operands, which stay as they are.
-  DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect);
+  DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect, const Room& room);
 
   /// Pairs of blocks that agree in the contracted part.
   Count count_pairs();
   /// Makes the list. Allocates when called for the first time only; that call waits for the device
-  /// to learn the lengths. Throws InputError for 2^32 and more pairs.
+  /// to learn the lengths. Throws InputError for 2^32 and more pairs, OutOfMemory for more than
+  /// there is room for.
   void build(cudaStream_t stream);
   /// Cuts the result blocks of the list into chunks. Allocates as `build` does.
   void make_chunks(cudaStream_t stream);
@@ -132,6 +134,7 @@ class DeviceTaskList {
 
   const DeviceBcb &x_, &y_;
   const bool intersect_;
+  const Room room_;
   Cub cub_;
   const Parts rows_, groups_, columns_;
   const int column_bits_, key_bits_;

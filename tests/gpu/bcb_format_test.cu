@@ -10,6 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "papers/bcb_sptc/format_cuda.cuh"
+#include "papers/bcb_sptc/path_cuda.cuh"
 #include "papers/bcb_sptc/task_list.hpp"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
@@ -59,12 +60,42 @@ void check_alike(const Coo& x) {
     }
 }
 
+/// The task list of "abk,kcd->abcd", built twice.
+void check_task_list(const Coo& x, const Coo& y, bool intersect) {
+  const Operands operands(Contraction("abk,kcd->abcd", x.dims, y.dims), {}, x, y);
+  const DeviceBcb on_x = upload(operands.x), on_y = upload(operands.y);
+  TaskList host(operands, intersect);
+  host.build();
+  DeviceTaskList made(on_x, on_y, intersect, device_room());
+  CHECK(made.count_pairs() == host.pairs());
+  for (int run = 0; run < 2; ++run) made.build(nullptr);
+  REQUIRE(made.tasks() == host.tasks());
+  REQUIRE(made.results() == host.results());
+  std::vector<Task> tasks(made.tasks());
+  RETENSOR_CUDA_CHECK(cudaMemcpy(tasks.data(), made.view().tasks, tasks.size() * sizeof(Task),
+                                 cudaMemcpyDeviceToHost));
+  Count differences = 0, at = 0;
+  for (Count r = 0; r < host.results(); ++r)
+    for (const Task task : host.tasks_of(r)) {
+      differences += task.x != tasks[at].x || task.y != tasks[at].y ? 1 : 0;
+      ++at;
+    }
+  CHECK(differences == 0);
+}
+
 }  // namespace
 
 TEST_CASE("BCB made on the device is that of the host") {
   for (const Dims& dims : {Dims{5000}, Dims{300, 200}, Dims{300, 200, 70}, Dims{3, 300, 200, 70},
                            Dims{70, 2, 300, 4, 200}})
     for (const Count nnz : {0, 1, 37, 20000}) check_alike(clustered(dims, nnz));
+}
+
+TEST_CASE("few nonzeros and a short task list, for a sanitiser") {
+  const DeviceCoo on(clustered({30, 20, 10}, 200));
+  for (const ValueType values : {ValueType::f16, ValueType::f32})
+    CHECK(to_bcb(on, {.leading = 1, .values = values}).nnz > 0);
+  check_task_list(clustered({20, 16, 24}, 150), clustered({24, 20, 9}, 150), true);
 }
 
 TEST_CASE("keys of more than 64 bits") {
@@ -86,27 +117,8 @@ TEST_CASE("a planted difference is named") {
 }
 
 TEST_CASE("the device's task list is the host's") {
-  const Coo x = clustered({100, 90, 80}, 4000), y = clustered({80, 100, 30}, 4000);
-  const Contraction modes("abk,kcd->abcd", x.dims, y.dims);
-  const Operands operands(modes, {}, x, y);
-  const DeviceBcb on_x = upload(operands.x), on_y = upload(operands.y);
-  for (const bool intersect : {false, true}) {
-    TaskList host(operands, intersect);
-    host.build();
-    DeviceTaskList made(on_x, on_y, intersect);
-    CHECK(made.count_pairs() == host.pairs());
-    for (int run = 0; run < 2; ++run) made.build(nullptr);
-    REQUIRE(made.tasks() == host.tasks());
-    REQUIRE(made.results() == host.results());
-    std::vector<Task> tasks(made.tasks());
-    RETENSOR_CUDA_CHECK(cudaMemcpy(tasks.data(), made.view().tasks, tasks.size() * sizeof(Task),
-                                   cudaMemcpyDeviceToHost));
-    Count differences = 0, at = 0;
-    for (Count r = 0; r < host.results(); ++r)
-      for (const Task task : host.tasks_of(r)) {
-        differences += task.x != tasks[at].x || task.y != tasks[at].y ? 1 : 0;
-        ++at;
-      }
-    CHECK(differences == 0);
-  }
+  // Lists that one thread block makes and longer ones; few pairs without a common cell and many.
+  for (const Count nnz : {400, 4000, 12000})
+    for (const bool intersect : {false, true})
+      check_task_list(clustered({100, 90, 80}, nnz), clustered({80, 100, 30}, nnz), intersect);
 }

@@ -26,7 +26,7 @@ class MatrixRun : public CudaRun {
   virtual Count work_bytes() const = 0;
   /// Room for the result, whose coordinates then are entry_modes().
   void make_room(Count entries) {
-    result_.make_room(entries);
+    result_.make_room(entries, device_room());
     entry_modes_ = m_.entry_modes(result_);
     executed_["result_nonzeros"] = std::to_string(entries);
   }
