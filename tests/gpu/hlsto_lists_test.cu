@@ -19,7 +19,7 @@ using namespace retensor::hlsto;
 namespace {
 
 constexpr Index kEdge = 16;
-constexpr Count kThreshold = 80;
+constexpr Count kThreshold = 40;
 
 using Places = std::array<Index, kMaxFactors>;  // of slice, row and column, then the kept indices
 using Cell = std::array<Index, kTiledModes>;    // of slice, row and column inside the tile
@@ -37,7 +37,7 @@ Coo partly_dense(const Dims& dims) {
     at[dims.size() - 1] = c % kEdge;
     cells[at] = rng.uniform(draw++) - 0.5;
   }
-  for (int p = 0; p < 20000; ++p) {
+  for (int p = 0; p < 8000; ++p) {
     std::vector<Index> at;
     for (const auto length : dims) at.push_back(static_cast<Index>(rng.below(draw++, length)));
     cells[at] = rng.uniform(draw++) - 0.5;
@@ -143,17 +143,19 @@ Made made_of(const Coo& x, int mode, Arithmetic arithmetic) {
 }  // namespace
 
 TEST_CASE("lists of cells hold every nonzero of the dense tiles once, at its place") {
+  constexpr Arithmetic kEach[] = {Arithmetic::fp16, Arithmetic::bf16, Arithmetic::split_fp16};
+  int turn = 0;  // each mode has each arithmetic in one order
   for (const Dims& dims : {Dims{40, 36, 50}, Dims{2, 40, 36, 50}, Dims{3, 2, 33, 36, 50}}) {
     const Coo x = partly_dense(dims);
-    for (const auto arithmetic : {Arithmetic::fp16, Arithmetic::bf16, Arithmetic::split_fp16})
-      for (int mode = static_cast<int>(dims.size()) - 3; mode < static_cast<int>(dims.size());
-           ++mode) {
-        CAPTURE(dims.size());
-        CAPTURE(mode);
-        const Made made = made_of(x, mode, arithmetic);
-        CHECK(made.expected.size() > 1);
-        CHECK(fault(made.lists, made.expected) == "");
-      }
+    for (int k = 0; k < kTiledModes; ++k) {
+      const int mode = static_cast<int>(dims.size()) - kTiledModes + k;
+      CAPTURE(dims.size());
+      CAPTURE(mode);
+      const Made made = made_of(x, mode, kEach[(turn + k) % 3]);
+      CHECK(made.expected.size() > 1);
+      CHECK(fault(made.lists, made.expected) == "");
+    }
+    ++turn;
   }
 }
 
