@@ -20,9 +20,9 @@ namespace retensor::bcb_sptc {
 namespace {
 
 /// Products of two nonzeros that a pair of blocks must have on average for blocks to be the faster
-/// path. Measured on an H200: 0.746 ms for the 542,800 pairs of bcb-peers-blocks and 0.632 ms for
-/// the 8,004,218 single products of bcb-peers-20000, so that a pair takes as long as 17 products.
-constexpr double kProductsOfPair = 16;
+/// path. Measured on an H200: 0.333 ms for the 542,800 pairs of bcb-peers-blocks and 0.422 ms for
+/// the 8,004,218 single products of bcb-peers-20000, so that a pair takes as long as 12 products.
+constexpr double kProductsOfPair = 12;
 
 struct Fill {
   Count pairs, products;

@@ -59,11 +59,12 @@ class ElementPath : public Path {
 
   void write_coordinates(cudaStream_t stream) override {
     if (result_.entries == 0) return;
-    RETENSOR_CUDA_LAUNCH((kernels::write_rows<Count, std::uint32_t>), grid_for(p_.rows * kWarp),
-                         kThreads, 0, stream, p_.rows, p_.first_entry, p_.column, modes_out_);
+    if (cut_.first_entry > 0)
+      RETENSOR_CUDA_LAUNCH((kernels::write_rows<Count, std::uint32_t>), grid_for(p_.rows * kWarp),
+                           kThreads, 0, stream, p_.rows, p_.first_entry, p_.column, modes_out_);
     if (cut_.rows > 0)
       RETENSOR_CUDA_LAUNCH(kernels::write_cut_rows, grid_for(places_), kThreads, 0, stream, places_,
-                           cut_, row_of_place_.data(), modes_out_);
+                           cut_, modes_out_);
   }
 
   Executed facts() override {
@@ -77,8 +78,7 @@ class ElementPath : public Path {
   Count work_bytes() const override {
     return cub_.bytes() + first_product_.bytes() + block_row_.bytes() + cut_row_.bytes() +
            row_entries_.bytes() + first_entry_.bytes() + column_.bytes() + keys_.bytes() +
-           rank_.bytes() + first_unit_.bytes() + first_place_.bytes() + row_of_unit_.bytes() +
-           row_of_place_.bytes();
+           rank_.bytes() + first_unit_.bytes() + first_place_.bytes();
   }
 
  private:
@@ -122,13 +122,10 @@ class ElementPath : public Path {
     if (!knows_lengths_) {
       units_ = element(first_unit_, cut_.rows);
       places_ = element(first_place_, cut_.rows);
-      room_.require("hash tables of long rows", places_, 2 * sizeof(std::uint32_t) + sizeof(Count));
+      room_.require("hash tables of long rows", places_, sizeof(std::uint32_t) + sizeof(Count));
       keys_ = Buffer<std::uint32_t>(places_);
     }
-    find_owners(cut_.rows, first_unit_, units_, row_of_unit_, cub_, stream);
-    find_owners(cut_.rows, first_place_, places_, row_of_place_, cub_, stream);
     cut_.first_unit = first_unit_.data(), cut_.first_place = first_place_.data();
-    cut_.row_of_unit = row_of_unit_.data();
     cut_.keys = keys_.data();
   }
 
@@ -173,7 +170,6 @@ class ElementPath : public Path {
   Buffer<std::uint32_t> column_;  // of the entries of rows that are not cut
   Buffer<std::uint32_t> keys_;    // tables of those that are
   Buffer<Count> rank_, first_unit_, first_place_;
-  Buffer<std::uint32_t> row_of_unit_, row_of_place_;
   Count block_rows_ = 0, most_of_block_ = 0, most_of_warp_ = 0;
   Count units_ = 0, places_ = 0;
   RowProduct p_{};

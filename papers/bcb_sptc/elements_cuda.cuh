@@ -14,10 +14,11 @@
 // are added up. The lane that meets a column first stores its product, and adds come after the
 // whole warp's stores: where columns hardly ever meet twice no atomic is needed.
 //
-// A row of at most kBlockProducts has a thread block, whose threads take a nonzero of x by eights.
-// A longer one is cut into units of so many products, each of a thread block; a unit adds its
-// products up in shared memory first and then goes to the row's table in global memory, so that a
-// column that all units meet costs one atomic a unit.
+// A row of at most kBlockProducts has a thread block, each of whose warps takes an equal part of
+// the products, however few nonzeros of x they belong to. A longer one is cut into units of so many
+// products, each of a thread block; a unit adds its products up in shared memory first and then
+// goes to the row's table in global memory, so that a column that all units meet costs one atomic a
+// unit.
 //
 // Instructions: about 60 for 32 products in a pass, and 10 for 32 places cleared and read.
 #pragma once
@@ -28,7 +29,7 @@
 
 namespace retensor::bcb_sptc {
 
-inline constexpr unsigned kWarp = 32, kLanesPerNonzero = 8, kWarpsOfBlock = 4;
+inline constexpr unsigned kWarp = 32, kWarpsOfBlock = 4;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 /// The most products of a row of one warp and of one thread block.
 inline constexpr Count kWarpProducts = 512, kBlockProducts = 2048;
@@ -101,22 +102,31 @@ class WarpProducts {
     float value;
   };
 
-  __device__ WarpProducts(const RowProduct& p, std::uint32_t base, std::uint32_t end) : p_(p) {
-    const unsigned lane = threadIdx.x % kWarp;
+  /// Of the nonzeros from `base` on and before `end`.
+  __device__ WarpProducts(const RowProduct& p, Count base, Count end) : p_(p) {
+    const Count own = base + threadIdx.x % kWarp;
     std::uint32_t size = 0;
-    if (base + lane < end) {
-      const std::uint32_t group = p.x_group[base + lane];
+    if (own < end) {
+      const std::uint32_t group = p.x_group[own];
       first_ = p.group_start[group];
       size = p.group_start[group + 1] - first_;
-      if constexpr (kSums) x_ = p.x_values[base + lane];
+      if constexpr (kSums) x_ = p.x_values[own];
     }
-    std::uint32_t sum = size;
-    for (unsigned distance = 1; distance < kWarp; distance *= 2) {
-      const std::uint32_t below = __shfl_up_sync(kAllLanes, sum, distance);
-      if (lane >= distance) sum += below;
+    number(size);
+  }
+  /// Those of them that are number `first` to last - 1 of all products.
+  __device__ WarpProducts(const RowProduct& p, Count base, Count end, Count first, Count last)
+      : p_(p) {
+    const Count own = base + threadIdx.x % kWarp;
+    std::uint32_t size = 0;
+    if (own < end) {
+      const Count before = p.first_product[own], begin = max(before, first);
+      const Count stop = min(p.first_product[own + 1], last);
+      first_ = p.group_start[p.x_group[own]] + static_cast<std::uint32_t>(begin - before);
+      size = stop > begin ? static_cast<std::uint32_t>(stop - begin) : 0;
+      if constexpr (kSums) x_ = p.x_values[own];
     }
-    before_ = sum - size;
-    count_ = __shfl_sync(kAllLanes, sum, kWarp - 1);
+    number(size);
   }
 
   __device__ std::uint32_t count() const { return count_; }
@@ -134,6 +144,17 @@ class WarpProducts {
   }
 
  private:
+  __device__ void number(std::uint32_t size) {
+    const unsigned lane = threadIdx.x % kWarp;
+    std::uint32_t sum = size;
+    for (unsigned distance = 1; distance < kWarp; distance *= 2) {
+      const std::uint32_t below = __shfl_up_sync(kAllLanes, sum, distance);
+      if (lane >= distance) sum += below;
+    }
+    before_ = sum - size;
+    count_ = __shfl_sync(kAllLanes, sum, kWarp - 1);
+  }
+
   const RowProduct& p_;
   std::uint32_t first_ = 0, before_ = 0, count_ = 0;
   float x_ = 0;
@@ -167,24 +188,32 @@ __device__ unsigned add_row(const RowProduct& p, const Table& table, std::uint32
   return columns;
 }
 
-/// A thread block adds the products `first` to `last` of the nonzeros of x from `begin` to `end` up
-/// in a cleared table; how many columns this thread was the first to meet.
+/// A thread block adds the products `first` to last - 1, of the nonzeros of x from `begin` to
+/// `end`, up in a cleared table; how many columns this thread was the first to meet.
 template <bool kSums>
 __device__ unsigned add_products(const RowProduct& p, const Table& table, Count begin, Count end,
                                  Count first, Count last) {
+  constexpr unsigned kWarps = kThreads / kWarp;
+  const unsigned lane = threadIdx.x % kWarp;
+  const Count part = (last - first + kWarps - 1) / kWarps;
+  const Count own_first = first + threadIdx.x / kWarp * part,
+              own_last = min(own_first + part, last);
+  // The nonzero with the warp's first product.
+  const Count nonzero = begin + lower_bound(end - begin, own_first + 1, [&](Count a) {
+                          return p.first_product[begin + a + 1];
+                        });
   unsigned columns = 0;
-  const unsigned lane = threadIdx.x % kLanesPerNonzero;
-  for (Count a = begin + threadIdx.x / kLanesPerNonzero; a < end;
-       a += kThreads / kLanesPerNonzero) {
-    const Count product = p.first_product[a], group = p.group_start[p.x_group[a]];
-    if (product >= last) break;
-    const float x = kSums ? p.x_values[a] : 0;
-    const Count stop = min(p.first_product[a + 1], last) - product;
-    for (Count q = max(product, first) - product + lane; q < stop; q += kLanesPerNonzero) {
+  for (Count base = nonzero; base < end && p.first_product[base] < own_last; base += kWarp) {
+    const WarpProducts<kSums> products(p, base, end, own_first, own_last);
+    auto next = products.at(lane);
+    for (std::uint32_t i = 0; i < products.count(); i += kWarp) {
+      const auto now = next;
+      if (i + kWarp < products.count()) next = products.at(i + kWarp + lane);
+      if (now.column == kEmpty) continue;
       bool is_new = false;
-      const unsigned place = table.insert(p.y_column[group + q], is_new);
+      const unsigned place = table.insert(now.column, is_new);
       columns += is_new ? 1u : 0u;
-      if constexpr (kSums) atomicAdd(table.sums + place, x * p.y_values[group + q]);
+      if constexpr (kSums) atomicAdd(table.sums + place, now.value);
     }
   }
   __syncthreads();
@@ -290,10 +319,14 @@ struct CutRows {
   Count rows;
   const std::uint32_t* row;               // number of each
   const Count *first_unit, *first_place;  // of each, and the end; places of the tables
-  const std::uint32_t* row_of_unit;
-  std::uint32_t* keys;  // of all tables
-  const Count* rank;    // of each place among those that are taken
-  Count first_entry;    // of the result
+  std::uint32_t* keys;                    // of all tables
+  const Count* rank;                      // of each place among those that are taken
+  Count first_entry;                      // of the result
+
+  /// The row of a unit or place, of `first` its first.
+  __device__ Count row_of(Count i, const Count* first) const {
+    return lower_bound(rows, i + 1, [&](Count r) { return first[r + 1]; });
+  }
 };
 
 struct UnitsOf {
@@ -326,20 +359,11 @@ __global__ void __launch_bounds__(kThreads)
   const Table table{memory, reinterpret_cast<float*>(memory + places), places};
   clear<kSums>(table, threadIdx.x, kThreads);
   __syncthreads();
-  const Count i = cut.row_of_unit[blockIdx.x], row = cut.row[i];
+  const Count i = cut.row_of(blockIdx.x, cut.first_unit), row = cut.row[i];
   const Count begin = p.row_start[row], end = p.row_start[row + 1];
   const Count first = p.first_product[begin] + (blockIdx.x - cut.first_unit[i]) * kBlockProducts;
-  const Count last = min(first + kBlockProducts, p.first_product[end]);
-  // The nonzero of x with the first product.
-  Count low = begin, high = end - 1;
-  while (low < high) {
-    const Count middle = (low + high + 1) / 2;
-    if (p.first_product[middle] <= first)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  add_products<kSums>(p, table, low, end, first, last);
+  add_products<kSums>(p, table, begin, end, first,
+                      min(first + kBlockProducts, p.first_product[end]));
   const Count place = cut.first_place[i];
   const Table whole{cut.keys + place, nullptr,
                     static_cast<unsigned>(cut.first_place[i + 1] - place)};
@@ -355,11 +379,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void write_cut_rows(Count places, CutRows cut, const std::uint32_t* row_of_place,
-                               EntryModes modes) {
+__global__ void write_cut_rows(Count places, const __grid_constant__ CutRows cut,
+                               const __grid_constant__ EntryModes modes) {
   for_each_of_grid(places, [&](Count s) {
     if (cut.keys[s] != kEmpty)
-      modes.write(cut.first_entry + cut.rank[s], cut.row[row_of_place[s]], cut.keys[s]);
+      modes.write(cut.first_entry + cut.rank[s], cut.row[cut.row_of(s, cut.first_place)],
+                  cut.keys[s]);
   });
 }
 

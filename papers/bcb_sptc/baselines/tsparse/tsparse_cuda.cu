@@ -5,8 +5,11 @@
 // Two result tiles lie on the diagonal of one fragment of 16 x 16 x 16. Each step puts one pair of
 // each into shared memory and multiplies. The first kernel multiplies zeros and ones, so that what
 // is not zero afterwards is the result's pattern, of which a ballot makes the bitmap; the second
-// one multiplies values in half precision with single precision sums. A warp takes sixteen result
-// tiles, whose pairs are neighbours in the list: a lane reads the words of one of 32.
+// one multiplies values in half precision with single precision sums. A warp takes up
+// to sixteen result tiles, whose pairs are neighbours in the list: a lane reads the words of one of
+// 32. Where there are too few tiles to fill the device so, it takes two.
+#include <algorithm>
+
 #include <mma.h>
 
 #include <cuda_fp16.h>
@@ -19,7 +22,7 @@ namespace {
 
 using namespace bcb_sptc;  // NOLINT: the base of tiled competitors
 
-constexpr unsigned kWarps = 4, kEdge = 16, kTilesOfWarp = 16, kAllLanes = 0xffffffffu;
+constexpr unsigned kWarps = 4, kEdge = 16, kMostTiles = 16, kAllLanes = 0xffffffffu;
 
 /// Shared memory of a warp: two operands and the sums.
 struct alignas(32) Memory {
@@ -150,12 +153,12 @@ class TwoTiles {
 
 template <bool kPattern>
 __global__ void __launch_bounds__(32 * kWarps)
-    multiply_tiles(const __grid_constant__ TiledProduct p) {
+    multiply_tiles(const __grid_constant__ TiledProduct p, unsigned tiles_of_warp) {
   __shared__ Memory memories[kWarps];
-  const Count first = kTilesOfWarp * (Count{blockIdx.x} * kWarps + threadIdx.x / 32);
+  const Count first = tiles_of_warp * (Count{blockIdx.x} * kWarps + threadIdx.x / 32);
   if (first >= p.results) return;
   TwoTiles<kPattern> tiles(p, memories[threadIdx.x / 32]);
-  const Count last = min(first + kTilesOfWarp, p.results);
+  const Count last = min(first + tiles_of_warp, p.results);
   for (Count r = first; r < last; r += 2) {
     tiles.multiply(r);
     tiles.write(0, r);
@@ -176,9 +179,10 @@ class Run : public TilesRun {
 
   template <bool kPattern>
   void launch(cudaStream_t stream) {
-    RETENSOR_CUDA_LAUNCH(multiply_tiles<kPattern>,
-                         device::blocks_for(p_.results, kTilesOfWarp * kWarps), 32 * kWarps, 0,
-                         stream, p_);
+    const auto tiles =
+        static_cast<unsigned>(std::clamp<Count>(p_.results / kWarpsAtOnce / 2 * 2, 2, kMostTiles));
+    RETENSOR_CUDA_LAUNCH(multiply_tiles<kPattern>, device::blocks_for(p_.results, tiles * kWarps),
+                         32 * kWarps, 0, stream, p_, tiles);
   }
 };
 
