@@ -19,7 +19,7 @@ PUBLISHED = "#8C8C8C"
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DATA_KINDS = ("stand-in", "generated")  # what a label must announce, in this order
-HATCHES = {"stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make files of 2 MB
+HATCHES = {"stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
 
 SETTINGS = {
     "font.family": "DejaVu Sans",

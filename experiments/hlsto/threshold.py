@@ -10,8 +10,8 @@ equally many, so that what a run costs beside them, little at this size, can't b
 threshold is the least number of nonzeros that cost as much as a tile. The rows of threshold.yaml
 tell the best threshold of a sweep, and what is lost by the swept one next to the model's; those of
 threshold-model.yaml the threshold that the method chose from times of its own, and what it loses.
-Zeroing is left out. One model for each machine, method, operation, mode, rank and other parameters. Exit
-code 2 when rows are too few or give tiles no cost.
+Zeroing is left out. One model for each machine, method, operation, mode, rank and other
+parameters. Exit code 2 when rows are too few or give tiles no cost.
 """
 import math
 import sys

@@ -303,7 +303,8 @@ def test_a_curve_goes_through_the_numbers_of_a_text(tmp_path):
     assert table[-1]["reason"] == "oom: too large"
     text = paths["svg"].read_text()
     assert "alpha, pasta.cpu.coo" in text and "<!-- oom -->" in text
-    apart = spec(kind="curves", y="executed.fit_curve", facet="dataset", xlabel="sweep", ylabel="fit")
+    apart = spec(kind="curves", y="executed.fit_curve", facet="dataset", xlabel="sweep",
+                 ylabel="fit")
     view, paths = save_artifact(read(tmp_path, lines), apart, tmp_path / "out")
     assert view.facets == ["alpha", "beta", "gamma"]
     assert "alpha, pasta.cpu.coo" not in paths["svg"].read_text()
