@@ -1,12 +1,12 @@
 // O = S D with S as tiles (tiles.hpp) that warps decompress into their registers and multiply as
 // dense ones with Hopper's wgmma.
 //
-// A thread block takes a row of tiles, 64 or 128 columns of D, and a part of the row's tiles. Its
-// last warp brings tiles and their 64 rows of D by the copy engine into a ring of stages in shared
-// memory. Four warpgroups of 64 rows multiply: a warp finds the 16 registers that each lane has of
-// its strip of a tile, among them the zeros, while the product of the tile before runs. The thread
-// blocks that share outputs form a cluster. In the end each owns some columns; all write their sums
-// of these to its shared memory, and it adds them up.
+// A thread block takes a row of tiles, 64 or 128 columns of D, and a part of the row's tiles. Two
+// warps bring the tiles and their 64 rows of D by the copy engine into a ring of stages in shared
+// memory. Four warpgroups multiply, of which two take the rows of every other tile: a warp finds
+// the 16 registers that each lane has of its strip of a tile, among them the zeros, while the
+// product of the half before runs. The thread blocks that share outputs form a cluster. In the end
+// each owns some columns; all write their sums of these to its shared memory, and it adds them up.
 #pragma once
 
 #include <cuda.h>
@@ -22,13 +22,14 @@
 namespace retensor::tca_spmm {
 
 inline constexpr unsigned kFragmentWidth = 8;  ///< n of a block of sums
-inline constexpr unsigned kMultiplyingThreads = kTileStrips * kWarpSize;
-inline constexpr unsigned kTileThreads = kMultiplyingThreads + 4 * kWarpSize;
+inline constexpr unsigned kTurns = 2;          ///< groups of warps that take tiles in turn
+inline constexpr unsigned kTurnThreads = kTileStrips * kWarpSize;
+inline constexpr unsigned kMultiplyingWarps = kTurns * kTileStrips;
+inline constexpr unsigned kTileThreads = (kMultiplyingWarps + 4) * kWarpSize;
 /// Registers are dealt out to warpgroups: the launch gives each 96 a thread, the fifth leaves most.
 inline constexpr int kBringingRegisters = 24, kMultiplyingRegisters = 112;
-/// The warps multiply one tile and decompress another, so that at least two are on their way.
-inline constexpr unsigned kFewestStages = 4;
-inline constexpr unsigned kMostStages = 8;     ///< more hide no more latency
+/// As many as shared memory holds of full tiles, and enough to hide the latency of the L2.
+inline constexpr unsigned kFewestStages = 6, kMostStages = 12;
 inline constexpr unsigned kMostParts = 8;      ///< thread blocks of a cluster, by CUDA's rules
 inline constexpr unsigned kPanelColumns = 64;  ///< of D, rows of 128 bytes
 inline constexpr unsigned kPanelBytes = kTileDepth * kPanelColumns * 2;
@@ -58,7 +59,7 @@ struct TileMemory {
   /// parts that the block owns.
   static constexpr unsigned bytes(unsigned stages, unsigned tile_bytes) {
     const unsigned ring = stages * (kDense + tile_bytes + 2 * sizeof(Barrier));
-    constexpr unsigned kSums = kBlocks * kMultiplyingThreads * sizeof(float4);
+    constexpr unsigned kSums = kBlocks * kTurns * kTurnThreads * sizeof(float4);
     return (ring > kSums ? ring : kSums) + kAlignment;
   }
 };
@@ -76,14 +77,12 @@ class TileProduct {
     std::uint32_t header;
     SharedPlace next;
   };
-  struct Tile {
-    Index column = 0, first = 0, vectors = 0;
-  };
 
  public:
   __device__ explicit TileProduct(const DeviceTiles& p)
       : p_(p),
-        warp_(threadIdx.x / kWarpSize),
+        // By a shuffle, so that the compiler knows it and the stage to be the same in all lanes.
+        warp_(__shfl_sync(kWholeWarp, threadIdx.x / kWarpSize, 0)),
         lane_(threadIdx.x % kWarpSize),
         row_(blockIdx.x / p.parts),
         part_(blockIdx.x & (p.parts - 1)),
@@ -100,11 +99,11 @@ class TileProduct {
   __device__ void run() {
     if (threadIdx.x == 0) {
       for (unsigned s = 0; s < p_.stages; ++s)
-        make_barrier(full_ + s, 1), make_barrier(empty_ + s, kTileStrips);
+        make_barrier(full_ + s, 2), make_barrier(empty_ + s, kTileStrips);
       show_barriers();
     }
     __syncthreads();
-    if (warp_ < kTileStrips) {
+    if (warp_ < kMultiplyingWarps) {
       take_registers<kMultiplyingRegisters>();
       multiply();
       meet_cluster();  // all stages have been read
@@ -113,7 +112,8 @@ class TileProduct {
       store_owned();
     } else {
       leave_registers<kBringingRegisters>();
-      if (warp_ == kTileStrips) bring();
+      if (warp_ == kMultiplyingWarps) bring_tiles();
+      if (warp_ == kMultiplyingWarps + 1) bring_dense();
       meet_cluster();
       meet_cluster();
     }
@@ -125,53 +125,65 @@ class TileProduct {
     return memory_ + p_.stages * Memory::kDense + stage * p_.tile_bytes;
   }
 
-  /// The warp that brings tiles. Each lane knows one of 32.
-  __device__ void bring() {
-    Tile next = load_tile(lane_), own;
+  /// Calls f(stage, value) for each tile when its stage is empty, with load(tile)'s value. Each
+  /// lane has that of one of 32 tiles and of the next 32.
+  template <class Load, class F>
+  __device__ void bring(const Load& load, const F& f) const {
+    const auto loaded = [&](unsigned t) { return load(first_tile_ + min(t + lane_, tiles_ - 1)); };
+    if (tiles_ == 0) return;
+    auto next = loaded(0), own = next;
     RingPlace at;
     for (unsigned t = 0; t < tiles_; ++t, at.advance(p_.stages)) {
-      if (t % kWarpSize == 0) own = next, next = load_tile(t + kWarpSize + lane_);
-      const auto from = [&](Index v) {
-        return __shfl_sync(kWholeWarp, v, static_cast<int>(t % kWarpSize));
-      };
-      const Tile tile{from(own.column), from(own.first), from(own.vectors)};
-      if (lane_ == 0) request(tile, at);
+      if (t % kWarpSize == 0) own = next, next = loaded(t + kWarpSize);
+      const auto value = __shfl_sync(kWholeWarp, own, static_cast<int>(t % kWarpSize));
+      if (lane_ == 0) {
+        wait_for(empty_ + at.slot, at.parity ^ 1);
+        f(at.slot, value);
+      }
       __syncwarp();
     }
   }
-  __device__ Tile load_tile(unsigned t) const {
-    if (t >= tiles_) return {};
-    const Index* const start = p_.word_start + first_tile_ + t;
-    return {p_.tile_column[first_tile_ + t], start[0], start[1] - start[0]};
+  __device__ void bring_tiles() const {
+    bring(
+        [&](Count tile) {
+          return Count{p_.word_start[tile]} << 32 | (p_.word_start[tile + 1] - p_.word_start[tile]);
+        },
+        [&](unsigned stage, Count place) {
+          const unsigned bytes = static_cast<unsigned>(place) * sizeof(uint4);
+          arrive_for(full_ + stage, bytes);
+          copy_bulk(tile_at(stage), p_.words + (place >> 32), bytes, full_ + stage);
+        });
   }
-  __device__ void request(const Tile& tile, RingPlace at) {
-    constexpr unsigned kVectorBytes = sizeof(uint4);
-    wait_for(empty_ + at.slot, at.parity ^ 1);
-    Barrier* const full = full_ + at.slot;
-    arrive_for(full, Memory::kDense + tile.vectors * kVectorBytes);
-    copy_bulk(tile_at(at.slot), p_.words + tile.first, tile.vectors * kVectorBytes, full);
+  __device__ void bring_dense() const {
+    bring([&](Count tile) { return p_.tile_column[tile]; },
+          [&](unsigned stage, Index tile_column) {
+            arrive_for(full_ + stage, Memory::kDense);
 #pragma unroll
-    for (unsigned c = 0; c < kColumns; c += kPanelColumns)
-      copy_box(dense_at(at.slot) + c / kPanelColumns * kPanelBytes, p_.dense,
-               tile.column * kTileDepth, first_column_ + c, full);
+            for (unsigned c = 0; c < kColumns; c += kPanelColumns)
+              copy_box(dense_at(stage) + c / kPanelColumns * kPanelBytes, p_.dense,
+                       tile_column * kTileDepth, first_column_ + c, full_ + stage);
+          });
   }
 
   /// The warps that multiply: half a tile while they decompress the next half.
   __device__ void multiply() {
-    if (tiles_ == 0) return;
+    const unsigned turn = warp_ / kTileStrips;
+    if (turn >= tiles_) return;
     Left left[2];
     Strip strip;
     RingPlace at;
+    if (turn == 1) at.advance(p_.stages);
     open(at, strip);
     decompress<0>(strip, left[0]);
-    for (unsigned t = 0; t < tiles_; ++t) {
-      const unsigned before = at.slot == 0 ? p_.stages - 1 : at.slot - 1;
+    for (unsigned t = turn, before = kMostStages;;) {
       begin_product(dense_at(at.slot), left[0]);
-      if (t > 0 && lane_ == 0) arrive(empty_ + before);
+      if (before != kMostStages && lane_ == 0) arrive(empty_ + before);
       decompress<1>(strip, left[1]);
       begin_product(dense_at(at.slot) + kHalfSteps * kStepBytes, left[1]);
-      at.advance(p_.stages);
-      if (t + 1 == tiles_) break;
+      before = at.slot;
+      for (unsigned n = 0; n < kTurns; ++n) at.advance(p_.stages);
+      t += kTurns;
+      if (t >= tiles_) break;
       open(at, strip);
       decompress<0>(strip, left[0]);
     }
@@ -190,7 +202,7 @@ class TileProduct {
   __device__ void open(RingPlace at, Strip& strip) const {
     wait_for(full_ + at.slot, at.parity);
     const char* const tile = tile_at(at.slot);
-    strip.header = reinterpret_cast<const std::uint32_t*>(tile)[warp_ * kStripLanes + lane_];
+    strip.header = reinterpret_cast<const std::uint32_t*>(tile)[threadIdx.x % kTurnThreads];
     strip.next = shared_place(tile) + (strip.header >> 16) * sizeof(strip.header);
   }
   /// The lane's registers of one half.
@@ -204,26 +216,28 @@ class TileProduct {
     (std::make_integer_sequence<unsigned, kLaneRegisters / 2>());
   }
 
-  /// Sums that part `from` has of the owner's block j, in the owner's shared memory.
+  /// Sums of the owner's block j that a turn of a part has, in the owner's shared memory, where
+  /// `from` counts turns and parts.
   __device__ float4* shared_sums(unsigned from, unsigned j) const {
-    return reinterpret_cast<float4*>(memory_) + (from * owned_ + j) * kMultiplyingThreads +
-           threadIdx.x;
+    return reinterpret_cast<float4*>(memory_) + (from * owned_ + j) * kTurnThreads +
+           threadIdx.x % kTurnThreads;
   }
   /// Writes each block of sums to the part that owns it.
   __device__ void share_sums() const {
+    const unsigned from = part_ * kTurns + warp_ / kTileStrips;
 #pragma unroll
     for (unsigned b = 0; b < kBlocks; ++b)
-      store_remote(shared_sums(part_, b & (owned_ - 1)), b * p_.parts / kBlocks, sums_[b]);
+      store_remote(shared_sums(from, b & (owned_ - 1)), b * p_.parts / kBlocks, sums_[b]);
   }
-  /// Adds up and stores the blocks that the part owns.
+  /// Adds up and stores the blocks that the part owns; turns take them in turn.
   __device__ void store_owned() const {
-    for (unsigned j = 0; j < owned_; ++j) {
+    for (unsigned j = warp_ / kTileStrips; j < owned_; j += kTurns) {
       float4 sum = *shared_sums(0, j);
-      for (unsigned from = 1; from < p_.parts; ++from) {
+      for (unsigned from = 1; from < kTurns * p_.parts; ++from) {
         const float4 v = *shared_sums(from, j);
         sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
       }
-      const Count row = Count{row_} * kTileRows + warp_ * kStripRows + lane_ / 4;
+      const Count row = Count{row_} * kTileRows + warp_ % kTileStrips * kStripRows + lane_ / 4;
       const Count column = first_column_ + (part_ * owned_ + j) * kFragmentWidth + lane_ % 4 * 2;
       if (column >= p_.out_stride) return;
       if (row < p_.rows) store_pair(row * p_.out_stride + column, sum.x, sum.y);

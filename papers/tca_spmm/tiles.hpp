@@ -1,7 +1,7 @@
-// S as tiles of 256 x 64 in the order of Hopper's tensor cores: an own format for matrices too
+// S as tiles of 128 x 64 in the order of Hopper's tensor cores: an own format for matrices too
 // dense for TCA-SpMM, sparsity 0.5 to 0.95, which multiplies decompressed tiles.
 //
-// A tile is 16 strips of 16 rows. The left operand m16k16 of a warp's product is four registers a
+// A tile is eight strips of 16 rows. The left operand m16k16 of a warp's product is four registers a
 // lane, each a pair of halves; a strip of four such steps has 16 registers a lane. Pairs without a
 // nonzero are not stored, those of a lane stand side by side. So a lane finds its registers without
 // a word from the others: its header tells which of the 16 are stored, and where the first one is.
@@ -17,7 +17,7 @@
 
 namespace retensor::tca_spmm {
 
-inline constexpr unsigned kTileRows = 256, kTileDepth = 64, kStripRows = 16;
+inline constexpr unsigned kTileRows = 128, kTileDepth = 64, kStripRows = 16;
 inline constexpr unsigned kTileStrips = kTileRows / kStripRows;
 inline constexpr unsigned kStepDepth = 16;  ///< k of a product
 inline constexpr unsigned kTileSteps = kTileDepth / kStepDepth;

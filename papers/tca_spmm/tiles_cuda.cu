@@ -27,15 +27,6 @@ int block_columns(std::uint64_t width) {
   return width <= 64 ? 64 : 128;
 }
 
-/// As many parts as multiprocessors are left over, since a block fills one; a power of two.
-Count default_parts(const Tiles& tiles, Count outputs) {
-  const Count most = std::min<Count>(kMostParts, tiles.tiles() / std::max<Count>(1, outputs));
-  Count parts = 1;
-  while (2 * parts <= most && 2 * parts * outputs <= static_cast<Count>(device::facts().sms))
-    parts *= 2;
-  return parts;
-}
-
 /// The tiles of a row in equal parts.
 std::vector<Count> part_start(const Tiles& tiles, Count parts) {
   std::vector<Count> start = {0};
@@ -49,7 +40,7 @@ std::vector<Count> part_start(const Tiles& tiles, Count parts) {
 class TilesRun : public SpmmRun {
  public:
   TilesRun(const Problem& problem, const Params& params, const Tiles& tiles)
-      : SpmmRun(problem, "tiles of 256 x 64, wgmma",
+      : SpmmRun(problem, "tiles of 128 x 64, wgmma",
                 params.word("output") == "f16" ? Element::half : Element::single),
         columns_(block_columns(width_)),
         kernel_(tile_kernel(columns_)),
@@ -57,8 +48,8 @@ class TilesRun : public SpmmRun {
         word_start_(tiles.word_start),
         words_(std::span<const std::uint32_t>(tiles.words.begin(), tiles.words.end())),
         d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
-    set_grid(tiles, params.word("parts"));
     set_stages(tiles.most_words() * sizeof(std::uint32_t));
+    set_grid(tiles, params.word("parts"));
     set_pointers();
     count_bytes(part_start_, tile_column_, word_start_, words_, d_.values);
     executed_["tiles"] = std::to_string(tiles.tiles());
@@ -75,20 +66,37 @@ class TilesRun : public SpmmRun {
   }
 
  private:
-  /// A cluster is the parts of a row of tiles.
   void set_grid(const Tiles& tiles, const std::string& given) {
     const Count across = device::blocks_for(width_, static_cast<unsigned>(columns_));
+    config_.blockDim = dim3(kTileThreads);
+    config_.attrs = &cluster_, config_.numAttrs = 1;
     const Count parts = given == "auto" ? default_parts(tiles, tiles.row_tiles() * across)
                                         : static_cast<Count>(std::stoi(given));
-    part_start_ = Buffer<Count>(part_start(tiles, parts));
-    p_.parts = static_cast<unsigned>(parts);
+    set_parts(parts);
     config_.gridDim =
         dim3(static_cast<unsigned>(tiles.row_tiles() * parts), static_cast<unsigned>(across));
-    config_.blockDim = dim3(kTileThreads);
+    part_start_ = Buffer<Count>(part_start(tiles, parts));
+  }
+  /// A cluster is the parts of a row of tiles.
+  void set_parts(Count parts) {
+    p_.parts = static_cast<unsigned>(parts);
+    config_.gridDim = dim3(p_.parts);
     cluster_.id = cudaLaunchAttributeClusterDimension;
     cluster_.val.clusterDim.x = p_.parts;
     cluster_.val.clusterDim.y = cluster_.val.clusterDim.z = 1;
-    config_.attrs = &cluster_, config_.numAttrs = 1;
+  }
+  /// As many parts as let all clusters run at once, with tiles for each.
+  Count default_parts(const Tiles& tiles, Count clusters) {
+    Count parts = 1;
+    for (Count more = 2; more <= kMostParts && more * kTurns * tiles.row_tiles() <= tiles.tiles();
+         more *= 2) {
+      set_parts(more);
+      int at_once = 0;
+      RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&at_once, kernel_, &config_));
+      if (clusters > static_cast<Count>(at_once)) break;
+      parts = more;
+    }
+    return parts;
   }
   /// As many stages as shared memory holds.
   void set_stages(Count tile_bytes) {

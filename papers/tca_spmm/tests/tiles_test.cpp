@@ -85,7 +85,7 @@ TEST_CASE("tiles hold the nonzeros of the matrix and no others") {
   for (const Count nnz : {1, 700, 9000, 60000}) {
     const Coo matrix = uniform({300, 200}, nnz, nnz, DType::f32);
     const Tiles tiles = to_tiles(to_csr(matrix));
-    CHECK(tiles.row_tiles() == 2);
+    CHECK(tiles.row_tiles() == 3);
     CHECK(cells_of(tiles) == cells_of(matrix));
     CHECK(tiles.word_start.size() == tiles.tiles() + 1);
     CHECK(tiles.most_words() <= kMostTileWords);
@@ -93,7 +93,7 @@ TEST_CASE("tiles hold the nonzeros of the matrix and no others") {
 }
 
 TEST_CASE("the test of tiles finds a lost register, a wrong place and a wrong value") {
-  const Coo matrix = uniform({256, 64}, 6000, 5, DType::f32);
+  const Coo matrix = uniform({128, 64}, 3000, 5, DType::f32);
   const Cells expected = cells_of(matrix);
   const Tiles tiles = to_tiles(to_csr(matrix));
   REQUIRE(cells_of(tiles) == expected);
@@ -109,7 +109,7 @@ TEST_CASE("the test of tiles finds a lost register, a wrong place and a wrong va
 }
 
 TEST_CASE("lanes are ordered so that fetches of a register meet in few banks") {
-  const Tiles tiles = to_tiles(to_csr(uniform({256, 64}, 256 * 64 / 10, 7, DType::f32)));
+  const Tiles tiles = to_tiles(to_csr(uniform({128, 64}, 128 * 64 / 10, 7, DType::f32)));
   const auto fetches = [&](bool as_stored) {
     Count sum = 0;
     for (unsigned strip = 0; strip < kTileStrips; ++strip) {
@@ -134,10 +134,10 @@ TEST_CASE("lanes are ordered so that fetches of a register meet in few banks") {
 }
 
 TEST_CASE("a full tile is of the largest size, tiles without nonzeros are not stored") {
-  CHECK(to_tiles(to_csr(uniform({256, 64}, 256 * 64, 1, DType::f32))).most_words() ==
+  CHECK(to_tiles(to_csr(uniform({128, 64}, 128 * 64, 1, DType::f32))).most_words() ==
         kMostTileWords);
-  Coo matrix({800, 1000}, DType::f32, 2);
-  matrix.indices[0] = {260, 799};
+  Coo matrix({400, 1000}, DType::f32, 2);
+  matrix.indices[0] = {130, 399};
   matrix.indices[1] = {999, 0};
   matrix.values.set(0, 2), matrix.values.set(1, 3);
   const Tiles tiles = to_tiles(to_csr(matrix));
