@@ -216,7 +216,7 @@ constexpr Operation kOperations[] = {Operation::tew,  Operation::ts,        Oper
 
 /// Whether a list of the scope has the entry; an empty one has all.
 template <class T>
-bool asked(const std::vector<T>& list, T entry) {
+bool asked(const std::vector<T>& list, const T& entry) {
   return list.empty() || std::find(list.begin(), list.end(), entry) != list.end();
 }
 
@@ -236,7 +236,8 @@ Report run_battery(const std::vector<const Method*>& methods, const Scope& scope
   for (int order = scope.lowest_order; order <= scope.highest_order; ++order)
     for (const auto& scenario : scenarios(order))
       for (const auto op : kOperations) {
-        if (!asked(scope.operations, op) || !fits(op, scenario)) continue;
+        if (!asked(scope.operations, op) || !asked(scope.tensors, scenario.name)) continue;
+        if (!fits(op, scenario)) continue;
         for (auto spec : Specs(op, order, scenario.name).all()) {
           if (spec.variant == "div" && !scenario.covers) continue;
           if (has_rank(op) && !asked(scope.ranks, spec.rank)) continue;

@@ -34,6 +34,7 @@ struct Scope {
   int lowest_order = 1, highest_order = 5;
   std::vector<Operation> operations = {};  ///< empty: all
   std::vector<std::uint64_t> ranks = {};   ///< empty: all
+  std::vector<std::string> tensors = {};   ///< names of scenarios; empty: all
 };
 
 /// Runs every method with its default parameters on every problem, and where the rank is 16 (on
