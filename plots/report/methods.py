@@ -1,7 +1,7 @@
 """The methods of all papers on the same tensors: lines of the cross-paper page, and its figures.
 
 A line is a method with its parameters on a problem and a machine. Of the artifacts that measured it
-counts the one of today's sources, of more modes, the newest, in this order. Modes are averaged as
+counts the one of today's sources, with times, of more modes, the newest, in this order. Modes are averaged as
 in every figure (plots/figures/quantity.py). MTTKRP a mode at a time and over all modes at once are
 different problems, whose rates share a figure.
 """
@@ -24,6 +24,7 @@ PROBLEM = ("operation", "variant", "dataset", "data.sha256", "rank", "rank2", "d
            "operands", "seed", "alpha", "beta")
 SHOWN = ("variant", "rank", "dtype", "values", "operands", "seed", "alpha", "beta")
 NEVER = "never"
+FEWEST_SAMPLES = 3  # of a time
 COLUMNS = ("time (s)", "GFLOPS", "times the baseline's speed", "format (bytes)",
            "bytes a nonzero", "peak device memory (bytes)", "relative error", "error over bound",
            "conversion (s)", "runs to break even", "baseline", "cases ok", "of",
@@ -152,8 +153,9 @@ def _line(problem, rows):
     bad = rows[rows["status"] != "ok"]
     line = Line(problem, newest, tuple(sorted(map(str, set(ok["case.mode"])))), len(ok), len(rows),
                 "ok" if bad.empty else bad.iloc[0]["status"], int(rows["stale"].sum()))
-    line.time, line.gflops = (quantity.measure(ok, name) for name in ("stats.median",
-                                                                      "rates.gflops"))
+    timed = _timed(ok)
+    line.time, line.gflops = (quantity.measure(timed, name) for name in ("stats.median",
+                                                                         "rates.gflops"))
     line.format_bytes, line.device_bytes, line.prepare = (_mean(ok, name) for name in (
         "footprint.format_bytes", "footprint.device_bytes", "phases.prepare"))
     line.error, line.over_bound = (_largest(ok, name) for name in (
@@ -161,8 +163,14 @@ def _line(problem, rows):
     return line
 
 
+def _timed(rows):
+    if "stats.count" not in rows.columns:  # no case is ok
+        return rows
+    return rows[pd.to_numeric(rows["stats.count"]) >= FEWEST_SAMPLES]
+
+
 def _worth(rows):
-    return (not rows["stale"].any(), int((rows["status"] == "ok").sum()),
+    return (not rows["stale"].any(), len(_timed(rows)) > 0, int((rows["status"] == "ok").sum()),
             str(rows.iloc[-1].get("finished")))
 
 

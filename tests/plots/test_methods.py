@@ -76,6 +76,16 @@ def test_of_artifacts_counts_the_one_of_todays_sources_then_of_more_modes(tmp_pa
     assert (line.time.value, line.stale) == (0.005, 2)
 
 
+def test_one_sample_is_no_time(tmp_path):
+    once = mttkrp(FAST, 2, prepare=0.3)
+    once["stats"]["count"] = 1
+    found = by_method(lines(tmp_path, mttkrp(BASE, 4), once))
+    assert found[FAST].time is None and found[FAST].gflops is None and found[FAST].ok == 1
+    assert found[FAST].base is None and found[FAST].per_nonzero == 10
+    again = by_method(lines(tmp_path, mttkrp(FAST, 2, artifact="pasta/fig7"), once))
+    assert again[FAST].time.value == pytest.approx(0.002)
+
+
 def test_a_failed_mode_is_counted_and_leaves_nothing_to_compare(tmp_path):
     found = by_method(lines(tmp_path, *(mttkrp(BASE, 4, mode=m) for m in range(3)),
                             mttkrp(FAST, 2, mode=0), mttkrp(FAST, 2, mode=1, status="oom")))
