@@ -1,14 +1,13 @@
 // O = S D with S as panels (panels.hpp): a thread block gathers each row of D that its panel needs
 // once, 64 columns of it, and every group of eight rows of S multiplies what it has nonzeros for.
 //
-// Four warps load: rows of D and blocks of S go through a ring of stages in shared memory
-// (cp.async), in the order of the panel's list. Sixteen warps multiply, one or two a group, each a
-// block of 16 columns x 8 rows of S at a time: D transposed is the MMA's left operand, so a lane
-// loads 16 bytes, eight columns, of each of four rows of D, pairs along columns become pairs along
-// rows by one byte permutation each, and the block is the right operand as it stands in memory. The
-// rows of the next block are loaded before those at hand are multiplied. A lane ends with eight
-// neighbouring outputs of two rows. Barriers of each stage let warps run ahead of each other as far
-// as the ring reaches.
+// Four warps load: rows of D go through a ring of stages in shared memory (cp.async), in the order
+// of the panel's list. Sixteen warps multiply, one or two a group, each a block of 16 columns x 8
+// rows of S at a time: D transposed is the MMA's left operand, so a lane loads 16 bytes, eight
+// columns, of each of four rows of D, pairs along columns become pairs along rows by one byte
+// permutation each, and the block is the right operand as it stands in memory. A lane ends with
+// eight neighbouring outputs of two rows. Barriers of each stage let warps run ahead of each other
+// as far as the ring reaches.
 //
 // A panel of more work than a multiprocessor's share is divided by stages into several tasks. Their
 // sums go through global memory; the thread block that comes last adds them up in the tasks' order.
@@ -25,11 +24,10 @@ namespace retensor::tca_spmm {
 inline constexpr unsigned kMultipliers = 16, kLoaders = 4;  ///< warps of a thread block
 inline constexpr unsigned kPanelThreads = (kMultipliers + kLoaders) * kWarpSize;
 inline constexpr unsigned kPanelColumns = kStageRowBytes / 2;  ///< of D
-/// Of a stage: rows of D, ends of the groups' blocks, blocks.
-inline constexpr unsigned kEndsAt = kStageColumns * kStageRowBytes;
-inline constexpr unsigned kBlocksAt = kEndsAt + sizeof(GroupEnds);
-inline constexpr unsigned kStageBytes = kBlocksAt + kStageBlocks * sizeof(RowBlock);
-inline constexpr unsigned kMostStages = 3;  ///< of the ring
+inline constexpr unsigned kStageBytes = kStageColumns * kStageRowBytes;
+inline constexpr unsigned kMostStages = 6;  ///< of the ring
+/// Blocks that a warp has loaded before it needs them.
+inline constexpr unsigned kAhead = 4;
 
 /// In front of the ring.
 struct PanelMemory {
@@ -42,7 +40,6 @@ static_assert(sizeof(PanelMemory) <= kPanelMemory);
 struct DevicePanels {
   const PanelTask* tasks = nullptr;
   const Index *row_order = nullptr, *columns = nullptr, *block_start = nullptr;
-  const GroupEnds* group_ends = nullptr;
   const RowBlock* blocks = nullptr;
   const std::uint16_t* dense = nullptr;
   Count dense_stride = 0;
@@ -58,15 +55,15 @@ struct DevicePanels {
 template <unsigned kGroups>
 class PanelProduct {
   static constexpr unsigned kTeam = kMultipliers / kGroups;  ///< warps of a group
+  static_assert(kAhead * kTeam <= kReadAhead);
   static constexpr unsigned kProducts = kPanelColumns / kBlockColumns;
   static constexpr unsigned kLoaderRows = kStageColumns / kLoaders;
   static constexpr unsigned kRowVectors = kStageRowBytes / 16;
   static constexpr unsigned kRowsAtOnce = kWarpSize / kRowVectors;
 
-  /// What a lane holds of a block, and of the rows of D of its columns.
-  struct Operands {
-    Right<16> block;
-    std::uint32_t rows[4][kProducts];
+  /// What a lane holds of a RowBlock.
+  struct Operand {
+    uint2 values, places;
   };
 
  public:
@@ -100,7 +97,7 @@ class PanelProduct {
     return reinterpret_cast<float4*>(stage(0)) + (warp * kProducts + w) * kWarpSize + lane_;
   }
 
-  /// The stages, by the loading warp of that number.
+  /// Rows of D, by the loading warp of that number.
   __device__ void load_stages(unsigned loader) const {
     if (task_.stages == 0) return;
     const Index* columns =
@@ -109,101 +106,97 @@ class PanelProduct {
     const Count at = first_column_ + 8 * v;
     const bool inside = at < p_.dense_stride;
     const std::uint16_t* const dense = p_.dense + (inside ? at : 0);
+    const unsigned place = place_in_stage(loader * kLoaderRows + r) ^ v * 16;
     Index low = __ldg(columns), high = __ldg(columns + kWarpSize);
-    Index first_block = __ldg(p_.block_start + task_.first_stage);
-    Index end_block = __ldg(p_.block_start + task_.first_stage + 1);
     RingPlace ring;
-    for (Index s = task_.first_stage; s < task_.first_stage + task_.stages; ++s) {
-      const Index now[2] = {low, high}, first = first_block, end = end_block;
-      columns += kStageColumns, first_block = end;
-      if (s + 1 < task_.first_stage + task_.stages) {
-        low = __ldg(columns), high = __ldg(columns + kWarpSize);
-        end_block = __ldg(p_.block_start + s + 2);
-      }
+    for (Index s = 0; s < task_.stages; ++s) {
+      const Index now[2] = {low, high};
+      columns += kStageColumns;
+      if (s + 1 < task_.stages) low = __ldg(columns), high = __ldg(columns + kWarpSize);
       wait_for(&memory_->empty[ring.slot], ring.parity ^ 1);
-      char* const to = stage(ring.slot);
-      load_blocks_of_stage(to, s, first, end, loader * kWarpSize + lane_);
+      char* const to = stage(ring.slot) + place;
 #pragma unroll
       for (unsigned k = 0; k < kLoaderRows; k += kRowsAtOnce) {
         const Index row = __shfl_sync(kWholeWarp, now[k / kWarpSize], k % kWarpSize + r);
-        const unsigned place = place_in_stage(loader * kLoaderRows + k + r) ^ v * 16;
-        if (row != kNone) copy_async(to + place, dense + row * p_.dense_stride, inside ? 16 : 0);
+        if (row != kNone)
+          copy_async(to + k * kStageRowBytes, dense + row * p_.dense_stride, inside ? 16 : 0);
       }
       arrive_after_copies(&memory_->full[ring.slot]);
       ring.advance(p_.ring);
     }
   }
-  /// By the loading thread of that number.
-  __device__ void load_blocks_of_stage(char* to, Index s, Index first, Index end,
-                                       unsigned thread) const {
-    if (thread < sizeof(GroupEnds) / 16)
-      copy_async(to + kEndsAt + thread * 16,
-                 reinterpret_cast<const char*>(p_.group_ends + s) + thread * 16);
-    const auto* const blocks = reinterpret_cast<const char*>(p_.blocks + first);
-    const unsigned bytes = (end - first) * static_cast<unsigned>(sizeof(RowBlock));
-    for (unsigned at = thread * 16; at < bytes; at += kLoaders * kWarpSize * 16)
-      copy_async(to + kBlocksAt + at, blocks + at);
+
+  __device__ Operand load_block(Index block) const {
+    const RowBlock& from = p_.blocks[block];
+    return {__ldg(reinterpret_cast<const uint2*>(from.values[lane_])),
+            __ldg(reinterpret_cast<const uint2*>(from.places[lane_ % 4]))};
+  }
+
+  /// The stage that a warp multiplies, and where its blocks end.
+  struct Current {
+    RingPlace ring;
+    Index stage = 0, end = 0;
+    Index ends = 0;  // of 32 stages, a lane each
+  };
+
+  /// Waits for the stage's rows of D.
+  __device__ void begin_stage(Current& now, const Index* starts) const {
+    if (now.stage % kWarpSize == 0 && now.stage + lane_ < task_.stages)
+      now.ends = __ldg(starts + now.stage + lane_ + 1);
+    now.end = __shfl_sync(kWholeWarp, now.ends, static_cast<int>(now.stage % kWarpSize));
+    wait_for(&memory_->full[now.ring.slot], now.ring.parity);
+  }
+  /// Gives the stage's buffer back; false behind the last stage.
+  __device__ bool next_stage(Current& now, const Index* starts) const {
+    __syncwarp();
+    if (lane_ == 0) arrive(&memory_->empty[now.ring.slot]);
+    now.ring.advance(p_.ring);
+    if (++now.stage == task_.stages) return false;
+    begin_stage(now, starts);
+    return true;
   }
 
   __device__ void multiply_stages() {
-    RingPlace ring;
-    for (Index s = 0; s < task_.stages; ++s) {
-      wait_for(&memory_->full[ring.slot], ring.parity);
-      multiply_stage(stage(ring.slot), s);
-      __syncwarp();
-      if (lane_ == 0) arrive(&memory_->empty[ring.slot]);
-      ring.advance(p_.ring);
-    }
+    if (task_.stages == 0) return;
+    const Index* const starts =
+        p_.block_start + task_.starts + Count{warp_ / kTeam} * task_.group_starts;
+    Index block = starts[0] + warp_ % kTeam;
+    Operand ahead[kAhead];
+#pragma unroll
+    for (unsigned a = 0; a < kAhead; ++a) ahead[a] = load_block(block + a * kTeam);
+    Current now;
+    begin_stage(now, starts);
+    for (;;)
+#pragma unroll
+      for (unsigned a = 0; a < kAhead; ++a) {
+        while (block >= now.end)
+          if (!next_stage(now, starts)) return;
+        multiply(stage(now.ring.slot), ahead[a]);
+        ahead[a] = load_block(block + kAhead * kTeam);
+        block += kTeam;
+      }
   }
 
-  /// The warps of a group take its blocks in turn, and turns in taking the first.
-  __device__ void multiply_stage(const char* stage, Index number) {
-    const unsigned group = warp_ / kTeam;
-    const auto* const ends = reinterpret_cast<const std::uint16_t*>(stage + kEndsAt);
-    const unsigned end = ends[group];
-    unsigned block = (group == 0 ? 0 : ends[group - 1]) + (warp_ + number) % kTeam;
-    if (block >= end) return;
-    Operands even, odd;
-    load(even, stage, block);
-    for (;;) {
-      block += kTeam;
-      if (block < end) load(odd, stage, block);
-      multiply(even);
-      if (block >= end) return;
-      block += kTeam;
-      if (block < end) load(even, stage, block);
-      multiply(odd);
-      if (block >= end) return;
-    }
-  }
-
-  __device__ void load(Operands& to, const char* stage, unsigned number) const {
-    const auto& block = reinterpret_cast<const RowBlock*>(stage + kBlocksAt)[number];
-    const uint2 values = *reinterpret_cast<const uint2*>(block.values[lane_]);
-    uint2 places = *reinterpret_cast<const uint2*>(block.places[lane_ % 4]);
-    to.block = {{values.x, values.y}};
-    const std::uint32_t vector = lane_ / 4 * 0x100010;
-    places.x ^= vector, places.y ^= vector;
+  /// Of the four rows of D of a lane the words w hold columns 8 (lane / 4) + 2 w and the next: rows
+  /// lane / 4 and 8 further on of the w-th left operand.
+  __device__ void multiply(const char* rows, const Operand& block) {
+    const std::uint32_t turn = lane_ / 4 * 0x100010;
+    const std::uint32_t places[2] = {block.places.x ^ turn, block.places.y ^ turn};
+    std::uint32_t d[4][kProducts];
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
-      const std::uint32_t pair = i < 2 ? places.x : places.y;
-      const uint4 row =
-          *reinterpret_cast<const uint4*>(stage + (i % 2 == 0 ? pair & 0xffff : pair >> 16));
-      to.rows[i][0] = row.x, to.rows[i][1] = row.y, to.rows[i][2] = row.z, to.rows[i][3] = row.w;
+      const std::uint32_t place = i % 2 == 0 ? places[i / 2] & 0xffff : places[i / 2] >> 16;
+      const uint4 part = *reinterpret_cast<const uint4*>(rows + place);
+      d[i][0] = part.x, d[i][1] = part.y, d[i][2] = part.z, d[i][3] = part.w;
     }
-  }
-
-  /// Words w of a lane's four rows of D are columns 8 (lane / 4) + 2 w and the next: rows lane / 4
-  /// and 8 further on of the w-th left operand.
-  __device__ void multiply(const Operands& with) {
-    const auto& d = with.rows;
+    const Right<16> s{{block.values.x, block.values.y}};
 #pragma unroll
     for (unsigned w = 0; w < kProducts; ++w)
       multiply_add(
           sums_[w],
           Left<16>{{__byte_perm(d[0][w], d[1][w], 0x5410), __byte_perm(d[0][w], d[1][w], 0x7632),
                     __byte_perm(d[2][w], d[3][w], 0x5410), __byte_perm(d[2][w], d[3][w], 0x7632)}},
-          with.block);
+          s);
   }
 
   __device__ void add(unsigned w, const float4& v) {

@@ -17,15 +17,13 @@ constexpr Count kTaskCycles = 2000, kSumCycles = 3000;
 
 /// The group of most work counts for all, since its warps work alone.
 Count work(const Panels& panels, Count panel) {
+  const Count stages = panels.stages(panel);
   Count most = 0;
   for (unsigned group = 0; group < panels.groups; ++group) {
-    Count blocks = 0;
-    for (Count s = panels.stage_start[panel]; s < panels.stage_start[panel + 1]; ++s)
-      blocks += panels.group_blocks(s, group);
-    most = std::max(most, blocks);
+    const Index* const start = &panels.block_start[panels.starts(panel) + group * (stages + 1)];
+    most = std::max<Count>(most, start[stages] - start[0]);
   }
-  return std::max(panels.groups * most * kBlockCycles,
-                  Count{panels.stages(panel)} * kStageColumns * kRowCycles);
+  return std::max(panels.groups * most * kBlockCycles, stages * kStageColumns * kRowCycles);
 }
 
 /// When the last task ends, each taken by the multiprocessor that is free first, long ones first.
@@ -88,8 +86,9 @@ std::vector<PanelTask> panel_tasks(const Panels& panels, Count across, Count mul
     for (Index part = 0; part < parts; ++part) {
       const auto first = static_cast<Index>(Count{stages} * part / parts);
       const auto end = static_cast<Index>(Count{stages} * (part + 1) / parts);
-      tasks.push_back({static_cast<Index>(p), panels.stage_start[p] + first, end - first, part,
-                       parts, divided});
+      tasks.push_back({static_cast<Index>(p), panels.stage_start[p] + first, end - first,
+                       static_cast<Index>(panels.starts(p) + first), stages + 1, part, parts,
+                       divided});
     }
     if (parts > 1) divided += parts;
   }

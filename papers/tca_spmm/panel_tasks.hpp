@@ -8,11 +8,13 @@
 namespace retensor::tca_spmm {
 
 /// Of a panel: many share gathered rows of D better, few make more panels.
-inline constexpr unsigned kFewGroups = 8, kManyGroups = kMostGroups;
+inline constexpr unsigned kFewGroups = 8, kManyGroups = 16;
 
 /// Some stages of a panel, which a thread block takes.
 struct PanelTask {
   Index panel = 0, first_stage = 0, stages = 0;
+  Index starts = 0;           ///< place in block_start of group 0 and the task's first stage
+  Index group_starts = 0;     ///< entries of a group in block_start
   Index part = 0, parts = 1;  ///< of the panel
   Index sums = 0;             ///< place of the panel's first part among those of all divided panels
 };

@@ -19,8 +19,7 @@ constexpr unsigned kSlots = 4;
 
 struct Panel {
   std::vector<Index> columns;
-  std::vector<Index> stage_blocks;  // by stage
-  std::vector<GroupEnds> group_ends;
+  std::vector<Index> block_start;  // by group and stage, from 0
   std::vector<RowBlock> blocks;
 };
 
@@ -69,7 +68,7 @@ class StageCells {
     Slots slots;
     Count used = 0;
     for (Index place = 0; place < kStageColumns; ++place)
-      if (used_[place]) ++used, slots[class_of(place)].push_back(place);
+      if (used_[place]) ++used, slots[place % kPlaceClasses].push_back(place);
     const Count size = (used + kBlockColumns - 1) / kBlockColumns * kSlots;
     std::vector<Index> left;
     for (auto& slot : slots)
@@ -88,7 +87,7 @@ class StageCells {
         const Index place = slots[t][first + i];
         // A place without nonzeros: any that holds a row of D, times zero.
         block.places[t][i] = static_cast<std::uint16_t>(
-            place_in_stage(place == kEmpty ? std::min(2 * t, listed - 1) : place));
+            place_in_stage(place == kEmpty ? std::min(t, listed - 1) : place));
         if (place == kEmpty) continue;
         for (unsigned g = 0; g < kGroupRows; ++g)
           block.values[4 * g + t][i / 2] |= std::uint32_t{values_[place][g]} << i % 2 * 16;
@@ -124,75 +123,30 @@ RowCells cells_of(const Csr& matrix, Index row, const std::vector<Index>& column
   return cells;
 }
 
-/// The rows of a panel, as far as they have been put into stages.
-class PanelRows {
- public:
-  PanelRows(const Csr& matrix, const Index* rows, unsigned groups,
-            const std::vector<Index>& columns)
-      : groups_(groups), columns_(columns.size()), at_(groups * kGroupRows, 0) {
-    for (unsigned r = 0; r < groups * kGroupRows; ++r)
-      cells_.push_back(cells_of(matrix, rows[r], columns));
-    set_groups_of_columns();
+/// Appends the blocks of a group of rows.
+void add_group(const Csr& matrix, const Index* rows, Panel& panel) {
+  std::array<RowCells, kGroupRows> cells;
+  std::array<Count, kGroupRows> at{};
+  for (unsigned g = 0; g < kGroupRows; ++g) cells[g] = cells_of(matrix, rows[g], panel.columns);
+  StageCells stage;
+  panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
+  for (Count first = 0; first < panel.columns.size(); first += kStageColumns) {
+    const auto listed = std::min<Count>(kStageColumns, panel.columns.size() - first);
+    for (unsigned g = 0; g < kGroupRows; ++g)
+      for (; at[g] < cells[g].size() && cells[g][at[g]].first < first + kStageColumns; ++at[g])
+        stage.put(g, static_cast<unsigned>(cells[g][at[g]].first - first), cells[g][at[g]].second);
+    stage.move_to(panel.blocks, static_cast<unsigned>(listed));
+    panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
   }
-
-  /// Columns of a stage from `first` on: as many as it holds, at least one.
-  Count stage_columns(Count first) const {
-    std::array<unsigned, kMostGroups> used{};
-    unsigned blocks = 0;
-    Count end = first;
-    for (; end < columns_ && end < first + kStageColumns; ++end) {
-      for (unsigned g = 0; g < groups_; ++g)
-        if ((groups_of_[end] >> g & 1) != 0 && used[g]++ % kBlockColumns == 0) ++blocks;
-      if (blocks > kStageBlocks) break;
-    }
-    return end - first;
-  }
-
-  /// Appends the stage of `count` columns from `first` on; stages in their order.
-  void add_stage(Count first, Count count, Panel& panel) {
-    const Count before = panel.blocks.size();
-    GroupEnds ends = {};
-    for (unsigned g = 0; g < groups_; ++g) {
-      for (unsigned r = 0; r < kGroupRows; ++r) put_cells(g * kGroupRows + r, r, first, count);
-      stage_.move_to(panel.blocks, static_cast<unsigned>(count));
-      ends.end[g] = static_cast<std::uint16_t>(panel.blocks.size() - before);
-    }
-    panel.group_ends.push_back(ends);
-    panel.stage_blocks.push_back(static_cast<Index>(panel.blocks.size() - before));
-  }
-
- private:
-  void set_groups_of_columns() {
-    groups_of_.resize(columns_, 0);
-    for (unsigned r = 0; r < cells_.size(); ++r)
-      for (const auto& cell : cells_[r])
-        groups_of_[cell.first] |= static_cast<std::uint16_t>(1u << r / kGroupRows);
-  }
-  void put_cells(unsigned row, unsigned of_group, Count first, Count count) {
-    const RowCells& cells = cells_[row];
-    for (Count& at = at_[row]; at < cells.size() && cells[at].first < first + count; ++at)
-      stage_.put(of_group, static_cast<unsigned>(cells[at].first - first), cells[at].second);
-  }
-
-  const unsigned groups_;
-  const Count columns_;
-  std::vector<RowCells> cells_;
-  std::vector<Count> at_;                 // by row, the first cell that is in no stage yet
-  std::vector<std::uint16_t> groups_of_;  // by column, a bit for each group
-  StageCells stage_;
-};
+}
 
 Panel panel_of(const Csr& matrix, const Index* rows, unsigned groups) {
-  const std::vector<Index> columns = distinct_columns(matrix, rows, groups * kGroupRows);
-  PanelRows panel_rows(matrix, rows, groups, columns);
   Panel panel;
-  for (Count first = 0, count = 0; first < columns.size(); first += count) {
-    count = panel_rows.stage_columns(first);
-    panel_rows.add_stage(first, count, panel);
-    const auto from = columns.begin() + static_cast<std::ptrdiff_t>(first);
-    panel.columns.insert(panel.columns.end(), from, from + static_cast<std::ptrdiff_t>(count));
-    panel.columns.resize(panel.group_ends.size() * kStageColumns, kNone);
-  }
+  panel.columns = distinct_columns(matrix, rows, groups * kGroupRows);
+  for (unsigned group = 0; group < groups; ++group)
+    add_group(matrix, rows + group * kGroupRows, panel);
+  const Count stages = (panel.columns.size() + kStageColumns - 1) / kStageColumns;
+  panel.columns.resize(stages * kStageColumns, kNone);
   return panel;
 }
 
@@ -205,33 +159,31 @@ Count Panels::listed() const {
 Count Panels::bytes() const {
   return (row_order.size() + stage_start.size() + columns.size() + block_start.size()) *
              sizeof(Index) +
-         group_ends.size() * sizeof(GroupEnds) + blocks.size() * sizeof(RowBlock);
+         blocks.size() * sizeof(RowBlock);
 }
 
 Panels to_panels(const Csr& matrix, unsigned groups) {
   matrix.check();
   const Count panel_rows = groups * kGroupRows;
   const Count count = (matrix.rows + panel_rows - 1) / panel_rows;
-  Panels panels{groups, matrix.rows, matrix.cols, order_of_rows(matrix), {0}, {}, {0}, {}, {}};
+  Panels panels{groups, matrix.rows, matrix.cols, order_of_rows(matrix), {0}, {}, {}, {}};
   panels.row_order.resize(count * panel_rows, kNone);
   std::vector<Panel> all(count);
 #pragma omp parallel for schedule(dynamic, 1)
   for (Count p = 0; p < count; ++p)
     all[p] = panel_of(matrix, panels.row_order.data() + p * panel_rows, groups);
-  const auto append = [](auto& to, const auto& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
   for (Panel& panel : all) {
-    if (panels.blocks.size() + panel.blocks.size() >= kMostBlocks)
+    const Count before = panels.blocks.size();
+    if (before + panel.blocks.size() >= kMostBlocks)
       throw InputError("S has 2^32 blocks of 16 columns and 8 rows or more");
-    for (const Index blocks : panel.stage_blocks)
-      panels.block_start.push_back(panels.block_start.back() + blocks);
-    append(panels.columns, panel.columns);
-    append(panels.group_ends, panel.group_ends);
-    append(panels.blocks, panel.blocks);
-    panels.stage_start.push_back(static_cast<Index>(panels.group_ends.size()));
+    for (const Index start : panel.block_start)
+      panels.block_start.push_back(static_cast<Index>(before + start));
+    panels.columns.insert(panels.columns.end(), panel.columns.begin(), panel.columns.end());
+    panels.stage_start.push_back(static_cast<Index>(panels.columns.size() / kStageColumns));
+    panels.blocks.insert(panels.blocks.end(), panel.blocks.begin(), panel.blocks.end());
     panel = {};
   }
+  panels.blocks.resize(panels.blocks.size() + kReadAhead);
   return panels;
 }
 

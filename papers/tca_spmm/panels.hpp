@@ -2,10 +2,10 @@
 //
 // Eight rows of S are a group. Their nonzeros stand in blocks of 16 columns x 8 rows, the right
 // operand of an MMA m16n8k16, of columns with a nonzero alone; the left operand is the 16 rows of D
-// transposed, so nothing but a group's last block in a stage is padded. Several groups are a panel:
-// the distinct columns of its rows are listed in ascending order and cut into stages of at most 256
-// columns and 128 blocks, and blocks name places in a stage, so that a thread block gathers a row
-// of D once for the whole panel. Rows of similar length stand together, otherwise in their order.
+// transposed, so nothing but a group's last block is padded. Several groups are a panel: the
+// distinct columns of its rows are listed in ascending order and cut into stages of 256, and blocks
+// name places in a stage, so that a thread block gathers a row of D once for the whole panel.
+// Rows of similar length stand together, otherwise in their order.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,18 @@ namespace retensor::tca_spmm {
 
 inline constexpr unsigned kGroupRows = 8;
 inline constexpr unsigned kBlockColumns = 16;
-inline constexpr unsigned kMostGroups = 16;  ///< of a panel
-inline constexpr unsigned kStageColumns = 256, kStageBlocks = 128;
+inline constexpr unsigned kStageColumns = 256;
 inline constexpr unsigned kStageRowBytes = 128;  ///< of a row of D in a stage
-inline constexpr unsigned kPlaceClasses = 4;     ///< of places whose rows meet in banks
+inline constexpr unsigned kPlaceClasses = 4;     ///< places that differ by 4 have equal banks
+/// Blocks behind the last that may be read.
+inline constexpr unsigned kReadAhead = 8;
 /// No row, no column.
 inline constexpr Index kNone = ~Index{0};
 
 /// Where the row of D at `place` stands in a stage, in bytes; its 16-byte vector v is at v * 16
-/// exclusive-or this (the 128-byte swizzle of Hopper).
+/// exclusive-or this. Vectors 2 v and 2 v + 1 of places of four classes are in all 32 banks.
 constexpr unsigned place_in_stage(unsigned place) {
-  return place * kStageRowBytes | place % 8 * 16;
-}
-/// Vectors 2 v and 2 v + 1 of four places of different classes are in all 32 banks.
-constexpr unsigned class_of(unsigned place) {
-  return place / 2 % kPlaceClasses;
+  return place * kStageRowBytes | place % kPlaceClasses * 32;
 }
 
 /// 16 columns x 8 rows of S. Lane 4 g + t has of row g the columns 2 t, 2 t + 1, 2 t + 8 and
@@ -43,36 +40,27 @@ struct alignas(32) RowBlock {
 };
 static_assert(sizeof(RowBlock) == 288);
 
-/// Where the blocks of each group end in a stage, counted from the stage's first.
-struct alignas(32) GroupEnds {
-  std::uint16_t end[kMostGroups];
-};
-
 struct Panels {
   unsigned groups = 0;  ///< of a panel
   std::uint64_t rows = 0, cols = 0;
-  std::vector<Index> row_order;       ///< by place in a panel, kNone behind the last
-  std::vector<Index> stage_start;     ///< by panel, the last is the number of stages
-  std::vector<Index> columns;         ///< kStageColumns a stage, kNone behind its last
-  std::vector<Index> block_start;     ///< by stage, the last is the number of blocks
-  std::vector<GroupEnds> group_ends;  ///< by stage
-  std::vector<RowBlock> blocks;       ///< by stage and group
+  std::vector<Index> row_order;    ///< by place in a panel, kNone behind the last
+  std::vector<Index> stage_start;  ///< by panel, the last is the number of stages
+  std::vector<Index> columns;      ///< kStageColumns a stage, kNone behind a panel's last
+  /// First block, by panel, group, and stage of the panel and the one behind its last.
+  std::vector<Index> block_start;
+  std::vector<RowBlock> blocks;  ///< and kReadAhead zeros
 
   Count panels() const { return stage_start.size() - 1; }
   Index stages(Count panel) const { return stage_start[panel + 1] - stage_start[panel]; }
-  /// Of a group in a stage.
-  Index group_blocks(Count stage, unsigned group) const {
-    const auto& end = group_ends[stage].end;
-    return group == 0 ? end[0] : static_cast<Index>(end[group] - end[group - 1]);
-  }
+  /// Place in block_start of a panel's group 0, stage 0; a group has stages + 1 entries.
+  Count starts(Count panel) const { return (stage_start[panel] + panel) * groups; }
   /// Columns that are listed, those of all panels.
   Count listed() const;
   Count bytes() const;
 };
 
 /// `matrix` in single precision, columns of a row ascending; equal coordinates are added up, then
-/// rounded; at most kMostGroups groups. Throws InputError where it breaks an invariant of CSR or
-/// makes 2^32 blocks.
+/// rounded. Throws InputError where it breaks an invariant of CSR or makes 2^32 blocks.
 Panels to_panels(const Csr& matrix, unsigned groups);
 
 }  // namespace retensor::tca_spmm

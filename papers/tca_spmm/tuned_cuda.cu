@@ -41,19 +41,17 @@ class TunedRun : public SpmmRun {
         row_order_(panels.row_order),
         columns_(panels.columns),
         block_start_(panels.block_start),
-        group_ends_(panels.group_ends),
         blocks_(panels.blocks),
         d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
     set_tasks(panels);
     set_pointers();
-    count_bytes(tasks_, row_order_, columns_, block_start_, group_ends_, blocks_, d_.values, sums_,
-                arrived_);
+    count_bytes(tasks_, row_order_, columns_, block_start_, blocks_, d_.values, sums_, arrived_);
     executed_["panels"] = std::to_string(panels.panels());
     executed_["panel_bytes"] = std::to_string(panels.bytes());
     executed_["gathered_rows"] = std::to_string(panels.listed());
-    executed_["blocks"] = std::to_string(panels.blocks.size());
+    executed_["blocks"] = std::to_string(panels.blocks.size() - kReadAhead);
     executed_["tasks"] = std::to_string(tasks_.size() * p_.across);
   }
 
@@ -77,7 +75,7 @@ class TunedRun : public SpmmRun {
   void set_pointers() {
     p_.tasks = tasks_.data(), p_.row_order = row_order_.data();
     p_.columns = columns_.data(), p_.block_start = block_start_.data();
-    p_.group_ends = group_ends_.data(), p_.blocks = blocks_.data();
+    p_.blocks = blocks_.data();
     p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
     p_.dense_stride = d_.stride;
     p_.out = out_.data(), p_.out_stride = out_stride_;
@@ -90,7 +88,6 @@ class TunedRun : public SpmmRun {
   const unsigned shared_;
   Buffer<PanelTask> tasks_;
   const Buffer<Index> row_order_, columns_, block_start_;
-  const Buffer<GroupEnds> group_ends_;
   const Buffer<RowBlock> blocks_;
   const DeviceDense d_;
   Buffer<float> sums_;
