@@ -103,7 +103,7 @@ class RowWalk {
   }
 
   /// `groups`: of the warp's longest row. Rows of D of a group are loaded before those of the group
-  /// before it are used. A step ends with an odd group, which may lie behind the row: zeros.
+  /// before it are used.
   __device__ void run(unsigned groups) {
     Rows even, odd;
     Ahead ahead = load(0);
@@ -119,10 +119,11 @@ class RowWalk {
         ahead = load(next + 1);
         __syncwarp();
       }
-      load_rows(g + 1, odd);
+      if (g + 1 < groups) load_rows(g + 1, odd);
       __syncwarp();  // what is loaded ahead stays ahead
       multiply(g, even);
-      load_rows(g + 2 < groups ? g + 2 : g, even);
+      if (g + 1 >= groups) break;
+      if (g + 2 < groups) load_rows(g + 2, even);
       __syncwarp();
       multiply(g + 1, odd);
     }
