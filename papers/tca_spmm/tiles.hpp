@@ -1,11 +1,11 @@
 // S as tiles of 128 x 64 in the order of Hopper's tensor cores: an own format for matrices too
 // dense for TCA-SpMM, sparsity 0.5 to 0.95, which multiplies decompressed tiles.
 //
-// A tile is eight strips of 16 rows. The left operand m16k16 of a warp's product is four registers a
-// lane, each a pair of halves; a strip of four such steps has 16 registers a lane. Pairs without a
-// nonzero are not stored, those of a lane stand side by side. So a lane finds its registers without
-// a word from the others: its header tells which of the 16 are stored, and where the first one is.
-// Tiles without nonzeros are not stored.
+// A tile is eight strips of 16 rows. The left operand m16k16 of a warp's product is four registers
+// a lane, each a pair of halves; a strip of four such steps has 16 registers a lane. Pairs without
+// a nonzero are not stored, those of a lane stand side by side. So a lane finds its registers
+// without a word from the others: its header tells which of the 16 are stored, and where the first
+// one is. Tiles without nonzeros are not stored.
 #pragma once
 
 #include <cstdint>
