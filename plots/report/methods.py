@@ -1,9 +1,9 @@
 """The methods of all papers on the same tensors: lines of the cross-paper page, and its figures.
 
 A line is a method with its parameters on a problem and a machine. Of the artifacts that measured it
-counts the one of today's sources, with times, of more modes, the newest, in this order. Modes are averaged as
-in every figure (plots/figures/quantity.py). MTTKRP a mode at a time and over all modes at once are
-different problems, whose rates share a figure.
+counts the one of today's sources, with times, of more modes, the newest, in this order. Modes are
+averaged as in every figure (plots/figures/quantity.py). MTTKRP a mode at a time and over all modes
+at once are different problems, whose rates share a figure.
 """
 import math
 from dataclasses import dataclass
