@@ -19,9 +19,9 @@ struct PanelTask {
   Index sums = 0;             ///< place of the panel's first part among those of all divided panels
 };
 
-/// kManyGroups where such panels of `rows` rows, times `across` blocks of columns of D, keep
-/// `multiprocessors` busy.
-unsigned groups_of_a_panel(Count rows, Count across, Count multiprocessors);
+/// kManyGroups where such panels of `matrix`, or two parts of each where it is dense, times
+/// `across` blocks of columns of D keep `multiprocessors` busy.
+unsigned groups_of_a_panel(const Csr& matrix, Count across, Count multiprocessors);
 
 /// Tasks for each of `across` blocks of columns, those of most work first. Panels are divided where
 /// that lets the device end earlier.

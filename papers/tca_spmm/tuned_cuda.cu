@@ -24,10 +24,10 @@ unsigned multiprocessors() {
   return static_cast<unsigned>(std::max(1, device::facts().sms));
 }
 
-unsigned groups_of(const Params& params, Count rows, Count width) {
+unsigned groups_of(const Params& params, const Csr& s, Count width) {
   const auto& word = params.word("groups");
   if (word != "auto") return word == "8" ? kFewGroups : kManyGroups;
-  return groups_of_a_panel(rows, device::blocks_for(width, kPanelColumns), multiprocessors());
+  return groups_of_a_panel(s, device::blocks_for(width, kPanelColumns), multiprocessors());
 }
 
 class TunedRun : public SpmmRun {
@@ -107,7 +107,7 @@ std::string panels_obstacle() {
 
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params) {
   const Csr s = to_csr(problem.x());
-  const unsigned groups = groups_of(params, s.rows, problem.rank());
+  const unsigned groups = groups_of(params, s, problem.rank());
   return std::make_unique<TunedRun>(problem, params, to_panels(s, groups));
 }
 

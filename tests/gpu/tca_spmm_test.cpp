@@ -111,6 +111,19 @@ TEST_CASE("tiles in more rounds of the ring than one, on several blocks") {
       check(method, problem_of(s, width), params);
 }
 
+TEST_CASE("one small product with each method") {  // short under a sanitiser
+  const Registry registry = all_methods();
+  const auto s = std::make_shared<const Coo>(uniform({40, 600}, 3000, 2, DType::f32));
+  const Problem problem = problem_of(s, 72);
+  for (const char* id : kMethods) {
+    const Method& method = registry.find(id);
+    CHECK(method.supports(problem, method.params().resolve({})).ok);
+    check(method, problem, method.params().resolve({}));
+  }
+  const Method& tuned = registry.find("tca_spmm.cuda.tuned");
+  check(tuned, problem, tuned.params().resolve({{"groups", std::string("16")}}));
+}
+
 TEST_CASE("libraries" * doctest::skip()) {
   const Registry registry = all_methods();
   const auto s = rows_of_all_lengths();

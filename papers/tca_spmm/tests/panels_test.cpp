@@ -170,9 +170,18 @@ TEST_CASE("tasks hold each stage of each panel once; the panel of a long row is 
   for (const PanelTask& t : panel_tasks(panels, 1, 1)) CHECK(t.parts == 1);
 }
 
-TEST_CASE("many groups where their panels keep the device busy") {
-  CHECK(groups_of_a_panel(8192, 2, 132) == kManyGroups);
-  CHECK(groups_of_a_panel(8192, 1, 132) == kFewGroups);
+TEST_CASE("many groups where their panels, or two parts of dense ones, keep the device busy") {
+  Csr s;
+  s.rows = 8192, s.cols = 8192;
+  const auto groups = [&](Count nnz, Count across) {
+    s.values = Values(DType::f32, nnz);
+    return groups_of_a_panel(s, across, 132);
+  };
+  CHECK(groups(671089, 2) == kManyGroups);
+  CHECK(groups(671089, 1) == kFewGroups);
+  CHECK(groups(3355443, 1) == kManyGroups);
+  s.rows = 4096;
+  CHECK(groups(3355443, 1) == kFewGroups);
 }
 
 TEST_CASE("an empty matrix has panels without stages; equal coordinates are added up") {
