@@ -82,7 +82,7 @@ class BlockPath : public Path {
 
   void make_tasks(cudaStream_t stream) override {
     tasks_.build(stream);
-    tasks_.make_chunks(stream);
+    tasks_.make_chunks(Count{1} << (product_.row_tile_bits + product_.column_tile_bits), stream);
   }
 
   void find_pattern(cudaStream_t stream) override {

@@ -301,12 +301,16 @@ class TileProduct {
     std::uint64_t columns = upper.bits | lower.bits;
     columns |= __shfl_xor_sync(kWholeWarp, columns, 1);
     columns |= __shfl_xor_sync(kWholeWarp, columns, 2);
+    Pair b[kTiles];  // all are on their way before the first product
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      const unsigned column = static_cast<unsigned>(j) * 8 + group_;
+      b[j] = {value(p_.y_values, upper, column, 1), value(p_.y_values, lower, column, 1)};
+    }
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
       if ((columns >> 8 * j & 0xff) == 0) continue;
-      const unsigned column = static_cast<unsigned>(j) * 8 + group_;
-      const Pair b{value(p_.y_values, upper, column, 1), value(p_.y_values, lower, column, 1)};
-      multiply_add<kArithmetic>(sums_[j], a, b);
+      multiply_add<kArithmetic>(sums_[j], a, b[j]);
       ++mmas_;
     }
   }

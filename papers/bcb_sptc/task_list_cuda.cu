@@ -362,10 +362,10 @@ void DeviceTaskList::compress(cudaStream_t stream) {
   set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
 }
 
-void DeviceTaskList::make_chunks(cudaStream_t stream) {
+void DeviceTaskList::make_chunks(Count warps, cudaStream_t stream) {
   if (results_ == 0) return;
   if (chunks_ == results_) return;  // a chunk a result block, as the first call found
-  chunk_tasks_ = std::clamp<Count>(tasks_kept_ / kWarpsAtOnce, 1, kMostChunkTasks);
+  chunk_tasks_ = std::clamp<Count>(tasks_kept_ * warps / kWarpsAtOnce, 1, kMostChunkTasks);
   cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
   if (chunks_ > 0) return;
   chunks_ = element(chunk_first_, results_);

@@ -26,9 +26,8 @@
 namespace retensor::bcb_sptc {
 
 /// The most tasks of a chunk: 32 are some microseconds of a warp, and the sums of a chunk that
-/// shares its result block go out by atomic additions once for all of them. Where that would be
-/// fewer than kWarpsAtOnce chunks, half of the warps that 132 multiprocessors (H200) can hold, they
-/// are shorter.
+/// shares its result block go out by atomic additions once for all of them. Where the warps would be
+/// fewer than kWarpsAtOnce, half of what 132 multiprocessors (H200) can hold, chunks are shorter.
 inline constexpr Count kMostChunkTasks = 32, kWarpsAtOnce = 4096;
 
 /// Pairs beyond which each reads the number of its block of x from a list, which takes four
@@ -96,8 +95,9 @@ class DeviceTaskList {
   /// to learn the lengths. Throws InputError for 2^32 and more pairs, OutOfMemory for more than
   /// there is room for.
   void build(cudaStream_t stream);
-  /// Cuts the result blocks of the list into chunks. Allocates as `build` does.
-  void make_chunks(cudaStream_t stream);
+  /// Cuts the result blocks of the list into chunks, each of as many warps. Allocates as `build`
+  /// does.
+  void make_chunks(Count warps, cudaStream_t stream);
 
   /// The list as kernels get it.
   struct View {
