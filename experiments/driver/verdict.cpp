@@ -106,9 +106,13 @@ double reduced(const std::vector<double>& v, const std::string& how) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
-/// A number, or a text that is one as a whole: `executed` holds texts alone.
+/// A number, or a text that is one as a whole (`executed` holds texts alone), or the median of
+/// samples (`phases.stages`).
 std::optional<double> number_in(const json& value) {
   if (value.is_number()) return value.get<double>();
+  if (value.is_array() && !value.empty() &&
+      std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_number(); }))
+    return middle(value.get<std::vector<double>>());
   if (!value.is_string()) return {};
   const auto& text = value.get_ref<const std::string&>();
   double number = 0;

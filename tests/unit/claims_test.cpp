@@ -312,6 +312,21 @@ TEST_CASE("reductions") {
   CHECK(missing.reason == "'w.x' is no number in the rows selected");
 }
 
+TEST_CASE("samples count as their median") {
+  auto timed = row("a.cpu.x", "s", 0);
+  const auto lines =
+      kPublished +
+      "    query: {where: {operation: ttv}, value: phases.stages.kernel, reduce: max}\n";
+  const auto judged = [&](const nlohmann::json& samples) {
+    timed["phases"]["stages"]["kernel"] = samples;
+    return judge_rows(lines, {timed});
+  };
+  CHECK(judged({3, 1, 8}).measured.value_or(-1) == 3);
+  CHECK(judged({3, 1}).measured.value_or(-1) == 2);
+  CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
+  CHECK(judged(nlohmann::json::array()).outcome == "not tested");
+}
+
 TEST_CASE("a text counts as a number where it is one as a whole") {
   auto told = row("a.cpu.x", "s", 0);
   const auto lines =
