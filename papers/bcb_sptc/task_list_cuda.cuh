@@ -26,8 +26,9 @@
 namespace retensor::bcb_sptc {
 
 /// The most tasks of a chunk: 32 are some microseconds of a warp, and the sums of a chunk that
-/// shares its result block go out by atomic additions once for all of them. Where the warps would be
-/// fewer than kWarpsAtOnce, half of what 132 multiprocessors (H200) can hold, chunks are shorter.
+/// shares its result block go out by atomic additions once for all of them. Where the warps would
+/// be fewer than kWarpsAtOnce, half of what 132 multiprocessors (H200) can hold, chunks are
+/// shorter.
 inline constexpr Count kMostChunkTasks = 32, kWarpsAtOnce = 4096;
 
 /// Pairs beyond which each reads the number of its block of x from a list, which takes four
