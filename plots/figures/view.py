@@ -121,9 +121,10 @@ def make_view(results, spec, verdicts=()):
     rows = fold_variants(rows)
     fields = _Fields(rows, spec.figure)
     free = fields.free(rows)
+    usual = _usual(rows, free)
     groups = {}
     for index, row in rows.iterrows():
-        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free))
+        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free, usual))
         groups.setdefault(place, []).append(index)
     cells = [_cell(place, rows.loc[members], fields, results)
              for place, members in groups.items()]
@@ -134,8 +135,12 @@ def make_view(results, spec, verdicts=()):
     cells.sort(key=lambda c: (facets.index(c.facet), xs.index(c.x), series.index(c.series)))
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
-    view = View(spec, cells, fields, facets, xs, series, _notes(rows, cells, spec), datasets,
-                results, int((rows["status"] == "ok").sum()), len(rows),
+    notes = _notes(rows, cells, spec)
+    if usual:
+        named = ", ".join(_named(name, value) for name, value in usual.items())
+        notes.append(f"where nothing else is said: {named}")
+    view = View(spec, cells, fields, facets, xs, series, notes, datasets, results,
+                int((rows["status"] == "ok").sum()), len(rows),
                 quantity.label(SHARE if fields.share else fields.y))
     view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
     view.published = [] if fields.share else _published(view, verdicts)
@@ -192,9 +197,10 @@ class _Fields:
     def x_of(self, row):
         return _plain(row[self.x])
 
-    def series_of(self, row, free):
+    def series_of(self, row, free, usual=None):
         return ", ".join(_named(name, row[name]) for name in (self.hue, *free)
-                         if name == self.hue or row[name] is not None)
+                         if name == self.hue
+                         or row[name] is not None and (usual or {}).get(name) != row[name])
 
     def free(self, rows):
         """Case fields, and the machine, that differ inside a cell and are not averaged."""
@@ -232,6 +238,19 @@ class _Sorter:
                      for part in re.split(r"([0-9]+)", str(value))]
             return (given.index(text) if text in given else len(given), number, parts)
         return sorted(set(values), key=key)
+
+
+def _usual(rows, free):
+    """The commonest values of free fields where every row departs from them in one at most, as in
+    an ablation of several choices: its series are named by what they change.
+    """
+    if len(free) < 3:
+        return {}
+    texts = rows[free].apply(lambda values: values.map(_text))
+    commonest = texts.mode().iloc[0]
+    usual = {name: json.loads(text) for name, text in commonest.items()}
+    alone = (texts != commonest).sum(axis=1).max() <= 1
+    return usual if alone and None not in usual.values() else {}
 
 
 def _plain(value):

@@ -313,6 +313,19 @@ def test_a_curve_goes_through_the_numbers_of_a_text(tmp_path):
         save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
 
 
+def test_an_ablations_series_are_named_by_what_they_change(tmp_path):
+    usual = {"a": 1, "b": True, "c": "x"}
+    lines = [rows.row(params={**usual, **change})
+             for change in ({}, {"a": 2}, {"b": False}, {"c": "y"})]
+    view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
+    name = "pasta.cpu.coo"
+    assert view.series == [name, f"{name}, a=2", f"{name}, b=False", f"{name}, c=y"]
+    assert "where nothing else is said: a=1, b=True, c=x" in view.notes
+    lines.append(rows.row(params={**usual, "a": 2, "b": False}))  # two at once: all are named
+    view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
+    assert f"{name}, a=1, b=True, c=x" in view.series and len(view.series) == 5
+
+
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_failures_among_lines_are_marked_above_them(tmp_path, scale):
     lines = [rows.row(rank=r, params={"update": u}, status="oom" if r == 16 else "ok")
