@@ -7,6 +7,9 @@
 namespace retensor::bcb_sptc {
 namespace {
 
+/// Thread blocks that write a row that is cut.
+constexpr unsigned kBlocksOfRow = 8;
+
 struct Entries {
   const std::uint32_t* of;
   __host__ __device__ Count operator()(Count row) const { return of[row]; }
@@ -54,7 +57,7 @@ class ElementPath : public Path {
                                         (result_.entries - cut_.first_entry) * sizeof(float),
                                         stream));
     RETENSOR_CUDA_LAUNCH(kernels::multiply_units<true>, static_cast<unsigned>(units_), kThreads,
-                         8 * p_.places(kBlockProducts), stream, p_, cut_);
+                         table_bytes<true>(p_.places(kBlockProducts)), stream, p_, cut_);
   }
 
   void write_coordinates(cudaStream_t stream) override {
@@ -63,8 +66,9 @@ class ElementPath : public Path {
       RETENSOR_CUDA_LAUNCH((kernels::write_rows<Count, std::uint32_t>), grid_for(p_.rows * kWarp),
                            kThreads, 0, stream, p_.rows, p_.first_entry, p_.column, modes_out_);
     if (cut_.rows > 0)
-      RETENSOR_CUDA_LAUNCH(kernels::write_cut_rows, grid_for(places_), kThreads, 0, stream, places_,
-                           cut_, modes_out_);
+      RETENSOR_CUDA_LAUNCH(kernels::write_cut_rows,
+                           dim3(static_cast<unsigned>(cut_.rows), kBlocksOfRow), kThreads, 0,
+                           stream, cut_, modes_out_);
   }
 
   Executed facts() override {
@@ -132,7 +136,7 @@ class ElementPath : public Path {
   void find_cut_pattern(cudaStream_t stream) {
     RETENSOR_CUDA_CHECK(cudaMemsetAsync(keys_.data(), 0xff, keys_.bytes(), stream));
     RETENSOR_CUDA_LAUNCH(kernels::multiply_units<false>, static_cast<unsigned>(units_), kThreads,
-                         4 * p_.places(kBlockProducts), stream, p_, cut_);
+                         table_bytes<false>(p_.places(kBlockProducts)), stream, p_, cut_);
     cub_.sums(places_, kernels::IsTaken{keys_.data()}, rank_, stream);
     cut_.rank = rank_.data();
   }
@@ -155,7 +159,8 @@ class ElementPath : public Path {
     if (block_rows_ > 0) {
       const unsigned places = p_.places(most_of_block_);
       RETENSOR_CUDA_LAUNCH(kernels::multiply_rows<kSums>, static_cast<unsigned>(block_rows_),
-                           kThreads, places * kBytes, stream, p_, block_row_.data(), places);
+                           kThreads, table_bytes<kSums>(places), stream, p_, block_row_.data(),
+                           places);
     }
   }
 

@@ -18,7 +18,8 @@
 // the products, however few nonzeros of x they belong to. A longer one is cut into units of so many
 // products, each of a thread block; a unit adds its products up in shared memory first and then
 // goes to the row's table in global memory, so that a column that all units meet costs one atomic a
-// unit.
+// unit. Where there are few columns, as contractions over all modes but one have them, each warp of
+// a thread block has sums of its own.
 //
 // Instructions: about 60 for 32 products in a pass, and 10 for 32 places cleared and read.
 #pragma once
@@ -33,9 +34,20 @@ inline constexpr unsigned kWarp = 32, kWarpsOfBlock = 4;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 /// The most products of a row of one warp and of one thread block.
 inline constexpr Count kWarpProducts = 512, kBlockProducts = 2048;
+/// Places of a table up to which each warp of a thread block has sums of its own.
+inline constexpr unsigned kFewPlaces = 256;
 /// Places of a table for so many columns.
 __host__ __device__ constexpr unsigned places_for(Count columns) {
   return static_cast<unsigned>((2 * columns + 31) / 32 * 32);
+}
+/// Sums of a place in the table of a thread block.
+__host__ __device__ constexpr unsigned copies_for(unsigned places) {
+  return places <= kFewPlaces ? kThreads / kWarp : 1;
+}
+/// Bytes of such a table.
+template <bool kSums>
+constexpr unsigned table_bytes(unsigned places) {
+  return 4 * places * (kSums ? 1 + copies_for(places) : 1);
 }
 inline constexpr std::uint32_t kEmpty = 0xffffffffu;
 
@@ -65,6 +77,7 @@ struct Table {
   std::uint32_t* keys;
   float* sums;
   unsigned places;
+  unsigned copies = 1;  // of the sums, one after the other
 
   /// By the high bits of the hash, so that any number of places will do.
   __device__ unsigned start(std::uint32_t key) const { return __umulhi(key * 2654435761u, places); }
@@ -87,10 +100,9 @@ struct Table {
 /// Sets a table that all of `threads` threads share to empty; `thread` is this one's number.
 template <bool kSums>
 __device__ void clear(const Table& table, unsigned thread, unsigned threads) {
-  for (unsigned i = thread; i < table.places; i += threads) {
-    table.keys[i] = kEmpty;
-    if constexpr (kSums) table.sums[i] = 0;
-  }
+  for (unsigned i = thread; i < table.places; i += threads) table.keys[i] = kEmpty;
+  if constexpr (kSums)
+    for (unsigned i = thread; i < table.copies * table.places; i += threads) table.sums[i] = 0;
 }
 
 /// The products of up to 32 nonzeros of x, a lane each, numbered one after the other.
@@ -188,6 +200,16 @@ __device__ unsigned add_row(const RowProduct& p, const Table& table, std::uint32
   return columns;
 }
 
+/// Adds the warps' sums up in the first copy.
+__device__ inline void add_copies(const Table& table) {
+  for (unsigned i = threadIdx.x; i < table.places; i += kThreads) {
+    float sum = 0;
+    for (unsigned c = 0; c < table.copies; ++c) sum += table.sums[c * table.places + i];
+    table.sums[i] = sum;
+  }
+  __syncthreads();
+}
+
 /// A thread block adds the products `first` to last - 1, of the nonzeros of x from `begin` to
 /// `end`, up in a cleared table; how many columns this thread was the first to meet.
 template <bool kSums>
@@ -202,6 +224,8 @@ __device__ unsigned add_products(const RowProduct& p, const Table& table, Count 
   const Count nonzero = begin + lower_bound(end - begin, own_first + 1, [&](Count a) {
                           return p.first_product[begin + a + 1];
                         });
+  [[maybe_unused]] float* const sums =
+      table.sums + (table.copies > 1 ? threadIdx.x / kWarp * table.places : 0);
   unsigned columns = 0;
   for (Count base = nonzero; base < end && p.first_product[base] < own_last; base += kWarp) {
     const WarpProducts<kSums> products(p, base, end, own_first, own_last);
@@ -213,10 +237,11 @@ __device__ unsigned add_products(const RowProduct& p, const Table& table, Count 
       bool is_new = false;
       const unsigned place = table.insert(now.column, is_new);
       columns += is_new ? 1u : 0u;
-      if constexpr (kSums) atomicAdd(table.sums + place, now.value);
+      if constexpr (kSums) atomicAdd(sums + place, now.value);
     }
   }
   __syncthreads();
+  if (kSums && table.copies > 1) add_copies(table);
   return columns;
 }
 
@@ -287,7 +312,8 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ unsigned written;
   const Count row = rows[blockIdx.x];
   const Count first = p.row_start[row], last = p.row_start[row + 1];
-  const Table table{memory, reinterpret_cast<float*>(memory + most), p.places(p.products(row))};
+  const Table table{memory, reinterpret_cast<float*>(memory + most), p.places(p.products(row)),
+                    copies_for(most)};
   clear<kSums>(table, threadIdx.x, kThreads);
   if (threadIdx.x == 0) written = 0;
   __syncthreads();
@@ -323,9 +349,8 @@ struct CutRows {
   const Count* rank;                      // of each place among those that are taken
   Count first_entry;                      // of the result
 
-  /// The row of a unit or place, of `first` its first.
-  __device__ Count row_of(Count i, const Count* first) const {
-    return lower_bound(rows, i + 1, [&](Count r) { return first[r + 1]; });
+  __device__ Count row_of_unit(Count unit) const {
+    return lower_bound(rows, unit + 1, [&](Count r) { return first_unit[r + 1]; });
   }
 };
 
@@ -356,10 +381,10 @@ __global__ void __launch_bounds__(kThreads)
     multiply_units(const __grid_constant__ RowProduct p, const __grid_constant__ CutRows cut) {
   extern __shared__ std::uint32_t memory[];
   const unsigned places = p.places(kBlockProducts);
-  const Table table{memory, reinterpret_cast<float*>(memory + places), places};
+  const Table table{memory, reinterpret_cast<float*>(memory + places), places, copies_for(places)};
   clear<kSums>(table, threadIdx.x, kThreads);
   __syncthreads();
-  const Count i = cut.row_of(blockIdx.x, cut.first_unit), row = cut.row[i];
+  const Count i = cut.row_of_unit(blockIdx.x), row = cut.row[i];
   const Count begin = p.row_start[row], end = p.row_start[row + 1];
   const Count first = p.first_product[begin] + (blockIdx.x - cut.first_unit[i]) * kBlockProducts;
   add_products<kSums>(p, table, begin, end, first,
@@ -379,13 +404,13 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void write_cut_rows(Count places, const __grid_constant__ CutRows cut,
+/// Some thread blocks a row.
+__global__ void write_cut_rows(const __grid_constant__ CutRows cut,
                                const __grid_constant__ EntryModes modes) {
-  for_each_of_grid(places, [&](Count s) {
-    if (cut.keys[s] != kEmpty)
-      modes.write(cut.first_entry + cut.rank[s], cut.row[cut.row_of(s, cut.first_place)],
-                  cut.keys[s]);
-  });
+  const Count i = blockIdx.x, row = cut.row[i], end = cut.first_place[i + 1];
+  for (Count s = cut.first_place[i] + blockIdx.y * kThreads + threadIdx.x; s < end;
+       s += gridDim.y * kThreads)
+    if (cut.keys[s] != kEmpty) modes.write(cut.first_entry + cut.rank[s], row, cut.keys[s]);
 }
 
 }  // namespace kernels
