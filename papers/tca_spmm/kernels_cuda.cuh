@@ -358,25 +358,14 @@ class RowGroup {
     const unsigned end = min(step_output_ + step_width_, p_.width);
     for (unsigned at = step_output_ / 8 * 8 + 8 * thread(); at < end; at += 8 * threads()) {
       if (at >= step_output_ && at + 8 <= end && !shared_outputs()) {
-        store_vector(at, outputs_at_ + (at - step_output_));
+        store_eight(p_.out, p_.half_output, row_ * p_.out_stride + at,
+                    outputs_at_ + (at - step_output_));
         continue;
       }
       for (unsigned e = 0; e < 8; ++e)
         if (at + e >= step_output_ && at + e < end)
           store_single(at + e, outputs_at_[at + e - step_output_]);
     }
-  }
-  __device__ void store_vector(unsigned output, const float* v) {
-    const Count at = row_ * p_.out_stride + output;
-    if (p_.half_output) {
-      *reinterpret_cast<uint4*>(static_cast<std::uint16_t*>(p_.out) + at) =
-          make_uint4(to_half_pair(v[0], v[1]), to_half_pair(v[2], v[3]), to_half_pair(v[4], v[5]),
-                     to_half_pair(v[6], v[7]));
-      return;
-    }
-    auto* const to = reinterpret_cast<float4*>(static_cast<float*>(p_.out) + at);
-    to[0] = make_float4(v[0], v[1], v[2], v[3]);
-    to[1] = make_float4(v[4], v[5], v[6], v[7]);
   }
 
   const DeviceProduct& p_;

@@ -269,21 +269,9 @@ class PanelProduct {
 #pragma unroll
       for (unsigned w = 0; w < kProducts; ++w)
         of_row[2 * w] = sums_[w][r], of_row[2 * w + 1] = sums_[w][2 + r];
-      put(row * p_.out_stride + column, of_row);
+      store_eight(p_.out, p_.half_output, row * p_.out_stride + column, of_row);
     }
   }
-  __device__ void put(Count to, const float (&v)[8]) const {
-    if (p_.half_output) {
-      *reinterpret_cast<uint4*>(static_cast<std::uint16_t*>(p_.out) + to) =
-          make_uint4(to_half_pair(v[0], v[1]), to_half_pair(v[2], v[3]), to_half_pair(v[4], v[5]),
-                     to_half_pair(v[6], v[7]));
-      return;
-    }
-    float4* const out = reinterpret_cast<float4*>(static_cast<float*>(p_.out) + to);
-    out[0] = make_float4(v[0], v[1], v[2], v[3]);
-    out[1] = make_float4(v[4], v[5], v[6], v[7]);
-  }
-
   const DevicePanels& p_;
   const PanelTask task_;
   const unsigned first_column_, warp_, lane_;

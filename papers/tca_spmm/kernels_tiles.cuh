@@ -177,7 +177,7 @@ class TileProduct {
     decompress<0>(strip, left[0]);
     for (unsigned t = turn, before = kMostStages;;) {
       begin_product(dense_at(at.slot), left[0]);
-      if (before != kMostStages && lane_ == 0) arrive(empty_ + before);
+      if (before != kMostStages) leave(before);
       decompress<1>(strip, left[1]);
       begin_product(dense_at(at.slot) + kHalfSteps * kStepBytes, left[1]);
       before = at.slot;
@@ -198,6 +198,11 @@ class TileProduct {
                          swizzled_matrix(dense + k * kStepBytes, kPanelBytes, 1024));
     commit_products();
     wait_for_products<1>();
+  }
+  /// Gives a stage back that all lanes have read.
+  __device__ void leave(unsigned stage) const {
+    __syncwarp();
+    if (lane_ == 0) arrive(empty_ + stage);
   }
   __device__ void open(RingPlace at, Strip& strip) const {
     wait_for(full_ + at.slot, at.parity);

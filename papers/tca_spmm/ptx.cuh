@@ -90,6 +90,18 @@ __device__ inline std::uint16_t to_half_bits(float x) {
 __device__ inline std::uint32_t to_half_pair(float low, float high) {
   return to_half_bits(low) | static_cast<std::uint32_t>(to_half_bits(high)) << 16;
 }
+/// Stores eight neighbours of the result, halves or floats, from number `at` on, a multiple of 8.
+__device__ inline void store_eight(void* out, bool halves, Count at, const float* v) {
+  if (halves) {
+    *reinterpret_cast<uint4*>(static_cast<std::uint16_t*>(out) + at) =
+        make_uint4(to_half_pair(v[0], v[1]), to_half_pair(v[2], v[3]), to_half_pair(v[4], v[5]),
+                   to_half_pair(v[6], v[7]));
+    return;
+  }
+  float4* const to = reinterpret_cast<float4*>(static_cast<float*>(out) + at);
+  to[0] = make_float4(v[0], v[1], v[2], v[3]);
+  to[1] = make_float4(v[4], v[5], v[6], v[7]);
+}
 __device__ inline float2 to_floats(std::uint32_t pair) {
   return __half22float2(*reinterpret_cast<const __half2*>(&pair));
 }

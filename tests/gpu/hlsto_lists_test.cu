@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -84,8 +85,18 @@ struct Lists {
   std::vector<std::vector<std::uint16_t>> values;  // by part
 };
 
+/// Without the bytes behind the last member, which nobody writes.
+std::vector<ListedTile> to_host(const device::Buffer<ListedTile>& made) {
+  constexpr std::size_t kWritten = offsetof(ListedTile, kept) + sizeof(ListedTile::kept);
+  std::vector<ListedTile> tiles(made.size());
+  RETENSOR_CUDA_CHECK(cudaMemcpy2D(tiles.data(), sizeof(ListedTile), made.data(),
+                                   sizeof(ListedTile), kWritten, tiles.size(),
+                                   cudaMemcpyDeviceToHost));
+  return tiles;
+}
+
 Lists to_host(const CellLists& made) {
-  Lists lists{made.tiles.to_host(), made.places.to_host(), {}};
+  Lists lists{to_host(made.tiles), made.places.to_host(), {}};
   for (const auto& part : made.values) lists.values.push_back(part.to_host());
   return lists;
 }

@@ -14,13 +14,12 @@
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/panel_tasks.hpp"
 #include "papers/tca_spmm/panels.hpp"
+#include "papers/tca_spmm/tests/cells.hpp"
 
 using namespace retensor;
 using namespace retensor::tca_spmm;
 
 namespace {
-
-using Cells = std::map<std::pair<Index, Index>, std::uint16_t>;
 
 /// Column of S of each place in a stage that holds a row of D; REQUIREs that of every place named.
 Index column_at(const Panels& panels, Count stage, unsigned bytes) {
@@ -64,14 +63,6 @@ Cells cells_of(const Panels& panels) {
   return cells;
 }
 
-Cells cells_of(const Coo& matrix) {
-  Cells cells;
-  for (Count x = 0; x < matrix.nnz(); ++x)
-    cells[{matrix.indices[0][x], matrix.indices[1][x]}] =
-        to_fp16_bits(static_cast<float>(matrix.values.at(x)));
-  return cells;
-}
-
 /// Loads of eight lanes, of four rows of D and two vectors, that share a bank.
 Count conflicts(const RowBlock& block) {
   Count sum = 0;
@@ -104,8 +95,8 @@ TEST_CASE("panels hold the nonzeros of the matrix and list each column once") {
       const Panels panels = to_panels(to_csr(matrix), groups);
       CHECK(panels.panels() == (300 + 8 * groups - 1) / (8 * groups));
       CHECK(cells_of(panels) == cells_of(matrix));
-      std::set<std::pair<Count, Index>> listed;
-      std::map<Index, Count> panel_of;
+      std::set<std::pair<Count, Count>> listed;
+      std::map<Count, Count> panel_of;
       for (Count at = 0; at < panels.row_order.size(); ++at)
         if (panels.row_order[at] != kNone)
           CHECK(panel_of.emplace(panels.row_order[at], at / (8 * groups)).second);

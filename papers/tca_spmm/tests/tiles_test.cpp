@@ -13,14 +13,13 @@
 #include "common/generate/generators.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/tests/cells.hpp"
 #include "papers/tca_spmm/tiles.hpp"
 
 using namespace retensor;
 using namespace retensor::tca_spmm;
 
 namespace {
-
-using Cells = std::map<std::pair<Count, Count>, std::uint16_t>;
 
 /// Cells by coordinate as a warp finds them, those that are not zero; every word of a tile is a
 /// header, a lane's register or padding of less than a vector.
@@ -49,14 +48,6 @@ Cells cells_of(const Tiles& tiles) {
       const Count stored = tiles.word_start[t + 1] * Count{kVectorWords} - first;
       CHECK((words <= stored && stored < words + kVectorWords));
     }
-  return cells;
-}
-
-Cells cells_of(const Coo& matrix) {
-  Cells cells;
-  for (Count x = 0; x < matrix.nnz(); ++x)
-    cells[{matrix.indices[0][x], matrix.indices[1][x]}] =
-        to_fp16_bits(static_cast<float>(matrix.values.at(x)));
   return cells;
 }
 
