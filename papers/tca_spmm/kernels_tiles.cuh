@@ -199,9 +199,10 @@ class TileProduct {
     commit_products();
     wait_for_products<1>();
   }
-  /// Gives a stage back that all lanes have read.
+  /// Gives a stage back that all lanes have read. They meet at a barrier of the warp's own: the
+  /// compiler leaves __syncwarp out behind a product, and racecheck would miss the order.
   __device__ void leave(unsigned stage) const {
-    __syncwarp();
+    meet(1 + warp_, kWarpSize);
     if (lane_ == 0) arrive(empty_ + stage);
   }
   __device__ void open(RingPlace at, Strip& strip) const {
