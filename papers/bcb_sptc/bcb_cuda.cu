@@ -4,17 +4,14 @@
 // (computation), output (output processing); with an addend (equation 1) also addend. Preparing
 // runs all of them once and learns the lengths of all lists from the device; the runs make the
 // lists again in the room there is.
-#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "common/measure/cuda_run.cuh"
 #include "papers/bcb_sptc/addend_cuda.cuh"
-#include "papers/bcb_sptc/matricised.hpp"
+#include "papers/bcb_sptc/matricised_cuda.cuh"
 #include "papers/bcb_sptc/methods_cuda.hpp"
-#include "papers/bcb_sptc/path_cuda.cuh"
-#include "papers/bcb_sptc/task_list_cuda.cuh"
 
 namespace retensor::bcb_sptc {
 namespace {
@@ -24,29 +21,13 @@ namespace {
 /// the 8,004,218 single products of bcb-peers-20000, so that a pair takes as long as 12 products.
 constexpr double kProductsOfPair = 12;
 
-struct Fill {
-  Count pairs, products;
-  double products_of_pair() const {
-    return pairs == 0 ? 0 : static_cast<double>(products) / static_cast<double>(pairs);
-  }
-};
-
-Fill fill_of(const Problem& problem, const Params& params) {
-  const Contraction modes = contraction_of(problem);
-  const OperandOptions options(modes, blocking_of(params));
-  const DeviceBcb x = upload(to_bcb(problem.x(), options.x));
-  const DeviceBcb y = upload(to_bcb(problem.y(), options.y));
-  return {DeviceTaskList(x, y, true, device_room()).count_pairs(),
-          Matricised(modes, problem.x(), problem.y()).products};
-}
-
 class BcbRun : public CudaRun {
  public:
   BcbRun(const Problem& problem, const Params& params, const Addend& addend)
       : CudaRun(problem, "BCB-SpTC"),
         drops_zeros_(params.word("zeros") == "drop"),
         room_(device_room(params.real("memory"))) {
-    choose_path(problem, params);
+    make_path(problem, params);
     path_->make_tasks(nullptr);
     path_->find_pattern(nullptr);
     path_->multiply(nullptr);
@@ -82,18 +63,41 @@ class BcbRun : public CudaRun {
   }
 
  private:
-  void choose_path(const Problem& problem, const Params& params) {
+  /// Sorts the operands by block, by coordinate or, to choose, by both, and converts them as the
+  /// path takes them.
+  void make_path(const Problem& problem, const Params& params) {
+    const Contraction modes = contraction_of(problem);
+    const OperandOptions options(modes, blocking_of(params));
+    const bool on_host = params.word("prepare") == "host";
     std::string path = params.word("path");
-    if (path == "auto") {
-      const Fill fill = fill_of(problem, params);
-      path = fill.products_of_pair() < kProductsOfPair ? "elements" : "blocks";
-      executed_["pairs_of_blocks"] = std::to_string(fill.pairs);
-      executed_["products"] = std::to_string(fill.products);
-      executed_["products_of_pair"] = std::to_string(fill.products_of_pair());
+    std::optional<SortedOperands> blocks, cells;
+    if (!on_host || path == "auto") {
+      const DeviceCoos tensors(problem.x(), problem.y());
+      if (path != "elements") blocks.emplace(tensors, options);
+      if (path != "blocks") cells.emplace(tensors, cells_of(modes));
     }
+    if (path == "auto") path = faster_path(count_pairs(*blocks), count_pairs(*cells));
     executed_["path"] = path;
-    path_ = path == "blocks" ? make_block_path(problem, params, room_)
-                             : make_element_path(problem, room_);
+    executed_["prepared"] = on_host ? "on the host" : "on the device";
+    if (path == "blocks")
+      path_ = make_block_path(
+          problem, params, on_host ? upload(to_bcb(problem.x(), options.x)) : to_bcb(blocks->x),
+          on_host ? upload(to_bcb(problem.y(), options.y)) : to_bcb(blocks->y), room_);
+    else
+      path_ = make_element_path(
+          problem,
+          on_host ? DeviceMatricised(modes, Matricised(modes, problem.x(), problem.y()))
+                  : DeviceMatricised(modes, *cells),
+          room_);
+  }
+
+  std::string faster_path(Count pairs, Count products) {
+    const double products_of_pair =
+        pairs == 0 ? 0 : static_cast<double>(products) / static_cast<double>(pairs);
+    executed_["pairs_of_blocks"] = std::to_string(pairs);
+    executed_["products"] = std::to_string(products);
+    executed_["products_of_pair"] = std::to_string(products_of_pair);
+    return products_of_pair < kProductsOfPair ? "elements" : "blocks";
   }
 
   /// What the addend and leaving out zeros make of the product.

@@ -25,58 +25,34 @@ struct PopCount {
   }
 };
 
-/// Both operands on the device, made where the parameter `prepare` says.
-struct DeviceOperands {
-  DeviceBcb x, y;
-  Executed facts;
-};
-
-DeviceOperands made_on_device(const Problem& problem, const OperandOptions& options) {
-  const DeviceCoo x(problem.x()), y(problem.y());
-  device::Event begin, end;
-  begin.record(nullptr);
-  DeviceOperands operands{to_bcb(x, options.x), to_bcb(y, options.y), {}};
-  end.record(nullptr);
-  end.synchronise();
-  operands.facts = {{"prepared", "on the device"},
-                    {"prepare_device_ms", std::to_string(1e3 * end.seconds_since(begin))}};
-  return operands;
-}
-
-DeviceOperands device_operands(const Problem& problem, const Params& params) {
-  const OperandOptions options(contraction_of(problem), blocking_of(params));
-  if (params.word("prepare") == "device") return made_on_device(problem, options);
-  return {upload(to_bcb(problem.x(), options.x)),
-          upload(to_bcb(problem.y(), options.y)),
-          {{"prepared", "on the host"}}};
-}
-
 class BlockPath : public Path {
  public:
-  BlockPath(const Problem& problem, const Params& params, const Room& room)
+  BlockPath(const Problem& problem, const Params& params, DeviceBcb x_blocks, DeviceBcb y_blocks,
+            const Room& room)
       : room_(room),
         arithmetic_(arithmetic_of(params)),
         modes_(contraction_of(problem)),
-        operands_(device_operands(problem, params)),
-        x_operands_(operands_of(x(), arithmetic_)),
-        y_operands_(operands_of(y(), arithmetic_)),
-        tasks_(x(), y(), params.flag("intersect"), room),
-        x_origins_(origins_of(x(), tasks_.rows(), true)),
-        y_origins_(origins_of(y(), tasks_.columns(), false)),
+        x_(std::move(x_blocks)),
+        y_(std::move(y_blocks)),
+        x_operands_(operands_of(x_, arithmetic_)),
+        y_operands_(operands_of(y_, arithmetic_)),
+        tasks_(x_, y_, params.flag("intersect"), room),
+        x_origins_(origins_of(x_, tasks_.rows(), true)),
+        y_origins_(origins_of(y_, tasks_.columns(), false)),
         mmas_(1) {
     result_.dims = modes_.result_dims(problem.x().dims, problem.y().dims);
-    product_.rows = 1u << x().grid.leading_bits();
-    product_.contracted = 1u << x().grid.trailing_bits();
-    product_.columns = 1u << y().grid.trailing_bits();
-    product_.column_bits = y().grid.trailing_bits();
+    product_.rows = 1u << x_.grid.leading_bits();
+    product_.contracted = 1u << x_.grid.trailing_bits();
+    product_.columns = 1u << y_.grid.trailing_bits();
+    product_.column_bits = y_.grid.trailing_bits();
     product_.row_tile_bits = log2_of_parts(product_.rows, kTileRows);
     product_.column_tile_bits = log2_of_parts(product_.columns, kTileColumns);
     product_.result_word_bits = log2_of_parts(product_.rows * product_.columns, 64);
     product_.alpha = static_cast<float>(problem.spec().alpha);
-    product_.x = bits_of_blocks(x());
-    product_.y = bits_of_blocks(y());
-    product_.x_values = values_of(x(), x_operands_);
-    product_.y_values = values_of(y(), y_operands_);
+    product_.x = bits_of_blocks(x_);
+    product_.y = bits_of_blocks(y_);
+    product_.x_values = values_of(x_, x_operands_);
+    product_.y_values = values_of(y_, y_operands_);
     product_.mmas = mmas_.data();
   }
 
@@ -135,8 +111,7 @@ class BlockPath : public Path {
 
   Executed facts() override {
     const TaskCounts counts{tasks_.pairs(), tasks_.tasks(), tasks_.results()};
-    Executed facts = shared_facts(stored(x()), stored(y()), modes_, counts, arithmetic_);
-    facts.merge(Executed(operands_.facts));
+    Executed facts = shared_facts(stored(x_), stored(y_), modes_, counts, arithmetic_);
     facts["chunks"] = std::to_string(tasks_.chunks());
     facts["chunk_tasks"] = std::to_string(tasks_.chunk_tasks());
     facts["mma_16x8x8"] =
@@ -144,16 +119,13 @@ class BlockPath : public Path {
     return facts;
   }
 
-  Count format_bytes() const override { return x().bytes() + y().bytes(); }
+  Count format_bytes() const override { return x_.bytes() + y_.bytes(); }
   Count work_bytes() const override {
     return tasks_.bytes() + x_operands_.bytes() + y_operands_.bytes() + x_origins_.bytes() +
            y_origins_.bytes() + bitmap_.bytes() + word_start_.bytes() + cub_.bytes();
   }
 
  private:
-  const DeviceBcb& x() const { return operands_.x; }
-  const DeviceBcb& y() const { return operands_.y; }
-
   static StoredFormat stored(const DeviceBcb& bcb) {
     return {bcb.grid, bcb.options.values, bcb.blocks, bcb.nnz, bcb.bytes()};
   }
@@ -215,7 +187,7 @@ class BlockPath : public Path {
   }
 
   ResultMode result_mode(Contraction::Source source, Index* out) const {
-    const Grid& grid = (source.from_x ? x() : y()).grid;
+    const Grid& grid = (source.from_x ? x_ : y_).grid;
     const auto& listed = grid.modes();
     const auto place = static_cast<int>(std::ranges::find(listed, source.mode) - listed.begin());
     const int first = source.from_x ? 0 : grid.leading();
@@ -231,7 +203,7 @@ class BlockPath : public Path {
   const Room room_;
   const Arithmetic arithmetic_;
   const Contraction modes_;
-  const DeviceOperands operands_;
+  const DeviceBcb x_, y_;
   const Buffer<std::byte> x_operands_, y_operands_;  // where values are not stored so
   DeviceTaskList tasks_;
   const Buffer<Index> x_origins_, y_origins_;
@@ -246,9 +218,9 @@ class BlockPath : public Path {
 
 }  // namespace
 
-std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params,
-                                      const Room& room) {
-  return std::make_unique<BlockPath>(problem, params, room);
+std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params, DeviceBcb x,
+                                      DeviceBcb y, const Room& room) {
+  return std::make_unique<BlockPath>(problem, params, std::move(x), std::move(y), room);
 }
 
 }  // namespace retensor::bcb_sptc

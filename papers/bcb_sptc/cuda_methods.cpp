@@ -35,7 +35,7 @@ class Cuda : public CudaMethod {
                      0,
                      {"auto", "blocks", "elements"}});
     specs.push_back({"prepare",
-                     std::string("host"),
+                     std::string("device"),
                      "where the format is made of the coordinates: on the host or on the device",
                      0,
                      0,

@@ -13,6 +13,7 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 
@@ -196,6 +197,18 @@ class Cub {
                                    out.data(), found.data(), static_cast<std::int64_t>(n), is,
                                    stream);
     });
+  }
+
+  /// op over of(0) to of(n - 1), from `initial` on. Waits for the device; allocates.
+  template <class T, class Of, class Op>
+  T reduce(Count n, const Of& of, const Op& op, T initial) {
+    const auto items = thrust::make_transform_iterator(thrust::counting_iterator<Count>(0), of);
+    Buffer<T> out(1);
+    (*this)(n, [&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceReduce::Reduce(scratch, bytes, items, out.data(),
+                                       static_cast<std::int64_t>(n), op, initial);
+    });
+    return element(out, 0);
   }
 
   /// Sorts pairs stably by the lowest `bits` bits of the keys; the result stands in `keys` and

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace retensor::bcb_sptc {
 namespace {
@@ -15,17 +16,51 @@ struct Entries {
   __host__ __device__ Count operator()(Count row) const { return of[row]; }
 };
 
+/// Rows that a thread block makes or that are cut, and the most products of the others.
+struct RowLengths {
+  Count cut = 0, of_block = 0, most_of_block = 0, most_of_warp = 0;
+};
+struct LengthOf {
+  RowProduct p;
+  __host__ __device__ RowLengths operator()(Count row) const {
+    const Count products = p.products(row);
+    if (products > kBlockProducts) return {1, 0, 0, 0};
+    if (products > kWarpProducts) return {0, 1, products, 0};
+    return {0, 0, 0, products};
+  }
+};
+struct Join {
+  __host__ __device__ RowLengths operator()(const RowLengths& a, const RowLengths& b) const {
+    return {a.cut + b.cut, a.of_block + b.of_block,
+            a.most_of_block < b.most_of_block ? b.most_of_block : a.most_of_block,
+            a.most_of_warp < b.most_of_warp ? b.most_of_warp : a.most_of_warp};
+  }
+};
+
 class ElementPath : public Path {
  public:
-  ElementPath(const Problem& problem, const Room& room)
-      : ElementPath(problem, room, contraction_of(problem),
-                    Matricised(contraction_of(problem), problem.x(), problem.y())) {}
+  ElementPath(const Problem& problem, DeviceMatricised matrices, const Room& room)
+      : room_(room), m_(std::move(matrices)), row_entries_(m_.rows) {
+    result_.dims = m_.modes.result_dims(problem.x().dims, problem.y().dims);
+    p_.rows = m_.rows, p_.columns = m_.columns;
+    p_.row_start = m_.row_start.data(), p_.x_group = m_.x_group.data();
+    p_.group_start = m_.group_start.data(), p_.y_column = m_.y_column.data();
+    p_.x_values = m_.x_values.data(), p_.y_values = m_.y_values.data();
+    p_.row_entries = row_entries_.data();
+    p_.alpha = static_cast<float>(problem.spec().alpha);
+    row_entries_.zero(nullptr);  // nothing writes those of rows that are cut
+    if (p_.rows == 0) return;
+    number_products(nullptr);
+    const auto lengths = cub_.reduce(p_.rows, LengthOf{p_}, Join{}, RowLengths{});
+    block_rows_ = lengths.of_block, cut_.rows = lengths.cut;
+    most_of_block_ = lengths.most_of_block, most_of_warp_ = lengths.most_of_warp;
+    block_row_ = Buffer<std::uint32_t>(block_rows_);
+    cut_row_ = Buffer<std::uint32_t>(cut_.rows);
+  }
 
   void make_tasks(cudaStream_t stream) override {
     if (p_.rows == 0) return;
-    cub_.sums(m_.x_group.size(), kernels::ProductsOf{m_.x_group.data(), m_.group_start.data()},
-              first_product_, stream);
-    p_.first_product = first_product_.data();
+    number_products(stream);
     if (block_rows_ > 0)
       cub_.select(p_.rows, kernels::HasProducts{p_, kWarpProducts + 1, kBlockProducts}, block_row_,
                   found_, stream);
@@ -86,35 +121,10 @@ class ElementPath : public Path {
   }
 
  private:
-  ElementPath(const Problem& problem, const Room& room, const Contraction& modes,
-              const Matricised& m)
-      : room_(room), m_(modes, m), row_entries_(m.rows()) {
-    result_.dims = modes.result_dims(problem.x().dims, problem.y().dims);
-    p_.rows = m_.rows, p_.columns = m_.columns;
-    p_.row_start = m_.row_start.data(), p_.x_group = m_.x_group.data();
-    p_.group_start = m_.group_start.data(), p_.y_column = m_.y_column.data();
-    p_.x_values = m_.x_values.data(), p_.y_values = m_.y_values.data();
-    p_.row_entries = row_entries_.data();
-    p_.alpha = static_cast<float>(problem.spec().alpha);
-    row_entries_.zero(nullptr);  // nothing writes those of rows that are cut
-    count_rows(m);
-  }
-
-  /// How many rows have a thread block or are cut, and the most products of the others.
-  void count_rows(const Matricised& m) {
-    for (Count row = 0; row < m.rows(); ++row) {
-      Count products = 0;
-      for (std::uint32_t a = m.row_start[row]; a < m.row_start[row + 1]; ++a)
-        products += m.group_start[m.x_group[a] + 1] - m.group_start[m.x_group[a]];
-      if (products > kBlockProducts)
-        ++cut_.rows;
-      else if (products > kWarpProducts)
-        ++block_rows_, most_of_block_ = std::max(most_of_block_, products);
-      else
-        most_of_warp_ = std::max(most_of_warp_, products);
-    }
-    block_row_ = Buffer<std::uint32_t>(block_rows_);
-    cut_row_ = Buffer<std::uint32_t>(cut_.rows);
+  void number_products(cudaStream_t stream) {
+    cub_.sums(m_.x_group.size(), kernels::ProductsOf{m_.x_group.data(), m_.group_start.data()},
+              first_product_, stream);
+    p_.first_product = first_product_.data();
   }
 
   void cut_rows(cudaStream_t stream) {
@@ -185,8 +195,9 @@ class ElementPath : public Path {
 
 }  // namespace
 
-std::unique_ptr<Path> make_element_path(const Problem& problem, const Room& room) {
-  return std::make_unique<ElementPath>(problem, room);
+std::unique_ptr<Path> make_element_path(const Problem& problem, DeviceMatricised matrices,
+                                        const Room& room) {
+  return std::make_unique<ElementPath>(problem, std::move(matrices), room);
 }
 
 }  // namespace retensor::bcb_sptc

@@ -36,13 +36,10 @@ void check_nonzeros(Count nnz) {
 
 /// Grid as kernels get it, modes in the order of the fields.
 struct GridView {
-  GridView(const Grid& grid, const DeviceCoo& x)
-      : order(grid.order()),
-        cell_bits(grid.cell_bits()),
-        words(words_for(grid.block_index().bits())) {
+  GridView(const Grid& grid, const CooView& x) : order(grid.order()), cell_bits(grid.cell_bits()) {
     for (int k = 0; k < order; ++k) {
       const auto mode = at(grid.modes()[at(k)]);
-      index[k] = x.indices[mode].data();
+      index[k] = x.indices[mode];
       edge_bits[k] = grid.edge_bits()[mode];
       block_shift[k] = grid.block_index().shift(k);
       cell_shift[k] = grid.cell_index().shift(k);
@@ -62,7 +59,7 @@ struct GridView {
     return block << cell_bits | cell;
   }
 
-  int order, cell_bits, words;
+  int order, cell_bits;
   const Index* index[kMaxOrder] = {};
   int edge_bits[kMaxOrder] = {}, block_shift[kMaxOrder] = {}, cell_shift[kMaxOrder] = {};
 };
@@ -159,18 +156,58 @@ __global__ void fill_indices(Entries<Key> a) {
 }
 
 template <class Key>
-DeviceBcb built(const DeviceCoo& tensor, const Options& options) {
-  const Grid grid(tensor.dims, options);
-  const GridView view(grid, tensor);
+Buffer<Key> sort_by_key(const CooView& tensor, const Grid& grid, Buffer<float>& values) {
+  const Count n = tensor.nnz;
+  Buffer<Key> keys(n), spare_keys(n);
+  Buffer<float> spare_values(n);
+  RETENSOR_CUDA_LAUNCH(make_keys<Key>, grid_for(n), kThreads, 0, nullptr, n, GridView(grid, tensor),
+                       keys.data());
+  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(values.data(), tensor.values, values.bytes(),
+                                      cudaMemcpyDeviceToDevice, nullptr));
+  Cub().sort(n, grid.key_bits(), keys, values, spare_keys, spare_values, nullptr);
+  return keys;
+}
+
+/// The part of each block's index that is contracted.
+template <class Key>
+__global__ void find_parts(Count blocks, const Key* keys, const std::uint32_t* first, int cell_bits,
+                           IndexParts parts, bool leading, Uint128* part) {
+  for_each_of_grid(blocks, [&](Count b) {
+    const Uint128 block = keys[first[b]] >> cell_bits;
+    part[b] = leading ? parts.leading(block) : parts.trailing(block);
+  });
+}
+
+template <class Key>
+Buffer<Uint128> contracted_parts(const SortedNonzeros& tensor, const Buffer<Key>& keys,
+                                 bool leading, Cub& cub) {
+  Buffer<std::uint32_t> first(tensor.nnz);
+  Buffer<Count> found;
+  const int cell_bits = tensor.grid.cell_bits();
+  cub.select(tensor.nnz, Begins<Key>{keys.data(), cell_bits}, first, found, nullptr);
+  Buffer<Uint128> parts(element(found, 0));
+  RETENSOR_CUDA_LAUNCH(find_parts<Key>, grid_for(parts.size()), kThreads, 0, nullptr, parts.size(),
+                       keys.data(), first.data(), cell_bits, IndexParts(tensor.grid), leading,
+                       parts.data());
+  return parts;
+}
+
+/// How many of y's ascending parts are that of a block of x.
+struct PairsOf {
+  const Uint128 *x, *y;
+  Count y_blocks;
+  __host__ __device__ Count operator()(Count b) const {
+    const Uint128 part = x[b];
+    const Count first = lower_bound(y_blocks, part, [&](Count i) { return y[i]; });
+    return lower_bound(y_blocks - first, 1, [&](Count i) { return part < y[first + i] ? 1 : 0; });
+  }
+};
+
+template <class Key>
+DeviceBcb built(const SortedNonzeros& tensor, const Buffer<Key>& keys) {
+  const Grid& grid = tensor.grid;
   const Count n = tensor.nnz;
   Cub cub;
-  Buffer<Key> keys(n), spare_keys(n);
-  Buffer<float> values(n), spare_values(n);
-  RETENSOR_CUDA_LAUNCH(make_keys<Key>, grid_for(n), kThreads, 0, nullptr, n, view, keys.data());
-  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(values.data(), tensor.values.data(), values.bytes(),
-                                      cudaMemcpyDeviceToDevice, nullptr));
-  cub.sort(n, grid.key_bits(), keys, values, spare_keys, spare_values, nullptr);
-
   Buffer<Count> found;
   Buffer<std::uint32_t> first(n), block_first(n);
   cub.select(n, Begins<Key>{keys.data(), 0}, first, found, nullptr);
@@ -179,7 +216,7 @@ DeviceBcb built(const DeviceCoo& tensor, const Options& options) {
              found, nullptr);
   const Count blocks = element(found, 0);
 
-  DeviceBcb bcb(tensor.dims, options, blocks, entries);
+  DeviceBcb bcb(tensor.dims, tensor.options, blocks, entries);
   Buffer<std::uint32_t> starts(blocks + 1), block_of;
   RETENSOR_CUDA_CHECK(cudaMemcpyAsync(starts.data(), block_first.data(),
                                       blocks * sizeof(std::uint32_t), cudaMemcpyDeviceToDevice,
@@ -194,14 +231,14 @@ DeviceBcb built(const DeviceCoo& tensor, const Options& options) {
                        entries,
                        blocks,
                        keys.data(),
-                       values.data(),
+                       tensor.values.data(),
                        first.data(),
                        starts.data(),
                        block_of.data(),
                        grid.cell_bits(),
                        bcb.index_words(),
                        grid.bitmap_words(),
-                       options.values,
+                       tensor.options.values,
                        bcb.block_index.data(),
                        bcb.bitmap.data(),
                        bcb.word_start.data(),
@@ -278,14 +315,45 @@ DeviceBcb upload(const Bcb& bcb) {
   return to;
 }
 
-DeviceBcb to_bcb(const DeviceCoo& tensor, const Options& options) {
-  check_nonzeros(tensor.nnz);
-  if (tensor.nnz == 0) return {tensor.dims, options, 0, 0};
-  const int bits = Grid(tensor.dims, options).key_bits();
-  if (bits <= 64) return built<std::uint64_t>(tensor, options);
-  if (bits <= 128) return built<Uint128>(tensor, options);
-  throw InputError("BCB: block and cell take " + std::to_string(bits) +
-                   " bits, found room for 128 in a key");
+CooView DeviceCoo::view() const {
+  CooView to{dims, nnz, {}, values.data()};
+  for (const auto& index : indices) to.indices.push_back(index.data());
+  return to;
+}
+
+SortedNonzeros::SortedNonzeros(const CooView& tensor, const Options& given)
+    : dims(tensor.dims),
+      options(given),
+      grid(tensor.dims, given),
+      nnz(tensor.nnz),
+      values(tensor.nnz) {
+  check_nonzeros(nnz);
+  const int bits = grid.key_bits();
+  if (bits > 128)
+    throw InputError("BCB: block and cell take " + std::to_string(bits) +
+                     " bits, found room for 128 in a key");
+  if (nnz == 0) return;
+  if (bits <= 64)
+    keys = sort_by_key<std::uint64_t>(tensor, grid, values);
+  else
+    keys = sort_by_key<Uint128>(tensor, grid, values);
+}
+
+Count count_pairs(const SortedOperands& operands) {
+  if (operands.x.nnz == 0 || operands.y.nnz == 0) return 0;
+  Cub cub;
+  const auto parts = [&](const SortedNonzeros& tensor, bool leading) {
+    return std::visit(
+        [&](const auto& keys) { return contracted_parts(tensor, keys, leading, cub); },
+        tensor.keys);
+  };
+  const auto x = parts(operands.x, false), y = parts(operands.y, true);
+  return cub.reduce(x.size(), PairsOf{x.data(), y.data(), y.size()}, kernels::Add{}, Count{0});
+}
+
+DeviceBcb to_bcb(const SortedNonzeros& tensor) {
+  if (tensor.nnz == 0) return {tensor.dims, tensor.options, 0, 0};
+  return std::visit([&](const auto& keys) { return built(tensor, keys); }, tensor.keys);
 }
 
 Buffer<std::byte> operands_of(const DeviceBcb& bcb, Arithmetic arithmetic) {

@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "common/numeric/tensor_core.hpp"
 #include "papers/bcb_sptc/device_tools.cuh"
-#include "papers/bcb_sptc/format.hpp"
+#include "papers/bcb_sptc/operands.hpp"
 
 namespace retensor::bcb_sptc {
 
@@ -34,12 +36,21 @@ struct DeviceBcb {
   }
 };
 
+/// A tensor in coordinates: where its arrays lie on the device.
+struct CooView {
+  Dims dims;
+  Count nnz;
+  std::vector<const Index*> indices;  ///< by mode
+  const float* values;
+};
+
 /// A tensor in coordinates on the device.
 struct DeviceCoo {
   /// Throws LogicError for double precision.
   explicit DeviceCoo(const Coo& x) : dims(x.dims), nnz(x.nnz()), values(x.values.as<float>()) {
     for (const auto& index : x.indices) indices.emplace_back(index);
   }
+  CooView view() const;
 
   Dims dims;
   Count nnz;
@@ -47,11 +58,48 @@ struct DeviceCoo {
   Buffer<float> values;
 };
 
+/// Both operands of a contraction in coordinates; a tensor with itself is copied once.
+class DeviceCoos {
+ public:
+  DeviceCoos(const Coo& x, const Coo& y) : x_(x) {
+    if (&x != &y) y_.emplace(y);
+  }
+  CooView x() const { return x_.view(); }
+  CooView y() const { return (y_ ? *y_ : x_).view(); }
+
+ private:
+  DeviceCoo x_;
+  std::optional<DeviceCoo> y_;
+};
+
+/// A tensor's nonzeros by block and, inside a block, by cell: what conversion and counting begin
+/// with. Stable, so that nonzeros of one coordinate stay in the order of the input.
+struct SortedNonzeros {
+  /// Throws InputError as to_bcb does on the host, and for 2^32 and more nonzeros.
+  SortedNonzeros(const CooView& tensor, const Options& given);
+
+  Dims dims;
+  Options options;
+  Grid grid;
+  Count nnz;
+  std::variant<Buffer<std::uint64_t>, Buffer<Uint128>> keys;  ///< block above cell
+  Buffer<float> values;
+};
+
+struct SortedOperands {
+  SortedOperands(const DeviceCoos& tensors, const OperandOptions& options)
+      : x(tensors.x(), options.x), y(tensors.y(), options.y) {}
+  SortedNonzeros x, y;
+};
+
+/// Pairs of blocks that agree in the contracted part, found without making blocks; with blocks of
+/// one cell the products of two different coordinates.
+Count count_pairs(const SortedOperands& operands);
+
 /// Throws InputError for 2^32 and more nonzeros.
 DeviceBcb upload(const Bcb& bcb);
-/// The format that to_bcb gives the same tensor on the host, bit for bit. Throws InputError as it
-/// does, and for 2^32 and more nonzeros.
-DeviceBcb to_bcb(const DeviceCoo& tensor, const Options& options);
+/// The format that to_bcb gives the same tensor on the host, bit for bit.
+DeviceBcb to_bcb(const SortedNonzeros& tensor);
 
 /// The values as the tensor core takes them: patterns of fp16 or bf16, single precision rounded to
 /// tf32, or two halves in 32 bits, the first in the low 16. Empty where they are stored so.
@@ -73,5 +121,37 @@ __host__ __device__ inline Index decode(Uint128 index, Field field) {
              ? 0
              : static_cast<Index>(index >> field.shift & ((Uint128{1} << field.width) - 1));
 }
+
+/// The parts of a block's index, as Grid has them.
+struct IndexParts {
+  explicit IndexParts(const Grid& grid) {
+    for (int k = grid.leading(); k < grid.order(); ++k)
+      trailing_bits += grid.block_index().width(k);
+  }
+  __host__ __device__ Uint128 leading(Uint128 block) const {
+    return trailing_bits == 128 ? 0 : block >> trailing_bits;
+  }
+  __host__ __device__ Uint128 trailing(Uint128 block) const {
+    return trailing_bits == 128 ? block : block & ((Uint128{1} << trailing_bits) - 1);
+  }
+
+  int trailing_bits = 0;
+};
+
+/// Block indices in their two parts.
+struct Indices {
+  explicit Indices(const DeviceBcb& bcb)
+      : data(bcb.block_index.data()), words(bcb.index_words()), parts(bcb.grid) {}
+  __host__ __device__ Uint128 leading(Count b) const {
+    return parts.leading(load_index(data, words, b));
+  }
+  __host__ __device__ Uint128 trailing(Count b) const {
+    return parts.trailing(load_index(data, words, b));
+  }
+
+  const std::uint32_t* data;
+  int words;
+  IndexParts parts;
+};
 
 }  // namespace retensor::bcb_sptc

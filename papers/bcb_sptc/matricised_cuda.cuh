@@ -2,9 +2,7 @@
 // result. Included by .cu files alone.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
+#include "papers/bcb_sptc/format_cuda.cuh"
 #include "papers/bcb_sptc/matricised.hpp"
 #include "papers/bcb_sptc/path_cuda.cuh"
 
@@ -26,53 +24,35 @@ struct EntryModes {
   }
 };
 
+/// Operands whose blocks are single cells.
+inline OperandOptions cells_of(const Contraction& modes) {
+  return {modes, {.edge_bits = 0, .values = ValueType::f32}};
+}
+
 /// The arrays of Matricised.
 struct DeviceMatricised {
-  DeviceMatricised(const Contraction& contraction, const Matricised& m)
-      : modes(contraction),
-        rows(m.rows()),
-        groups(m.groups()),
-        columns(m.columns),
-        products(m.products),
-        row_start(m.row_start),
-        x_group(m.x_group),
-        group_start(m.group_start),
-        y_column(m.y_column),
-        x_values(m.x_values),
-        y_values(m.y_values) {
-    for (const auto& index : m.row_index) row_index.emplace_back(index);
-    for (const auto& index : m.column_index) column_index.emplace_back(index);
-  }
+  DeviceMatricised(const Contraction& contraction, const Matricised& m);
+  /// Made on the device of operands in the order of `cells_of`: what Matricised gives, bit for bit.
+  DeviceMatricised(const Contraction& contraction, const SortedOperands& cells);
 
   /// Where the coordinates of `result` come from, whose arrays are there.
-  EntryModes entry_modes(DeviceResult& result) const {
-    EntryModes list{};
-    list.order = static_cast<int>(modes.result.size());
-    for (std::size_t k = 0; k < modes.result.size(); ++k) {
-      const auto source = modes.result[k];
-      const auto& free = source.from_x ? modes.free_x : modes.free_y;
-      const auto place =
-          static_cast<std::size_t>(std::ranges::find(free, source.mode) - free.begin());
-      list.mode[k] = {source.from_x, (source.from_x ? row_index : column_index)[place].data(),
-                      result.indices[k].data()};
-    }
-    return list;
-  }
+  EntryModes entry_modes(DeviceResult& result) const;
 
   Count bytes() const {
-    Count bytes = row_start.bytes() + x_group.bytes() + group_start.bytes() + y_column.bytes() +
-                  x_values.bytes() + y_values.bytes();
-    for (const auto& index : row_index) bytes += index.bytes();
-    for (const auto& index : column_index) bytes += index.bytes();
-    return bytes;
+    return row_start.bytes() + x_group.bytes() + group_start.bytes() + y_column.bytes() +
+           x_values.bytes() + y_values.bytes() + row_index.bytes() + column_index.bytes();
   }
 
   Contraction modes;
-  Count rows, groups, columns, products;
+  Count rows = 0, groups = 0, columns = 0, products = 0;
   Buffer<std::uint32_t> row_start, x_group, group_start, y_column;
   Buffer<float> x_values, y_values;
-  std::vector<Buffer<Index>> row_index, column_index;  ///< by free mode
+  Buffer<Index> row_index, column_index;  ///< [free mode][row or column]
 };
+
+/// The operands of a problem, made on the device; on the host where the coordinates of one take
+/// more than 128 bits.
+DeviceMatricised matricised(const Problem& problem);
 
 namespace kernels {
 

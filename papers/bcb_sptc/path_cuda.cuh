@@ -13,6 +13,9 @@
 
 namespace retensor::bcb_sptc {
 
+struct DeviceBcb;
+struct DeviceMatricised;
+
 /// The room of a device.
 Room device_room(double gib = 0);
 
@@ -66,9 +69,11 @@ class Path {
   DeviceResult result_;
 };
 
-/// BCB with tasks on tensor cores, and rows of single products with hash tables.
-std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params,
-                                      const Room& room);
-std::unique_ptr<Path> make_element_path(const Problem& problem, const Room& room);
+/// BCB with tasks on tensor cores, of operands with the parameters' blocks, and rows of single
+/// products with hash tables.
+std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params, DeviceBcb x,
+                                      DeviceBcb y, const Room& room);
+std::unique_ptr<Path> make_element_path(const Problem& problem, DeviceMatricised matrices,
+                                        const Room& room);
 
 }  // namespace retensor::bcb_sptc

@@ -11,26 +11,6 @@
 namespace retensor::bcb_sptc {
 namespace {
 
-constexpr std::uint32_t kNoGroup = std::numeric_limits<std::uint32_t>::max();
-
-/// Block indices in their two parts.
-struct Indices {
-  explicit Indices(const DeviceBcb& bcb) : data(bcb.block_index.data()), words(bcb.index_words()) {
-    const auto& index = bcb.grid.block_index();
-    for (int k = bcb.grid.leading(); k < bcb.grid.order(); ++k) trailing_bits += index.width(k);
-  }
-  __host__ __device__ Uint128 leading(Count b) const {
-    return trailing_bits == 128 ? 0 : load_index(data, words, b) >> trailing_bits;
-  }
-  __host__ __device__ Uint128 trailing(Count b) const {
-    const Uint128 index = load_index(data, words, b);
-    return trailing_bits == 128 ? index : index & ((Uint128{1} << trailing_bits) - 1);
-  }
-
-  const std::uint32_t* data;
-  int words, trailing_bits = 0;
-};
-
 struct BeginsLeading {
   Indices indices;
   __host__ __device__ bool operator()(std::uint32_t b) const {
@@ -92,6 +72,11 @@ Parts ranked(const DeviceBcb& bcb, int bits, Cub& cub) {
   return parts;
 }
 
+__global__ void find_leading(Count parts, Indices indices, const std::uint32_t* block,
+                             Uint128* key) {
+  for_each_of_grid(parts, [&](Count r) { key[r] = indices.leading(block[r]); });
+}
+
 __global__ void find_origins(Count parts, Indices indices, const std::uint32_t* block, Field field,
                              int edge_bits, Index* origin) {
   for_each_of_grid(parts, [&](Count r) {
@@ -115,8 +100,16 @@ Parts leading_parts(const DeviceBcb& bcb, Cub& cub) {
 
 Parts trailing_parts(const DeviceBcb& bcb, Cub& cub) {
   if (bcb.blocks == 0) return {};
-  const int bits = Indices(bcb).trailing_bits;
+  const int bits = IndexParts(bcb.grid).trailing_bits;
   return bits <= 64 ? ranked<std::uint64_t>(bcb, bits, cub) : ranked<Uint128>(bcb, bits, cub);
+}
+
+Buffer<Uint128> keys_of_leading(const DeviceBcb& bcb, const Parts& parts) {
+  Buffer<Uint128> keys(parts.count);
+  if (parts.count > 0)
+    RETENSOR_CUDA_LAUNCH(find_leading, grid_for(parts.count), kThreads, 0, nullptr, parts.count,
+                         Indices(bcb), parts.block.data(), keys.data());
+  return keys;
 }
 
 Buffer<Index> origins_of(const DeviceBcb& bcb, const Parts& parts, bool leading) {
@@ -136,11 +129,6 @@ Buffer<Index> origins_of(const DeviceBcb& bcb, const Parts& parts, bool leading)
 }
 
 namespace {
-
-__global__ void find_group_keys(Count groups, Indices y, const std::uint32_t* block,
-                                Uint128* keys) {
-  for_each_of_grid(groups, [&](Count g) { keys[g] = y.leading(block[g]); });
-}
 
 struct Bits {
   const std::uint64_t* bitmap;
@@ -183,11 +171,10 @@ __device__ std::uint64_t rows_with_nonzeros(const Bits& y, Count m, unsigned mas
 /// x meets and its size.
 struct Blocks {
   Bits x, y;
-  Count x_blocks, y_blocks, groups;
+  Count x_blocks, y_blocks;
   unsigned mask_words;
   Indices x_index;
-  const Uint128* group_key;
-  const std::uint32_t* group_block;
+  kernels::Groups groups;
   std::uint64_t *x_mask, *y_mask;
   std::uint32_t *group, *pairs;
 };
@@ -198,11 +185,9 @@ __global__ void look_at_blocks(const __grid_constant__ Blocks b) {
   for_each_of_grid(b.y_blocks * b.mask_words,
                    [&](Count m) { b.y_mask[m] = rows_with_nonzeros(b.y, m, b.mask_words); });
   for_each_of_grid(b.x_blocks, [&](Count i) {
-    const Uint128 part = b.x_index.trailing(i);
-    const Count g = lower_bound(b.groups, part, [&](Count k) { return b.group_key[k]; });
-    const bool found = g < b.groups && b.group_key[g] == part;
-    b.group[i] = found ? static_cast<std::uint32_t>(g) : kNoGroup;
-    b.pairs[i] = found ? b.group_block[g + 1] - b.group_block[g] : 0;
+    const std::uint32_t g = b.groups.find(b.x_index.trailing(i));
+    b.group[i] = g;
+    b.pairs[i] = g != kNoGroup ? b.groups.block[g + 1] - b.groups.block[g] : 0;
   });
 }
 
@@ -247,26 +232,14 @@ DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool inte
       rows_(leading_parts(x, cub_)),
       groups_(leading_parts(y, cub_)),
       columns_(trailing_parts(y, cub_)),
+      group_key_(keys_of_leading(y, groups_)),
       column_bits_(bits_for(columns_.count)),
       key_bits_(bits_for(rows_.count + 1) + column_bits_),
       mask_words_(mask_words_of(x)),
-      group_key_(groups_.count),
       x_mask_(x.blocks * mask_words_),
       y_mask_(y.blocks * mask_words_),
       group_(x.blocks),
-      pairs_of_(x.blocks) {
-  if (groups_.count > 0)
-    RETENSOR_CUDA_LAUNCH(find_group_keys, grid_for(groups_.count), kThreads, 0, nullptr,
-                         groups_.count, Indices(y), groups_.block.data(), group_key_.data());
-}
-
-Count DeviceTaskList::count_pairs() {
-  if (x_.blocks > 0 && y_.blocks > 0) {
-    pair_blocks(nullptr);
-    pairs_ = element(first_pair_, x_.blocks);
-  }
-  return pairs_;
-}
+      pairs_of_(x.blocks) {}
 
 void DeviceTaskList::build(cudaStream_t stream) {
   if (x_.blocks == 0 || y_.blocks == 0) return;
@@ -291,11 +264,9 @@ void DeviceTaskList::pair_blocks(cudaStream_t stream) {
                       bits(y_, contracted, columns),
                       x_.blocks,
                       y_.blocks,
-                      groups_.count,
                       mask_words_,
                       Indices(x_),
-                      group_key_.data(),
-                      groups_.block.data(),
+                      {groups_.count, group_key_.data(), groups_.block.data()},
                       x_mask_.data(),
                       y_mask_.data(),
                       group_.data(),

@@ -44,10 +44,27 @@ struct Parts {
 };
 Parts leading_parts(const DeviceBcb& bcb, Cub& cub);
 Parts trailing_parts(const DeviceBcb& bcb, Cub& cub);
+/// The leading part of the index by rank.
+Buffer<Uint128> keys_of_leading(const DeviceBcb& bcb, const Parts& parts);
 /// The index of the first cell of each part along each of its modes: [mode of the part][rank].
 Buffer<Index> origins_of(const DeviceBcb& bcb, const Parts& parts, bool leading);
 
+inline constexpr std::uint32_t kNoGroup = 0xffffffffu;
+
 namespace kernels {
+
+/// The blocks of y of each contracted part, "groups".
+struct Groups {
+  Count count;
+  const Uint128* key;          // the contracted part
+  const std::uint32_t* block;  // the first, and the end
+
+  /// kNoGroup where y lacks the part.
+  __host__ __device__ std::uint32_t find(Uint128 part) const {
+    const Count g = lower_bound(count, part, [&](Count k) { return key[k]; });
+    return g < count && key[g] == part ? static_cast<std::uint32_t>(g) : kNoGroup;
+  }
+};
 
 /// Blocks of a pair.
 struct Pairs {
@@ -90,8 +107,6 @@ class DeviceTaskList {
   /// Finds rows, groups and columns of the operands, which stay as they are.
   DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect, const Room& room);
 
-  /// Pairs of blocks that agree in the contracted part.
-  Count count_pairs();
   /// Makes the list. Allocates when called for the first time only; that call waits for the device
   /// to learn the lengths. Throws InputError for 2^32 and more pairs, OutOfMemory for more than
   /// there is room for.
@@ -114,6 +129,7 @@ class DeviceTaskList {
   };
   View view();
 
+  /// Of blocks that agree in the contracted part.
   Count pairs() const { return pairs_; }
   Count tasks() const { return tasks_kept_; }
   Count results() const { return results_; }
@@ -138,11 +154,11 @@ class DeviceTaskList {
   const Room room_;
   Cub cub_;
   const Parts rows_, groups_, columns_;
+  const Buffer<Uint128> group_key_;  // contracted part of y's groups
   const int column_bits_, key_bits_;
   const unsigned mask_words_;
   bool knows_lengths_ = false;
-  bool selects_ = false;       // tasks before sorting
-  Buffer<Uint128> group_key_;  // contracted part of y's groups
+  bool selects_ = false;  // tasks before sorting
   Buffer<std::uint64_t> x_mask_, y_mask_;
   Buffer<std::uint32_t> group_, pairs_of_;  // that each block of x meets, and how many
   Buffer<Count> first_pair_;

@@ -1,5 +1,5 @@
-// BCB made on the device beside BCB made on the host, every array bit for bit, and the task list of
-// both.
+// BCB and the matrices of a contraction made on the device beside those made on the host, every
+// array bit for bit, counts of pairs, and the task list of both.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "papers/bcb_sptc/format_cuda.cuh"
-#include "papers/bcb_sptc/path_cuda.cuh"
+#include "papers/bcb_sptc/matricised_cuda.cuh"
 #include "papers/bcb_sptc/task_list.hpp"
 #include "papers/bcb_sptc/task_list_cuda.cuh"
 
@@ -46,6 +46,10 @@ std::string difference(const DeviceBcb& a, const DeviceBcb& b) {
   return a.values.to_host() == b.values.to_host() ? "" : "values";
 }
 
+DeviceBcb made_of(const DeviceCoo& x, const Options& options) {
+  return to_bcb(SortedNonzeros(x.view(), options));
+}
+
 /// Every tensor in single precision and halves, modes in two orders.
 void check_alike(const Coo& x) {
   const DeviceCoo on(x);
@@ -56,8 +60,37 @@ void check_alike(const Coo& x) {
       CAPTURE(leading);
       Options options{.leading = leading, .values = values};
       for (int m = x.order(); m-- > 0;) options.modes.push_back(m);
-      CHECK(difference(upload(to_bcb(x, options)), to_bcb(on, options)) == "");
+      CHECK(difference(upload(to_bcb(x, options)), made_of(on, options)) == "");
     }
+}
+
+std::string difference(const DeviceMatricised& a, const DeviceMatricised& b) {
+  if (a.rows != b.rows || a.groups != b.groups || a.columns != b.columns) return "shape";
+  if (a.products != b.products) return "products";
+  if (a.row_start.to_host() != b.row_start.to_host()) return "rows";
+  if (a.x_group.to_host() != b.x_group.to_host()) return "groups of x";
+  if (a.group_start.to_host() != b.group_start.to_host()) return "groups of y";
+  if (a.y_column.to_host() != b.y_column.to_host()) return "columns";
+  if (a.row_index.to_host() != b.row_index.to_host()) return "row index";
+  if (a.column_index.to_host() != b.column_index.to_host()) return "column index";
+  if (a.x_values.to_host() != b.x_values.to_host()) return "values of x";
+  return a.y_values.to_host() == b.y_values.to_host() ? "" : "values of y";
+}
+
+/// The matrices of a contraction, and both counts from which a path is chosen.
+void check_matrices(const std::string& einsum, const Coo& x, const Coo& y) {
+  CAPTURE(einsum);
+  CAPTURE(x.nnz());
+  const Contraction modes(einsum, x.dims, y.dims);
+  const DeviceCoos on(x, y);
+  const Matricised host(modes, x, y);
+  const SortedOperands cells(on, cells_of(modes));
+  CHECK(difference(DeviceMatricised(modes, host), DeviceMatricised(modes, cells)) == "");
+  CHECK(count_pairs(cells) == host.products);
+  const Operands operands(modes, {}, x, y);
+  TaskList list(operands, false);
+  list.build();
+  CHECK(count_pairs(SortedOperands(on, OperandOptions(modes, {}))) == list.pairs());
 }
 
 /// The task list of "abk,kcd->abcd", built twice.
@@ -67,8 +100,8 @@ void check_task_list(const Coo& x, const Coo& y, bool intersect) {
   TaskList host(operands, intersect);
   host.build();
   DeviceTaskList made(on_x, on_y, intersect, device_room());
-  CHECK(made.count_pairs() == host.pairs());
   for (int run = 0; run < 2; ++run) made.build(nullptr);
+  CHECK(made.pairs() == host.pairs());
   REQUIRE(made.tasks() == host.tasks());
   REQUIRE(made.results() == host.results());
   std::vector<Task> tasks(made.tasks());
@@ -94,13 +127,29 @@ TEST_CASE("BCB made on the device is that of the host") {
 TEST_CASE("few nonzeros and a short task list, for a sanitiser") {
   const DeviceCoo on(clustered({30, 20, 10}, 200));
   for (const ValueType values : {ValueType::f16, ValueType::f32})
-    CHECK(to_bcb(on, {.leading = 1, .values = values}).nnz > 0);
+    CHECK(made_of(on, {.leading = 1, .values = values}).nnz > 0);
   check_task_list(clustered({20, 16, 24}, 150), clustered({24, 20, 9}, 150), true);
+  check_matrices("abk,kcd->abcd", clustered({20, 16, 24}, 150), clustered({24, 20, 9}, 150));
+}
+
+TEST_CASE("matrices made on the device are those of the host") {
+  for (const Count nnz : {0, 1, 300, 20000}) {
+    const Coo x = clustered({300, 200, 70}, nnz), y = clustered({70, 300, 40}, 5000);
+    check_matrices("abk,kcd->abcd", x, y);
+    check_matrices("abk,kcd->abcd", clustered({40, 9, 70}, 5000), clustered({70, 300, 40}, nnz));
+    check_matrices("abk,akc->bc", x, clustered({300, 70, 8}, 3000));
+    check_matrices("kla,klb->ab", x, x);
+    check_matrices("a,b->ab", clustered({500}, nnz), clustered({90}, 200));
+    check_matrices("k,ka->a", clustered({500}, nnz), clustered({500, 200}, 3000));
+  }
 }
 
 TEST_CASE("keys of more than 64 bits") {
   const Count longest = Count{1} << 32;
-  check_alike(clustered({longest, longest, longest}, 500));
+  const Coo x = clustered({longest, longest, longest}, 500);
+  check_alike(x);
+  check_matrices("abk,kcd->abcd", x, clustered({longest, 60, 60}, 300));
+  check_matrices("abk,kcd->abcd", clustered({60, 60, longest}, 300), x);
 }
 
 TEST_CASE("a planted difference is named") {
@@ -114,6 +163,28 @@ TEST_CASE("a planted difference is named") {
   CHECK(named([](Bcb& b) { b.block_index.set(0, b.block_index.at(0) ^ 1); }) == "block index");
   CHECK(named([](Bcb& b) { b.bitmap.front() ^= 1; }) == "bitmap");
   CHECK(named([](Bcb& b) { b.values.set(1, 77); }) == "values");
+}
+
+TEST_CASE("a planted difference of matrices is named") {
+  const Coo x = clustered({30, 20, 70}, 500), y = clustered({70, 30, 4}, 400);
+  const Contraction modes("abk,kcd->abcd", x.dims, y.dims);
+  const Matricised good(modes, x, y);
+  const DeviceMatricised made(modes, good);
+  const auto named = [&](auto&& change) {
+    Matricised m = good;
+    change(m);
+    return difference(DeviceMatricised(modes, m), made);
+  };
+  CHECK(named([](Matricised&) {}) == "");
+  CHECK(named([](Matricised& m) { ++m.products; }) == "products");
+  CHECK(named([](Matricised& m) { ++m.row_start[1]; }) == "rows");
+  CHECK(named([](Matricised& m) { ++m.x_group.back(); }) == "groups of x");
+  CHECK(named([](Matricised& m) { ++m.group_start[1]; }) == "groups of y");
+  CHECK(named([](Matricised& m) { ++m.y_column.front(); }) == "columns");
+  CHECK(named([](Matricised& m) { ++m.row_index[1].back(); }) == "row index");
+  CHECK(named([](Matricised& m) { ++m.column_index[0].front(); }) == "column index");
+  CHECK(named([](Matricised& m) { m.x_values[3] += 1; }) == "values of x");
+  CHECK(named([](Matricised& m) { m.y_values[3] += 1; }) == "values of y");
 }
 
 TEST_CASE("the device's task list is the host's") {

@@ -13,7 +13,14 @@ namespace retensor::bcb_sptc {
 class MatrixRun : public CudaRun {
  public:
   MatrixRun(const Problem& problem, std::string kernel)
-      : MatrixRun(problem, std::move(kernel), contraction_of(problem)) {}
+      : CudaRun(problem, std::move(kernel)),
+        m_(matricised(problem)),
+        alpha_(static_cast<float>(problem.spec().alpha)) {
+    result_.dims = m_.modes.result_dims(problem.x().dims, problem.y().dims);
+    executed_["rows"] = std::to_string(m_.rows);
+    executed_["columns"] = std::to_string(m_.columns);
+    executed_["products"] = std::to_string(m_.products);
+  }
 
   Result result() override { return result_.to_coo(); }
   Footprint footprint() const override {
@@ -35,17 +42,6 @@ class MatrixRun : public CudaRun {
   const float alpha_;
   DeviceResult result_;
   EntryModes entry_modes_{};
-
- private:
-  MatrixRun(const Problem& problem, std::string kernel, const Contraction& modes)
-      : CudaRun(problem, std::move(kernel)),
-        m_(modes, Matricised(modes, problem.x(), problem.y())),
-        alpha_(static_cast<float>(problem.spec().alpha)) {
-    result_.dims = modes.result_dims(problem.x().dims, problem.y().dims);
-    executed_["rows"] = std::to_string(m_.rows);
-    executed_["columns"] = std::to_string(m_.columns);
-    executed_["products"] = std::to_string(m_.products);
-  }
 };
 
 }  // namespace retensor::bcb_sptc

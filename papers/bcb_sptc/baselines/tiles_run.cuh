@@ -145,16 +145,14 @@ class TilesRun : public MatrixRun {
  private:
   static DeviceBcb tiled(Count rows, Count columns, const Buffer<std::uint32_t>& starts,
                          const Buffer<std::uint32_t>& index, const Buffer<float>& values) {
-    const auto start = starts.to_host();
-    Coo matrix({std::max<Count>(rows, 1), std::max<Count>(columns, 1)}, DType::f32, index.size());
-    for (Count r = 0; r < rows; ++r)
-      for (Count e = start[r]; e < start[r + 1]; ++e) matrix.indices[0][e] = static_cast<Index>(r);
-    matrix.indices[1] = index.to_host();
-    values.download(matrix.values.as<float>());
-    Options options;
-    options.edge_bits = {3, 3};
-    options.leading = 1;
-    return upload(to_bcb(matrix, options));
+    Cub cub;
+    Buffer<Index> row;
+    find_owners(rows, starts, index.size(), row, cub, nullptr);
+    const CooView matrix{{std::max<Count>(rows, 1), std::max<Count>(columns, 1)},
+                         index.size(),
+                         {row.data(), index.data()},
+                         values.data()};
+    return to_bcb(SortedNonzeros(matrix, {.edge_bits = {3, 3}, .leading = 1}));
   }
 
   void make_tasks(cudaStream_t stream) {
