@@ -99,7 +99,7 @@ class TileProduct {
   __device__ void run() {
     if (threadIdx.x == 0) {
       for (unsigned s = 0; s < p_.stages; ++s)
-        make_barrier(full_ + s, 2), make_barrier(empty_ + s, kTileStrips);
+        make_barrier(full_ + s, 2), make_barrier(empty_ + s, kTurnThreads);
       show_barriers();
     }
     __syncthreads();
@@ -177,7 +177,8 @@ class TileProduct {
     decompress<0>(strip, left[0]);
     for (unsigned t = turn, before = kMostStages;;) {
       begin_product(dense_at(at.slot), left[0]);
-      if (before != kMostStages) leave(before);
+      // Each lane for its own reads.
+      if (before != kMostStages) arrive(empty_ + before);
       decompress<1>(strip, left[1]);
       begin_product(dense_at(at.slot) + kHalfSteps * kStepBytes, left[1]);
       before = at.slot;
@@ -198,12 +199,6 @@ class TileProduct {
                          swizzled_matrix(dense + k * kStepBytes, kPanelBytes, 1024));
     commit_products();
     wait_for_products<1>();
-  }
-  /// Gives a stage back that all lanes have read. They meet at a barrier of the warp's own: the
-  /// compiler leaves __syncwarp out behind a product, and racecheck would miss the order.
-  __device__ void leave(unsigned stage) const {
-    meet(1 + warp_, kWarpSize);
-    if (lane_ == 0) arrive(empty_ + stage);
   }
   __device__ void open(RingPlace at, Strip& strip) const {
     wait_for(full_ + at.slot, at.parity);
