@@ -54,28 +54,42 @@ inline void shuffle(std::string& letters, Draws& draws) {
     std::swap(letters[left - 1], letters[draws.below(left)]);
 }
 
-/// Operands of orders 1 to 5 that share `contracted` letters, all modes in random order.
+/// Letters of the operands and the result.
+struct Letters {
+  std::string x, y, result;
+};
+
+/// Of operands of orders 1 to 5 that share `contracted` letters, all modes in random order.
+inline Letters random_letters(std::size_t order_x, std::size_t order_y, std::size_t contracted,
+                              Draws& draws) {
+  const std::string shared = std::string("klmno").substr(0, contracted);
+  Letters list{shared + std::string("abcde").substr(0, order_x - contracted),
+               shared + std::string("vwxyz").substr(0, order_y - contracted), ""};
+  list.result = list.x.substr(contracted) + list.y.substr(contracted);
+  for (auto* letters : {&list.x, &list.y, &list.result}) shuffle(*letters, draws);
+  return list;
+}
+
+/// Operands with modes of random lengths up to `longest` and random densities.
+inline Case random_operands(const Letters& letters, std::uint64_t longest, Draws& draws) {
+  std::map<char, std::uint64_t> length;
+  for (const char letter : letters.x + letters.y)
+    if (length.count(letter) == 0) length[letter] = 1 + draws.below(longest);
+  const auto operand = [&](const std::string& modes) {
+    Dims dims;
+    for (const char letter : modes) dims.push_back(length[letter]);
+    const double densities[] = {1, 0.3, 0.05, 0.01};
+    return std::make_shared<const Coo>(random_tensor(dims, densities[draws.below(4)], draws));
+  };
+  return {letters.x + "," + letters.y + "->" + letters.result, operand(letters.x),
+          operand(letters.y)};
+}
+
 inline Case random_case(std::size_t order_x, std::size_t order_y, std::size_t contracted,
                         Draws& draws) {
-  const std::string shared = std::string("klmno").substr(0, contracted);
-  std::string x = shared + std::string("abcde").substr(0, order_x - contracted);
-  std::string y = shared + std::string("vwxyz").substr(0, order_y - contracted);
-  std::string result = x.substr(contracted) + y.substr(contracted);
-  for (auto* letters : {&x, &y, &result}) shuffle(*letters, draws);
   const std::size_t highest = std::max(order_x, order_y);
   const std::uint64_t longest = highest < 3 ? 40 : highest == 3 ? 18 : highest == 4 ? 11 : 5;
-  std::map<char, std::uint64_t> length;
-  for (const char letter : x + y)
-    if (length.count(letter) == 0) length[letter] = 1 + draws.below(longest);
-  const auto dims = [&](const std::string& letters) {
-    Dims lengths;
-    for (const char letter : letters) lengths.push_back(length[letter]);
-    return lengths;
-  };
-  const double densities[] = {1, 0.3, 0.05, 0.01};
-  return {x + "," + y + "->" + result,
-          std::make_shared<const Coo>(random_tensor(dims(x), densities[draws.below(4)], draws)),
-          std::make_shared<const Coo>(random_tensor(dims(y), densities[draws.below(4)], draws))};
+  return random_operands(random_letters(order_x, order_y, contracted, draws), longest, draws);
 }
 
 struct Sum {
