@@ -23,6 +23,8 @@ BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 VARIANT = "variant"  # of a stand-in that has its base beside it, None for all other rows
+CELL = (VARIANT, "key", "status", "reason", "session", "backend", "stale", "case.mode",
+        "case.data.kind", "phases.run")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
@@ -126,7 +128,8 @@ def make_view(results, spec, verdicts=()):
     for index, row in rows.iterrows():
         place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free, usual))
         groups.setdefault(place, []).append(index)
-    cells = [_cell(place, rows.loc[members], fields, results)
+    shown = rows[fields.of_cells(rows.columns)]
+    cells = [_cell(place, shown.loc[members], fields, results)
              for place, members in groups.items()]
     sort = _Sorter(spec, fields)
     facets = sort(fields.facet, (cell.facet for cell in cells))
@@ -209,9 +212,16 @@ class _Fields:
         texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
         found = []
         for name in candidates:
+            if texts[name].nunique() == 1:
+                continue
             if (texts.groupby([*used, *found])[name].nunique() > 1).any():
                 found.append(name)
         return found
+
+    def of_cells(self, columns):
+        """Those of the rows' columns that a cell is made of: few of hundreds."""
+        own = (self.y, self.along, *self.stack, *CELL)
+        return [name for name in columns if name in own or name.startswith(("stats.", "work."))]
 
     def _splits(self, name):
         """Whether rows that differ in this column belong to different series."""

@@ -7,7 +7,8 @@ import math
 import shlex
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -21,6 +22,7 @@ from plots.figures.claims import basis, claims_at, published, tolerance
 from plots.load import machine_label
 from plots.report import artifacts, findings, methods
 from plots.report.counters import Counters
+from plots.report.processes import run_all
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
 
@@ -85,7 +87,7 @@ def build_report(results, specs, verdicts, out, audits=(), known=()):
     (out / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(HERE / "assets" / name, out / "assets" / name)
-    sections = _sections(results, specs, verdicts, out)
+    operations, sections = _drawn(results, specs, verdicts, out)
     papers = sorted({section.spec.paper for section in sections}
                     | {str(verdict["paper"]) for verdict in verdicts}
                     | {artifact["paper"] for artifact in known})
@@ -98,8 +100,7 @@ def build_report(results, specs, verdicts, out, audits=(), known=()):
               "here_now": artifacts.states_here(known)}
     findings.frame(audits).to_csv(out / "findings.csv", index=False)
     pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {}),
-             "methods.html": ("methods.html.j2", {
-                 "operations": methods.sections(results, specs, out)})}
+             "methods.html": ("methods.html.j2", {"operations": operations})}
     pages |= {f"{paper}.html": ("paper.html.j2", {
         "paper": paper,
         "own": arranged[paper],
@@ -116,34 +117,48 @@ def _arranged(paper, known, sections, verdicts):
                              [v for v in verdicts if v["paper"] == paper])
 
 
+def _drawn(results, specs, verdicts, out):
+    """The sections of the page of methods and those of the papers' pages, with their files."""
+    jobs = methods.sections(results, specs, out)
+    drawn = run_all([*jobs, *_sections(results, specs, verdicts, out)])
+    sections = sorted(drawn[len(jobs):],
+                      key=lambda section: (section.spec.artifact, section.spec.path))
+    return drawn[:len(jobs)], sections
+
+
 def _sections(results, specs, verdicts, out):
+    """A function for each artifact that draws its section and returns it."""
     with_rows = set(results.rows["case.artifact"])
     known = {spec.artifact for spec in specs}
     unplanned = [FigureSpec(str(name), f"{name} (no spec)") for name in sorted(
         map(str, with_rows - known)) if ARTIFACT.fullmatch(str(name))]
     repeated = Counter(spec.artifact for spec in specs)
-    sections = []
+    jobs = []
     for spec in [*specs, *unplanned]:
         own = Path(spec.path).stem if repeated[spec.artifact] > 1 else ""
         section = Section(spec, "-".join(filter(None, [spec.name, own])))
-        if spec.rows_of in with_rows:
-            folder = out / "figures" / spec.paper / own
-            _draw(section, results, [v for v in verdicts if v["paper"] == spec.paper], folder, out)
-        sections.append(section)
-    return sorted(sections, key=lambda section: (section.spec.artifact, section.spec.path))
+        folder = out / "figures" / spec.paper / own if spec.rows_of in with_rows else None
+        jobs.append(partial(_draw, section, results, verdicts, folder, out))
+    return jobs
 
 
 def _draw(section, results, verdicts, folder, out):
+    """The section with what it shows; without a folder it has no rows."""
+    if folder is None:
+        return section
+    verdicts = [verdict for verdict in verdicts if verdict["paper"] == section.spec.paper]
     try:
-        section.view, paths = save_artifact(results, section.spec, folder, verdicts)
+        view, paths = save_artifact(results, section.spec, folder, verdicts)
     except PlotError as error:
         section.error = str(error)
-        return
+        return section
+    section.view = replace(view, results=None)  # the pages show cells, not rows
     section.paths = {suffix: path.relative_to(out).as_posix() for suffix, path in paths.items()}
     rows = results.rows[results.rows["case.artifact"] == section.spec.rows_of]
     section.sessions = list(dict.fromkeys(rows["session"]))
     if not section.spec.of or _tells_counters(section):
         section.counters = Counters(rows)
+    return section
 
 
 def _tells_counters(section):

@@ -7,6 +7,7 @@ at once are different problems, whose rates share a figure.
 """
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
@@ -99,10 +100,10 @@ class Section:
 
 
 def sections(results, specs, out):
-    """The sections of the page; writes their figures and CSV files below `out`."""
+    """A function for each section of the page: it writes figures and CSV file below `out`."""
     folder = out / "figures" / "methods"
     folder.mkdir(parents=True, exist_ok=True)
-    return [_section(key, results.rows, specs, folder, out) for key in OPERATIONS]
+    return [partial(_section, key, results.rows, specs, folder, out) for key in OPERATIONS]
 
 
 def _section(key, rows, specs, folder, out):

@@ -100,7 +100,7 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
     measured = [mttkrp(BASE, 4, kind="stand-in"), mttkrp(FAST, 2, kind="stand-in"),
                 mttkrp(FAST, 2, dataset="alone")]
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
-    found = {s.key: s for s in sections(load_results([path]), [], tmp_path)}
+    found = {s.key: s for s in (draw() for draw in sections(load_results([path]), [], tmp_path))}
     section = found["mttkrp"]
     with open(tmp_path / section.csv, newline="") as file:
         table = list(csv.DictReader(file))
@@ -113,5 +113,5 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
 
 def test_a_tensor_of_one_method_has_no_figure(tmp_path):
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), mttkrp(BASE, 4)])
-    section = sections(load_results([path]), [], tmp_path)[0]
+    section = sections(load_results([path]), [], tmp_path)[0]()
     assert len(section.lines) == 1 and section.figures == []

@@ -14,6 +14,7 @@ from plots.errors import PlotError
 from plots.load import load_results
 from plots.report import build_report
 from plots.report.counters import Counters
+from plots.report.processes import run_all
 from plots.spec import find_specs
 
 ROOT = Path(__file__).parents[2]
@@ -226,3 +227,15 @@ def test_counters_stand_beside_the_work_model_and_large_differences_are_marked(t
 
 def test_rows_without_profiles_have_no_counters(report):
     assert "Nsight" not in Page(report / "pasta.html").text
+
+
+def test_work_of_many_processes_comes_back_in_order():
+    assert run_all(lambda number=number: number ** 2 for number in range(20)) == [
+        number ** 2 for number in range(20)]
+
+
+def test_an_error_in_another_process_is_raised_here():
+    def fail():
+        raise PlotError("no room")
+    with pytest.raises(PlotError, match="no room"):
+        run_all([lambda: 1, fail])
