@@ -9,7 +9,7 @@ from plots.figures import text_table
 from plots.figures.cells import number
 
 COLUMNS = ("claim", "states", "published", "tolerance", "measured", "verdict", "on")
-SHARES = (14, 54, 20, 13, 13, 17, 25)
+SHARES = (18, 44, 20, 12, 18, 16, 30)
 
 
 def draw(view):
@@ -18,8 +18,30 @@ def draw(view):
     if not chosen:
         raise PlotError(f"{view.spec.artifact}: no verdict on a claim of this place was given")
     lines = [(claim["id"], claim.get("states"), published(claim), tolerance(claim),
-              number(claim.get("measured")), claim["verdict"], basis(claim)) for claim in chosen]
+              number(_measured(view, claim)), claim["verdict"], basis(claim)) for claim in chosen]
     return text_table.draw(view, pd.DataFrame(lines, columns=COLUMNS, dtype=object), SHARES)
+
+
+def _measured(view, claim):
+    """The measured value; of a claim about a platform what the machine of its rows has instead."""
+    group, _, name = str(claim.get("value")).partition(".")
+    if claim.get("measured") is not None or group not in ("machine", "ceilings"):
+        return claim.get("measured")
+    rows = view.results.rows
+    rows = rows[rows["key"].isin(claim.get("keys") or ()) & (rows["machine"] == claim["machine"])]
+    for session, backend in zip(rows["session"], rows["backend"]):
+        facts = view.results.sessions[session].get("machine") or {}
+        ceilings = view.results.ceilings.get((session, backend), {})
+        found = (_at(facts, name) if group == "machine" else ceilings.get(name, {}).get("value"))
+        if found is not None:
+            return found
+    return None
+
+
+def _at(facts, name):
+    for part in name.split("."):
+        facts = facts.get(part) if isinstance(facts, dict) else None
+    return facts
 
 
 def claims_at(view, places):

@@ -6,7 +6,6 @@ from collections import Counter
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from plots import style
@@ -15,6 +14,7 @@ from plots.figures import quantity
 CHARACTER_MM = 1.35  # width of a character of a tick label
 NOTE_MM = 7  # width of a note above a bar
 LINE_MM = 3.3  # height of a line of title or legend
+FEW_DECADES = 30  # largest over least value of a logarithmic axis with numbers between decades
 
 
 class Panels:
@@ -47,10 +47,11 @@ class Panels:
             yield axes, facet, self.view.panel(facet)
 
     def _title(self, facet):
-        """A word says what it is; a number is that of something."""
-        if isinstance(facet, (int, float)) and not isinstance(facet, bool):
-            return f"{quantity.label(self.view.fields.facet)} {facet:g}"
-        return str(facet)
+        """A word says what it is; a number, yes or no is that of something."""
+        name = quantity.label(self.view.fields.facet)
+        if isinstance(facet, bool):
+            return f"{name}={facet}"
+        return f"{name} {facet:g}" if isinstance(facet, (int, float)) else str(facet)
 
     def explain(self, label, handle):
         """Put an entry into the legend, once."""
@@ -168,11 +169,18 @@ class Panels:
 
 
 def logarithmic(axes, which):
-    """A logarithmic x or y axis with plain numbers at the decades."""
+    """A logarithmic x or y axis with plain numbers at the decades; also at twice and five times
+    these where the axis has few of them.
+    """
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
+
+    def between(value, _):
+        low, high = axis.get_view_interval()
+        few = high < FEW_DECADES * low
+        return f"{value:g}" if few and f"{value:e}"[0] in "25" else ""
     axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(between)
 
 
 def _wrapped(text, columns):

@@ -23,6 +23,14 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "footprint.device_bytes": ("peak device memory", "bytes"),
           "footprint.peak_host_bytes": ("peak host memory", "bytes"),
           "roofline.share": ("share of the roofline", "%"),
+          "phases.stages.kernel": ("time of the kernel", "s"),
+          "check.smape_nonzero": ("symmetric mean error of nonzeros", "%"),
+          "check.rmse_full": ("root mean square error", ""),
+          "executed.formula_bytes": ("size by formula", "bytes"),
+          "executed.mma": ("MMAs", ""),
+          "executed.mma_per_warp_most": ("MMAs of the busiest warp", ""),
+          "executed.row_shared_bytes": ("shared memory of a row", "bytes"),
+          "profile.l1_percent": ("L1 throughput", "% of peak"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
 RATES = ("rates.gflops", "rates.gbytes")
 TIMES = ("stats.median", "phases.run")

@@ -22,7 +22,7 @@ IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure 
 BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
-VARIANT = "variant"  # of a stand-in that has its base beside it, None for all other rows
+VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 CELL = (VARIANT, "key", "status", "reason", "session", "backend", "stale", "case.mode",
         "case.data.kind", "phases.run")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
@@ -268,7 +268,9 @@ def _plain(value):
 
 
 def _named(name, value):
-    return str(value) if name in SELF_EXPLAINING else f"{name.split('.')[-1]}={value}"
+    if name in SELF_EXPLAINING:
+        return str(value)
+    return f"{name.split('.')[-1]}={'none' if value == '' else value}"
 
 
 def _text(value):

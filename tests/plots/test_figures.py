@@ -3,11 +3,14 @@ import csv
 
 import pytest
 import rows
+from matplotlib.figure import Figure
 
 from plots import style
 from plots.errors import PlotError
+from plots.figures import KINDS as DRAWERS
 from plots.figures import grouped_bars
 from plots.figures import lines as line_figure
+from plots.figures.panels import logarithmic
 from plots.figures.view import make_view
 from plots.load import load_results
 from plots.save import save_artifact
@@ -415,3 +418,41 @@ def test_includes_are_merged_and_the_including_file_wins(tmp_path):
     found = load_spec(tmp_path / "pasta" / "own.yaml")
     assert found.figure == {"kind": "lines", "x": "dataset"} and found.title == "Shared"
     assert found.order["case.dataset"] == ["b", "a"]
+
+
+def test_a_panel_per_variant_of_the_operation_beside_variants_of_stand_ins(tmp_path):
+    lines = [stand_in("base", 2), stand_in("seed", 4), rows.row(variant="mul")]
+    view = make_view(read(tmp_path, lines), spec(kind="grouped-bars", facet="variant"))
+    assert view.facets == ["add", "mul"]
+    assert [found.band is not None for found in view.cells] == [True, False]
+
+
+def test_names_of_panels_and_series_say_whose_value_they_are(tmp_path):
+    lines = [rows.row(params={"remap": remap, "inner": inner}) for remap in (False, True)
+             for inner in ("", "edge=16")]
+    view, paths = save_artifact(
+        read(tmp_path, lines), spec(kind="grouped-bars", facet="remap", hue="inner"), tmp_path)
+    assert view.series == ["inner=edge=16", "inner=none"]
+    text = paths["svg"].read_text()
+    assert "remap=False" in text and "remap=True" in text
+
+
+def test_a_table_whose_series_have_long_names_has_them_as_rows(tmp_path):
+    def heads(count):
+        lines = [rows.row(params={"a_parameter_of_a_method": value}) for value in range(count)]
+        view = make_view(read(tmp_path, lines), spec(kind="table"))
+        figure = DRAWERS["table"].draw(view)
+        return [cell.get_text().get_text() for (line, _), cell in
+                figure.axes[0].tables[0].get_celld().items() if line == 0]
+    assert len(heads(2)) == 2
+    assert heads(9) == ["alpha"]
+
+
+@pytest.mark.parametrize("high, named", [(8, True), (800, False)])
+def test_a_short_logarithmic_axis_has_numbers_between_its_decades(high, named):
+    axes = Figure().add_subplot()
+    axes.set_ylim(1.5, high)
+    logarithmic(axes, "y")
+    axes.figure.draw_without_rendering()
+    shown = [label.get_text() for label in axes.get_yticklabels(which="minor")]
+    assert ("5" in shown) == named and "3" not in shown

@@ -160,6 +160,17 @@ def test_the_layout_of_hls_is_a_line_per_tile_and_nonzero(tmp_path):
         saved(tmp_path, spec, [rows.session(), line])
 
 
+def test_the_layout_of_bcb_is_a_line_per_block(tmp_path):
+    spec = FigureSpec("bcb_sptc/fig2", "Coordinates to BCB", {"kind": "table"})
+    line = rows.row("contraction", artifact="bcb_sptc/fig2", method="bcb_sptc.cpu")
+    drawn = line | {"executed": {"layout": "00 00 01 10100110 1 2 4 3; 11 00 11 10000000 8"}}
+    _, table = saved(tmp_path, spec, [rows.session(), drawn])
+    assert [tuple(line.values()) for line in table] == [
+        ("00 00 01", "10100110", "1 2 4 3"), ("11 00 11", "10000000", "8")]
+    with pytest.raises(PlotError, match="executed.layout"):
+        saved(tmp_path, spec, [rows.session(), line])
+
+
 def test_the_layout_of_a_plan_is_a_line_per_block_and_row(tmp_path):
     spec = FigureSpec("tca_spmm/fig4", "Six rows", {"kind": "table"})
     line = rows.row("spmm", artifact="tca_spmm/fig4", method="tca_spmm.cpu")
@@ -169,3 +180,19 @@ def test_the_layout_of_a_plan_is_a_line_per_block_and_row(tmp_path):
         ("block 0", "0 1 1 -"), ("row 0", "8 nonzeros, 1 warps, 01")]
     with pytest.raises(PlotError, match="executed.layout"):
         saved(tmp_path, spec, [rows.session(), line])
+
+
+def test_a_claim_about_a_platform_stands_beside_the_machine_of_its_rows(tmp_path):
+    spec = FigureSpec("pasta/platform", "Platforms", {"kind": "claims", "place": "Table I,"})
+    spec.of = "pasta/fig4"
+    lines = rows.sweep()
+    key = next(line["key"] for line in lines if line["kind"] == "row")
+    machine = read(tmp_path, lines).rows["machine"].iloc[0]
+    untested = {"verdict": "not tested", "measured": None, "keys": [key], "machine": machine}
+    _, table = saved(tmp_path, spec, lines, [
+        claim(id="P-1", value="ceilings.copy_dram", **untested),
+        claim(id="P-2", value="machine.cpu.cores", **untested),
+        claim(id="P-3", value="machine.cpu.none_such", **untested),
+        claim(id="P-4", value="stats.median", **untested)])
+    cores = lines[0]["machine"]["cpu"]["cores"]
+    assert [line["measured"] for line in table] == ["20", str(cores), "", ""]
