@@ -68,6 +68,31 @@ T element(const Buffer<T>& from, Count p) {
   return host;
 }
 
+inline void set_element(Buffer<std::uint32_t>& to, Count p, Count x) {
+  const auto value = static_cast<std::uint32_t>(x);
+  RETENSOR_CUDA_CHECK(cudaMemcpy(to.data() + p, &value, sizeof(value), cudaMemcpyHostToDevice));
+}
+
+/// The first n elements.
+template <class T>
+Buffer<T> copied(const T* from, Count n) {
+  Buffer<T> to(n);
+  if (n > 0)
+    RETENSOR_CUDA_CHECK(
+        cudaMemcpyAsync(to.data(), from, to.bytes(), cudaMemcpyDeviceToDevice, nullptr));
+  return to;
+}
+
+/// The first n elements and `end` behind them.
+inline Buffer<std::uint32_t> with_end(const Buffer<std::uint32_t>& first, Count n, Count end) {
+  Buffer<std::uint32_t> starts(n + 1);
+  if (n > 0)
+    RETENSOR_CUDA_CHECK(cudaMemcpyAsync(starts.data(), first.data(), n * sizeof(std::uint32_t),
+                                        cudaMemcpyDeviceToDevice, nullptr));
+  set_element(starts, n, end);
+  return starts;
+}
+
 namespace kernels {
 
 struct Add {
@@ -216,11 +241,15 @@ class Cub {
   template <class Key, class Value>
   void sort(Count n, int bits, Buffer<Key>& keys, Buffer<Value>& values, Buffer<Key>& spare_keys,
             Buffer<Value>& spare_values, cudaStream_t stream) {
+    // Of both pairs of arrays, so that CUB needs no third.
+    cub::DoubleBuffer<Key> key_buffers(keys.data(), spare_keys.data());
+    cub::DoubleBuffer<Value> value_buffers(values.data(), spare_values.data());
     (*this)(n << 8 | static_cast<Count>(bits), [&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(
-          scratch, bytes, keys.data(), spare_keys.data(), values.data(), spare_values.data(),
-          static_cast<std::int64_t>(n), 0, bits < 1 ? 1 : bits, stream);
+      return cub::DeviceRadixSort::SortPairs(scratch, bytes, key_buffers, value_buffers,
+                                             static_cast<std::int64_t>(n), 0, bits < 1 ? 1 : bits,
+                                             stream);
     });
+    if (key_buffers.Current() == keys.data()) return;
     std::swap(keys, spare_keys);
     std::swap(values, spare_values);
   }

@@ -162,8 +162,6 @@ Buffer<Key> sort_by_key(const CooView& tensor, const Grid& grid, Buffer<float>& 
   Buffer<float> spare_values(n);
   RETENSOR_CUDA_LAUNCH(make_keys<Key>, grid_for(n), kThreads, 0, nullptr, n, GridView(grid, tensor),
                        keys.data());
-  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(values.data(), tensor.values, values.bytes(),
-                                      cudaMemcpyDeviceToDevice, nullptr));
   Cub().sort(n, grid.key_bits(), keys, values, spare_keys, spare_values, nullptr);
   return keys;
 }
@@ -217,13 +215,8 @@ DeviceBcb built(const SortedNonzeros& tensor, const Buffer<Key>& keys) {
   const Count blocks = element(found, 0);
 
   DeviceBcb bcb(tensor.dims, tensor.options, blocks, entries);
-  Buffer<std::uint32_t> starts(blocks + 1), block_of;
-  RETENSOR_CUDA_CHECK(cudaMemcpyAsync(starts.data(), block_first.data(),
-                                      blocks * sizeof(std::uint32_t), cudaMemcpyDeviceToDevice,
-                                      nullptr));
-  const auto end = static_cast<std::uint32_t>(entries);
-  RETENSOR_CUDA_CHECK(
-      cudaMemcpy(starts.data() + blocks, &end, sizeof(end), cudaMemcpyHostToDevice));
+  const auto starts = with_end(block_first, blocks, entries);
+  Buffer<std::uint32_t> block_of;
   find_owners(blocks, starts, entries, block_of, cub, nullptr);
   bcb.bitmap.zero(nullptr);
   bcb.word_start.zero(nullptr);
@@ -326,7 +319,7 @@ SortedNonzeros::SortedNonzeros(const CooView& tensor, const Options& given)
       options(given),
       grid(tensor.dims, given),
       nnz(tensor.nnz),
-      values(tensor.nnz) {
+      values(copied(tensor.values, tensor.nnz)) {
   check_nonzeros(nnz);
   const int bits = grid.key_bits();
   if (bits > 128)

@@ -21,26 +21,6 @@ Buffer<Index> joined(const std::vector<std::vector<Index>>& parts) {
   return Buffer<Index>(all);
 }
 
-template <class T>
-Buffer<T> copied(const void* from, Count n) {
-  Buffer<T> to(n);
-  if (n > 0)
-    RETENSOR_CUDA_CHECK(
-        cudaMemcpyAsync(to.data(), from, to.bytes(), cudaMemcpyDeviceToDevice, nullptr));
-  return to;
-}
-
-/// Of `n` lists that `first` gives the beginnings of: these and the end.
-Buffer<std::uint32_t> starts(const Buffer<std::uint32_t>& first, Count n, Count end) {
-  auto list = Buffer<std::uint32_t>(n + 1);
-  const auto last = static_cast<std::uint32_t>(end);
-  if (n > 0)
-    RETENSOR_CUDA_CHECK(cudaMemcpyAsync(list.data(), first.data(), n * sizeof(std::uint32_t),
-                                        cudaMemcpyDeviceToDevice, nullptr));
-  RETENSOR_CUDA_CHECK(cudaMemcpy(list.data() + n, &last, sizeof(last), cudaMemcpyHostToDevice));
-  return list;
-}
-
 __global__ void find_groups(Count n, Indices x, kernels::Groups groups, std::uint32_t* group) {
   for_each_of_grid(n, [&](Count p) { group[p] = groups.find(x.trailing(p)); });
 }
@@ -110,26 +90,25 @@ DeviceMatricised::DeviceMatricised(const Contraction& contraction, const SortedO
     : modes(contraction) {
   const DeviceBcb x = to_bcb(cells.x), y = to_bcb(cells.y);
   Cub cub;
-  const Parts y_groups = leading_parts(y, cub);
-  Parts y_columns = trailing_parts(y, cub);
+  Parts y_groups = leading_parts(y, cub), y_columns = trailing_parts(y, cub);
   const Buffer<Uint128> group_key = keys_of_leading(y, y_groups);
   groups = y_groups.count;
   columns = y_columns.count;
-  group_start = starts(y_groups.block, groups, y.nnz);
+  group_start = std::move(y_groups.block);
   column_index = origins_of(y, y_columns, false);
   y_column = std::move(y_columns.rank);
-  y_values = copied<float>(values_of(y), y.nnz);
+  y_values = copied(values_of(y), y.nnz);
 
   Buffer<std::uint32_t> group(x.nnz), kept(x.nnz), first(x.nnz);
   Buffer<Count> found;
   RETENSOR_CUDA_LAUNCH(find_groups, grid_for(x.nnz), kThreads, 0, nullptr, x.nnz, Indices(x),
-                       (kernels::Groups{groups, group_key.data(), y_groups.block.data()}),
+                       (kernels::Groups{groups, group_key.data(), group_start.data()}),
                        group.data());
   cub.select(x.nnz, HasGroup{group.data()}, kept, found, nullptr);
   const Count nonzeros = element(found, 0);
   cub.select(nonzeros, BeginsRow{Indices(x), kept.data()}, first, found, nullptr);
   rows = element(found, 0);
-  row_start = starts(first, rows, nonzeros);
+  row_start = with_end(first, rows, nonzeros);
   x_group = taken(nonzeros, kept, group.data());
   x_values = taken(nonzeros, kept, values_of(x));
   const Parts x_rows{rows, {}, taken<std::uint32_t>(rows, first, kept.data())};

@@ -26,11 +26,6 @@ struct BeginsKey {
   }
 };
 
-void set_element(Buffer<std::uint32_t>& to, Count p, Count x) {
-  const auto value = static_cast<std::uint32_t>(x);
-  RETENSOR_CUDA_CHECK(cudaMemcpy(to.data() + p, &value, sizeof(value), cudaMemcpyHostToDevice));
-}
-
 template <class Key>
 __global__ void trailing_keys(Count n, Indices indices, Key* keys, std::uint32_t* blocks) {
   for_each_of_grid(n, [&](Count b) {
@@ -53,15 +48,15 @@ template <class Key>
 Parts ranked(const DeviceBcb& bcb, int bits, Cub& cub) {
   const Count n = bcb.blocks;
   Buffer<Key> keys(n), spare_keys(n);
-  Buffer<std::uint32_t> blocks(n), spare_blocks(n), start(n + 1), ranks;
+  Buffer<std::uint32_t> blocks(n), spare_blocks(n), first(n), ranks;
   RETENSOR_CUDA_LAUNCH(trailing_keys<Key>, grid_for(n), kThreads, 0, nullptr, n, Indices(bcb),
                        keys.data(), blocks.data());
   cub.sort(n, bits, keys, blocks, spare_keys, spare_blocks, nullptr);
   Buffer<Count> found;
-  cub.select(n, BeginsKey<Key>{keys.data()}, start, found, nullptr);
+  cub.select(n, BeginsKey<Key>{keys.data()}, first, found, nullptr);
   Parts parts;
   parts.count = element(found, 0);
-  set_element(start, parts.count, n);
+  const auto start = with_end(first, parts.count, n);
   find_owners(parts.count, start, n, ranks, cub, nullptr);
   parts.rank = Buffer<std::uint32_t>(n);
   parts.block = Buffer<std::uint32_t>(parts.count);
@@ -88,12 +83,11 @@ __global__ void find_origins(Count parts, Indices indices, const std::uint32_t* 
 
 Parts leading_parts(const DeviceBcb& bcb, Cub& cub) {
   Parts parts;
-  if (bcb.blocks == 0) return parts;
+  Buffer<std::uint32_t> first(bcb.blocks);
   Buffer<Count> found;
-  parts.block = Buffer<std::uint32_t>(bcb.blocks + 1);
-  cub.select(bcb.blocks, BeginsLeading{Indices(bcb)}, parts.block, found, nullptr);
+  cub.select(bcb.blocks, BeginsLeading{Indices(bcb)}, first, found, nullptr);
   parts.count = element(found, 0);
-  set_element(parts.block, parts.count, bcb.blocks);
+  parts.block = with_end(first, parts.count, bcb.blocks);
   find_owners(parts.count, parts.block, bcb.blocks, parts.rank, cub, nullptr);
   return parts;
 }
@@ -287,9 +281,9 @@ void DeviceTaskList::learn_lengths() {
   select_tasks(nullptr);
   tasks_kept_ = element(found_, 0);
   selects_ = tasks_kept_ < pairs_ / 2;
-  // Keys and tasks twice, and CUB's copies of both.
+  // Keys and tasks twice, to sort them.
   room_.require("tasks", selects_ ? tasks_kept_ : pairs_,
-                3 * (sizeof(std::uint64_t) + sizeof(Task)));
+                2 * (sizeof(std::uint64_t) + sizeof(Task)));
 }
 
 void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {
