@@ -252,13 +252,6 @@ __device__ inline unsigned sum_of_warp(unsigned x) {
 
 namespace kernels {
 
-struct ProductsOf {
-  const std::uint32_t *x_group, *group_start;
-  __host__ __device__ Count operator()(Count a) const {
-    return group_start[x_group[a] + 1] - group_start[x_group[a]];
-  }
-};
-
 /// Rows of `least` products or more, at most `most`.
 struct HasProducts {
   RowProduct p;

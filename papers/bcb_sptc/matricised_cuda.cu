@@ -52,13 +52,6 @@ Buffer<T> taken(Count n, const Buffer<std::uint32_t>& where, const T* from) {
   return to;
 }
 
-struct SizeOfGroup {
-  const std::uint32_t *x_group, *group_start;
-  __host__ __device__ Count operator()(Count a) const {
-    return group_start[x_group[a] + 1] - group_start[x_group[a]];
-  }
-};
-
 const float* values_of(const DeviceBcb& cells) {
   return reinterpret_cast<const float*>(cells.values.data());
 }
@@ -114,8 +107,8 @@ DeviceMatricised::DeviceMatricised(const Contraction& contraction, const SortedO
   const Parts x_rows{rows, {}, taken<std::uint32_t>(rows, first, kept.data())};
   row_index = origins_of(x, x_rows, true);
   if (nonzeros > 0)
-    products = cub.reduce(nonzeros, SizeOfGroup{x_group.data(), group_start.data()}, kernels::Add{},
-                          Count{0});
+    products = cub.reduce(nonzeros, kernels::ProductsOf{x_group.data(), group_start.data()},
+                          kernels::Add{}, Count{0});
 }
 
 EntryModes DeviceMatricised::entry_modes(DeviceResult& result) const {

@@ -56,6 +56,14 @@ DeviceMatricised matricised(const Problem& problem);
 
 namespace kernels {
 
+/// Of a nonzero of x.
+struct ProductsOf {
+  const std::uint32_t *x_group, *group_start;
+  __host__ __device__ Count operator()(Count a) const {
+    return group_start[x_group[a] + 1] - group_start[x_group[a]];
+  }
+};
+
 /// A warp a row: the coordinates of entries whose columns are in compressed rows.
 template <class Position, class Column>
 __global__ void write_rows(Count rows, const Position* first_entry, const Column* column,

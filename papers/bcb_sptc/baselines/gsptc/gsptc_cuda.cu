@@ -19,13 +19,6 @@ using bcb_sptc::for_each_of_grid;
 using bcb_sptc::grid_for;
 using bcb_sptc::kThreads;
 
-struct GroupSize {
-  const std::uint32_t *x_group, *group_start;
-  __host__ __device__ Count operator()(Count a) const {
-    return group_start[x_group[a] + 1] - group_start[x_group[a]];
-  }
-};
-
 __global__ void find_rows_of(Count rows, const std::uint32_t* row_start, std::uint32_t* row_of) {
   for_each_of_grid(rows, [&](Count row) {
     for (std::uint32_t a = row_start[row]; a < row_start[row + 1]; ++a)
@@ -99,7 +92,8 @@ class Run : public bcb_sptc::MatrixRun {
 
  private:
   void make_tasks(cudaStream_t stream) {
-    cub_.sums(m_.x_group.size(), GroupSize{m_.x_group.data(), m_.group_start.data()}, first_,
+    cub_.sums(m_.x_group.size(),
+              bcb_sptc::kernels::ProductsOf{m_.x_group.data(), m_.group_start.data()}, first_,
               stream);
     bcb_sptc::find_owners(m_.x_group.size(), first_, m_.products, owner_, cub_, stream);
   }
