@@ -14,7 +14,8 @@ from plots.figures import quantity
 CHARACTER_MM = 1.35  # width of a character of a tick label
 NOTE_MM = 7  # width of a note above a bar
 LINE_MM = 3.3  # height of a line of title or legend
-FEW_DECADES = 30  # largest over least value of a logarithmic axis with numbers between decades
+# Largest over least value of a logarithmic axis with numbers between its decades.
+FEW_DECADES = {"x": 10, "y": 100}
 
 
 class Panels:
@@ -177,7 +178,7 @@ def logarithmic(axes, which):
 
     def between(value, _):
         low, high = axis.get_view_interval()
-        few = high < FEW_DECADES * low
+        few = high < FEW_DECADES[which] * low
         return f"{value:g}" if few and f"{value:e}"[0] in "25" else ""
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(between)

@@ -28,7 +28,7 @@ from plots.spec import ARTIFACT, FigureSpec
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
-LONG = ("reason", "states", "parameters", "not measured", "says", "against",
+LONG = ("reason", "states", "on", "parameters", "not measured", "says", "against", "M_F by mode",
         "with one digit misread it would fit")  # columns of tables that hold sentences or lists
 VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
             "does not transfer", "fitted", "contradicts itself", "not tested")
