@@ -11,7 +11,7 @@ from plots.figures import panels, quantity
 def draw(view):
     """Draw a view as one stack per position and series."""
     places = list(dict.fromkeys((cell.x, cell.series) for cell in view.cells))
-    names = [x if len(view.series) == 1 else f"{x}, {series}" for x, series in places]
+    names = [x if len(view.series) == 1 else _name(str(x), series) for x, series in places]
     figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3,
                            names=names)
     parts = list(dict.fromkeys(part for cell in view.cells for part in cell.stack))
@@ -27,6 +27,11 @@ def draw(view):
     figure.label_axes(quantity.label(view.fields.x),
                       "share of the time (%)" if share else "time (s)")
     return figure.finish()
+
+
+def _name(x, series):
+    """Position and series; a series of the position's own field names both."""
+    return series if series.split(", ")[0] == x else f"{x}, {series}"
 
 
 def _stack(figure, axes, cell, place, parts):

@@ -456,3 +456,11 @@ def test_a_short_logarithmic_axis_has_numbers_between_its_decades(high, named):
     axes.figure.draw_without_rendering()
     shown = [label.get_text() for label in axes.get_yticklabels(which="minor")]
     assert ("5" in shown) == named and "3" not in shown
+
+
+@pytest.mark.parametrize("x, name", [("method", "pasta.cpu.coo"), ("dataset", "alpha, pasta")])
+def test_a_stack_is_named_once(tmp_path, x, name):
+    lines = [rows.row(), rows.row(method="pasta.cpu.hicoo")]
+    _, paths = save_artifact(read(tmp_path, lines), spec(kind="stacked-bars", x=x), tmp_path)
+    text = paths["svg"].read_text()
+    assert name in text and "pasta.cpu.coo, pasta.cpu.coo" not in text
