@@ -108,10 +108,12 @@ void read_ratio(const YamlNode& ratio, Query& query) {
 }
 
 Query read_query(const YamlNode& node) {
-  check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per"});
+  check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per", "machines"});
   Query query;
   query.value = text_at(node, "value");
   query.reduce = reduction(node.need("reduce"));
+  if (const auto* machines = node.find("machines"))
+    query.all_machines = one_of(*machines, "machines", {"one", "all"}) == "all";
   const auto* per = node.find("per");
   if (per != nullptr)
     for (const auto& name : as_list(*per, "per").items)
@@ -193,6 +195,8 @@ void read_way(const YamlNode& node, Claim& claim) {
   }
   if (query == nullptr) return;
   claim.query = read_query(*query);
+  if (claim.query->all_machines && claim.hardware != "any")
+    throw ParseError(query->at, "all machines together for " + claim.hardware, "hardware: any");
   claim.interval = read_interval(node.need("published"));
   expect_positive(claim.interval, node.need("tolerance"));
 }

@@ -30,6 +30,7 @@ struct Query : Part {
   std::optional<Part> ratio_to;
   std::vector<Part> orders;
   std::vector<std::string> per;
+  bool all_machines = false;  ///< rows of different ones stand together: no machine changes them
   std::string competitor = "own";  ///< code of what is compared with: own, original
 
   bool compares() const { return ratio_to.has_value() || !orders.empty(); }

@@ -266,7 +266,7 @@ std::string failures_text(const Rows& matching) {
   return "no rows yet";
 }
 
-/// The verdict on rows of one device.
+/// The verdict on rows that may stand together.
 Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitted_to) {
   const auto& query = *claim.query;
   Verdict v;
@@ -305,7 +305,7 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
   return v;
 }
 
-/// Rows that may stand together in one verdict.
+/// Rows that may stand together in one verdict: of one machine, unless no machine changes them.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
     const Claim& claim, const std::vector<json>& rows) {
   const auto wanted = parts_of(*claim.query);
@@ -315,7 +315,9 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
   for (const auto& row : rows)
     if (std::any_of(wanted.begin(), wanted.end(),
                     [&](const auto& w) { return matches(row, w.where); }))
-      groups[{device_of(row), named ? "" : data_kind(row, claim.paper)}].push_back(&row);
+      groups[{claim.query->all_machines ? "" : device_of(row),
+              named ? "" : data_kind(row, claim.paper)}]
+          .push_back(&row);
   return groups;
 }
 

@@ -259,6 +259,16 @@ TEST_CASE("ratios transfer to another machine of the same kind") {
   CHECK(emulated.reason.find("the claim is about a gpu") != std::string::npos);
 }
 
+TEST_CASE("sizes of different machines stand together where the query says so") {
+  const std::vector<json> rows = {row("a.cpu.x", "s", 4, "real", "one"),
+                                  row("b.cpu.y", "s", 2, "real", "another")};
+  CHECK(judge_rows(with_hardware("any", kRatio), rows).outcome == "not tested");
+  const std::string all = kRatio + "      machines: all\n";
+  CHECK(judge_rows(with_hardware("any", all), rows).outcome == "reproduced");
+  CHECK(refusal(claims_text(with_hardware("Bluesky", all))).find("all machines together") !=
+        std::string::npos);
+}
+
 TEST_CASE("a ratio without partners or to zero is not tested") {
   const auto lines = with_hardware("any", kRatio);
   CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4), row("b.cpu.y", "t", 2)}).outcome ==
