@@ -19,24 +19,26 @@ def draw(view):
 
 def bars_of(view):
     """The panels with their bars, for `finish` to close."""
-    bars = len(view.xs) * len(view.series)
-    figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3,
-                           names=view.xs)
+    fullest = max((positions(view, facet) for facet in view.facets), key=len)
+    bars = len(fullest) * len(view.series)
+    figure = panels.Panels(view, 1 if bars > 24 else 2 if bars > 8 else 3, names=fullest)
     width = 0.8 / len(view.series)
     for axes, facet, cells in figure:
         figure.scale(axes)
+        xs = positions(view, facet)
         for cell in cells:
-            place = view.xs.index(cell.x) + offset(view, cell.series, width)
+            place = xs.index(cell.x) + offset(view, cell.series, width)
             _bar(figure, axes, cell, place, width, view)
             # Notes that stand upright begin above all bars of their position.
             figure.mark_partial(axes, place, cell,
                                 [c for c in cells if c.x == cell.x] if figure.crowded else [cell])
-        _published(figure, axes, facet, view)
+        _published(figure, axes, facet, xs)
+        names = [str(x) for x in xs]
         for point in view.digitised:
-            if point.facet == ("" if facet is None else str(facet)) and point.x in figure.names:
-                figure.read_off(axes, figure.names.index(point.x)
-                                + offset(view, point.series, width), point)
-        figure.name_positions(axes)
+            if point.facet == ("" if facet is None else str(facet)) and point.x in names:
+                figure.read_off(axes, names.index(point.x) + offset(view, point.series, width),
+                                point)
+        figure.name_positions(axes, names)
         if axes.get_yscale() == "log":
             axes.set_ylim(10 ** math.floor(math.log10(axes.get_ylim()[0])))
     for index, name in enumerate(view.series):
@@ -44,6 +46,12 @@ def bars_of(view):
     figure.explain_data()
     figure.label_axes(*panels.label_of(view))
     return figure
+
+
+def positions(view, facet):
+    """What stands on the x axis of a panel: positions without a case there are left out."""
+    held = {cell.x for cell in view.panel(facet)}
+    return [x for x in view.xs if x in held]
 
 
 def offset(view, series, width):
@@ -71,14 +79,14 @@ def _bar(figure, axes, cell, place, width, view):
         figure.explain("roofline (measured bandwidth)", Line2D([], [], color=style.ROOF))
 
 
-def _published(figure, axes, facet, view):
-    for where, x, value, _ in view.published:
-        if where != facet:
+def _published(figure, axes, facet, xs):
+    for where, x, value, _ in figure.view.published:
+        if where != facet or x not in (None, *xs):
             continue
         if x is None:
             axes.axhline(value, color=style.PUBLISHED, linestyle="--", linewidth=1)
         else:
-            centre = view.xs.index(x)
+            centre = xs.index(x)
             axes.plot([centre - 0.45, centre + 0.45], [value] * 2, color=style.PUBLISHED,
                       linestyle="--", linewidth=1)
         figure.explain("published", Line2D([], [], color=style.PUBLISHED, linestyle="--"))

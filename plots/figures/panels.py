@@ -64,13 +64,14 @@ class Panels:
             if self.view.spec.figure.get(f"{which}scale") == "log":
                 logarithmic(axes, which)
 
-    def name_positions(self, axes):
-        """Names below the axis, slanted where they would touch."""
-        axes.set_xticks(range(len(self.names)))
-        axes.set_xticklabels(self.names, rotation=30 if self.slanted else 0,
+    def name_positions(self, axes, names=None):
+        """Names below the axis, all or those given, slanted where they would touch."""
+        names = self.names if names is None else names
+        axes.set_xticks(range(len(names)))
+        axes.set_xticklabels(names, rotation=30 if self.slanted else 0,
                              ha="right" if self.slanted else "center",
                              rotation_mode="anchor" if self.slanted else "default")
-        axes.set_xlim(-0.6, len(self.names) - 0.4)
+        axes.set_xlim(-0.6, len(names) - 0.4)
 
     def label_axes(self, x, y):
         """Axis labels at the outer panels."""

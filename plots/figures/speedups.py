@@ -47,9 +47,10 @@ def draw(view):
     """Draw an arranged view."""
     figure = grouped_bars.bars_of(view)
     room = 1.5 if figure.crowded else 1.15  # for the notes of the means
-    for axes in figure.axes:
+    for axes, facet in zip(figure.axes, view.facets):
         axes.axhline(1, color="#222222", linewidth=0.8)
-        axes.axvline(len(view.xs) - view.means - 0.5, color="#BBBBBB", linewidth=0.8)
+        before_means = len(grouped_bars.positions(view, facet)) - view.means
+        axes.axvline(before_means - 0.5, color="#BBBBBB", linewidth=0.8)
         low, high = axes.get_ylim()
         axes.set_ylim(low, room * high)
     return figure.finish()

@@ -14,11 +14,13 @@ def draw(view):
     names = [x if len(view.series) == 1 else _name(str(x), series) for x, series in places]
     figure = panels.Panels(view, 1 if len(places) > 12 else 2 if len(places) > 5 else 3,
                            names=names)
-    parts = list(dict.fromkeys(part for cell in view.cells for part in cell.stack))
+    parts = list(dict.fromkeys(part for cell in view.cells
+                               for part, value in cell.stack.items() if value))
     for axes, _, cells in figure:
         figure.scale(axes)
         for cell in cells:
             _stack(figure, axes, cell, places.index((cell.x, cell.series)), parts)
+        axes.margins(y=0.1)  # room for the totals
         figure.name_positions(axes)
     for index, part in enumerate(parts):
         figure.explain(part.split(".")[-1], Patch(facecolor=style.colour(index)))
@@ -34,6 +36,14 @@ def _name(x, series):
     return series if series.split(", ")[0] == x else f"{x}, {series}"
 
 
+def _seconds(time):
+    """A time in the unit that leaves one to three digits before the point."""
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if time >= size:
+            break
+    return f"{time / size:.3g} {unit}"
+
+
 def _stack(figure, axes, cell, place, parts):
     heights = {part: cell.stack[part].value for part in parts if cell.stack.get(part)}
     total = sum(heights.values())
@@ -46,6 +56,7 @@ def _stack(figure, axes, cell, place, parts):
         axes.bar(place, height * scale, 0.7, bottom=base, color=style.colour(parts.index(part)),
                  edgecolor="white", linewidth=0.5, hatch=style.HATCHES.get(cell.data))
         base += height * scale
-    if cell.ok < cell.total:
-        axes.annotate(f"{cell.ok}/{cell.total}", (place, base), (0, 2),
-                      textcoords="offset points", ha="center", fontsize=6, color=style.FAILED)
+    partial = cell.ok < cell.total
+    axes.annotate(f"{cell.ok}/{cell.total}" if partial else _seconds(total), (place, base), (0, 2),
+                  textcoords="offset points", ha="center", fontsize=6,
+                  color=style.FAILED if partial else "#222222")

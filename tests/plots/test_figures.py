@@ -358,6 +358,23 @@ def test_a_panel_of_a_number_says_what_it_is(tmp_path):
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["ttv"]
 
 
+def test_a_panel_names_the_positions_that_it_has(tmp_path):
+    lines = [rows.row("ttv", dataset="alpha"), rows.row("tew", dataset="alpha"),
+             rows.row("tew", dataset="beta")]
+    drawn = grouped_bars.draw(make_view(read(tmp_path, lines), spec()))
+    named = {axes.get_title(loc="left"): [label.get_text() for label in axes.get_xticklabels()]
+             for axes in drawn.axes}
+    assert named == {"tew": ["alpha", "beta"], "ttv": ["alpha"]}
+
+
+@pytest.mark.parametrize("seconds, text", [(2.5, "2.5 s"), (0.0622, "62.2 ms"),
+                                           (9.75e-5, "97.5 us"), (4e-8, "0.04 us")])
+def test_a_stack_tells_its_time(tmp_path, seconds, text):
+    results = read(tmp_path, [rows.row(stages={"kernel": [seconds] * 3})])
+    _, paths = save_artifact(results, spec(kind="stacked-bars"), tmp_path)
+    assert text in paths["svg"].read_text()
+
+
 def test_stages_are_stacked(tmp_path):
     stages = {"zero": [0.001] * 3, "kernel": [0.002, 0.003, 0.004]}
     view, paths = save_artifact(read(tmp_path, [rows.row(stages=stages)]),
