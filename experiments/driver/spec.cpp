@@ -140,7 +140,8 @@ Enum word_of(const YamlNode& node, const std::string& what, Enum last) {
 
 MeasureSpec measure_of(const YamlNode& node) {
   check_map(node, "measure",
-            {"warmup", "samples", "timeout", "memory", "order", "cache", "launches", "ceilings"});
+            {"warmup", "samples", "preparations", "timeout", "memory", "order", "cache", "launches",
+             "ceilings"});
   MeasureSpec m;
   const auto integer = [&node](const char* key, std::int64_t lowest, int& value) {
     constexpr std::int64_t kMost = 100'000;
@@ -149,6 +150,7 @@ MeasureSpec measure_of(const YamlNode& node) {
   };
   integer("warmup", 0, m.timing.warmup);
   integer("samples", 1, m.timing.samples);
+  integer("preparations", 1, m.preparations);
   integer("launches", 1, m.launches);
   if (const auto* timeout = node.find("timeout"))
     m.timeout = std::chrono::milliseconds(

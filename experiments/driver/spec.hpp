@@ -21,6 +21,7 @@ struct MeasureSpec {
   std::chrono::milliseconds timeout{60000};  ///< per case, oracle and prepare included
   Count memory = 0;                          ///< private writable memory of a worker, 0: no limit
   int launches = 1;                          ///< worker processes per case
+  int preparations = 1;                      ///< timed per case; the first is measure()'s
   bool ceilings = false;
 };
 

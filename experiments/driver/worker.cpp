@@ -189,6 +189,7 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
                      {"cases", std::move(cases)},
                      {"warmup", measure.timing.warmup},
                      {"samples", measure.timing.samples},
+                     {"preparations", measure.preparations},
                      {"seed", measure.timing.seed}},
                     measure.timeout * static_cast<int>(together.size()));
   if (answer["status"] == "ok" && answer["rows"].size() != together.size()) {

@@ -7,8 +7,9 @@
 //   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
 //   {"do":"shape","dataset":NAME}           -> {"facts":{...}} of its sparsity
 //   {"do":"load","dataset":NAME}            -> {}
-//   {"do":"measure","cases":[...],"warmup","samples","seed"} -> {"rows":[row body ...]}, and
-//       "device_fault" when a case left the GPU's context unusable
+//   {"do":"measure","cases":[...],"warmup","samples","preparations","seed"}
+//                                           -> {"rows":[row body ...]}, and "device_fault" when a
+//                                              case left the GPU's context unusable
 #pragma once
 
 #include <chrono>

@@ -82,7 +82,9 @@ def measure(rows, name):
         return _rate(rows, name)
     if name in TIMES:
         return _mean([_seconds(group) for group in _cases(rows)])
-    if rows[name].map(lambda item: isinstance(item, list)).any():
+    if name == "phases.prepare" and _lists(rows, "phases.preparations").all():
+        name = "phases.preparations"
+    if _lists(rows, name).any():
         return _mean([_summary(_pooled(group[name])) for group in _cases(rows)])
     numbers = pd.to_numeric(rows[name], errors="coerce").dropna()
     return Value(float(numbers.mean())) if len(numbers) else None
@@ -107,6 +109,11 @@ def _cases(rows):
     if len(rows) == 1:  # as most cells; grouping takes longer than all else
         return [rows]
     return [group for _, group in rows.groupby("case.mode", dropna=False, sort=True)]
+
+
+def _lists(rows, name):
+    held = rows[name] if name in rows.columns else pd.Series(None, rows.index, dtype=object)
+    return held.map(lambda item: isinstance(item, list))
 
 
 def _work(rows, name):

@@ -24,7 +24,7 @@ SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 CELL = (VARIANT, "key", "status", "reason", "session", "backend", "stale", "case.mode",
-        "case.data.kind", "phases.run")
+        "case.data.kind", "phases.run", "phases.preparations")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 

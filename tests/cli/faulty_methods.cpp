@@ -55,6 +55,7 @@ void register_faulty(Registry& registry) {
   add("good", {});
   add("wrong", {});
   add("unsupported", {});
+  add("once", {});
   add("segfault", segfault);
   add("abort", [] { std::abort(); });
   add("hang", hang);

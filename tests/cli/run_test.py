@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import statistics
 import subprocess
 import time
 
@@ -89,6 +90,31 @@ def test_a_finished_sweep_adds_nothing_unless_told_to(workspace):
     assert workspace.out.read_bytes() == before
     assert workspace.run(spec, "--rerun").returncode == 0
     assert len(workspace.lines()) == 6
+
+
+def test_preparations_are_listed_and_prepare_is_their_median(workspace):
+    spec = workspace.spec(["faulty.cpu.good"], measure={"preparations": 4})
+    assert workspace.run(spec).returncode == 0
+    (row,) = workspace.lines()
+    preparations = row["phases"]["preparations"]
+    assert len(preparations) == 4 and min(preparations) > 0
+    assert row["phases"]["prepare"] == pytest.approx(statistics.median(preparations))
+
+
+def test_one_preparation_makes_no_list(workspace):
+    assert workspace.run(workspace.spec(["faulty.cpu.once"])).returncode == 0
+    (row,) = workspace.lines()
+    assert "preparations" not in row["phases"] and row["phases"]["prepare"] > 0
+
+
+def test_a_fault_in_a_later_preparation_is_the_status_of_its_row_alone(workspace):
+    spec = workspace.spec(["faulty.cpu.once", "faulty.cpu.good"], measure={"preparations": 2})
+    assert workspace.run(spec).returncode == 1
+    assert workspace.statuses() == {"once": ("failed", "the second preparation gave up"),
+                                    "good": ("ok", "")}
+    (row,) = [row for row in workspace.lines() if row["status"] == "failed"]
+    assert row["phases"]["run"] == [] and "stats" not in row
+    assert "preparations" not in row["phases"]
 
 
 @pytest.mark.parametrize("change", [("source_hash", "other sources"), ("build", {"flags": "-O0"})])

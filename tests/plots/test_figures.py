@@ -43,6 +43,15 @@ def test_a_bar_is_the_median_with_its_quartiles(tmp_path):
     assert (seconds.value, seconds.low, seconds.high) == (0.002, 0.0015, 0.003)
 
 
+def test_a_time_to_prepare_has_quartiles_where_it_was_repeated(tmp_path):
+    line = rows.row()
+    lone = cell(make_view(read(tmp_path, [line]), spec(y="prepare")), "tew", "alpha").measured
+    assert (lone.value, lone.low, lone.high) == (0.3, None, None)
+    line["phases"] |= {"prepare": 0.2, "preparations": [0.7, 0.1, 0.2]}
+    found = cell(make_view(read(tmp_path, [line]), spec(y="prepare")), "tew", "alpha").measured
+    assert (found.value, found.low, found.high) == (0.2, pytest.approx(0.15), pytest.approx(0.45))
+
+
 def test_modes_are_averaged_by_their_times(tmp_path):
     lines = [rows.row("ttv", mode=m, seconds=[t] * 3, flops=6e6) for m, t in ((0, 0.001),
                                                                               (1, 0.005))]

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,7 +50,8 @@ class FaultyPrepared : public Prepared {
 };
 
 /// `sound` is the id of the method that is wrapped. A method whose id ends with .wrong changes a
-/// value of its result, one that ends with .unsupported declines.
+/// value of its result, one that ends with .unsupported declines, one that ends with .once can't be
+/// prepared again in its process.
 class FaultyMethod : public Method {
  public:
   FaultyMethod(std::string id, std::string sound, Fault fault)
@@ -69,6 +71,8 @@ class FaultyMethod : public Method {
     return inner().supports(p, inner().params().resolve({}));
   }
   std::unique_ptr<Prepared> prepare(const Problem& p, const Params& params) const override {
+    if (id_.ends_with(".once") && prepared_++ > 0)
+      throw std::runtime_error("the second preparation gave up");
     const auto mode = params.integer("on_mode");
     const bool faulty = mode < 0 || mode == p.mode();
     const std::chrono::milliseconds delay(params.integer("delay"));
@@ -87,6 +91,7 @@ class FaultyMethod : public Method {
   std::string id_, inner_;
   Fault fault_;
   Registry sound_;
+  mutable int prepared_ = 0;
 };
 
 }  // namespace test

@@ -335,6 +335,12 @@ TEST_CASE("samples count as their median") {
   CHECK(judged({3, 1}).measured.value_or(-1) == 2);
   CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
   CHECK(judged(nlohmann::json::array()).outcome == "not tested");
+
+  timed["phases"]["preparations"] = {5, 1, 2};
+  const auto prepared = kPublished +
+                        "    query: {where: {operation: ttv}, value: phases.preparations, "
+                        "reduce: max}\n";
+  CHECK(judge_rows(prepared, {timed}).measured == 2);
 }
 
 TEST_CASE("a text counts as a number where it is one as a whole") {

@@ -59,6 +59,7 @@ figure: {kind: grouped-bars, x: dataset, y: gflops, facet: operation, overlay: r
   CHECK(spec.axes.at("rank").front().at.line == 5);
   CHECK(std::get<std::int64_t>(spec.methods.at(1).params.at("block").front().value) == 128);
   CHECK(spec.measure.timeout == std::chrono::seconds(60));
+  CHECK(spec.measure.preparations == 1);
   CHECK(spec.figure["overlay"] == "roofline");
   CHECK(spec.sha256.size() == 64);
 }
@@ -72,7 +73,7 @@ exclude:
   - {when: {dataset: a, params.threads: [1, 2]}, reason: too slow}
 methods: [{id: m.cpu.x, params: {on: true, share: 0.5, word: abc}}]
 measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, cache: flushed,
-          launches: 2, ceilings: true}
+          launches: 2, preparations: 4, ceilings: true}
 )",
                                "s.yaml");
   CHECK(spec.variants.size() == 2);
@@ -86,6 +87,7 @@ measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, 
   CHECK(spec.measure.timing.order == Order::rotation);
   CHECK(spec.measure.timing.cache == Cache::flushed);
   CHECK(spec.measure.launches == 2);
+  CHECK(spec.measure.preparations == 4);
   CHECK(spec.measure.ceilings);
 }
 
@@ -109,6 +111,8 @@ TEST_CASE("mistakes are refused at their place with the nearest name") {
   refuses(kHead + kTail + "measure: {timeout: 60}\n", "found '60', expected a time");
   refuses(kHead + kTail + "measure: {memory: 99999999999GiB}\n", "expected a size");
   refuses(kHead + kTail + "measure: {samples: 0}\n", "expected samples: 1 to");
+  refuses(kHead + kTail + "measure: {preparations: 0}\n", "found '0', expected preparations: 1 to");
+  refuses(kHead + kTail + "measure: {preparations: many}\n", "found 'many', expected preparations");
   refuses(kHead + kTail + "exclude: [{when: {dataset: a}}]\n", "no reason");
   refuses(kHead + kTail + "exclude: [{when: {datase: a}, reason: r}]\n", "expected 'dataset'");
   refuses(kHead + kTail + "zip: [{rank: [1, 2], seed: [1]}]\n", "found 1 values, expected 2");
