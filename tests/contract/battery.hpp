@@ -1,8 +1,9 @@
 // The contract that every method of the registry keeps, as one battery of small problems: empty
 // tensor, one nonzero, last index, dense fibers, heavy skew, unsorted input, duplicate coordinates,
-// for tew operands of different pattern and shape; orders 1 to 5, every mode, every variant, ranks
-// 1, 16 and 33 (and more for ttm and mttkrp of one tensor), both value types. Each is solved twice
-// by the timing loop, so that the second run must overwrite what the first one left.
+// for tew operands of different pattern and shape; orders 1 to 5 (up to 8 on demand), every mode,
+// every variant, ranks 1, 16 and 33 (and more for ttm and mttkrp of one tensor), both value types.
+// Each is solved twice by the timing loop, so that the second run must overwrite what the first one
+// left.
 //
 // Duplicate coordinates are part of the contract where the result is a sum over nonzeros (ttv, ttm,
 // mttkrp, ttm_chain, contraction, spmm): a method sums them or declines. tew and ts map nonzeros

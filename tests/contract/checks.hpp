@@ -26,6 +26,22 @@ inline void check(const Report& report) {
   for (const auto& finding : report.findings) FAIL_CHECK(text(finding));
 }
 
+/// The methods `ids` solve MTTKRP over all modes of tensors of each order from 6 on.
+inline void check_high_orders(std::initializer_list<const char*> ids) {
+  const Registry registry = all_methods();
+  std::vector<const Method*> methods;
+  for (const char* id : ids) methods.push_back(&registry.find(id));
+  for (int order = 6; order <= kMaxOrder; ++order) {
+    const Report report = run_battery(methods, {order, order, {Operation::mttkrp_all}, {16}});
+    check(report);
+    for (const auto& [id, solved] : report.solved) {
+      MESSAGE(id << ": " << solved << " right answers to " << report.problems
+                 << " problems of order " << order);
+      CHECK_MESSAGE(solved > 0, id);
+    }
+  }
+}
+
 /// Passes over all modes are right with every method of the backend that takes them, and `ids` do.
 inline void check_passes(Backend backend, std::initializer_list<const char*> ids) {
   const Registry registry = all_methods();

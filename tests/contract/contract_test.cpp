@@ -118,6 +118,10 @@ TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
                          {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu", "hlsto.cpu"});
 }
 
+TEST_CASE("the format of FLYCOO takes orders 6 to 8") {
+  contract::check_high_orders({"flycoo.cpu"});
+}
+
 TEST_CASE("a method that keeps the factors of prepare is found") {
   const PlantedMethod right(Fault::none), stale(Fault::keeps_factors);
   CHECK(contract::run_passes({&right}).findings.empty());

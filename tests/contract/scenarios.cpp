@@ -14,8 +14,14 @@ namespace {
 using Coordinate = std::vector<Index>;
 
 Dims lengths(int order) {
-  static const std::vector<Dims> kLengths = {
-      {301}, {70, 37}, {37, 20, 33}, {19, 12, 17, 9}, {9, 17, 10, 6, 5}};
+  static const std::vector<Dims> kLengths = {{301},
+                                             {70, 37},
+                                             {37, 20, 33},
+                                             {19, 12, 17, 9},
+                                             {9, 17, 10, 6, 5},
+                                             {6, 17, 5, 9, 3, 7},
+                                             {5, 3, 17, 4, 9, 6, 2},
+                                             {3, 6, 2, 17, 4, 5, 9, 7}};
   return kLengths.at(static_cast<std::size_t>(order - 1));
 }
 

@@ -18,7 +18,7 @@ struct Scenario {
   bool covers = true;  ///< y holds every coordinate of x, so that x may be divided by it
 };
 
-/// All tensors of one order, 1 to 5, with values in [-1, 1).
+/// All tensors of one order, 1 to 8, with values in [-1, 1).
 std::vector<Scenario> scenarios(int order);
 
 }  // namespace retensor::contract

@@ -118,6 +118,14 @@ TEST_CASE("order3-contraction" * doctest::skip()) {
   });
 }
 
+TEST_CASE("flycoo-high-orders") {
+  contract::check_high_orders({"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.tuned"});
+}
+TEST_CASE("order8-flycoo" * doctest::skip()) {
+  check_contract({8, 8, {Operation::mttkrp_all}, {16}, {"unsorted"}},
+                 [](const Method& m) { return m.id().starts_with("flycoo."); });
+}
+
 TEST_CASE("a mode at a time with factors that change") {
   contract::check_passes(Backend::cuda,
                          {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda",
