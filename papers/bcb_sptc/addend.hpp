@@ -19,6 +19,9 @@ namespace retensor::bcb_sptc {
 struct Addend {
   double beta = 0;
   Coo z;
+
+  /// A Z without nonzeros: the sum is the product sorted by coordinate.
+  static Addend nothing(const Dims& result_dims) { return {0, Coo(result_dims, DType::f32, 0)}; }
 };
 
 /// Fields of a coordinate of the result in natural order. Throws InputError where they take more

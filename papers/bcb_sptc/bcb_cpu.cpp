@@ -2,7 +2,8 @@
 // that sizes, counts and errors are the same on any machine; kernels_cpu.hpp has the algorithm.
 //
 // Stages of a run, after the three phases of section V.B.2: tasks and pattern (task processing),
-// kernel (computation), output (output processing); with an addend (equation 1) also addend.
+// kernel (computation), output (output processing); with an addend (equation 1) also addend,
+// with sorted output sort.
 // Conversion belongs to preparing.
 #include <omp.h>
 
@@ -23,16 +24,23 @@ class CpuRun : public Prepared {
       : problem_(problem),
         arithmetic_(arithmetic_of(params)),
         drops_zeros_(params.word("zeros") == "drop"),
+        adds_(addend.beta != 0),
         threads_(params.integer("threads") > 0 ? static_cast<int>(params.integer("threads"))
                                                : omp_get_max_threads()),
         operands_(operands_of(problem, params)),
         tasks_(operands_, params.flag("intersect"), host_room(params.real("memory"))),
         product_(operands_, tasks_, arithmetic_, static_cast<float>(problem.spec().alpha),
-                 threads_) {
+                 threads_),
+        nothing_(Addend::nothing(operands_.result_dims)) {
     // Made once for the room that the runs need; each run makes them again.
     tasks_.build();
     product_.find_pattern();
-    make_room(host_room(params.real("memory")), addend);
+    const Room room = host_room(params.real("memory"));
+    make_room(room);
+    if (addend.beta != 0)
+      make_sum(room, addend);
+    else if (sorts_output(params))
+      make_sum(room, nothing_);
   }
 
   void run(StageTimer& timer) override {
@@ -44,7 +52,7 @@ class CpuRun : public Prepared {
     product_.run(out_);
     timer.stage("output");
     if (sum_) {
-      timer.stage("addend");
+      timer.stage(adds_ ? "addend" : "sort");
       sum_->run(out_);
     }
     entries_ = sum_ ? sum_->entries() : out_.nnz();
@@ -67,7 +75,7 @@ class CpuRun : public Prepared {
     facts["kernel"] = "BCB-SpTC with an emulated tensor core";
     facts["mma"] = std::to_string(products * product_.mmas());
     facts["result_nonzeros"] = std::to_string(sum_ ? sum_->entries() : product_.entries());
-    if (sum_) facts["z_nonzeros"] = std::to_string(sum_->z_nonzeros());
+    if (adds_) facts["z_nonzeros"] = std::to_string(sum_->z_nonzeros());
     facts["threads"] = std::to_string(threads_);
     if (operands_.x.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(operands_.x);
     return facts;
@@ -78,14 +86,14 @@ class CpuRun : public Prepared {
  private:
   static constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
 
-  void make_room(const Room& room, const Addend& addend) {
-    const Count modes = operands_.result_dims.size();
-    const Count bytes = sizeof(Index) * modes + sizeof(float);
-    room.require("entries of the result", product_.entries(), bytes);
+  Count entry_bytes() const { return sizeof(Index) * operands_.result_dims.size() + sizeof(float); }
+  void make_room(const Room& room) {
+    room.require("entries of the result", product_.entries(), entry_bytes());
     out_ = Coo(operands_.result_dims, DType::f32, product_.entries());
-    if (addend.beta == 0) return;
+  }
+  void make_sum(const Room& room, const Addend& addend) {
     room.require("entries of the sum with Z and their keys", product_.entries() + addend.z.nnz(),
-                 bytes + sizeof(Uint128));
+                 entry_bytes() + sizeof(Uint128));
     sum_ = std::make_unique<HostSum>(addend, operands_.result_dims, product_.entries());
     sum_->run(out_);
   }
@@ -97,12 +105,13 @@ class CpuRun : public Prepared {
 
   const Problem& problem_;
   const Arithmetic arithmetic_;
-  const bool drops_zeros_;
+  const bool drops_zeros_, adds_;
   const int threads_;
   const Operands operands_;
   TaskList tasks_;
   Multiplication product_;
   Coo out_;
+  const Addend nothing_;
   std::unique_ptr<HostSum> sum_;
   Count entries_ = 0;  // that the last run left
 };

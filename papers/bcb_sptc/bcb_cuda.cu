@@ -1,9 +1,9 @@
 // The run of bcb_sptc.cuda: Algorithm 1 on the device, over blocks or over single products.
 //
 // Stages, after the three phases of section V.B.2: tasks and pattern (task processing), kernel
-// (computation), output (output processing); with an addend (equation 1) also addend. Preparing
-// runs all of them once and learns the lengths of all lists from the device; the runs make the
-// lists again in the room there is.
+// (computation), output (output processing); with an addend (equation 1) also addend, with output
+// in order sort. Preparing runs all of them once and learns the lengths of all lists from the
+// device; the runs make the lists again in the room there is.
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,18 +26,20 @@ class BcbRun : public CudaRun {
   BcbRun(const Problem& problem, const Params& params, const Addend& addend)
       : CudaRun(problem, "BCB-SpTC"),
         drops_zeros_(params.word("zeros") == "drop"),
+        adds_(addend.beta != 0),
         room_(device_room(params.real("memory"))) {
     make_path(problem, params);
     path_->make_tasks(nullptr);
     path_->find_pattern(nullptr);
     path_->multiply(nullptr);
     path_->write_coordinates(nullptr);
-    if (addend.beta != 0)
-      sum_ = make_device_sum(addend, path_->result().dims, path_->result().entries, room_);
+    if (adds_ || sorts_output(params))
+      sum_ = make_device_sum(adds_ ? addend : Addend::nothing(path_->result().dims),
+                             path_->result().dims, path_->result().entries, room_);
     finish(nullptr);
     executed_.merge(path_->facts());
     executed_["result_nonzeros"] = std::to_string(all().entries);
-    if (addend.beta != 0) executed_["z_nonzeros"] = std::to_string(addend.z.nnz());
+    if (adds_) executed_["z_nonzeros"] = std::to_string(addend.z.nnz());
   }
 
   void run(StageTimer& timer) override {
@@ -50,7 +52,7 @@ class BcbRun : public CudaRun {
     path_->multiply(stream);
     timer.stage("output");
     path_->write_coordinates(stream);
-    if (sum_) timer.stage("addend");
+    if (sum_) timer.stage(adds_ ? "addend" : "sort");
     finish(stream);
   }
 
@@ -107,7 +109,7 @@ class BcbRun : public CudaRun {
   }
   const DeviceResult& all() const { return sum_ ? sum_->sum() : path_->result(); }
 
-  const bool drops_zeros_;
+  const bool drops_zeros_, adds_;
   const Room room_;
   std::unique_ptr<Path> path_;
   std::unique_ptr<DeviceSum> sum_;

@@ -1,5 +1,6 @@
 // The path of bcb_sptc.cuda over blocks; the kernels stand in blocks_cuda.cuh.
 #include "papers/bcb_sptc/blocks_cuda.cuh"
+#include "papers/bcb_sptc/cuda_cores.cuh"
 
 #include <algorithm>
 #include <bit>
@@ -31,12 +32,13 @@ class BlockPath : public Path {
             const Room& room)
       : room_(room),
         arithmetic_(arithmetic_of(params)),
+        on_tensor_cores_(params.word("cores") == "tensor"),
         modes_(contraction_of(problem)),
         x_(std::move(x_blocks)),
         y_(std::move(y_blocks)),
         x_operands_(operands_of(x_, arithmetic_)),
         y_operands_(operands_of(y_, arithmetic_)),
-        tasks_(x_, y_, params.flag("intersect"), room),
+        tasks_(x_, y_, {params.flag("intersect"), params.word("tasks") == "sorted"}, room),
         x_origins_(origins_of(x_, tasks_.rows(), true)),
         y_origins_(origins_of(y_, tasks_.columns(), false)),
         mmas_(1) {
@@ -149,16 +151,20 @@ class BlockPath : public Path {
 
   template <Arithmetic kArithmetic>
   void launch(cudaStream_t stream) {
-    if (are_words())
+    if (!on_tensor_cores_)
+      launch(product_.columns <= 8 ? kernels::multiply<CellProduct<kArithmetic, 8>, false>
+                                   : kernels::multiply<CellProduct<kArithmetic, 64>, false>,
+             stream);
+    else if (are_words())
       RETENSOR_CUDA_LAUNCH(kernels::multiply_words<kArithmetic>,
                            device::blocks_for(tasks_.chunks(), kThreads / 32 * kChunksOfWarp),
                            kThreads, 0, stream, product_);
     else if (product_.are_long())
       launch(kernels::multiply_long<kArithmetic, false>, stream);
     else if (product_.columns <= 8)
-      launch(kernels::multiply<kArithmetic, 1, false>, stream);
+      launch(kernels::multiply<TileProduct<kArithmetic, 1>, false>, stream);
     else
-      launch(kernels::multiply<kArithmetic, 8, false>, stream);
+      launch(kernels::multiply<TileProduct<kArithmetic, 8>, false>, stream);
   }
   void launch(void (*kernel)(BlockProduct), cudaStream_t stream) {
     const Count warps = tasks_.chunks() << (product_.row_tile_bits + product_.column_tile_bits);
@@ -167,15 +173,15 @@ class BlockPath : public Path {
   }
 
   Count count_mmas() {
-    if (result_.entries == 0) return 0;
+    if (result_.entries == 0 || !on_tensor_cores_) return 0;
     if (are_words()) return tasks_.tasks();
     mmas_.zero(nullptr);
     if (product_.are_long())
       launch(kernels::multiply_long<Arithmetic::fp16, true>, nullptr);
     else if (product_.columns <= 8)
-      launch(kernels::multiply<Arithmetic::fp16, 1, true>, nullptr);
+      launch(kernels::multiply<TileProduct<Arithmetic::fp16, 1>, true>, nullptr);
     else
-      launch(kernels::multiply<Arithmetic::fp16, 8, true>, nullptr);
+      launch(kernels::multiply<TileProduct<Arithmetic::fp16, 8>, true>, nullptr);
     return element(mmas_, 0);
   }
 
@@ -202,6 +208,7 @@ class BlockPath : public Path {
 
   const Room room_;
   const Arithmetic arithmetic_;
+  const bool on_tensor_cores_;
   const Contraction modes_;
   const DeviceBcb x_, y_;
   const Buffer<std::byte> x_operands_, y_operands_;  // where values are not stored so
@@ -220,6 +227,8 @@ class BlockPath : public Path {
 
 std::unique_ptr<Path> make_block_path(const Problem& problem, const Params& params, DeviceBcb x,
                                       DeviceBcb y, const Room& room) {
+  if (params.word("index") == "coordinates")
+    for (DeviceBcb* operand : {&x, &y}) unpack_index(*operand);
   return std::make_unique<BlockPath>(problem, params, std::move(x), std::move(y), room);
 }
 

@@ -86,18 +86,21 @@ struct BlockProduct {
   }
   /// The same before the list has it, by a search.
   __device__ Count find_result(Count chunk) const {
-    if (!is_split) return chunk;
+    if (!is_split || !list.sorted) return result_of(chunk);
     return lower_bound(list.results, chunk + 1, [&](Count r) { return list.chunk_first[r + 1]; });
   }
   __device__ Count first_task(Count chunk, Count result) const {
+    if (is_split && !list.sorted) return chunk;
     const Count first = list.result_first[result];
     return is_split ? first + (chunk - list.chunk_first[result]) * list.chunk_tasks : first;
   }
   __device__ Count last_task(Count first, Count result) const {
+    if (!list.sorted) return first + 1;
     return min(first + list.chunk_tasks, Count{list.result_first[result + 1]});
   }
   __device__ bool is_shared(Count result) const {
-    return is_split && list.chunk_first[result + 1] - list.chunk_first[result] > 1;
+    return is_split &&
+           (!list.sorted || list.chunk_first[result + 1] - list.chunk_first[result] > 1);
   }
   /// Blocks and result blocks are words of 8 x 8 cells.
   __host__ __device__ bool are_cubes() const {
@@ -181,7 +184,8 @@ struct PatternUnit {
         word(static_cast<unsigned>(unit - (chunk << p.result_word_bits))),
         first(p.first_task(chunk, result)),
         last(p.last_task(first, result)) {
-    if (p.is_split && word == 0) p.list.chunk_result[chunk] = static_cast<std::uint32_t>(result);
+    if (p.is_split && p.list.sorted && word == 0)
+      p.list.chunk_result[chunk] = static_cast<std::uint32_t>(result);
   }
   Count chunk, result;
   unsigned word;
@@ -336,8 +340,8 @@ class TileProduct {
 
 namespace kernels {
 
-/// A warp a chunk and tile.
-template <Arithmetic kArithmetic, int kTiles, bool kCounts>
+/// A warp a chunk and tile, whose sums a `Product` keeps.
+template <class Product, bool kCounts>
 __global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ BlockProduct p) {
   const Count warp = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   const int tile_bits = p.row_tile_bits + p.column_tile_bits;
@@ -346,8 +350,8 @@ __global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ Blo
   const auto tile = static_cast<unsigned>(warp - (chunk << tile_bits));
   const unsigned row_tile = tile >> p.column_tile_bits;
   const Count result = p.result_of(chunk), first = p.first_task(chunk, result);
-  TileProduct<kArithmetic, kTiles> product(
-      p, row_tile * kTileRows, (tile - (row_tile << p.column_tile_bits)) * kTileColumns);
+  Product product(p, row_tile * kTileRows,
+                  (tile - (row_tile << p.column_tile_bits)) * kTileColumns);
   for (Count t = first; t < p.last_task(first, result); ++t) product.add(p.list.tasks[t]);
   if constexpr (kCounts) {
     if (threadIdx.x % 32 == 0) atomicAdd(p.mmas, Count{product.mmas()});

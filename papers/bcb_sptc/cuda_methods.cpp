@@ -34,6 +34,27 @@ class Cuda : public CudaMethod {
                      0,
                      0,
                      {"auto", "blocks", "elements"}});
+    specs.push_back(
+        {"tasks",
+         std::string("sorted"),
+         "blocks: pairs sorted by result block, whose sums a warp keeps, or as they are "
+         "found, each adding its sums to the result",
+         0,
+         0,
+         {"sorted", "unsorted"}});
+    specs.push_back(
+        {"index",
+         std::string("packed"),
+         "blocks: their indices as binary linear indices or as coordinates, a word a mode",
+         0,
+         0,
+         {"packed", "coordinates"}});
+    specs.push_back({"cores",
+                     std::string("tensor"),
+                     "blocks: their products on tensor cores or, one by one, on CUDA cores",
+                     0,
+                     0,
+                     {"tensor", "cuda"}});
     specs.push_back({"prepare",
                      std::string("device"),
                      "where the format is made of the coordinates: on the host or on the device",

@@ -242,6 +242,11 @@ DeviceBcb built(const SortedNonzeros& tensor, const Buffer<Key>& keys) {
   return bcb;
 }
 
+__global__ void unpack_field(Count blocks, const __grid_constant__ Indices packed, Field field,
+                             Count order, std::uint32_t* coordinate) {
+  for_each_of_grid(blocks, [&](Count b) { coordinate[b * order] = decode(packed.at(b), field); });
+}
+
 __device__ float round_tf32(float x) {
   const auto bits = __float_as_uint(x);
   if ((bits & 0x7f800000u) == 0x7f800000u) return x;
@@ -347,6 +352,18 @@ Count count_pairs(const SortedOperands& operands) {
 DeviceBcb to_bcb(const SortedNonzeros& tensor) {
   if (tensor.nnz == 0) return {tensor.dims, tensor.options, 0, 0};
   return std::visit([&](const auto& keys) { return built(tensor, keys); }, tensor.keys);
+}
+
+void unpack_index(DeviceBcb& bcb) {
+  const auto& fields = bcb.grid.block_index();
+  const auto order = static_cast<Count>(bcb.grid.order());
+  Buffer<std::uint32_t> coordinates(bcb.blocks * order);
+  for (int k = 0; k < bcb.grid.order() && bcb.blocks > 0; ++k)
+    RETENSOR_CUDA_LAUNCH(unpack_field, grid_for(bcb.blocks), kThreads, 0, nullptr, bcb.blocks,
+                         Indices(bcb), (Field{fields.shift(k), fields.width(k)}), order,
+                         coordinates.data() + k);
+  bcb.block_index = std::move(coordinates);
+  bcb.is_packed = false;
 }
 
 Buffer<std::byte> operands_of(const DeviceBcb& bcb, Arithmetic arithmetic) {

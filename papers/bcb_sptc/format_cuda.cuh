@@ -25,12 +25,15 @@ struct DeviceBcb {
   Options options;
   Grid grid;
   Count blocks, nnz;
-  Buffer<std::uint32_t> block_index;  ///< words_for(grid.block_index().bits()) words a block
+  bool is_packed = true;              ///< block_index; else a coordinate a mode, in grid.modes()
+  Buffer<std::uint32_t> block_index;  ///< index_words() a block
   Buffer<std::uint64_t> bitmap;
   Buffer<std::uint32_t> word_start;  ///< first value of each word of the bitmap
   Buffer<std::byte> values;
 
-  int index_words() const { return words_for(grid.block_index().bits()); }
+  int index_words() const {
+    return is_packed ? words_for(grid.block_index().bits()) : grid.order();
+  }
   Count bytes() const {
     return block_index.bytes() + bitmap.bytes() + word_start.bytes() + values.bytes();
   }
@@ -101,6 +104,9 @@ DeviceBcb upload(const Bcb& bcb);
 /// The format that to_bcb gives the same tensor on the host, bit for bit.
 DeviceBcb to_bcb(const SortedNonzeros& tensor);
 
+/// Block indices as coordinates, which a packed index replaces (section III.B).
+void unpack_index(DeviceBcb& bcb);
+
 /// The values as the tensor core takes them: patterns of fp16 or bf16, single precision rounded to
 /// tf32, or two halves in 32 bits, the first in the low 16. Empty where they are stored so.
 Buffer<std::byte> operands_of(const DeviceBcb& bcb, Arithmetic arithmetic);
@@ -138,19 +144,59 @@ struct IndexParts {
   int trailing_bits = 0;
 };
 
+/// Coordinates of a block in some modes, by lexicographic order.
+struct BlockCoordinates {
+  const std::uint32_t* at;
+  int modes;
+
+  __host__ __device__ bool operator<(BlockCoordinates other) const {
+    for (int k = 0; k < modes; ++k)
+      if (at[k] != other.at[k]) return at[k] < other.at[k];
+    return false;
+  }
+  __host__ __device__ bool operator==(BlockCoordinates other) const {
+    for (int k = 0; k < modes; ++k)
+      if (at[k] != other.at[k]) return false;
+    return true;
+  }
+};
+
 /// Block indices in their two parts.
 struct Indices {
   explicit Indices(const DeviceBcb& bcb)
-      : data(bcb.block_index.data()), words(bcb.index_words()), parts(bcb.grid) {}
-  __host__ __device__ Uint128 leading(Count b) const {
-    return parts.leading(load_index(data, words, b));
+      : data(bcb.block_index.data()),
+        words(bcb.index_words()),
+        are_packed(bcb.is_packed),
+        order(bcb.grid.order()),
+        leading_modes(bcb.grid.leading()),
+        parts(bcb.grid) {
+    for (int k = 0; k < order; ++k) shift[k] = bcb.grid.block_index().shift(k);
   }
-  __host__ __device__ Uint128 trailing(Count b) const {
-    return parts.trailing(load_index(data, words, b));
+  /// The linear index.
+  __host__ __device__ Uint128 at(Count b) const {
+    if (are_packed) return load_index(data, words, b);
+    Uint128 index = 0;
+    for (int k = 0; k < order; ++k) index |= Uint128{coordinates(b)[k]} << shift[k];
+    return index;
+  }
+  __host__ __device__ Uint128 leading(Count b) const { return parts.leading(at(b)); }
+  __host__ __device__ Uint128 trailing(Count b) const { return parts.trailing(at(b)); }
+  /// Of indices that are not packed.
+  __host__ __device__ BlockCoordinates leading_coordinates(Count b) const {
+    return {coordinates(b), leading_modes};
+  }
+  __host__ __device__ BlockCoordinates trailing_coordinates(Count b) const {
+    return {coordinates(b) + leading_modes, order - leading_modes};
+  }
+  __host__ __device__ const std::uint32_t* coordinates(Count b) const {
+    return data + b * static_cast<Count>(words);
   }
 
   const std::uint32_t* data;
   int words;
+  bool are_packed;
+  int order, leading_modes;
+  int shift[kMaxOrder] = {};
   IndexParts parts;
 };
 

@@ -50,6 +50,13 @@ std::vector<ParamSpec> shared_params() {
            0,
            0,
            {"keep", "drop"}},
+          {"output",
+           std::string("blocks"),
+           "order of the result's entries; blocks: as its blocks (single products: its rows) come; "
+           "sorted: by coordinate, in a stage of its own",
+           0,
+           0,
+           {"blocks", "sorted"}},
           {"beta",
            0.0,
            "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
@@ -72,6 +79,10 @@ std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Para
   return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
     return prepare(part, params, addend);
   });
+}
+
+bool sorts_output(const Params& params) {
+  return params.word("output") == "sorted";
 }
 
 Arithmetic arithmetic_of(const Params& params) {
@@ -99,7 +110,7 @@ std::string refusal(const Problem& problem, const Params& params) {
   try {
     check_keys(problem.x(), options.x);
     check_keys(problem.y(), options.y);
-    if (params.real("beta") != 0)
+    if (params.real("beta") != 0 || sorts_output(params))
       sum_index(contraction_of(problem).result_dims(problem.x().dims, problem.y().dims));
   } catch (const InputError& error) {
     return error.what();

@@ -14,7 +14,7 @@ namespace retensor::bcb_sptc {
 std::unique_ptr<Method> make_bcb_cpu();   ///< bcb_sptc.cpu
 std::unique_ptr<Method> make_bcb_cuda();  ///< bcb_sptc.cuda
 
-/// edge, block_bits, values, precision, intersect, zeros, beta, memory.
+/// edge, block_bits, values, precision, intersect, zeros, output, beta, memory.
 std::vector<ParamSpec> shared_params();
 /// Contractions in single precision whose blocks have indices of at most 128 bits; a reason for all
 /// else.
@@ -30,6 +30,8 @@ std::unique_ptr<Prepared> prepare_bcb_cpu(const Problem& problem, const Params& 
 /// The contraction of a problem, an update where the parameter `beta` asks for one.
 std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
                                               PrepareRun prepare);
+/// Whether entries are sorted by coordinate, which a sum with Z does anyway.
+bool sorts_output(const Params& params);
 Arithmetic arithmetic_of(const Params& params);
 Blocking blocking_of(const Params& params);
 Contraction contraction_of(const Problem& problem);

@@ -74,9 +74,8 @@ __global__ void find_leading(Count parts, Indices indices, const std::uint32_t* 
 
 __global__ void find_origins(Count parts, Indices indices, const std::uint32_t* block, Field field,
                              int edge_bits, Index* origin) {
-  for_each_of_grid(parts, [&](Count r) {
-    origin[r] = decode(load_index(indices.data, indices.words, block[r]), field) << edge_bits;
-  });
+  for_each_of_grid(parts,
+                   [&](Count r) { origin[r] = decode(indices.at(block[r]), field) << edge_bits; });
 }
 
 }  // namespace
@@ -167,7 +166,7 @@ struct Blocks {
   Bits x, y;
   Count x_blocks, y_blocks;
   unsigned mask_words;
-  Indices x_index;
+  Indices x_index, y_index;
   kernels::Groups groups;
   std::uint64_t *x_mask, *y_mask;
   std::uint32_t *group, *pairs;
@@ -179,7 +178,11 @@ __global__ void look_at_blocks(const __grid_constant__ Blocks b) {
   for_each_of_grid(b.y_blocks * b.mask_words,
                    [&](Count m) { b.y_mask[m] = rows_with_nonzeros(b.y, m, b.mask_words); });
   for_each_of_grid(b.x_blocks, [&](Count i) {
-    const std::uint32_t g = b.groups.find(b.x_index.trailing(i));
+    const std::uint32_t g = b.x_index.are_packed
+                                ? b.groups.find(b.x_index.trailing(i))
+                                : b.groups.find(b.x_index.trailing_coordinates(i), [&](Count k) {
+                                    return b.y_index.leading_coordinates(b.groups.block[k]);
+                                  });
     b.group[i] = g;
     b.pairs[i] = g != kNoGroup ? b.groups.block[g + 1] - b.groups.block[g] : 0;
   });
@@ -203,6 +206,43 @@ __global__ void make_tasks(Count n, kernels::SharesCell shares, const std::uint3
   });
 }
 
+constexpr std::uint32_t kEmpty = 0xffffffffu;
+
+/// The place of a key in a table of 2^bits, by Fibonacci hashing.
+__device__ Count place_of(std::uint64_t key, int bits) {
+  return key * 0x9e3779b97f4a7c15u >> (64 - bits);
+}
+
+/// Into the table: of each key the first task that has it.
+__global__ void insert_keys(Count n, const std::uint64_t* keys, int bits, std::uint32_t* table) {
+  const Count mask = (Count{1} << bits) - 1;
+  for_each_of_grid(n, [&](Count t) {
+    const auto task = static_cast<std::uint32_t>(t);
+    for (Count place = place_of(keys[t], bits);; place = (place + 1) & mask) {
+      const std::uint32_t seen = atomicCAS(table + place, kEmpty, task);
+      if (seen == kEmpty) return;
+      if (keys[seen] != keys[t]) continue;
+      atomicMin(table + place, task);
+      return;
+    }
+  });
+}
+
+__global__ void find_first_tasks(Count n, const std::uint64_t* keys, int bits,
+                                 const std::uint32_t* table, std::uint32_t* first) {
+  const Count mask = (Count{1} << bits) - 1;
+  for_each_of_grid(n, [&](Count t) {
+    Count place = place_of(keys[t], bits);
+    while (keys[table[place]] != keys[t]) place = (place + 1) & mask;
+    first[t] = table[place];
+  });
+}
+
+struct IsFirst {
+  const std::uint32_t* first;
+  __host__ __device__ bool operator()(Count t) const { return first[t] == t; }
+};
+
 struct ChunksOf {
   const std::uint32_t* first;
   Count most;
@@ -217,11 +257,11 @@ unsigned mask_words_of(const DeviceBcb& x) {
 
 }  // namespace
 
-DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect,
+DeviceTaskList::DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, TaskOptions options,
                                const Room& room)
     : x_(x),
       y_(y),
-      intersect_(intersect),
+      options_(options),
       room_(room),
       rows_(leading_parts(x, cub_)),
       groups_(leading_parts(y, cub_)),
@@ -245,8 +285,13 @@ void DeviceTaskList::build(cudaStream_t stream) {
   else
     find_owners_of_pairs(stream);
   if (tasks_kept_ == 0) return;
-  sort_tasks(stream);
-  compress(stream);
+  list_tasks(stream);
+  if (options_.sorted) {
+    sort_tasks(stream);
+    compress(stream);
+  } else {
+    number_results(stream);
+  }
 }
 
 void DeviceTaskList::pair_blocks(cudaStream_t stream) {
@@ -260,6 +305,7 @@ void DeviceTaskList::pair_blocks(cudaStream_t stream) {
                       y_.blocks,
                       mask_words_,
                       Indices(x_),
+                      Indices(y_),
                       {groups_.count, group_key_.data(), groups_.block.data()},
                       x_mask_.data(),
                       y_mask_.data(),
@@ -280,10 +326,9 @@ void DeviceTaskList::learn_lengths() {
   room_.require("pairs of blocks", pairs_, 2 * sizeof(std::uint32_t));
   select_tasks(nullptr);
   tasks_kept_ = element(found_, 0);
-  selects_ = tasks_kept_ < pairs_ / 2;
-  // Keys and tasks twice, to sort them.
-  room_.require("tasks", selects_ ? tasks_kept_ : pairs_,
-                2 * (sizeof(std::uint64_t) + sizeof(Task)));
+  selects_ = tasks_kept_ < (options_.sorted ? pairs_ / 2 : pairs_);
+  // Keys and tasks twice, to sort them, or a table of four places a task and two numbers.
+  room_.require("tasks", listed(), 2 * (sizeof(std::uint64_t) + sizeof(Task)));
 }
 
 void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {
@@ -302,17 +347,21 @@ kernels::SharesCell DeviceTaskList::shares_cell() const {
           x_mask_.data(),
           y_mask_.data(),
           mask_words_,
-          intersect_};
+          options_.intersect};
 }
 
-void DeviceTaskList::sort_tasks(cudaStream_t stream) {
-  const Count n = selects_ ? tasks_kept_ : pairs_;
+void DeviceTaskList::list_tasks(cudaStream_t stream) {
+  const Count n = listed();
   reserve(keys_, n);
   reserve(list_, n);
   RETENSOR_CUDA_LAUNCH(make_tasks, grid_for(n), kThreads, 0, stream, n, shares_cell(),
                        selects_ ? kept_.data() : nullptr, rows_.rank.data(), columns_.rank.data(),
                        column_bits_, std::uint64_t{rows_.count} << column_bits_, keys_.data(),
                        list_.data());
+}
+
+void DeviceTaskList::sort_tasks(cudaStream_t stream) {
+  const Count n = listed();
   if (n == tasks_kept_ && columns_.count == 1) return;  // rows lie in the order of x
   reserve(spare_keys_, n);
   reserve(spare_list_, n);
@@ -322,6 +371,30 @@ void DeviceTaskList::sort_tasks(cudaStream_t stream) {
 void DeviceTaskList::compress(cudaStream_t stream) {
   reserve(result_first_, tasks_kept_ + 1);
   cub_.select(tasks_kept_, BeginsKey<std::uint64_t>{keys_.data()}, result_first_, found_, stream);
+  learn_results();
+}
+
+void DeviceTaskList::number_results(cudaStream_t stream) {
+  const Count n = tasks_kept_;
+  const int bits = bits_for(n) + 1;  // at most half full
+  reserve(table_, Count{1} << bits);
+  reserve(first_task_, n);
+  reserve(chunk_result_, n);
+  reserve(result_first_, n + 1);
+  RETENSOR_CUDA_CHECK(cudaMemsetAsync(table_.data(), 0xff, table_.bytes(), stream));
+  RETENSOR_CUDA_LAUNCH(insert_keys, grid_for(n), kThreads, 0, stream, n, keys_.data(), bits,
+                       table_.data());
+  RETENSOR_CUDA_LAUNCH(find_first_tasks, grid_for(n), kThreads, 0, stream, n, keys_.data(), bits,
+                       table_.data(), first_task_.data());
+  const IsFirst is_first{first_task_.data()};
+  cub_.select(n, is_first, result_first_, found_, stream);
+  cub_.sums(n, is_first, results_before_, stream);
+  RETENSOR_CUDA_LAUNCH(gather, grid_for(n), kThreads, 0, stream, n, results_before_.data(),
+                       first_task_.data(), chunk_result_.data());
+  learn_results();
+}
+
+void DeviceTaskList::learn_results() {
   if (results_ > 0) return;
   results_ = element(found_, 0);
   set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
@@ -329,6 +402,10 @@ void DeviceTaskList::compress(cudaStream_t stream) {
 
 void DeviceTaskList::make_chunks(Count warps, cudaStream_t stream) {
   if (results_ == 0) return;
+  if (!options_.sorted) {
+    chunks_ = tasks_kept_;
+    return;
+  }
   if (chunks_ == results_) return;  // a chunk a result block, as the first call found
   chunk_tasks_ = std::clamp<Count>(tasks_kept_ * warps / kWarpsAtOnce, 1, kMostChunkTasks);
   cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
@@ -348,6 +425,7 @@ DeviceTaskList::View DeviceTaskList::view() {
           results_,
           chunks_,
           chunk_tasks_,
+          options_.sorted,
           column_bits_,
           mask_words_};
 }
@@ -356,7 +434,8 @@ Count DeviceTaskList::bytes() const {
   return cub_.bytes() + group_key_.bytes() + x_mask_.bytes() + y_mask_.bytes() + group_.bytes() +
          pairs_of_.bytes() + first_pair_.bytes() + owner_.bytes() + kept_.bytes() + keys_.bytes() +
          spare_keys_.bytes() + list_.bytes() + spare_list_.bytes() + result_first_.bytes() +
-         chunk_first_.bytes() + chunk_result_.bytes();
+         chunk_first_.bytes() + chunk_result_.bytes() + table_.bytes() + first_task_.bytes() +
+         results_before_.bytes();
 }
 
 }  // namespace retensor::bcb_sptc

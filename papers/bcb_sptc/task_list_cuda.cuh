@@ -9,6 +9,10 @@
 // chunks of at most chunk_tasks() tasks, each of which is one warp's, so that a block with very
 // many pairs does not keep one warp busy.
 //
+// Left unsorted, tasks stay in the order of pairing and each is a chunk of its own. A hash table of
+// the keys, with linear probing, has the first task of each result block; result blocks are
+// numbered by these.
+//
 // With a few thousand pairs the time is that of the launches, 4 to 6 us each on an H200 (0.135 ms
 // for 4,386 pairs in about 25), so steps share launches and small lists are scanned by one thread
 // block.
@@ -51,6 +55,12 @@ Buffer<Index> origins_of(const DeviceBcb& bcb, const Parts& parts, bool leading)
 
 inline constexpr std::uint32_t kNoGroup = 0xffffffffu;
 
+/// Choices of a task list.
+struct TaskOptions {
+  bool intersect = true;  ///< leave out pairs without a common contracted cell
+  bool sorted = true;     ///< by result block
+};
+
 namespace kernels {
 
 /// The blocks of y of each contracted part, "groups".
@@ -59,10 +69,14 @@ struct Groups {
   const Uint128* key;          // the contracted part
   const std::uint32_t* block;  // the first, and the end
 
-  /// kNoGroup where y lacks the part.
+  /// Of the group whose part, part_of(group), is the one given; kNoGroup where y lacks it.
+  template <class Part, class PartOf>
+  __host__ __device__ std::uint32_t find(Part part, const PartOf& part_of) const {
+    const Count g = lower_bound(count, part, part_of);
+    return g < count && part_of(g) == part ? static_cast<std::uint32_t>(g) : kNoGroup;
+  }
   __host__ __device__ std::uint32_t find(Uint128 part) const {
-    const Count g = lower_bound(count, part, [&](Count k) { return key[k]; });
-    return g < count && key[g] == part ? static_cast<std::uint32_t>(g) : kNoGroup;
+    return find(part, [&](Count g) { return key[g]; });
   }
 };
 
@@ -105,7 +119,7 @@ struct SharesCell {
 class DeviceTaskList {
  public:
   /// Finds rows, groups and columns of the operands, which stay as they are.
-  DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, bool intersect, const Room& room);
+  DeviceTaskList(const DeviceBcb& x, const DeviceBcb& y, TaskOptions options, const Room& room);
 
   /// Makes the list. Allocates when called for the first time only; that call waits for the device
   /// to learn the lengths. Throws InputError for 2^32 and more pairs, OutOfMemory for more than
@@ -124,6 +138,7 @@ class DeviceTaskList {
     std::uint32_t* chunk_result;  // the same; room for it, which kernels fill
     const std::uint64_t *x_mask, *y_mask;  // contracted cells with a nonzero, by block
     Count results, chunks, chunk_tasks;
+    bool sorted;      // else a chunk is a task and chunk_result is filled
     int column_bits;  // of a key
     unsigned mask_words;
   };
@@ -145,12 +160,17 @@ class DeviceTaskList {
   void learn_lengths();
   void find_owners_of_pairs(cudaStream_t stream);
   void select_tasks(cudaStream_t stream);
+  void list_tasks(cudaStream_t stream);
   void sort_tasks(cudaStream_t stream);
   void compress(cudaStream_t stream);
+  void number_results(cudaStream_t stream);
+  void learn_results();
+  /// Tasks and, where they are sorted and not selected before, pairs that are none.
+  Count listed() const { return selects_ ? tasks_kept_ : pairs_; }
   kernels::SharesCell shares_cell() const;
 
   const DeviceBcb &x_, &y_;
-  const bool intersect_;
+  const TaskOptions options_;
   const Room room_;
   Cub cub_;
   const Parts rows_, groups_, columns_;
@@ -168,6 +188,7 @@ class DeviceTaskList {
   Buffer<std::uint32_t> result_first_;
   Buffer<Count> chunk_first_;
   Buffer<std::uint32_t> chunk_result_;
+  Buffer<std::uint32_t> table_, first_task_, results_before_;  // of unsorted tasks
   Buffer<Count> found_;
   Count pairs_ = 0, tasks_kept_ = 0, results_ = 0, chunks_ = 0, chunk_tasks_ = 1;
 };

@@ -1,6 +1,9 @@
-// bcb_sptc.cuda beside a dense einsum: equation (1) with beta and Z, indices of more than 64 bits,
-// refusals of what does not fit into memory.
+// bcb_sptc.cuda beside a dense einsum: equation (1) with beta and Z, choices of the path over
+// blocks, sorted output, indices of more than 64 bits, refusals of what does not fit into memory.
 #include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
 
 #include "papers/bcb_sptc/methods_cuda.hpp"
 #include "papers/bcb_sptc/tests/addend_checks.hpp"
@@ -11,8 +14,9 @@ using namespace retensor::bcb_sptc::test;
 
 namespace {
 
-Runs on(const char* path) {
-  return {make_bcb_cuda, prepare_bcb_cuda, {{"path", std::string(path)}}};
+Runs on(const char* path, Given more = {}) {
+  more["path"] = std::string(path);
+  return {make_bcb_cuda, prepare_bcb_cuda, more};
 }
 
 constexpr const char* kPaths[] = {"blocks", "elements"};
@@ -33,6 +37,56 @@ TEST_CASE("beta 0 does not read Z") {
 
 TEST_CASE("the parameter beta makes an update whose sum is the contraction") {
   for (const char* path : kPaths) check_updates(on(path));
+}
+
+TEST_CASE("tasks as they are found, indices as coordinates, products on CUDA cores") {
+  const Given choices[] = {{{"tasks", std::string("unsorted")}},
+                           {{"index", std::string("coordinates")}},
+                           {{"cores", std::string("cuda")}}};
+  Given all;
+  for (const Given& choice : choices) {
+    check_products(on("blocks", choice), 3);
+    all.insert(choice.begin(), choice.end());
+  }
+  all["intersect"] = false;
+  check_products(on("blocks", all), 4);
+}
+
+TEST_CASE("the same where many pairs meet in a result block") {
+  const Case cases[] = {{"abk,kcd->abcd", full({3, 2, 100}), full({100, 2, 3})},
+                        {"akl,klb->ab", full({3, 24, 17}), full({24, 17, 2})},
+                        {"ak,kb->ab", full({9, 150}), full({150, 5})},
+                        {"kab,klm->ablm", full({8, 30, 2}), full({8, 2, 20})}};
+  for (const Case& c : cases) {
+    const Answer expected = einsum_of(c, 1);
+    for (const char* tasks : {"sorted", "unsorted"})
+      for (const char* cores : {"tensor", "cuda"})
+        for (const char* precision : {"fp16", "bf16", "tf32", "split_fp16"}) {
+          INFO(c.einsum << " " << tasks << " " << cores << " " << precision);
+          const auto runs = on("blocks", {{"tasks", std::string(tasks)},
+                                          {"cores", std::string(cores)},
+                                          {"precision", std::string(precision)}});
+          const double eps = std::string_view(precision) == "bf16" ? 0x1p-8 : 0x1p-11;
+          CHECK(difference(sum_of(c, 1, {}, runs), expected, eps) == "");
+        }
+  }
+}
+
+TEST_CASE("one small contraction with each choice of the path over blocks") {
+  const Case c{"akl,klb->ab", full({9, 8, 9}), full({8, 9, 7})};
+  for (const char* tasks : {"sorted", "unsorted"})
+    for (const char* index : {"packed", "coordinates"})
+      for (const char* cores : {"tensor", "cuda"}) {
+        const auto runs = on("blocks", {{"tasks", std::string(tasks)},
+                                        {"index", std::string(index)},
+                                        {"cores", std::string(cores)},
+                                        {"output", std::string("sorted")}});
+        CHECK(difference(sum_of(c, 1, {}, runs), einsum_of(c, 1), 0x1p-11) == "");
+      }
+}
+
+TEST_CASE("sorted output ascends by coordinate, with Z and without") {
+  for (const char* path : kPaths) check_sorted_output(on(path));
 }
 
 TEST_CASE("lists and results beyond the memory are refused with their size") {

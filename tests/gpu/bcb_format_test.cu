@@ -99,7 +99,7 @@ void check_task_list(const Coo& x, const Coo& y, bool intersect) {
   const DeviceBcb on_x = upload(operands.x), on_y = upload(operands.y);
   TaskList host(operands, intersect);
   host.build();
-  DeviceTaskList made(on_x, on_y, intersect, device_room());
+  DeviceTaskList made(on_x, on_y, {.intersect = intersect}, device_room());
   for (int run = 0; run < 2; ++run) made.build(nullptr);
   CHECK(made.pairs() == host.pairs());
   REQUIRE(made.tasks() == host.tasks());

@@ -91,7 +91,7 @@ class TilesRun : public MatrixRun {
       : MatrixRun(problem, std::move(kernel)),
         x_(tiled(m_.rows, m_.groups, m_.row_start, m_.x_group, m_.x_values)),
         y_(tiled(m_.groups, m_.columns, m_.group_start, m_.y_column, m_.y_values)),
-        tasks_(x_, y_, intersect, device_room()),
+        tasks_(x_, y_, {.intersect = intersect}, device_room()),
         row_origins_(origins_of(x_, tasks_.rows(), true)),
         column_origins_(origins_of(y_, tasks_.columns(), false)) {
     p_.x_bitmap = x_.bitmap.data(), p_.y_bitmap = y_.bitmap.data();

@@ -1,4 +1,5 @@
-// Checks of equation (1) and of refusals, for the methods of the host and of a device.
+// Checks of equation (1), of sorted output and of refusals, for the methods of the host and of a
+// device.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -78,9 +79,9 @@ inline Dims result_dims(const Case& c) {
   return Contraction(c.einsum, c.x->dims, c.y->dims).result_dims(c.x->dims, c.y->dims);
 }
 
-/// Contractions of orders 1 to `highest` with small results.
-inline void check_sums(const Runs& runs, std::size_t highest) {
-  Draws draws(21);
+/// Random contractions of orders 1 to `highest` with small results.
+template <class Check>
+void for_each_small_case(std::size_t highest, Draws& draws, const Check& check) {
   int cases = 0;
   for (std::size_t order_x = 1; order_x <= highest; ++order_x)
     for (std::size_t order_y = 1; order_y <= highest; ++order_y)
@@ -90,12 +91,57 @@ inline void check_sums(const Runs& runs, std::size_t highest) {
         const Case c = random_case(order_x, order_y, contracted, draws);
         const double products = static_cast<double>(c.x->nnz()) * static_cast<double>(c.y->nnz());
         if (products > 3e5 || checked_volume(result_dims(c)) > 300'000) continue;
-        const Addend addend{-0.75, random_addend(result_dims(c), draws)};
-        INFO(c.einsum << " with " << addend.z.nnz() << " nonzeros of Z");
-        CHECK(difference(sum_of(c, 1.5, addend, runs), sum_of(c, 1.5, addend), 0x1p-11) == "");
+        check(c);
         ++cases;
       }
   CHECK(cases > static_cast<int>(4 * highest));
+}
+
+inline void check_sums(const Runs& runs, std::size_t highest) {
+  Draws draws(21);
+  for_each_small_case(highest, draws, [&](const Case& c) {
+    const Addend addend{-0.75, random_addend(result_dims(c), draws)};
+    INFO(c.einsum << " with " << addend.z.nnz() << " nonzeros of Z");
+    CHECK(difference(sum_of(c, 1.5, addend, runs), sum_of(c, 1.5, addend), 0x1p-11) == "");
+  });
+}
+
+/// Contractions without Z.
+inline void check_products(const Runs& runs, std::size_t highest) {
+  Draws draws(22);
+  for_each_small_case(highest, draws, [&](const Case& c) {
+    INFO(c.einsum);
+    CHECK(difference(sum_of(c, 1.5, {}, runs), einsum_of(c, 1.5), 0x1p-11) == "");
+  });
+}
+
+inline bool is_sorted(const Coo& tensor) {
+  const auto coordinate = [&](Count p) {
+    std::vector<Index> at;
+    for (const auto& index : tensor.indices) at.push_back(index[p]);
+    return at;
+  };
+  for (Count p = 1; p < tensor.nnz(); ++p)
+    if (coordinate(p) <= coordinate(p - 1)) return false;
+  return true;
+}
+
+inline void check_sorted_output(const Runs& runs) {
+  Draws draws(23);
+  const Case c{"abk,kcd->dacb", shared(random_tensor({12, 11, 30}, 0.05, draws)),
+               shared(random_tensor({30, 10, 9}, 0.05, draws))};
+  const Given sorted = {{"output", std::string("sorted")}};
+  CHECK_FALSE(is_sorted(sum_of(c, 1, {}, runs)));
+  CHECK(is_sorted(sum_of(c, 1, {}, runs, sorted)));
+  CHECK(difference(sum_of(c, 1, {}, runs, sorted), einsum_of(c, 1), 0x1p-11) == "");
+  Given dropped = sorted;
+  dropped["zeros"] = std::string("drop");
+  CHECK(is_sorted(sum_of(c, 1, {}, runs, dropped)));
+  const Addend addend{-0.75, random_addend(result_dims(c), draws)};
+  CHECK(is_sorted(sum_of(c, 1, addend, runs, sorted)));
+  CHECK(difference(sum_of(c, 1, addend, runs, sorted), sum_of(c, 1, addend), 0x1p-11) == "");
+  const Case none{"ak,kb->ab", shared(Coo({9, 8}, DType::f32)), full({8, 7})};
+  CHECK(sum_of(none, 1, {}, runs, sorted).nnz() == 0);
 }
 
 inline void check_planted_differences(const Runs& runs) {

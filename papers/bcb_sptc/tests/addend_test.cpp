@@ -35,6 +35,10 @@ TEST_CASE("the parameter beta makes an update whose sum is the contraction") {
   check_updates(kRuns);
 }
 
+TEST_CASE("sorted output ascends by coordinate, with Z and without") {
+  check_sorted_output(kRuns);
+}
+
 TEST_CASE("lists and results beyond the memory are refused with their size") {
   check_refusals(kRuns);
 }
