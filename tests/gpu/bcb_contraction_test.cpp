@@ -39,6 +39,10 @@ TEST_CASE("the parameter beta makes an update whose sum is the contraction") {
   for (const char* path : kPaths) check_updates(on(path));
 }
 
+TEST_CASE("contractions of orders 1 to 5 meet a dense einsum") {
+  for (const char* path : kPaths) check_products(on(path), 5);
+}
+
 TEST_CASE("tasks as they are found, indices as coordinates, products on CUDA cores") {
   const Given choices[] = {{{"tasks", std::string("unsorted")}},
                            {{"index", std::string("coordinates")}},
@@ -49,7 +53,7 @@ TEST_CASE("tasks as they are found, indices as coordinates, products on CUDA cor
     all.insert(choice.begin(), choice.end());
   }
   all["intersect"] = false;
-  check_products(on("blocks", all), 4);
+  check_products(on("blocks", all), 5);
 }
 
 TEST_CASE("the same where many pairs meet in a result block") {
