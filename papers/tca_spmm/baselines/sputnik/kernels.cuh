@@ -6,11 +6,13 @@
 // before the row, and what is not of the row gets the value zero and the row's first column. They
 // pass through shared memory, their columns as places in D; then each lane walks over them and adds
 // products with 16 bytes (in single precision 2 x 16) of a row of D in registers, in single
-// precision. Rows of a warp are of similar length, the longest first.
+// precision. Columns of S have 16 bits where they fit. Rows of a warp are of similar length, the
+// longest first.
 //
 // Deviations: four warps a block that share nothing, where the original has one, since a
-// multiprocessor holds 32 blocks but 64 warps; the nonzeros of the next step, and the rows of D of
-// the next eight (four) nonzeros, are loaded while those at hand are multiplied.
+// multiprocessor holds 32 blocks but 64 warps; the nonzeros of the next step are loaded while those
+// at hand are multiplied, and so are, with kRowsAhead, the rows of D of the next eight (four)
+// nonzeros, which takes twice the registers and leaves room for half as many warps.
 #pragma once
 
 #include <type_traits>
@@ -28,17 +30,23 @@ inline constexpr unsigned kRowLanes = 8;
 inline constexpr unsigned kWarpRows = kWarpSize / kRowLanes;
 inline constexpr unsigned kColumns = 64;  ///< of D, that a warp takes
 
+/// A row of S and its nonzeros: one load where an order of rows and their begins would be two, the
+/// second at the address that the first gives.
+struct Row {
+  Count begin, end;
+  Index number;
+};
+
 /// `columns` and `values` are followed by a step of entries that may be read.
 struct DeviceRows {
-  const Index* order = nullptr;  ///< of rows
-  const Count* row_start = nullptr;
-  const Index* columns = nullptr;
+  const Row* rows = nullptr;  ///< as thread blocks take them
+  const void* columns = nullptr;
   const void* values = nullptr;
   const void* dense = nullptr;
   void* out = nullptr;
   Count dense_stride = 0, out_stride = 0;  ///< elements
   Index dense_vectors = 0;                 ///< of 16 bytes in a row of D; all rows have below 2^32
-  unsigned rows = 0;
+  unsigned row_count = 0;
   bool half_output = false;
 };
 
@@ -48,7 +56,6 @@ struct Lane {
   static constexpr unsigned kVector = 16 / sizeof(T);     ///< elements of 16 bytes
   static constexpr unsigned kStep = kRowLanes * kVector;  ///< nonzeros
   static constexpr unsigned kVectors = kColumns / kRowLanes / kVector;
-  static constexpr unsigned kAhead = kVector / 4;  ///< loads of columns of S
 };
 
 __device__ inline void unpack(const uint4& v, float (&to)[8]) {
@@ -68,13 +75,17 @@ __device__ inline void add_products(float (&sum)[kWidth], float s, const float (
   for (int e = 0; e < kWidth; ++e) sum[e] = fmaf(s, d[e], sum[e]);
 }
 
-template <class T>
+/// C: type of S's columns.
+template <class T, class C, bool kRowsAhead>
 class RowWalk {
   using L = Lane<T>;
   using Vector = std::conditional_t<std::is_same_v<T, float>, float4, uint4>;
-  /// Entries of one lane.
-  struct Ahead {
-    uint4 columns[L::kAhead];
+  struct alignas(sizeof(C) * L::kVector < 16 ? 8 : 16) Columns {
+    C at[L::kVector];
+  };
+  /// Of one lane.
+  struct Entries {
+    Columns columns;
     Vector values;
   };
   /// The lane's parts of kVector rows of D.
@@ -84,49 +95,38 @@ class RowWalk {
 
  public:
   /// `places`, `values`: 2 kStep entries of shared memory, the row's own.
-  __device__ RowWalk(const DeviceRows& p, Index row, bool exists, Index* places, T* values)
-      : p_(p), row_(row), lane_(threadIdx.x % kRowLanes), places_(places), values_(values) {
+  __device__ RowWalk(const DeviceRows& p, Row row, Index* places, T* values)
+      : p_(p),
+        row_(row.number),
+        lane_(threadIdx.x % kRowLanes),
+        places_(places),
+        values_(values),
+        begin_(row.begin),
+        end_(row.end),
+        first_(row.begin / L::kVector * L::kVector) {
 #pragma unroll
     for (unsigned v = 0; v < L::kVectors; ++v) {
       // A lane beyond D's columns reads others, and stores nothing.
       const Count column = column_of(v) < p.dense_stride ? column_of(v) : 0;
       dense_[v] = reinterpret_cast<const Vector*>(static_cast<const T*>(p.dense) + column);
     }
-    if (!exists) return;
-    begin_ = p.row_start[row], end_ = p.row_start[row + Count{1}];
-    first_ = begin_ / L::kVector * L::kVector;
-    if (begin_ < end_) first_place_ = p.columns[begin_] * p.dense_vectors;
+    if (begin_ < end_) first_place_ = static_cast<const C*>(p.columns)[begin_] * p.dense_vectors;
   }
   /// Of kVector entries each.
   __device__ unsigned groups() const {
     return begin_ < end_ ? static_cast<unsigned>((end_ - first_ + L::kVector - 1) / L::kVector) : 0;
   }
 
-  /// `groups`: of the warp's longest row. Rows of D of a group are loaded before those of the group
-  /// before it are used.
+  /// `groups`: of the warp's longest row.
   __device__ void run(unsigned groups) {
-    Rows even, odd;
-    Ahead ahead = load(0);
-    keep(0, ahead);
-    ahead = load(1);
+    Entries next = load(0);
+    keep(0, next);
+    next = load(1);
     __syncwarp();
-    if (groups > 0) load_rows(0, even);
-    for (unsigned g = 0; g < groups; g += 2) {
-      if (g % kRowLanes == 0 && g + kRowLanes < groups) {
-        const unsigned next = g / kRowLanes + 1;
-        __syncwarp();
-        keep(next, ahead);
-        ahead = load(next + 1);
-        __syncwarp();
-      }
-      if (g + 1 < groups) load_rows(g + 1, odd);
-      __syncwarp();  // what is loaded ahead stays ahead
-      multiply(g, even);
-      if (g + 1 >= groups) break;
-      if (g + 2 < groups) load_rows(g + 2, even);
-      __syncwarp();
-      multiply(g + 1, odd);
-    }
+    if constexpr (kRowsAhead)
+      run_ahead(groups, next);
+    else
+      run_in_turn(groups, next);
   }
 
   __device__ void store() const {
@@ -153,24 +153,54 @@ class RowWalk {
           make_float4(sum[0], sum[1], sum[2], sum[3]);
   }
 
-  __device__ Ahead load(unsigned step) const {
-    Ahead a = {};
+  __device__ void run_in_turn(unsigned groups, Entries& next) {
+    for (unsigned g = 0; g < groups; ++g) {
+      keep_next_step(g, groups, next);
+      Rows rows;
+      load_rows(g, rows);
+      multiply(g, rows);
+    }
+  }
+  /// Rows of D of a group are loaded before those of the group before it are used.
+  __device__ void run_ahead(unsigned groups, Entries& next) {
+    Rows even, odd;
+    if (groups > 0) load_rows(0, even);
+    for (unsigned g = 0; g < groups; g += 2) {
+      keep_next_step(g, groups, next);
+      if (g + 1 < groups) load_rows(g + 1, odd);
+      __syncwarp();  // what is loaded ahead stays ahead
+      multiply(g, even);
+      if (g + 1 >= groups) break;
+      if (g + 2 < groups) load_rows(g + 2, even);
+      __syncwarp();
+      multiply(g + 1, odd);
+    }
+  }
+  /// Where group g begins a step and a further one follows.
+  __device__ void keep_next_step(unsigned g, unsigned groups, Entries& next) {
+    if (g % kRowLanes != 0 || g + kRowLanes >= groups) return;
+    const unsigned step = g / kRowLanes + 1;
+    __syncwarp();
+    keep(step, next);
+    next = load(step + 1);
+    __syncwarp();
+  }
+
+  __device__ Entries load(unsigned step) const {
+    Entries a = {};
     const Count at = first_ + Count{step} * L::kStep + lane_ * L::kVector;
     if (at >= end_) return a;
-#pragma unroll
-    for (unsigned q = 0; q < L::kAhead; ++q)
-      a.columns[q] = __ldg(reinterpret_cast<const uint4*>(p_.columns + at) + q);
+    a.columns = *reinterpret_cast<const Columns*>(static_cast<const C*>(p_.columns) + at);
     a.values = __ldg(reinterpret_cast<const Vector*>(static_cast<const T*>(p_.values) + at));
     return a;
   }
   /// Entries to shared memory, those of other rows without effect.
-  __device__ void keep(unsigned step, const Ahead& a) {
+  __device__ void keep(unsigned step, const Entries& a) {
     const unsigned place = step % 2 * L::kStep + lane_ * L::kVector;
 #pragma unroll
-    for (unsigned q = 0; q < L::kAhead; ++q) {
-      const uint4 c = a.columns[q];
-      const Index n = p_.dense_vectors;
-      reinterpret_cast<uint4*>(places_ + place)[q] = make_uint4(c.x * n, c.y * n, c.z * n, c.w * n);
+    for (unsigned e = 0; e < L::kVector; e += 4) {
+      const auto at = [&](unsigned k) { return a.columns.at[e + k] * p_.dense_vectors; };
+      *reinterpret_cast<uint4*>(places_ + place + e) = make_uint4(at(0), at(1), at(2), at(3));
     }
     *reinterpret_cast<Vector*>(values_ + place) = a.values;
     const Count at = first_ + Count{step} * L::kStep + lane_ * L::kVector;
@@ -213,21 +243,26 @@ class RowWalk {
   const unsigned lane_;
   Index* const places_;
   T* const values_;
-  const Vector* dense_[L::kVectors];       // the lane's columns of D's first row
-  Count begin_ = 0, end_ = 0, first_ = 0;  // of the row; where its first step begins
+  const Vector* dense_[L::kVectors];  // the lane's columns of D's first row
+  const Count begin_, end_, first_;   // of the row; where its first step begins
   Index first_place_ = 0;
   float sums_[L::kVectors][L::kVector] = {};
 };
 
-template <class T>
-__global__ void __launch_bounds__(kWarps* kWarpSize) multiply_rows(const DeviceRows p) {
+/// Thread blocks that a multiprocessor shall hold.
+template <bool kRowsAhead>
+inline constexpr unsigned kResident = kRowsAhead ? 4 : 8;
+
+template <class T, class C, bool kRowsAhead>
+__global__ void __launch_bounds__(kWarps* kWarpSize, kResident<kRowsAhead>)
+    multiply_rows(const DeviceRows p) {
   using L = Lane<T>;
   constexpr unsigned kBlockRows = kWarps * kWarpRows;
   __shared__ __align__(16) Index places[kBlockRows][2 * L::kStep];
   __shared__ __align__(16) T values[kBlockRows][2 * L::kStep];
   const unsigned place = threadIdx.x / kRowLanes, at = blockIdx.x * kBlockRows + place;
-  const bool exists = at < p.rows;
-  RowWalk<T> walk(p, exists ? p.order[at] : 0, exists, places[place], values[place]);
+  const bool exists = at < p.row_count;
+  RowWalk<T, C, kRowsAhead> walk(p, exists ? p.rows[at] : Row{}, places[place], values[place]);
   unsigned groups = walk.groups();
 #pragma unroll
   for (unsigned distance = kRowLanes; distance < kWarpSize; distance *= 2)

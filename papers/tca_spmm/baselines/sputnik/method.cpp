@@ -27,7 +27,14 @@ class Sputnik : public tca_spmm::Competitor {
              "rows of a warp: of similar length, the longest first, or in their order",
              0,
              0,
-             {"by_length", "in_order"}}};
+             {"by_length", "in_order"}},
+            {"ahead",
+             std::string("auto"),
+             "rows of D loaded while those before are multiplied, with half as many warps at a "
+             "time; auto: the faster, by trial when it prepares",
+             0,
+             0,
+             {"auto", "on", "off"}}};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_cuda(problem, params);
