@@ -44,10 +44,10 @@ class Panels:
     def __iter__(self):
         for axes, facet in zip(self.axes, self.view.facets):
             if facet is not None:
-                axes.set_title(self._title(facet), loc="left")
+                axes.set_title(self.title(facet), loc="left")
             yield axes, facet, self.view.panel(facet)
 
-    def _title(self, facet):
+    def title(self, facet):
         """A word says what it is; a number, yes or no is that of something."""
         name = quantity.label(self.view.fields.facet)
         if isinstance(facet, bool):

@@ -23,7 +23,7 @@ def draw(view):
     what = "{1} by {0}".format(*panels.label_of(view))
     for axes, facet, cells in figure:
         axes.axis("off")
-        axes.set_title(what if facet is None else f"{facet}: {what}", loc="left")
+        axes.set_title(what if facet is None else f"{figure.title(facet)}: {what}", loc="left")
         text = {(cell.x, cell.series): _text(cell) for cell in cells}
         lines = [[text.get((x, name), "") for name in view.series] for x in view.xs]
         body = axes.table([list(line) for line in zip(*lines)] if turned else lines,

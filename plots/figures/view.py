@@ -251,16 +251,19 @@ class _Sorter:
 
 
 def _usual(rows, free):
-    """The commonest values of free fields where every row departs from them in one at most, as in
-    an ablation of several choices: its series are named by what they change.
+    """The values of free fields that more than half of the settings share, as in an ablation of
+    several choices: a series is named by where it departs from them, so no two names agree.
     """
     if len(free) < 3:
         return {}
-    texts = rows[free].apply(lambda values: values.map(_text))
-    commonest = texts.mode().iloc[0]
-    usual = {name: json.loads(text) for name, text in commonest.items()}
-    alone = (texts != commonest).sum(axis=1).max() <= 1
-    return usual if alone and None not in usual.values() else {}
+    settings = rows[free].apply(lambda values: values.map(_text)).drop_duplicates()
+    usual = {}
+    for name in free:
+        value = json.loads(settings[name].mode().iloc[0])
+        shared = (settings[name] == _text(value)).mean() > 0.5
+        if shared and value is not None and name not in SELF_EXPLAINING:
+            usual[name] = value
+    return usual
 
 
 def _plain(value):

@@ -333,9 +333,15 @@ def test_an_ablations_series_are_named_by_what_they_change(tmp_path):
     name = "pasta.cpu.coo"
     assert view.series == [name, f"{name}, a=2", f"{name}, b=False", f"{name}, c=y"]
     assert "where nothing else is said: a=1, b=True, c=x" in view.notes
-    lines.append(rows.row(params={**usual, "a": 2, "b": False}))  # two at once: all are named
+    lines.append(rows.row(params={**usual, "a": 2, "b": False}))
     view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
-    assert f"{name}, a=1, b=True, c=x" in view.series and len(view.series) == 5
+    assert f"{name}, a=2, b=False" in view.series and len(view.series) == 5
+
+
+def test_no_value_is_left_out_where_choices_are_crossed(tmp_path):
+    lines = [rows.row(params={"a": a, "b": b, "c": c}) for a in (1, 2) for b in (1, 2) for c in "xy"]
+    view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
+    assert "pasta.cpu.coo, a=1, b=1, c=x" in view.series and len(view.series) == 8
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
