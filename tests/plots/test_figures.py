@@ -339,7 +339,8 @@ def test_an_ablations_series_are_named_by_what_they_change(tmp_path):
 
 
 def test_no_value_is_left_out_where_choices_are_crossed(tmp_path):
-    lines = [rows.row(params={"a": a, "b": b, "c": c}) for a in (1, 2) for b in (1, 2) for c in "xy"]
+    lines = [rows.row(params={"a": a, "b": b, "c": c})
+             for a in (1, 2) for b in (1, 2) for c in "xy"]
     view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
     assert "pasta.cpu.coo, a=1, b=1, c=x" in view.series and len(view.series) == 8
 
