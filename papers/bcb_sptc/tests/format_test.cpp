@@ -7,50 +7,19 @@
 #include <numeric>
 
 #include "common/core/error.hpp"
-#include "common/core/rng.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/bcb_sptc/format.hpp"
+#include "tests/support/entries.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
+using namespace retensor::test;
 
 namespace {
 
-using Entries = std::map<std::vector<Index>, float>;
-
-Coo tensor_of(const Dims& dims, const Entries& entries) {
-  Coo tensor(dims, DType::f32, entries.size());
-  Count x = 0;
-  for (const auto& [at, value] : entries) {
-    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][x] = at[m];
-    tensor.values.set(x++, value);
-  }
-  return tensor;
-}
-
-Entries entries_of(const Coo& tensor, ValueType values) {
-  Entries entries;
-  std::vector<Index> at(tensor.dims.size());
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    for (std::size_t m = 0; m < at.size(); ++m) at[m] = tensor.indices[m][x];
-    entries[at] = rounded(static_cast<float>(tensor.values.at(x)), values);
-  }
-  return entries;
-}
-
-/// Half of the nonzeros gather in the first cells of every mode; the last cell is taken too.
+/// The last cell is taken too.
 Coo clustered(const Dims& dims, Count nnz, std::uint64_t seed) {
-  const CounterRng rng(seed);
-  Entries entries;
-  std::uint64_t draw = 0;
-  for (Count x = 0; x < nnz; ++x) {
-    std::vector<Index> at;
-    for (const auto length : dims) {
-      const auto within = x % 2 == 0 ? length : std::min<std::uint64_t>(length, 7);
-      at.push_back(static_cast<Index>(rng.uniform(draw++) * static_cast<double>(within)));
-    }
-    entries[at] = static_cast<float>(rng.uniform(draw++)) - 0.5f;
-  }
+  Entries entries = clustered_entries(dims, nnz, seed);
   std::vector<Index> last;
   for (const auto length : dims) last.push_back(static_cast<Index>(length - 1));
   entries[last] = 3;

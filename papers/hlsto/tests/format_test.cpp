@@ -6,13 +6,14 @@
 #include <numeric>
 
 #include "common/core/error.hpp"
-#include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/hlsto/format.hpp"
+#include "tests/support/entries.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
+using namespace retensor::test;
 
 namespace {
 
@@ -25,38 +26,8 @@ Coo tensor_of(const Dims& dims, const std::vector<std::vector<Index>>& coordinat
   return tensor;
 }
 
-using Entries = std::map<std::vector<Index>, float>;
-
-Entries entries_of(const Coo& tensor, ValueType values) {
-  Entries entries;
-  std::vector<Index> at(tensor.dims.size());
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    for (std::size_t m = 0; m < at.size(); ++m) at[m] = tensor.indices[m][x];
-    entries[at] = rounded(static_cast<float>(tensor.values.at(x)), values);
-  }
-  return entries;
-}
-
-/// Half of the nonzeros gather in a few cells of the first tile.
 Coo clustered(const Dims& dims, Count nnz, std::uint64_t seed) {
-  const CounterRng rng(seed);
-  std::map<std::vector<Index>, float> entries;
-  std::uint64_t draw = 0;
-  for (Count x = 0; x < nnz; ++x) {
-    std::vector<Index> at;
-    for (const auto length : dims) {
-      const auto within = x % 2 == 0 ? length : std::min<std::uint64_t>(length, 7);
-      at.push_back(static_cast<Index>(rng.uniform(draw++) * static_cast<double>(within)));
-    }
-    entries[at] = static_cast<float>(rng.uniform(draw++)) - 0.5f;
-  }
-  Coo tensor(dims, DType::f32, entries.size());
-  Count x = 0;
-  for (const auto& [at, value] : entries) {
-    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][x] = at[m];
-    tensor.values.set(x++, value);
-  }
-  return tensor;
+  return test::tensor_of(dims, clustered_entries(dims, nnz, seed));
 }
 
 Hls small_hls() {
