@@ -34,10 +34,10 @@ inline void check_high_orders(std::initializer_list<const char*> ids) {
   for (int order = 6; order <= kMaxOrder; ++order) {
     const Report report = run_battery(methods, {order, order, {Operation::mttkrp_all}, {16}});
     check(report);
-    for (const auto& [id, solved] : report.solved) {
-      MESSAGE(id << ": " << solved << " right answers to " << report.problems
-                 << " problems of order " << order);
-      CHECK_MESSAGE(solved > 0, id);
+    for (const auto& method : report.solved) {
+      MESSAGE(method.first << ": " << method.second << " right answers to " << report.problems
+                           << " problems of order " << order);
+      CHECK_MESSAGE(method.second > 0, method.first);
     }
   }
 }
