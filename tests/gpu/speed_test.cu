@@ -2,13 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/generate/generators.hpp"
 #include "common/measure/ceilings.hpp"
+#include "common/measure/registry.hpp"
 
 using namespace retensor;
 
@@ -47,7 +51,67 @@ double chase_seconds(bool flushed) {
   return best;
 }
 
+__global__ void do_nothing() {}
+
+/// Passes its stream on and counts no stages.
+class SilentTimer final : public StageTimer {
+ public:
+  explicit SilentTimer(StageTimer& timer) : timer_(timer) {}
+  void start() override {}
+  void stage(std::string_view) override {}
+  StageTimes stop() override { return {}; }
+  void* stream() const override { return timer_.stream(); }
+
+ private:
+  StageTimer& timer_;
+};
+
+/// Median of a run's microseconds, of which `together` follow each other between two events.
+double microseconds(int together, const std::function<void(StageTimer&)>& run) {
+  const auto timer = device::make_event_timer();
+  SilentTimer silent(*timer);
+  std::vector<double> samples(15);
+  for (double& sample : samples) {
+    timer->start();
+    for (int r = 0; r < together; ++r) run(silent);
+    sample = 1e6 * timer->stop().front().second / together;
+  }
+  std::nth_element(samples.begin(), samples.begin() + 7, samples.end());
+  return samples[7];
+}
+
+void compare_alone_and_together(const std::string& what,
+                                const std::function<void(StageTimer&)>& run) {
+  const double alone = microseconds(1, run), together = microseconds(100, run);
+  MESSAGE(what << ": alone " << alone << " us, one of 100 " << together << " us");
+  CHECK_MESSAGE(together < alone, what);
+}
+
 }  // namespace
+
+TEST_CASE("a run between two events of its own takes longer than one of a hundred") {
+  compare_alone_and_together("a kernel that does nothing", [](StageTimer& timer) {
+    RETENSOR_CUDA_LAUNCH(do_nothing, 512, 128, 0, static_cast<cudaStream_t>(timer.stream()));
+  });
+  const Registry registry = all_methods();
+  for (const Count nnz : {8192, 67109, 671089, 1342177}) {
+    const auto s = std::make_shared<const Coo>(uniform({8192, 8192}, nnz, 1, DType::f32));
+    for (const std::uint64_t width : {64, 128, 256}) {
+      ProblemSpec spec;
+      spec.operation = Operation::spmm;
+      spec.rank = width;
+      const Problem problem(spec, s);
+      for (const auto& [id, given] : std::map<std::string, std::map<std::string, ParamValue>>{
+               {"sputnik.cuda", {}}, {"cusparse.cuda", {{"algorithm", std::string("csr3")}}}}) {
+        const Method& method = registry.find(id);
+        const auto prepared = method.prepare(problem, method.params().resolve(given));
+        compare_alone_and_together(
+            id + ", " + std::to_string(nnz) + " nonzeros, N = " + std::to_string(width),
+            [&](StageTimer& timer) { prepared->run(timer); });
+      }
+    }
+  }
+}
 
 TEST_CASE("a flushed cache makes dependent loads slower") {
   const double warm = chase_seconds(false), cold = chase_seconds(true);
