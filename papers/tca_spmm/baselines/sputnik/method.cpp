@@ -28,13 +28,14 @@ class Sputnik : public tca_spmm::Competitor {
              0,
              0,
              {"by_length", "in_order"}},
-            {"ahead",
+            {"walk",
              std::string("auto"),
-             "rows of D loaded while those before are multiplied, with half as many warps at a "
-             "time; auto: the faster, by trial when it prepares",
+             "over the nonzeros of a row: staged in shared memory, rows of D loaded in_turn or "
+             "ahead of the products before, or shuffled between lanes; auto: the fastest, by trial "
+             "when it prepares",
              0,
              0,
-             {"auto", "on", "off"}}};
+             {"auto", "in_turn", "ahead", "shuffled"}}};
   }
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
     return prepare_cuda(problem, params);
@@ -44,6 +45,7 @@ class Sputnik : public tca_spmm::Competitor {
   Support supports_problem(const Problem& problem, const Params& params) const override {
     if (const auto own = Competitor::supports_problem(problem, params); !own.ok) return own;
     if (problem.x().dims[0] >> 31 != 0) return Support::no("numbers of rows of S have 31 bits");
+    if (problem.x().nnz() >> 31 != 0) return Support::no("lengths of rows of S have 31 bits");
     const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
     if (problem.x().dims[1] * vectors >> 32 != 0)
       return Support::no("places in D have 32 bits, in units of 16 bytes");

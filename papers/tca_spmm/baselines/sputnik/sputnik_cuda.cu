@@ -1,4 +1,4 @@
-// The run of sputnik.cuda; the kernel stands in kernels.cuh.
+// The run of sputnik.cuda; its kernels stand in staged_rows.cuh and shuffled_rows.cuh.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -8,8 +8,9 @@
 
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/sputnik/kernels.cuh"
 #include "papers/tca_spmm/baselines/sputnik/prepare.hpp"
+#include "papers/tca_spmm/baselines/sputnik/shuffled_rows.cuh"
+#include "papers/tca_spmm/baselines/sputnik/staged_rows.cuh"
 #include "papers/tca_spmm/cuda_run.cuh"
 
 namespace retensor::sputnik {
@@ -21,16 +22,17 @@ using tca_spmm::Element;
 std::vector<Row> rows_of(const Csr& s, bool by_length) {
   std::vector<Row> rows(s.rows);
   for (Count r = 0; r < s.rows; ++r)
-    rows[r] = {s.row_start[r], s.row_start[r + 1], static_cast<Index>(r)};
+    rows[r] = {s.row_start[r], static_cast<Index>(s.row_start[r + 1] - s.row_start[r]),
+               static_cast<Index>(r)};
   if (by_length)
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.end - a.begin > b.end - b.begin; });
+                     [](const Row& a, const Row& b) { return a.length > b.length; });
   return rows;
 }
 
 /// With entries behind the last, which the kernel may read.
 Csr padded(Csr s) {
-  const Count nnz = s.nnz() + Lane<std::uint16_t>::kStep;
+  const Count nnz = s.nnz() + kStep<std::uint16_t>;
   Values values(DType::f32, nnz);
   const auto from = s.values.as<float>();
   std::copy(from.begin(), from.end(), values.as<float>().begin());
@@ -47,11 +49,21 @@ std::vector<std::uint16_t> narrowed(Csr& s) {
   return narrow;
 }
 
-using Kernel = void (*)(DeviceRows);
+const char* const kWalks[] = {"in_turn", "ahead", "shuffled"};
+
+/// A kernel for operands T and columns C of S, and the columns of D that a warp takes.
+struct Walk {
+  void (*kernel)(DeviceRows) = nullptr;
+  unsigned columns = 0;
+};
 
 template <class T, class C>
-Kernel kernel_of(bool rows_ahead) {
-  return rows_ahead ? multiply_rows<T, C, true> : multiply_rows<T, C, false>;
+Walk walk_of(std::string_view name, Count width) {
+  constexpr unsigned kVectors = kColumns / kRowLanes / Lane<T>::kVector;
+  if (name == "in_turn") return {multiply_staged_rows<T, C, false>, kColumns};
+  if (name == "ahead") return {multiply_staged_rows<T, C, true>, kColumns};
+  if (width <= 2 * kColumns) return {multiply_shuffled_rows<T, C, kVectors, 8>, kColumns};
+  return {multiply_shuffled_rows<T, C, 2 * kVectors, 4>, 2 * kColumns};
 }
 
 class RowsRun : public tca_spmm::SpmmRun {
@@ -73,44 +85,45 @@ class RowsRun : public tca_spmm::SpmmRun {
     p_.out = out_.data(), p_.out_stride = out_stride_;
     p_.row_count = static_cast<unsigned>(rows_);
     p_.half_output = output_ == Element::half;
-    const std::string& ahead = params.word("ahead");
-    const bool rows_ahead = ahead == "auto" ? is_faster_ahead() : ahead == "on";
-    kernel_ = kernel(rows_ahead);
-    executed_["ahead"] = rows_ahead ? "on" : "off";
+    const std::string& walk = params.word("walk");
+    executed_["walk"] = walk == "auto" ? fastest_walk() : walk;
+    walk_ = walk_of(executed_["walk"]);
     executed_["column_bits"] = are_narrow() ? "16" : "32";
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    const dim3 grid(device::blocks_for(rows_, kWarps * kWarpRows),
-                    device::blocks_for(width_, kColumns));
-    RETENSOR_CUDA_LAUNCH(kernel_, grid, kWarps * kWarpSize, 0, stream_of(timer), p_);
+    const dim3 grid(device::blocks_for(rows_, kBlockRows),
+                    device::blocks_for(width_, walk_.columns));
+    RETENSOR_CUDA_LAUNCH(walk_.kernel, grid, kWarps * kWarpSize, 0, stream_of(timer), p_);
   }
 
  private:
   bool are_narrow() const { return narrow_columns_.size() > 0; }
-  Kernel kernel(bool rows_ahead) const {
+  Walk walk_of(std::string_view name) const {
+    using sputnik::walk_of;
     if (operands_ == Element::half)
-      return are_narrow() ? kernel_of<std::uint16_t, std::uint16_t>(rows_ahead)
-                          : kernel_of<std::uint16_t, Index>(rows_ahead);
-    return are_narrow() ? kernel_of<float, std::uint16_t>(rows_ahead)
-                        : kernel_of<float, Index>(rows_ahead);
+      return are_narrow() ? walk_of<std::uint16_t, std::uint16_t>(name, width_)
+                          : walk_of<std::uint16_t, Index>(name, width_);
+    return are_narrow() ? walk_of<float, std::uint16_t>(name, width_)
+                        : walk_of<float, Index>(name, width_);
   }
 
-  /// By the better of three runs of each.
-  bool is_faster_ahead() {
+  /// By the best of three runs of each.
+  std::string fastest_walk() {
     const auto timer = device::make_event_timer();
-    double seconds[2];
-    for (const bool ahead : {false, true}) {
-      kernel_ = kernel(ahead);
-      seconds[ahead] = std::numeric_limits<double>::max();
+    std::string fastest;
+    double least = std::numeric_limits<double>::max();
+    for (const char* name : kWalks) {
+      walk_ = walk_of(name);
       for (int turn = 0; turn < 3; ++turn) {
         timer->start();
         run(*timer);
-        seconds[ahead] = std::min(seconds[ahead], timer->stop().back().second);
+        const double seconds = timer->stop().back().second;
+        if (seconds < least) fastest = name, least = seconds;
       }
     }
-    return seconds[true] < seconds[false];
+    return fastest;
   }
 
   const Element operands_;
@@ -119,7 +132,7 @@ class RowsRun : public tca_spmm::SpmmRun {
   const tca_spmm::DeviceCsr s_;
   const tca_spmm::DeviceDense d_;
   DeviceRows p_;
-  Kernel kernel_ = nullptr;
+  Walk walk_;
 };
 
 }  // namespace
