@@ -111,6 +111,18 @@ TEST_CASE("tiles in more rounds of the ring than one, on several blocks") {
       check(method, problem_of(s, width), params);
 }
 
+TEST_CASE("one small product with each walk over rows and each type") {
+  const Registry registry = all_methods();
+  const Method& method = registry.find("sputnik.cuda");
+  const auto s = std::make_shared<const Coo>(uniform({70, 600}, 1500, 2, DType::f32));
+  for (const std::uint64_t width : {72, 136})
+    for (const char* walk : {"in_turn", "ahead", "shuffled"})
+      for (const char* types : {"f16", "f16_f32", "f32"})
+        check(
+            method, problem_of(s, width),
+            method.params().resolve({{"walk", std::string(walk)}, {"types", std::string(types)}}));
+}
+
 TEST_CASE("one small product with each method") {  // short under a sanitiser
   const Registry registry = all_methods();
   const auto s = std::make_shared<const Coo>(uniform({40, 600}, 3000, 2, DType::f32));
