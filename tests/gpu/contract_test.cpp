@@ -115,7 +115,7 @@ bool is_bcb(std::string_view id) {
 TEST_CASE("order3-bcb" * doctest::skip()) {
   check_contractions(is_bcb);
 }
-/// Minutes under a sanitiser.
+/// Started by hand: racecheck would take minutes.
 TEST_CASE("all-bcb" * doctest::skip()) {
   check_contract({1, 5, {Operation::contraction}}, [](const Method& m) { return is_bcb(m.id()); });
 }
