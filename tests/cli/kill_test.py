@@ -79,7 +79,8 @@ def test_a_decomposition_that_is_killed_goes_on_from_its_checkpoint(tmp_path):
     workspace.add_uniform("random", [30, 20, 25], 900)
     checkpoint = tmp_path / "model"
     other = {"operation": "cpd", "axes": {"dataset": "random", "rank": 8, "dtype": "f64",
-                                          "max_sweeps": 500, "tolerance": 0}}
+                                          "max_sweeps": 500, "tolerance": 0},
+             "measure": {"timeout": "100s"}}  # with a sanitiser on a busy machine
     plain = workspace.spec(["cpd.cpu.als"], "plain", **other)
     spec = workspace.spec([("cpd.cpu.als", {"checkpoint": str(checkpoint)})], **other)
     assert workspace.run(plain).returncode == 0
