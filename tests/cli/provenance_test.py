@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "experiments/driver"))
+sys.path.insert(0, str(ROOT / "experiments/driver/run"))
 
 import provenance  # noqa: E402
 

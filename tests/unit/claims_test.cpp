@@ -1,4 +1,4 @@
-#include "experiments/driver/claims.hpp"
+#include "experiments/driver/judge/claims.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/case.hpp"
-#include "experiments/driver/results.hpp"
-#include "experiments/driver/verdict.hpp"
+#include "experiments/driver/judge/verdict.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/spec/case.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;

@@ -1,4 +1,4 @@
-#include "experiments/driver/store.hpp"
+#include "experiments/driver/run/store.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/run/session.hpp"
 
 using namespace retensor;
 using driver::Store;

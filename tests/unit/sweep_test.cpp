@@ -1,4 +1,4 @@
-#include "experiments/driver/sweep.hpp"
+#include "experiments/driver/run/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/run/session.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;

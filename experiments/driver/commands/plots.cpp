@@ -8,9 +8,9 @@
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/locations.hpp"
-#include "experiments/driver/process.hpp"
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/session.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

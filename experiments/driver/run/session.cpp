@@ -1,0 +1,73 @@
+// Session lines of result files (experiments/schema/README.md).
+#include "experiments/driver/run/session.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "common/core/build_info.hpp"
+#include "common/core/hash.hpp"
+#include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/results.hpp"
+
+namespace retensor::driver {
+namespace {
+
+std::string new_session_id() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ticks = now.time_since_epoch().count();
+  const auto unique = sha256_hex(fmt::format("{} {} {}", ticks, getpid(), gethostid()));
+  return fmt::format("{:%Y%m%dT%H%M%SZ}-{}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                     unique.substr(0, 8));
+}
+
+}  // namespace
+
+nlohmann::json build_facts() {
+  const auto& b = build_info();
+  return {{"version", b.version},
+          {"compiler", b.compiler},
+          {"flags", b.flags},
+          {"cuda", b.cuda},
+          {"cuda_archs", b.cuda_archs}};
+}
+
+std::string source_hash(std::string_view method) {
+  const auto& modules = provenance().modules;
+  const auto found = modules.find(method.substr(0, method.find('.')));
+  return found == modules.end() ? "" : found->second;
+}
+
+std::string source_hash_of(const nlohmann::json& row_case) {
+  const auto own = source_hash(text_of(row_case, "method"));
+  const auto params = row_case.find("params");
+  if (params == row_case.end() || !params->contains("mttkrp")) return own;
+  return sha256_hex(own + source_hash(text_of(*params, "mttkrp")));
+}
+
+bool is_stale(const nlohmann::json& row) {
+  return text_of(row, "source_hash") != source_hash_of(row["case"]);
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+nlohmann::json session_line(const Plan& plan, const nlohmann::json& machine,
+                            const std::vector<std::string>& argv) {
+  const auto& made_from = provenance();
+  return {{"kind", "session"},
+          {"schema", kSchema},
+          {"session", new_session_id()},
+          {"started", utc_now()},
+          {"git", {{"commit", made_from.commit}, {"dirty", made_from.dirty}}},
+          {"build", build_facts()},
+          {"machine", machine},
+          {"argv", argv},
+          {"spec",
+           {{"path", plan.spec_path}, {"sha256", plan.spec_sha256}, {"artifact", plan.artifact}}}};
+}
+
+}  // namespace retensor::driver
