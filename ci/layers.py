@@ -2,9 +2,10 @@
 
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
-alone; no paper uses another one or the driver; no driver source names a method; libraries never
-print, exit, read the environment or parse arguments. `--self-test` plants one offence per rule in
-a scratch tree and fails unless each is found.
+alone; no paper uses another one or the driver; inside the driver yaml <- data <- spec <- run <-
+judge <- commands; no driver source names a method; libraries never print, exit, read the
+environment or parse arguments. `--self-test` plants one offence per rule in a scratch tree and
+fails unless each is found.
 """
 import re
 import sys
@@ -21,6 +22,8 @@ ALLOWED = {
     "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
     "cpd": FOURTH, "tucker": FOURTH | {"cpd"},
 }
+# The rooms of experiments/driver in their order: each may use those before it.
+ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
 CUDA_SOURCES = {".cu", ".cuh"}
 CUDA_HEADER = re.compile(r"cuda|cublas|cusparse|curand|cub/|thrust/|mma\.h|cooperative_groups|nv/")
@@ -56,6 +59,21 @@ def may_include(source, target):
     return f"{source[0]} is no layer"
 
 
+def room(path):
+    """The room of a source of the driver, "" of the program itself, None of any other source."""
+    if path.parts[:2] != ("experiments", "driver"):
+        return None
+    return path.parts[2] if len(path.parts) > 3 else ""
+
+
+def may_use_room(source, target):
+    """Why a source in room `source` may not use one in room `target`, or an empty string."""
+    if source not in ROOMS or target is None:
+        return ""
+    before = ROOMS[:ROOMS.index(source)]
+    return "" if target in [source, *before] else f"{source}/ may use only {before} of the driver"
+
+
 def is_test(path):
     return "tests" in path.parts
 
@@ -80,9 +98,15 @@ def check_includes(root, path, text):
         # A paper's tests may use what all tests share.
         if is_test(path) and is_test(target):
             continue
-        reason = may_include(unit(path), unit(target))
+        reason = (may_include(unit(path), unit(target))
+                  or may_use_room(room(path), room(target)))
         if reason:
             yield f"{where}: includes {name}: {reason}"
+
+
+def check_place(path):
+    if room(path) is not None and room(path) not in ROOMS and path.name != "main.cpp":
+        yield f"{path}: in no room of the driver ({', '.join(ROOMS)})"
 
 
 def check_code(path, code, methods):
@@ -109,6 +133,7 @@ def problems(root):
             if file.suffix not in SOURCES:
                 continue
             path, text = file.relative_to(root), file.read_text()
+            yield from check_place(path)
             yield from check_includes(root, path, text)
             yield from check_code(path, COMMENT.sub("", text), methods)
 
@@ -122,11 +147,16 @@ OFFENCES = {
     "common/baselines/blco/a.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
     "common/baselines/blco/b.cpp": ('#include "common/baselines/two/x.hpp"', "common/ alone"),
     "papers/one/a.cpp": ('#include "papers/two/x.hpp"', "common/ alone"),
-    "papers/one/b.cpp": ('#include "experiments/driver/x.hpp"', "common/ alone"),
+    "papers/one/b.cpp": ('#include "experiments/driver/run/x.hpp"', "common/ alone"),
     "papers/one/c.cpp": ('#include "x.cuh"', "included from host code"),
     "papers/two/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
-    "experiments/driver/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
-    "experiments/driver/b.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    "experiments/driver/run/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
+    "experiments/driver/run/b.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    **{f"experiments/driver/{lower}/up.cpp": (f'#include "experiments/driver/{upper}/x.hpp"',
+                                              f"{lower}/ may use only")
+       for lower, upper in zip(ROOMS, ROOMS[1:])},
+    "experiments/driver/lost.cpp": ("", "in no room"),
+    "experiments/driver/attic/lost.hpp": ("", "in no room"),
     "tests/unit/a.cpp": ('#include "lost.hpp"', "not in the tree"),
 }
 INNOCENT = {
@@ -138,8 +168,12 @@ INNOCENT = {
     "common/baselines/blco/meson.build": "", "papers/one/meson.build": "",
     "papers/two/meson.build": "", "papers/two/x.hpp": '#include "common/measure/b.hpp"',
     "papers/one/x.hpp": '#include "common/tensor/coo.hpp"', "papers/one/x.cuh": "#include <mma.h>",
-    "papers/one/k.cu": '#include "x.cuh"\n#include <cub/cub.cuh>', "experiments/driver/x.hpp": "",
-    "experiments/driver/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
+    "papers/one/k.cu": '#include "x.cuh"\n#include <cub/cub.cuh>',
+    "experiments/driver/run/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
+    **{f"experiments/driver/{name}/x.hpp": "" for name in ROOMS},
+    **{f"experiments/driver/{upper}/down.cpp": f'#include "experiments/driver/{lower}/x.hpp"'
+       for lower, upper in zip(ROOMS, ROOMS[1:])},
+    "experiments/driver/main.cpp": '#include "experiments/driver/commands/x.hpp"',
 }
 
 

@@ -14,7 +14,7 @@
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
 #include "common/measure/params.hpp"
-#include "experiments/driver/spec/spec_files.hpp"
+#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {

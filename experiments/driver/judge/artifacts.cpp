@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {

@@ -12,6 +12,7 @@
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec_files.hpp"
+#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {

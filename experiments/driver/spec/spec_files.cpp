@@ -1,13 +1,13 @@
 // Includes are read depth first, so that the including file has the last word.
 #include "experiments/driver/spec/spec_files.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "experiments/driver/yaml/files.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -77,15 +77,6 @@ class Includer {
 };
 
 }  // namespace
-
-bool lies_below(const std::string& path, const std::string& directory) {
-  std::error_code error;
-  const auto inner = fs::weakly_canonical(fs::absolute(path), error);
-  if (error) return false;
-  const auto outer = fs::weakly_canonical(fs::absolute(directory), error);
-  if (error) return false;
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
 
 SpecTree read_spec_tree(std::string_view text, const std::string& name) {
   Includer includer(name);

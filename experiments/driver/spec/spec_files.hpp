@@ -10,9 +10,6 @@
 
 namespace retensor::driver {
 
-/// Whether `path` (links resolved) lies in `directory` or below it.
-bool lies_below(const std::string& path, const std::string& directory);
-
 struct SpecTree {
   YamlNode merged;                                           ///< includes merged, profiles removed
   std::vector<std::pair<YamlNode::Key, YamlNode>> overlays;  ///< by profile, in the file's order

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -17,10 +15,11 @@
 #include <boost/algorithm/string/join.hpp>
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/yaml/files.hpp"
+
 namespace retensor::driver {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxValues = 100'000;
 constexpr std::size_t kMaxDepth = 16;  ///< the deepest path of the schemas has 6 levels
 
@@ -189,9 +188,9 @@ const YamlNode& YamlNode::need(std::string_view key) const {
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& name) {
-  if (text.size() > kMaxBytes)
+  if (text.size() > kMaxSmallFile)
     throw ParseError({name, 0, 0}, fmt::format("{} bytes", text.size()),
-                     fmt::format("at most {}", kMaxBytes));
+                     fmt::format("at most {}", kMaxSmallFile));
   check_utf8(text, name);
   std::istringstream stream{std::string(text)};
   TreeBuilder builder(name);
@@ -208,21 +207,6 @@ YamlNode parse_yaml(std::string_view text, const std::string& name) {
                       static_cast<std::uint64_t>(e.mark.column + 1)},
                      fmt::format("a flaw ({})", e.msg), "YAML");
   }
-}
-
-std::string read_small_file(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    throw InputError(path + ": there is no such file");
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error || bytes > kMaxBytes)
-    throw InputError(
-        fmt::format("{}: found {} bytes, expected at most {}", path, bytes, kMaxBytes));
-  std::ifstream file(path, std::ios::binary);
-  std::string text(bytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(bytes));
-  if (!file) throw SystemError(path + ": can't be read");
-  return text;
 }
 
 void overlay(YamlNode& base, YamlNode top) {

@@ -39,8 +39,6 @@ struct YamlNode {
 
 /// One document; throws ParseError with line and column. `name` stands for the file in messages.
 YamlNode parse_yaml(std::string_view text, const std::string& name);
-/// Content of a regular file of at most 1 MiB; throws InputError.
-std::string read_small_file(const std::string& path);
 
 /// Deep merge: maps are merged key by key, everything else of `top` replaces what `base` has.
 void overlay(YamlNode& base, YamlNode top);

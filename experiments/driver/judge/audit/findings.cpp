@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
