@@ -471,6 +471,7 @@ TEST_CASE("rows whose method has other sources now count as stale") {
   old["source_hash"] = "of another time";
   const auto v = judge_rows(kPublished + kQuery, {old, row("a.cpu.x", "u", 2)});
   CHECK(v.stale == 1);
+  CHECK(v.currency == std::map<std::string, std::size_t>{{"sources", 1}, {"stale", 1}});
   CHECK(v.rows == 2);
 }
 

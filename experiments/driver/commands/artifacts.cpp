@@ -16,8 +16,8 @@
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
-#include "experiments/driver/run/session.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {

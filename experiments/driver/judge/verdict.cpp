@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
-#include "experiments/driver/run/session.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -252,7 +252,8 @@ void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, 
   v.rows += ok.size();
   for (const auto* row : ok) {
     v.keys.push_back(text_of(*row, "key"));
-    if (is_stale(*row)) ++v.stale;
+    ++v.currency[std::string(name(currency_of(*row)))];
+    v.stale += is_stale(*row);
     const auto data = data_kind(*row, paper);
     if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }
@@ -371,6 +372,7 @@ json to_json(const Claim& claim, const Verdict& v) {
           {"rows", v.rows},
           {"of", v.of},
           {"stale", v.stale},
+          {"currency", v.currency},
           {"keys", v.keys}};
 }
 

@@ -21,13 +21,15 @@ struct Verdict {
   std::string outcome;
   std::string reason;
   std::optional<double> measured;
-  std::string data;               ///< real, stand-in, generated; the weakest of the rows used
-  std::string hardware;           ///< any, paper, other
-  std::string competitor;         ///< own, original; empty where nothing is compared
-  std::string machine;            ///< the device of the rows
-  std::size_t rows = 0;           ///< rows that are ok
-  std::size_t of = 0;             ///< rows that match
-  std::size_t stale = 0;          ///< ok rows whose method has other sources now
+  std::string data;        ///< real, stand-in, generated; the weakest of the rows used
+  std::string hardware;    ///< any, paper, other
+  std::string competitor;  ///< own, original; empty where nothing is compared
+  std::string machine;     ///< the device of the rows
+  std::size_t rows = 0;    ///< rows that are ok
+  std::size_t of = 0;      ///< rows that match
+  std::size_t stale = 0;   ///< ok rows whose method has other code now
+  /// Ok rows by how they relate to today's code: sources, kernels, confirmed, unknown, stale.
+  std::map<std::string, std::size_t> currency;
   std::vector<std::string> keys;  ///< of the ok rows: figures set the published value beside them
 };
 

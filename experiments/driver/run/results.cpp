@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
@@ -134,11 +135,13 @@ std::string device_of(const json& row) {
 std::vector<json> newest_rows(const std::vector<std::string>& paths) {
   std::map<std::string, json> sessions, ceilings;
   std::map<std::string, json> newest;
+  Confirmations confirmations;
   for (const auto& path : paths)
     for_each_line(path, [&](const json& line) {
       if (line["kind"] == "session") sessions[text_of(line, "session")] = line;
       if (line["kind"] == "ceilings")
         ceilings[text_of(line, "session") + text_of(line, "backend")] = ceiling_values(line);
+      if (line["kind"] == "confirmation") confirmations.take(line);
       if (line["kind"] != "row" || !line.contains("case")) return;
       auto row = line;
       const auto& session = sessions[text_of(line, "session")];
@@ -152,7 +155,10 @@ std::vector<json> newest_rows(const std::vector<std::string>& paths) {
         known = std::move(row);
     });
   std::vector<json> rows;
-  for (auto& [key, row] : newest) rows.push_back(std::move(row));
+  for (auto& [key, row] : newest) {
+    row["currency"] = name(currency_of(row, row["machine"], confirmations));
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 

@@ -30,11 +30,11 @@ FileEnd for_each_line(const std::string& path,
 std::string text_of(const nlohmann::json& line, const char* member);
 
 /// The newest row of every case and machine in the files. Added to each are `machine` and `git` of
-/// its session (null where the session line lacks them or is missing) and what follows from the
-/// row: `ceilings.<what>`, the values measured in its session on its backend; `roofline.gbytes`,
-/// the better of the two DRAM bandwidths, `roofline.gflops`, that times the intensity (PASTA
-/// section V.B), `roofline.share`, the rate over it, `roofline.ridge`, the intensity at which the
-/// measured peak takes over (each where all its parts are known).
+/// its session (null where the session line lacks them or is missing), `currency` by currency_of,
+/// and what follows from the row: `ceilings.<what>`, the values measured in its session on its
+/// backend; `roofline.gbytes`, the better of the two DRAM bandwidths, `roofline.gflops`, that times
+/// the intensity (PASTA section V.B), `roofline.share`, the rate over it, `roofline.ridge`, the
+/// intensity at which the measured peak takes over (each where all its parts are known).
 std::vector<nlohmann::json> newest_rows(const std::vector<std::string>& paths);
 
 /// Whether a row is of a CUDA method.

@@ -10,7 +10,6 @@
 #include "common/core/build_info.hpp"
 #include "common/core/hash.hpp"
 #include "experiments/driver/run/provenance.hpp"
-#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -32,23 +31,6 @@ nlohmann::json build_facts() {
           {"flags", b.flags},
           {"cuda", b.cuda},
           {"cuda_archs", b.cuda_archs}};
-}
-
-std::string source_hash(std::string_view method) {
-  const auto& modules = provenance().modules;
-  const auto found = modules.find(method.substr(0, method.find('.')));
-  return found == modules.end() ? "" : found->second;
-}
-
-std::string source_hash_of(const nlohmann::json& row_case) {
-  const auto own = source_hash(text_of(row_case, "method"));
-  const auto params = row_case.find("params");
-  if (params == row_case.end() || !params->contains("mttkrp")) return own;
-  return sha256_hex(own + source_hash(text_of(*params, "mttkrp")));
-}
-
-bool is_stale(const nlohmann::json& row) {
-  return text_of(row, "source_hash") != source_hash_of(row["case"]);
 }
 
 std::string utc_now() {

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "common/core/error.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -54,10 +53,6 @@ std::string devices(const json& machine) {
   return facts.dump();
 }
 
-std::string identity(const std::string& key, const std::string& source_hash) {
-  return key + ' ' + source_hash;
-}
-
 }  // namespace
 
 struct Store::State {
@@ -66,8 +61,14 @@ struct Store::State {
   off_t size = 0;  ///< bytes of whole lines
   std::size_t torn = 0;
   std::map<std::string, std::string> devices_of;  ///< by session of this build
-  std::set<std::string> done;
-  std::set<std::pair<std::string, std::string>> unsupported;  ///< row and devices
+  /// A row that ended ok, or as unsupported on the devices named.
+  struct Held {
+    RowCode code;
+    bool ok;
+    std::string devices;
+  };
+  std::map<std::string, std::vector<Held>> rows;  ///< by key
+  Confirmations confirmations;
 
   ~State() {
     if (fd >= 0) close(fd);
@@ -98,12 +99,12 @@ void Store::State::note(const json& line) {
   const auto session = text_of(line, "session");
   if (line["kind"] == "session" && line.value("build", json()) == build_facts())
     devices_of[session] = devices(line.value("machine", json()));
+  if (line["kind"] == "confirmation") confirmations.take(line);
   const auto known = devices_of.find(session);
   if (line["kind"] != "row" || known == devices_of.end()) return;
-  const auto row = identity(text_of(line, "key"), text_of(line, "source_hash"));
   const auto status = text_of(line, "status");
-  if (status == "ok") done.insert(row);
-  if (status == "unsupported") unsupported.emplace(row, known->second);
+  if (status == "ok" || status == "unsupported")
+    rows[text_of(line, "key")].push_back({stated_code(line), status == "ok", known->second});
 }
 
 void Store::State::repair(const FileEnd& end) {
@@ -146,12 +147,17 @@ std::size_t Store::repaired() const {
   return state_->torn;
 }
 
-Stored Store::find(const std::string& key, const std::string& source_hash,
-                   const json& machine) const {
-  const auto row = identity(key, source_hash);
-  if (state_->done.count(row) > 0) return Stored::ok;
-  return state_->unsupported.count({row, devices(machine)}) > 0 ? Stored::unsupported
-                                                                : Stored::nothing;
+Stored Store::find(const std::string& key, const RowCode& today, const json& machine) const {
+  const auto found = state_->rows.find(key);
+  if (found == state_->rows.end()) return Stored::nothing;
+  const bool confirmed = state_->confirmations.cover(key, today);
+  auto best = Stored::nothing;
+  for (const auto& held : found->second) {
+    if (!confirmed && compare_code(held.code, today) == Currency::stale) continue;
+    if (held.ok) return Stored::ok;
+    if (held.devices == devices(machine)) best = Stored::unsupported;
+  }
+  return best;
 }
 
 void Store::append(const json& line) {

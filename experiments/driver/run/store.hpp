@@ -6,6 +6,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "experiments/driver/run/currency.hpp"
+
 namespace retensor::driver {
 
 /// What a file holds of a case.
@@ -24,10 +26,10 @@ class Store {
 
   /// Bytes of a torn last line that were cut off, 0 when the file was whole.
   std::size_t repaired() const;
-  /// Looks for a row of this key from this build and the same sources of its method: one that is
-  /// ok, else one that found the case unsupported on a machine with the same devices as `machine`.
-  Stored find(const std::string& key, const std::string& source_hash,
-              const nlohmann::json& machine) const;
+  /// Looks for a row of this key from this build that is not stale against the code of `today`: one
+  /// that is ok, else one that found the case unsupported on a machine with the same devices as
+  /// `machine`.
+  Stored find(const std::string& key, const RowCode& today, const nlohmann::json& machine) const;
   /// Appends one line and flushes it to disk. When that fails (full disk) the file is cut back to
   /// the lines before, and SystemError thrown.
   void append(const nlohmann::json& line);

@@ -13,6 +13,7 @@
 
 #include "common/core/rng.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/profiler.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -210,7 +211,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
-    const auto held = store_->find(case_key(row_case), source_hash_of(row_case), machine_);
+    const auto today = code_of_case(row_case, architecture_of(machine_));
+    const auto held = store_->find(case_key(row_case), today, machine_);
     if (held == Stored::nothing) open.push_back(c);
     if (held == Stored::unsupported) ++unsupported;
   }
@@ -247,7 +249,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["case"] = driver::to_json(c, data);
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
-  row["source_hash"] = source_hash_of(row["case"]);
+  state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
   if (row["status"] != "ok") ++result_.not_ok;
   progress_.done(row);
