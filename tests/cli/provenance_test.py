@@ -112,6 +112,9 @@ MOVED = {**TREE, RUN: TREE[RUN].replace(LOCALS, ""),
          "papers/one/format.hpp": TREE["papers/one/format.hpp"].replace(
              "namespace retensor::one {", "namespace retensor::one {\n"
              + LOCALS.replace("constexpr", "inline constexpr").replace("int l", "inline int l"))}
+CLASS_OF_GPU = re.search(r"class Gpu.*?\n};\n", TREE["papers/one/methods.cpp"], re.DOTALL).group()
+FUNCTION = {**TREE, "papers/one/methods.cpp": TREE["papers/one/methods.cpp"].replace(
+    CLASS_OF_GPU, 'MethodSpec make() { return {.id = "one.cuda", .prepare = prepare_cuda}; }\n')}
 SHARED = {**TREE, FORMAT: TREE[FORMAT].replace(
               "int unused", "int helper(int x) { return x; }\nint unused")}
 
@@ -126,9 +129,10 @@ SHARED = {**TREE, FORMAT: TREE[FORMAT].replace(
     edited("common/io/tns.hpp", "return 1", "return 2"),
     edited("papers/one/tests/example_test.cpp", "7", "8"),
     renamed(TREE, "common/formats/tiles.hpp", "common/formats/cells.hpp"),
-    renamed(TREE, RUN, "papers/one/kernels/one_cpu.cpp"), MOVED, SHARED,
+    renamed(TREE, RUN, "papers/one/kernels/one_cpu.cpp"), MOVED, SHARED, FUNCTION,
 ], ids=["comment", "blank", "error", "refusal", "directive", "unreached", "reader", "test",
-        "renamed header", "renamed source", "moved function", "function beside"])
+        "renamed header", "renamed source", "moved function", "function beside",
+        "function in place of a class"])
 def test_what_no_run_sees_leaves_the_hash_alone(tmp_path, tree):
     assert changed(tmp_path, tree) == (set(), set())
 

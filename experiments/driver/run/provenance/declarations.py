@@ -22,13 +22,15 @@ TOKEN = re.compile(r"""
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*$")
 
-# Return types of functions that say what a method is called, takes and refuses. A row holds the
-# parameters that came of it.
-DESCRIPTIONS = {"Support", "ParamSpec", "ParamSchema", "Method", "MethodSpec"}
+# Return types of functions that say what a method is called, takes and refuses, and what arithmetic
+# its check assumes. A row holds the parameters that came of it.
+DESCRIPTIONS = {"Support", "ParamSpec", "ParamSchema", "Precision", "Method", "MethodSpec"}
 # The body of what stands in for the CUDA side in a build without it.
 STAND_IN = ["{", "no_cuda", "(", ")", ";", "}"]
 # Members that tests call, no run.
 CONTRACT = {"check", "to_coo"}
+PREPARED = "Prepared"  # in the type that a function returns which makes a run
+FORWARD = re.compile(r"\{ return [\w :<>]+ \( (?:\w+ (?:, )?)*\) ; \}$")
 LINKAGE = {"inline", "static", "extern"}
 CLASS_WORDS = {"class", "struct", "union", "enum"}
 # Words before a parenthesis that is not a function's list of parameters.
@@ -47,8 +49,10 @@ class Declaration:
     namespace: tuple = ()
     owner: str = ""          # the class, of a member
     bases: set = field(default_factory=set)  # words in the base clause, of a class
+    is_class: bool = False
     kernel: bool = False
     described: bool = False  # only describes a method: not measured
+    prepares: list = None    # the bodies of functions in it that make a run
     local: bool = False      # other files do not see it
     path: str = ""
 
@@ -246,10 +250,11 @@ def _class(tokens, start):
         if head[1:2] not in (["class"], ["struct"]):
             names |= {t for t in tokens[body:end] if is_word(t)}
         return Declaration(names, tokens, tokens)
-    kept, host = _members(tokens[body + 1:end])
+    kept, host, prepares = _members(tokens[body + 1:end])
     front = tokens[:body + 1]
     return Declaration(names, front + kept + tokens[end:], front + host + tokens[end:],
-                       bases={t for t in head[colon:] if is_word(t)})
+                       bases={t for t in head[colon:] if is_word(t)}, is_class=True,
+                       prepares=prepares)
 
 
 def _class_name(head):
@@ -265,8 +270,10 @@ def _class_name(head):
 
 
 def _members(tokens):
-    """The tokens of a class's members that are measured, and of those that the host runs."""
-    kept, host, i = [], [], 0
+    """The tokens of a class's members that are measured, of those that the host runs, and the
+    bodies of those that make a run.
+    """
+    kept, host, prepares, i = [], [], [], 0
     while i < len(tokens):
         if tokens[i].startswith("# "):
             kept.append(tokens[i])
@@ -283,10 +290,12 @@ def _members(tokens):
         head = member if at is None else member[:at]
         if at is not None and (DESCRIPTIONS & set(head) or head[-1] in CONTRACT):
             continue
+        if at is not None and PREPARED in head:
+            prepares += prepared(member[closing(member, at):])
         kept += member
         if at is None or not _device_alone(head):
             host += member
-    return kept, host
+    return kept, host, prepares
 
 
 def _device_alone(head):
@@ -318,11 +327,22 @@ def _function(tokens, start, at):
         return None  # a prototype without default arguments
     head = tokens[start:at]
     owner, name = _qualified(head)
+    if PREPARED in head:
+        return Declaration({name}, tokens, tokens, owner=owner, prepares=prepared(tokens[after:]),
+                           described=tokens[-6:] == STAND_IN)
     found = Declaration({name}, tokens, tokens, owner=owner, kernel="__global__" in head,
                         described=_describes(head, owner, name) or tokens[-6:] == STAND_IN)
     if _device_alone(head):
         found.host = []
     return found
+
+
+def prepared(tokens):
+    """The body of a function that makes a run, by whatever name and in whatever class; none of one
+    that only hands its arguments on.
+    """
+    body = tokens[tokens.index("{"):] if "{" in tokens else []
+    return [] if FORWARD.match(" ".join(body)) else body
 
 
 def _describes(head, owner, name):

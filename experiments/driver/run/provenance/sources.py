@@ -26,7 +26,8 @@ ENDS = {"Problem", "ProblemSpec", "Operation", "Params", "ParamSchema", "ParamSp
         "Method", "MethodSpec", "Support", "Registry", "Work", "work_model", "ValueModel",
         "facts", "DeviceFacts", "available", "memory", "cpu_facts", "core_clock_mhz",
         "sm_clock_mhz", "peak_resident_bytes", "reset_peak_resident", "ErrorMetrics",
-        "ErrorAccumulator", "Sha256", "no_cuda"}
+        "ErrorAccumulator", "Sha256", "no_cuda", "without_params", "missing_library",
+        "library_refusal", "RETENSOR_DEVICE_PART"}
 CUDA_SOURCES = {".cu", ".cuh"}
 
 
@@ -113,10 +114,13 @@ class Tree:
             for declaration in part.declarations:
                 declaration.tokens = cpp.measured(declaration.tokens, self.namespaces)
                 declaration.host = cpp.measured(declaration.host, self.namespaces)
+                declaration.prepares = declaration.prepares and cpp.measured(
+                    declaration.prepares, self.namespaces)
         self.index = {name: part.named() for name, part in self.parts.items()}
         self.descriptors = self._derived_from(BASE)
 
     def _derived_from(self, base):
+        """The names of a class and of all that derive from it."""
         derived, before = {base}, 0
         while len(derived) != before:
             before = len(derived)
@@ -124,7 +128,7 @@ class Tree:
                 for d in part.declarations:
                     if d.bases & derived:
                         derived |= d.names
-        return derived - {base}
+        return derived
 
     def visible(self, part):
         """The parts that `part` sees, itself included."""
@@ -154,17 +158,21 @@ class Tree:
         indices = [self.index[name] for name in sorted(visible)]
 
         def describes(d):
-            return id(d) in describe or (bool(d.bases) and bool(d.names & self.descriptors))
+            return id(d) in describe or bool(d.bases & self.descriptors)
 
         def counts(d):
             return not d.described and (on_device or Path(d.path).suffix not in CUDA_SOURCES)
 
         reached = _reached(roots, indices, counts, lambda d: d.tokens)
         of_host = _reached(roots, indices, counts, lambda d: d.host)
+
+        def hashed(d, tokens):
+            function = d.prepares is not None and not d.is_class
+            return d.prepares or [] if function or describes(d) else tokens
+
         return MethodHash(
-            source=_digest(" ".join(d.tokens) for d in reached if not describes(d)),
-            host=_digest(" ".join(cpp.without_device_lambdas(d.host))
-                         for d in of_host if not describes(d)),
+            source=_digest(" ".join(hashed(d, d.tokens)) for d in reached),
+            host=_digest(" ".join(cpp.without_device_lambdas(hashed(d, d.host))) for d in of_host),
             kernels={(*d.namespace, name) for d in reached if d.kernel for name in d.names},
             part=part,
             reached=reached)
@@ -191,7 +199,7 @@ def _reached(roots, indices, counts, tokens_of):
     reached, ahead = {}, list(roots)
     while ahead:
         declaration = ahead.pop()
-        if id(declaration) in reached or not counts(declaration):
+        if id(declaration) in reached or not (counts(declaration) or declaration in roots):
             continue
         reached[id(declaration)] = declaration
         for word in _followed(tokens_of(declaration)):
