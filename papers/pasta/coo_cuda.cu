@@ -1,6 +1,6 @@
 // Runs of pasta.cuda.coo: the paper's kernels on coordinates (section III.B.2). MTTKRP is ParTI's,
 // which the section adopts.
-#include "common/baselines/parti/mttkrp.cuh"
+#include "common/baselines/parti/parti_cuda.cuh"
 #include "papers/pasta/cuda_run.cuh"
 #include "papers/pasta/methods_cuda.hpp"
 

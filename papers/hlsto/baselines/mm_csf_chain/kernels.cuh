@@ -1,6 +1,6 @@
 // TTM-chain on MM-CSF: every tree of the tensor has a launch, by the level of the output mode in
 // it. A group of lanes, which holds a tile of a result row
-// (common/baselines/hicoo_chain/chain_tile.cuh), takes consecutive fibers.
+// (common/baselines/hicoo_chain/chain_tile_cuda.cuh), takes consecutive fibers.
 //
 // fibers   output above the leaves: the nonzeros of a fiber add up rows of the leaves' factor
 // first;
@@ -11,7 +11,7 @@
 //          its value, and goes to the nonzero's row by atomics.
 #pragma once
 
-#include "common/baselines/hicoo_chain/chain_tile.cuh"
+#include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
 
 namespace retensor::mm_csf_chain {
 

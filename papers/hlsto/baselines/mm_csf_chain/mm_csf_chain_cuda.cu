@@ -1,7 +1,7 @@
 // The run of mm_csf_chain.cuda; the kernels stand in kernels.cuh.
 #include <utility>
 
-#include "common/baselines/hicoo_chain/chain_run.cuh"
+#include "common/baselines/hicoo_chain/chain_run_cuda.cuh"
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/measure/csf_run.cuh"
 #include "papers/hlsto/baselines/mm_csf_chain/kernels.cuh"

@@ -1,6 +1,6 @@
 // TTM-chain on HiCOO: a thread block takes a block of the tensor, as ParTI's MTTKRP does, or one of
 // the chunks of a block with more nonzeros. Its groups of lanes take a run of consecutive nonzeros
-// each and add up a tile of a result row in registers (chain_tile.cuh) while the output index
+// each and add up a tile of a result row in registers (chain_tile_cuda.cuh) while the output index
 // stays; a row goes to the result by atomics. The nonzeros of a block are sorted by the output mode
 // first, so that runs have few rows.
 //
@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "common/baselines/hicoo_chain/chain_tile.cuh"
+#include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
 
 namespace retensor::hicoo_chain {
 

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "common/baselines/f_coo/prepare.hpp"
+#include "common/baselines/f_coo/f_coo_cuda.hpp"
 #include "common/measure/csf_run.cuh"
 
 namespace retensor::f_coo {

@@ -1,12 +1,12 @@
 // What the runs of TTM-chain on the device share: factors and result in the layout of
-// chain_tile.cuh, stages, tiles of columns. Included by .cu files alone.
+// chain_tile_cuda.cuh, stages, tiles of columns. Included by .cu files alone.
 #pragma once
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "common/baselines/hicoo_chain/chain_tile.cuh"
+#include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
 #include "common/device/device.hpp"
 #include "common/measure/cuda_run.cuh"
 
