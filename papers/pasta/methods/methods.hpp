@@ -1,4 +1,4 @@
-// The suite's methods, one factory each.
+// The suite's methods, one factory each, and what they share.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ std::unique_ptr<Method> make_coo_cuda_tuned();  ///< pasta.cuda.tuned
 /// The parameter `block` of the HiCOO methods: the block edge B, and whether it is one.
 ParamSpec block_param();
 Support supports_block(const Params& params);
-/// log2 of `block`.
-int block_bits(const Params& params);
+/// The five kernels; a reason for everything else.
+Support supports_suite(const Problem& problem);
 
 }  // namespace retensor::pasta

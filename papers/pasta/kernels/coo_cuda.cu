@@ -1,8 +1,9 @@
 // Runs of pasta.cuda.coo: the paper's kernels on coordinates (section III.B.2). MTTKRP is ParTI's,
 // which the section adopts.
+#include "papers/pasta/kernels/coo_cuda.hpp"
+
 #include "common/baselines/parti/parti_cuda.cuh"
-#include "papers/pasta/cuda_run.cuh"
-#include "papers/pasta/methods_cuda.hpp"
+#include "papers/pasta/kernels/run_cuda.cuh"
 
 namespace retensor::pasta {
 std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params&) {

@@ -11,16 +11,16 @@
 //            on nonzeros in any order (`runs`), where a run of equal rows ends in one vector
 //            reduction to memory.
 //
-// Encoding of segments (segments.hpp): bit 31 of a nonzero's first index is set where a segment
-// begins, so the marks cost no bytes; modes are therefore at most 2^31 long. Segments that lie in
-// one part are stored, others are added by atomics to rows that `zero_rows` has cleared.
+// Encoding of segments (format/segments.hpp): bit 31 of a nonzero's first index is set where a
+// segment begins, so the marks cost no bytes; modes are therefore at most 2^31 long. Segments that
+// lie in one part are stored, others are added by atomics to rows that `zero_rows` has cleared.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
 #include "common/device/vec.cuh"
-#include "papers/pasta/kernels_cuda.cuh"
+#include "papers/pasta/kernels/coo_cuda.cuh"
 
 namespace retensor::pasta::tuned {
 

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "common/measure/cuda_method.hpp"
-#include "papers/pasta/cpu_run.hpp"
-#include "papers/pasta/methods.hpp"
-#include "papers/pasta/methods_cuda.hpp"
+#include "papers/pasta/kernels/coo_cuda.hpp"
+#include "papers/pasta/kernels/hicoo_cuda.hpp"
+#include "papers/pasta/kernels/tuned_cuda.hpp"
+#include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {
 namespace {

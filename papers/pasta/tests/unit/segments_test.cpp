@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/core/rng.hpp"
-#include "papers/pasta/segments.hpp"
+#include "papers/pasta/format/segments.hpp"
 
 using namespace retensor;
 using namespace retensor::pasta;

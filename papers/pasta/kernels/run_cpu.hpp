@@ -1,4 +1,4 @@
-// What the CPU methods of the suite share: the facts of a run, output zeroing, fair cuts.
+// What the CPU runs of the suite share: the facts of a run, output zeroing, fair cuts.
 #pragma once
 
 #include <omp.h>
@@ -10,17 +10,13 @@
 
 #include "common/measure/method.hpp"
 #include "common/measure/work.hpp"
-#include "papers/pasta/kernels.hpp"
+#include "papers/pasta/kernels/mttkrp_cpu.hpp"
+#include "papers/pasta/kernels/shared_cpu.hpp"
 
 namespace retensor::pasta {
 
-/// The parameters `threads` and `update` that every CPU method has; beside atomic, private and
-/// owner each has an update of its own.
-ParamSchema cpu_params(const std::string& own_update, const std::string& help);
 /// The value of `threads`, or every core the process may use.
 int thread_count(const Params& params);
-/// The five kernels; a reason for everything else.
-Support supports_suite(const Problem& problem);
 
 /// How to write a result when a run touches this many bytes between two uses of it.
 Store store_for(Count bytes);

@@ -13,13 +13,13 @@
 // Deviation from Algorithm 1: the printed loop accumulates into a local that is never stored; here
 // the sum is stored once per fiber. Output indices are set by prepare, not in the timed kernel,
 // since section III.B.1 counts them to the pre-processing.
-#include "papers/pasta/kernels.hpp"
+#include "papers/pasta/kernels/shared_cpu.hpp"
 
 #include <algorithm>
 #include <array>
 #include <type_traits>
 
-#include "papers/pasta/vectors.hpp"
+#include "papers/pasta/kernels/vectors_cpu.hpp"
 
 namespace retensor::pasta {
 namespace {

@@ -1,8 +1,6 @@
-// The five kernels of the suite on coordinates (PASTA section III.B), as plain functions over
-// arrays.
-//
-// Every kernel works for any order: index arrays of the modes that a kernel reads are passed as a
-// span, one entry a mode. Value type T is float or double; instantiations stand in kernels_cpu.cpp.
+// MTTKRP on coordinates (PASTA section III.B) and in HiCOO (section III.D), as plain functions over
+// arrays, for any order: index arrays are passed one entry a mode. Value type T is float or double;
+// instantiations stand in mttkrp_cpu.cpp.
 #pragma once
 
 #include <span>
@@ -12,48 +10,6 @@
 #include "common/tensor/matrix.hpp"
 
 namespace retensor::pasta {
-
-enum class Arithmetic { add, sub, mul, div };
-
-/// How a result is written. Past the caches costs less where it is larger than the last-level
-/// cache, more where it fits; the result then begins on 32 bytes, as values do
-/// (common/tensor/array.hpp).
-enum class Store { cached, past_caches };
-
-/// z = x (op) y, element by element of the value arrays (section II.A, equal patterns).
-template <class T>
-void tew(Arithmetic op, std::span<const T> x, std::span<const T> y, std::span<T> z, Store how,
-         int threads);
-
-/// Element-wise operation for different patterns: z[i] combines x[from_x[i]] and y[from_y[i]]; an
-/// absent operand (kAbsent) counts as zero.
-inline constexpr Count kAbsent = ~Count{0};
-template <class T>
-void tew_general(Arithmetic op, std::span<const T> x, std::span<const T> y,
-                 std::span<const Count> from_x, std::span<const Count> from_y, std::span<T> z,
-                 int threads);
-
-/// z = x (op) s (section II.B).
-template <class T>
-void ts(Arithmetic op, std::span<const T> x, T s, std::span<T> z, Store how, int threads);
-
-/// Nonzeros sorted so that fibers of one mode are contiguous, as Algorithm 1 prepares them.
-template <class T>
-struct Fibers {
-  std::span<const Count> start;        ///< fibers + 1 entries
-  std::span<const Index> index;        ///< index of each nonzero in the fiber's mode
-  std::span<const std::uint8_t> last;  ///< 1 for the last nonzero of a fiber, else 0
-  std::span<const T> value;
-  Count count() const { return start.size() - 1; }
-};
-
-/// y[f] = sum over fiber f of x * v (eq. 1, Algorithm 1).
-template <class T>
-void ttv(const Fibers<T>& x, MatrixView<const T> v, std::span<T> y, int threads);
-
-/// y[f * R + r] = sum over fiber f of x * u(i, r) (eq. 2); R = u.cols.
-template <class T>
-void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, Store how, int threads);
 
 /// What MTTKRP reads: the nonzeros with the output mode's index apart from the other modes'. Here
 /// and below, rows of factors and outputs follow each other without padding (ld = R).

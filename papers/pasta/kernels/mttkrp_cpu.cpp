@@ -2,16 +2,17 @@
 //
 // A nonzero adds value * (factor row o ... o factor row) to one output row (eq. 3). The variants
 // differ in who may touch that row: everyone, by atomics (the paper); each thread its private copy;
-// or one owner. Rows of the common shapes stay in vector registers (vectors.hpp).
+// or one owner. Rows of the common shapes stay in vector registers (vectors_cpu.hpp).
 // Without atomics, neighbours in storage that meet in an output row are added up before it is
 // written: a chain of stores and loads to one address would cost more than the arithmetic.
+#include "papers/pasta/kernels/mttkrp_cpu.hpp"
+
 #include <omp.h>
 
 #include <algorithm>
 #include <array>
 
-#include "papers/pasta/kernels.hpp"
-#include "papers/pasta/vectors.hpp"
+#include "papers/pasta/kernels/vectors_cpu.hpp"
 
 namespace retensor::pasta {
 namespace {

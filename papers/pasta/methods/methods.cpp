@@ -1,5 +1,5 @@
-// Registers the suite's methods; the files named after a format and backend hold them.
-#include "papers/pasta/methods.hpp"
+// Registers the suite's methods; what they share.
+#include "papers/pasta/methods/methods.hpp"
 
 #include <bit>
 #include <string>
@@ -24,8 +24,24 @@ Support supports_block(const Params& params) {
   return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
 }
 
-int block_bits(const Params& params) {
-  return std::countr_zero(static_cast<std::uint64_t>(params.integer("block")));
+Support supports_suite(const Problem& problem) {
+  switch (problem.operation()) {
+    case Operation::ttv:
+      if (problem.x().order() == 1)
+        return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
+      return Support::yes();
+    case Operation::tew:
+      if (problem.x().order() != problem.y().order())
+        return Support::no("the tensors differ in order");
+      return Support::yes();
+    case Operation::ts:
+    case Operation::ttm:
+    case Operation::mttkrp:
+      return Support::yes();
+    default:
+      return Support::no(std::string(name(problem.operation())) +
+                         " is not among the suite's five kernels");
+  }
 }
 
 }  // namespace pasta

@@ -1,35 +1,13 @@
-// Pre-processing that the backends share (PASTA section III.B: everything but MTTKRP allocates its
-// result, with indices, before the timed kernel).
+// Fibers of a mode and the results of products with them (PASTA section III.B: TTV and TTM allocate
+// their results, with indices, before the timed kernel).
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "common/formats/hicoo.hpp"
-#include "common/measure/problem.hpp"
 #include "common/tensor/coo.hpp"
-#include "papers/pasta/kernels.hpp"
 
 namespace retensor::pasta {
-
-/// Throws InputError for anything but add, sub, mul and div.
-Arithmetic arithmetic(const std::string& variant);
-
-/// Equal shape and equal coordinates in equal order: the case that the paper analyses.
-bool same_pattern(const Coo& x, const Coo& y);
-
-/// The predicted result of an element-wise operation, values still zero. For equal patterns in
-/// equal order the maps stay empty; else z's entry i combines x[from_x[i]] and y[from_y[i]].
-struct TewPattern {
-  Coo z;
-  std::vector<Count> from_x, from_y;
-  bool equal() const { return from_x.empty() && from_y.empty(); }
-};
-
-/// The union of the patterns for add and sub, the intersection for mul, x's pattern for div, where
-/// an absent denominator throws InputError with its coordinate. Tensors of different shape are
-/// combined in the smallest shape that holds both.
-TewPattern predict_pattern(const Coo& x, const Coo& y, Arithmetic op);
 
 /// Coordinates of the fibers that begin at `start` in a tensor whose fibers of `mode` are
 /// contiguous: per other mode, one index per fiber.

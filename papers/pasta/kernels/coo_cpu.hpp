@@ -3,18 +3,18 @@
 // Pre-processing as the paper has it: TEW predicts the pattern of the result, TTV and TTM sort a
 // copy so that fibers of the product mode are contiguous and allocate the result by the
 // sparse-dense property; MTTKRP allocates alone. All of it happens in prepare.
-#include <memory>
+#pragma once
+
 #include <string>
 #include <utility>
 
 #include "common/tensor/operations.hpp"
-#include "papers/pasta/cpu_run.hpp"
-#include "papers/pasta/methods.hpp"
-#include "papers/pasta/prepare.hpp"
-#include "papers/pasta/segments.hpp"
+#include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/format/segments.hpp"
+#include "papers/pasta/kernels/run_cpu.hpp"
 
-namespace retensor::pasta {
-namespace {
+namespace retensor::pasta::coo {
 
 template <class T>
 class TewRun : public CpuRun {
@@ -162,44 +162,4 @@ class MttkrpRun : public MttkrpRunBase<T> {
   MttkrpInput<T> input_;
 };
 
-class CooCpu : public Method {
- public:
-  std::string_view id() const override { return "pasta.cpu.coo"; }
-  std::string_view summary() const override {
-    return "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)";
-  }
-  Backend backend() const override { return Backend::cpu; }
-  ParamSchema params() const override {
-    return cpu_params("sequential", "the textbook's loop on one thread, to compare with");
-  }
-  Support supports(const Problem& problem, const Params&) const override {
-    return supports_suite(problem);
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    const int threads = thread_count(params);
-    return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-      switch (problem.operation()) {
-        case Operation::tew:
-          return std::make_unique<TewRun<T>>(problem, threads);
-        case Operation::ts:
-          return std::make_unique<TsRun<T>>(problem, threads);
-        case Operation::ttv:
-        case Operation::ttm:
-          return std::make_unique<FiberRun<T>>(problem, threads);
-        default: {
-          const auto& update = params.word("update");
-          return std::make_unique<MttkrpRun<T>>(problem, update == "sequential" ? 1 : threads,
-                                                update);
-        }
-      }
-    });
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<Method> make_coo_cpu() {
-  return std::make_unique<CooCpu>();
-}
-
-}  // namespace retensor::pasta
+}  // namespace retensor::pasta::coo

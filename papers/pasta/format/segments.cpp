@@ -1,5 +1,5 @@
 // See segments.hpp.
-#include "papers/pasta/segments.hpp"
+#include "papers/pasta/format/segments.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,10 @@
-// Runs of pasta.cuda.tuned; the kernels stand in kernels_tuned.cuh.
+// Runs of pasta.cuda.tuned; the kernels stand in tuned_cuda.cuh.
+#include "papers/pasta/kernels/tuned_cuda.hpp"
+
 #include "common/tensor/operations.hpp"
-#include "papers/pasta/cuda_run.cuh"
-#include "papers/pasta/kernels_tuned.cuh"
-#include "papers/pasta/methods_cuda.hpp"
-#include "papers/pasta/segments.hpp"
+#include "papers/pasta/format/segments.hpp"
+#include "papers/pasta/kernels/run_cuda.cuh"
+#include "papers/pasta/kernels/tuned_cuda.cuh"
 
 namespace retensor::pasta {
 namespace {

@@ -1,8 +1,8 @@
-// PASTA section III.B.2 and III.D.2 on CUDA, as the sections describe the kernels: one thread per
-// nonzero (TEW, TS) or fiber (TTV, Algorithm 2); thread blocks of two dimensions whose x walks
-// matrix columns and whose y picks fibers (TTM); in HiCOO MTTKRP has a thread block per tensor
-// block. MTTKRP on coordinates is ParTI's kernel, as the section says: common/baselines/parti. The
-// project's own forms of the same operations stand in kernels_tuned.cuh.
+// PASTA section III.B.2 on CUDA, as the section describes the kernels: one thread per nonzero (TEW,
+// TS) or fiber (TTV, Algorithm 2); thread blocks of two dimensions whose x walks matrix columns and
+// whose y picks fibers (TTM). MTTKRP on coordinates is ParTI's kernel, as the section says:
+// common/baselines/parti; MTTKRP in HiCOO stands in hicoo_cuda.cuh. The project's own forms of the
+// same operations stand in tuned_cuda.cuh.
 //
 // Deviation from Algorithm 2: the listing starts the sum from the input value and never stores it;
 // here it starts from zero and is stored once per fiber.
@@ -11,7 +11,7 @@
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
-#include "papers/pasta/kernels.hpp"
+#include "papers/pasta/format/patterns.hpp"
 
 namespace retensor::pasta {
 
@@ -24,22 +24,6 @@ struct DeviceFibers {
   T* out = nullptr;
   Count fibers = 0;
   unsigned rank = 0, stride = 0;
-};
-
-/// A tensor in HiCOO. Rows of factors and output are `stride` elements apart.
-template <class T>
-struct DeviceHicoo {
-  const Count* start = nullptr;       ///< blocks + 1
-  const Index* block_row = nullptr;   ///< block index of the output mode
-  const std::uint8_t* row = nullptr;  ///< element index of the output mode
-  const Index* block_other[kMaxOther] = {};
-  const std::uint8_t* other[kMaxOther] = {};
-  const T* factor[kMaxOther] = {};
-  const T* value = nullptr;
-  T* out = nullptr;
-  Count blocks = 0;
-  unsigned rank = 0, stride = 0;
-  int block_bits = 0, others = 0;
 };
 
 template <class T>
@@ -100,24 +84,6 @@ __global__ void ttm(DeviceFibers<T> x) {
       sum += x.value[p] * x.factor[static_cast<Count>(x.index[p]) * x.stride + r];
     x.out[f * x.stride + r] = sum;
   }
-}
-
-/// Algorithm 3 as section III.D.2 puts it on GPUs: a thread block per tensor block, one atomicAdd
-/// per element. Block indices are read once per nonzero from cache instead of blocking the
-/// matrices, which the listing does to shorten addresses.
-template <class T>
-__global__ void hicoo_mttkrp(DeviceHicoo<T> x) {
-  for (Count b = blockIdx.x; b < x.blocks; b += gridDim.x)
-    for (Count p = x.start[b] + threadIdx.y; p < x.start[b + 1]; p += blockDim.y)
-      for (unsigned r = threadIdx.x; r < x.rank; r += blockDim.x) {
-        T product = x.value[p];
-        for (int k = 0; k < x.others; ++k) {
-          const Count i = (static_cast<Count>(x.block_other[k][b]) << x.block_bits) + x.other[k][p];
-          product *= x.factor[k][i * x.stride + r];
-        }
-        const Count i = (static_cast<Count>(x.block_row[b]) << x.block_bits) + x.row[p];
-        atomicAdd(&x.out[i * x.stride + r], product);
-      }
 }
 
 }  // namespace paper

@@ -1,5 +1,5 @@
 // Algorithms 1 to 3 as the paper prints them, in a form that follows the listings line by line,
-// beside the forms of this module: where the printed ones go wrong. findings.yaml names these
+// beside the forms of this module: where the printed ones go wrong. paper/findings.yaml names these
 // cases.
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/measure/timing.hpp"
-#include "papers/pasta/methods.hpp"
+#include "papers/pasta/methods/methods.hpp"
 
 using namespace retensor;
 using namespace retensor::pasta;

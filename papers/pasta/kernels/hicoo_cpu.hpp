@@ -5,19 +5,19 @@
 // the product mode plain, so that fibers stay contiguous inside blocks. MTTKRP runs over blocks
 // (Algorithm 3, atomic updates); `owner` gives neighbouring rows of blocks to one thread, `private`
 // keeps a copy of the output per thread, `scheduled` chooses one of the two by the output's size.
+#pragma once
+
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "common/formats/hicoo.hpp"
-#include "papers/pasta/cpu_run.hpp"
-#include "papers/pasta/methods.hpp"
-#include "papers/pasta/prepare.hpp"
+#include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/kernels/run_cpu.hpp"
 
-namespace retensor::pasta {
-namespace {
+namespace retensor::pasta::hicoo {
 
 template <class T>
 class TewRun : public CpuRun {
@@ -230,47 +230,4 @@ class MttkrpRun : public MttkrpRunBase<T> {
       std::vector<MatrixView<T>>(static_cast<std::size_t>(this->threads_));
 };
 
-class HicooCpu : public Method {
- public:
-  std::string_view id() const override { return "pasta.cpu.hicoo"; }
-  std::string_view summary() const override {
-    return "TEW, TS, TTV, TTM and MTTKRP in HiCOO with OpenMP (PASTA section III.D.1, Algorithm 3)";
-  }
-  Backend backend() const override { return Backend::cpu; }
-
-  ParamSchema params() const override {
-    auto specs = cpu_params("scheduled", "private or owner, whichever moves less").specs();
-    specs.push_back(block_param());
-    return ParamSchema(std::move(specs));
-  }
-
-  Support supports(const Problem& problem, const Params& params) const override {
-    if (const auto edge = supports_block(params); !edge.ok) return edge;
-    return supports_suite(problem);
-  }
-
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    const int threads = thread_count(params), bits = block_bits(params);
-    return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-      switch (problem.operation()) {
-        case Operation::tew:
-          return std::make_unique<TewRun<T>>(problem, threads, bits);
-        case Operation::ts:
-          return std::make_unique<TsRun<T>>(problem, threads, bits);
-        case Operation::ttv:
-        case Operation::ttm:
-          return std::make_unique<FiberRun<T>>(problem, threads, bits);
-        default:
-          return std::make_unique<MttkrpRun<T>>(problem, threads, bits, params.word("update"));
-      }
-    });
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<Method> make_hicoo_cpu() {
-  return std::make_unique<HicooCpu>();
-}
-
-}  // namespace retensor::pasta
+}  // namespace retensor::pasta::hicoo

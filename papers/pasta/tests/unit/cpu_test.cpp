@@ -7,8 +7,10 @@
 #include "common/core/rng.hpp"
 #include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
-#include "papers/pasta/kernels.hpp"
-#include "papers/pasta/prepare.hpp"
+#include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/kernels/mttkrp_cpu.hpp"
+#include "papers/pasta/kernels/shared_cpu.hpp"
 
 using namespace retensor;
 

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "common/measure/cuda_run.cuh"
-#include "papers/pasta/kernels_cuda.cuh"
-#include "papers/pasta/prepare.hpp"
+#include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/kernels/coo_cuda.cuh"
 
 namespace retensor::pasta {
 
