@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/measure/registry.hpp"
+#include "papers/hlsto/format/hls.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
 
 namespace retensor {
