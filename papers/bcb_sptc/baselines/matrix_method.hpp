@@ -3,7 +3,6 @@
 #pragma once
 
 #include "common/measure/cuda_method.hpp"
-#include "papers/bcb_sptc/methods.hpp"
 
 namespace retensor::bcb_sptc {
 

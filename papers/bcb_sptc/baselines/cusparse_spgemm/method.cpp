@@ -2,7 +2,7 @@
 #include <string>
 
 #include "common/measure/registry.hpp"
-#include "papers/bcb_sptc/baselines/cusparse_spgemm/prepare.hpp"
+#include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {

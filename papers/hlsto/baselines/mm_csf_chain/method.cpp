@@ -2,7 +2,7 @@
 #include "common/baselines/hicoo_chain/chain_method.hpp"
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/measure/registry.hpp"
-#include "papers/hlsto/baselines/mm_csf_chain/prepare.hpp"
+#include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
 
 namespace retensor {
 namespace mm_csf_chain {
