@@ -21,6 +21,7 @@ int plan_command(const Args& args);
 int list_command(const Args& args);
 int show_command(const Args& args);
 int dataset_command(const Args& args);
+int import_command(const Args& args);
 int layout_command(const Args& args);
 int tucker_command(const Args& args);
 int plot_command(const Args& args);
