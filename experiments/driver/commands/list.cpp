@@ -13,6 +13,7 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/spec/spec_shape.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
