@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from experiments.peers import Rows, gather_rate, work_ms  # noqa: E402
+from experiments.rates import Rows, gather_rate, work_ms  # noqa: E402
 from plots.load import load_results  # noqa: E402: the tree is no installed package
 
 METHODS = {"flycoo.cuda.tuned": True, "flycoo.cuda.copies": False}  # id: whether it remaps

@@ -14,7 +14,7 @@ int import_command(const Args& args) {
       "Appends times that an original code took (columns artifact, method, operation, dataset, "
       "milliseconds, and mode, rank, dtype where they are needed) to a result file. The rows say "
       "`code: original`: queries and figures that do not ask for them leave them out.",
-      "retensor import experiments/originals/mttkrp.csv --who 'ParTI, by its authors' --gpu "
+      "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu "
       "'NVIDIA "
       "H200' --out rows.jsonl",
       1};

@@ -51,6 +51,7 @@ ShapePtr query_shape() {
                           required("reduce", reduce_shape()), optional("ratio_to", ratio),
                           optional("orders", list("orders", part, 2)),
                           optional("per", list("per", scalar("a row field"))),
+                          optional("within", word("reduction", {"median", "min", "max"})),
                           optional("machines", word("machines", {"one", "all"}))},
               .one_of = {{"orders", "where"}}});
 }
@@ -109,11 +110,16 @@ std::vector<json> any_of(const YamlNode& node) {
     for (const auto& item : node.items) values.push_back(to_json(item));
   else
     values.push_back(to_json(node));
-  for (const auto& value : values)
-    if (value.is_string() && boost::ends_with(value.get<std::string>(), ".tuned"))
-      throw ParseError(node.at, value.get<std::string>(),
-                       "a method as published (no claim selects a tuned one)");
   return values;
+}
+
+/// Claims about a paper take no tuned method; those of the project about itself may.
+void expect_published_methods(const YamlNode& node, const Part& part) {
+  for (const auto& [field, any_of] : part.where)
+    for (const auto& value : any_of)
+      if (value.is_string() && boost::ends_with(value.get<std::string>(), ".tuned"))
+        throw ParseError(node.at, value.get<std::string>(),
+                         "a method as published (no claim selects a tuned one)");
 }
 
 /// Takes over what a part of a query states.
@@ -138,6 +144,7 @@ Query read_query(const YamlNode& node) {
     throw ParseError(orders->at, "orders beside ratio_to", "one of them");
   if (per != nullptr && orders == nullptr && ratio == nullptr)
     throw ParseError(per->at, "per without a comparison", "ratio_to or orders beside it");
+  query.within = text_or(node, "within", query.within);
   if (per != nullptr)
     for (const auto& name : per->items) query.per.push_back(name.text);
   if (orders != nullptr)
@@ -236,6 +243,11 @@ std::vector<Claim> load_claims(const std::string& path) {
   for (const auto& node : root.need("claims").items) {
     claims.push_back(read_claim(node));
     claims.back().paper = paper;
+    if (const auto& query = claims.back().query; query && paper != kProject) {
+      expect_published_methods(node, *query);
+      if (query->ratio_to) expect_published_methods(node, *query->ratio_to);
+      for (const auto& part : query->orders) expect_published_methods(node, part);
+    }
     claims.back().file = path;
     if (!ids.insert(claims.back().id).second)
       throw ParseError(node.at, fmt::format("claim {} a second time", claims.back().id),
