@@ -8,7 +8,7 @@ upper mode (of the fibers that are fewest), at the rate at which the device gath
 tables of the factors' size; `stream`, the packed records and the output rows at the rate of a copy;
 `send`, with remapping the record written and the 8 bytes of streams read, at the same rate. The
 model is their sum, as if nothing overlapped and no row were found in a cache but by its table's
-size, so that a share may exceed 1. Prints the table of the module's README, real tensors apart.
+size, so that a share may exceed 1. Prints the table of papers/flycoo/NOTES.md, real tensors apart.
 """
 import math
 import sys
