@@ -44,32 +44,3 @@ def test_the_rate_model_of_a_tensor_that_was_counted_by_hand(run):
     assert code == 0
     assert "tiny (generated)" in printed and "| 100% | stream |" in printed
     assert "| 50% | stream |" in printed
-
-
-def cpu_rows(threads, slow=1.0):
-    """As fast as the public codes where `slow` is 1, the best MTTKRP 50 times sequential."""
-    def line(operation, dataset, mode, method, milliseconds, **params):
-        made = rows.row(operation, dataset, "pasta.cpu." + method, mode, moved=48e6,
-                        seconds=[1e-3 * milliseconds] * 3, artifact="pasta/cpu-speed",
-                        params={"threads": 0, **params})
-        return made | {"executed": {"threads": str(threads)}}
-
-    lines = [rows.session(), rows.ceilings(bandwidth=40.0)]
-    for dataset, public in cpu_bars.PUBLIC.items():
-        for mode, base in enumerate(public["sequential"]):
-            lines += [
-                line("mttkrp", dataset, mode, "coo", base, update="sequential"),
-                line("mttkrp", dataset, mode, "coo", base / 2, update="private"),
-                line("mttkrp", dataset, mode, "coo", slow * base / 50, update="owner"),
-                line("mttkrp", dataset, mode, "hicoo", slow * public["hicoo"][mode] / 1.1,
-                     update="scheduled"),
-                line("ttm", dataset, mode, "coo", slow * public["ttm"][mode] / 1.1),
-                line("ttv", dataset, mode, "coo", slow * public["ttv"][mode] / 1.1)]
-    lines += [line(operation, "uni", None, "coo", slow * 1.25) for operation in ("tew", "ts")]
-    return lines
-
-
-@pytest.mark.parametrize("threads", [2, 16])
-def test_cpu_bars_are_met(run, threads):
-    code, printed = run(cpu_bars, cpu_rows(threads))
-    assert (code, printed.splitlines()[-1]) == (0, "0 bars missed")

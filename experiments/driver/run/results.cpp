@@ -106,7 +106,7 @@ void add_time_without_zero(json& row) {
 
 /// The same case measured on two machines is two results, and so is that of another code.
 std::string identity(const json& row) {
-  return text_of(row, "key") + ' ' + device_of(row) + ' ' + text_of(row, "code");
+  return text_of(row, "key") + '\n' + device_of(row) + '\n' + text_of(row, "code");
 }
 
 }  // namespace
