@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor {
 namespace {
@@ -29,7 +30,7 @@ bool well_formed(std::string_view id, Backend backend) {
 
 }  // namespace
 
-void Registry::add(std::unique_ptr<Method> method) {
+void Registry::add(std::shared_ptr<const Method> method) {
   const auto id = method->id();
   if (!well_formed(id, method->backend()))
     throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}[.<variant>]", id,

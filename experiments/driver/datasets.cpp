@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
-#include "common/measure/params.hpp"
 #include "experiments/driver/spec_files.hpp"
 #include "experiments/driver/yaml_tree.hpp"
 

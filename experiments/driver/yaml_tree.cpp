@@ -17,6 +17,8 @@
 #include <boost/algorithm/string/join.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/core/text.hpp"
+
 namespace retensor::driver {
 namespace {
 

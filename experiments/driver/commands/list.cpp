@@ -8,6 +8,7 @@
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
@@ -30,8 +31,8 @@ std::string range_text(const ParamSpec& param) {
   if (std::holds_alternative<bool>(param.standard)) return "true or false";
   if (!param.choices.empty()) return boost::algorithm::join(param.choices, ", ");
   if (std::holds_alternative<std::string>(param.standard)) return "any word";
-  if (param.lowest == 0 && param.highest == 0) return "any number";
-  return fmt::format("{} to {}", param.lowest, param.highest);
+  if (!param.limits) return "any number";
+  return fmt::format("{} to {}", param.limits->lowest, param.limits->highest);
 }
 
 /// Relative to the working directory where it lies below it.

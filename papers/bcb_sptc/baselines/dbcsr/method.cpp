@@ -5,33 +5,21 @@
 
 namespace retensor {
 namespace dbcsr {
-
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_cuda(const Problem&) {
-  no_cuda();
-}
-#endif
-
 namespace {
 
-class Dbcsr : public bcb_sptc::MatrixMethod {
- public:
-  std::string_view id() const override { return "dbcsr.cuda"; }
-  std::string_view summary() const override {
-    return "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)";
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params&) const override {
-    return prepare_cuda(problem);
-  }
-};
+MethodSpec make_dbcsr_cuda() {
+  return {.id = "dbcsr.cuda",
+          .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
+          .operations = {Operation::contraction},
+          .supports = bcb_sptc::supports_matrix,
+          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda))};
+}
 
 }  // namespace
 }  // namespace dbcsr
 
-void register_dbcsr(Registry& registry);
-
 void register_dbcsr(Registry& registry) {
-  registry.add(std::make_unique<dbcsr::Dbcsr>());
+  registry.add(dbcsr::make_dbcsr_cuda());
 }
 
 }  // namespace retensor

@@ -1,0 +1,48 @@
+// A method as a description: what it is called, what it takes and refuses, and the function that
+// prepares it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/measure/method.hpp"
+
+// A function of a module's CUDA sources. A build without CUDA, where methods decline before one is
+// called, has none.
+#ifdef RETENSOR_CUDA
+#define RETENSOR_DEVICE_PART(...) __VA_ARGS__
+#else
+#define RETENSOR_DEVICE_PART(...) nullptr
+#endif
+
+namespace retensor {
+
+struct MethodSpec {
+  /// "<paper or baseline>.<backend>" with or without ".<variant>"; a method of the backend `cuda`
+  /// declines where there is no device.
+  std::string id;
+  std::string summary;  ///< one line with the paper's section or algorithm
+  ParamSchema params = {};
+  /// What it solves, all else is declined; with mttkrp_all it takes all modes as one problem.
+  std::vector<Operation> operations;
+  /// Whether it solves a problem of these operations; empty: it does.
+  std::function<Support(const Problem&, const Params&)> supports = {};
+  /// Why the device that is there cannot run it, an empty text where it can; empty: any can.
+  std::function<std::string()> obstacle = {};
+  std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
+  /// Arithmetic that the check assumes; empty: that of the problem's type.
+  std::function<reference::Precision(const Problem&, const Params&)> precision = {};
+};
+
+/// The method that a description is of. Throws LogicError for an id that names no backend.
+std::unique_ptr<Method> make_method(MethodSpec spec);
+
+/// `prepare` of a method whose runs depend on the problem alone.
+template <class Prepare>
+auto without_params(Prepare prepare) {
+  return [prepare](const Problem& problem, const Params&) { return prepare(problem); };
+}
+
+}  // namespace retensor
