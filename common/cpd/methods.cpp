@@ -179,7 +179,6 @@ ParamSchema als_params(const Choices& choices, const std::string& mttkrp) {
 MethodSpec make_als(std::string id, ParamSchema params, const Choices& choices) {
   return {.id = std::move(id),
           .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
-          .params = std::move(params),
           .operations = {Operation::cpd},
           .supports =
               [choices](const Problem& problem, const Params& given) {
@@ -193,7 +192,8 @@ MethodSpec make_als(std::string id, ParamSchema params, const Choices& choices) 
               [choices](const Problem& problem, const Params& given) {
                 const Method& mttkrp = chosen(choices, given);
                 return mttkrp.precision(passes_of(problem), params_of(mttkrp, given));
-              }};
+              },
+          .params = std::move(params)};
 }
 
 MethodSpec make_als_cpu(const Registry& registry, const std::string& mttkrp) {

@@ -24,7 +24,6 @@ struct MethodSpec {
   /// declines where there is no device.
   std::string id;
   std::string summary;  ///< one line with the paper's section or algorithm
-  ParamSchema params = {};
   /// What it solves, all else is declined; with mttkrp_all it takes all modes as one problem.
   std::vector<Operation> operations;
   /// Whether it solves a problem of these operations; empty: it does.
@@ -34,6 +33,7 @@ struct MethodSpec {
   std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
   /// Arithmetic that the check assumes; empty: that of the problem's type.
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
+  ParamSchema params = {};
 };
 
 /// The method that a description is of. Throws LogicError for an id that names no backend.

@@ -48,14 +48,14 @@ TEST_CASE("ids are unique, have two or three parts and name the method's backend
 TEST_CASE("a description says what its method is called, takes and refuses") {
   MethodSpec spec{.id = "described.cpu.all",
                   .summary = "never run",
-                  .params = {param("most", 3, "nonzeros").range(0, 8)},
                   .operations = {Operation::mttkrp, Operation::mttkrp_all},
                   .supports =
                       [](const Problem& problem, const Params& params) {
                         const bool few = problem.x().nnz() <= Count(params.integer("most"));
                         return few ? Support::yes() : Support::no("too many nonzeros");
                       },
-                  .prepare = nullptr};
+                  .prepare = nullptr,
+                  .params = {param("most", 3, "nonzeros").range(0, 8)}};
   Registry registry;
   registry.add(spec);
   const Method& method = registry.find("described.cpu.all");

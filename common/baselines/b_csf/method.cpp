@@ -5,26 +5,17 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace b_csf {
-namespace {
-
-MethodSpec make_b_csf_cuda() {
-  return {
-      .id = "b_csf.cuda",
-      .summary = "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)",
-      .params = {fiber_limit_param(), param("warp_nonzeros", kWarpNonzeros,
-                                            "nonzeros of a slice for each warp that it gets")
-                                          .range(1, 1 << 30)},
-      .operations = {Operation::mttkrp},
-      .supports = supports_csf,
-      .prepare = RETENSOR_DEVICE_PART(prepare_cuda)};
-}
-
-}  // namespace
-}  // namespace b_csf
 
 void register_b_csf(Registry& registry) {
-  registry.add(b_csf::make_b_csf_cuda());
+  registry.add(
+      {.id = "b_csf.cuda",
+       .summary = "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)",
+       .operations = {Operation::mttkrp},
+       .supports = supports_csf,
+       .prepare = RETENSOR_DEVICE_PART(b_csf::prepare_cuda),
+       .params = {fiber_limit_param(), param("warp_nonzeros", b_csf::kWarpNonzeros,
+                                             "nonzeros of a slice for each warp that it gets")
+                                           .range(1, 1 << 30)}});
 }
 
 }  // namespace retensor

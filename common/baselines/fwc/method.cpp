@@ -4,22 +4,14 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace fwc {
-namespace {
-
-MethodSpec make_fwc_cuda() {
-  return {.id = "fwc.cuda",
-          .summary = "MTTKRP by inner products of whole fibers with columns of the factors (FWC)",
-          .operations = {Operation::mttkrp},
-          .supports = supports_csf,
-          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda))};
-}
-
-}  // namespace
-}  // namespace fwc
 
 void register_fwc(Registry& registry) {
-  registry.add(fwc::make_fwc_cuda());
+  registry.add(
+      {.id = "fwc.cuda",
+       .summary = "MTTKRP by inner products of whole fibers with columns of the factors (FWC)",
+       .operations = {Operation::mttkrp},
+       .supports = supports_csf,
+       .prepare = RETENSOR_DEVICE_PART(without_params(fwc::prepare_cuda))});
 }
 
 }  // namespace retensor

@@ -4,23 +4,15 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace hicoo_chain {
-namespace {
-
-MethodSpec make_hicoo_chain_cuda() {
-  return {.id = "hicoo_chain.cuda",
-          .summary = "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)",
-          .params = {param("block_bits", 7, "edge of a block: 2 to this power").range(0, 8)},
-          .operations = {Operation::ttm_chain},
-          .supports = chain::supports_chain,
-          .prepare = RETENSOR_DEVICE_PART(prepare_cuda)};
-}
-
-}  // namespace
-}  // namespace hicoo_chain
 
 void register_hicoo_chain(Registry& registry) {
-  registry.add(hicoo_chain::make_hicoo_chain_cuda());
+  registry.add(
+      {.id = "hicoo_chain.cuda",
+       .summary = "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)",
+       .operations = {Operation::ttm_chain},
+       .supports = chain::supports_chain,
+       .prepare = RETENSOR_DEVICE_PART(hicoo_chain::prepare_cuda),
+       .params = {param("block_bits", 7, "edge of a block: 2 to this power").range(0, 8)}});
 }
 
 }  // namespace retensor

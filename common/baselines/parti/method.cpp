@@ -3,21 +3,12 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace parti {
-namespace {
-
-MethodSpec make_parti_cuda() {
-  return {.id = "parti.cuda",
-          .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
-          .operations = {Operation::mttkrp},
-          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda))};
-}
-
-}  // namespace
-}  // namespace parti
 
 void register_parti(Registry& registry) {
-  registry.add(parti::make_parti_cuda());
+  registry.add({.id = "parti.cuda",
+                .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
+                .operations = {Operation::mttkrp},
+                .prepare = RETENSOR_DEVICE_PART(without_params(parti::prepare_cuda))});
 }
 
 }  // namespace retensor

@@ -4,26 +4,17 @@
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {
-namespace cusparse_spgemm {
-namespace {
-
-MethodSpec make_cusparse_spgemm_cuda() {
-  return {.id = "cusparse_spgemm.cuda",
-          .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
-          .params = {param("algorithm", "alg1",
-                           "of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
-                         .words({"alg1", "alg2", "alg3"})},
-          .operations = {Operation::contraction},
-          .supports = bcb_sptc::supports_matrix,
-          .obstacle = RETENSOR_DEVICE_PART(library_refusal),
-          .prepare = RETENSOR_DEVICE_PART(prepare_cuda)};
-}
-
-}  // namespace
-}  // namespace cusparse_spgemm
 
 void register_cusparse_spgemm(Registry& registry) {
-  registry.add(cusparse_spgemm::make_cusparse_spgemm_cuda());
+  registry.add({.id = "cusparse_spgemm.cuda",
+                .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
+                .operations = {Operation::contraction},
+                .supports = bcb_sptc::supports_matrix,
+                .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
+                .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
+                .params = {param("algorithm", "alg1",
+                                 "of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
+                               .words({"alg1", "alg2", "alg3"})}});
 }
 
 }  // namespace retensor

@@ -4,22 +4,13 @@
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {
-namespace dbcsr {
-namespace {
-
-MethodSpec make_dbcsr_cuda() {
-  return {.id = "dbcsr.cuda",
-          .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
-          .operations = {Operation::contraction},
-          .supports = bcb_sptc::supports_matrix,
-          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda))};
-}
-
-}  // namespace
-}  // namespace dbcsr
 
 void register_dbcsr(Registry& registry) {
-  registry.add(dbcsr::make_dbcsr_cuda());
+  registry.add({.id = "dbcsr.cuda",
+                .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
+                .operations = {Operation::contraction},
+                .supports = bcb_sptc::supports_matrix,
+                .prepare = RETENSOR_DEVICE_PART(without_params(dbcsr::prepare_cuda))});
 }
 
 }  // namespace retensor

@@ -4,22 +4,13 @@
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {
-namespace gsptc {
-namespace {
-
-MethodSpec make_gsptc_cuda() {
-  return {.id = "gsptc.cuda",
-          .summary = "element-wise contraction in coordinates by sorting products (GSpTC)",
-          .operations = {Operation::contraction},
-          .supports = bcb_sptc::supports_matrix,
-          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda))};
-}
-
-}  // namespace
-}  // namespace gsptc
 
 void register_gsptc(Registry& registry) {
-  registry.add(gsptc::make_gsptc_cuda());
+  registry.add({.id = "gsptc.cuda",
+                .summary = "element-wise contraction in coordinates by sorting products (GSpTC)",
+                .operations = {Operation::contraction},
+                .supports = bcb_sptc::supports_matrix,
+                .prepare = RETENSOR_DEVICE_PART(without_params(gsptc::prepare_cuda))});
 }
 
 }  // namespace retensor

@@ -271,17 +271,6 @@ int bits(const Coo& tensor, const std::vector<int>& modes) {
   return sum;
 }
 
-Support supports(const Problem& problem, const Params&) {
-  if (problem.spec().beta != 0)
-    return Support::no("expected beta 0: the operation has no tensor Z to add");
-  const Contraction modes(problem.spec().variant, problem.x().dims, problem.y().dims);
-  const int longest =
-      std::max({bits(problem.x(), modes.free_x), bits(problem.x(), modes.contracted_x),
-                bits(problem.y(), modes.free_y)});
-  if (longest <= 128) return Support::yes();
-  return Support::no("a linear index of free or contracted modes needs more than 128 bits");
-}
-
 std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params) {
   const auto given = static_cast<int>(params.integer("threads"));
   const int threads = given > 0 ? given : omp_get_max_threads();
@@ -289,20 +278,28 @@ std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& para
   return std::make_unique<Run<double>>(problem, threads);
 }
 
-MethodSpec make_sparta_cpu() {
-  return {.id = "sparta.cpu",
-          .summary = "element-wise contraction with hash tables on the CPU (Sparta)",
-          .params = {threads_param()},
-          .operations = {Operation::contraction},
-          .supports = supports,
-          .prepare = prepare_cpu};
-}
-
 }  // namespace
 }  // namespace sparta
 
 void register_sparta(Registry& registry) {
-  registry.add(sparta::make_sparta_cpu());
+  registry.add({.id = "sparta.cpu",
+                .summary = "element-wise contraction with hash tables on the CPU (Sparta)",
+                .operations = {Operation::contraction},
+                .supports =
+                    [](const Problem& problem, const Params&) {
+                      if (problem.spec().beta != 0)
+                        return Support::no("expected beta 0: the operation has no tensor Z to add");
+                      const Coo &x = problem.x(), &y = problem.y();
+                      const Contraction modes(problem.spec().variant, x.dims, y.dims);
+                      using sparta::bits;
+                      if (std::max({bits(x, modes.free_x), bits(x, modes.contracted_x),
+                                    bits(y, modes.free_y)}) <= 128)
+                        return Support::yes();
+                      return Support::no(
+                          "a linear index of free or contracted modes needs more than 128 bits");
+                    },
+                .prepare = sparta::prepare_cpu,
+                .params = {threads_param()}});
 }
 
 }  // namespace retensor

@@ -5,28 +5,18 @@
 #include "papers/bcb_sptc/kernels_cpu.hpp"
 
 namespace retensor {
-namespace tsparse {
-namespace {
-
-reference::Precision precision(const Problem&, const Params&) {
-  return bcb_sptc::precision_of(Arithmetic::fp16, ValueType::f16);
-}
-
-MethodSpec make_tsparse_cuda() {
-  return {
-      .id = "tsparse.cuda",
-      .summary = "contraction as a product of matrices in tiles of 8 x 8 on tensor cores (tSparse)",
-      .operations = {Operation::contraction},
-      .supports = bcb_sptc::supports_matrix,
-      .prepare = RETENSOR_DEVICE_PART(without_params(prepare_cuda)),
-      .precision = precision};
-}
-
-}  // namespace
-}  // namespace tsparse
 
 void register_tsparse(Registry& registry) {
-  registry.add(tsparse::make_tsparse_cuda());
+  registry.add(
+      {.id = "tsparse.cuda",
+       .summary =
+           "contraction as a product of matrices in tiles of 8 x 8 on tensor cores (tSparse)",
+       .operations = {Operation::contraction},
+       .supports = bcb_sptc::supports_matrix,
+       .prepare = RETENSOR_DEVICE_PART(without_params(tsparse::prepare_cuda)),
+       .precision = [](const Problem&, const Params&) {
+         return bcb_sptc::precision_of(Arithmetic::fp16, ValueType::f16);
+       }});
 }
 
 }  // namespace retensor

@@ -69,27 +69,27 @@ MethodSpec make_cusparse_cuda() {
   return {
       .id = "cusparse.cuda",
       .summary = "SpMM on CSR by cuSPARSE",
-      .params = {tca_spmm::types_param(), tca_spmm::dense_param(),
-                 param("algorithm", "csr3",
-                       "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
-                     .words({"default", "csr1", "csr2", "csr3"})},
       .operations = {Operation::spmm},
       .supports = supports_csr,
       .obstacle = RETENSOR_DEVICE_PART(missing_library),
       .prepare = RETENSOR_DEVICE_PART(prepare_csr),
-      .precision = csr_precision};
+      .precision = csr_precision,
+      .params = {tca_spmm::types_param(), tca_spmm::dense_param(),
+                 param("algorithm", "csr3",
+                       "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
+                     .words({"default", "csr1", "csr2", "csr3"})}};
 }
 
 MethodSpec make_cusparse_cuda_ell() {
   return {.id = "cusparse.cuda.ell",
           .summary = "SpMM on Blocked-ELL by cuSPARSE",
-          .params = {tca_spmm::types_param(),
-                     param("edge", 16, "edge of a block, a power of two").range(8, 64)},
           .operations = {Operation::spmm},
           .supports = supports_ell,
           .obstacle = RETENSOR_DEVICE_PART(missing_library),
           .prepare = RETENSOR_DEVICE_PART(prepare_ell),
-          .precision = ell_precision};
+          .precision = ell_precision,
+          .params = {tca_spmm::types_param(),
+                     param("edge", 16, "edge of a block, a power of two").range(8, 64)}};
 }
 
 }  // namespace
