@@ -1,4 +1,4 @@
-"""The table of a paper's README from published claim to spec, written from its claims.yaml.
+"""The table of a paper's README from published claim to spec, written from its paper/claims.yaml.
 
 `claims_table.py` writes the tables anew between their marks; `claims_table.py --check` changes
 nothing and fails when one is out of date. A line is an entry of the checklist: claims whose ids
@@ -34,7 +34,7 @@ def main(arguments):
 
 def with_table(text, folder):
     """The README's text with the table of the claims beside it."""
-    claims = yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8"))["claims"]
+    claims = yaml.safe_load((folder / "paper/claims.yaml").read_text(encoding="utf-8"))["claims"]
     specs = specs_of(folder.name)
     entries = {}
     for claim in claims:

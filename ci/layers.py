@@ -3,7 +3,9 @@
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
 alone; no paper uses another one or the driver; no source of common names a paper and no driver
-source a method; libraries never print, exit, read the environment or parse arguments.
+source a method; libraries never print, exit, read the environment or parse arguments. Papers and
+baselines have one floor plan: their folders, the names of files in them, and inside a paper
+methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
 import re
@@ -20,6 +22,25 @@ ALLOWED = {
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
     "cpd": FOURTH, "tucker": FOURTH | {"cpd"},
+}
+# Folder of a paper -> the folders of the same paper whose headers it may include.
+INSIDE = {
+    "format": {"format"}, "kernels": {"kernels", "format"},
+    "methods": {"methods", "kernels", "format", "baselines"},
+    "baselines": {"baselines", "kernels", "format"},
+}
+METHOD_FILE = re.compile(r"method\.cpp|\w+_method\.hpp")  # of a baseline: may use methods too
+# What a folder has to hold and what it may hold; names of folders end in a slash.
+PAPER = ({"README.md", "meson.build", "paper/", "format/", "kernels/", "methods/", "tests/"},
+         r"NOTES\.md|baselines/")
+BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
+ROOMS = {
+    "paper": (set(), r"(claims|findings|artifacts)\.yaml|digitised/"),
+    "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
+    "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
+    "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),
+    "baselines": ({"meson.build"}, r"\w+/|\w+\.hpp|\w+_cuda\.cuh"),
+    "tests": (set(), r"unit/|gpu/"),
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
 CUDA_SOURCES = {".cu", ".cuh"}
@@ -42,8 +63,10 @@ def unit(path):
 
 def may_include(source, target):
     """Why `source` may not use `target` (units of the tree), or an empty string."""
-    if source == target or source[0] == "tests":
+    if source == target:
         return ""
+    if source[0] == "tests":
+        return f"a test of {target[1]} stands in its tests/" if target[0] == "papers" else ""
     if source[0] == "common":
         allowed = target[0] == "common" and target[1] in ALLOWED[source[1]]
         return "" if allowed else f"{source[1]} may use only {sorted(ALLOWED[source[1]])}"
@@ -54,6 +77,17 @@ def may_include(source, target):
     if source[0] == "experiments":
         return "" if target[0] == "common" else "the driver may use common/ alone"
     return f"{source[0]} is no layer"
+
+
+def may_include_inside(path, target):
+    """Why a source of a paper may not use `target` of the same paper, or an empty string."""
+    room, other = path.parts[2], target.parts[2]
+    allowed = INSIDE.get(room)
+    if allowed is None or other in allowed:
+        return ""
+    if room == "baselines" and other == "methods" and METHOD_FILE.fullmatch(path.name):
+        return ""
+    return f"{room} may use only {sorted(allowed)} of its paper"
 
 
 def is_test(path):
@@ -81,6 +115,8 @@ def check_includes(root, path, text):
         if is_test(path) and is_test(target):
             continue
         reason = may_include(unit(path), unit(target))
+        if path.parts[0] == "papers" and unit(path) == unit(target):
+            reason = may_include_inside(path, target)
         if reason:
             yield f"{where}: includes {name}: {reason}"
 
@@ -103,8 +139,34 @@ def modules(root):
     return sorted({f.parent.name for f in folders} | {"cpd"})
 
 
+def check_folder(root, folder, plan):
+    """A folder beside what it has to hold and may hold; caches and hidden files aside."""
+    needed, more = plan
+    found = {f.name + "/" * f.is_dir() for f in folder.iterdir()
+             if not f.name.startswith((".", "__"))}
+    where = folder.relative_to(root)
+    for name in sorted(needed - found):
+        yield f"{where}: lacks {name}"
+    for name in sorted(found - needed):
+        if not re.fullmatch(more, name):
+            yield f"{where}/{name}: no part of the floor plan"
+
+
+def check_plan(root):
+    papers = [f for f in sorted((root / "papers").iterdir()) if f.is_dir()]
+    for paper in papers:
+        yield from check_folder(root, paper, PAPER)
+        for room, plan in ROOMS.items():
+            if (paper / room).is_dir():
+                yield from check_folder(root, paper / room, plan)
+    for home in [root / "common/baselines", *(paper / "baselines" for paper in papers)]:
+        for folder in sorted(home.glob("*/")):
+            yield from check_folder(root, folder, BASELINE)
+
+
 def problems(root):
     """All offences below `root`, one line each."""
+    yield from check_plan(root)
     names = "|".join(map(re.escape, modules(root))) or r"\0"
     methods = re.compile(rf"\b({names})\.[a-z]\w*|register_({names})\b")
     papers = "|".join(sorted(f.parent.name for f in root.glob("papers/*/meson.build"))) or r"\0"
@@ -126,43 +188,87 @@ OFFENCES = {
     "common/formats/a.cpp": ("std::cerr << 1;", "in a library"),
     "common/formats/b.cpp": ('auto id = "two.cuda.tuned";', "names a paper"),
     "common/cpd/a.cpp": ("void register_one();", "names a paper"),
-    "common/baselines/blco/a.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    "common/baselines/blco/a.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
     "common/baselines/blco/b.cpp": ('#include "common/baselines/two/x.hpp"', "common/ alone"),
-    "papers/one/a.cpp": ('#include "papers/two/x.hpp"', "common/ alone"),
-    "papers/one/b.cpp": ('#include "experiments/driver/x.hpp"', "common/ alone"),
-    "papers/one/c.cpp": ('#include "x.cuh"', "included from host code"),
-    "papers/two/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
+    "common/baselines/blco/k.cu": ("", "no part of the floor plan"),
+    "common/baselines/three/x.hpp": ("", "lacks method.cpp", "common/baselines/three"),
+    "papers/one/format/a.cpp": ('#include "papers/two/format/x.hpp"', "common/ alone"),
+    "papers/one/format/b.cpp": ('#include "experiments/driver/x.hpp"', "common/ alone"),
+    "papers/one/format/c.cpp": ('#include "x_device.cuh"', "included from host code"),
+    "papers/one/format/d.cpp": ('#include "papers/one/kernels/x_cpu.hpp"', "format may use only"),
+    "papers/one/format/e.hpp": ('#include "papers/one/methods/methods.hpp"', "format may use only"),
+    "papers/one/format/f.cuh": ("", "no part of the floor plan"),
+    "papers/one/kernels/a_cuda.cu": ('#include "papers/one/methods/methods.hpp"',
+                                     "kernels may use only"),
+    "papers/one/kernels/b_cpu.cpp": ('#include "papers/one/baselines/b/b_cuda.hpp"',
+                                     "kernels may use only"),
+    "papers/one/kernels/c.cpp": ("", "no part of the floor plan"),
+    "papers/one/methods/a.cpp": ('#include "papers/one/tests/unit/x.hpp"', "methods may use only"),
+    "papers/one/methods/b.cu": ("", "no part of the floor plan"),
+    "papers/one/paper/notes.txt": ("", "no part of the floor plan"),
+    "papers/one/baselines/b/b_cuda.cu": ('#include "papers/one/methods/methods.hpp"',
+                                         "baselines may use only"),
+    "papers/one/baselines/run.cuh": ("", "no part of the floor plan"),
+    "papers/one/tests/a_test.cpp": ("", "no part of the floor plan"),
+    "papers/one/a.cpp": ("", "no part of the floor plan"),
+    "papers/one/extra/a.cpp": ("", "no part of the floor plan", "papers/one/extra/"),
+    "papers/three/meson.build": ("", "lacks kernels/", "papers/three"),
+    "papers/two/format/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
     "experiments/driver/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
-    "experiments/driver/b.cpp": ('#include "papers/one/x.hpp"', "common/ alone"),
+    "experiments/driver/b.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
     "tests/unit/a.cpp": ('#include "lost.hpp"', "not in the tree"),
+    "tests/gpu/b.cpp": ('#include "papers/one/format/x.hpp"', "stands in its tests/"),
 }
 INNOCENT = {
     "common/tensor/coo.hpp": '#include <string>\n// std::cout unused, as in one\nvoid exit_code();',
     "common/measure/b.hpp": '#include "common/device/d.hpp"\n#include "common/io/i.hpp"',
     "common/device/d.hpp": "#include <cuda_runtime.h>", "common/io/i.hpp": "",
-    "common/baselines/two/x.hpp": "", "common/baselines/two/meson.build": "",
-    "papers/two/b.hpp": '#include "common/baselines/two/x.hpp"',
-    "common/baselines/blco/meson.build": "", "papers/one/meson.build": "",
-    "papers/two/meson.build": "", "papers/two/x.hpp": '#include "common/measure/b.hpp"',
-    "papers/one/x.hpp": '#include "common/tensor/coo.hpp"', "papers/one/x.cuh": "#include <mma.h>",
-    "papers/one/k.cu": '#include "x.cuh"\n#include <cub/cub.cuh>', "experiments/driver/x.hpp": "",
+    "common/baselines/two/x.hpp": "",
+    "papers/two/format/b.hpp": '#include "common/baselines/two/x.hpp"',
+    "papers/two/format/x.hpp": '#include "common/measure/b.hpp"',
+    "papers/one/NOTES.md": "", "papers/one/paper/claims.yaml": "",
+    "papers/one/paper/digitised/fig1.csv": "", "papers/one/__pycache__/x.pyc": "",
+    "papers/one/format/x.hpp": '#include "common/tensor/coo.hpp"',
+    "papers/one/format/x_device.cuh": "#include <mma.h>",
+    "papers/one/kernels/x_cpu.hpp": '#include "papers/one/format/x.hpp"',
+    "papers/one/kernels/x_cuda.cu":
+        '#include "papers/one/format/x_device.cuh"\n#include <cub/cub.cuh>',
+    "papers/one/methods/cpu.cpp": '#include "papers/one/kernels/x_cpu.hpp"\n'
+                                  '#include "papers/one/baselines/b/b_cuda.hpp"',
+    "papers/one/baselines/meson.build": "",
+    "papers/one/baselines/b/b_cuda.hpp": '#include "papers/one/kernels/x_cpu.hpp"',
+    "papers/one/baselines/b_method.hpp": '#include "papers/one/methods/methods.hpp"',
+    "papers/one/tests/unit/x.hpp": '#include "papers/one/methods/methods.hpp"\n'
+                                   '#include "tests/support/s.hpp"',
+    "tests/support/s.hpp": "", "experiments/driver/x.hpp": "",
     "experiments/driver/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
 }
+# What every paper and every baseline of the scratch tree has.
+WHOLE = {f"papers/{paper}/{name}": "" for paper in ("one", "two")
+         for name in ("README.md", "meson.build", "paper/claims.yaml", "format/x.hpp",
+                      "kernels/y_cpu.cpp", "methods/methods.hpp", "methods/methods.cpp",
+                      "tests/unit/x_test.cpp")}
+WHOLE |= {f"{folder}/{name}": ""
+          for folder in ("common/baselines/blco", "common/baselines/two",
+                         "papers/one/baselines/b")
+          for name in ("README.md", "meson.build", "method.cpp")}
 
 
 def self_test():
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        files = {**INNOCENT, **{name: text for name, (text, _) in OFFENCES.items()}}
+        files = {**WHOLE, **INNOCENT, **{name: text for name, (text, *_) in OFFENCES.items()}}
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text + "\n")
         found = list(problems(root))
-    for name, (_, message) in OFFENCES.items():
-        if not any(line.startswith(name) and message in line for line in found):
+    # A third member is the place that an offence shows in where this is not the file itself.
+    places = {name: (place or [name])[0] for name, (_, _, *place) in OFFENCES.items()}
+    for name, (_, message, *_) in OFFENCES.items():
+        if not any(line.startswith(places[name]) and message in line for line in found):
             yield f"layers.py does not see the offence planted in {name}"
     for line in found:
-        if re.split(r"[: ]", line)[0] not in OFFENCES:
+        if re.split(r"[: ]", line)[0] not in places.values():
             yield f"layers.py refuses innocent code: {line}"
 
 

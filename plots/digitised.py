@@ -1,4 +1,4 @@
-"""Points read off published figures: papers/<id>/digitised/<artifact>.csv (experiments/schema)."""
+"""Points read off published figures: papers/<id>/paper/digitised/<artifact>.csv (experiments/schema)."""
 import csv
 import math
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Point:
 
 def place_of(spec, papers=None):
     """Where the points of a spec's figure belong, relative to the source tree."""
-    return Path((papers or PAPERS).name) / spec.paper / "digitised" / f"{spec.name}.csv"
+    return Path((papers or PAPERS).name) / spec.paper / "paper" / "digitised" / f"{spec.name}.csv"
 
 
 def points(spec, papers=None):

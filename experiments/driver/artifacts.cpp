@@ -51,7 +51,7 @@ std::vector<PaperArtifact> paper_artifacts(const std::string& root) {
   std::vector<std::string> paths;
   if (fs::is_directory(fs::path(root) / "papers"))
     for (const auto& entry : fs::directory_iterator(fs::path(root) / "papers"))
-      if (const auto path = entry.path() / "artifacts.yaml"; fs::exists(path))
+      if (const auto path = entry.path() / "paper" / "artifacts.yaml"; fs::exists(path))
         paths.push_back(fs::proximate(path).string());
   std::sort(paths.begin(), paths.end());
   std::vector<PaperArtifact> all;

@@ -1,5 +1,5 @@
 // The tables and figures of a paper in its order, and the specs that reproduce them:
-// papers/<id>/artifacts.yaml (experiments/schema).
+// papers/<id>/paper/artifacts.yaml (experiments/schema).
 #pragma once
 
 #include <string>

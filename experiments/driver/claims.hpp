@@ -1,4 +1,5 @@
-// Published values and the queries that measure them (papers/<id>/claims.yaml, experiments/schema).
+// Published values and the queries that measure them (papers/<id>/paper/claims.yaml,
+// experiments/schema).
 #pragma once
 
 #include <cstdint>

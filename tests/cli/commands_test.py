@@ -151,7 +151,7 @@ rules:
 
 
 def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
-    path = tree.root / "papers" / "p" / "findings.yaml"
+    path = tree.root / "papers" / "p" / "paper" / "findings.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(FINDINGS)
     right = "p: 1 checks fit, 0 do not, 0 open; 0 findings, 0 of wording"
@@ -161,7 +161,7 @@ def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
     assert "left 0.35, right 0.25, left / right 1.4" in tree.stdout("audit")
     assert json.loads(tree.stdout("audit", "p", "--json", "--strict", code=1))[0]["findings"] == 1
     path.write_text(FINDINGS.replace("nonzeros / cells", "nonzeros /"))
-    assert "papers/p/findings.yaml:11:" in tree.refusal("audit")
+    assert "papers/p/paper/findings.yaml:11:" in tree.refusal("audit")
     assert "no findings of a paper 'q', the nearest is 'p'" in tree.refusal("audit", "q")
 
 
@@ -375,8 +375,8 @@ def test_plots_get_their_arguments_unchanged(tree):
     rows = "rows of 'one'; $HOME.jsonl"
     for name in (rows, "r", "no"):
         (tree.root / name).write_text("")
-    (tree.root / "papers" / "p").mkdir(parents=True)
-    (tree.root / "papers" / "p" / "claims.yaml").write_text(
+    (tree.root / "papers" / "p" / "paper").mkdir(parents=True)
+    (tree.root / "papers" / "p" / "paper" / "claims.yaml").write_text(
         "schema: 1\npaper: p\nclaims:\n  - {id: P-1, place: Table I, kind: TAB, states: sizes, "
         "published: {value: 6},\n     hardware: any, tolerance: {absolute: 0}, query: {where: "
         "{case.artifact: registry, original: tiny}, value: data.nnz, reduce: median}}\n")
@@ -407,7 +407,7 @@ artifacts:
 
 
 def artifacts_file(tree, text=ARTIFACTS):
-    path = tree.root / "papers" / "pasta" / "artifacts.yaml"
+    path = tree.root / "papers" / "pasta" / "paper" / "artifacts.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 

@@ -23,7 +23,7 @@ ROWS = {row.name: row for row in HLSTO.TABLES}
 
 
 CLAIMS = {claim["id"]: claim for claim in yaml.safe_load(
-    (ROOT / "papers/hlsto/claims.yaml").read_text("utf-8"))["claims"]}
+    (ROOT / "papers/hlsto/paper/claims.yaml").read_text("utf-8"))["claims"]}
 
 
 def printed(size, value):

@@ -35,7 +35,7 @@ KNOWN = [listed("Table I", drawing="a list of symbols"), listed("Fig. 5", "pasta
 def papers(tmp_path, monkeypatch):
     """A folder of papers in which points of figures may be put."""
     monkeypatch.setattr(digitised, "PAPERS", tmp_path / "papers")
-    folder = tmp_path / "papers" / "pasta" / "digitised"
+    folder = tmp_path / "papers" / "pasta" / "paper" / "digitised"
     folder.mkdir(parents=True)
     return folder
 
@@ -59,7 +59,7 @@ def test_a_page_has_the_papers_order_then_what_else_there_is(tmp_path, papers):
                         "Fig. 4 and Fig. 6", "fig4: Fixture of five kernels",
                         "Claims of Fig. 4 and Fig. 6", "Beyond the paper's tables and figures",
                         "more: Fixture of five kernels", "Claims and verdicts"]
-    assert "a list of symbols" in text and "papers/pasta/digitised/fig4.csv" in text
+    assert "a list of symbols" in text and "papers/pasta/paper/digitised/fig4.csv" in text
     assert "on this machine</dt><dd>can run" in text
     assert "steps" in (out / "flycoo.html").read_text()
     start = (out / "index.html").read_text()
@@ -74,7 +74,7 @@ def test_points_read_off_a_figure_are_drawn_and_make_it_compared(tmp_path, paper
     text = (out / "pasta.html").read_text()
     assert 'Fig. 4: <span class="tag">compared</span>' in text
     assert 'Fig. 6: <span class="tag">regenerated, not compared</span>' in text
-    assert "a ruler" in text and "papers/pasta/digitised/fig4.csv" not in text
+    assert "a ruler" in text and "papers/pasta/paper/digitised/fig4.csv" not in text
 
 
 @pytest.mark.parametrize("kind", ["grouped-bars", "lines"])
@@ -166,7 +166,7 @@ def named_places(text):
 
 def places_of(paper):
     """The places of a paper's artifacts.yaml with their entries."""
-    content = yaml.safe_load((paper / "artifacts.yaml").read_text())
+    content = yaml.safe_load((paper / "paper/artifacts.yaml").read_text())
     assert content["paper"] == paper.name
     return {entry["place"]: entry for entry in content["artifacts"]}
 
@@ -178,7 +178,7 @@ def readme_artifacts(paper):
             if line.startswith("| ")][1:]
 
 
-PAPERS = sorted(path.parent for path in ROOT.glob("papers/*/artifacts.yaml"))
+PAPERS = sorted(path.parents[1] for path in ROOT.glob("papers/*/paper/artifacts.yaml"))
 
 
 def test_named_places_find_what_is_named():
@@ -194,7 +194,7 @@ def test_every_paper_lists_its_tables_and_figures():
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.name)
 def test_what_claims_and_readmes_name_has_a_spec_with_a_figure_function(paper):
     known = places_of(paper)
-    claims = paper / "claims.yaml"
+    claims = paper / "paper/claims.yaml"
     texts = readme_artifacts(paper)
     if claims.exists():
         texts += [claim["place"] for claim in yaml.safe_load(claims.read_text())["claims"]]

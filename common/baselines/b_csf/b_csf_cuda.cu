@@ -1,6 +1,6 @@
-// The run of b_csf.cuda; the kernel stands in kernels.cuh.
-#include "common/baselines/b_csf/kernels.cuh"
-#include "common/baselines/b_csf/prepare.hpp"
+// The run of b_csf.cuda; the kernel stands in b_csf_cuda.cuh.
+#include "common/baselines/b_csf/b_csf_cuda.cuh"
+#include "common/baselines/b_csf/b_csf_cuda.hpp"
 
 namespace retensor::b_csf {
 namespace {

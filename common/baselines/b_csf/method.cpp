@@ -1,6 +1,6 @@
 // b_csf.cuda: MTTKRP on balanced compressed sparse fibers, a copy of the tensor per output mode.
+#include "common/baselines/b_csf/b_csf_cuda.hpp"
 #include "common/baselines/b_csf/format.hpp"
-#include "common/baselines/b_csf/prepare.hpp"
 #include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
 

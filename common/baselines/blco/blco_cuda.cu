@@ -1,7 +1,7 @@
-// The run of blco.cuda; the kernels stand in kernels.cuh.
+// The run of blco.cuda; the kernels stand in blco_cuda.cuh.
+#include "common/baselines/blco/blco_cuda.cuh"
+#include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
-#include "common/baselines/blco/kernels.cuh"
-#include "common/baselines/blco/prepare.hpp"
 #include "common/measure/modes_run.cuh"
 
 namespace retensor::blco {

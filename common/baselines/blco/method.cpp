@@ -1,6 +1,6 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
+#include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
-#include "common/baselines/blco/prepare.hpp"
 #include "common/measure/registry.hpp"
 
 namespace retensor {

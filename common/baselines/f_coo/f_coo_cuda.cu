@@ -1,7 +1,7 @@
-// The run of f_coo.cuda; the kernel stands in kernels.cuh.
+// The run of f_coo.cuda; the kernel stands in f_coo_cuda.cuh.
+#include "common/baselines/f_coo/f_coo_cuda.cuh"
+#include "common/baselines/f_coo/f_coo_cuda.hpp"
 #include "common/baselines/f_coo/format.hpp"
-#include "common/baselines/f_coo/kernels.cuh"
-#include "common/baselines/f_coo/prepare.hpp"
 #include "common/device/device.hpp"
 
 namespace retensor::f_coo {

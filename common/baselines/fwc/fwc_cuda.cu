@@ -1,8 +1,8 @@
-// The run of fwc.cuda; the kernel stands in kernels.cuh.
+// The run of fwc.cuda; the kernel stands in fwc_cuda.cuh.
 #include <algorithm>
 
-#include "common/baselines/fwc/kernels.cuh"
-#include "common/baselines/fwc/prepare.hpp"
+#include "common/baselines/fwc/fwc_cuda.cuh"
+#include "common/baselines/fwc/fwc_cuda.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::fwc {

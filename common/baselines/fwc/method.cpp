@@ -1,5 +1,5 @@
 // fwc.cuda: MTTKRP fiber by fiber, a copy of the tensor per output mode.
-#include "common/baselines/fwc/prepare.hpp"
+#include "common/baselines/fwc/fwc_cuda.hpp"
 #include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
 

@@ -1,7 +1,7 @@
-// The run of hicoo_chain.cuda; the kernel stands in kernels.cuh.
-#include "common/baselines/hicoo_chain/chain_run.cuh"
-#include "common/baselines/hicoo_chain/kernels.cuh"
-#include "common/baselines/hicoo_chain/prepare.hpp"
+// The run of hicoo_chain.cuda; the kernel stands in hicoo_chain_cuda.cuh.
+#include "common/baselines/hicoo_chain/chain_run_cuda.cuh"
+#include "common/baselines/hicoo_chain/hicoo_chain_cuda.cuh"
+#include "common/baselines/hicoo_chain/hicoo_chain_cuda.hpp"
 #include "common/formats/hicoo.hpp"
 
 namespace retensor::hicoo_chain {

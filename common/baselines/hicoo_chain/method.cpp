@@ -1,6 +1,6 @@
 // hicoo_chain.cuda: TTM-chain on hierarchical coordinates.
 #include "common/baselines/hicoo_chain/chain_method.hpp"
-#include "common/baselines/hicoo_chain/prepare.hpp"
+#include "common/baselines/hicoo_chain/hicoo_chain_cuda.hpp"
 #include "common/measure/registry.hpp"
 
 namespace retensor {

@@ -1,6 +1,6 @@
 // mm_csf.cuda: MTTKRP on mixed-mode compressed sparse fibers, one copy of the tensor for all modes.
 #include "common/baselines/mm_csf/format.hpp"
-#include "common/baselines/mm_csf/prepare.hpp"
+#include "common/baselines/mm_csf/mm_csf_cuda.hpp"
 #include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
 

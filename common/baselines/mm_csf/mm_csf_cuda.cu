@@ -1,7 +1,7 @@
-// The run of mm_csf.cuda; the kernels stand in kernels.cuh.
+// The run of mm_csf.cuda; the kernels stand in mm_csf_cuda.cuh.
 #include "common/baselines/mm_csf/format.hpp"
-#include "common/baselines/mm_csf/kernels.cuh"
-#include "common/baselines/mm_csf/prepare.hpp"
+#include "common/baselines/mm_csf/mm_csf_cuda.cuh"
+#include "common/baselines/mm_csf/mm_csf_cuda.hpp"
 #include "common/measure/modes_run.cuh"
 
 namespace retensor::mm_csf {

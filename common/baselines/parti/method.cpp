@@ -1,5 +1,5 @@
 // parti.cuda: MTTKRP on coordinates with atomics, as the ParTI library does it on GPUs.
-#include "common/baselines/parti/prepare.hpp"
+#include "common/baselines/parti/parti_cuda.hpp"
 #include "common/measure/registry.hpp"
 
 namespace retensor {

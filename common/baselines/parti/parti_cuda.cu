@@ -1,6 +1,6 @@
-// The run of parti.cuda; the kernel stands in mttkrp.cuh.
-#include "common/baselines/parti/mttkrp.cuh"
-#include "common/baselines/parti/prepare.hpp"
+// The run of parti.cuda; the kernel stands in parti_cuda.cuh.
+#include "common/baselines/parti/parti_cuda.cuh"
+#include "common/baselines/parti/parti_cuda.hpp"
 
 namespace retensor::parti {
 

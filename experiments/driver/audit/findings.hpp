@@ -1,4 +1,4 @@
-// Figures of a paper as printed and the checks that relate them (papers/<id>/findings.yaml,
+// Figures of a paper as printed and the checks that relate them (papers/<id>/paper/findings.yaml,
 // experiments/schema).
 #pragma once
 

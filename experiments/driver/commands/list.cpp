@@ -73,7 +73,7 @@ std::vector<std::string> files_of_papers(const std::string& kind,
                                          const std::vector<std::string>& papers) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
-    if (const auto path = entry.path() / (kind + ".yaml"); fs::exists(path))
+    if (const auto path = entry.path() / "paper" / (kind + ".yaml"); fs::exists(path))
       files[entry.path().filename().string()] = shown_path(path.string());
   std::vector<std::string> known, found;
   for (const auto& [paper, path] : files) known.push_back(paper);

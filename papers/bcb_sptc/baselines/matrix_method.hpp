@@ -2,7 +2,7 @@
 // matrices.
 #pragma once
 
-#include "papers/bcb_sptc/methods.hpp"
+#include "common/measure/method.hpp"
 
 namespace retensor::bcb_sptc {
 

@@ -3,7 +3,7 @@
 //
 // Stages: tasks (work estimation, with alg2 and alg3 the estimate of memory), kernel (computation),
 // output (copy of the product and its coordinates). Buffers are the library's sizes, taken once.
-#include "papers/bcb_sptc/baselines/cusparse_spgemm/prepare.hpp"
+#include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "papers/bcb_sptc/baselines/matrix_run.cuh"
+#include "papers/bcb_sptc/baselines/matrix_run_cuda.cuh"
 
 #if __has_include(<cusparse.h>)
 #include <cusparse.h>

@@ -1,6 +1,6 @@
 // cusparse_spgemm.cuda: contraction as NVIDIA's product of two sparse matrices.
 #include "common/measure/registry.hpp"
-#include "papers/bcb_sptc/baselines/cusparse_spgemm/prepare.hpp"
+#include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {

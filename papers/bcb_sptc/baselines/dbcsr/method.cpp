@@ -1,6 +1,6 @@
 // dbcsr.cuda: contraction in dense blocks, as DBCSR multiplies matrices.
 #include "common/measure/registry.hpp"
-#include "papers/bcb_sptc/baselines/dbcsr/prepare.hpp"
+#include "papers/bcb_sptc/baselines/dbcsr/dbcsr_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {

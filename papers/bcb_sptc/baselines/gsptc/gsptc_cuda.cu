@@ -8,8 +8,8 @@
 #include <cub/device/device_reduce.cuh>
 
 #include "common/tensor/linear_index.hpp"
-#include "papers/bcb_sptc/baselines/gsptc/prepare.hpp"
-#include "papers/bcb_sptc/baselines/matrix_run.cuh"
+#include "papers/bcb_sptc/baselines/gsptc/gsptc_cuda.hpp"
+#include "papers/bcb_sptc/baselines/matrix_run_cuda.cuh"
 
 namespace retensor::gsptc {
 namespace {

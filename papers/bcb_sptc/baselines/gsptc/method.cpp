@@ -1,6 +1,6 @@
 // gsptc.cuda: element-wise contraction in coordinates.
 #include "common/measure/registry.hpp"
-#include "papers/bcb_sptc/baselines/gsptc/prepare.hpp"
+#include "papers/bcb_sptc/baselines/gsptc/gsptc_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {

@@ -1,8 +1,8 @@
 // tsparse.cuda: contraction as tSparse multiplies sparse matrices.
 #include "common/measure/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
-#include "papers/bcb_sptc/baselines/tsparse/prepare.hpp"
-#include "papers/bcb_sptc/kernels_cpu.hpp"
+#include "papers/bcb_sptc/baselines/tsparse/tsparse_cuda.hpp"
+#include "papers/bcb_sptc/format/products.hpp"
 
 namespace retensor {
 

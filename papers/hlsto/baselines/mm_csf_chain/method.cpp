@@ -3,7 +3,7 @@
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
-#include "papers/hlsto/baselines/mm_csf_chain/prepare.hpp"
+#include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
 
 namespace retensor {
 

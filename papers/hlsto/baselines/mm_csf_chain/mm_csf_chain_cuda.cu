@@ -1,11 +1,11 @@
-// The run of mm_csf_chain.cuda; the kernels stand in kernels.cuh.
+// The run of mm_csf_chain.cuda; the kernels stand in mm_csf_chain_cuda.cuh.
 #include <utility>
 
-#include "common/baselines/hicoo_chain/chain_run.cuh"
+#include "common/baselines/hicoo_chain/chain_run_cuda.cuh"
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/measure/csf_run.cuh"
-#include "papers/hlsto/baselines/mm_csf_chain/kernels.cuh"
-#include "papers/hlsto/baselines/mm_csf_chain/prepare.hpp"
+#include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.cuh"
+#include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
 
 namespace retensor::mm_csf_chain {
 namespace {

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/cublas/prepare.hpp"
+#include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
 #include "papers/tca_spmm/baselines/cuda_library.hpp"
-#include "papers/tca_spmm/cuda_run.cuh"
+#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/format/options.hpp"
+#include "papers/tca_spmm/kernels/run_cuda.cuh"
 
 namespace retensor::cublas {
 namespace {

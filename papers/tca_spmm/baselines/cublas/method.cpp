@@ -1,7 +1,7 @@
 // cublas.cuda: the product with S as a dense matrix.
 #include "common/measure/registry.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/cublas/prepare.hpp"
+#include "papers/tca_spmm/baselines/competitor_method.hpp"
+#include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
 
 namespace retensor {
 

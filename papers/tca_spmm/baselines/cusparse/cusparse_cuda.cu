@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
 #include "papers/tca_spmm/baselines/cuda_library.hpp"
-#include "papers/tca_spmm/baselines/cusparse/prepare.hpp"
-#include "papers/tca_spmm/cuda_run.cuh"
+#include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
+#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/format/options.hpp"
+#include "papers/tca_spmm/kernels/run_cuda.cuh"
 
 namespace retensor::cusparse {
 namespace {

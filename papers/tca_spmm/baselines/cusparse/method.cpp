@@ -7,8 +7,8 @@
 
 #include "common/measure/registry.hpp"
 #include "common/numeric/rounding.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/cusparse/prepare.hpp"
+#include "papers/tca_spmm/baselines/competitor_method.hpp"
+#include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
 
 namespace retensor {
 namespace cusparse {

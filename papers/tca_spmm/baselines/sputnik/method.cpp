@@ -1,7 +1,7 @@
 // sputnik.cuda: sparse times dense matrix by rows on CUDA cores.
 #include "common/measure/registry.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/sputnik/prepare.hpp"
+#include "papers/tca_spmm/baselines/competitor_method.hpp"
+#include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
 
 namespace retensor {
 

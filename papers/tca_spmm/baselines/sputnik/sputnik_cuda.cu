@@ -1,4 +1,4 @@
-// The run of sputnik.cuda; its kernels stand in staged_rows.cuh and shuffled_rows.cuh.
+// The run of sputnik.cuda; its kernels stand in staged_rows_cuda.cuh and shuffled_rows_cuda.cuh.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/competitor.hpp"
-#include "papers/tca_spmm/baselines/sputnik/prepare.hpp"
-#include "papers/tca_spmm/baselines/sputnik/shuffled_rows.cuh"
-#include "papers/tca_spmm/baselines/sputnik/staged_rows.cuh"
-#include "papers/tca_spmm/cuda_run.cuh"
+#include "papers/tca_spmm/baselines/sputnik/shuffled_rows_cuda.cuh"
+#include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
+#include "papers/tca_spmm/baselines/sputnik/staged_rows_cuda.cuh"
+#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/kernels/run_cuda.cuh"
 
 namespace retensor::sputnik {
 namespace {

@@ -1,0 +1,128 @@
+// What the methods of BCB-SpTC have in common, and their registration.
+#include "papers/bcb_sptc/methods/methods.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <string>
+
+#include "common/core/error.hpp"
+#include "common/measure/registry.hpp"
+#include "papers/bcb_sptc/format/options.hpp"
+#include "papers/bcb_sptc/methods/update.hpp"
+
+namespace retensor {
+namespace bcb_sptc {
+
+std::vector<ParamSpec> shared_params() {
+  return {{"edge",
+           std::int64_t{1 << kEdgeBits},
+           "edge of a block in every mode, a power of two; the paper's is 8",
+           2,
+           16,
+           {}},
+          {"block_bits",
+           std::int64_t{kBlockBits},
+           "log2 of the most cells of a block; edges are halved, the last first, until it fits",
+           6,
+           15,
+           {}},
+          {"values",
+           std::string("auto"),
+           "storage of values; auto: the narrowest that the precision loses nothing by",
+           0,
+           0,
+           {"auto", "f16", "bf16", "f32"}},
+          {"precision",
+           std::string("fp16"),
+           "operands of the tensor core; split_fp16: each the sum of two halves, three products",
+           0,
+           0,
+           {"fp16", "bf16", "tf32", "split_fp16"}},
+          {"intersect",
+           true,
+           "leave out pairs of blocks without a common contracted cell, by their bitmaps",
+           0,
+           0,
+           {}},
+          {"zeros",
+           std::string("keep"),
+           "entries of the result whose value is zero; drop: as Algorithm 1, line 11",
+           0,
+           0,
+           {"keep", "drop"}},
+          {"output",
+           std::string("blocks"),
+           "order of the result's entries; blocks: as its blocks (single products: its rows) come; "
+           "sorted: by coordinate, in a stage of its own",
+           0,
+           0,
+           {"blocks", "sorted"}},
+          {"beta",
+           0.0,
+           "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
+           "half of X's nonzeros and Z holds what the others contribute, over beta",
+           0,
+           0,
+           {}},
+          {"memory",
+           0.0,
+           "GiB that each list and the result may take, 0: what is free; more is refused",
+           0,
+           1e6,
+           {}}};
+}
+
+std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
+                                              PrepareRun prepare) {
+  const double beta = params.real("beta");
+  if (beta == 0) return prepare(problem, params, Addend{});
+  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
+    return prepare(part, params, addend);
+  });
+}
+
+namespace {
+
+/// Why the format cannot hold an operand; empty if it can.
+std::string refusal(const Problem& problem, const Params& params) {
+  const OperandOptions options(contraction_of(problem), blocking_of(params));
+  try {
+    check_keys(problem.x(), options.x);
+    check_keys(problem.y(), options.y);
+    if (params.real("beta") != 0 || sorts_output(params))
+      sum_index(contraction_of(problem).result_dims(problem.x().dims, problem.y().dims));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+Support supports_contraction(const Problem& problem, const Params& params) {
+  if (problem.operation() != Operation::contraction) return Support::no("contraction alone");
+  if (problem.dtype() != DType::f32)
+    return Support::no("tensor cores take operands of at most single precision");
+  if (problem.spec().beta != 0)
+    return Support::no(fmt::format(
+        "found beta {}, expected 0: the operation has no tensor Z to add; see the parameter beta",
+        problem.spec().beta));
+  const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
+  if (!std::has_single_bit(edge))
+    return Support::no(
+        fmt::format("found blocks of edge {}, expected a power of two from 2 to 16", edge));
+  const auto why = refusal(problem, params);
+  return why.empty() ? Support::yes() : Support::no(why);
+}
+
+}  // namespace bcb_sptc
+
+void register_bcb_sptc(Registry& registry);
+
+void register_bcb_sptc(Registry& registry) {
+  registry.add(bcb_sptc::make_bcb_cpu());
+  registry.add(bcb_sptc::make_bcb_cuda());
+}
+
+}  // namespace retensor

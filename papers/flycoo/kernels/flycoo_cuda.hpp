@@ -1,0 +1,17 @@
+// The run of flycoo.cuda. In a build without CUDA every function throws LogicError.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+#include "papers/flycoo/format/flycoo.hpp"
+
+namespace retensor::flycoo {
+
+/// flycoo.cuda: parameters of the format, p, atomics, tag_owners, prepare.
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+/// The same on a format at hand; its kappa is the number of thread blocks.
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params,
+                                             const Flycoo& tensor);
+
+}  // namespace retensor::flycoo

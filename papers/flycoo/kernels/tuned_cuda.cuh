@@ -1,0 +1,508 @@
+// Ownership (section 3.4) and remapping (section 3.1) with the accesses that the hardware favours;
+// the kernels are this project's own.
+//
+// tile_pass   A thread block owns a tile (format/tiles.hpp) and copies its records into shared
+// memory.
+//             Some of its warps send them on to the next mode's tiles, in runs, word by word by
+//             neighbouring threads, so that writes are whole and local. The others walk them by
+//             output row: a group of 4 to 16 lanes takes a stretch of the walk, holds the columns
+//             of one row, 16 bytes a lane, and adds up in registers while the row stays. Where
+//             fibers are long, it adds up a fiber first and multiplies the rows of the modes that
+//             stay in once. A row inside a stretch is stored; the first and the last of each
+//             stretch meet in shared memory, where the group in whose stretch a row begins adds up
+//             the row. A row that begins in the tile before or goes on in the next goes to the
+//             tile's `head` or `tail`. Without remapping the records, sorted by row, are read where
+//             they are.
+// join_rows   A thread block adds up the heads and the tail of one such row, always in the same
+//             order.
+//
+// No output row is written twice, nothing is added by atomics at any scope, and results are the
+// same in every run.
+#pragma once
+
+#include <cuda_pipeline.h>
+
+#include <algorithm>
+
+#include "common/device/vec.cuh"
+#include "common/measure/cuda_run.cuh"
+#include "papers/flycoo/format/record.hpp"
+#include "papers/flycoo/format/tiles.hpp"
+#include "papers/flycoo/kernels/tuned_cuda.hpp"
+
+namespace retensor::flycoo::tuned {
+
+using device::Vec;
+
+/// A field of a record, read without a branch as part of 64 bits. The value follows the indices, so
+/// that a word after the field's belongs to the record too.
+struct WideField {
+  unsigned word = 0, shift = 0, mask = 0;
+  WideField() = default;
+  /// A record that fits in registers has its fields in words 0 and 1 or 1 and 2.
+  WideField(const Field& f, bool in_registers)
+      : word(static_cast<unsigned>(in_registers ? std::min(f.word, 1) : f.word)),
+        shift(static_cast<unsigned>(f.shift) + 32 * (static_cast<unsigned>(f.word) - word)),
+        mask(static_cast<unsigned>((std::uint64_t{1} << f.width) - 1)) {}
+  __device__ Index of(std::uint32_t low, std::uint32_t high) const {
+    return static_cast<Index>((low | std::uint64_t{high} << 32) >> shift) & mask;
+  }
+};
+
+/// Words of a record that registers hold: as loads from anywhere they would cost as much as rows.
+inline constexpr unsigned kRegisterWords = 4;
+
+/// The pass over one mode. Rows of `factor`, `out`, `head` and `tail` are `stride` elements apart,
+/// whole 16-byte vectors. Without remapping walk, leave, target and next_copy are null.
+template <class T>
+struct TilePass {
+  const std::uint32_t* in = nullptr;  ///< padded to whole 16 bytes
+  std::uint32_t* next_copy = nullptr;
+  const std::uint16_t *walk = nullptr, *leave = nullptr;
+  const std::uint32_t* target = nullptr;
+  const std::uint8_t* joined = nullptr;
+  RecordLayout layout;
+  WideField row = {}, other[kMaxOther] = {};
+  const T* factor[kMaxOther] = {};
+  T *out = nullptr, *head = nullptr, *tail = nullptr;
+  Count nnz = 0;
+  unsigned tile = 0;       ///< nonzeros, a multiple of 4
+  unsigned per_words = 0;  ///< ceil(2^32 / words): the division by words as a multiplication
+  unsigned stride = 0;
+  unsigned walkers = 0;  ///< threads of a block that walk; the others send
+  int others = 0;
+};
+
+inline constexpr unsigned kJoinThreads = 256;
+// Nonzeros whose factor rows a group loads at a time; the rows of one of order 5 and more are many.
+template <int kOthers>
+inline constexpr int kInFlight = kOthers > 0 ? 2 : 1;
+inline constexpr int kLeaves = 4;     // the same of a fiber, with one row each
+inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
+inline constexpr Index kNoRow = ~Index{0};
+inline constexpr unsigned kAllLanes = ~0u;
+
+/// What the groups of a block have added up of the first and the last row of their stretches, in
+/// shared memory. Entry 2 g is the first of group g, 2 g + 1 its last; one row alone is the first.
+template <class T, int kLanes>
+struct Ends {
+  T* const sums;
+  Index* const row;
+  const unsigned entries;
+
+  __device__ Ends(void* at, unsigned walkers)
+      : sums(static_cast<T*>(at)),
+        row(reinterpret_cast<Index*>(sums + 2 * walkers * Vec<T>::kWidth)),
+        entries(2 * (walkers / kLanes)) {}
+  __device__ T* sum(unsigned entry, unsigned lane) const {
+    return sums + (entry * kLanes + lane) * Vec<T>::kWidth;
+  }
+};
+/// The columns that a lane holds.
+template <class T, int kLanes>
+struct Lane {
+  const unsigned group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
+  const unsigned column = (blockIdx.y * kLanes + lane) * Vec<T>::kWidth;
+  /// The value of lane `source` of the group; `lanes` of the warp take part.
+  template <class V>
+  static __device__ V from(V v, int source, unsigned lanes = kAllLanes) {
+    return __shfl_sync(lanes, v, source, kLanes);
+  }
+  /// The bits of the group's lanes within the warp begin here.
+  __device__ unsigned first_bit() const { return threadIdx.x % 32 / kLanes * kLanes; }
+  __device__ unsigned bits() const { return ((1u << kLanes) - 1) << first_bit(); }
+};
+
+/// Copies `words` words, rounded up to whole 16 bytes, into shared memory.
+__device__ inline void load_tile(std::uint32_t* shared, const std::uint32_t* from, unsigned words) {
+  for (unsigned w = 4 * threadIdx.x; w < words; w += 4 * blockDim.x)
+    __pipeline_memcpy_async(shared + w, from + w, 16);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+/// Algorithm 3 for a tile. A warp takes 32 records at a time and sends them word by word, so that
+/// neighbouring lanes write neighbouring words of a run.
+template <class T>
+__device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Count begin,
+                          unsigned count) {
+  const unsigned words = static_cast<unsigned>(x.layout.words);
+  const unsigned thread = threadIdx.x - x.walkers, lane = thread % 32;
+  const unsigned step = (blockDim.x - x.walkers) * kSendAhead;
+  const std::uint16_t* const leave = x.leave + begin;
+  const std::uint32_t* const target = x.target + begin;
+  struct Ahead {
+    unsigned slot[kSendAhead], to[kSendAhead];
+  };
+  const auto look_up = [&](unsigned first) {
+    Ahead a;
+#pragma unroll
+    for (int k = 0; k < kSendAhead; ++k) {
+      const unsigned q = min(first + 32 * k + lane, count - 1);
+      a.slot[k] = __ldg(leave + q), a.to[k] = __ldg(target + q);
+    }
+    return a;
+  };
+  const unsigned first = thread / 32 * 32 * kSendAhead;
+  Ahead next = look_up(first);
+  for (unsigned base = first; base < count; base += step) {
+    const Ahead mine = next;
+    next = look_up(base + step);
+#pragma unroll
+    for (int k = 0; k < kSendAhead; ++k)
+      for (unsigned w = lane; w < 32 * words; w += 32) {
+        const unsigned q = __umulhi(w, x.per_words), word = w - q * words;
+        const unsigned slot = __shfl_sync(kAllLanes, mine.slot[k], q);
+        const Count to = __shfl_sync(kAllLanes, mine.to[k], q);
+        // Streamed, so that the L2 cache keeps factor rows instead.
+        if (base + 32 * k + q < count)
+          __stcs(x.next_copy + to * words + word, shared[slot * words + word]);
+      }
+  }
+}
+
+template <int kOthers>
+inline constexpr int kGathered = kOthers > 0 ? kOthers : kMaxOther;
+
+template <class T, int kOthers>
+struct Nonzero {
+  Index row, index[kGathered<kOthers>];
+  T value;
+};
+
+/// The group's stretch of a tile's walk, each lane every kLanes-th nonzero. All groups walk equally
+/// far, since those of a warp shuffle together; past its end a group repeats its last nonzero with
+/// value 0.
+template <class T, int kLanes, int kOthers, bool kRemap>
+class Stretch {
+ public:
+  using Entry = Nonzero<T, kOthers>;
+  __device__ Stretch(const TilePass<T>& x, const std::uint32_t* records, Count begin,
+                     unsigned count)
+      : length((count + x.walkers / kLanes - 1) / (x.walkers / kLanes)),
+        x_(x),
+        records_(records),
+        walk_(kRemap ? x.walk + begin : nullptr),
+        first_(min(Lane<T, kLanes>().group * length, count)),
+        size_(min(length, count - first_)),
+        last_(count - 1) {}
+
+  const unsigned length;  ///< of the longest group
+  __device__ bool empty() const { return size_ == 0; }
+  __device__ unsigned slot(unsigned base) const {
+    const unsigned inside = min(base + lane_, size_ > 0 ? size_ - 1 : 0);
+    const unsigned p = min(first_ + inside, last_);
+    return kRemap ? __ldg(walk_ + p) : p;
+  }
+  __device__ Entry at(unsigned base, unsigned slot) const {
+    const unsigned words = static_cast<unsigned>(x_.layout.words);
+    const std::uint32_t* const record = records_ + slot * words;
+    Entry z = words <= kRegisterWords ? in_registers(record, words) : in_memory(record);
+    if (base + lane_ >= size_) z.value = T(0);
+    return z;
+  }
+
+ private:
+  template <class Read>
+  __device__ Entry decoded(const Read& read) const {
+    Entry z;
+    z.row = read(x_.row);
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+      if (k < kOthers || k < x_.others) z.index[k] = read(x_.other[k]);
+    return z;
+  }
+  __device__ Entry in_registers(const std::uint32_t* record, unsigned words) const {
+    uint4 w;
+    if (words == 4) {
+      w = *reinterpret_cast<const uint4*>(record);
+    } else {
+      w.x = record[0], w.y = record[1];
+      w.z = w.w = words == 3 ? record[2] : w.y;
+    }
+    Entry z = decoded(
+        [&](const WideField& f) { return f.of(f.word == 0 ? w.x : w.y, f.word == 0 ? w.y : w.z); });
+    if constexpr (sizeof(T) == 8)
+      z.value = __hiloint2double(static_cast<int>(w.w), static_cast<int>(words == 4 ? w.z : w.y));
+    else
+      z.value = __uint_as_float(w.w);
+    return z;
+  }
+  __device__ Entry in_memory(const std::uint32_t* record) const {
+    Entry z = decoded([&](const WideField& f) { return f.of(record[f.word], record[f.word + 1]); });
+    z.value = record_value<T>(x_.layout, record);
+    return z;
+  }
+
+  const TilePass<T>& x_;
+  const std::uint32_t* const records_;
+  const std::uint16_t* const walk_;
+  const unsigned first_, size_, last_, lane_ = threadIdx.x % kLanes;
+};
+
+/// The factor rows that a lane gathers its columns of.
+template <class T, int kLanes, int kOthers>
+class Factors {
+ public:
+  __device__ explicit Factors(const TilePass<T>& x) : x_(x), row_bytes_(x.stride * sizeof(T)) {
+    // Lanes past the last column gather the first ones: a branch would cost every lane.
+    const unsigned column = Lane<T, kLanes>().column;
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+      if (k < others())
+        at_[k] = reinterpret_cast<const char*>(x.factor[k] + (column < x.stride ? column : 0));
+  }
+  __device__ int others() const {
+    return kOthers > 0 ? kOthers : x_.others;
+  }
+  __device__ Vec<T> row(int k, Index i) const {
+    return Vec<T>::load(reinterpret_cast<const T*>(at_[k] + static_cast<Count>(i) * row_bytes_));
+  }
+
+ private:
+  const TilePass<T>& x_;
+  const unsigned row_bytes_;
+  const char* at_[kGathered<kOthers>];
+};
+
+/// The sum of the output row at hand.
+template <class T, int kLanes>
+class RowSum {
+ public:
+  __device__ RowSum(const TilePass<T>& x, const Ends<T, kLanes>& ends, Index first)
+      : row(first), x_(x), ends_(ends), first_(first), place_(ends.sum(2 * at_.group, at_.lane)) {}
+
+  Index row;
+  Vec<T> sum = Vec<T>::splat(T(0));
+
+  __device__ void turn(Index to) {
+    if (to == row) return;
+    if (at_.column < x_.stride) {
+      sum.store(place_);
+      place_ = x_.out + static_cast<Count>(to) * x_.stride + at_.column;
+    }
+    row = to, sum = Vec<T>::splat(T(0));
+  }
+  __device__ void finish(bool empty) const {
+    const bool alone = row == first_;
+    sum.store(ends_.sum(2 * at_.group + (alone ? 0 : 1), at_.lane));
+    if (at_.lane != 0) return;
+    ends_.row[2 * at_.group] = empty ? kNoRow : first_;
+    ends_.row[2 * at_.group + 1] = alone ? kNoRow : row;
+  }
+
+ private:
+  const TilePass<T>& x_;
+  const Ends<T, kLanes>& ends_;
+  const Lane<T, kLanes> at_;
+  const Index first_;
+  T* place_;  // where the sum goes
+};
+
+/// Adds kLanes nonzeros, their factor rows gathered for each.
+template <bool kTurns, class T, int kLanes, int kOthers>
+__device__ void add_nonzeros(const Factors<T, kLanes, kOthers>& factors,
+                             const Nonzero<T, kOthers>& mine, RowSum<T, kLanes>& to) {
+  using At = Lane<T, kLanes>;
+  constexpr int kAtOnce = kInFlight<kOthers>;
+  const int others = factors.others();
+#pragma unroll
+  for (int t = 0; t < kLanes; t += kAtOnce) {
+    Vec<T> row[kGathered<kOthers>][kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kGathered<kOthers>; ++k)
+#pragma unroll
+      for (int u = 0; u < kAtOnce; ++u)
+        if (k < others) row[k][u] = factors.row(k, At::from(mine.index[k], t + u));
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      Vec<T> product = Vec<T>::splat(At::from(mine.value, t + u));
+#pragma unroll
+      for (int k = 1; k < kGathered<kOthers>; ++k)
+        if (k < others) product.multiply(row[k][u]);
+      if constexpr (kTurns) to.turn(At::from(mine.row, t + u));
+      to.sum.fma(product, row[0][u]);
+    }
+  }
+}
+
+/// The nonzeros of a fiber differ in the last of the gathered modes alone: the rows of the others
+/// are gathered where it begins, and multiplied in where it ends.
+template <class T, int kLanes, int kOthers>
+class FiberSum {
+ public:
+  using Entry = Nonzero<T, kOthers>;
+  __device__ FiberSum(const Factors<T, kLanes, kOthers>& factors, const Entry& first)
+      : factors_(factors), upper_(upper_rows(first, 0, kAllLanes)), last_(first) {
+    note_last(0);
+  }
+
+  __device__ void add(const Entry& mine, RowSum<T, kLanes>& to) {
+    const unsigned turns = __ballot_sync(kAllLanes, begins(mine)) >> at_.first_bit();
+    last_ = mine;
+    note_last(kLanes - 1);
+#pragma unroll
+    for (int t = 0; t < kLanes; t += kLeaves) {
+      Vec<T> row[kLeaves];
+      T value[kLeaves];
+#pragma unroll
+      for (int u = 0; u < kLeaves; ++u) {
+        row[u] = factors_.row(kLeaf, At::from(mine.index[kLeaf], t + u));
+        value[u] = At::from(mine.value, t + u);
+      }
+#pragma unroll
+      for (int u = 0; u < kLeaves; ++u) {
+        if (turns >> (t + u) & 1) {
+          end(to);
+          to.turn(At::from(mine.row, t + u, at_.bits()));
+          upper_ = upper_rows(mine, t + u, at_.bits());
+        }
+        sum_.fma(Vec<T>::splat(value[u]), row[u]);
+      }
+    }
+  }
+  __device__ void end(RowSum<T, kLanes>& to) {
+    to.sum.fma(sum_, upper_);
+    sum_ = Vec<T>::splat(T(0));
+  }
+
+ private:
+  using At = Lane<T, kLanes>;
+  static constexpr int kLeaf = kOthers - 1;
+
+  __device__ Vec<T> upper_rows(const Entry& z, int t, unsigned lanes) const {
+    Vec<T> product = factors_.row(0, At::from(z.index[0], t, lanes));
+#pragma unroll
+    for (int k = 1; k < kLeaf; ++k)
+      product.multiply(factors_.row(k, At::from(z.index[k], t, lanes)));
+    return product;
+  }
+  __device__ void note_last(int lane) {
+    last_.row = At::from(last_.row, lane);
+#pragma unroll
+    for (int k = 0; k < kLeaf; ++k) last_.index[k] = At::from(last_.index[k], lane);
+  }
+  // Whether a fiber begins with the lane's nonzero.
+  __device__ bool begins(const Entry& mine) const {
+    const auto differs = [&](Index now, Index last) {
+      const Index before = __shfl_up_sync(kAllLanes, now, 1, kLanes);
+      return now != (at_.lane == 0 ? last : before);
+    };
+    bool any = differs(mine.row, last_.row);
+#pragma unroll
+    for (int k = 0; k < kLeaf; ++k) any |= differs(mine.index[k], last_.index[k]);
+    return any;
+  }
+
+  const Factors<T, kLanes, kOthers>& factors_;
+  const Lane<T, kLanes> at_;
+  Vec<T> sum_ = Vec<T>::splat(T(0)), upper_;
+  Entry last_;
+};
+
+/// Walks the group's stretch of the tile.
+template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
+__device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Count begin,
+                          unsigned count, const Ends<T, kLanes>& ends) {
+  const Stretch<T, kLanes, kOthers, kRemap> stretch(x, records, begin, count);
+  const Factors<T, kLanes, kOthers> factors(x);
+  auto next = stretch.at(0, stretch.slot(0));
+  unsigned next_slot = stretch.slot(kLanes);
+  RowSum<T, kLanes> to(x, ends, Lane<T, kLanes>::from(next.row, 0));
+  const auto walk = [&](auto&& add) {
+    for (unsigned base = 0; base < stretch.length; base += kLanes) {
+      const auto mine = next;
+      next = stretch.at(base + kLanes, next_slot);
+      next_slot = stretch.slot(base + 2 * kLanes);
+      add(mine);
+    }
+  };
+  if constexpr (kFibers) {
+    FiberSum<T, kLanes, kOthers> fiber(factors, next);
+    walk([&](const auto& mine) { fiber.add(mine, to); });
+    fiber.end(to);
+  } else {
+    walk([&](const auto& mine) {
+      if (__any_sync(kAllLanes, mine.row != to.row))
+        add_nonzeros<true>(factors, mine, to);
+      else
+        add_nonzeros<false>(factors, mine, to);
+    });
+  }
+  to.finish(stretch.empty());
+}
+
+/// Adds up the rows that stretches share, and places them and those that tiles share.
+template <class T, int kLanes>
+__device__ void place_ends(const TilePass<T>& x, const Ends<T, kLanes>& ends) {
+  const Lane<T, kLanes> at;
+  const unsigned tile = blockIdx.x;
+  const Index* const row = ends.row;
+  if (threadIdx.x >= x.walkers || at.column >= x.stride) return;
+  for (unsigned e = 2 * at.group; e < 2 * at.group + 2; ++e) {
+    if (row[e] == kNoRow) continue;
+    // The stretch before may have had one row, which then is its first.
+    const unsigned before = e == 0 ? 0 : row[e - 1] != kNoRow ? e - 1 : e - 2;
+    if (e > 0 && row[before] == row[e]) continue;
+    Vec<T> sum = Vec<T>::splat(T(0));
+    unsigned n = e;
+    for (; n < ends.entries && (row[n] == row[e] || row[n] == kNoRow); ++n)
+      if (row[n] == row[e]) sum.add(*reinterpret_cast<const Vec<T>*>(ends.sum(n, at.lane)));
+    const bool begun = e == 0 && x.joined[tile] != 0;
+    const bool goes_on = n == ends.entries && x.joined[tile + 1] != 0;
+    T* const to = begun     ? x.head + static_cast<Count>(tile) * x.stride
+                  : goes_on ? x.tail + static_cast<Count>(tile) * x.stride
+                            : x.out + static_cast<Count>(row[e]) * x.stride;
+    sum.store(to + at.column);
+  }
+}
+
+/// Block (t, c) takes tile t and the c-th tile of columns; that with c = 0 remaps. The records lie
+/// in shared memory from `ends_bytes` on; without remapping they are read where they are.
+template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
+__global__ void __launch_bounds__(kMostThreads) tile_pass(TilePass<T> x, unsigned ends_bytes) {
+  extern __shared__ uint4 shared[];
+  const Ends<T, kLanes> ends(shared, x.walkers);
+  const Count begin = static_cast<Count>(blockIdx.x) * x.tile;
+  const Count left = x.nnz - begin;
+  const unsigned count = left < x.tile ? static_cast<unsigned>(left) : x.tile;
+  const unsigned words = static_cast<unsigned>(x.layout.words);
+  const std::uint32_t* const in = x.in + begin * words;
+  if constexpr (kRemap) {
+    std::uint32_t* const records = reinterpret_cast<std::uint32_t*>(shared + ends_bytes / 16);
+    load_tile(records, in, count * words);
+    __syncthreads();
+    if (threadIdx.x < x.walkers)
+      walk_tile<T, kLanes, kOthers, true, kFibers>(x, records, begin, count, ends);
+    else if (blockIdx.y == 0)
+      send_tile(x, records, begin, count);
+  } else {
+    walk_tile<T, kLanes, kOthers, false, kFibers>(x, in, begin, count, ends);
+  }
+  __syncthreads();
+  place_ends<T, kLanes>(x, ends);
+}
+
+/// Block (i, c) adds up row i of `cut` in the c-th tile of columns.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kJoinThreads) join_rows(TilePass<T> x, const CutRow* cut) {
+  __shared__ uint4 sums[kJoinThreads];
+  constexpr unsigned kGroups = kJoinThreads / kLanes;
+  const Lane<T, kLanes> at;
+  const bool active = at.column < x.stride;
+  const CutRow c = cut[blockIdx.x];
+  auto sum = Vec<T>::splat(T(0));
+  const auto add = [&](const T* rows, Count tile) {
+    if (active) sum.add(Vec<T>::load(rows + tile * x.stride + at.column));
+  };
+  if (at.group == 0) add(x.tail, c.first);
+  for (Count t = Count{c.first} + 1 + at.group; t <= c.last; t += kGroups) add(x.head, t);
+  sum.store(reinterpret_cast<T*>(sums + threadIdx.x));
+  __syncthreads();
+  if (at.group != 0 || !active) return;
+  for (unsigned g = 1; g < kGroups; ++g)
+    sum.add(*reinterpret_cast<const Vec<T>*>(sums + g * kLanes + at.lane));
+  sum.store(x.out + static_cast<Count>(c.row) * x.stride + at.column);
+}
+
+}  // namespace retensor::flycoo::tuned

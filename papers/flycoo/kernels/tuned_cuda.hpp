@@ -1,0 +1,70 @@
+// The runs of flycoo.cuda.tuned and flycoo.cuda.copies, and the shape of their thread blocks:
+// threads, tile and what both take of an SM's memory.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "common/core/types.hpp"
+#include "common/measure/method.hpp"
+
+namespace retensor::flycoo {
+
+/// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers,
+/// with `remap` senders, and prepare. In a build without CUDA it throws LogicError.
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
+                                             bool remap);
+
+namespace tuned {
+
+/// Of a block and of an SM. 32 warps leave 64 registers to a thread, which hold two nonzeros in
+/// flight without spills up to order 3.
+inline constexpr unsigned kMostThreads = 1024;
+inline constexpr Count kKibi = 1024;
+/// Bytes of shared memory that blocks of an SM of compute capability 9.0 can have together, and
+/// what each takes besides its own.
+inline constexpr Count kSharedOfSm = 228 * kKibi, kSharedOfBlock = kKibi;
+
+/// Bytes of shared memory in which the groups of `lanes` walkers leave the first and the last row
+/// of their stretches: two rows of 16 bytes a lane, and their indices.
+inline constexpr Count bytes_of_ends(unsigned walkers, unsigned lanes) {
+  const Count bytes = Count{2} * walkers * 16 + Count{2} * (walkers / lanes) * sizeof(Index);
+  return (bytes + 15) / 16 * 16;
+}
+
+struct Block {
+  Count tile;  ///< bytes
+  unsigned walkers, senders;
+
+  unsigned threads() const { return walkers + senders; }
+  /// Bytes of shared memory, which holds the tile with remapping alone.
+  Count shared(bool remap) const { return bytes_of_ends(walkers, 4) + (remap ? tile : 0); }
+  /// Of an SM, at least 1.
+  unsigned blocks(bool remap) const {
+    const Count fit =
+        std::min<Count>(kSharedOfSm / (shared(remap) + kSharedOfBlock), kMostThreads / threads());
+    return static_cast<unsigned>(std::max<Count>(fit, 1));
+  }
+};
+
+// A row that is loaded occupies the L1 cache from its request on, so that what shared memory leaves
+// of it bounds the bytes in flight. Few rows are found there anyway: shared memory may have it all.
+inline constexpr Block kOneOfSm{132 * kKibi, 896, 128}, kTwoOfSm{96 * kKibi, 416, 96};
+inline constexpr Block kCopies{48 * kKibi, 128, 0};
+inline constexpr Count kFewRows = kKibi * kKibi;  // bytes of the factors of all modes
+
+/// What `params` state (tile in KiB, walkers, senders; 0: this choice) for the problem.
+inline Block block_of(const Problem& problem, const Params& params, bool remap) {
+  Count rows = 0;
+  for (const auto length : problem.x().dims) rows += length;
+  const bool few = rows * problem.rank() * size_of(problem.dtype()) <= kFewRows;
+  Block b = !remap ? kCopies : few ? kTwoOfSm : kOneOfSm;
+  const auto stated = [&](const char* name) { return static_cast<Count>(params.integer(name)); };
+  if (stated("tile") != 0) b.tile = stated("tile") * kKibi;
+  if (stated("walkers") != 0) b.walkers = static_cast<unsigned>(stated("walkers"));
+  if (remap && stated("senders") != 0) b.senders = static_cast<unsigned>(stated("senders"));
+  return b;
+}
+
+}  // namespace tuned
+}  // namespace retensor::flycoo

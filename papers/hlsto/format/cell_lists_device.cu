@@ -1,0 +1,146 @@
+// Lists of cells from bitmaps: vectors of each tile counted, scanned, filled by a warp a tile.
+#include "papers/hlsto/format/cell_lists_device.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+#include "papers/hlsto/format/order_device.cuh"
+#include "papers/hlsto/format/tensor_core_device.cuh"
+#include "papers/hlsto/format/tools_device.cuh"
+
+namespace retensor::hlsto {
+namespace {
+
+using device::Buffer;
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kBanks = 32;  // of shared memory, 4 bytes wide
+
+struct Lists {
+  const std::uint32_t* order;  // of the tiles
+  std::uint32_t* first;        // vector of each tile; one more, their number
+  ListedTile* tiles;
+  std::uint16_t *places, *values[2];
+};
+
+__global__ void count_vectors(const DeviceChain x, const Lists lists) {
+  const Count t = Count{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (t > x.tiles) return;
+  Count cells = 0;
+  if (t < x.tiles) cells = x.value_start[lists.order[t] + 1] - x.value_start[lists.order[t]];
+  lists.first[t] = static_cast<std::uint32_t>((cells + kVectorCells - 1) / kVectorCells);
+}
+
+__device__ inline unsigned place_of(const DeviceChain& x, unsigned cell) {
+  const auto along = [&](int place) { return cell >> (4 * (2 - place)) & 15u; };
+  return hlsto::place_of(along(x.slice), along(x.row), along(x.column));
+}
+
+__device__ inline std::uint16_t bits_of(__half x) {
+  return __half_as_ushort(x);
+}
+__device__ inline std::uint16_t bits_of(__nv_bfloat16 x) {
+  return __bfloat16_as_ushort(x);
+}
+
+template <Arithmetic kArithmetic>
+__device__ void store(const Lists& lists, Count at, unsigned place, float value) {
+  using Core = hlsto::Core<kArithmetic>;
+  lists.places[at] = static_cast<std::uint16_t>(place);
+#pragma unroll
+  for (int p = 0; p < Core::kParts; ++p) lists.values[p][at] = bits_of(Core::part_of(value, p));
+}
+
+__device__ ListedTile listed(const DeviceChain& x, const Lists& lists, Count t) {
+  const std::uint32_t* const key = x.tile_index + Count{lists.order[t]} * x.tile_words;
+  ListedTile tile{lists.first[t], lists.first[t + 1] - lists.first[t],
+                  decode(key, x.place[x.slice]), decode(key, x.place[x.row]),
+                  decode(key, x.place[x.column])};
+  for (int k = kTiledModes; k < x.order; ++k) tile.kept[k - kTiledModes] = decode(key, x.place[k]);
+  return tile;
+}
+
+/// Calls f(byte of its place, number in the tile) for the nonzeros of a lane's four words.
+template <class F>
+__device__ void for_each_cell(const DeviceChain& x, const std::uint32_t (&words)[4], unsigned cell,
+                              F&& f) {
+  for (unsigned w = 0; w < 4; ++w)
+    for (std::uint32_t word = words[w]; word != 0; word &= word - 1) {
+      const auto bit = static_cast<unsigned>(__ffs(static_cast<int>(word))) - 1;
+      f(2 * place_of(x, (threadIdx.x % 32 * 4 + w) * 32 + bit), cell++);
+    }
+}
+
+/// A warp lists a tile in the order of the shared memory's banks, so that the lanes, eight
+/// neighbours of the list each, store to different ones.
+template <Arithmetic kArithmetic>
+__global__ void fill(const DeviceChain x, const Lists lists) {
+  __shared__ unsigned next[kThreads / 32][kBanks];
+  const Count t = (Count{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
+  if (t >= x.tiles) return;
+  const unsigned lane = threadIdx.x % 32;
+  unsigned* const of_bank = next[threadIdx.x / 32];
+  const auto bank = [](unsigned place) { return place / 4 % kBanks; };
+  const Count number = lists.order[t], start = x.value_start[number];
+  const uint4 four = reinterpret_cast<const uint4*>(x.bitmap)[number * 32 + lane];
+  const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+  const unsigned first_cell =
+      sum_before(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+
+  of_bank[lane] = 0;
+  __syncwarp();
+  for_each_cell(x, words, first_cell,
+                [&](unsigned place, unsigned) { atomicAdd(of_bank + bank(place), 1); });
+  __syncwarp();
+  const unsigned before = sum_before(of_bank[lane]);
+  __syncwarp();
+  of_bank[lane] = before;
+  __syncwarp();
+  const Count begin = Count{lists.first[t]} * kVectorCells;
+  for_each_cell(x, words, first_cell, [&](unsigned place, unsigned cell) {
+    store<kArithmetic>(lists, begin + atomicAdd(of_bank + bank(place), 1), place,
+                       value_at(x.dense_values, x.values, start + cell));
+  });
+
+  const Count cells = x.value_start[number + 1] - start;
+  const Count padded = Count{lists.first[t + 1]} * kVectorCells - begin;
+  for (Count c = cells + lane; c < padded; c += 32)
+    store<kArithmetic>(lists, begin + c, kSparePlace, 0);
+  if (lane == 0) lists.tiles[t] = listed(x, lists, t);
+}
+
+using Fill = void (*)(DeviceChain, Lists);
+
+Fill fill_kernel(Arithmetic arithmetic) {
+  return with_arithmetic(arithmetic, [&]<Arithmetic kArithmetic>() -> Fill {
+    if constexpr (kArithmetic == Arithmetic::tf32)
+      throw LogicError("cells are listed as operands of 16 bits");
+    else
+      return fill<kArithmetic>;
+  });
+}
+
+}  // namespace
+
+CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arithmetic) {
+  CellLists made;
+  if (x.tiles == 0) return made;
+  const auto order = tiles_by_place(hls, x.slice);
+  Buffer<std::uint32_t> vectors(x.tiles + 1), first(x.tiles + 1);
+  made.tiles = Buffer<ListedTile>(x.tiles);
+  Lists lists{order.data(), vectors.data(), made.tiles.data(), nullptr, {}};
+  RETENSOR_CUDA_LAUNCH(count_vectors, device::blocks_for(x.tiles + 1, kThreads), kThreads, 0,
+                       nullptr, x, lists);
+  with_scratch([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, vectors.data(), first.data(), x.tiles + 1);
+  });
+  const Count cells = Count{first.to_host().back()} * kVectorCells;
+  made.places = Buffer<std::uint16_t>(cells);
+  for (int p = 0; p < parts_of(arithmetic); ++p) made.values.emplace_back(cells);
+  lists.first = first.data(), lists.places = made.places.data();
+  for (std::size_t p = 0; p < made.values.size(); ++p) lists.values[p] = made.values[p].data();
+  RETENSOR_CUDA_LAUNCH(fill_kernel(arithmetic), device::blocks_for(x.tiles, kThreads / 32),
+                       kThreads, 0, nullptr, x, lists);
+  return made;
+}
+
+}  // namespace retensor::hlsto

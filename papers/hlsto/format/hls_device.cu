@@ -1,0 +1,405 @@
+// COO -> HLS on the device (section V.A), with the steps of conversion.cpp.
+//
+// A nonzero's key is its tile and, below it, its cell; it is sorted with the value beside it,
+// stably, so that values of one coordinate are added up in the order of the input. Of the sorted
+// keys those that begin a tile are selected, a scan over the tiles tells what dense tiles and
+// values lie before each, and a warp takes a tile. No atomics build the bitmaps (section VII.C.2):
+// cells ascend, so the lane that holds the first cell of a word walks on to the word's last and
+// stores it whole.
+//
+// Bytes that a nonzero moves, at order 3 with keys of b bits in 64 and values of 16: indices in and
+// key out 20; a histogram and ceil(b / 8) passes of the sort, 8 + 24 ceil(b / 8); first nonzeros of
+// coordinates 12, of tiles 8; values cleared and filling 16 in a dense tile and 20 to 24 in a
+// sparse one. A bitmap is cleared, then stored. Keys beyond 64 bits take 16 bytes.
+#include "papers/hlsto/format/hls_device.cuh"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include "papers/hlsto/format/tools_device.cuh"
+
+namespace retensor::hlsto {
+namespace {
+
+using device::Buffer;
+using Positions = Buffer<std::uint32_t>;
+
+constexpr unsigned kThreads = 256;
+constexpr Count kMostBlocks = 1 << 16;
+
+/// Grid as kernels get it. Places 0 to 2 of a tile's index are the tiled modes, then the kept ones.
+struct GridView {
+  explicit GridView(const Grid& grid)
+      : order(static_cast<int>(grid.nonzero_index().modes().size())),
+        edge_bits(grid.edge_bits()),
+        tile_words(words_for(grid.tile_index().bits())),
+        nonzero_words(words_for(grid.nonzero_index().bits())) {
+    int k = 0;
+    for (const int m : grid.tiled()) mode_at[k++] = m;
+    for (const int m : grid.kept()) mode_at[k++] = m;
+    for (k = 0; k < order; ++k) {
+      tile_shift[k] = grid.tile_index().shift(k);
+      tile_width[k] = grid.tile_index().width(k);
+      nonzero_shift[k] = grid.nonzero_index().shift(mode_at[k]);
+    }
+  }
+
+  __host__ __device__ int cell_bits() const { return kTiledModes * edge_bits; }
+  /// Of the bits that a cell has of its coordinate along tiled mode k.
+  __device__ int cell_shift(int k) const { return (kTiledModes - 1 - k) * edge_bits; }
+  __device__ Index edge_mask() const { return (Index{1} << edge_bits) - 1; }
+
+  /// Tile and cell of nonzero x; index[k] are the indices along the mode of place k.
+  template <class Key>
+  __device__ Key key(const Index* const* index, Count x) const {
+    Key tile = 0;
+    Index cell = 0;
+#pragma unroll
+    for (int k = 0; k < kHighestOrder; ++k) {
+      if (k >= order) break;
+      const Index i = index[k][x];
+      tile |= static_cast<Key>(k < kTiledModes ? i >> edge_bits : i) << tile_shift[k];
+      if (k < kTiledModes) cell |= (i & edge_mask()) << cell_shift(k);
+    }
+    return tile << cell_bits() | cell;
+  }
+  template <class Key>
+  __device__ Key tile(Key key) const {
+    return key >> cell_bits();
+  }
+  template <class Key>
+  __device__ Index cell(Key key) const {
+    return static_cast<Index>(key) & ((Index{1} << cell_bits()) - 1);
+  }
+  /// The linear index of the nonzero with this key; it has no more bits than the key.
+  template <class Key>
+  __device__ Key nonzero(Key key) const {
+    Key nonzero = 0;
+#pragma unroll
+    for (int k = 0; k < kHighestOrder; ++k) {
+      if (k >= order) break;
+      Index i = static_cast<Index>(tile(key) >> tile_shift[k] & ((Key{1} << tile_width[k]) - 1));
+      if (k < kTiledModes) i = i << edge_bits | (cell(key) >> cell_shift(k) & edge_mask());
+      nonzero |= static_cast<Key>(i) << nonzero_shift[k];
+    }
+    return nonzero;
+  }
+
+  int order, edge_bits, tile_words, nonzero_words;
+  int mode_at[kHighestOrder] = {};
+  int tile_shift[kHighestOrder] = {}, tile_width[kHighestOrder] = {};
+  int nonzero_shift[kHighestOrder] = {};
+};
+
+/// Indices of the nonzeros by place.
+struct CooView {
+  CooView(const DeviceCoo& x, const GridView& grid) {
+    for (int k = 0; k < grid.order; ++k)
+      index[k] = x.indices[static_cast<std::size_t>(grid.mode_at[k])].data();
+  }
+  const Index* index[kHighestOrder] = {};
+};
+
+template <class Key>
+__global__ void make_keys(Count n, GridView grid, CooView x, Key* keys) {
+  const Count step = Count{gridDim.x} * blockDim.x;
+  for (Count p = Count{blockIdx.x} * blockDim.x + threadIdx.x; p < n; p += step)
+    keys[p] = grid.key<Key>(x.index, p);
+}
+
+/// Whether a position's key differs from the one before in the bits from `shift` on.
+template <class Key>
+struct Begins {
+  const Key* keys;
+  int shift;
+  __host__ __device__ bool operator()(std::uint32_t p) const {
+    return p == 0 || keys[p] >> shift != keys[p - 1] >> shift;
+  }
+};
+
+/// One key for each coordinate, the values of first[c] to first[c + 1] added up.
+template <class Key>
+__global__ void merge(Count coordinates, const std::uint32_t* first, const Key* keys,
+                      const float* values, Key* merged_keys, float* merged_values) {
+  const Count step = Count{gridDim.x} * blockDim.x;
+  for (Count c = Count{blockIdx.x} * blockDim.x + threadIdx.x; c < coordinates; c += step) {
+    double sum = values[first[c]];
+    for (std::uint32_t p = first[c] + 1; p < first[c + 1]; ++p)
+      sum += static_cast<double>(values[p]);
+    merged_keys[c] = keys[first[c]];
+    merged_values[c] = static_cast<float>(sum);
+  }
+}
+
+/// Dense tiles and their values, of a tile or before one.
+struct Dense {
+  std::uint32_t tiles, values;
+};
+struct Plus {
+  __host__ __device__ Dense operator()(Dense a, Dense b) const {
+    return {a.tiles + b.tiles, a.values + b.values};
+  }
+};
+struct DenseOfTile {
+  const std::uint32_t* start;
+  Count tiles, threshold;
+  __host__ __device__ Dense operator()(std::uint32_t t) const {
+    if (t >= tiles) return {0, 0};
+    const std::uint32_t size = start[t + 1] - start[t];
+    return size >= threshold ? Dense{1, size} : Dense{0, 0};
+  }
+};
+
+template <class Key>
+struct FillArguments {
+  GridView grid;
+  Count tiles;
+  const Key* keys;
+  const float* values;
+  const std::uint32_t* start;  // of the tiles
+  const Dense* before;         // the tiles
+  ValueType type;
+  Count bitmap_words;  // of 32 bits, of a tile
+  std::uint32_t *tile_index, *bitmap, *nonzero_index;
+  Count* value_start;
+  void *dense_values, *sparse_values;
+};
+
+__device__ void store_value(void* values, ValueType type, Count p, float x) {
+  if (type == ValueType::f16)
+    static_cast<__half*>(values)[p] = __float2half_rn(x);
+  else if (type == ValueType::bf16)
+    static_cast<__nv_bfloat16*>(values)[p] = __float2bfloat16_rn(x);
+  else
+    static_cast<float*>(values)[p] = x;
+}
+
+template <class Key>
+__device__ void store_index(std::uint32_t* indices, int words, Count p, Key index) {
+  for (int w = 0; w < words; ++w)
+    indices[p * static_cast<Count>(words) + static_cast<Count>(w)] =
+        static_cast<std::uint32_t>(index >> (32 * w));
+}
+
+/// Entries begin to end are a dense tile; a lane takes every 32nd.
+template <class Key>
+__device__ void store_dense(const FillArguments<Key>& a, Dense before, std::uint32_t begin,
+                            std::uint32_t end, unsigned lane) {
+  if (lane == 0) {
+    store_index(a.tile_index, a.grid.tile_words, before.tiles, a.grid.tile(a.keys[begin]));
+    a.value_start[before.tiles] = before.values;
+  }
+  std::uint32_t* const bitmap = a.bitmap + before.tiles * a.bitmap_words;
+  for (std::uint32_t e = begin + lane; e < end; e += 32) {
+    store_value(a.dense_values, a.type, before.values + (e - begin), a.values[e]);
+    const Index word = a.grid.cell(a.keys[e]) / 32;
+    if (e > begin && a.grid.cell(a.keys[e - 1]) / 32 == word) continue;
+    std::uint32_t bits = 0;
+    for (std::uint32_t f = e; f < end && a.grid.cell(a.keys[f]) / 32 == word; ++f)
+      bits |= 1u << a.grid.cell(a.keys[f]) % 32;
+    bitmap[word] = bits;
+  }
+}
+
+template <class Key>
+__device__ void store_sparse(const FillArguments<Key>& a, Dense before, std::uint32_t begin,
+                             std::uint32_t end, unsigned lane) {
+  for (std::uint32_t e = begin + lane; e < end; e += 32) {
+    const Count entry = e - before.values;
+    store_index(a.nonzero_index, a.grid.nonzero_words, entry, a.grid.nonzero(a.keys[e]));
+    store_value(a.sparse_values, a.type, entry, a.values[e]);
+  }
+}
+
+/// A warp a tile; words of a bitmap without a nonzero are left as they are.
+template <class Key>
+__global__ void fill_tiles(FillArguments<Key> a) {
+  const unsigned lane = threadIdx.x % 32;
+  const Count step = Count{gridDim.x} * (kThreads / 32);
+  for (Count t = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32; t < a.tiles; t += step) {
+    const Dense before = a.before[t];
+    if (a.before[t + 1].tiles > before.tiles)
+      store_dense(a, before, a.start[t], a.start[t + 1], lane);
+    else
+      store_sparse(a, before, a.start[t], a.start[t + 1], lane);
+  }
+}
+
+template <class T>
+T element(const Buffer<T>& from, Count p) {
+  T host;
+  from.download(std::span(&host, 1), p);
+  return host;
+}
+
+template <class T>
+void set_element(Buffer<T>& to, Count p, T x) {
+  RETENSOR_CUDA_CHECK(cudaMemcpy(to.data() + p, &x, sizeof(T), cudaMemcpyHostToDevice));
+}
+
+/// Makes the format of at least one nonzero; all on the default stream.
+template <class Key>
+class Builder {
+ public:
+  Builder(const DeviceCoo& tensor, const HlsShape& shape)
+      : shape_(shape), view_(shape.grid), keys_(tensor.nnz), values_(tensor.nnz) {
+    sort(tensor);
+    add_up_duplicates();
+    classify();
+  }
+
+  DeviceHls build() const {
+    DeviceHls hls(shape_);
+    hls.bitmap.zero(nullptr);
+    set_element(hls.value_start, hls.dense_tiles(), hls.dense_nonzeros());
+    const FillArguments<Key> a{view_,
+                               hls.tiles,
+                               keys_.data(),
+                               values_.data(),
+                               positions_.data(),
+                               before_.data(),
+                               hls.options.values,
+                               2 * hls.grid.bitmap_words(),
+                               hls.tile_index.data(),
+                               hls.bitmap.data(),
+                               hls.nonzero_index.data(),
+                               hls.value_start.data(),
+                               hls.dense_values.data(),
+                               hls.sparse_values.data()};
+    RETENSOR_CUDA_LAUNCH(fill_tiles<Key>, blocks(32 * hls.tiles), kThreads, 0, nullptr, a);
+    return hls;
+  }
+
+ private:
+  static unsigned blocks(Count threads) {
+    return device::blocks_for(threads, kThreads, kMostBlocks);
+  }
+
+  void sort(const DeviceCoo& tensor) {
+    Buffer<Key> unsorted(tensor.nnz);
+    RETENSOR_CUDA_LAUNCH(make_keys<Key>, blocks(tensor.nnz), kThreads, 0, nullptr, tensor.nnz,
+                         view_, CooView(tensor, view_), unsorted.data());
+    const int bits = std::max(1, shape_.grid.key_bits());
+    with_scratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(scratch, bytes, unsorted.data(), keys_.data(),
+                                             tensor.values.data(), values_.data(),
+                                             static_cast<int>(tensor.nnz), 0, bits);
+    });
+  }
+
+  /// The positions whose keys differ from the ones before in the bits from `shift` on, and the end;
+  /// the number of them.
+  Count select(Count n, int shift) {
+    positions_ = Positions(n + 1);
+    Buffer<std::uint32_t> selected(1);
+    with_scratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
+                                   positions_.data(), selected.data(), static_cast<int>(n),
+                                   Begins<Key>{keys_.data(), shift});
+    });
+    const std::uint32_t count = element(selected, 0);
+    set_element(positions_, count, static_cast<std::uint32_t>(n));
+    return count;
+  }
+
+  void add_up_duplicates() {
+    const Count coordinates = select(keys_.size(), 0);
+    if (coordinates == keys_.size()) return;
+    Buffer<Key> keys(coordinates);
+    Buffer<float> values(coordinates);
+    RETENSOR_CUDA_LAUNCH(merge<Key>, blocks(coordinates), kThreads, 0, nullptr, coordinates,
+                         positions_.data(), keys_.data(), values_.data(), keys.data(),
+                         values.data());
+    keys_ = std::move(keys);
+    values_ = std::move(values);
+  }
+
+  void classify() {
+    shape_.tiles = select(keys_.size(), view_.cell_bits());
+    before_ = Buffer<Dense>(shape_.tiles + 1);
+    const auto of_tiles = thrust::make_transform_iterator(
+        thrust::counting_iterator<std::uint32_t>(0),
+        DenseOfTile{positions_.data(), shape_.tiles, shape_.options.threshold});
+    with_scratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceScan::ExclusiveScan(scratch, bytes, of_tiles, before_.data(), Plus{},
+                                            Dense{0, 0}, static_cast<int>(shape_.tiles + 1));
+    });
+    const Dense all = element(before_, shape_.tiles);
+    shape_.set_counts(all.tiles, all.values, keys_.size() - all.values);
+  }
+
+  HlsShape shape_;
+  const GridView view_;
+  Buffer<Key> keys_;
+  Buffer<float> values_;
+  Positions positions_;  // of first nonzeros of coordinates, then of tiles
+  Buffer<Dense> before_;
+};
+
+/// Zeros for values of so many nonzeros and for what whole vectors of 16 bytes read beyond them.
+Buffer<std::byte> zero_values(const HlsShape& hls, Count nonzeros) {
+  const Count bytes = nonzeros * bits_of(hls.options.values) / 8;
+  Buffer<std::byte> values((bytes + 15) / 16 * 16);
+  values.zero(nullptr);
+  return values;
+}
+
+Count words_of(const LinearIndex& index, Count n) {
+  return n * static_cast<Count>(words_for(index.bits()));
+}
+
+void upload_values(Buffer<std::byte>& to, const StoredValues& values) {
+  to.upload(values.type() == ValueType::f32 ? std::as_bytes(std::span(values.wide()))
+                                            : std::as_bytes(std::span(values.narrow())));
+}
+
+}  // namespace
+
+DeviceHls::DeviceHls(const HlsShape& shape)
+    : HlsShape(shape),
+      tile_index(words_of(grid.tile_index(), dense_tiles())),
+      bitmap(2 * grid.bitmap_words() * dense_tiles()),
+      value_start(dense_tiles() + 1),
+      dense_values(zero_values(shape, dense_nonzeros())),
+      nonzero_index(words_of(grid.nonzero_index(), sparse_nonzeros())),
+      sparse_values(zero_values(shape, sparse_nonzeros())) {}
+
+DeviceHls upload(const Hls& hls) {
+  DeviceHls to(hls);
+  to.tile_index.upload(hls.tile_index.data());
+  to.bitmap.upload(
+      {reinterpret_cast<const std::uint32_t*>(hls.bitmap.data()), 2 * hls.bitmap.size()});
+  to.value_start.upload(hls.value_start);
+  upload_values(to.dense_values, hls.dense_values);
+  to.nonzero_index.upload(hls.nonzero_index.data());
+  upload_values(to.sparse_values, hls.sparse_values);
+  return to;
+}
+
+DeviceHls to_hls(const DeviceCoo& tensor, const Options& options) {
+  const HlsShape shape(tensor.dims, options);
+  if (tensor.nnz > kMostOnDevice)
+    throw InputError("HLS: found " + std::to_string(tensor.nnz) + " nonzeros, the device sorts " +
+                     std::to_string(kMostOnDevice) + " at most");
+  if (tensor.nnz == 0) return upload(Hls(shape));
+  const int bits = shape.grid.key_bits();
+  if (bits <= 64) return Builder<std::uint64_t>(tensor, shape).build();
+  if (bits <= 128) return Builder<Uint128>(tensor, shape).build();
+  throw InputError("HLS: tile and cell take " + std::to_string(bits) +
+                   " bits, found room for 128 in a key");
+}
+
+}  // namespace retensor::hlsto

@@ -1,0 +1,17 @@
+// The format and the arithmetic that a method's parameters ask for, and what a row tells of a
+// format.
+#pragma once
+
+#include "common/measure/method.hpp"
+#include "papers/hlsto/format/hls.hpp"
+#include "papers/hlsto/format/tensor_core.hpp"
+
+namespace retensor::hlsto {
+
+Options format_options(const Problem& problem, const Params& params);
+Arithmetic arithmetic_of(const Params& params);
+/// What a row tells of a format: threshold, tiles, dense tiles, sparse nonzeros, bits of an index
+/// by eq. 11 and 13, bytes by eq. 16 and as stored.
+Executed format_facts(const HlsShape& hls);
+
+}  // namespace retensor::hlsto

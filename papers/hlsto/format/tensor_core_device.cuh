@@ -1,0 +1,94 @@
+// Operands of a tensor core in the arithmetics of tensor_core.hpp. Included by .cu files alone.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <mma.h>
+
+#include <type_traits>
+
+#include "common/device/cuda.cuh"
+#include "papers/hlsto/format/tensor_core.hpp"
+
+namespace retensor::hlsto {
+
+inline constexpr unsigned kFragmentEdge = 16;
+inline constexpr unsigned kFragmentSize = kFragmentEdge * kFragmentEdge;
+
+/// Calls f<arithmetic>().
+template <class F>
+auto with_arithmetic(Arithmetic arithmetic, F&& f) {
+  switch (arithmetic) {
+    case Arithmetic::fp16:
+      return f.template operator()<Arithmetic::fp16>();
+    case Arithmetic::bf16:
+      return f.template operator()<Arithmetic::bf16>();
+    case Arithmetic::tf32:
+      return f.template operator()<Arithmetic::tf32>();
+    case Arithmetic::split_fp16:
+      return f.template operator()<Arithmetic::split_fp16>();
+  }
+  throw LogicError("an arithmetic of no name");
+}
+
+/// Nearest tf32, ties to even, as the operands on the host are rounded.
+__device__ inline float nearest_tf32(float x) {
+  const std::uint32_t bits = __float_as_uint(x);
+  return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
+}
+
+/// Operands of one arithmetic as WMMA has them: a 16 x 16 operand is kParts parts (two halves of a
+/// split operand) of kSteps fragments along the inner dimension (two of depth 8 in tf32).
+template <Arithmetic kArithmetic>
+struct Core {
+  static constexpr bool kIsTf32 = kArithmetic == Arithmetic::tf32;
+  static constexpr int kDepth = kIsTf32 ? 8 : 16;
+  static constexpr int kSteps = 16 / kDepth;
+  static constexpr int kParts = parts_of(kArithmetic);
+  using Element = std::conditional_t<
+      kIsTf32, float, std::conditional_t<kArithmetic == Arithmetic::bf16, __nv_bfloat16, __half>>;
+  using Tag = std::conditional_t<kIsTf32, nvcuda::wmma::precision::tf32, Element>;
+  template <class Use, class Layout>
+  struct Operand {
+    nvcuda::wmma::fragment<Use, 16, 16, kDepth, Tag, Layout> part[kParts][kSteps];
+  };
+  using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, kDepth, float>;
+
+  /// The part of x that part p of an operand holds.
+  __device__ static Element part_of(float x, int p) {
+    if constexpr (kIsTf32) {
+      return nearest_tf32(x);
+    } else if constexpr (kArithmetic == Arithmetic::bf16) {
+      return __float2bfloat16_rn(x);
+    } else {
+      const __half high = __float2half_rn(x);
+      return p == 0 ? high : __float2half_rn(x - __half2float(high));
+    }
+  }
+
+  /// `from[p]` is the first element of part p, rows `stride` apart, the next step along the inner
+  /// dimension `step` further on.
+  template <class Use, class Layout>
+  __device__ static void load(Operand<Use, Layout>& to, const Element* const* from, unsigned stride,
+                              unsigned step) {
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s)
+        nvcuda::wmma::load_matrix_sync(to.part[p][s], from[p] + s * step, stride);
+  }
+
+  template <class A, class B>
+  __device__ static void multiply_add(const A& a, const B& b, Sum& c) {
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      if constexpr (kParts == 2) {
+        nvcuda::wmma::mma_sync(c, a.part[1][s], b.part[0][s], c);
+        nvcuda::wmma::mma_sync(c, a.part[0][s], b.part[1][s], c);
+      }
+      nvcuda::wmma::mma_sync(c, a.part[0][s], b.part[0][s], c);
+    }
+  }
+};
+
+}  // namespace retensor::hlsto

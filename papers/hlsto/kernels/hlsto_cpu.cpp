@@ -1,0 +1,238 @@
+#include "papers/hlsto/kernels/hlsto_cpu.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace retensor::hlsto {
+namespace {
+
+constexpr Index kEdge = 16;  // of a fragment
+
+std::size_t at(int k) {
+  return static_cast<std::size_t>(k);
+}
+
+/// Products of factor rows: one weight for each place in a row of the result, elementwise products
+/// in MTTKRP, the Kronecker product in TTM-chain, which has as many places as columns so far.
+class RowProduct {
+ public:
+  explicit RowProduct(const Chain& chain) : chain_(chain) {
+    for (auto* places : {&offset_, &old_offset_}) places->reserve(chain.width);
+    for (auto* weights : {&weight_, &old_weight_}) weights->reserve(chain.width);
+    restart();
+  }
+
+  void restart() {
+    offset_.resize(chain_.kronecker ? 1 : chain_.width);
+    std::iota(offset_.begin(), offset_.end(), std::uint64_t{0});
+    weight_.assign(offset_.size(), 1.0f);
+  }
+
+  void times(int mode, Index row) {
+    const float* const factor = chain_.factor[at(mode)].row(row);
+    if (!chain_.kronecker) {
+      for (std::size_t r = 0; r < weight_.size(); ++r) weight_[r] *= factor[r];
+      return;
+    }
+    old_offset_.swap(offset_), old_weight_.swap(weight_);
+    offset_.clear(), weight_.clear();
+    for (std::size_t p = 0; p < old_weight_.size(); ++p)
+      for (std::uint64_t r = 0; r < chain_.columns[at(mode)]; ++r) {
+        offset_.push_back(old_offset_[p] + r * chain_.stride[at(mode)]);
+        weight_.push_back(old_weight_[p] * factor[r]);
+      }
+  }
+
+  std::size_t size() const { return weight_.size(); }
+  std::uint64_t offset(std::size_t p) const { return offset_[p]; }
+  float weight(std::size_t p) const { return weight_[p]; }
+
+ private:
+  const Chain& chain_;
+  std::vector<std::uint64_t> offset_, old_offset_;
+  std::vector<float> weight_, old_weight_;
+};
+
+void add(float& to, float x) {
+#pragma omp atomic
+  to += x;
+}
+
+}  // namespace
+
+/// One dense tile or sparse nonzero after another; each thread has its own.
+class Worker {
+ public:
+  Worker(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out)
+      : hls_(hls),
+        grid_(hls.grid),
+        chain_(chain),
+        arithmetic_(arithmetic),
+        out_(out),
+        roles_(roles_of(hls.grid, chain.mode)),
+        fragments_((grid_.edge() + kEdge - 1) / kEdge),
+        cells_(grid_.cells()),
+        kept_(chain),
+        rows_(chain) {}
+
+  /// Adds dense tile t.
+  void add_tile(Count t) {
+    tile_ = hls_.tile_index.at(t);
+    unpack(t);
+    multiply_kept(kept_);
+    for (Index i = 0; i < grid_.edge(); ++i) {
+      const Index index = origin(roles_.slice) + i;
+      if (is_empty_[i]) continue;
+      if (roles_.kept_output < 0) {
+        slice(i, index, kept_);
+        continue;
+      }
+      multiply_kept(rows_);
+      rows_.times(grid_.tiled()[at(roles_.slice)], index);
+      slice(i, origin(kTiledModes + roles_.kept_output), rows_);
+    }
+  }
+
+  /// Adds sparse nonzero x by the element-wise form.
+  void add_nonzero(Count x) {
+    const auto key = hls_.nonzero_index.at(x);
+    const LinearIndex& index = grid_.nonzero_index();
+    rows_.restart();
+    for (int m = 0; m < static_cast<int>(hls_.dims.size()); ++m)
+      if (m != chain_.mode) rows_.times(m, index.decode(key, m));
+    float* const to = out_.row(index.decode(key, chain_.mode));
+    for (std::size_t p = 0; p < rows_.size(); ++p)
+      add(to[rows_.offset(p)], hls_.sparse_values.at(x) * rows_.weight(p));
+  }
+
+ private:
+  Index origin(int k) const { return grid_.origin(tile_, k); }
+
+  /// The rows of the kept modes but the output's.
+  void multiply_kept(RowProduct& rows) const {
+    rows.restart();
+    for (int k = 0; k < static_cast<int>(grid_.kept().size()); ++k)
+      if (k != roles_.kept_output) rows.times(grid_.kept()[at(k)], origin(kTiledModes + k));
+  }
+
+  void unpack(Count t) {
+    Count value = hls_.value_start[t];
+    const std::uint64_t* const words = hls_.bitmap.data() + t * grid_.bitmap_words();
+    std::ranges::fill(is_empty_, true);
+    for (Index c = 0; c < grid_.cells(); ++c) {
+      const bool stored = (words[c / 64] >> (c % 64) & 1) != 0;
+      cells_[c] = stored ? hls_.dense_values.at(value++) : 0.0f;
+      if (stored) is_empty_[grid_.within(c, roles_.slice)] = false;
+    }
+  }
+
+  /// Fragment (p, q) of slice i.
+  Fragment slice_fragment(Index i, Index p, Index q) const {
+    Fragment x{};
+    const Index edge = std::min(kEdge, grid_.edge());
+    std::array<Index, kTiledModes> within{};
+    within[at(roles_.slice)] = i;
+    for (Index a = 0; a < edge; ++a)
+      for (Index b = 0; b < edge; ++b) {
+        within[at(roles_.row)] = p * kEdge + a;
+        within[at(roles_.column)] = q * kEdge + b;
+        x[a * kEdge + b] = cells_[grid_.cell(within)];
+      }
+    return x;
+  }
+
+  /// Rows of a tiled factor from fragment p of the tile on, columns from `first` on, zeros beyond
+  /// the ends; with kTransposed its transpose.
+  template <bool kTransposed>
+  Fragment factor_fragment(int k, Index p, std::uint64_t first) const {
+    Fragment f{};
+    const auto& factor = chain_.factor[at(grid_.tiled()[at(k)])];
+    const Index begin = origin(k) + p * kEdge;
+    const Index rows = std::min(kEdge, grid_.edge());
+    for (Index a = 0; a < rows && begin + a < factor.rows; ++a)
+      for (Index r = 0; r < kEdge && first + r < factor.cols; ++r)
+        f[kTransposed ? r * kEdge + a : a * kEdge + r] = factor(begin + a, first + r);
+    return f;
+  }
+
+  /// B^T (X_i C) for 16 columns of B and of C.
+  Fragment chained(Index i, std::uint64_t row_columns, std::uint64_t column_columns) {
+    Fragment y{};
+    for (Index p = 0; p < fragments_; ++p) {
+      Fragment xc{};
+      for (Index q = 0; q < fragments_; ++q)
+        multiply_add(arithmetic_, slice_fragment(i, p, q),
+                     factor_fragment<false>(roles_.column, q, column_columns), xc);
+      multiply_add(arithmetic_, factor_fragment<true>(roles_.row, p, row_columns), xc, y);
+    }
+    return y;
+  }
+
+  /// Adds slice i to a row of the result.
+  void slice(Index i, Index out_row, const RowProduct& kept) {
+    if (chain_.kronecker)
+      chain_slice(i, out_.row(out_row), kept);
+    else
+      mttkrp_slice(i, out_.row(out_row), kept);
+  }
+
+  void mttkrp_slice(Index i, float* out, const RowProduct& kept) {
+    for (std::uint64_t r = 0; r < chain_.width; r += kEdge) {
+      const auto y = chained(i, r, r);
+      for (Index d = 0; d < kEdge && r + d < chain_.width; ++d)
+        add(out[r + d], y[d * kEdge + d] * kept.weight(r + d));
+    }
+  }
+
+  void chain_slice(Index i, float* out, const RowProduct& kept) {
+    const auto row = at(grid_.tiled()[at(roles_.row)]);
+    const auto column = at(grid_.tiled()[at(roles_.column)]);
+    for (std::uint64_t r = 0; r < chain_.columns[row]; r += kEdge)
+      for (std::uint64_t s = 0; s < chain_.columns[column]; s += kEdge) {
+        const auto y = chained(i, r, s);
+        for (Index a = 0; a < kEdge && r + a < chain_.columns[row]; ++a)
+          for (Index b = 0; b < kEdge && s + b < chain_.columns[column]; ++b) {
+            const auto place = (r + a) * chain_.stride[row] + (s + b) * chain_.stride[column];
+            for (std::size_t p = 0; p < kept.size(); ++p)
+              add(out[place + kept.offset(p)], y[a * kEdge + b] * kept.weight(p));
+          }
+      }
+  }
+
+  const Hls& hls_;
+  const Grid& grid_;
+  const Chain& chain_;
+  const Arithmetic arithmetic_;
+  const MatrixView<float> out_;
+  const Roles roles_;
+  const Index fragments_;  // along an edge of a slice
+  std::vector<float> cells_;
+  RowProduct kept_, rows_;
+  std::array<bool, 32> is_empty_{};  // slices of the tile
+  Uint128 tile_ = 0;
+};
+
+Product::Product(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
+                 int threads)
+    : hls_(hls) {
+  for (int t = 0; t < threads; ++t)
+    workers_.push_back(std::make_unique<Worker>(hls, chain, arithmetic, out));
+}
+
+Product::~Product() = default;
+
+void Product::run() {
+#pragma omp parallel num_threads(static_cast <int>(workers_.size()))
+  {
+    Worker& worker = *workers_[at(omp_get_thread_num())];
+#pragma omp for schedule(dynamic, 4) nowait
+    for (Count t = 0; t < hls_.dense_tiles(); ++t) worker.add_tile(t);
+#pragma omp for schedule(static)
+    for (Count x = 0; x < hls_.sparse_nonzeros(); ++x) worker.add_nonzero(x);
+  }
+}
+
+}  // namespace retensor::hlsto

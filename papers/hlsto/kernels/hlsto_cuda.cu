@@ -1,0 +1,126 @@
+// The run of hlsto.cuda; the kernel stands in hlsto_cuda.cuh.
+#include "papers/hlsto/kernels/hlsto_cuda.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/numeric/rounding.hpp"
+#include "papers/hlsto/kernels/hlsto_cuda.cuh"
+#include "papers/hlsto/kernels/run_cuda.cuh"
+
+namespace retensor::hlsto {
+namespace {
+
+using device::Buffer;
+
+/// One part of a factor as an operand, padded as DeviceFactor says: to whole tiles and the rows
+/// that a fragment reads beyond the last.
+template <class Element, class PartOf>
+Buffer<std::byte> operand_of(MatrixView<const float> factor, Count edge, const PartOf& part_of) {
+  const Count rows = rounded_up(factor.rows, edge) + kFragmentEdge;
+  const Count columns = rounded_up(factor.cols, kFragmentEdge);
+  std::vector<Element> padded(rows * columns, part_of(0.0f));
+  for (Count i = 0; i < factor.rows; ++i)
+    for (Count r = 0; r < factor.cols; ++r) padded[i * columns + r] = part_of(factor(i, r));
+  return bytes_of(padded.data(), padded.size());
+}
+
+/// The parts of an operand in the order of Core::part_of, as patterns.
+std::vector<Buffer<std::byte>> operands_of(MatrixView<const float> factor, Count edge,
+                                           Arithmetic arithmetic) {
+  std::vector<Buffer<std::byte>> parts;
+  if (arithmetic == Arithmetic::tf32) {
+    parts.push_back(operand_of<float>(factor, edge, round_tf32));
+    return parts;
+  }
+  for (int p = 0; p < parts_of(arithmetic); ++p)
+    parts.push_back(operand_of<std::uint16_t>(
+        factor, edge, [&](float x) { return operand_bits(x, arithmetic, p); }));
+  return parts;
+}
+
+struct Launch {
+  unsigned warps;
+  bool fused;
+};
+
+class PaperRun : public HlsRun {
+ public:
+  PaperRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic, Launch launch)
+      : HlsRun(problem, std::move(hls), arithmetic, "HLSTO Algorithms 1 and 2"),
+        launch_(launch),
+        edge_(tensor_.grid.edge()),
+        operands_(tensor_.dims.size()) {
+    for (int m = 0; m < x_.order; ++m) set_operands(m);
+    choose_kernel();
+    for (const auto& parts : operands_)
+      for (const auto& part : parts) count_bytes(part);
+    executed_["mma"] = std::to_string(mma_count(tensor_, chain_, arithmetic));
+    executed_["warps"] = std::to_string(launch.warps);
+    executed_["load"] = launch.fused ? "fused" : "sequential";
+  }
+
+  void refresh(int m) override {
+    HlsRun::refresh(m);
+    set_operands(m);
+  }
+
+ private:
+  void set_operands(int m) {
+    if (m == chain_.mode) return;
+    operands_[at(m)] = operands_of(chain_.factor[at(m)], edge_, arithmetic_);
+    for (std::size_t p = 0; p < operands_[at(m)].size(); ++p)
+      x_.factor[m].operand[p] = operands_[at(m)][p].data();
+    x_.factor[m].operand_columns =
+        static_cast<unsigned>(rounded_up(chain_.factor[at(m)].cols, kFragmentEdge));
+  }
+
+  void launch(cudaStream_t stream) override {
+    const auto tiles = static_cast<unsigned>(x_.tiles);
+    const unsigned others =
+        x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, 32 * launch_.warps);
+    if (launch_.fused) {
+      launch(tiles, others, stream);
+      return;
+    }
+    launch(tiles, 0, stream);
+    launch(0, others, stream);
+  }
+
+  void launch(unsigned tile_blocks, unsigned nonzero_blocks, cudaStream_t stream) {
+    if (tile_blocks + nonzero_blocks == 0) return;
+    RETENSOR_CUDA_LAUNCH(kernel_, tile_blocks + nonzero_blocks, 32 * launch_.warps, shared_, stream,
+                         x_, tile_blocks);
+  }
+
+  void choose_kernel() {
+    with_arithmetic(arithmetic_, [&]<Arithmetic kArithmetic>() {
+      shared_ = TileMemory<Core<kArithmetic>>::bytes(x_.edge_bits, launch_.warps);
+      if (edge_ <= kFragmentEdge)
+        kernel_ = x_.kronecker ? multiply<kArithmetic, 1, true> : multiply<kArithmetic, 1, false>;
+      else
+        kernel_ = x_.kronecker ? multiply<kArithmetic, 2, true> : multiply<kArithmetic, 2, false>;
+    });
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
+  }
+
+  const Launch launch_;
+  const Count edge_;
+  void (*kernel_)(DeviceChain, unsigned) = nullptr;
+  unsigned shared_ = 0;                                   // bytes of a thread block
+  std::vector<std::vector<Buffer<std::byte>>> operands_;  // by mode and part
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params) {
+  const Launch launch{static_cast<unsigned>(params.integer("warps")),
+                      params.word("load") == "fused"};
+  return std::make_unique<PaperRun>(
+      problem, prepare_hls(problem.x(), format_options(problem, params), params, [](DeviceHls&) {}),
+      arithmetic_of(params), launch);
+}
+
+}  // namespace retensor::hlsto

@@ -1,0 +1,13 @@
+// The run of hlsto.cuda.tuned. In a build without CUDA it throws LogicError.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::hlsto {
+
+/// The parameter `prepare` says where the format is made.
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::hlsto

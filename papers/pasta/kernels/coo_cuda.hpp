@@ -1,0 +1,12 @@
+// The run of pasta.cuda.coo. In a build without CUDA it throws LogicError.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::pasta {
+
+std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::pasta

@@ -1,0 +1,81 @@
+// Runs of pasta.cuda.hicoo (section III.D.2): TEW, TS, TTV and TTM by the kernels on coordinates,
+// over the arrays of HiCOO and gHiCOO; MTTKRP with a thread block per tensor block.
+#include "papers/pasta/kernels/hicoo_cuda.hpp"
+
+#include "common/formats/hicoo.hpp"
+#include "papers/pasta/format/options.hpp"
+#include "papers/pasta/kernels/hicoo_cuda.cuh"
+#include "papers/pasta/kernels/run_cuda.cuh"
+
+namespace retensor::pasta {
+namespace {
+
+using device::Buffer;
+
+template <class T>
+class HicooMttkrpRun : public CudaMttkrpRun<T> {
+ public:
+  HicooMttkrpRun(const Problem& problem, const Hicoo& x)
+      : CudaMttkrpRun<T>(problem, "HiCOO-MTTKRP-GPU"),
+        start_(x.block_start),
+        value_(x.values.template as<T>()) {
+    for (std::size_t m = 0; m < x.block_index.size(); ++m) {
+      block_.emplace_back(x.block_index[m]);
+      element_.emplace_back(x.element[m]);
+      this->count_bytes(block_.back(), element_.back());
+    }
+    this->count_bytes(start_, value_);
+    for (const std::size_t m : this->gathered()) {
+      d_.factor[d_.others] = this->factors_[static_cast<std::size_t>(d_.others)].data();
+      d_.block_other[d_.others] = block_[m].data();
+      d_.other[d_.others++] = element_[m].data();
+    }
+    const auto mode = static_cast<std::size_t>(problem.mode());
+    d_.start = start_.data(), d_.value = value_.data(), d_.out = this->out_.data();
+    d_.block_row = block_[mode].data(), d_.row = element_[mode].data();
+    d_.blocks = x.blocks(), d_.block_bits = x.block_bits;
+    d_.rank = static_cast<unsigned>(problem.rank()), d_.stride = this->stride_;
+    this->executed_["blocks"] = std::to_string(x.blocks());
+  }
+
+ private:
+  void launch(cudaStream_t stream) override {
+    const dim3 block(16, 16);
+    RETENSOR_CUDA_LAUNCH(paper::hicoo_mttkrp<T>, device::blocks_for(d_.blocks, 1), block, 0, stream,
+                         d_);
+  }
+
+  std::vector<Buffer<Index>> block_;
+  std::vector<Buffer<std::uint8_t>> element_;
+  Buffer<Count> start_;
+  Buffer<T> value_;
+  DeviceHicoo<T> d_;
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params) {
+  const int bits = block_bits(params);
+  const auto in_morton_order = [&](const Coo& tensor) {
+    return to_hicoo(tensor, {bits, {}}).to_coo();
+  };
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    switch (problem.operation()) {
+      case Operation::tew:
+        return std::make_unique<ElementwiseRun<T>>(problem, in_morton_order(problem.x()),
+                                                   in_morton_order(problem.y()), "HiCOO-TEW-GPU");
+      case Operation::ts:
+        return std::make_unique<ElementwiseRun<T>>(problem, in_morton_order(problem.x()), Coo(),
+                                                   "HiCOO-TS-GPU");
+      case Operation::ttv:
+      case Operation::ttm:
+        return std::make_unique<PaperFiberRun<T>>(
+            problem, hicoo_fiber_arrays(to_hicoo(problem.x(), {bits, {problem.mode()}})),
+            problem.operation() == Operation::ttv ? "HiCOO-TTV-GPU" : "HiCOO-TTM-GPU");
+      default:
+        return std::make_unique<HicooMttkrpRun<T>>(problem, to_hicoo(problem.x(), {bits, {}}));
+    }
+  });
+}
+
+}  // namespace retensor::pasta

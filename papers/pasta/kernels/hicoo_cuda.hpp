@@ -1,0 +1,13 @@
+// The run of pasta.cuda.hicoo. In a build without CUDA it throws LogicError.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::pasta {
+
+/// Parameter `block`: the block edge B.
+std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::pasta

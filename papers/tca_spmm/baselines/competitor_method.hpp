@@ -1,0 +1,33 @@
+// What the methods of TCA-SpMM's competitors have in common.
+#pragma once
+
+#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/methods/methods.hpp"
+
+namespace retensor::tca_spmm {
+
+inline ParamSpec types_param() {
+  return param("types", "f16",
+               "of operands and result; f16_f32: operands in half precision, result in single")
+      .words({"f16", "f16_f32", "f32"});
+}
+
+inline ParamSpec dense_param() {
+  return param("dense", "row_major", "order of the elements of D")
+      .words({"row_major", "column_major"});
+}
+
+inline reference::Precision types_precision(const Problem& problem, const Params& params) {
+  const Types types = types_of(params);
+  return types.operands == Element::single ? reference::Precision::of(problem.dtype())
+                                           : half_precision(types.output);
+}
+
+/// Sparse times dense matrix whose operands come in single precision.
+inline Support supports_spmm(const Problem& problem, const Params&) {
+  if (problem.dtype() != DType::f32) return Support::no("operands of at most single precision");
+  if (problem.rank() >> 31 != 0) return Support::no("numbers of columns of D have 31 bits");
+  return Support::yes();
+}
+
+}  // namespace retensor::tca_spmm

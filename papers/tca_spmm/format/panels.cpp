@@ -1,0 +1,190 @@
+#include "papers/tca_spmm/format/panels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "common/core/error.hpp"
+#include "common/numeric/rounding.hpp"
+#include "papers/tca_spmm/format/csr_sums.hpp"
+
+namespace retensor::tca_spmm {
+namespace {
+
+constexpr Count kMostBlocks = Count{1} << 32;
+/// Places of a block in slots of a lane's four.
+constexpr unsigned kSlots = 4;
+
+struct Panel {
+  std::vector<Index> columns;
+  std::vector<Index> block_start;  // by group and stage, from 0
+  std::vector<RowBlock> blocks;
+};
+
+/// Places in the panel's list of columns and values of a row, ascending.
+using RowCells = std::vector<std::pair<Index, std::uint16_t>>;
+
+/// Rows by length, the longest first; in their order where the length lies in the same quarter of
+/// an octave.
+std::vector<Index> order_of_rows(const Csr& matrix) {
+  std::vector<Index> order(matrix.rows);
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto size_class = [&](Index row) {
+    const Count length = 8 * (matrix.row_start[row + Count{1}] - matrix.row_start[row]);
+    const auto octave = static_cast<unsigned>(std::bit_width(length));
+    return length == 0 ? 0 : octave * 4 + static_cast<unsigned>(length >> (octave - 3)) % 4;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return size_class(a) > size_class(b); });
+  return order;
+}
+
+/// The cells of a group in one stage, and the blocks that they make.
+class StageCells {
+ public:
+  void put(unsigned row, unsigned place, std::uint16_t value) {
+    used_[place] = true;
+    values_[place][row] = value;
+  }
+
+  /// Appends the blocks and clears the cells. `listed`: places that a row of D stands at.
+  void move_to(std::vector<RowBlock>& blocks, unsigned listed) {
+    const auto slots = places_by_slot();
+    for (Count first = 0; first < slots[0].size(); first += kSlots)
+      blocks.push_back(block(slots, first, listed));
+    used_ = {};
+    values_ = {};
+  }
+
+ private:
+  static constexpr Index kEmpty = kStageColumns;
+  using Slots = std::array<std::vector<Index>, kPlaceClasses>;
+
+  /// Places by the lanes t that load them: each of its own class as far as the blocks reach, so
+  /// that lanes meet in no bank; the others where there is room.
+  Slots places_by_slot() const {
+    Slots slots;
+    Count used = 0;
+    for (Index place = 0; place < kStageColumns; ++place)
+      if (used_[place]) ++used, slots[place % kPlaceClasses].push_back(place);
+    const Count size = (used + kBlockColumns - 1) / kBlockColumns * kSlots;
+    std::vector<Index> left;
+    for (auto& slot : slots)
+      for (; slot.size() > size; slot.pop_back()) left.push_back(slot.back());
+    for (auto& slot : slots) {
+      for (; slot.size() < size && !left.empty(); left.pop_back()) slot.push_back(left.back());
+      slot.resize(size, kEmpty);
+    }
+    return slots;
+  }
+
+  RowBlock block(const Slots& slots, Count first, unsigned listed) const {
+    RowBlock block = {};
+    for (unsigned t = 0; t < kPlaceClasses; ++t)
+      for (unsigned i = 0; i < kSlots; ++i) {
+        const Index place = slots[t][first + i];
+        // A place without nonzeros: any that holds a row of D, times zero.
+        block.places[t][i] = static_cast<std::uint16_t>(
+            place_in_stage(place == kEmpty ? std::min(t, listed - 1) : place));
+        if (place == kEmpty) continue;
+        for (unsigned g = 0; g < kGroupRows; ++g)
+          block.values[4 * g + t][i / 2] |= std::uint32_t{values_[place][g]} << i % 2 * 16;
+      }
+    return block;
+  }
+
+  std::array<bool, kStageColumns> used_ = {};
+  std::array<std::array<std::uint16_t, kGroupRows>, kStageColumns> values_ = {};
+};
+
+std::vector<Index> distinct_columns(const Csr& matrix, const Index* rows, unsigned count) {
+  std::vector<Index> columns;
+  for (unsigned r = 0; r < count; ++r) {
+    if (rows[r] == kNone) continue;
+    const auto from = matrix.columns.begin();
+    columns.insert(columns.end(), from + static_cast<std::ptrdiff_t>(matrix.row_start[rows[r]]),
+                   from + static_cast<std::ptrdiff_t>(matrix.row_start[rows[r] + Count{1}]));
+  }
+  std::sort(columns.begin(), columns.end());
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  return columns;
+}
+
+RowCells cells_of(const Csr& matrix, Index row, const std::vector<Index>& columns) {
+  RowCells cells;
+  if (row == kNone) return cells;
+  auto at = columns.begin();
+  for_each_sum(matrix, row, [&](Index column, float sum) {
+    at = std::lower_bound(at, columns.end(), column);
+    cells.emplace_back(static_cast<Index>(at - columns.begin()), to_fp16_bits(sum));
+  });
+  return cells;
+}
+
+/// Appends the blocks of a group of rows.
+void add_group(const Csr& matrix, const Index* rows, Panel& panel) {
+  std::array<RowCells, kGroupRows> cells;
+  std::array<Count, kGroupRows> at{};
+  for (unsigned g = 0; g < kGroupRows; ++g) cells[g] = cells_of(matrix, rows[g], panel.columns);
+  StageCells stage;
+  panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
+  for (Count first = 0; first < panel.columns.size(); first += kStageColumns) {
+    const auto listed = std::min<Count>(kStageColumns, panel.columns.size() - first);
+    for (unsigned g = 0; g < kGroupRows; ++g)
+      for (; at[g] < cells[g].size() && cells[g][at[g]].first < first + kStageColumns; ++at[g])
+        stage.put(g, static_cast<unsigned>(cells[g][at[g]].first - first), cells[g][at[g]].second);
+    stage.move_to(panel.blocks, static_cast<unsigned>(listed));
+    panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
+  }
+}
+
+Panel panel_of(const Csr& matrix, const Index* rows, unsigned groups) {
+  Panel panel;
+  panel.columns = distinct_columns(matrix, rows, groups * kGroupRows);
+  for (unsigned group = 0; group < groups; ++group)
+    add_group(matrix, rows + group * kGroupRows, panel);
+  const Count stages = (panel.columns.size() + kStageColumns - 1) / kStageColumns;
+  panel.columns.resize(stages * kStageColumns, kNone);
+  return panel;
+}
+
+}  // namespace
+
+Count Panels::listed() const {
+  return columns.size() - static_cast<Count>(std::count(columns.begin(), columns.end(), kNone));
+}
+
+Count Panels::bytes() const {
+  return (row_order.size() + stage_start.size() + columns.size() + block_start.size()) *
+             sizeof(Index) +
+         blocks.size() * sizeof(RowBlock);
+}
+
+Panels to_panels(const Csr& matrix, unsigned groups) {
+  matrix.check();
+  const Count panel_rows = groups * kGroupRows;
+  const Count count = (matrix.rows + panel_rows - 1) / panel_rows;
+  Panels panels{groups, matrix.rows, matrix.cols, order_of_rows(matrix), {0}, {}, {}, {}};
+  panels.row_order.resize(count * panel_rows, kNone);
+  std::vector<Panel> all(count);
+#pragma omp parallel for schedule(dynamic, 1)
+  for (Count p = 0; p < count; ++p)
+    all[p] = panel_of(matrix, panels.row_order.data() + p * panel_rows, groups);
+  for (Panel& panel : all) {
+    const Count before = panels.blocks.size();
+    if (before + panel.blocks.size() >= kMostBlocks)
+      throw InputError("S has 2^32 blocks of 16 columns and 8 rows or more");
+    for (const Index start : panel.block_start)
+      panels.block_start.push_back(static_cast<Index>(before + start));
+    panels.columns.insert(panels.columns.end(), panel.columns.begin(), panel.columns.end());
+    panels.stage_start.push_back(static_cast<Index>(panels.columns.size() / kStageColumns));
+    panels.blocks.insert(panels.blocks.end(), panel.blocks.begin(), panel.blocks.end());
+    panel = {};
+  }
+  panels.blocks.resize(panels.blocks.size() + kReadAhead);
+  return panels;
+}
+
+}  // namespace retensor::tca_spmm

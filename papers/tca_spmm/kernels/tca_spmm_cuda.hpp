@@ -1,0 +1,12 @@
+// The run of tca_spmm.cuda. In a build without CUDA it throws LogicError.
+#pragma once
+
+#include <memory>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::tca_spmm {
+
+std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::tca_spmm

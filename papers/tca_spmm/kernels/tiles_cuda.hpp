@@ -1,0 +1,15 @@
+// The run of tca_spmm.cuda.tiles. In a build without CUDA every function throws LogicError.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/measure/method.hpp"
+
+namespace retensor::tca_spmm {
+
+std::unique_ptr<Prepared> prepare_tiles_cuda(const Problem& problem, const Params& params);
+/// Why the device cannot run it; empty where it can.
+std::string tiles_obstacle();
+
+}  // namespace retensor::tca_spmm

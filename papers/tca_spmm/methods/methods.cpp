@@ -1,0 +1,86 @@
+// What TCA-SpMM's methods have in common, and their registration.
+#include "papers/tca_spmm/methods/methods.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "common/measure/registry.hpp"
+#include "common/numeric/rounding.hpp"
+
+namespace retensor {
+namespace tca_spmm {
+
+std::vector<ParamSpec> kernel_params() {
+  return {{"depth", std::int64_t{8}, "k of the MMA m16n8k: 8 (the paper) or 16", 8, 16, {}},
+          {"classes",
+           std::string("five"),
+           "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)",
+           0,
+           0,
+           {"five", "one"}},
+          {"warps",
+           std::string("balanced"),
+           "balanced: as many as the row's class says; one: a warp a row",
+           0,
+           0,
+           {"balanced", "one"}},
+          {"long_rows",
+           std::string("outputs"),
+           "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)",
+           0,
+           0,
+           {"outputs", "nonzeros"}},
+          {"packing",
+           std::string("in_order"),
+           "in_order: rows take warps as in Fig. 4; by_class: those of most warps first",
+           0,
+           0,
+           {"in_order", "by_class"}},
+          {"dense",
+           std::string("row_major"),
+           "order of the elements of D",
+           0,
+           0,
+           {"row_major", "column_major"}},
+          {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}}};
+}
+
+Support supports_kernel(const Problem& problem, const Params& params) {
+  if (problem.operation() != Operation::spmm) return Support::no("sparse times dense matrix alone");
+  if (problem.dtype() != DType::f32)
+    return Support::no("tensor cores take operands of at most single precision");
+  const auto depth = params.integer("depth");
+  if (depth != 8 && depth != 16)
+    return Support::no(fmt::format("found an MMA of depth {}, expected 8 or 16", depth));
+  if (params.word("warps") == "one" && params.word("long_rows") == "nonzeros")
+    return Support::no("one warp a row takes all its nonzeros");
+  return Support::yes();
+}
+
+reference::Precision half_precision(Element output) {
+  // Tensor cores cut off sums instead of rounding them.
+  reference::Precision p{.operand_eps = kUnitRoundoffFp16,
+                         .roundings = 2,
+                         .accumulate_eps = 2 * kUnitRoundoffF32,
+                         .underflow = kUnderflowFp16};
+  if (output == Element::half) p.roundings = 3;
+  return p;
+}
+
+reference::Precision kernel_precision(const Params& params) {
+  return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+}
+
+}  // namespace tca_spmm
+
+void register_tca_spmm(Registry& registry);
+
+void register_tca_spmm(Registry& registry) {
+  registry.add(tca_spmm::make_tca_spmm_cpu());
+  registry.add(tca_spmm::make_tca_spmm_cuda());
+  registry.add(tca_spmm::make_tca_spmm_cuda_tiles());
+  registry.add(tca_spmm::make_tca_spmm_cuda_tuned());
+}
+
+}  // namespace retensor
