@@ -39,6 +39,12 @@ struct MethodSpec {
 /// The method that a description is of. Throws LogicError for an id that names no backend.
 std::unique_ptr<Method> make_method(MethodSpec spec);
 
+/// `prepare` of a method whose runs are made of the problem and the parameters.
+template <class Run>
+std::unique_ptr<Prepared> prepare_run(const Problem& problem, const Params& params) {
+  return std::make_unique<Run>(problem, params);
+}
+
 /// `prepare` of a method whose runs depend on the problem alone.
 template <class Prepare>
 auto without_params(Prepare prepare) {

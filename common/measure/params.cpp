@@ -97,7 +97,7 @@ ParamSpec ParamSpec::words(std::vector<std::string> allowed) const {
 }
 
 ParamSpec param(std::string name, ParamValue standard, std::string help) {
-  return {std::move(name), std::move(standard), std::move(help)};
+  return {std::move(name), std::move(standard), std::move(help), {}, {}};
 }
 
 ParamSpec threads_param() {
@@ -108,6 +108,19 @@ ParamSpec prepare_param() {
   return param("prepare", "device",
                "where the format is made of the coordinates: on the device or on the host")
       .words({"device", "host"});
+}
+
+ParamSpec precision_param() {
+  return param(
+             "precision", "fp16",
+             "operands of the tensor core; split_fp16: each the sum of two halves, three products")
+      .words({"fp16", "bf16", "tf32", "split_fp16"});
+}
+
+ParamSpec values_param() {
+  return param("values", "auto",
+               "storage of values; auto: the narrowest that the precision loses nothing by")
+      .words({"auto", "f16", "bf16", "f32"});
 }
 
 ParamSchema ParamSchema::with(const std::vector<ParamSpec>& more) const {

@@ -23,19 +23,6 @@ struct ParamSpec {
     double lowest, highest;
   };
 
-  ParamSpec(std::string name_, ParamValue standard_, std::string help_)
-      : name(std::move(name_)), standard(std::move(standard_)), help(std::move(help_)) {}
-  // BRIDGE
-  ParamSpec(std::string name_, ParamValue standard_, std::string help_, double lo, double hi,
-            std::vector<std::string> words)
-      : name(std::move(name_)),
-        standard(std::move(standard_)),
-        help(std::move(help_)),
-        choices(std::move(words)) {
-    if (lo != 0 || hi != 0) limits = Range{lo, hi};
-  }
-  // END BRIDGE
-
   std::string name;
   ParamValue standard;               ///< the default; its type is the parameter's type
   std::string help;                  ///< one line with unit and the paper's place
@@ -55,10 +42,14 @@ template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) ParamSpec param(std::string name, T standard, std::string help) {
   return param(std::move(name), static_cast<std::int64_t>(standard), std::move(help));
 }
+
 /// `threads`: what a method on the CPU runs with, 0 for as many as the machine gives.
 ParamSpec threads_param();
 /// `prepare`: where a method on the device makes its format, device or host.
 ParamSpec prepare_param();
+/// `precision` and `values`: the operands of a tensor core, and how a format stores values for it.
+ParamSpec precision_param();
+ParamSpec values_param();
 
 class Params;
 

@@ -12,11 +12,6 @@ inline ParamSpec types_param() {
       .words({"f16", "f16_f32", "f32"});
 }
 
-inline ParamSpec dense_param() {
-  return param("dense", "row_major", "order of the elements of D")
-      .words({"row_major", "column_major"});
-}
-
 inline reference::Precision types_precision(const Problem& problem, const Params& params) {
   const Types types = types_of(params);
   return types.operands == Element::single ? reference::Precision::of(problem.dtype())

@@ -3,51 +3,39 @@
 
 #include <fmt/format.h>
 
-#include <string>
-
 #include "common/measure/registry.hpp"
 #include "common/numeric/rounding.hpp"
 
 namespace retensor {
 namespace tca_spmm {
 
-std::vector<ParamSpec> kernel_params() {
-  return {{"depth", std::int64_t{8}, "k of the MMA m16n8k: 8 (the paper) or 16", 8, 16, {}},
-          {"classes",
-           std::string("five"),
-           "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)",
-           0,
-           0,
-           {"five", "one"}},
-          {"warps",
-           std::string("balanced"),
-           "balanced: as many as the row's class says; one: a warp a row",
-           0,
-           0,
-           {"balanced", "one"}},
-          {"long_rows",
-           std::string("outputs"),
-           "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)",
-           0,
-           0,
-           {"outputs", "nonzeros"}},
-          {"packing",
-           std::string("in_order"),
-           "in_order: rows take warps as in Fig. 4; by_class: those of most warps first",
-           0,
-           0,
-           {"in_order", "by_class"}},
-          {"dense",
-           std::string("row_major"),
-           "order of the elements of D",
-           0,
-           0,
-           {"row_major", "column_major"}},
-          {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}}};
+ParamSchema kernel_params() {
+  return {param("depth", 8, "k of the MMA m16n8k: 8 (the paper) or 16").range(8, 16),
+          param("classes", "five",
+                "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)")
+              .words({"five", "one"}),
+          param("warps", "balanced", "balanced: as many as the row's class says; one: a warp a row")
+              .words({"balanced", "one"}),
+          param("long_rows", "outputs",
+                "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)")
+              .words({"outputs", "nonzeros"}),
+          param("packing", "in_order",
+                "in_order: rows take warps as in Fig. 4; by_class: those of most warps first")
+              .words({"in_order", "by_class"}),
+          dense_param(),
+          output_param()};
+}
+
+ParamSpec dense_param() {
+  return param("dense", "row_major", "order of the elements of D")
+      .words({"row_major", "column_major"});
+}
+
+ParamSpec output_param() {
+  return param("output", "f32", "type of O; sums are f32").words({"f32", "f16"});
 }
 
 Support supports_kernel(const Problem& problem, const Params& params) {
-  if (problem.operation() != Operation::spmm) return Support::no("sparse times dense matrix alone");
   if (problem.dtype() != DType::f32)
     return Support::no("tensor cores take operands of at most single precision");
   const auto depth = params.integer("depth");
@@ -68,13 +56,11 @@ reference::Precision half_precision(Element output) {
   return p;
 }
 
-reference::Precision kernel_precision(const Params& params) {
+reference::Precision kernel_precision(const Problem&, const Params& params) {
   return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
 }
 
 }  // namespace tca_spmm
-
-void register_tca_spmm(Registry& registry);
 
 void register_tca_spmm(Registry& registry) {
   registry.add(tca_spmm::make_tca_spmm_cpu());
