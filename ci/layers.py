@@ -2,10 +2,10 @@
 
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
-alone; no paper uses another one or the driver; no source of common names a paper and no driver
-source a method; libraries never print, exit, read the environment or parse arguments. Papers and
-baselines have one floor plan: their folders, the names of files in them, and inside a paper
-methods -> kernels -> format.
+alone; no paper uses another one or the driver; inside the driver yaml <- data <- spec <- run <-
+judge <- commands; no source of common names a paper and no driver source a method; libraries never
+print, exit, read the environment or parse arguments. Papers and baselines have one floor plan:
+their folders, the names of files in them, and inside a paper methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
 import re
@@ -23,6 +23,8 @@ ALLOWED = {
     "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
     "cpd": FOURTH, "tucker": FOURTH | {"cpd"},
 }
+# The rooms of experiments/driver in their order: each may use those before it.
+ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
 # Folder of a paper -> the folders of the same paper whose headers it may include.
 INSIDE = {
     "format": {"format"}, "kernels": {"kernels", "format"},
@@ -34,7 +36,7 @@ METHOD_FILE = re.compile(r"method\.cpp|\w+_method\.hpp")  # of a baseline: may u
 PAPER = ({"README.md", "meson.build", "paper/", "format/", "kernels/", "methods/", "tests/"},
          r"NOTES\.md|baselines/")
 BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
-ROOMS = {
+FOLDERS = {
     "paper": (set(), r"(claims|findings|artifacts)\.yaml|digitised/"),
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
@@ -79,6 +81,21 @@ def may_include(source, target):
     return f"{source[0]} is no layer"
 
 
+def room(path):
+    """The room of a source of the driver, "" of the program itself, None of any other source."""
+    if path.parts[:2] != ("experiments", "driver"):
+        return None
+    return path.parts[2] if len(path.parts) > 3 else ""
+
+
+def may_use_room(source, target):
+    """Why a source in room `source` may not use one in room `target`, or an empty string."""
+    if source not in ROOMS or target is None:
+        return ""
+    before = ROOMS[:ROOMS.index(source)]
+    return "" if target in [source, *before] else f"{source}/ may use only {before} of the driver"
+
+
 def may_include_inside(path, target):
     """Why a source of a paper may not use `target` of the same paper, or an empty string."""
     room, other = path.parts[2], target.parts[2]
@@ -114,11 +131,17 @@ def check_includes(root, path, text):
         # A paper's tests may use what all tests share.
         if is_test(path) and is_test(target):
             continue
-        reason = may_include(unit(path), unit(target))
+        reason = (may_include(unit(path), unit(target))
+                  or may_use_room(room(path), room(target)))
         if path.parts[0] == "papers" and unit(path) == unit(target):
             reason = may_include_inside(path, target)
         if reason:
             yield f"{where}: includes {name}: {reason}"
+
+
+def check_place(path):
+    if room(path) is not None and room(path) not in ROOMS and path.name != "main.cpp":
+        yield f"{path}: in no room of the driver ({', '.join(ROOMS)})"
 
 
 def check_code(path, code, papers, methods):
@@ -156,9 +179,9 @@ def check_plan(root):
     papers = [f for f in sorted((root / "papers").iterdir()) if f.is_dir()]
     for paper in papers:
         yield from check_folder(root, paper, PAPER)
-        for room, plan in ROOMS.items():
-            if (paper / room).is_dir():
-                yield from check_folder(root, paper / room, plan)
+        for folder, plan in FOLDERS.items():
+            if (paper / folder).is_dir():
+                yield from check_folder(root, paper / folder, plan)
     for home in [root / "common/baselines", *(paper / "baselines" for paper in papers)]:
         for folder in sorted(home.glob("*/")):
             yield from check_folder(root, folder, BASELINE)
@@ -176,6 +199,7 @@ def problems(root):
             if file.suffix not in SOURCES:
                 continue
             path, text = file.relative_to(root), file.read_text()
+            yield from check_place(path)
             yield from check_includes(root, path, text)
             yield from check_code(path, COMMENT.sub("", text), papers, methods)
 
@@ -193,7 +217,7 @@ OFFENCES = {
     "common/baselines/blco/k.cu": ("", "no part of the floor plan"),
     "common/baselines/three/x.hpp": ("", "lacks method.cpp", "common/baselines/three"),
     "papers/one/format/a.cpp": ('#include "papers/two/format/x.hpp"', "common/ alone"),
-    "papers/one/format/b.cpp": ('#include "experiments/driver/x.hpp"', "common/ alone"),
+    "papers/one/format/b.cpp": ('#include "experiments/driver/run/x.hpp"', "common/ alone"),
     "papers/one/format/c.cpp": ('#include "x_device.cuh"', "included from host code"),
     "papers/one/format/d.cpp": ('#include "papers/one/kernels/x_cpu.hpp"', "format may use only"),
     "papers/one/format/e.hpp": ('#include "papers/one/methods/methods.hpp"', "format may use only"),
@@ -214,8 +238,13 @@ OFFENCES = {
     "papers/one/extra/a.cpp": ("", "no part of the floor plan", "papers/one/extra/"),
     "papers/three/meson.build": ("", "lacks kernels/", "papers/three"),
     "papers/two/format/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
-    "experiments/driver/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
-    "experiments/driver/b.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
+    "experiments/driver/run/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),
+    "experiments/driver/run/b.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
+    **{f"experiments/driver/{lower}/up.cpp": (f'#include "experiments/driver/{upper}/x.hpp"',
+                                              f"{lower}/ may use only")
+       for lower, upper in zip(ROOMS, ROOMS[1:])},
+    "experiments/driver/lost.cpp": ("", "in no room"),
+    "experiments/driver/attic/lost.hpp": ("", "in no room"),
     "tests/unit/a.cpp": ('#include "lost.hpp"', "not in the tree"),
     "tests/gpu/b.cpp": ('#include "papers/one/format/x.hpp"', "stands in its tests/"),
 }
@@ -240,8 +269,12 @@ INNOCENT = {
     "papers/one/baselines/b_method.hpp": '#include "papers/one/methods/methods.hpp"',
     "papers/one/tests/unit/x.hpp": '#include "papers/one/methods/methods.hpp"\n'
                                    '#include "tests/support/s.hpp"',
-    "tests/support/s.hpp": "", "experiments/driver/x.hpp": "",
-    "experiments/driver/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
+    "tests/support/s.hpp": "",
+    **{f"experiments/driver/{name}/x.hpp": "" for name in ROOMS},
+    **{f"experiments/driver/{upper}/down.cpp": f'#include "experiments/driver/{lower}/x.hpp"'
+       for lower, upper in zip(ROOMS, ROOMS[1:])},
+    "experiments/driver/main.cpp": '#include "experiments/driver/commands/x.hpp"',
+    "experiments/driver/run/c.cpp": '// two.cpu.coo\nauto p = "experiments/two/fig.yaml";',
 }
 # What every paper and every baseline of the scratch tree has.
 WHOLE = {f"papers/{paper}/{name}": "" for paper in ("one", "two")

@@ -17,7 +17,7 @@ def main(arguments):
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        results = load_results(options.rows, _read_optional(options.hashes, dict))
+        results = load_results(options.rows, _read_optional(options.currency, dict))
         for warning in results.warnings:
             print(f"warning: {warning}", file=sys.stderr)
         return options.command(results, _read_optional(options.verdicts, list), options)
@@ -41,8 +41,8 @@ def _parser():
         command.add_argument("--rows", required=True, nargs="+", metavar="JSONL")
         command.add_argument("--out", required=True, metavar="DIR")
         command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
-        command.add_argument("--hashes", metavar="JSON",
-                             help="today's source hash by method or module: marks stale rows")
+        command.add_argument("--currency", metavar="JSON",
+                             help="how each row relates to today's code: marks stale rows")
     return parser
 
 

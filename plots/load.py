@@ -4,7 +4,6 @@ Rows become a DataFrame with one dotted column per leaf of the JSON object (`cas
 `stats.median`); lists stay lists. All columns have dtype object, so that whole numbers stay whole
 beside missing values. A measurement repeated later on the same machine replaces the earlier one.
 """
-import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from plots.errors import PlotError
 SCHEMA = 1
 ROW_COLUMNS = ("session", "key", "status", "reason", "case.artifact", "case.operation",
                "case.dataset", "case.method", "case.mode", "case.launch", "case.data.kind",
-               "source_hash")
+               "currency")
 
 
 @dataclass
@@ -29,8 +28,9 @@ class Results:
     warnings: list = field(default_factory=list)
 
 
-def load_results(paths, source_hashes=None):
-    """Read row files in order; `source_hashes` maps a method id or its module to today's hash.
+def load_results(paths, currency=None):
+    """Read row files in order; `currency` maps a session and a key, with a blank between, to what
+    the driver says of the row: sources, kernels, confirmed, unknown or stale.
 
     Raises PlotError for a newer schema and for damage anywhere but in the last line.
     """
@@ -39,7 +39,7 @@ def load_results(paths, source_hashes=None):
     for path in paths:
         for line in _read_lines(Path(path), results.warnings):
             _take(line, Path(path), records, results)
-    results.rows = _frame(records, results, source_hashes or {})
+    results.rows = _frame(records, results, currency or {})
     return results
 
 
@@ -89,6 +89,8 @@ def _take(line, path, records, results):
     elif kind == "ceilings":
         known = results.ceilings.setdefault((line["session"], line.get("backend")), {})
         known.update({c["what"]: c for c in line.get("ceilings", [])})
+    elif kind == "confirmation":
+        pass  # the driver has read it: see `currency`
     elif kind == "row":
         if not isinstance(line.get("case"), dict) or not line.get("status") or not line.get("key"):
             raise PlotError(f"{path}:{line['line']}: expected a row with key, case and status")
@@ -113,7 +115,7 @@ def _flatten(value, prefix=""):
     return flat
 
 
-def _frame(records, results, source_hashes):
+def _frame(records, results, currency):
     names = {name: None for record in records for name in record}
     columns = [*names, *(name for name in ROW_COLUMNS if name not in names)]
     records = sorted(records, key=lambda record: str(record.get("finished") or ""))
@@ -122,20 +124,11 @@ def _frame(records, results, source_hashes):
     rows["backend"] = [backend_of(method) for method in rows["case.method"]]
     rows["machine"] = [machine_label(results.sessions.get(session), backend)
                        for session, backend in zip(rows["session"], rows["backend"])]
-    rows["stale"] = [_is_stale(row, source_hashes) for row in records]
+    rows["currency"] = [currency.get(f"{row['session']} {row['key']}", "sources")
+                        for row in records]
+    rows["stale"] = rows["currency"] == "stale"
     unique = rows.drop_duplicates(subset=["key", "machine"], keep="last")
     return unique.reset_index(drop=True)
-
-
-def _is_stale(row, source_hashes):
-    """Whether today's hash is known and another; see source_hash_of in the driver's session.hpp."""
-    def today(method):
-        return source_hashes.get(method, source_hashes.get(str(method).split(".")[0]))
-
-    wanted, inner = today(row.get("case.method")), row.get("case.params.mttkrp")
-    if wanted is not None and inner is not None:
-        wanted = hashlib.sha256((wanted + (today(inner) or "")).encode()).hexdigest()
-    return wanted is not None and wanted != row.get("source_hash")
 
 
 def machine_label(session, backend):

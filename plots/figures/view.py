@@ -23,6 +23,11 @@ BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "machine")
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
+# What is said of rows whose method's sources are no longer the same.
+CURRENCY = {"kernels": "are of the same machine code as today's",
+            "confirmed": "are confirmed by a sample that was measured again",
+            "unknown": "cannot be compared with today's kernels: this build has none",
+            "stale": "are older than the code of their method"}
 CELL = (VARIANT, "key", "status", "reason", "session", "backend", "stale", "case.mode",
         "case.data.kind", "phases.run", "phases.preparations")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
@@ -333,9 +338,8 @@ def _notes(rows, cells, spec):
     if len(bad):
         counts = ", ".join(f"{n} {status}" for status, n in bad["status"].value_counts().items())
         notes.append(f"{len(rows) - len(bad)} of {len(rows)} cases ok ({counts})")
-    if rows["stale"].any():
-        notes.append(f"{int(rows['stale'].sum())} of {len(rows)} rows are older than the sources "
-                     "of their method")
+    notes += [f"{int((rows['currency'] == word).sum())} of {len(rows)} rows {what}"
+              for word, what in CURRENCY.items() if (rows["currency"] == word).any()]
     if "clock_flag" in rows.columns and rows["clock_flag"].eq(True).any():
         notes.append(f"{int(rows['clock_flag'].eq(True).sum())} of {len(rows)} rows ran while the "
                      "clock drifted by more than 2 %")

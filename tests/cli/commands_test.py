@@ -375,6 +375,9 @@ def test_plots_get_their_arguments_unchanged(tree):
     rows = "rows of 'one'; $HOME.jsonl"
     for name in (rows, "r", "no"):
         (tree.root / name).write_text("")
+    (tree.root / rows).write_text(json.dumps(
+        {"kind": "row", "schema": 1, "session": "s", "key": "k", "status": "ok",
+         "source_hash": "of older code", "case": {"method": "pasta.cpu.coo"}}) + "\n")
     (tree.root / "papers" / "p" / "paper").mkdir(parents=True)
     (tree.root / "papers" / "p" / "paper" / "claims.yaml").write_text(
         "schema: 1\npaper: p\nclaims:\n  - {id: P-1, place: Table I, kind: TAB, states: sizes, "
@@ -383,8 +386,8 @@ def test_plots_get_their_arguments_unchanged(tree):
     argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
     assert argv[0] == "report"
     assert argv[argv.index("--rows") + 1:] == [rows]
-    hashes = json.loads((tree.root / argv[argv.index("--hashes") + 1]).read_text())
-    assert "pasta.cpu.coo" in hashes
+    currency = json.loads((tree.root / argv[argv.index("--currency") + 1]).read_text())
+    assert currency == {"s k": "stale"}
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []

@@ -142,7 +142,7 @@ def test_rows_of_changed_sources_are_stale_in_list_and_report(tmp_path):
         retensor(ROOT, "report", "--rows", workspace.out, "--specs", "experiments", "--out", "r")
         return (tmp_path / "r" / "test.html").read_text()
 
-    stale = "1 of 1 rows are older than the sources"
+    stale = "1 of 1 rows are older than the code of their method"
     assert "  1 of 1 ok  " in listed() and stale not in page()
     lines = [json.loads(line) for line in workspace.out.read_text().splitlines()]
     changed = [dict(line, source_hash="0" * 64) if line["kind"] == "row" else line

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "experiments/driver/worker.hpp"
+#include "experiments/driver/run/worker.hpp"
 #include "tests/support/faulty_method.hpp"
 
 namespace retensor {

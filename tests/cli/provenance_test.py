@@ -1,84 +1,207 @@
-"""What a row's source_hash covers: all that a module's include lines reach, and nothing else."""
+"""What a row's hashes cover: declarations and machine code, whatever file they stand in."""
 
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "experiments/driver"))
+sys.path.insert(0, str(ROOT / "experiments/driver/run"))
 
-import provenance  # noqa: E402
+from provenance import declarations, kernels, sources  # noqa: E402
 
 TREE = {
-    "papers/one/methods.cpp": '#include "papers/one/format.hpp"\n',
-    "papers/one/format.hpp": '#include "common/formats/hicoo.hpp"\n',
-    "papers/one/tests/example_test.cpp": "int a;\n",
-    "papers/two/methods.cpp": '#include <vector>\n#include "local.cuh"\n',
-    "papers/two/local.cuh": '#include "common/core/types.hpp"\n',
-    "common/core/types.hpp": "using Index = int;\n",
-    "common/formats/hicoo.hpp": '  #  include "common/core/types.hpp"\n',
-    "common/formats/build.cpp": '#include "common/formats/hicoo.hpp"\n#include "inner.hpp"\n',
-    "common/formats/inner.hpp": "int inner;\n",
-    "common/formats/csf.cpp": "int csf;\n",
-    "common/io/tns.cpp": '#include "common/formats/hicoo.hpp"\n',
-    "common/measure/timing.hpp": "void measure();\n",
-    "common/measure/timing.cpp": '#include "common/measure/timing.hpp"\n',
+    "papers/one/methods.cpp": '''
+#include "papers/one/format.hpp"
+namespace retensor::one {
+namespace {
+class Cpu : public Method {
+  std::string_view id() const override { return "one.cpu"; }
+  std::unique_ptr<Prepared> prepare() const { return prepare_one(); }
+};
+class Gpu : public Method {
+  std::string_view id() const override { return "one.cuda"; }
+  std::unique_ptr<Prepared> prepare() const { return prepare_cuda(); }
+};
 }
+}
+''',
+    "papers/one/format.hpp": '''
+#include "common/formats/tiles.hpp"
+#include "common/device/loops.cuh"
+#include "common/io/tns.hpp"
+namespace retensor::one {
+std::unique_ptr<Prepared> prepare_one();
+std::unique_ptr<Prepared> prepare_cuda();
+}
+''',
+    "papers/one/run.cpp": '''
+#include "papers/one/format.hpp"
+namespace retensor::one {
+namespace {
+constexpr int kWidth = 4;  // a reason
+int local(int x) { if (x < 0) throw InputError("a negative number"); return x * kWidth; }
+}
+std::unique_ptr<Prepared> prepare_one() { return std::make_unique<Run>(local(formats::tiles(2))); }
+Support supports_one() { return Support::no("never"); }
+}
+''',
+    "papers/one/run.cu": '''
+#include "papers/one/format.hpp"
+namespace retensor::one {
+__global__ void walk(int* out) { out[threadIdx.x] = one_step(7); }
+__device__ int one_step(int x) { return x + 1; }
+std::unique_ptr<Prepared> prepare_cuda() { device::launch(walk, 256); return nullptr; }
+}
+''',
+    "papers/one/tests/example_test.cpp": "int tiles() { return 7; }\n",
+    "common/formats/tiles.hpp": "namespace retensor::formats {\nint tiles(int edge);\n}\n",
+    "common/formats/tiles.cpp": '''
+#include "common/formats/tiles.hpp"
+namespace retensor::formats {
+int tiles(int edge) { return edge + 1; }
+int unused(int edge) { return edge; }
+}
+''',
+    "common/io/tns.hpp": "namespace retensor {\nint tiles(double edge) { return 1; }\n}\n",
+    "common/device/loops.cuh": '''
+namespace retensor::device {
+template <class F> void launch(F f, int n) {}
+}
+''',
+    "common/measure/timing.cpp": '''
+namespace retensor {
+void measure() { clock(); }
+int clock() { return 1; }
+}
+''',
+}
+RUN, GPU, FORMAT = "papers/one/run.cpp", "papers/one/run.cu", "common/formats/tiles.cpp"
 
 
-def hashes(root):
-    # Every build is a process of its own; only one reads each file once.
-    for function in (provenance.content, provenance.sources_in, provenance.included):
-        function.cache_clear()
-    return provenance.module_hashes(root)
-
-
-@pytest.mark.parametrize("path, stale", [
-    ("papers/one/methods.cpp", {"one"}),
-    ("papers/one/tests/example_test.cpp", set()),
-    ("common/formats/hicoo.hpp", {"one"}),
-    ("common/formats/build.cpp", {"one"}),
-    ("common/formats/inner.hpp", {"one"}),
-    ("common/formats/csf.cpp", set()),
-    ("common/io/tns.cpp", set()),
-    ("papers/two/local.cuh", {"two"}),
-    ("common/core/types.hpp", {"one", "two"}),
-    ("common/measure/timing.cpp", {"one", "two"}),
-])
-def test_a_change_marks_the_modules_that_depend_on_it(tmp_path, path, stale):
-    for name, text in TREE.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    before = hashes(tmp_path)
-    assert set(before) == {"one", "two"}
-    (tmp_path / path).write_text(TREE[path] + "// changed\n")
-    after = hashes(tmp_path)
-    assert {name for name in before if after[name] != before[name]} == stale
-
-
-@pytest.mark.parametrize("path, stale", [
-    ("common/cpd/als.cpp", {"cpd"}),
-    ("papers/one/methods.cpp", {"one"}),
-    ("papers/two/local.cuh", {"two"}),
-    ("common/formats/csf.cpp", set()),
-])
-def test_cp_als_counts_as_a_module(tmp_path, path, stale):
-    tree = {**TREE, "common/cpd/als.cpp": "int als;\n"}
+def hashes(root, tree):
+    shutil.rmtree(root, ignore_errors=True)
     for name, text in tree.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    before = hashes(tmp_path)
-    (tmp_path / path).write_text(tree[path] + "// changed\n")
-    after = hashes(tmp_path)
-    assert {name for name in before if after[name] != before[name]} == stale
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return sources.Tree(root).methods()
 
 
-def test_the_suite_s_kernels_depend_on_formats_and_loop_but_not_on_readers():
-    folder = ROOT / "papers/pasta"
-    reached = provenance.closure(ROOT, [*provenance.sources_below(folder, [folder / "tests"]),
-                                        ROOT / provenance.LOOP])
-    reached = {str(path.relative_to(ROOT)) for path in reached}
-    assert {"common/formats/hicoo.cpp", "common/tensor/sort.cpp", "common/device/event_timer.cu",
-            "common/measure/timing.cpp", "common/reference/check.cpp"} <= reached
-    assert not [path for path in reached if path.startswith(("common/io", "experiments"))]
+def changed(tmp_path, tree):
+    """The methods whose sources and whose host code are no longer those of TREE."""
+    before, after = hashes(tmp_path / "a", TREE), hashes(tmp_path / "b", tree)
+    ids = [name for name in before if "." in name]
+    return ({name for name in ids if before[name].source != after[name].source},
+            {name for name in ids if before[name].host != after[name].host})
+
+
+def edited(path, old, new):
+    assert old in TREE[path]
+    return {**TREE, path: TREE[path].replace(old, new)}
+
+
+def renamed(tree, old, new):
+    return {(new if name == old else name): text.replace(old, new) for name, text in tree.items()}
+
+
+LOCALS = re.search(r"constexpr int kWidth.*\nint local.*\n", TREE[RUN]).group()
+MOVED = {**TREE, RUN: TREE[RUN].replace(LOCALS, ""),
+         "papers/one/format.hpp": TREE["papers/one/format.hpp"].replace(
+             "namespace retensor::one {", "namespace retensor::one {\n"
+             + LOCALS.replace("constexpr", "inline constexpr").replace("int l", "inline int l"))}
+CLASS_OF_GPU = re.search(r"class Gpu.*?\n};\n", TREE["papers/one/methods.cpp"], re.DOTALL).group()
+FUNCTION = {**TREE, "papers/one/methods.cpp": TREE["papers/one/methods.cpp"].replace(
+    CLASS_OF_GPU, 'MethodSpec make() { return {.id = "one.cuda", .prepare = prepare_cuda}; }\n')}
+SHARED = {**TREE, FORMAT: TREE[FORMAT].replace(
+              "int unused", "int helper(int x) { return x; }\nint unused")}
+
+
+@pytest.mark.parametrize("tree", [
+    edited(RUN, "// a reason", "/* another\n reason */"),
+    edited(RUN, "return x * kWidth", "return x *\n      kWidth"),
+    edited(RUN, "a negative number", "below zero"),
+    edited(RUN, 'Support::no("never")', "Support::yes()"),
+    edited(RUN, "format.hpp\"", "format.hpp\"\n#pragma once"),
+    edited(FORMAT, "return edge;", "return 2 * edge;"),
+    edited("common/io/tns.hpp", "return 1", "return 2"),
+    edited("papers/one/tests/example_test.cpp", "7", "8"),
+    renamed(TREE, "common/formats/tiles.hpp", "common/formats/cells.hpp"),
+    renamed(TREE, RUN, "papers/one/kernels/one_cpu.cpp"), MOVED, SHARED, FUNCTION,
+], ids=["comment", "blank", "error", "refusal", "directive", "unreached", "reader", "test",
+        "renamed header", "renamed source", "moved function", "function beside",
+        "function in place of a class"])
+def test_what_no_run_sees_leaves_the_hash_alone(tmp_path, tree):
+    assert changed(tmp_path, tree) == (set(), set())
+
+
+@pytest.mark.parametrize("tree, methods", [
+    (edited(RUN, "kWidth = 4", "kWidth = 8"), {"one.cpu"}),
+    (edited(RUN, "x * kWidth", "x + kWidth"), {"one.cpu"}),
+    (edited(RUN, "if (x < 0) throw InputError(\"a negative number\"); ", ""), {"one.cpu"}),
+    (edited(FORMAT, "edge + 1", "edge + 2"), {"one.cpu"}),
+    (edited("common/measure/timing.cpp", "return 1", "return 2"), {"one.cpu", "one.cuda"}),
+    (edited(GPU, "256", "128"), {"one.cuda"}),
+], ids=["constant", "expression", "check", "shared function", "timing loop", "launch"])
+def test_what_a_run_sees_changes_the_hash_of_the_methods_that_reach_it(tmp_path, tree, methods):
+    assert changed(tmp_path, tree) == (methods, methods)
+
+
+@pytest.mark.parametrize("old, new", [("x + 1", "x + 2"), ("threadIdx.x", "threadIdx.y")])
+def test_device_code_is_no_part_of_the_host_s(tmp_path, old, new):
+    assert changed(tmp_path, edited(GPU, old, new)) == ({"one.cuda"}, set())
+
+
+def test_kernels_are_found_by_what_a_method_reaches(tmp_path):
+    found = hashes(tmp_path, TREE)
+    assert found["one.cuda"].kernels == {("retensor", "one", "walk")}
+    assert found["one.cpu"].kernels == set()
+
+
+def test_the_committed_rows_kept_their_measurements_when_hashes_changed():
+    done = subprocess.run([sys.executable, ROOT / "ci/restamp.py", "--check"], text=True,
+                          capture_output=True, check=False)
+    if "invalid reference" in done.stderr:
+        pytest.skip("the history does not reach back to the commit that measured")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_declaration_of_the_tree_is_named():
+    for file in [*ROOT.glob("common/**/*.?pp"), *ROOT.glob("papers/**/*.cu*")]:
+        for declaration in declarations.parse(file.read_text())[0]:
+            assert declaration.names and all(map(declarations.is_word, declaration.names)), file
+
+
+def test_the_suite_s_kernels_depend_on_formats_and_loop_but_not_on_readers_and_oracles():
+    reached = {d.path for d in sources.Tree(ROOT).methods()["pasta.cuda.hicoo"].reached}
+    assert "common/formats/hicoo.cpp" in reached and "common/device/event_timer.cu" in reached
+    assert not [p for p in reached if p.startswith(("common/io", "common/reference"))]
+
+
+@pytest.mark.parametrize("symbol, names", [
+    ("_ZN8retensor6flycoo4passIfLi2EEEvNS0_13PassArgumentsIT_EE", ("retensor", "flycoo", "pass")),
+    ("_ZN8retensor28_GLOBAL__N__0123_8_facts_cu_4waitEy", ("retensor", "wait")),
+    ("_Z4walkPi", ("walk",)),
+])
+def test_kernels_are_named_by_their_mangled_names(symbol, names):
+    assert kernels.components(symbol) == names
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_a_kernel_s_hash_follows_its_instructions_and_no_name_or_comment(tmp_path):
+    def of(text, name):
+        (tmp_path / f"{name}.cu").write_text(text)
+        subprocess.run(["nvcc", "-arch=sm_90", "-lineinfo", "-c", f"{name}.cu"], cwd=tmp_path,
+                       check=True)
+        return kernels.kernels_of_object(tmp_path / f"{name}.o")
+
+    (architecture, symbol, code), = of("__global__ void walk(int* x) { x[threadIdx.x] += 3; }", "a")
+    assert (architecture, symbol) == ("90", "_Z4walkPi")
+    same = of("\n// why\nnamespace n { __global__ void run(int* y) { y[threadIdx.x] += 3; } }", "b")
+    other = of("__global__ void walk(int* x) { x[threadIdx.x] += 4; }", "c")
+    assert [k[2] for k in same] == [code] != [k[2] for k in other]
+    wanted = {("walk",), ("n", "run")}
+    assert (kernels.digest([["90", symbol, code]], wanted) == kernels.digest(same, wanted)
+            != kernels.digest(other, wanted))

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/datasets.hpp"
+#include "experiments/driver/data/datasets.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace retensor;

@@ -1,6 +1,6 @@
 // Specs of any content: a checked spec or an InputError. Includes of the input are looked up below
 // the working directory alone.
-#include "experiments/driver/spec.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 #include <string_view>
 

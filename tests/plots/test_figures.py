@@ -409,10 +409,13 @@ def test_figures_are_the_same_from_run_to_run(tmp_path):
 
 
 def test_stale_and_drifting_rows_are_noted(tmp_path):
-    path = rows.write(tmp_path / "a.jsonl", [rows.row() | {"clock_flag": True},
-                                             rows.row(dataset="beta") | {"clock_flag": False}])
-    notes = " ".join(make_view(load_results([path], {"pasta": "new"}), spec()).notes)
-    assert "2 of 2 rows are older" in notes and "1 of 2 rows ran while the clock" in notes
+    first = rows.row() | {"clock_flag": True}
+    second = rows.row(dataset="beta") | {"clock_flag": False}
+    path = rows.write(tmp_path / "a.jsonl", [first, second])
+    said = {f"s1 {first['key']}": "stale", f"s1 {second['key']}": "confirmed"}
+    notes = " ".join(make_view(load_results([path], said), spec()).notes)
+    assert "1 of 2 rows are older" in notes and "1 of 2 rows are confirmed" in notes
+    assert "1 of 2 rows ran while the clock" in notes
 
 
 def test_unknown_names_are_refused(tmp_path):

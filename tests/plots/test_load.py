@@ -93,10 +93,14 @@ def test_the_later_of_two_rows_is_known_by_its_time_whatever_the_order_of_files(
     assert list(load_results([new, old]).rows["status"]) == ["ok"]
 
 
-def test_rows_with_other_sources_are_stale(tmp_path):
+def test_rows_are_as_current_as_the_driver_says(tmp_path):
+    first, second, third = rows.row(), rows.row(dataset="beta"), rows.row(method="blco.cuda")
     path = rows.write(tmp_path / "a.jsonl", [
-        rows.row(), rows.row(dataset="beta", source_hash="old"),
-        rows.row(method="pasta.cpu.hicoo"), rows.row(method="blco.cuda")])
-    stale = load_results([path], {"pasta": "h1", "pasta.cpu.hicoo": "h2"}).rows["stale"]
-    assert list(stale) == [False, True, True, False]
+        first, second, third,
+        {"kind": "confirmation", "schema": 1, "session": "s1", "keys": [second["key"]]}])
+    said = {f"s1 {first['key']}": "stale", f"s1 {second['key']}": "confirmed"}
+    results = load_results([path], said)
+    assert list(results.rows["currency"]) == ["stale", "confirmed", "sources"]
+    assert list(results.rows["stale"]) == [True, False, False]
+    assert not results.warnings
     assert not load_results([path]).rows["stale"].any()

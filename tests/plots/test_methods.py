@@ -20,9 +20,10 @@ def mttkrp(method, milliseconds, prepare=0.0, status="ok", **case):
     return row
 
 
-def lines(tmp_path, *measured, hashes=None):
+def lines(tmp_path, *measured, stale=()):
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
-    return lines_of(load_results([path], hashes).rows, BASELINES["mttkrp"])
+    currency = {f"{row['session']} {row['key']}": "stale" for row in stale}
+    return lines_of(load_results([path], currency).rows, BASELINES["mttkrp"])
 
 
 def by_method(found):
@@ -69,10 +70,9 @@ def test_of_artifacts_counts_the_one_of_todays_sources_then_of_more_modes(tmp_pa
     measured += [mttkrp(FAST, 1, artifact="hlsto/fig12")]
     line, = lines(tmp_path, *measured)
     assert (line.time.value, line.row["case.artifact"]) == (0.005, "pasta/gpu-speed")
-    measured[2]["source_hash"] = "h2"
-    line, = lines(tmp_path, *measured, hashes={FAST: "h2"})
+    line, = lines(tmp_path, *measured, stale=measured[:2])
     assert (line.time.value, line.stale) == (0.001, 0)
-    line, = lines(tmp_path, *measured, hashes={FAST: "h3"})
+    line, = lines(tmp_path, *measured, stale=measured)
     assert (line.time.value, line.stale) == (0.005, 2)
 
 

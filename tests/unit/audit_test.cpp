@@ -1,6 +1,6 @@
 // Printed numbers, expressions over them, findings files and the audit: a wrong figure must be
 // found, a right one must not.
-#include "experiments/driver/audit/audit.hpp"
+#include "experiments/driver/judge/audit/audit.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

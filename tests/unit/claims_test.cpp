@@ -1,4 +1,4 @@
-#include "experiments/driver/claims.hpp"
+#include "experiments/driver/judge/claims.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/case.hpp"
-#include "experiments/driver/results.hpp"
-#include "experiments/driver/verdict.hpp"
+#include "experiments/driver/judge/verdict.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/spec/case.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -471,6 +471,7 @@ TEST_CASE("rows whose method has other sources now count as stale") {
   old["source_hash"] = "of another time";
   const auto v = judge_rows(kPublished + kQuery, {old, row("a.cpu.x", "u", 2)});
   CHECK(v.stale == 1);
+  CHECK(v.currency == std::map<std::string, std::size_t>{{"sources", 1}, {"stale", 1}});
   CHECK(v.rows == 2);
 }
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "experiments/driver/compare.hpp"
+#include "experiments/driver/judge/compare.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;

@@ -1,4 +1,4 @@
-#include "experiments/driver/datasets.hpp"
+#include "experiments/driver/data/datasets.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/tns.hpp"
-#include "experiments/driver/facts.hpp"
+#include "experiments/driver/data/facts.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;

@@ -1,4 +1,4 @@
-#include "experiments/driver/plan.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 #include <doctest/doctest.h>
 

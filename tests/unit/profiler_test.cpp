@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "experiments/driver/profiler.hpp"
+#include "experiments/driver/run/profiler.hpp"
 #include "temporary_folder.hpp"
 
 using namespace retensor;

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/driver/datasets.hpp"
-#include "experiments/driver/locations.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;

@@ -1,4 +1,4 @@
-#include "experiments/driver/spec.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "common/core/hash.hpp"
-#include "experiments/driver/spec_files.hpp"
-#include "experiments/driver/yaml_tree.hpp"
+#include "experiments/driver/yaml/files.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;

@@ -10,9 +10,9 @@
 
 #include "common/generate/generators.hpp"
 #include "common/generate/zipf.hpp"
-#include "experiments/driver/datasets.hpp"
-#include "experiments/driver/facts.hpp"
-#include "experiments/driver/locations.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;

@@ -1,4 +1,4 @@
-#include "experiments/driver/store.hpp"
+#include "experiments/driver/run/store.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -12,9 +12,10 @@
 #include <sstream>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/run/session.hpp"
 
 using namespace retensor;
+using driver::RowCode;
 using driver::Store;
 using driver::Stored;
 using nlohmann::json;
@@ -40,6 +41,8 @@ std::string read_file(const std::string& path) {
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
+
+const RowCode kCode{"h", "", ""};
 
 json session(const std::string& id, const json& build = driver::build_facts()) {
   return {{"kind", "session"}, {"schema", 1}, {"session", id}, {"build", build}};
@@ -67,11 +70,11 @@ TEST_CASE("rows are found again under their key, build and sources alone") {
     store.append(row("nobody", "d"));
   }
   const Store store(folder.file("deep/er/rows.jsonl"));
-  CHECK(store.find("a", "h", {}) == Stored::ok);
-  CHECK(store.find("a", "changed sources", {}) == Stored::nothing);
-  CHECK(store.find("b", "h", {}) == Stored::nothing);
-  CHECK(store.find("c", "h", {}) == Stored::nothing);
-  CHECK(store.find("d", "h", {}) == Stored::nothing);
+  CHECK(store.find("a", kCode, {}) == Stored::ok);
+  CHECK(store.find("a", RowCode{"changed sources", "", ""}, {}) == Stored::nothing);
+  CHECK(store.find("b", kCode, {}) == Stored::nothing);
+  CHECK(store.find("c", kCode, {}) == Stored::nothing);
+  CHECK(store.find("d", kCode, {}) == Stored::nothing);
   CHECK(store.repaired() == 0);
 }
 
@@ -83,7 +86,7 @@ TEST_CASE("a row that fails first and is ok later counts as finished") {
     store.append(row("s", "a", "timeout"));
     store.append(row("s", "a"));
   }
-  CHECK(Store(folder.file()).find("a", "h", {}) == Stored::ok);
+  CHECK(Store(folder.file()).find("a", kCode, {}) == Stored::ok);
 }
 
 TEST_CASE(
@@ -110,11 +113,12 @@ TEST_CASE(
     store.append(row("t", "c", "unsupported"));
   }
   const Store store(folder.file());
-  CHECK(store.find("a", "h", machine(false, 3000)) == Stored::unsupported);
-  CHECK(store.find("a", "h", machine(true, 2000)) == Stored::nothing);
-  CHECK(store.find("a", "changed sources", machine(false, 2000)) == Stored::nothing);
-  CHECK(store.find("b", "h", machine(false, 2000)) == Stored::ok);
-  CHECK(store.find("c", "h", machine(false, 2000)) == Stored::nothing);
+  CHECK(store.find("a", kCode, machine(false, 3000)) == Stored::unsupported);
+  CHECK(store.find("a", kCode, machine(true, 2000)) == Stored::nothing);
+  CHECK(store.find("a", RowCode{"changed sources", "", ""}, machine(false, 2000)) ==
+        Stored::nothing);
+  CHECK(store.find("b", kCode, machine(false, 2000)) == Stored::ok);
+  CHECK(store.find("c", kCode, machine(false, 2000)) == Stored::nothing);
 }
 
 TEST_CASE("a torn last line is cut off at every possible place and nothing else is lost") {
@@ -126,8 +130,8 @@ TEST_CASE("a torn last line is cut off at every possible place and nothing else 
     {
       Store store(folder.file());
       CHECK(store.repaired() == kept);
-      CHECK(store.find("a", "h", {}) == Stored::ok);
-      CHECK(store.find("b", "h", {}) == Stored::nothing);
+      CHECK(store.find("a", kCode, {}) == Stored::ok);
+      CHECK(store.find("b", kCode, {}) == Stored::nothing);
     }
     CHECK(read_file(folder.file()) == head);
   }
@@ -140,7 +144,7 @@ TEST_CASE("a last line that lacks its newline alone is kept") {
   {
     Store store(folder.file());
     CHECK(store.repaired() == 0);
-    CHECK(store.find("a", "h", {}) == Stored::ok);
+    CHECK(store.find("a", kCode, {}) == Stored::ok);
     store.append(row("s", "b"));
   }
   CHECK(read_file(folder.file()) == whole + '\n' + row("s", "b").dump() + '\n');

@@ -1,4 +1,4 @@
-#include "experiments/driver/sweep.hpp"
+#include "experiments/driver/run/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-
-#include "experiments/driver/session.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -95,21 +93,4 @@ TEST_CASE("result files are named after the device that can be used") {
         "out/results/amd-epyc-9v84-96-core/pasta-fig4.jsonl");
   CHECK(results_path({{"cpu", {{"model", "../../x"}}}}, "a/b") == "out/results/x/a-b.jsonl");
   CHECK(results_path({{"error", "the worker died"}}, "a/b") == "out/results/unknown/a-b.jsonl");
-}
-
-TEST_CASE("source hashes exist for the modules of the tree alone, and name their module") {
-  CHECK(source_hash("pasta.cpu.coo").size() == 64);
-  CHECK(source_hash("pasta.cpu.coo") == source_hash("pasta.cuda.coo"));
-  CHECK(source_hash("nobody.cpu.coo").empty());
-}
-
-TEST_CASE("a row of CP-ALS depends on the module of its MTTKRP, on no other") {
-  const auto of = [](const char* mttkrp) {
-    return source_hash_of({{"method", "cpd.cpu.als"}, {"params", {{"mttkrp", mttkrp}}}});
-  };
-  CHECK(of("pasta.cpu.coo").size() == 64);
-  CHECK(of("pasta.cpu.coo") == of("pasta.cpu.hicoo"));
-  CHECK(of("pasta.cpu.coo") != of("flycoo.cpu"));
-  CHECK(source_hash_of({{"method", "pasta.cpu.coo"}, {"params", {{"update", "atomic"}}}}) ==
-        source_hash("pasta.cpu.coo"));
 }

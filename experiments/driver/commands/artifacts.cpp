@@ -1,6 +1,6 @@
 // retensor list artifacts: tables and figures of the papers, whether they can be measured here, and
 // what result files hold of them.
-#include "experiments/driver/artifacts.hpp"
+#include "experiments/driver/judge/artifacts.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -15,10 +15,10 @@
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/table.hpp"
-#include "experiments/driver/locations.hpp"
-#include "experiments/driver/plan.hpp"
-#include "experiments/driver/results.hpp"
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace {

@@ -1,5 +1,5 @@
 // retensor audit: what in a paper follows from its other figures and does not fit.
-#include "experiments/driver/audit/audit.hpp"
+#include "experiments/driver/judge/audit/audit.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -8,7 +8,7 @@
 
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/locations.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 

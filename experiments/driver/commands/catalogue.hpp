@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/driver/datasets.hpp"
-#include "experiments/driver/spec.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
 

@@ -1,5 +1,5 @@
 // retensor compare: what became faster or slower between two result files, or two methods.
-#include "experiments/driver/compare.hpp"
+#include "experiments/driver/judge/compare.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -13,7 +13,7 @@
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
-#include "experiments/driver/results.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

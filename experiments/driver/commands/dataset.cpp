@@ -13,8 +13,8 @@
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
-#include "experiments/driver/facts.hpp"
-#include "experiments/driver/process.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/data/process.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

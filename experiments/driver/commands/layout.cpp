@@ -10,7 +10,7 @@
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
-#include "experiments/driver/datasets.hpp"
+#include "experiments/driver/data/datasets.hpp"
 
 namespace retensor::driver {
 namespace {

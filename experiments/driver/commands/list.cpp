@@ -13,7 +13,7 @@
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
-#include "experiments/driver/locations.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "experiments/driver/locations.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 namespace {

@@ -1,5 +1,5 @@
 // retensor plan: what a spec would run, without running it.
-#include "experiments/driver/plan.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 #include <algorithm>
 #include <iostream>

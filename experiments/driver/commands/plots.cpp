@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/measure/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/locations.hpp"
-#include "experiments/driver/process.hpp"
-#include "experiments/driver/session.hpp"
+#include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -35,13 +35,12 @@ std::string write_json(const fs::path& path, const nlohmann::json& content) {
   return path.string();
 }
 
-/// Today's source hash by method: the plots mark rows that older sources measured.
-nlohmann::json source_hashes() {
-  nlohmann::json hashes = nlohmann::json::object();
-  const auto methods = all_methods();
-  for (const auto& method : methods.methods())
-    hashes[std::string(method->id())] = source_hash(method->id());
-  return hashes;
+/// How rows relate to today's code, by session and key with a blank between: plots mark them.
+nlohmann::json currency_of_rows(const std::vector<std::string>& files) {
+  auto currency = nlohmann::json::object();
+  for (const auto& row : newest_rows(files))
+    currency[text_of(row, "session") + ' ' + text_of(row, "key")] = name(currency_of(row));
+  return currency;
 }
 
 void make_folder(const std::string& path) {
@@ -66,7 +65,8 @@ int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   argv.insert(argv.end(), what.begin(), what.end());
   const auto folder = fs::path(out);
   argv.insert(argv.end(), {"--out", out});
-  argv.insert(argv.end(), {"--hashes", write_json(folder / "hashes.json", source_hashes())});
+  argv.insert(argv.end(),
+              {"--currency", write_json(folder / "currency.json", currency_of_rows(rows))});
   argv.insert(
       argv.end(),
       {"--verdicts", given.count("verdicts") != 0

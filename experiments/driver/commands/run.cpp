@@ -8,8 +8,8 @@
 #include "common/core/error.hpp"
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/plan.hpp"
-#include "experiments/driver/sweep.hpp"
+#include "experiments/driver/run/sweep.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace {

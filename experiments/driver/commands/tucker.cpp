@@ -13,7 +13,7 @@
 #include "common/tensor/semi_sparse.hpp"
 #include "common/tucker/hooi.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/datasets.hpp"
+#include "experiments/driver/data/datasets.hpp"
 
 namespace retensor::driver {
 namespace {

@@ -1,5 +1,5 @@
 // retensor verdict: published values beside measured ones.
-#include "experiments/driver/verdict.hpp"
+#include "experiments/driver/judge/verdict.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -8,9 +8,9 @@
 
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/datasets.hpp"
-#include "experiments/driver/locations.hpp"
-#include "experiments/driver/results.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

@@ -1,5 +1,5 @@
 // retensor worker: the child process of `run`, not for people.
-#include "experiments/driver/worker.hpp"
+#include "experiments/driver/run/worker.hpp"
 
 #include "experiments/driver/commands/options.hpp"
 

@@ -1,0 +1,62 @@
+// The search for the source tree; the order is stated in locations.hpp.
+#include "experiments/driver/data/locations.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "common/core/build_info.hpp"
+#include "common/core/error.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_root(const fs::path& dir) {
+  std::error_code ignored;
+  return fs::is_directory(dir / "experiments" / "schema", ignored);
+}
+
+std::optional<std::string> root_above(fs::path dir) {
+  for (; !dir.empty(); dir = dir.parent_path()) {
+    if (is_root(dir)) return dir.string();
+    if (dir == dir.root_path()) break;
+  }
+  return std::nullopt;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string source_root() {
+  if (const auto given = environment("RETENSOR_ROOT"); !given.empty()) {
+    if (!is_root(given))
+      throw InputError("RETENSOR_ROOT: " + given + " holds no experiments/schema");
+    return given;
+  }
+  std::error_code ignored;
+  if (const auto root = root_above(fs::current_path(ignored))) return *root;
+  if (const auto root = root_above(fs::read_symlink("/proc/self/exe", ignored).parent_path()))
+    return *root;
+  if (is_root(build_info().source_root)) return build_info().source_root;
+  throw InputError("the source tree is not found: set RETENSOR_ROOT");
+}
+
+std::string default_registry() {
+  return (fs::path(source_root()) / "datasets" / "registry.yaml").string();
+}
+
+std::string default_cache() {
+  const auto given = environment("RETENSOR_CACHE");
+  return given.empty() ? (fs::path(source_root()) / "cache").string() : given;
+}
+
+std::string experiments_root() {
+  return (fs::path(source_root()) / "experiments").string();
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,432 @@
+// The child's side of a worker: loads one data set at a time, keeps the problems of the last
+// request with their oracles, and measures. Oracles are kept on disk too, so that the process that
+// takes over after a death does not compute them again.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <new>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/device/device.hpp"
+#include "common/io/cache.hpp"
+#include "common/measure/all_modes.hpp"
+#include "common/measure/ceilings.hpp"
+#include "common/measure/machine.hpp"
+#include "common/measure/registry.hpp"
+#include "common/measure/statistics.hpp"
+#include "common/measure/timing.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/worker.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// Clocks that drift further than this flag their row.
+constexpr double kClockDrift = 0.02;
+
+json failure(const std::string& status, const std::string& reason) {
+  return {{"status", status}, {"reason", reason}};
+}
+
+/// The answer of `work`, or the status of the error that ended it.
+json guarded(const std::function<json()>& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return failure("oom", "host memory does not suffice");
+  } catch (const OutOfMemory& e) {
+    return failure("oom", e.what());
+  } catch (const std::exception& e) {
+    return failure("failed", e.what());
+  }
+}
+
+/// Seconds that `work` takes.
+double timed(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+json stages_json(const std::vector<StageTimes>& runs) {
+  json stages = json::object();
+  for (const auto& run : runs)
+    for (const auto& [stage, seconds] : run) stages[stage].push_back(seconds);
+  return stages;
+}
+
+json stats_json(const Summary& s) {
+  return {{"count", s.count}, {"median", s.median}, {"q1", s.q1},
+          {"q3", s.q3},       {"mean", s.mean},     {"min", s.min},
+          {"max", s.max},     {"ci_low", s.ci_low}, {"ci_high", s.ci_high}};
+}
+
+json check_json(const reference::CheckReport& c) {
+  return {{"ok", c.ok},
+          {"sampled", c.sampled},
+          {"entries", c.entries},
+          {"error_over_bound", c.error_over_bound},
+          {"rmse_full", c.metrics.rmse_full},
+          {"rmse_nonzero", c.metrics.rmse_nonzero},
+          {"smape_full", c.metrics.smape_full},
+          {"smape_nonzero", c.metrics.smape_nonzero},
+          {"relative_frobenius", c.metrics.relative_frobenius},
+          {"max_absolute", c.metrics.max_absolute}};
+}
+
+/// The part of a row that a measurement gives (experiments/schema); `preparations` in seconds, the
+/// one of the measurement first.
+json row_body(const Measurement& m, const std::vector<double>& preparations, double load_seconds,
+              double oracle_seconds) {
+  json row = failure(m.status, m.reason);
+  row["phases"] = {
+      {"load", load_seconds}, {"oracle", oracle_seconds},        {"prepare", m.prepare_seconds},
+      {"run", m.samples},     {"stages", stages_json(m.stages)}, {"fetch", m.fetch_seconds}};
+  if (m.status == "ok" && preparations.size() > 1) {
+    row["phases"]["preparations"] = preparations;
+    row["phases"]["prepare"] = summarise(preparations).median;
+  }
+  row["work"] = {{"flops", m.work.flops},
+                 {"bytes", m.work.bytes},
+                 {"compulsory_bytes", m.work.compulsory_bytes},
+                 {"atomics", m.work.atomics},
+                 {"intensity", m.work.intensity()}};
+  row["check"] = check_json(m.check);
+  row["executed"] = m.executed;
+  row["footprint"] = {{"format_bytes", m.footprint.format_bytes},
+                      {"device_bytes", m.footprint.device_bytes},
+                      {"peak_host_bytes", m.peak_host_bytes}};
+  row["clock_drift"] = m.clock_drift;
+  row["clock_flag"] = std::abs(m.clock_drift) > kClockDrift;
+  if (m.samples.empty()) return row;
+  const auto summary = summarise(m.samples);
+  row["stats"] = stats_json(summary);
+  row["rates"] = {{"gflops", m.work.flops / summary.median * 1e-9},
+                  {"gbytes", m.work.bytes / summary.median * 1e-9}};
+  return row;
+}
+
+/// Seconds of one more preparation, that of a CUDA method until the device is idle.
+double seconds_to_prepare(const Trial& trial) {
+  std::unique_ptr<Prepared> prepared;
+  return timed([&] {
+    prepared = retensor::prepare(*trial.method, *trial.problem, trial.params);
+    if (trial.method->backend() != Backend::cuda) return;
+    if (const auto fault = device::fault(); !fault.empty()) throw DeviceError(fault);
+  });
+}
+
+/// Prepares each trial that is ok until it was prepared `count` times, in rounds of one each;
+/// returns their seconds. A trial that throws has the status of its error and no samples any more.
+std::vector<std::vector<double>> prepare_again(const std::vector<Trial>& trials, int count,
+                                               std::vector<Measurement>& measured) {
+  std::vector<std::vector<double>> seconds;
+  for (const auto& m : measured) seconds.push_back({m.prepare_seconds});
+  for (int round = 1; round < count; ++round)
+    for (std::size_t k = 0; k < trials.size(); ++k) {
+      auto& m = measured[k];
+      if (m.status != "ok") continue;
+      const auto error = guarded([&] {
+        seconds[k].push_back(seconds_to_prepare(trials[k]));
+        return json();
+      });
+      if (error.is_null()) continue;
+      m.status = error["status"];
+      m.reason = error["reason"];
+      m.samples.clear();
+      m.stages.clear();
+    }
+  return seconds;
+}
+
+/// What the device says after a CUDA method did not end well.
+std::string fault_of(const std::vector<Trial>& trials, const std::vector<Measurement>& measured) {
+  for (std::size_t k = 0; k < trials.size(); ++k)
+    if (trials[k].method->backend() == Backend::cuda && measured[k].status == "failed")
+      return device::fault();
+  return "";
+}
+
+class Bench {
+ public:
+  explicit Bench(const WorkerSetup& setup)
+      : methods_(all_methods()),
+        datasets_(DatasetRegistry::load(setup.registry_path)),
+        cache_dir_(setup.cache_dir) {}
+
+  json answer(const json& request) {
+    const auto what = request.at("do").get<std::string>();
+    if (what == "machine") return ok("machine", machine_facts());
+    if (what == "ceilings") return ok("ceilings", ceilings(request.at("backend")));
+    if (what == "facts") return ok("data", facts(request.at("dataset")));
+    if (what == "shape") return ok("facts", shape(request.at("dataset")));
+    if (what == "load") {
+      load(request.at("dataset"));
+      return failure("ok", "");
+    }
+    if (what == "measure") return measure(request);
+    throw LogicError("unknown request to a worker: " + what);
+  }
+
+  void run_profiled(const Case& c);
+
+ private:
+  struct Posed {
+    std::shared_ptr<const Problem> problem;
+    double oracle_seconds = 0;
+    bool has_oracle = false;
+  };
+
+  static json ok(const char* member, json content) {
+    auto answer = failure("ok", "");
+    answer[member] = std::move(content);
+    return answer;
+  }
+
+  static json ceilings(const std::string& backend) {
+    auto found = backend == "cuda" ? gpu_ceilings() : cpu_ceilings();
+    if (backend == "cuda" && !found.empty())
+      for (auto& peak : theoretical_peaks(device::facts())) found.push_back(std::move(peak));
+    json list = json::array();
+    for (const auto& c : found)
+      list.push_back(
+          {{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
+    return list;
+  }
+
+  json facts(const std::string& name) const;
+  json shape(const std::string& name);
+  void load(const std::string& name);
+  json measure(const json& request);
+  Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
+  void provide_oracle(Posed& posed, const std::string& key) const;
+  static void keep(const reference::Expected& oracle, const fs::path& path);
+  std::string problem_key(const Case& c) const;
+
+  Registry methods_;
+  DatasetRegistry datasets_;
+  std::string cache_dir_;
+  std::string name_;
+  std::shared_ptr<const Coo> tensor_;
+  json data_;
+  double load_seconds_ = 0;
+  std::map<std::string, Posed> problems_;  ///< of the last request, by problem_key
+};
+
+/// Reads a header where the tensor is in the cache: a finished sweep loads nothing.
+json Bench::facts(const std::string& name) const {
+  const auto& dataset = datasets_.find(name);
+  const auto checksum = datasets_.checksum(dataset, cache_dir_);
+  const auto cached = read_cache_facts(datasets_.cache_file(dataset, cache_dir_));
+  return data_object(dataset, checksum, cached.dims, cached.nnz);
+}
+
+void Bench::load(const std::string& name) {
+  if (name == name_) return;
+  problems_.clear();
+  tensor_.reset();
+  name_.clear();
+  load_seconds_ = timed([&] { tensor_ = datasets_.obtain(datasets_.find(name), cache_dir_); });
+  data_ = facts(name);
+  name_ = name;
+}
+
+json Bench::shape(const std::string& name) {
+  const auto checksum = datasets_.checksum(datasets_.find(name), cache_dir_);
+  return kept_facts(cache_dir_, checksum, [&] {
+    load(name);
+    return tensor_;
+  });
+}
+
+/// Everything that the oracle depends on, the code that computes it included.
+std::string Bench::problem_key(const Case& c) const {
+  auto identity = driver::to_json(c, data_);
+  for (const auto* member : {"artifact", "method", "params", "order", "cache", "launch"})
+    identity.erase(member);
+  return sha256_hex(identity.dump() + provenance().common);
+}
+
+Bench::Posed& Bench::pose(const Case& c, std::map<std::string, Posed>& kept) {
+  const auto key = problem_key(c);
+  if (auto known = problems_.extract(key)) kept.insert(std::move(known));
+  auto& posed = kept[key];
+  if (!posed.problem) posed.problem = std::make_shared<const Problem>(c.problem, tensor_);
+  return posed;
+}
+
+void Bench::provide_oracle(Posed& posed, const std::string& key) const {
+  if (posed.has_oracle) return;
+  const auto path = fs::path(oracle_folder(cache_dir_, data_["sha256"])) / key;
+  posed.oracle_seconds = timed([&] {
+    try {
+      posed.problem->set_oracle(reference::Expected::load(path.string()));
+    } catch (const Error&) {
+      // Missing or damaged: computed again and written anew.
+      keep(posed.problem->oracle(), path);
+    }
+  });
+  posed.has_oracle = true;
+}
+
+/// An oracle that can't be kept (full disk) costs time after a death and nothing else.
+void Bench::keep(const reference::Expected& oracle, const fs::path& path) {
+  const auto part = fmt::format("{}.{}.part", path.string(), getpid());
+  std::error_code ignored;
+  try {
+    fs::create_directories(path.parent_path());
+    oracle.save(part);
+    fs::rename(part, path);
+  } catch (const Error&) {
+    fs::remove(part, ignored);
+  } catch (const fs::filesystem_error&) {
+    fs::remove(part, ignored);
+  }
+}
+
+json Bench::measure(const json& request) {
+  std::vector<json> rows;
+  std::vector<Trial> trials;
+  std::vector<std::pair<std::size_t, const Posed*>> places;  // of each trial: row and problem
+  std::map<std::string, Posed> kept;
+  TimingOptions options;
+  options.warmup = request.at("warmup");
+  options.samples = request.at("samples");
+  options.seed = request.at("seed");
+  for (const auto& text : request.at("cases")) {
+    const auto c = case_from_json(text);
+    load(c.dataset);
+    options.order = c.order;
+    options.cache = c.cache;
+    rows.push_back(guarded([&] {
+      const auto& method = methods_.find(c.method);
+      auto& posed = pose(c, kept);
+      const Trial trial{&method, posed.problem.get(), method.params().resolve(c.params)};
+      const auto support = supports(method, *trial.problem, trial.params);
+      if (!support.ok) return failure("unsupported", support.reason);
+      provide_oracle(posed, problem_key(c));
+      trials.push_back(trial);
+      places.emplace_back(rows.size(), &posed);
+      return json();
+    }));
+  }
+  problems_ = std::move(kept);
+  auto measured = retensor::measure(trials, options);
+  const auto preparations = prepare_again(trials, request.at("preparations"), measured);
+  for (std::size_t k = 0; k < measured.size(); ++k)
+    rows[places[k].first] =
+        row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds);
+  auto answer = ok("rows", rows);
+  if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
+  return answer;
+}
+
+/// The row that is to be profiled has been checked already.
+void Bench::run_profiled(const Case& c) {
+  load(c.dataset);
+  const auto& method = methods_.find(c.method);
+  const Problem problem(c.problem, tensor_);
+  retensor::run_profiled({&method, &problem, method.params().resolve(c.params)});
+}
+
+/// An allocation that fails in a thread can't be caught where the request is answered.
+[[noreturn]] void end_of_process() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    _exit(kOomExit);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "uncaught: %s\n", e.what());
+  } catch (...) {
+    std::fputs("uncaught exception of unknown type\n", stderr);
+  }
+  std::abort();
+}
+
+/// RLIMIT_DATA counts private writable memory alone: the address space that a CUDA context reserves
+/// without using it is no reason to call a case out of memory.
+void limit_memory(Count bytes) {
+  const rlimit limit{bytes, bytes};
+  if (bytes > 0 && setrlimit(RLIMIT_DATA, &limit) != 0)
+    throw SystemError("the memory limit of a worker can't be set");
+}
+
+bool read_line(int socket, std::string& buffer, std::string& line) {
+  std::array<char, 65536> chunk{};
+  for (;;) {
+    const auto end = buffer.find('\n');
+    if (end != std::string::npos) {
+      line = buffer.substr(0, end);
+      buffer.erase(0, end + 1);
+      return true;
+    }
+    const auto n = recv(socket, chunk.data(), chunk.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    buffer.append(chunk.data(), static_cast<std::size_t>(n));
+  }
+}
+
+void write_line(int socket, const json& answer) {
+  const auto text = answer.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  for (std::size_t sent = 0; sent < text.size();) {
+    const auto n = send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw SystemError("the driver is gone");
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace
+
+std::string oracle_folder(const std::string& cache_dir, const std::string& data_sha256) {
+  return (fs::path(cache_dir) / "oracle" / data_sha256).string();
+}
+
+int profiled_main(const WorkerSetup& setup, const std::string& request_path) {
+  std::ifstream in(request_path);
+  const auto request = json::parse(in);
+  alarm(request.at("limit").get<unsigned>());
+  Bench(setup).run_profiled(case_from_json(request.at("case")));
+  return 0;
+}
+
+int worker_main(const WorkerSetup& setup, int socket) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  limit_memory(setup.memory_limit);
+  std::set_terminate(end_of_process);
+
+  std::unique_ptr<Bench> bench;
+  std::string buffer, line;
+  while (read_line(socket, buffer, line)) {
+    write_line(socket, guarded([&] {
+                 if (!bench) bench = std::make_unique<Bench>(setup);
+                 return bench->answer(json::parse(line));
+               }));
+  }
+  return 0;
+}
+
+}  // namespace retensor::driver

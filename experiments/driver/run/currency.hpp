@@ -1,0 +1,63 @@
+// Whether a result row still tells what today's code does.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace retensor::driver {
+
+enum class Currency {
+  sources,    ///< measured on the same declarations
+  kernels,    ///< CUDA: on the same machine code of the kernels and the same host code
+  confirmed,  ///< a sample measured again agreed (retensor confirm)
+  unknown,    ///< CUDA: the same host code; this build has no kernels to compare
+  stale       ///< on other code
+};
+std::string_view name(Currency currency);
+
+/// What ties a row to the code that it measured; empty strings where something is not known.
+struct RowCode {
+  std::string source, host, kernels;
+};
+
+/// The code of a method in this build; `architecture` is that of the GPU, such as 90, empty without
+/// one. All empty when the method does not belong to the source tree.
+RowCode code_of(std::string_view method, std::string_view architecture);
+/// The same of a row's `case`: where a parameter names the method whose MTTKRP it runs, SHA-256 of
+/// both methods' hashes in hexadecimal, one after the other.
+RowCode code_of_case(const nlohmann::json& row_case, std::string_view architecture);
+/// The members source_hash, host_hash and kernel_hash of a row or a confirmation.
+RowCode stated_code(const nlohmann::json& line);
+void state_code(const RowCode& code, nlohmann::json& line);
+
+/// How code that was measured relates to today's.
+Currency compare_code(const RowCode& measured, const RowCode& today);
+
+/// Architecture of a session's GPU, 90 for compute capability 9.0; empty without one.
+std::string architecture_of(const nlohmann::json& machine);
+
+/// The confirmations of result files (experiments/schema).
+class Confirmations {
+ public:
+  void take(const nlohmann::json& line);
+  /// Whether a row of this key was confirmed for this code.
+  bool cover(const std::string& key, const RowCode& today) const;
+
+ private:
+  std::map<std::string, std::vector<RowCode>, std::less<>> codes_;  ///< by key
+};
+
+/// Of a row that was measured on `machine`.
+Currency currency_of(const nlohmann::json& row, const nlohmann::json& machine,
+                     const Confirmations& confirmations);
+/// Of a row of newest_rows, which notes it; of another row as if nothing were confirmed.
+Currency currency_of(const nlohmann::json& row);
+inline bool is_stale(const nlohmann::json& row) {
+  return currency_of(row) == Currency::stale;
+}
+
+}  // namespace retensor::driver

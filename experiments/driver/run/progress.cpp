@@ -1,0 +1,105 @@
+// The bar is redrawn in place; a row leaves no trace on a terminal, since the file has it.
+#include "experiments/driver/run/progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kBarWidth = 24;
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string outcome(const json& row) {
+  const auto status = row.at("status").get<std::string>();
+  if (status != "ok") return fmt::format("{}: {}", status, row.at("reason").get<std::string>());
+  return fmt::format("ok, {}", duration_text(row.at("stats").at("median").get<double>()));
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
+  const auto whole = static_cast<long>(seconds);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string describe(const json& c) {
+  const auto part = [&](const char* member) {
+    return c.at(member).is_null() ? "" : fmt::format(" {} {}", member, c.at(member).dump());
+  };
+  return fmt::format("{} {}{}{} {}", c.at("operation").get<std::string>(),
+                     c.at("dataset").get<std::string>(), part("mode"), part("rank"),
+                     c.at("method").get<std::string>());
+}
+
+Progress::Progress(std::size_t cases, bool quiet)
+    : form_(quiet                        ? Form::quiet
+            : isatty(STDERR_FILENO) == 1 ? Form::bar
+                                         : Form::lines),
+      cases_(cases) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::stored(std::size_t cases, std::size_t not_ok) {
+  stored_ += cases;
+  failures_ += not_ok;
+}
+
+void Progress::begin(const json& case_object) {
+  if (form_ == Form::bar) draw(describe(case_object));
+}
+
+void Progress::done(const json& row) {
+  ++measured_;
+  if (row.at("status") != "ok") ++failures_;
+  if (form_ == Form::lines)
+    std::cerr << fmt::format("[{}/{}] {}: {}\n", stored_ + measured_, cases_,
+                             describe(row.at("case")), outcome(row));
+  else if (form_ == Form::bar)
+    draw(describe(row.at("case")));
+}
+
+void Progress::note(const std::string& text) {
+  clear();
+  std::cerr << text << '\n';
+}
+
+std::string Progress::time_left() const {
+  if (measured_ == 0) return "?";
+  const std::chrono::duration<double> spent = Clock::now() - start_;
+  const auto left = static_cast<double>(cases_ - std::min(cases_, stored_ + measured_));
+  return duration_text(spent.count() / static_cast<double>(measured_) * left);
+}
+
+void Progress::draw(const std::string& current) {
+  const auto done = stored_ + measured_;
+  const auto filled = cases_ == 0 ? kBarWidth : std::min(kBarWidth, done * kBarWidth / cases_);
+  const auto line =
+      fmt::format("[{:#<{}}{:.<{}}] {}/{} rows, {} not ok, {} left | {}", "", filled, "",
+                  kBarWidth - filled, done, cases_, failures_, time_left(), current);
+  clear();
+  std::cerr << line.substr(0, terminal_width() - 1) << std::flush;
+}
+
+void Progress::clear() {
+  if (form_ == Form::bar) std::cerr << "\r\x1b[K" << std::flush;
+}
+
+}  // namespace retensor::driver

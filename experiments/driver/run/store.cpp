@@ -1,0 +1,169 @@
+// A line becomes durable before the next case starts, so that whatever kills the driver costs the
+// running case alone. A line that a kill or a power cut left half-written is the last one; it is
+// cut off when the file is opened again.
+#include "experiments/driver/run/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/session.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+}
+
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error)
+    throw SystemError(
+        fmt::format("{}: the folder can't be made: {}", folder.string(), error.message()));
+}
+
+/// A new file survives a power cut once its folder is flushed too.
+void sync_folder(const fs::path& folder) {
+  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  fsync(fd);
+  close(fd);
+}
+
+/// What the answer of supports() can depend on; clocks change from one look to the next.
+std::string devices(const json& machine) {
+  auto facts = json::array();
+  for (const auto* part : {"cpu.model", "cpu.simd", "gpu", "cuda", "driver", "memory_bytes"})
+    facts.push_back(field(machine, part));
+  return facts.dump();
+}
+
+}  // namespace
+
+struct Store::State {
+  std::string path;
+  int fd = -1;
+  off_t size = 0;  ///< bytes of whole lines
+  std::size_t torn = 0;
+  std::map<std::string, std::string> devices_of;  ///< by session of this build
+  /// A row that ended ok, or as unsupported on the devices named.
+  struct Held {
+    RowCode code;
+    bool ok;
+    std::string devices;
+  };
+  std::map<std::string, std::vector<Held>> rows;  ///< by key
+  Confirmations confirmations;
+
+  ~State() {
+    if (fd >= 0) close(fd);
+  }
+
+  void open_locked();
+  void note(const json& line);
+  void repair(const FileEnd& end);
+  void write_all(const std::string& text);
+};
+
+void Store::State::open_locked() {
+  const auto folder = fs::path(path).parent_path();
+  create_folder(folder);
+  const bool existed = fs::exists(path);
+  fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) fail(path, "can't be opened for writing");
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      throw SystemError(path +
+                        ": another driver is writing to this file; wait for it or use --out");
+    fail(path, "can't be locked");
+  }
+  if (!existed) sync_folder(folder);
+}
+
+void Store::State::note(const json& line) {
+  const auto session = text_of(line, "session");
+  if (line["kind"] == "session" && line.value("build", json()) == build_facts())
+    devices_of[session] = devices(line.value("machine", json()));
+  if (line["kind"] == "confirmation") confirmations.take(line);
+  const auto known = devices_of.find(session);
+  if (line["kind"] != "row" || known == devices_of.end()) return;
+  const auto status = text_of(line, "status");
+  if (status == "ok" || status == "unsupported")
+    rows[text_of(line, "key")].push_back({stated_code(line), status == "ok", known->second});
+}
+
+void Store::State::repair(const FileEnd& end) {
+  size = static_cast<off_t>(end.whole);
+  torn = end.torn;
+  if (torn > 0 && ftruncate(fd, size) != 0) fail(path, "the torn last line can't be cut off");
+  if (end.lacks_newline) {
+    write_all("\n");
+    ++size;
+  }
+}
+
+void Store::State::write_all(const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const auto n = write(fd, text.data() + sent, text.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int cause = errno;
+      if (ftruncate(fd, size) != 0) fail(path, "a half-written row can't be cut off");
+      errno = cause;
+      fail(path, "a row can't be written, the rows before it are safe");
+    }
+    sent += static_cast<std::size_t>(n);
+  }
+  // Some file systems have nothing to flush and say EINVAL.
+  if (fdatasync(fd) != 0 && errno != EINVAL) fail(path, "can't be flushed to disk");
+}
+
+Store::Store(const std::string& path) : state_(std::make_unique<State>()) {
+  state_->path = path;
+  state_->open_locked();
+  // Reading changes nothing, so that a refused file stays as it was.
+  const auto end = for_each_line(path, [this](const json& line) { state_->note(line); });
+  state_->repair(end);
+}
+
+Store::~Store() = default;
+
+std::size_t Store::repaired() const {
+  return state_->torn;
+}
+
+Stored Store::find(const std::string& key, const RowCode& today, const json& machine) const {
+  const auto found = state_->rows.find(key);
+  if (found == state_->rows.end()) return Stored::nothing;
+  const bool confirmed = state_->confirmations.cover(key, today);
+  auto best = Stored::nothing;
+  for (const auto& held : found->second) {
+    if (!confirmed && compare_code(held.code, today) == Currency::stale) continue;
+    if (held.ok) return Stored::ok;
+    if (held.devices == devices(machine)) best = Stored::unsupported;
+  }
+  return best;
+}
+
+void Store::append(const json& line) {
+  const auto text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  state_->write_all(text);
+  state_->size += static_cast<off_t>(text.size());
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,289 @@
+// The loop over data sets and cases between a plan, a worker and a store.
+#include "experiments/driver/run/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "common/core/rng.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/profiler.hpp"
+#include "experiments/driver/run/progress.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/session.hpp"
+#include "experiments/driver/run/store.hpp"
+#include "experiments/driver/run/worker.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+/// Lower-case letters and digits, everything else a single dash.
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0)
+      result += static_cast<char>(std::tolower(byte));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  if (!result.empty() && result.back() == '-') result.pop_back();
+  return result;
+}
+
+/// Shuffles by Fisher and Yates from the counter generator: the same order on every machine.
+template <class T>
+void shuffle(std::vector<T>& list, const CounterRng& rng) {
+  for (std::size_t k = list.size(); k > 1; --k) std::swap(list[k - 1], list[rng.below(k, k)]);
+}
+
+/// What the cases of one problem share.
+std::string problem_text(const Case& c, bool with_mode) {
+  auto identity = driver::to_json(c, json::object());
+  for (const auto* member : {"artifact", "method", "params", "cache", "launch"})
+    identity.erase(member);
+  if (!with_mode) identity.erase("mode");
+  return identity.dump();
+}
+
+/// Moves the cases into groups of equal text; groups stand in the order of their first case.
+template <class Text>
+std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text) {
+  std::vector<std::vector<Case>> groups;
+  std::map<std::string, std::size_t> place;
+  for (auto& c : cases) {
+    const auto [at, fresh] = place.try_emplace(text(c), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[at->second].push_back(std::move(c));
+  }
+  return groups;
+}
+
+std::string method_text(const Case& c) {
+  const auto whole = driver::to_json(c, json::object());
+  return json{whole["method"], whole["params"], whole["cache"], whole["launch"]}.dump();
+}
+
+}  // namespace
+
+std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed) {
+  const CounterRng rng(seed);
+  auto problems = grouped(
+      std::move(cases), [](const Case& c) { return problem_text(c, c.order != Order::rotation); });
+  shuffle(problems, rng);
+  std::vector<std::vector<Case>> result;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    // Without rotation a group is one case: methods differ, or their parameters do.
+    auto methods = grouped(std::move(problems[p]), method_text);
+    shuffle(methods, CounterRng(seed, p + 1));
+    for (auto& group : methods) result.push_back(std::move(group));
+  }
+  return result;
+}
+
+std::string results_path(const json& machine, const std::string& artifact) {
+  const auto name = [&](const char* part, const char* member) {
+    const auto found = machine.value(part, json::object());
+    return slug(found.is_object() ? found.value(member, "") : "");
+  };
+  auto device = name("gpu", "name");
+  if (device.empty()) device = name("cpu", "model");
+  if (device.empty()) device = "unknown";
+  auto file = artifact;
+  std::replace(file.begin(), file.end(), '/', '-');
+  return fmt::format("out/results/{}/{}.jsonl", device, file);
+}
+
+namespace {
+
+constexpr std::chrono::minutes kCeilingsLimit{5};
+
+class Sweep {
+ public:
+  Sweep(const Plan& plan, const DatasetRegistry& datasets, const SweepOptions& options,
+        StopSignals& stop)
+      : plan_(plan),
+        datasets_(datasets),
+        options_(options),
+        stop_(stop),
+        worker_(setup(plan, options), stop),
+        progress_(plan.cases.size(), options.quiet) {
+    if (options.profile) profiler_.emplace(setup(plan, options), stop);
+  }
+
+  SweepResult run() {
+    const auto answer = worker_.machine(plan_.measure.timeout);
+    machine_ = answer.value("machine", json{{"error", answer["reason"]}});
+    result_.path = options_.out.empty() ? results_path(machine_, plan_.artifact) : options_.out;
+    store_.emplace(result_.path);
+    if (store_->repaired() > 0)
+      progress_.note(fmt::format("{}: cut off a torn last line of {} bytes", result_.path,
+                                 store_->repaired()));
+    try {
+      for (const auto& [dataset, cases] : by_dataset())
+        if (!stopped()) run_dataset(dataset, cases);
+    } catch (const StoppedAtOnce&) {
+      result_.stopped = true;
+    }
+    if (unsupported_ > 0)
+      progress_.note(
+          fmt::format("cases stored as unsupported on this machine: {} (--rerun tries them again)",
+                      unsupported_));
+    if (result_.stopped) progress_.note("stopped by a signal; run the same command again to go on");
+    return result_;
+  }
+
+ private:
+  static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
+    return {options.registry_path, options.cache_dir, plan.measure.memory};
+  }
+
+  bool stopped() {
+    stop_.update();
+    result_.stopped = result_.stopped || stop_.requested();
+    return result_.stopped;
+  }
+
+  /// In the order of the plan.
+  std::vector<std::pair<std::string, std::vector<Case>>> by_dataset() const {
+    std::vector<std::pair<std::string, std::vector<Case>>> sets;
+    for (auto& group : grouped(plan_.cases, [](const Case& c) { return c.dataset; }))
+      sets.emplace_back(group.front().dataset, std::move(group));
+    return sets;
+  }
+
+  void run_dataset(const std::string& name, const std::vector<Case>& cases);
+  std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
+  void run_group(const std::vector<Case>& group, const json& data);
+  void record(const Case& c, const json& data, const json& body);
+  void open_session();
+
+  const Plan& plan_;
+  const DatasetRegistry& datasets_;
+  const SweepOptions& options_;
+  StopSignals& stop_;
+  Worker worker_;
+  std::optional<Profiler> profiler_;
+  Progress progress_;
+  std::optional<Store> store_;
+  json machine_;
+  json shape_;                   ///< of the data set that runs: Worker::shape()
+  std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
+  std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
+  std::size_t unsupported_ = 0;  ///< stored as such
+  SweepResult result_;
+};
+
+void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
+  worker_.restart();
+  const auto facts = worker_.facts(name);
+  if (facts["status"] != "ok") {
+    const auto& dataset = datasets_.find(name);
+    const json unknown = data_object(dataset, "", dataset.dims, dataset.nnz);
+    for (const auto& c : cases) record(c, unknown, facts);
+    return;
+  }
+  const auto& data = facts["data"];
+  const auto groups = schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++);
+  if (!groups.empty()) shape_ = worker_.shape(name);
+  for (const auto& group : groups) {
+    if (stopped()) return;
+    run_group(group, data);
+  }
+  if (options_.keep_oracles) return;
+  // They can be larger than the tensor and have served their purpose.
+  std::error_code ignored;
+  std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);
+}
+
+std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& data) {
+  if (options_.rerun) return cases;
+  std::vector<Case> open;
+  std::size_t unsupported = 0;
+  for (const auto& c : cases) {
+    const auto row_case = driver::to_json(c, data);
+    const auto today = code_of_case(row_case, architecture_of(machine_));
+    const auto held = store_->find(case_key(row_case), today, machine_);
+    if (held == Stored::nothing) open.push_back(c);
+    if (held == Stored::unsupported) ++unsupported;
+  }
+  const auto stored = cases.size() - open.size();
+  result_.stored += stored;
+  result_.not_ok += unsupported;
+  unsupported_ += unsupported;
+  progress_.stored(stored, unsupported);
+  return open;
+}
+
+void Sweep::run_group(const std::vector<Case>& group, const json& data) {
+  open_session();
+  progress_.begin(driver::to_json(group.front(), data));
+  if (plan_.measure.launches > 1) worker_.restart();
+  auto bodies = worker_.run(group, plan_.measure);
+  if (profiler_)
+    for (std::size_t k = 0; k < group.size(); ++k)
+      bodies[k]["profile"] = profiler_->profile(group[k], bodies[k], plan_.measure.timeout);
+  for (std::size_t k = 0; k < group.size(); ++k) {
+    bodies[k]["facts"] =
+        with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
+                     is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
+    record(group[k], data, bodies[k]);
+  }
+}
+
+void Sweep::record(const Case& c, const json& data, const json& body) {
+  open_session();
+  auto row = body;
+  row["kind"] = "row";
+  row["schema"] = kSchema;
+  row["session"] = session_;
+  row["case"] = driver::to_json(c, data);
+  row["key"] = case_key(row["case"]);
+  row["finished"] = utc_now();
+  state_code(code_of_case(row["case"], architecture_of(machine_)), row);
+  store_->append(row);
+  if (row["status"] != "ok") ++result_.not_ok;
+  progress_.done(row);
+}
+
+void Sweep::open_session() {
+  if (!session_.empty()) return;
+  const auto line = session_line(plan_, machine_, options_.argv);
+  session_ = line["session"];
+  store_->append(line);
+  if (!plan_.measure.ceilings) return;
+  // A machine's probes take as long for short cases as for long ones.
+  const auto limit = std::max<std::chrono::milliseconds>(plan_.measure.timeout, kCeilingsLimit);
+  std::set<std::string> backends;
+  for (const auto& c : plan_.cases) backends.insert(is_gpu_method(c.method) ? "cuda" : "cpu");
+  for (const auto& backend : backends) {
+    const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
+    if (answer["status"] == "ok" && !answer["ceilings"].empty())
+      store_->append({{"kind", "ceilings"},
+                      {"schema", kSchema},
+                      {"session", session_},
+                      {"backend", backend},
+                      {"ceilings", answer["ceilings"]}});
+    else
+      progress_.note(fmt::format("no ceilings of backend {}: {}", backend,
+                                 answer["reason"].get<std::string>()));
+  }
+}
+
+}  // namespace
+
+SweepResult run_sweep(const Plan& plan, const DatasetRegistry& datasets,
+                      const SweepOptions& options, StopSignals& stop) {
+  return Sweep(plan, datasets, options, stop).run();
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,44 @@
+// A plan carried out: every case ends as one row of a result file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/run/stop.hpp"
+#include "experiments/driver/spec/plan.hpp"
+
+namespace retensor::driver {
+
+struct SweepOptions {
+  std::string out;  ///< result file; empty: results_path()
+  std::string registry_path, cache_dir;
+  std::vector<std::string> argv;  ///< for the session line
+  bool rerun = false;             ///< measure stored cases again
+  bool profile = false;           ///< attach hardware counters to the rows of GPU methods
+  bool keep_oracles = false;      ///< for the next spec on the same data sets
+  bool quiet = false;
+};
+
+struct SweepResult {
+  std::string path;        ///< of the result file
+  std::size_t not_ok = 0;  ///< cases whose row has another status than ok, stored ones included
+  std::size_t stored = 0;  ///< cases that were not measured again
+  bool stopped = false;    ///< by a signal, before the last case
+};
+
+/// Runs the cases that the result file does not hold yet, data set by data set. Throws InputError
+/// and SystemError of Store; whatever a case does ends in its row.
+SweepResult run_sweep(const Plan& plan, const DatasetRegistry& datasets,
+                      const SweepOptions& options, StopSignals& stop);
+
+/// out/results/<device>/<paper>-<artifact>.jsonl, the device named after the GPU that can be used,
+/// else the processor.
+std::string results_path(const nlohmann::json& machine, const std::string& artifact);
+
+/// Cases of one data set that go to a worker together, in the order in which they run: problems
+/// shuffled by the seed, methods shuffled within a problem; the modes of a method are one group
+/// when the spec asks for rotation.
+std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed);
+
+}  // namespace retensor::driver

@@ -1,0 +1,231 @@
+// The parent's side of a worker: spawning, waiting with a limit, and finding out how a child died.
+#include "experiments/driver/run/worker.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/run/child_process.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Loading may mean generating or reading 2^31 nonzeros; a person stops it, no clock.
+constexpr milliseconds kNoLimit = milliseconds::max();
+/// A dying child may still write a core or release device memory.
+constexpr milliseconds kDeathLimit{10000};
+
+json verdict(const std::string& status, const std::string& reason) {
+  return {{"status", status}, {"reason", reason}};
+}
+
+std::string in_seconds(milliseconds t) {
+  return fmt::format("{:g} s", static_cast<double>(t.count()) / 1000);
+}
+
+}  // namespace
+
+/// A spawned process with its end of the socket.
+struct Worker::Child {
+  int socket = -1;
+  std::string received;
+  std::unique_ptr<ChildProcess> process;
+
+  explicit Child(const WorkerSetup& setup);
+  ~Child() {
+    process.reset();
+    close(socket);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void send(const std::string& line) const;
+};
+
+Worker::Child::Child(const WorkerSetup& setup) {
+  std::array<int, 2> pair{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+    throw SystemError(fmt::format("no socket pair for a worker: {}", std::strerror(errno)));
+  socket = pair[0];
+  try {
+    process = std::make_unique<ChildProcess>("/proc/self/exe", worker_command_line(setup), pair[1],
+                                             kWorkerSocket);
+  } catch (const SystemError&) {
+    close(pair[0]);
+    close(pair[1]);
+    throw;
+  }
+  close(pair[1]);
+}
+
+void Worker::Child::send(const std::string& line) const {
+  for (std::size_t sent = 0; sent < line.size();) {
+    const auto n = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return;  // dead: the wait for its answer finds out how
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
+  return {"retensor", "worker",        "--registry", setup.registry_path,
+          "--cache",  setup.cache_dir, "--memory",   std::to_string(setup.memory_limit)};
+}
+
+Worker::Worker(WorkerSetup setup, StopSignals& stop) : setup_(std::move(setup)), stop_(stop) {}
+
+Worker::~Worker() = default;
+
+void Worker::restart() {
+  child_.reset();
+  loaded_.clear();
+}
+
+json Worker::ask(const json& request, milliseconds limit) {
+  if (!child_) child_ = std::make_unique<Child>(setup_);
+  child_->process->forget_output();
+  child_->send(request.dump() + '\n');
+  return wait_for_answer(limit);
+}
+
+json Worker::wait_for_answer(milliseconds limit) {
+  const auto start = Clock::now();
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const auto end = child_->received.find('\n');
+    if (end != std::string::npos) {
+      auto answer = json::parse(child_->received.substr(0, end), nullptr, false);
+      child_->received.erase(0, end + 1);
+      if (answer.is_object() && answer.contains("status") && answer.contains("reason"))
+        return answer;
+      restart();
+      return verdict("crashed", "the worker's answer is not a row");
+    }
+    const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+    if (spent >= limit) {
+      restart();
+      return verdict("timeout", fmt::format("no result within {}", in_seconds(limit)));
+    }
+    // At most a minute at a time: poll() takes an int.
+    const auto wait = std::min(limit - spent, milliseconds{60000});
+    std::array<pollfd, 2> watched{{{child_->socket, POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}}};
+    poll(watched.data(), watched.size(), static_cast<int>(wait.count()));
+    stop_.update();
+    if (stop_.at_once()) {
+      restart();
+      throw StoppedAtOnce("stopped at once by the second signal");
+    }
+    if (watched[0].revents == 0) continue;
+    const auto n = recv(child_->socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n > 0) child_->received.append(buffer.data(), static_cast<std::size_t>(n));
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return autopsy();
+  }
+}
+
+json Worker::autopsy() {
+  const bool half = !child_->received.empty();
+  const int status = child_->process->reap(kDeathLimit);
+  const auto words = child_->process->last_words();
+  restart();
+  const auto said = words.empty() ? "" : "; its last words: " + words;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kOomExit)
+    return verdict("oom", setup_.memory_limit == 0
+                              ? "the worker ran out of memory" + said
+                              : fmt::format("the worker passed its memory limit of {} bytes{}",
+                                            setup_.memory_limit, said));
+  const auto when = half ? "in the middle of its row" : "before its row";
+  if (WIFSIGNALED(status))
+    return verdict("crashed", fmt::format("the worker died of SIG{} {}{}",
+                                          sigabbrev_np(WTERMSIG(status)), when, said));
+  return verdict("crashed", fmt::format("the worker ended with exit code {} {}{}",
+                                        WEXITSTATUS(status), when, said));
+}
+
+json Worker::ask_twice(const json& request, milliseconds limit) {
+  auto answer = ask(request, limit);
+  return answer["status"] == "crashed" ? ask(request, limit) : answer;
+}
+
+json Worker::machine(milliseconds limit) {
+  return ask_twice({{"do", "machine"}}, limit);
+}
+
+json Worker::facts(const std::string& dataset) {
+  return ask_twice({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
+}
+
+json Worker::shape(const std::string& dataset) {
+  const auto answer = ask_twice({{"do", "shape"}, {"dataset", dataset}}, kNoLimit);
+  return answer["status"] == "ok" ? answer["facts"] : json{{"reason", answer["reason"]}};
+}
+
+json Worker::load(const std::string& dataset) {
+  auto answer = ask({{"do", "load"}, {"dataset", dataset}}, kNoLimit);
+  if (answer["status"] == "ok") loaded_ = dataset;
+  return answer;
+}
+
+json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measure) {
+  if (loaded_ != together.front().dataset) {
+    auto answer = load(together.front().dataset);
+    if (answer["status"] != "ok") return answer;
+  }
+  json cases = json::array();
+  for (const auto& c : together) cases.push_back(driver::to_json(c, json::object()));
+  auto answer = ask({{"do", "measure"},
+                     {"cases", std::move(cases)},
+                     {"warmup", measure.timing.warmup},
+                     {"samples", measure.timing.samples},
+                     {"preparations", measure.preparations},
+                     {"seed", measure.timing.seed}},
+                    measure.timeout * static_cast<int>(together.size()));
+  if (answer["status"] == "ok" && answer["rows"].size() != together.size()) {
+    restart();
+    return verdict("crashed", "the worker answered with a wrong number of rows");
+  }
+  if (!answer.contains("device_fault")) return answer;
+  // No later call of that process would succeed. What a case alone says of it stands.
+  restart();
+  return together.size() == 1 ? answer["rows"][0] : verdict("crashed", answer["device_fault"]);
+}
+
+std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure) {
+  const auto rows_of = [](const json& answer, std::size_t cases) {
+    return answer["status"] == "ok" ? answer["rows"].get<std::vector<json>>()
+                                    : std::vector<json>(cases, answer);
+  };
+  auto answer = attempt(together, measure);
+  if (answer["status"] == "ok" || together.size() == 1) return rows_of(answer, together.size());
+
+  std::vector<json> rows(together.size());
+  std::vector<std::size_t> alive;
+  std::vector<Case> rest;
+  for (std::size_t k = 0; k < together.size(); ++k) {
+    auto alone = attempt({together[k]}, measure);
+    if (alone["status"] == "ok") {
+      alive.push_back(k);
+      rest.push_back(together[k]);
+    } else {
+      rows[k] = std::move(alone);
+    }
+  }
+  if (rest.empty()) return rows;
+  const auto again = rows_of(attempt(rest, measure), rest.size());
+  for (std::size_t k = 0; k < alive.size(); ++k) rows[alive[k]] = again[k];
+  return rows;
+}
+
+}  // namespace retensor::driver

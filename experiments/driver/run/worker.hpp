@@ -1,0 +1,95 @@
+// Cases run in child processes: one that dies costs its row alone.
+//
+// Parent and child speak JSON lines over a socket pair. A request names what to `do`; the answer
+// always carries `status` and `reason`:
+//   {"do":"machine"}                        -> {"machine":{...}}
+//   {"do":"ceilings","backend":"cpu"}       -> {"ceilings":[...]}
+//   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
+//   {"do":"shape","dataset":NAME}           -> {"facts":{...}} of its sparsity
+//   {"do":"load","dataset":NAME}            -> {}
+//   {"do":"measure","cases":[...],"warmup","samples","preparations","seed"}
+//                                           -> {"rows":[row body ...]}, and "device_fault" when a
+//                                              case left the GPU's context unusable
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/driver/run/stop.hpp"
+#include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec.hpp"
+
+namespace retensor::driver {
+
+inline constexpr int kWorkerSocket = 3;  ///< the descriptor on which a child finds its socket
+inline constexpr int kOomExit = 77;      ///< exit code of a child that ran out of memory
+
+struct WorkerSetup {
+  std::string registry_path;
+  std::string cache_dir;
+  Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
+};
+
+/// argv of a worker; worker_command() reads it.
+std::vector<std::string> worker_command_line(const WorkerSetup& setup);
+
+/// The second stop signal came: what runs was killed and leaves no row.
+class StoppedAtOnce : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A child process (this executable with the hidden subcommand `worker`), spawned when first needed
+/// and again after every death. Throws StoppedAtOnce from any request.
+class Worker {
+ public:
+  Worker(WorkerSetup setup, StopSignals& stop);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
+  /// killed at the limit.
+  nlohmann::json ask(const nlohmann::json& request, std::chrono::milliseconds limit);
+  /// The machine object of a session. A death over it is tried again once, as it is over facts():
+  /// what kills a worker from outside should cost no more than the case that runs.
+  nlohmann::json machine(std::chrono::milliseconds limit);
+  /// The `data` object of a data set, which is obtained and cached where that was not done before;
+  /// that has no time limit but the stop signals.
+  nlohmann::json facts(const std::string& dataset);
+  /// What tensor_facts() says of a data set, {reason} where it can't be had within the limits.
+  nlohmann::json shape(const std::string& dataset);
+  /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
+  /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
+  std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure);
+  /// Ends the child, so that the next request meets a fresh process.
+  void restart();
+
+ private:
+  struct Child;
+  nlohmann::json ask_twice(const nlohmann::json& request, std::chrono::milliseconds limit);
+  nlohmann::json load(const std::string& dataset);
+  nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure);
+  nlohmann::json wait_for_answer(std::chrono::milliseconds limit);
+  nlohmann::json autopsy();
+
+  WorkerSetup setup_;
+  StopSignals& stop_;
+  std::unique_ptr<Child> child_;
+  std::string loaded_;
+};
+
+/// Where the oracles of a data set are kept for the process that takes over after a death.
+std::string oracle_folder(const std::string& cache_dir, const std::string& data_sha256);
+
+/// The child's main loop; returns its exit code when the parent closes the socket.
+int worker_main(const WorkerSetup& setup, int socket);
+/// One run of one case for a profiler around this process (Profiler): `request_path` is a file with
+/// {case, limit}. The process ends itself after `limit` seconds, whoever started it.
+int profiled_main(const WorkerSetup& setup, const std::string& request_path);
+
+}  // namespace retensor::driver

@@ -1,0 +1,139 @@
+// Cases as JSON: what a worker receives and what a row is keyed by.
+#include "experiments/driver/spec/case.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using nlohmann::json;
+
+json params_to_json(const std::map<std::string, ParamValue>& params) {
+  auto object = json::object();
+  for (const auto& [name, value] : params)
+    object[name] = std::visit([](const auto& v) { return json(v); }, value);
+  return object;
+}
+
+ParamValue value_from_json(const json& j) {
+  if (j.is_boolean()) return j.get<bool>();
+  if (j.is_number_integer()) return j.get<std::int64_t>();
+  if (j.is_number_float()) return j.get<double>();
+  return j.get<std::string>();
+}
+
+/// Members that single operations use.
+void add_extras(json& j, const ProblemSpec& p) {
+  if (p.operation == Operation::ts) j["scalar"] = p.scalar;
+  if (p.operation == Operation::contraction) {
+    j["alpha"] = p.alpha;
+    j["beta"] = p.beta;
+  }
+  if (p.operation == Operation::cpd) {
+    j["max_sweeps"] = p.max_sweeps;
+    j["tolerance"] = p.tolerance;
+  }
+}
+
+/// Leaves the standard value where a member is null or missing.
+template <class T>
+void read_if_there(const json& j, const char* member, T& value) {
+  const auto at = j.find(member);
+  if (at != j.end() && !at->is_null()) at->get_to(value);
+}
+
+ProblemSpec problem_from_json(const json& j) {
+  ProblemSpec p;
+  p.operation = operation_from_name(j.at("operation").get<std::string>());
+  p.variant = j.at("variant").get<std::string>();
+  p.dtype = dtype_from_name(j.at("dtype").get<std::string>());
+  p.values = value_model_from_name(j.at("values").get<std::string>());
+  p.operands = value_model_from_name(j.at("operands").get<std::string>());
+  p.seed = j.at("seed").get<std::uint64_t>();
+  read_if_there(j, "mode", p.mode);
+  read_if_there(j, "rank", p.rank);
+  read_if_there(j, "rank2", p.rank2);
+  read_if_there(j, "scalar", p.scalar);
+  read_if_there(j, "alpha", p.alpha);
+  read_if_there(j, "beta", p.beta);
+  read_if_there(j, "max_sweeps", p.max_sweeps);
+  read_if_there(j, "tolerance", p.tolerance);
+  return p;
+}
+
+template <class Enum>
+Enum enum_from_name(const json& j, Enum last) {
+  const auto text = j.get<std::string>();
+  for (int k = 0; k <= static_cast<int>(last); ++k)
+    if (name(static_cast<Enum>(k)) == text) return static_cast<Enum>(k);
+  throw InputError("case: unknown word '" + text + "'");
+}
+
+}  // namespace
+
+bool is_gpu_method(std::string_view method) {
+  const auto backend = method.substr(std::min(method.find('.'), method.size()));
+  return backend == ".cuda" || backend.starts_with(".cuda.");
+}
+
+std::string_view name(Order order) {
+  constexpr std::string_view kNames[] = {"shuffled", "rotation", "blocked"};
+  return kNames[static_cast<int>(order)];
+}
+
+std::string_view name(Cache cache) {
+  return cache == Cache::warm ? "warm" : "flushed";
+}
+
+json to_json(const Case& c, const json& data) {
+  const auto& p = c.problem;
+  json j = {{"artifact", c.artifact},
+            {"operation", name(p.operation)},
+            {"variant", p.variant},
+            {"dataset", c.dataset},
+            {"data", data},
+            {"mode", c.has_mode ? json(p.mode) : json()},
+            {"rank", has_rank(p.operation) ? json(p.rank) : json()},
+            {"rank2", p.operation == Operation::ttm_chain ? json(p.rank2) : json()},
+            {"dtype", name(p.dtype)},
+            {"values", name(p.values)},
+            {"operands", name(p.operands)},
+            {"seed", p.seed},
+            {"method", c.method},
+            {"params", params_to_json(c.params)},
+            {"order", name(c.order)},
+            {"cache", name(c.cache)},
+            {"launch", c.launch}};
+  add_extras(j, p);
+  return j;
+}
+
+Case case_from_json(const json& j) {
+  try {
+    Case c;
+    c.artifact = j.at("artifact").get<std::string>();
+    c.dataset = j.at("dataset").get<std::string>();
+    c.problem = problem_from_json(j);
+    c.has_mode = !j.at("mode").is_null();
+    c.method = j.at("method").get<std::string>();
+    for (const auto& [name, value] : j.at("params").items())
+      c.params[name] = value_from_json(value);
+    c.order = enum_from_name(j.at("order"), Order::blocked);
+    c.cache = enum_from_name(j.at("cache"), Cache::flushed);
+    c.launch = j.at("launch").get<int>();
+    return c;
+  } catch (const json::exception& e) {
+    throw InputError(fmt::format("case: {}", e.what()));
+  }
+}
+
+std::string case_key(const json& case_object) {
+  return sha256_hex(case_object.dump());
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,359 @@
+// Expansion of a spec. Everything a user can get wrong is checked before the first case is made.
+#include "experiments/driver/spec/plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/spec/axes.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using nlohmann::json;
+using Choices = std::map<std::string, std::vector<Located>>;
+using Setting = std::map<std::string, ParamValue>;
+
+constexpr double kMaxCombinations = 100'000;
+
+/// Rethrows an InputError with the place in front.
+template <class F>
+auto located(const FilePosition& at, F&& f) {
+  try {
+    return f();
+  } catch (InputError& e) {
+    e.add_context(fmt::format("{}:{}:{}", at.file, at.line, at.column));
+    throw;
+  }
+}
+
+std::vector<std::string> method_ids(const Registry& methods) {
+  std::vector<std::string> ids;
+  for (const auto& method : methods.methods()) ids.emplace_back(method->id());
+  return ids;
+}
+
+void check_method(const std::string& id, const FilePosition& at, const Registry& methods) {
+  const auto ids = method_ids(methods);
+  if (std::find(ids.begin(), ids.end(), id) == ids.end()) refuse_unknown(at, "method", id, ids);
+}
+
+const Dataset& dataset_at(const Located& value, const DatasetRegistry& datasets) {
+  const auto name = text(value.value);
+  try {
+    return datasets.with_facts(name);
+  } catch (const ParseError&) {
+    throw;  // of the tensor file that the name leads to
+  } catch (const InputError&) {
+    refuse_unknown(value.at, "data set", name, datasets.names());
+  }
+}
+
+/// All values of an axis, wherever the spec lists them.
+std::vector<Located> all_values(const Spec& spec, const std::string& axis) {
+  std::vector<Located> values;
+  const auto add = [&](const Choices& choices) {
+    if (const auto at = choices.find(axis); at != choices.end())
+      values.insert(values.end(), at->second.begin(), at->second.end());
+  };
+  add(spec.axes);
+  for (const auto& zip : spec.zips) add(zip);
+  return values;
+}
+
+/// NAME@all stands for a stand-in and its variants.
+void expand_variants(std::vector<Located>& values, const DatasetRegistry& datasets) {
+  constexpr std::string_view kAll = "@all";
+  std::vector<Located> expanded;
+  for (const auto& value : values) {
+    const auto name = text(value.value);
+    if (!name.ends_with(kAll)) {
+      expanded.push_back(value);
+      continue;
+    }
+    const auto names = located(value.at, [&] {
+      return datasets.with_variants(name.substr(0, name.size() - kAll.size()));
+    });
+    for (const auto& variant : names) expanded.push_back({variant, value.at});
+  }
+  values = std::move(expanded);
+}
+
+Spec with_variants(Spec spec, const DatasetRegistry& datasets) {
+  const auto expand = [&](Choices& choices) {
+    if (const auto at = choices.find("dataset"); at != choices.end())
+      expand_variants(at->second, datasets);
+  };
+  expand(spec.axes);
+  for (auto& exclusion : spec.exclusions) expand(exclusion.when);
+  return spec;
+}
+
+void check_datasets_and_modes(const Spec& spec, const DatasetRegistry& datasets) {
+  std::size_t highest_order = 0;
+  for (const auto& value : all_values(spec, "dataset"))
+    highest_order = std::max(highest_order, dataset_at(value, datasets).dims.size());
+  for (const auto& value : all_values(spec, "mode")) {
+    const auto* mode = std::get_if<std::int64_t>(&value.value);
+    if (mode != nullptr && static_cast<std::size_t>(*mode) >= highest_order)
+      throw ParseError(
+          value.at, fmt::format("mode {}", *mode),
+          fmt::format("0 to {}: no data set of the spec has more modes", highest_order - 1));
+  }
+}
+
+void check_methods(const Spec& spec, const Registry& methods) {
+  for (const auto& entry : spec.methods) {
+    check_method(entry.id, entry.at, methods);
+    const auto schema = methods.find(entry.id).params();
+    for (const auto& param : entry.params)
+      for (const auto& value : param.second)
+        located(value.at, [&] { return schema.resolve({{param.first, value.value}}); });
+  }
+}
+
+void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets) {
+  std::vector<std::string> params;
+  for (const auto& entry : spec.methods) {
+    const auto schema = methods.find(entry.id).params();
+    for (const auto& param : schema.specs()) params.push_back("params." + param.name);
+  }
+  for (const auto& exclusion : spec.exclusions)
+    for (const auto& [name, values] : exclusion.when) {
+      if (name.starts_with("params.") &&
+          std::find(params.begin(), params.end(), name) == params.end())
+        refuse_unknown(values.front().at, "parameter", name, params);
+      for (const auto& value : values) {
+        if (name == "dataset") dataset_at(value, datasets);
+        if (name == "method") check_method(text(value.value), value.at, methods);
+      }
+    }
+}
+
+void check_einsum(const Spec& spec) {
+  const bool has_einsum =
+      std::any_of(spec.variants.begin(), spec.variants.end(),
+                  [](const Located& v) { return text(v.value).find("->") != std::string::npos; });
+  for (const auto& operation : spec.operations)
+    if (text(operation.value) == "contraction" && !has_einsum)
+      throw ParseError(operation.at, "contraction without an einsum",
+                       "variant such as \"abk,kcd->abcd\"");
+}
+
+double combinations(const Spec& spec) {
+  double product = static_cast<double>(spec.operations.size()) *
+                   static_cast<double>(std::max<std::size_t>(spec.variants.size(), 1)) *
+                   spec.measure.launches;
+  for (const auto& [name, values] : spec.axes) product *= static_cast<double>(values.size());
+  for (const auto& zip : spec.zips) product *= static_cast<double>(zip.begin()->second.size());
+  double methods = 0;
+  for (const auto& entry : spec.methods) {
+    double params = 1;
+    for (const auto& [name, values] : entry.params) params *= static_cast<double>(values.size());
+    methods += params;
+  }
+  return product * methods;
+}
+
+void check_size(const Spec& spec) {
+  // Every mode of every tensor at most, should the spec say `all`.
+  const auto modes = all_values(spec, "mode");
+  const bool all = modes.empty() || std::any_of(modes.begin(), modes.end(), [](const Located& v) {
+                     return text(v.value) == "all";
+                   });
+  const double count = combinations(spec) * (all ? kMaxOrder : 1);
+  if (count > kMaxCombinations)
+    throw InputError(fmt::format("{}: found {:.3g} combinations, expected at most {}", spec.path,
+                                 count, kMaxCombinations));
+}
+
+/// Every setting extended by every value of one axis; the new axis varies fastest.
+void cross(std::vector<Setting>& settings, const std::string& name,
+           const std::vector<Located>& values) {
+  std::vector<Setting> result;
+  for (const auto& setting : settings)
+    for (const auto& value : values) {
+      result.push_back(setting);
+      result.back()[name] = value.value;
+    }
+  settings = std::move(result);
+}
+
+void walk_zip(std::vector<Setting>& settings, const Choices& zip) {
+  std::vector<Setting> result;
+  const auto length = zip.begin()->second.size();
+  for (const auto& setting : settings)
+    for (std::size_t k = 0; k < length; ++k) {
+      result.push_back(setting);
+      for (const auto& [name, values] : zip) result.back()[name] = values[k].value;
+    }
+  settings = std::move(result);
+}
+
+std::vector<Setting> settings_of(const Spec& spec) {
+  std::vector<Setting> settings(1);
+  const auto dataset = spec.axes.find("dataset");
+  if (dataset != spec.axes.end()) cross(settings, "dataset", dataset->second);
+  for (const auto& [name, values] : spec.axes)
+    if (name != "dataset") cross(settings, name, values);
+  for (const auto& zip : spec.zips) walk_zip(settings, zip);
+  return settings;
+}
+
+std::vector<Setting> settings_of(const MethodEntry& entry) {
+  std::vector<Setting> settings(1);
+  for (const auto& [name, values] : entry.params) cross(settings, name, values);
+  return settings;
+}
+
+/// The spec's variants that the operation takes, else the operation's own default.
+std::vector<std::string> variants_of(const Spec& spec, Operation op) {
+  const bool elementwise = op == Operation::tew || op == Operation::ts;
+  if (!elementwise && op != Operation::contraction) return {""};
+  std::vector<std::string> variants;
+  for (const auto& variant : spec.variants) {
+    const auto word = text(variant.value);
+    if ((word.find("->") == std::string::npos) == elementwise) variants.push_back(word);
+  }
+  if (variants.empty()) variants.emplace_back(op == Operation::tew ? "add" : "mul");
+  return variants;
+}
+
+bool excludes(const Exclusion& exclusion, const Case& c) {
+  return std::all_of(exclusion.when.begin(), exclusion.when.end(), [&c](const auto& condition) {
+    const auto value = axis_value(c, condition.first);
+    return value && std::any_of(condition.second.begin(), condition.second.end(),
+                                [&](const Located& v) { return same_value(v.value, *value); });
+  });
+}
+
+class Planner {
+ public:
+  Planner(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets)
+      : spec_(spec), methods_(methods), datasets_(datasets) {}
+
+  Plan run() {
+    plan_.artifact = spec_.artifact;
+    plan_.title = spec_.title;
+    plan_.spec_path = spec_.path;
+    plan_.spec_sha256 = spec_.sha256;
+    plan_.measure = spec_.measure;
+    plan_.figure = spec_.figure;
+    if (!spec_.of.empty()) return std::move(plan_);  // draws rows of another, measures nothing
+    const auto settings = settings_of(spec_);
+    for (const auto& dataset : dataset_order(settings))
+      for (const auto& operation : spec_.operations)
+        for (const auto& setting : settings)
+          if (text(setting.at("dataset")) == dataset)
+            add_operation(operation_from_name(text(operation.value)), setting);
+    return std::move(plan_);
+  }
+
+ private:
+  static std::vector<std::string> dataset_order(const std::vector<Setting>& settings) {
+    std::vector<std::string> order;
+    std::set<std::string> seen;
+    for (const auto& setting : settings)
+      if (const auto name = text(setting.at("dataset")); seen.insert(name).second)
+        order.push_back(name);
+    return order;
+  }
+
+  void add_operation(Operation op, const Setting& setting) {
+    Case c;
+    c.artifact = spec_.artifact;
+    c.order = spec_.measure.timing.order;
+    c.cache = spec_.measure.timing.cache;
+    c.problem.operation = op;
+    c.has_mode = has_mode(op);
+    for (const auto& [name, value] : setting)
+      if (name != "mode") set_axis(c, name, value);
+    if (!has_rank(op)) c.problem.rank = ProblemSpec{}.rank;
+    if (op != Operation::ttm_chain)
+      c.problem.rank2 = 0;
+    else if (c.problem.rank2 == 0)
+      c.problem.rank2 = c.problem.rank;
+    for (const auto& variant : variants_of(spec_, op)) {
+      c.problem.variant = variant;
+      for (const int mode : modes_of(c, setting)) {
+        c.problem.mode = mode;
+        add_methods(c);
+      }
+    }
+  }
+
+  std::vector<int> modes_of(const Case& c, const Setting& setting) const {
+    if (!c.has_mode) return {0};
+    const auto at = setting.find("mode");
+    if (at != setting.end())
+      if (const auto* mode = std::get_if<std::int64_t>(&at->second))
+        return {static_cast<int>(*mode)};
+    std::vector<int> modes;
+    for (const auto length : datasets_.find(c.dataset).dims) {
+      (void)length;
+      modes.push_back(static_cast<int>(modes.size()));
+    }
+    return modes;
+  }
+
+  void add_methods(const Case& problem) {
+    for (const auto& entry : spec_.methods)
+      for (const auto& params : settings_of(entry)) {
+        auto c = problem;
+        c.method = entry.id;
+        const auto resolved =
+            located(entry.at, [&] { return methods_.find(entry.id).params().resolve(params); });
+        c.params.insert(resolved.all().begin(), resolved.all().end());
+        for (c.launch = 0; c.launch < spec_.measure.launches; ++c.launch) add(c);
+      }
+  }
+
+  void add(const Case& c) {
+    if (!seen_.insert(driver::to_json(c, json()).dump()).second) return;
+    auto reason = skip_reason(c);
+    if (reason.empty())
+      plan_.cases.push_back(c);
+    else
+      plan_.skips.push_back({c, std::move(reason)});
+  }
+
+  std::string skip_reason(const Case& c) const {
+    for (const auto& exclusion : spec_.exclusions)
+      if (excludes(exclusion, c)) return exclusion.reason;
+    const auto& dataset = datasets_.find(c.dataset);
+    if (dataset.kind == "private") return "private data set: published facts only";
+    try {
+      check_problem(c.problem, dataset.dims, dataset.dims);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    const auto limit = spec_.measure.memory;
+    const auto needed = memory_estimate(c, datasets_);
+    if (limit != 0 && needed > limit)
+      return fmt::format("needs at least {} bytes of memory, the spec allows {}", needed, limit);
+    return {};
+  }
+
+  const Spec& spec_;
+  const Registry& methods_;
+  const DatasetRegistry& datasets_;
+  Plan plan_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry& datasets) {
+  const auto spec = with_variants(given, datasets);
+  check_size(spec);
+  check_datasets_and_modes(spec, datasets);
+  check_methods(spec, methods);
+  check_exclusions(spec, methods, datasets);
+  check_einsum(spec);
+  return Planner(spec, methods, datasets).run();
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,44 @@
+// A spec expanded into cases, nothing run yet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common/measure/registry.hpp"
+#include "common/measure/timing.hpp"
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec.hpp"
+
+namespace retensor::driver {
+
+struct Skip {
+  Case what;
+  std::string reason;
+};
+
+struct Plan {
+  std::string artifact, title;
+  std::string spec_path, spec_sha256;
+  MeasureSpec measure;
+  nlohmann::json figure;  ///< the spec's figure map, passed through to plots
+  std::vector<Case> cases;
+  std::vector<Skip> skips;
+};
+
+/// Crosses axes, walks zips, applies exclusions, resolves parameters; a case for every launch. Data
+/// sets are outermost, then operations. Combinations that differ only in what their operation does
+/// not use are one case. What can't run becomes a skip: exclusions, private data, a mode or variant
+/// that does not fit the tensor, an estimate above the spec's memory. Throws ParseError at the
+/// spec's line for unknown methods, data sets or parameters, values out of range, and more than
+/// 100,000 combinations. Loads no tensor but those given by path: `mode: all` uses the registry's
+/// dims. NAME@all becomes a stand-in and its variants.
+Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets);
+
+/// Bytes of host memory that a case needs at least: tensor, operands, result (of ttv and ttm as if
+/// all fibers were full), oracle. The method's own format comes on top.
+Count memory_estimate(const Case& c, const DatasetRegistry& datasets);
+
+}  // namespace retensor::driver
