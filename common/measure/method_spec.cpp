@@ -28,6 +28,8 @@ class Described final : public Method {
   std::string_view summary() const override { return spec_.summary; }
   Backend backend() const override { return backend_; }
   ParamSchema params() const override { return spec_.params; }
+  std::vector<Operation> operations() const override { return spec_.operations; }
+  bool converts_least() const override { return spec_.converts_least; }
   bool takes_all_modes() const override { return takes(Operation::mttkrp_all); }
 
   Support supports(const Problem& problem, const Params& params) const override {

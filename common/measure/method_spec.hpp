@@ -26,6 +26,7 @@ struct MethodSpec {
   std::string summary;  ///< one line with the paper's section or algorithm
   /// What it solves, all else is declined; with mttkrp_all it takes all modes as one problem.
   std::vector<Operation> operations;
+  bool converts_least = false;  ///< Method::converts_least
   /// Whether it solves a problem of these operations; empty: it does.
   std::function<Support(const Problem&, const Params&)> supports = {};
   /// Why the device that is there cannot run it, an empty text where it can; empty: any can.

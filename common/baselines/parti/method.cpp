@@ -8,6 +8,7 @@ void register_parti(Registry& registry) {
   registry.add({.id = "parti.cuda",
                 .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
                 .operations = {Operation::mttkrp},
+                .converts_least = true,
                 .prepare = RETENSOR_DEVICE_PART(without_params(parti::prepare_cuda))});
 }
 

@@ -139,10 +139,20 @@ Enum word_of(const YamlNode& node, const std::string& what, Enum last) {
   return static_cast<Enum>(at - words.begin());
 }
 
+/// A status of a row that is not ok.
+std::string status_of(const Located& located) {
+  static const std::vector<std::string> known = {"unsupported", "wrong",   "failed",
+                                                 "oom",         "timeout", "crashed"};
+  auto word = text(located.value);
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    refuse_unknown(located.at, "status", word, known);
+  return word;
+}
+
 MeasureSpec measure_of(const YamlNode& node) {
   check_map(node, "measure",
             {"warmup", "samples", "preparations", "timeout", "memory", "order", "cache", "launches",
-             "ceilings"});
+             "ceilings", "counters", "expected"});
   MeasureSpec m;
   const auto integer = [&node](const char* key, std::int64_t lowest, int& value) {
     constexpr std::int64_t kMost = 100'000;
@@ -165,6 +175,10 @@ MeasureSpec measure_of(const YamlNode& node) {
   if (const auto* cache = node.find("cache"))
     m.timing.cache = word_of(*cache, "cache", Cache::flushed);
   if (const auto* ceilings = node.find("ceilings")) m.ceilings = as_flag(*ceilings, "ceilings");
+  if (const auto* counters = node.find("counters")) m.counters = as_flag(*counters, "counters");
+  if (const auto* expected = node.find("expected"))
+    for (const auto& status : values_of(*expected, "a status"))
+      m.expected.push_back(status_of(status));
   return m;
 }
 

@@ -65,6 +65,7 @@ MethodSpec make_coo_cpu() {
       .id = "pasta.cpu.coo",
       .summary = "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)",
       .operations = kSuite,
+      .converts_least = true,
       .supports = supports_suite,
       .prepare = prepare_coo_cpu,
       .params = cpu_params("sequential", "the textbook's loop on one thread, to compare with")};

@@ -29,6 +29,7 @@ MethodSpec make_coo_cuda() {
   return {.id = "pasta.cuda.coo",
           .summary = "the five kernels on coordinates as in PASTA section III.B.2 (Algorithm 2)",
           .operations = kSuite,
+          .converts_least = true,
           .supports = supports_suite,
           .prepare = RETENSOR_DEVICE_PART(prepare_coo_cuda)};
 }

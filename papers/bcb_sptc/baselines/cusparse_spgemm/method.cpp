@@ -9,6 +9,7 @@ void register_cusparse_spgemm(Registry& registry) {
   registry.add({.id = "cusparse_spgemm.cuda",
                 .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
                 .operations = {Operation::contraction},
+                .converts_least = true,
                 .supports = bcb_sptc::supports_matrix,
                 .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
                 .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),

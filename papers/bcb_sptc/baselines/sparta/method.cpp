@@ -29,6 +29,7 @@ void register_sparta(Registry& registry) {
   registry.add({.id = "sparta.cpu",
                 .summary = "element-wise contraction with hash tables on the CPU (Sparta)",
                 .operations = {Operation::contraction},
+                .converts_least = true,
                 .supports =
                     [](const Problem& problem, const Params&) {
                       if (problem.spec().beta != 0)

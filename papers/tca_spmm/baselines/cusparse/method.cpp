@@ -70,6 +70,7 @@ MethodSpec make_cusparse_cuda() {
       .id = "cusparse.cuda",
       .summary = "SpMM on CSR by cuSPARSE",
       .operations = {Operation::spmm},
+      .converts_least = true,
       .supports = supports_csr,
       .obstacle = RETENSOR_DEVICE_PART(missing_library),
       .prepare = RETENSOR_DEVICE_PART(prepare_csr),
