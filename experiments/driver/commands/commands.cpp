@@ -17,6 +17,7 @@ const std::vector<Command>& all_commands() {
       {"verdict", "compare result rows with published values", verdict_command},
       {"audit", "check a paper's own figures against each other", audit_command},
       {"compare", "compare the times of two result files or two methods", compare_command},
+      {"confirm", "measure a sample of rows that are older than the code", confirm_command},
       {"doctor", "tell what this machine can run", doctor_command},
       {"worker", "", worker_command},
   };

@@ -14,6 +14,7 @@ int run_command(const Args& args);
 int verdict_command(const Args& args);
 int audit_command(const Args& args);
 int compare_command(const Args& args);
+int confirm_command(const Args& args);
 int worker_command(const Args& args);  ///< hidden: the child process of `run`
 
 int plan_command(const Args& args);
