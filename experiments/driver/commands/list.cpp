@@ -15,6 +15,7 @@
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec_shape.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

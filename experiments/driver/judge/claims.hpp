@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/yaml/shape.hpp"
+
 namespace retensor::driver {
 
 /// Rows by dotted field; a field may have any of the listed values.
@@ -63,9 +65,11 @@ struct Claim {
   std::string fitted;       ///< the stand-in that was fitted to it
 };
 
-/// Throws ParseError with file and line: unknown key (with the nearest), missing or doubled part, a
-/// query without tolerance, a factor around a number that is not positive, a query that names a
-/// *.tuned method.
+/// What a file of claims may hold.
+ShapePtr claims_shape();
+
+/// Throws ParseError with file and line: another shape, a range upside down, a factor around a
+/// number that is not positive, a query that names a *.tuned method, an id a second time.
 std::vector<Claim> load_claims(const std::string& path);
 
 }  // namespace retensor::driver
