@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/measure/method.hpp"
@@ -19,13 +20,16 @@
 
 namespace retensor {
 
+/// What is left of the device's part in a build without CUDA: throws LogicError.
+[[noreturn]] void no_cuda();
+
 struct MethodSpec {
   /// "<paper or baseline>.<backend>" with or without ".<variant>"; a method of the backend `cuda`
   /// declines where there is no device.
   std::string id;
   std::string summary;  ///< one line with the paper's section or algorithm
   /// What it solves, all else is declined; with mttkrp_all it takes all modes as one problem.
-  std::vector<Operation> operations;
+  std::vector<Operation> operations = {};
   /// Whether it solves a problem of these operations; empty: it does.
   std::function<Support(const Problem&, const Params&)> supports = {};
   /// Why the device that is there cannot run it, an empty text where it can; empty: any can.
@@ -34,10 +38,28 @@ struct MethodSpec {
   /// Arithmetic that the check assumes; empty: that of the problem's type.
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
   ParamSchema params = {};
+  bool default_of_passes = false;  ///< as Method::is_default_of_passes
 };
 
-/// The method that a description is of. Throws LogicError for an id that names no backend.
-std::unique_ptr<Method> make_method(MethodSpec spec);
+class DescribedMethod : public Method {
+ public:
+  /// Throws LogicError for an id that names no backend.
+  explicit DescribedMethod(MethodSpec spec);
+  std::string_view id() const override { return spec_.id; }
+  std::string_view summary() const override { return spec_.summary; }
+  Backend backend() const override { return backend_; }
+  ParamSchema params() const override { return spec_.params; }
+  bool takes_all_modes() const override { return takes(Operation::mttkrp_all); }
+  bool is_default_of_passes() const override { return spec_.default_of_passes; }
+  Support supports(const Problem& problem, const Params& params) const override;
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override;
+  reference::Precision precision(const Problem& problem, const Params& params) const override;
+
+ private:
+  bool takes(Operation operation) const;
+  const MethodSpec spec_;
+  const Backend backend_;
+};
 
 /// `prepare` of a method whose runs are made of the problem and the parameters.
 template <class Run>

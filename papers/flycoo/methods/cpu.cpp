@@ -23,7 +23,8 @@ MethodSpec make_flycoo_cpu() {
           .operations = {Operation::mttkrp_all},
           .supports = supports_format,
           .prepare = prepare_cpu,
-          .params = format_params("threads").with({threads_param()})};
+          .params = format_params("threads").with({threads_param()}),
+          .default_of_passes = true};
 }
 
 }  // namespace retensor::flycoo

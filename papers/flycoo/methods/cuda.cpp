@@ -92,7 +92,8 @@ MethodSpec make_flycoo_cuda_tuned() {
           .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
             return prepare_tuned_cuda(problem, params, true);
           }),
-          .params = block_params().with({senders_param(), prepare_param()})};
+          .params = block_params().with({senders_param(), prepare_param()}),
+          .default_of_passes = true};
 }
 
 MethodSpec make_flycoo_cuda_copies() {

@@ -9,7 +9,9 @@
 namespace retensor {
 namespace pasta {
 
-Support supports_suite(const Problem& problem, const Params&) {
+namespace {
+
+Support supports_suite(const Problem& problem) {
   if (problem.operation() == Operation::ttv && problem.x().order() == 1)
     return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
   if (problem.operation() == Operation::tew && problem.x().order() != problem.y().order())
@@ -17,14 +19,27 @@ Support supports_suite(const Problem& problem, const Params&) {
   return Support::yes();
 }
 
+}  // namespace
+
+MethodSpec suite_method(MethodSpec own) {
+  MethodSpec spec = own;
+  spec.operations = {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm,
+                     Operation::mttkrp};
+  spec.supports = [own](const Problem& problem, const Params& params) {
+    const auto suite = supports_suite(problem);
+    return suite.ok && own.supports ? own.supports(problem, params) : suite;
+  };
+  return spec;
+}
+
 ParamSpec block_param() {
   return param("block", 128, "block edge B, a power of two (the paper: 128; 8-bit element indices)")
       .range(1, 256);
 }
 
-Support supports_hicoo(const Problem& problem, const Params& params) {
+Support supports_block(const Problem&, const Params& params) {
   const auto edge = static_cast<std::uint64_t>(params.integer("block"));
-  if (std::has_single_bit(edge)) return supports_suite(problem, params);
+  if (std::has_single_bit(edge)) return Support::yes();
   return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
 }
 
