@@ -32,6 +32,12 @@ void no_cuda() {
   throw LogicError("a CUDA method was prepared in a build without CUDA");
 }
 
+MethodSpec with_shared(std::vector<Operation> operations, Condition condition, MethodSpec own) {
+  if (own.operations.empty()) own.operations = std::move(operations);
+  own.conditions.insert(own.conditions.begin(), std::move(condition));
+  return own;
+}
+
 DescribedMethod::DescribedMethod(MethodSpec spec)
     : spec_(std::move(spec)), backend_(backend_of(spec_.id)) {}
 
@@ -47,8 +53,8 @@ Support DescribedMethod::supports(const Problem& problem, const Params& params) 
     return Support::no(fmt::format("found {}, expected {}", name(problem.operation()),
                                    boost::algorithm::join(expected, " or ")));
   }
-  if (spec_.supports)
-    if (auto own = spec_.supports(problem, params); !own.ok) return own;
+  for (const auto& condition : spec_.conditions)
+    if (auto holds = condition(problem, params); !holds.ok) return holds;
   return backend_ == Backend::cuda ? supported_by_device(spec_) : Support::yes();
 }
 

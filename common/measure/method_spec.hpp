@@ -23,6 +23,9 @@ namespace retensor {
 /// What is left of the device's part in a build without CUDA: throws LogicError.
 [[noreturn]] void no_cuda();
 
+/// Whether a method solves a problem.
+using Condition = std::function<Support(const Problem&, const Params&)>;
+
 struct MethodSpec {
   /// "<paper or baseline>.<backend>" with or without ".<variant>"; a method of the backend `cuda`
   /// declines where there is no device.
@@ -30,8 +33,8 @@ struct MethodSpec {
   std::string summary;  ///< one line with the paper's section or algorithm
   /// What it solves, all else is declined; with mttkrp_all it takes all modes as one problem.
   std::vector<Operation> operations = {};
-  /// Whether it solves a problem of these operations; empty: it does.
-  std::function<Support(const Problem&, const Params&)> supports = {};
+  /// Must hold of a problem of these operations: the first that does not says why.
+  std::vector<Condition> conditions = {};
   /// Why the device that is there cannot run it, an empty text where it can; empty: any can.
   std::function<std::string()> obstacle = {};
   std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
@@ -40,6 +43,10 @@ struct MethodSpec {
   ParamSchema params = {};
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
 };
+
+/// A description with what the methods of a module share: the operations, unless it states its own,
+/// and a condition, which is asked before its own.
+MethodSpec with_shared(std::vector<Operation> operations, Condition condition, MethodSpec own);
 
 class DescribedMethod : public Method {
  public:

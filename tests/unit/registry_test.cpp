@@ -54,11 +54,10 @@ TEST_CASE("a description says what its method is called, takes and refuses") {
   MethodSpec spec{.id = "described.cpu.all",
                   .summary = "never run",
                   .operations = {Operation::mttkrp, Operation::mttkrp_all},
-                  .supports =
-                      [](const Problem& problem, const Params& params) {
-                        const bool few = problem.x().nnz() <= Count(params.integer("most"));
-                        return few ? Support::yes() : Support::no("too many nonzeros");
-                      },
+                  .conditions = {[](const Problem& problem, const Params& params) {
+                    const bool few = problem.x().nnz() <= Count(params.integer("most"));
+                    return few ? Support::yes() : Support::no("too many nonzeros");
+                  }},
                   .prepare = nullptr,
                   .params = {param("most", 3, "nonzeros").range(0, 8)}};
   Registry registry;

@@ -11,14 +11,13 @@
 namespace retensor::hlsto {
 namespace {
 
-Support supports_paper(const Problem& problem, const Params& params) {
+Support supports_preparation(const Problem& problem, const Params& params) {
   if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
     return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
-  return supports_format(problem, params);
+  return Support::yes();
 }
 
 Support supports_tuned(const Problem& problem, const Params& params) {
-  if (const auto format = supports_paper(problem, params); !format.ok) return format;
   if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
   if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
   if (arithmetic_of(params) == Arithmetic::tf32)
@@ -49,13 +48,11 @@ class HlsCuda : public DescribedMethod {
 }  // namespace
 
 std::unique_ptr<Method> make_hlsto_cuda() {
-  return std::make_unique<HlsCuda>(MethodSpec{
+  return std::make_unique<HlsCuda>(tiles_method({
       .id = "hlsto.cuda",
       .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
-      .operations = {Operation::mttkrp, Operation::ttm_chain},
-      .supports = supports_paper,
+      .conditions = {supports_preparation},
       .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
-      .precision = format_precision,
       .params = format_params(true).with(
           {param("warps", 4,
                  "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
@@ -63,19 +60,20 @@ std::unique_ptr<Method> make_hlsto_cuda() {
            param("load", "fused",
                  "dense and sparse part in one grid or one after the other (section VI.C)")
                .words({"fused", "sequential"}),
-           prepare_param()})});
+           prepare_param()}),
+  }));
 }
 
 std::unique_ptr<Method> make_hlsto_cuda_tuned() {
-  return std::make_unique<HlsCuda>(MethodSpec{
+  return std::make_unique<HlsCuda>(tiles_method({
       .id = "hlsto.cuda.tuned",
       .summary =
           "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers",
       .operations = {Operation::mttkrp},
-      .supports = supports_tuned,
+      .conditions = {supports_preparation, supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
-      .precision = format_precision,
-      .params = format_params(true).with({prepare_param()})});
+      .params = format_params(true).with({prepare_param()}),
+  }));
 }
 
 }  // namespace retensor::hlsto

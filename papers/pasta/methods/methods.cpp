@@ -3,15 +3,15 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/measure/registry.hpp"
 
 namespace retensor {
 namespace pasta {
-
 namespace {
 
-Support supports_suite(const Problem& problem) {
+Support supports_suite(const Problem& problem, const Params&) {
   if (problem.operation() == Operation::ttv && problem.x().order() == 1)
     return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
   if (problem.operation() == Operation::tew && problem.x().order() != problem.y().order())
@@ -22,14 +22,9 @@ Support supports_suite(const Problem& problem) {
 }  // namespace
 
 MethodSpec suite_method(MethodSpec own) {
-  MethodSpec spec = own;
-  spec.operations = {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm,
-                     Operation::mttkrp};
-  spec.supports = [own](const Problem& problem, const Params& params) {
-    const auto suite = supports_suite(problem);
-    return suite.ok && own.supports ? own.supports(problem, params) : suite;
-  };
-  return spec;
+  return with_shared(
+      {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm, Operation::mttkrp},
+      supports_suite, std::move(own));
 }
 
 ParamSpec block_param() {
@@ -46,11 +41,10 @@ Support supports_block(const Problem&, const Params& params) {
 }  // namespace pasta
 
 void register_pasta(Registry& registry) {
-  registry.add(pasta::make_coo_cpu());
-  registry.add(pasta::make_hicoo_cpu());
-  registry.add(pasta::make_coo_cuda());
-  registry.add(pasta::make_hicoo_cuda());
-  registry.add(pasta::make_coo_cuda_tuned());
+  using namespace pasta;
+  for (const auto make :
+       {make_coo_cpu, make_hicoo_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned})
+    registry.add(make());
 }
 
 }  // namespace retensor

@@ -11,8 +11,8 @@ MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
 
-/// A description with the suite's five kernels as operations. Its own `supports` is asked of those
-/// problems whose result coordinates can hold.
+/// A description with the suite's five kernels as operations, and the condition that coordinates
+/// can hold their result.
 MethodSpec suite_method(MethodSpec own);
 
 /// The parameter `block` of the HiCOO methods, the block edge B, and whether it is one.
