@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/error.hpp"
 #include "common/core/stage_log.hpp"
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
@@ -126,97 +127,99 @@ class AlsRun : public Prepared {
   std::size_t resumed_ = 0;  // sweeps that the last run took from a checkpoint
 };
 
-using Choices = std::vector<std::shared_ptr<const Method>>;
+/// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend, which the
+/// parameter `mttkrp` names.
+class AlsMethod : public Method {
+ public:
+  AlsMethod(Backend backend, Registry (*methods)())
+      : id_(fmt::format("cpd.{}.als", name(backend))), backend_(backend), methods_(methods) {}
 
-/// What the parameter `mttkrp` chooses from. Those that have no MTTKRP decline.
-Choices methods_of(const Registry& registry, Backend backend) {
-  Choices choices = registry.methods();
-  std::erase_if(choices, [&](const auto& method) { return method->backend() != backend; });
-  return choices;
-}
+  std::string_view id() const override { return id_; }
+  std::string_view summary() const override {
+    return "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)";
+  }
+  Backend backend() const override { return backend_; }
 
-const Method& chosen(const Choices& choices, const Params& params) {
-  return **std::find_if(choices.begin(), choices.end(),
-                        [&](const auto& method) { return method->id() == params.word("mttkrp"); });
-}
+  ParamSchema params() const override {
+    const ParamSchema shared{
+        param("mttkrp", standard(), "the method whose MTTKRP is used").words(choices()),
+        param("mttkrp_params", "",
+              "its parameters, name=value with blanks between them; those left out have defaults"),
+        param("checkpoint", "",
+              "file that a run cut short goes on from; removed when a run ends; empty: none"),
+        param("checkpoint_every", 10,
+              fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
+                          kMostCheckpoints))
+            .range(1, 1000000)};
+    if (backend_ == Backend::cpu) return shared;
+    return shared.with(
+        {param("solve", "host", "where systems are solved and Gram matrices made: host, device")
+             .words({"host", "device"})});
+  }
 
-Problem passes_of(const Problem& problem) {
-  return mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
-}
+  Support supports(const Problem& problem, const Params& params) const override {
+    if (problem.operation() != Operation::cpd)
+      return Support::no(fmt::format("{} is no decomposition", name(problem.operation())));
+    if (problem.x().order() < 2) return Support::no("a first-order tensor is its own model");
+    const Registry all = methods_();
+    const Method& method = all.find(params.word("mttkrp"));
+    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
+    Support support = retensor::supports(method, passes, params_of(method, params));
+    if (!support.ok && !support.reason.empty())
+      support.reason = fmt::format("{}: {}", method.id(), support.reason);
+    return support;
+  }
 
-Params params_of(const Method& mttkrp, const Params& params) {
-  return mttkrp.params().resolve(params_in(params.word("mttkrp_params")));
-}
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    const Registry all = methods_();
+    return std::make_unique<AlsRun>(problem, all.find(params.word("mttkrp")), params);
+  }
 
-Support supports_als(const Problem& problem, const Params& params, const Method& mttkrp) {
-  if (problem.x().order() < 2) return Support::no("a first-order tensor is its own model");
-  Support support = retensor::supports(mttkrp, passes_of(problem), params_of(mttkrp, params));
-  if (!support.ok && !support.reason.empty())
-    support.reason = fmt::format("{}: {}", mttkrp.id(), support.reason);
-  return support;
-}
+  reference::Precision precision(const Problem& problem, const Params& params) const override {
+    const Registry all = methods_();
+    const Method& method = all.find(params.word("mttkrp"));
+    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
+    return method.precision(passes, params_of(method, params));
+  }
 
-std::unique_ptr<Prepared> prepare_als(const Problem& problem, const Params& params,
-                                      const Method& mttkrp) {
-  return std::make_unique<AlsRun>(problem, mttkrp, params);
-}
+ private:
+  static Params params_of(const Method& mttkrp, const Params& params) {
+    return mttkrp.params().resolve(params_in(params.word("mttkrp_params")));
+  }
 
-ParamSchema als_params(const Choices& choices, const std::string& mttkrp) {
-  std::vector<std::string> ids;
-  for (const auto& method : choices) ids.emplace_back(method->id());
-  return {
-      param("mttkrp", mttkrp, "the method whose MTTKRP is used").words(std::move(ids)),
-      param("mttkrp_params", "",
-            "its parameters, name=value with blanks between them; those left out have defaults"),
-      param("checkpoint", "",
-            "file that a run cut short goes on from; removed when a run ends; empty: none"),
-      param("checkpoint_every", 10,
-            fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
-                        kMostCheckpoints))
-          .range(1, 1000000)};
-}
+  std::string standard() const {
+    const Registry all = methods_();
+    for (const auto& method : all.methods())
+      if (method->backend() == backend_ && method->is_default_of_passes())
+        return std::string(method->id());
+    throw LogicError(fmt::format("no method of {} is the default of passes", name(backend_)));
+  }
 
-MethodSpec make_als(std::string id, ParamSchema params, const Choices& choices) {
-  return {.id = std::move(id),
-          .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
-          .operations = {Operation::cpd},
-          .supports =
-              [choices](const Problem& problem, const Params& given) {
-                return supports_als(problem, given, chosen(choices, given));
-              },
-          .prepare =
-              [choices](const Problem& problem, const Params& given) {
-                return prepare_als(problem, given, chosen(choices, given));
-              },
-          .precision =
-              [choices](const Problem& problem, const Params& given) {
-                const Method& mttkrp = chosen(choices, given);
-                return mttkrp.precision(passes_of(problem), params_of(mttkrp, given));
-              },
-          .params = std::move(params)};
-}
+  /// Every other method of the backend; those that have no MTTKRP decline.
+  std::vector<std::string> choices() const {
+    std::vector<std::string> ids;
+    const Registry all = methods_();
+    for (const auto& method : all.methods())
+      if (method->backend() == backend_ && method->id() != id_) ids.emplace_back(method->id());
+    return ids;
+  }
 
-MethodSpec make_als_cpu(const Registry& registry, const std::string& mttkrp) {
-  const auto choices = methods_of(registry, Backend::cpu);
-  return make_als("cpd.cpu.als", als_params(choices, mttkrp), choices);
-}
-
-MethodSpec make_als_cuda(const Registry& registry, const std::string& mttkrp) {
-  const auto choices = methods_of(registry, Backend::cuda);
-  const auto solve =
-      param("solve", "host", "where systems are solved and Gram matrices made: host, device")
-          .words({"host", "device"});
-  return make_als("cpd.cuda.als", als_params(choices, mttkrp).with({solve}), choices);
-}
+  const std::string id_;
+  const Backend backend_;
+  Registry (*const methods_)();
+};
 
 }  // namespace
+
+std::unique_ptr<Method> make_als(Backend backend, Registry (*methods)()) {
+  return std::make_unique<AlsMethod>(backend, methods);
+}
+
 }  // namespace cpd
 
-/// The method whose MTTKRP each backend's takes by default is the caller's to name.
-void register_cpd(Registry& registry, const std::string& cpu_mttkrp,
-                  const std::string& cuda_mttkrp) {
-  registry.add(cpd::make_als_cpu(registry, cpu_mttkrp));
-  registry.add(cpd::make_als_cuda(registry, cuda_mttkrp));
+void register_cpd(Registry& registry) {
+  for (const auto backend : {Backend::cpu, Backend::cuda})
+    registry.add(cpd::make_als(backend, all_methods));
 }
 
 }  // namespace retensor

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "common/core/error.hpp"
 #include "common/cpd/normal_equations.hpp"
 #include "common/cpd/updates_device.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::cpd {
 namespace {
@@ -59,7 +59,7 @@ std::unique_ptr<Updates> host_updates(std::uint64_t rows, std::uint64_t rank) {
 
 #ifndef RETENSOR_CUDA
 std::unique_ptr<UpdatesOnDevice> updates_on_device(std::uint64_t, std::uint64_t, DType) {
-  throw LogicError("updates on the device in a build without CUDA");
+  no_cuda();
 }
 #endif
 

@@ -81,6 +81,8 @@ class Method {
   virtual bool converts_least() const { return false; }
   /// Whether it takes MTTKRP over all modes as one problem; others run it mode by mode.
   virtual bool takes_all_modes() const { return false; }
+  /// Whether a decomposition takes its MTTKRP where no other method is asked for; one a backend.
+  virtual bool is_default_of_passes() const { return false; }
   virtual Support supports(const Problem&, const Params&) const = 0;
   /// Builds the method's format and buffers; the caller times it.
   virtual std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const = 0;

@@ -30,7 +30,7 @@ bool well_formed(std::string_view id, Backend backend) {
 
 }  // namespace
 
-void Registry::add(std::shared_ptr<const Method> method) {
+void Registry::add(std::unique_ptr<Method> method) {
   const auto id = method->id();
   if (!well_formed(id, method->backend()))
     throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}[.<variant>]", id,

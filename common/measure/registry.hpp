@@ -14,14 +14,14 @@ class Registry {
  public:
   /// Throws LogicError when the id is taken or not of the form <module>.<backend>, with or
   /// without .<variant>.
-  void add(std::shared_ptr<const Method> method);
-  void add(MethodSpec spec) { add(make_method(std::move(spec))); }
+  void add(std::unique_ptr<Method> method);
+  void add(MethodSpec spec) { add(std::make_unique<DescribedMethod>(std::move(spec))); }
   /// Throws InputError naming the nearest id.
   const Method& find(std::string_view id) const;
-  const std::vector<std::shared_ptr<const Method>>& methods() const { return methods_; }
+  const std::vector<std::unique_ptr<Method>>& methods() const { return methods_; }
 
  private:
-  std::vector<std::shared_ptr<const Method>> methods_;
+  std::vector<std::unique_ptr<Method>> methods_;
 };
 
 /// Calls register_<id> of every module in papers/meson.build; generated at configure time.

@@ -1,5 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
@@ -49,11 +54,10 @@ TEST_CASE("a description says what its method is called, takes and refuses") {
   MethodSpec spec{.id = "described.cpu.all",
                   .summary = "never run",
                   .operations = {Operation::mttkrp, Operation::mttkrp_all},
-                  .supports =
-                      [](const Problem& problem, const Params& params) {
-                        const bool few = problem.x().nnz() <= Count(params.integer("most"));
-                        return few ? Support::yes() : Support::no("too many nonzeros");
-                      },
+                  .conditions = {[](const Problem& problem, const Params& params) {
+                    const bool few = problem.x().nnz() <= Count(params.integer("most"));
+                    return few ? Support::yes() : Support::no("too many nonzeros");
+                  }},
                   .prepare = nullptr,
                   .params = {param("most", 3, "nonzeros").range(0, 8)}};
   Registry registry;
@@ -84,17 +88,30 @@ TEST_CASE("the device is asked after the description, and the library after the 
                         return std::string("no library");
                       },
                   .prepare = nullptr};
-  const auto method = make_method(spec);
-  CHECK_FALSE(method->takes_all_modes());
+  const DescribedMethod method(spec);
+  CHECK_FALSE(method.takes_all_modes());
   const auto device = device::available();
-  CHECK(method->supports(five_nonzeros(), {}).reason == (device.ok ? "no library" : device.reason));
+  CHECK(method.supports(five_nonzeros(), {}).reason == (device.ok ? "no library" : device.reason));
   CHECK(asked == (device.ok ? 1 : 0));
 }
 
 TEST_CASE("an id that names no backend describes no method") {
   for (const char* wrong : {"", "a", "a.gpu", "a.cpuu.b", "cpu", "a."}) {
     MethodSpec spec{.id = wrong, .summary = "", .operations = {}, .prepare = nullptr};
-    CHECK_THROWS_AS_MESSAGE(make_method(spec), LogicError, wrong);
+    CHECK_THROWS_AS_MESSAGE(DescribedMethod{spec}, LogicError, wrong);
+  }
+}
+
+TEST_CASE("passes of a decomposition have one default a backend") {
+  const Registry registry = all_methods();
+  for (const auto backend : {Backend::cpu, Backend::cuda}) {
+    std::vector<std::string> defaults;
+    for (const auto& method : registry.methods())
+      if (method->backend() == backend && method->is_default_of_passes())
+        defaults.emplace_back(method->id());
+    REQUIRE(defaults.size() == 1);
+    const Method& als = registry.find(fmt::format("cpd.{}.als", name(backend)));
+    CHECK(als.params().resolve({}).word("mttkrp") == defaults.front());
   }
 }
 

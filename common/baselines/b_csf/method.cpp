@@ -7,15 +7,14 @@
 namespace retensor {
 
 void register_b_csf(Registry& registry) {
-  registry.add(
-      {.id = "b_csf.cuda",
-       .summary = "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)",
-       .operations = {Operation::mttkrp},
-       .supports = supports_csf,
-       .prepare = RETENSOR_DEVICE_PART(b_csf::prepare_cuda),
-       .params = {fiber_limit_param(), param("warp_nonzeros", b_csf::kWarpNonzeros,
-                                             "nonzeros of a slice for each warp that it gets")
-                                           .range(1, 1 << 30)}});
+  registry.add(csf_method({
+      .id = "b_csf.cuda",
+      .summary = "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)",
+      .prepare = RETENSOR_DEVICE_PART(b_csf::prepare_cuda),
+      .params = {fiber_limit_param(), param("warp_nonzeros", b_csf::kWarpNonzeros,
+                                            "nonzeros of a slice for each warp that it gets")
+                                          .range(1, 1 << 30)},
+  }));
 }
 
 }  // namespace retensor

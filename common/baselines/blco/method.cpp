@@ -6,18 +6,18 @@
 namespace retensor {
 
 void register_blco(Registry& registry) {
-  registry.add(
-      {.id = "blco.cuda",
-       .summary = "MTTKRP on blocked linearised coordinates, one copy for all modes (BLCO)",
-       .operations = {Operation::mttkrp, Operation::mttkrp_all},
-       .supports =
-           [](const Problem& problem, const Params&) {
-             if (blco::sorted_bits(problem.x()) <= 128) return Support::yes();
-             return Support::no("the linear index and a position need more than 128 bits");
-           },
-       .prepare = RETENSOR_DEVICE_PART(blco::prepare_cuda),
-       .params = {param("copies", 8, "partial copies of the output of a mode of at most 100 rows")
-                      .range(1, 64)}});
+  registry.add({
+      .id = "blco.cuda",
+      .summary = "MTTKRP on blocked linearised coordinates, one copy for all modes (BLCO)",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all},
+      .conditions = {[](const Problem& problem, const Params&) {
+        if (blco::sorted_bits(problem.x()) <= 128) return Support::yes();
+        return Support::no("the linear index and a position need more than 128 bits");
+      }},
+      .prepare = RETENSOR_DEVICE_PART(blco::prepare_cuda),
+      .params = {param("copies", 8, "partial copies of the output of a mode of at most 100 rows")
+                     .range(1, 64)},
+  });
 }
 
 }  // namespace retensor

@@ -6,12 +6,11 @@
 namespace retensor {
 
 void register_fwc(Registry& registry) {
-  registry.add(
-      {.id = "fwc.cuda",
-       .summary = "MTTKRP by inner products of whole fibers with columns of the factors (FWC)",
-       .operations = {Operation::mttkrp},
-       .supports = supports_csf,
-       .prepare = RETENSOR_DEVICE_PART(without_params(fwc::prepare_cuda))});
+  registry.add(csf_method({
+      .id = "fwc.cuda",
+      .summary = "MTTKRP by inner products of whole fibers with columns of the factors (FWC)",
+      .prepare = RETENSOR_DEVICE_PART(without_params(fwc::prepare_cuda)),
+  }));
 }
 
 }  // namespace retensor

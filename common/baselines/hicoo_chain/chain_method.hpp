@@ -1,10 +1,12 @@
 // What the methods of the device share that compute TTM-chain in tiles of columns.
 #pragma once
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "common/baselines/hicoo_chain/chain.hpp"
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::chain {
 
@@ -19,6 +21,10 @@ inline Support supports_chain(const Problem& problem, const Params&) {
     return Support::no(fmt::format("found {} tiles of {} x {} columns, expected at most {}", tiles,
                                    kTile, kTile, kMostTiles));
   return Support::yes();
+}
+
+inline MethodSpec chain_method(MethodSpec own) {
+  return with_shared({Operation::ttm_chain}, supports_chain, std::move(own));
 }
 
 }  // namespace retensor::chain

@@ -6,13 +6,12 @@
 namespace retensor {
 
 void register_hicoo_chain(Registry& registry) {
-  registry.add(
-      {.id = "hicoo_chain.cuda",
-       .summary = "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)",
-       .operations = {Operation::ttm_chain},
-       .supports = chain::supports_chain,
-       .prepare = RETENSOR_DEVICE_PART(hicoo_chain::prepare_cuda),
-       .params = {param("block_bits", 7, "edge of a block: 2 to this power").range(0, 8)}});
+  registry.add(chain::chain_method({
+      .id = "hicoo_chain.cuda",
+      .summary = "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)",
+      .prepare = RETENSOR_DEVICE_PART(hicoo_chain::prepare_cuda),
+      .params = {param("block_bits", 7, "edge of a block: 2 to this power").range(0, 8)},
+  }));
 }
 
 }  // namespace retensor

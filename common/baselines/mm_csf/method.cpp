@@ -6,20 +6,21 @@
 
 namespace retensor {
 
+Support mm_csf::supports_keys(const Problem& problem, const Params&) {
+  if (key_bits(problem.x()) <= 128) return Support::yes();
+  return Support::no("a nonzero's coordinate and position need more than 128 bits");
+}
+
 void register_mm_csf(Registry& registry) {
-  registry.add(
-      {.id = "mm_csf.cuda",
-       .summary =
-           "MTTKRP on compressed sparse fibers of mixed modes, one copy for all modes (MM-CSF)",
-       .operations = {Operation::mttkrp, Operation::mttkrp_all},
-       .supports =
-           [](const Problem& problem, const Params& params) {
-             if (const auto csf = supports_csf(problem, params); !csf.ok) return csf;
-             if (mm_csf::key_bits(problem.x()) <= 128) return Support::yes();
-             return Support::no("a nonzero's coordinate and position need more than 128 bits");
-           },
-       .prepare = RETENSOR_DEVICE_PART(mm_csf::prepare_cuda),
-       .params = {fiber_limit_param()}});
+  registry.add(csf_method({
+      .id = "mm_csf.cuda",
+      .summary =
+          "MTTKRP on compressed sparse fibers of mixed modes, one copy for all modes (MM-CSF)",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all},
+      .conditions = {mm_csf::supports_keys},
+      .prepare = RETENSOR_DEVICE_PART(mm_csf::prepare_cuda),
+      .params = {fiber_limit_param()},
+  }));
 }
 
 }  // namespace retensor

@@ -5,11 +5,13 @@
 namespace retensor {
 
 void register_parti(Registry& registry) {
-  registry.add({.id = "parti.cuda",
-                .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
-                .operations = {Operation::mttkrp},
-                .converts_least = true,
-                .prepare = RETENSOR_DEVICE_PART(without_params(parti::prepare_cuda))});
+  registry.add({
+      .id = "parti.cuda",
+      .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
+      .operations = {Operation::mttkrp},
+      .prepare = RETENSOR_DEVICE_PART(without_params(parti::prepare_cuda)),
+      .converts_least = true,
+  });
 }
 
 }  // namespace retensor

@@ -2,7 +2,9 @@
 // matrices.
 #pragma once
 
-#include "common/measure/method.hpp"
+#include <utility>
+
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::bcb_sptc {
 
@@ -15,6 +17,10 @@ inline Support supports_matrix(const Problem& problem, const Params&) {
   if (problem.x().nnz() > most || problem.y().nnz() > most)
     return Support::no("positions of nonzeros have 31 bits");
   return Support::yes();
+}
+
+inline MethodSpec matrix_method(MethodSpec own) {
+  return with_shared({Operation::contraction}, supports_matrix, std::move(own));
 }
 
 }  // namespace retensor::bcb_sptc

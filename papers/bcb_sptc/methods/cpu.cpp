@@ -12,17 +12,16 @@ std::unique_ptr<Prepared> prepare_bcb_cpu(const Problem& problem, const Params& 
 }
 
 MethodSpec make_bcb_cpu() {
-  return {.id = "bcb_sptc.cpu",
-          .summary =
-              "sparse tensor contraction on BCB with an emulated tensor core (Algorithms 1 to 4)",
-          .operations = {Operation::contraction},
-          .supports = supports_contraction,
-          .prepare =
-              [](const Problem& problem, const Params& params) {
-                return prepare_contraction(problem, params, prepare_bcb_cpu);
-              },
-          .precision = blocks_precision,
-          .params = shared_params().with({threads_param()})};
+  return blocks_method({
+      .id = "bcb_sptc.cpu",
+      .summary =
+          "sparse tensor contraction on BCB with an emulated tensor core (Algorithms 1 to 4)",
+      .prepare =
+          [](const Problem& problem, const Params& params) {
+            return prepare_contraction(problem, params, prepare_bcb_cpu);
+          },
+      .params = {threads_param()},
+  });
 }
 
 }  // namespace retensor::bcb_sptc

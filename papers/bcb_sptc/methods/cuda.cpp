@@ -5,29 +5,20 @@
 #include "papers/bcb_sptc/methods/methods.hpp"
 
 namespace retensor::bcb_sptc {
-namespace {
-
-Support supports_on_device(const Problem& problem, const Params& params) {
-  if (const auto shared = supports_contraction(problem, params); !shared.ok) return shared;
-  constexpr auto most = std::numeric_limits<Index>::max();
-  if (problem.x().nnz() > most || problem.y().nnz() > most)
-    return Support::no("positions of nonzeros have 32 bits on the device");
-  return Support::yes();
-}
-
-}  // namespace
 
 MethodSpec make_bcb_cuda() {
-  return {
+  return blocks_method({
       .id = "bcb_sptc.cuda",
       .summary = "sparse tensor contraction on BCB by tensor cores (Algorithms 1 to 4)",
-      .operations = {Operation::contraction},
-      .supports = supports_on_device,
+      .conditions = {[](const Problem& problem, const Params&) {
+        constexpr auto most = std::numeric_limits<Index>::max();
+        if (problem.x().nnz() <= most && problem.y().nnz() <= most) return Support::yes();
+        return Support::no("positions of nonzeros have 32 bits on the device");
+      }},
       .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
         return prepare_contraction(problem, params, prepare_bcb_cuda);
       }),
-      .precision = blocks_precision,
-      .params = shared_params().with(
+      .params =
           {param("path", "auto",
                  "blocks on tensor cores or single products with hash tables; auto: by the "
                  "products of a pair of blocks")
@@ -42,7 +33,8 @@ MethodSpec make_bcb_cuda() {
            param("cores", "tensor",
                  "blocks: their products on tensor cores or, one by one, on CUDA cores")
                .words({"tensor", "cuda"}),
-           prepare_param()})};
+           prepare_param()},
+  });
 }
 
 }  // namespace retensor::bcb_sptc

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/measure/registry.hpp"
@@ -14,6 +15,7 @@
 
 namespace retensor {
 namespace bcb_sptc {
+namespace {
 
 ParamSchema shared_params() {
   return {
@@ -43,17 +45,6 @@ ParamSchema shared_params() {
           .range(0, 1e6)};
 }
 
-std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
-                                              PrepareRun prepare) {
-  const double beta = params.real("beta");
-  if (beta == 0) return prepare(problem, params, Addend{});
-  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
-    return prepare(part, params, addend);
-  });
-}
-
-namespace {
-
 /// Why the format cannot hold an operand; empty if it can.
 std::string refusal(const Problem& problem, const Params& params) {
   const OperandOptions options(contraction_of(problem), blocking_of(params));
@@ -67,8 +58,6 @@ std::string refusal(const Problem& problem, const Params& params) {
   }
   return "";
 }
-
-}  // namespace
 
 Support supports_contraction(const Problem& problem, const Params& params) {
   if (problem.dtype() != DType::f32)
@@ -85,15 +74,31 @@ Support supports_contraction(const Problem& problem, const Params& params) {
   return why.empty() ? Support::yes() : Support::no(why);
 }
 
-reference::Precision blocks_precision(const Problem&, const Params& params) {
+reference::Precision precision_of_blocks(const Problem&, const Params& params) {
   return precision_of(arithmetic_of(params), blocking_of(params).values);
+}
+
+}  // namespace
+
+MethodSpec blocks_method(MethodSpec own) {
+  own.precision = precision_of_blocks;
+  own.params = shared_params().with(own.params.specs());
+  return with_shared({Operation::contraction}, supports_contraction, std::move(own));
+}
+
+std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
+                                              PrepareRun prepare) {
+  const double beta = params.real("beta");
+  if (beta == 0) return prepare(problem, params, Addend{});
+  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
+    return prepare(part, params, addend);
+  });
 }
 
 }  // namespace bcb_sptc
 
 void register_bcb_sptc(Registry& registry) {
-  registry.add(bcb_sptc::make_bcb_cpu());
-  registry.add(bcb_sptc::make_bcb_cuda());
+  for (const auto make : {bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda}) registry.add(make());
 }
 
 }  // namespace retensor

@@ -11,12 +11,10 @@ namespace retensor::bcb_sptc {
 MethodSpec make_bcb_cpu();
 MethodSpec make_bcb_cuda();
 
-/// edge, block_bits, values, precision, intersect, zeros, output, beta, memory.
-ParamSchema shared_params();
-/// Contractions in single precision whose blocks have indices of at most 128 bits; a reason for all
-/// else.
-Support supports_contraction(const Problem& problem, const Params& params);
-reference::Precision blocks_precision(const Problem& problem, const Params& params);
+/// A description with what both share: contractions in single precision whose blocks have indices
+/// of at most 128 bits, the precision, and before its own the parameters edge, block_bits, values,
+/// precision, intersect, zeros, output, beta, memory.
+MethodSpec blocks_method(MethodSpec own);
 
 /// A run of a method and the addend after it, which stays with the caller.
 using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem& problem, const Params& params,

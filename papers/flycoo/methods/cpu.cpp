@@ -16,14 +16,16 @@ std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& para
 }  // namespace
 
 MethodSpec make_flycoo_cpu() {
-  return {.id = "flycoo.cpu",
-          .summary =
-              "MTTKRP over all modes with remapping in the pass, threads as thread blocks (FLYCOO "
-              "Algorithms 2 to 5)",
-          .operations = {Operation::mttkrp_all},
-          .supports = supports_format,
-          .prepare = prepare_cpu,
-          .params = format_params("threads").with({threads_param()})};
+  return passes_method({
+      .id = "flycoo.cpu",
+      .summary =
+          "MTTKRP over all modes with remapping in the pass, threads as thread blocks (FLYCOO "
+          "Algorithms 2 to 5)",
+      .conditions = {supports_format},
+      .prepare = prepare_cpu,
+      .params = format_params("threads").with({threads_param()}),
+      .default_of_passes = true,
+  });
 }
 
 }  // namespace retensor::flycoo

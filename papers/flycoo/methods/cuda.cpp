@@ -10,20 +10,30 @@
 namespace retensor::flycoo {
 namespace {
 
-Support supports_paper(const Problem& problem, const Params& params) {
+Support supports_preparation(const Problem& problem, const Params& params) {
   if (params.word("prepare") == "device" && problem.x().nnz() >> 32 != 0)
     return Support::no("the device sorts fewer than 2^32 nonzeros: prepare=host");
-  return supports_format(problem, params);
+  return Support::yes();
 }
 
-Support supports_block(const tuned::Block& block, bool remap) {
+Support supports_positions(const Problem& problem, const Params&) {
+  const Coo& x = problem.x();
+  if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
+  if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
+    return Support::no("a mode is longer than 2^32 - 1, which marks no row");
+  return Support::yes();
+}
+
+template <bool kRemap>
+Support supports_block(const Problem& problem, const Params& params) {
+  const auto block = tuned::block_of(problem, params, kRemap);
   if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
     return Support::no(
         fmt::format("found {} walkers and {} senders, expected multiples of 32, "
                     "together at most {}",
                     block.walkers, block.senders, tuned::kMostThreads));
   const Count most = tuned::kSharedOfSm - tuned::kSharedOfBlock;
-  if (block.shared(remap) > most)
+  if (block.shared(kRemap) > most)
     return Support::no(
         fmt::format("tiles of {} KiB and {} walkers need more than the {} KiB of "
                     "shared memory of a block",
@@ -31,13 +41,9 @@ Support supports_block(const tuned::Block& block, bool remap) {
   return Support::yes();
 }
 
-Support supports_tuned(const Problem& problem, const Params& params, bool remap) {
-  const Coo& x = problem.x();
-  if (x.order() < 2) return Support::no("MTTKRP of a first-order tensor needs no factor");
-  if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
-  if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
-    return Support::no("a mode is longer than 2^32 - 1, which marks no row");
-  return supports_block(tuned::block_of(problem, params, remap), remap);
+template <bool kRemap>
+std::unique_ptr<Prepared> prepare_tuned(const Problem& problem, const Params& params) {
+  return prepare_tuned_cuda(problem, params, kRemap);
 }
 
 ParamSchema block_params() {
@@ -61,11 +67,10 @@ ParamSpec senders_param() {
 }  // namespace
 
 MethodSpec make_flycoo_cuda() {
-  return {
+  return passes_method({
       .id = "flycoo.cuda",
       .summary = "all modes with remapping in the pass, thread blocks of R x P (Algorithms 2 to 5)",
-      .operations = {Operation::mttkrp_all},
-      .supports = supports_paper,
+      .conditions = {supports_format, supports_preparation},
       .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
         return prepare_paper_cuda(problem, params);
       }),
@@ -80,31 +85,29 @@ MethodSpec make_flycoo_cuda() {
                        .words({"block", "device"}),
                    param("tag_owners", false,
                          "note which thread block writes each output row and fail on a second one"),
-                   prepare_param()})};
+                   prepare_param()}),
+  });
 }
 
 MethodSpec make_flycoo_cuda_tuned() {
-  return {.id = "flycoo.cuda.tuned",
-          .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
-          .operations = {Operation::mttkrp_all},
-          .supports = [](const Problem& problem,
-                         const Params& params) { return supports_tuned(problem, params, true); },
-          .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-            return prepare_tuned_cuda(problem, params, true);
-          }),
-          .params = block_params().with({senders_param(), prepare_param()})};
+  return passes_method({
+      .id = "flycoo.cuda.tuned",
+      .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
+      .conditions = {supports_positions, supports_block<true>},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
+      .params = block_params().with({senders_param(), prepare_param()}),
+      .default_of_passes = true,
+  });
 }
 
 MethodSpec make_flycoo_cuda_copies() {
-  return {.id = "flycoo.cuda.copies",
-          .summary = "the tuned kernel on a copy per mode, without remapping",
-          .operations = {Operation::mttkrp_all},
-          .supports = [](const Problem& problem,
-                         const Params& params) { return supports_tuned(problem, params, false); },
-          .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-            return prepare_tuned_cuda(problem, params, false);
-          }),
-          .params = block_params().with({prepare_param()})};
+  return passes_method({
+      .id = "flycoo.cuda.copies",
+      .summary = "the tuned kernel on a copy per mode, without remapping",
+      .conditions = {supports_positions, supports_block<false>},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
+      .params = block_params().with({prepare_param()}),
+  });
 }
 
 }  // namespace retensor::flycoo

@@ -1,6 +1,8 @@
 // Registers the methods of FLYCOO; what they share.
 #include "papers/flycoo/methods/methods.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "common/measure/registry.hpp"
@@ -31,20 +33,27 @@ ParamSchema format_params(const std::string& processors) {
             "remapping in the pass (Algorithm 3); false: a copy per mode in its order (Fig. 5)")};
 }
 
-Support supports_format(const Problem& problem, const Params& params) {
-  if (problem.x().order() < 2) return Support::no("MTTKRP of a first-order tensor needs no factor");
+Support supports_format(const Problem&, const Params& params) {
   const auto align = params.integer("align");
   if (align == 4 || align == 16 || align == 32) return Support::yes();
   return Support::no(fmt::format("found records aligned to {} bytes, expected 4, 16 or 32", align));
 }
 
+MethodSpec passes_method(MethodSpec own) {
+  const auto has_factors = [](const Problem& problem, const Params&) {
+    if (problem.x().order() >= 2) return Support::yes();
+    return Support::no("MTTKRP of a first-order tensor needs no factor");
+  };
+  return with_shared({Operation::mttkrp_all}, has_factors, std::move(own));
+}
+
 }  // namespace flycoo
 
 void register_flycoo(Registry& registry) {
-  registry.add(flycoo::make_flycoo_cpu());
-  registry.add(flycoo::make_flycoo_cuda());
-  registry.add(flycoo::make_flycoo_cuda_tuned());
-  registry.add(flycoo::make_flycoo_cuda_copies());
+  using namespace flycoo;
+  for (const auto make :
+       {make_flycoo_cpu, make_flycoo_cuda, make_flycoo_cuda_tuned, make_flycoo_cuda_copies})
+    registry.add(make());
 }
 
 }  // namespace retensor

@@ -15,7 +15,9 @@ MethodSpec make_flycoo_cuda_copies();
 /// kappa (0: the number of `processors`, a word for the help), partition, order, indices, ids,
 /// align, remap.
 ParamSchema format_params(const std::string& processors);
-/// Tensors of an order from 2 on, align a power of two; a reason for all else.
+/// Whether records can be aligned so.
 Support supports_format(const Problem& problem, const Params& params);
+/// A description with what all methods share: MTTKRP over all modes of tensors of order 2 and more.
+MethodSpec passes_method(MethodSpec own);
 
 }  // namespace retensor::flycoo

@@ -6,8 +6,6 @@
 #include <map>
 #include <string>
 
-#include "common/device/device.hpp"
-
 namespace retensor::hlsto {
 namespace {
 
@@ -50,14 +48,6 @@ Params with_model_threshold(const ParamSchema& schema, const Params& params, con
     threshold = static_cast<std::int64_t>(
         std::clamp(std::ceil(tile / nonzero), 1.0, static_cast<double>(kMostThreshold)));
   return changed(schema, params, "threshold", threshold);
-}
-
-std::unique_ptr<Prepared> prepare_with_threshold(const Problem& problem, const Params& params,
-                                                 const ParamSchema& schema, PrepareRun make) {
-  const auto run_with = [&](const Params& p) { return make(problem, p); };
-  if (params.integer("threshold") != kByModel || params.word("format") != "hls")
-    return run_with(params);
-  return run_with(with_model_threshold(schema, params, run_with, *device::make_event_timer()));
 }
 
 }  // namespace retensor::hlsto

@@ -23,12 +23,4 @@ using MakeRun = std::function<std::unique_ptr<Prepared>(const Params&)>;
 Params with_model_threshold(const ParamSchema& schema, const Params& params, const MakeRun& make,
                             StageTimer& timer);
 
-/// Makes a run with a threshold that is no model's.
-using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem&, const Params&);
-
-/// The run of a method of the device, whose parameters are `schema`: with the threshold that
-/// `params` state, or with the model's where they ask for it.
-std::unique_ptr<Prepared> prepare_with_threshold(const Problem& problem, const Params& params,
-                                                 const ParamSchema& schema, PrepareRun make);
-
 }  // namespace retensor::hlsto

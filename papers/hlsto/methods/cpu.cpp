@@ -5,14 +5,13 @@
 namespace retensor::hlsto {
 
 MethodSpec make_hlsto_cpu() {
-  return {.id = "hlsto.cpu",
-          .summary =
-              "MTTKRP and TTM-chain on HLS, an emulated tensor core for dense tiles (Algorithm 1)",
-          .operations = {Operation::mttkrp, Operation::ttm_chain},
-          .supports = supports_format,
-          .prepare = prepare_run<CpuRun>,
-          .precision = format_precision,
-          .params = format_params(false).with({threads_param()})};
+  return tiles_method({
+      .id = "hlsto.cpu",
+      .summary =
+          "MTTKRP and TTM-chain on HLS, an emulated tensor core for dense tiles (Algorithm 1)",
+      .prepare = prepare_run<CpuRun>,
+      .params = format_params(false).with({threads_param()}),
+  });
 }
 
 }  // namespace retensor::hlsto

@@ -1,4 +1,7 @@
 // hlsto.cuda and hlsto.cuda.tuned.
+#include <memory>
+
+#include "common/device/device.hpp"
 #include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
 #include "papers/hlsto/kernels/tuned_cuda.hpp"
@@ -8,14 +11,13 @@
 namespace retensor::hlsto {
 namespace {
 
-Support supports_paper(const Problem& problem, const Params& params) {
+Support supports_preparation(const Problem& problem, const Params& params) {
   if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
     return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
-  return supports_format(problem, params);
+  return Support::yes();
 }
 
 Support supports_tuned(const Problem& problem, const Params& params) {
-  if (const auto format = supports_paper(problem, params); !format.ok) return format;
   if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
   if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
   if (arithmetic_of(params) == Arithmetic::tf32)
@@ -25,47 +27,53 @@ Support supports_tuned(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-ParamSchema paper_params() {
-  return format_params(true).with(
-      {param("warps", 4,
-             "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
-           .range(1, 32),
-       param("load", "fused",
-             "dense and sparse part in one grid or one after the other (section VI.C)")
-           .words({"fused", "sequential"}),
-       prepare_param()});
-}
+/// A method whose threshold may be that of the cost model, which runs the method to find it.
+class HlsCuda : public DescribedMethod {
+ public:
+  using DescribedMethod::DescribedMethod;
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const final {
+    const auto run_with = [&](const Params& p) { return make(problem, p); };
+    if (params.integer("threshold") != kByModel || params.word("format") != "hls")
+      return run_with(params);
+    return run_with(
+        with_model_threshold(this->params(), params, run_with, *device::make_event_timer()));
+  }
 
-ParamSchema tuned_params() {
-  return format_params(true).with({prepare_param()});
-}
+ private:
+  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const {
+    return DescribedMethod::prepare(problem, params);
+  }
+};
 
 }  // namespace
 
-MethodSpec make_hlsto_cuda() {
-  return {.id = "hlsto.cuda",
-          .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
-          .operations = {Operation::mttkrp, Operation::ttm_chain},
-          .supports = supports_paper,
-          .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-            return prepare_with_threshold(problem, params, paper_params(), prepare_paper_cuda);
-          }),
-          .precision = format_precision,
-          .params = paper_params()};
+std::unique_ptr<Method> make_hlsto_cuda() {
+  return std::make_unique<HlsCuda>(tiles_method({
+      .id = "hlsto.cuda",
+      .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
+      .conditions = {supports_preparation},
+      .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
+      .params = format_params(true).with(
+          {param("warps", 4,
+                 "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
+               .range(1, 32),
+           param("load", "fused",
+                 "dense and sparse part in one grid or one after the other (section VI.C)")
+               .words({"fused", "sequential"}),
+           prepare_param()}),
+  }));
 }
 
-MethodSpec make_hlsto_cuda_tuned() {
-  return {
+std::unique_ptr<Method> make_hlsto_cuda_tuned() {
+  return std::make_unique<HlsCuda>(tiles_method({
       .id = "hlsto.cuda.tuned",
       .summary =
           "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers",
       .operations = {Operation::mttkrp},
-      .supports = supports_tuned,
-      .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-        return prepare_with_threshold(problem, params, tuned_params(), prepare_tuned_cuda);
-      }),
-      .precision = format_precision,
-      .params = tuned_params()};
+      .conditions = {supports_preparation, supports_tuned},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
+      .params = format_params(true).with({prepare_param()}),
+  }));
 }
 
 }  // namespace retensor::hlsto

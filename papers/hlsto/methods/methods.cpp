@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/measure/registry.hpp"
 #include "papers/hlsto/format/options.hpp"
@@ -28,6 +29,8 @@ ParamSchema format_params(bool modelled) {
       values_param(), precision_param()};
 }
 
+namespace {
+
 Support supports_format(const Problem& problem, const Params& params) {
   const int order = problem.x().order();
   if (order < kTiledModes || order > kHighestOrder)
@@ -42,8 +45,15 @@ Support supports_format(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-reference::Precision format_precision(const Problem& problem, const Params& params) {
+reference::Precision precision_of_format(const Problem& problem, const Params& params) {
   return precision_of(arithmetic_of(params), format_options(problem, params).values);
+}
+
+}  // namespace
+
+MethodSpec tiles_method(MethodSpec own) {
+  own.precision = precision_of_format;
+  return with_shared({Operation::mttkrp, Operation::ttm_chain}, supports_format, std::move(own));
 }
 
 }  // namespace hlsto

@@ -1,18 +1,20 @@
 // The methods of HLSTO, and what they share.
 #pragma once
 
+#include <memory>
+
 #include "common/measure/method_spec.hpp"
 
 namespace retensor::hlsto {
 
 MethodSpec make_hlsto_cpu();
-MethodSpec make_hlsto_cuda();
-MethodSpec make_hlsto_cuda_tuned();
+std::unique_ptr<Method> make_hlsto_cuda();
+std::unique_ptr<Method> make_hlsto_cuda_tuned();
 
 /// format, threshold (kByModel too where `modelled`), edge, values, precision.
 ParamSchema format_params(bool modelled);
-/// Orders 3 to 5 in single precision; a reason for all else.
-Support supports_format(const Problem& problem, const Params& params);
-reference::Precision format_precision(const Problem& problem, const Params& params);
+/// A description with what all methods share: MTTKRP and TTM-chain of tensors of orders 3 to 5 in
+/// single precision, tiles whose edge is a power of two, the precision.
+MethodSpec tiles_method(MethodSpec own);
 
 }  // namespace retensor::hlsto

@@ -61,26 +61,25 @@ std::unique_ptr<Prepared> prepare_hicoo_cpu(const Problem& problem, const Params
 }  // namespace
 
 MethodSpec make_coo_cpu() {
-  return {
+  return suite_method({
       .id = "pasta.cpu.coo",
       .summary = "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)",
-      .operations = kSuite,
-      .converts_least = true,
-      .supports = supports_suite,
       .prepare = prepare_coo_cpu,
-      .params = cpu_params("sequential", "the textbook's loop on one thread, to compare with")};
+      .params = cpu_params("sequential", "the textbook's loop on one thread, to compare with"),
+      .converts_least = true,
+  });
 }
 
 MethodSpec make_hicoo_cpu() {
-  return {
+  return suite_method({
       .id = "pasta.cpu.hicoo",
       .summary =
           "TEW, TS, TTV, TTM and MTTKRP in HiCOO with OpenMP (PASTA section III.D.1, Algorithm 3)",
-      .operations = kSuite,
-      .supports = supports_hicoo,
+      .conditions = {supports_block},
       .prepare = prepare_hicoo_cpu,
       .params =
-          cpu_params("scheduled", "private or owner, whichever moves less").with({block_param()})};
+          cpu_params("scheduled", "private or owner, whichever moves less").with({block_param()}),
+  });
 }
 
 }  // namespace retensor::pasta

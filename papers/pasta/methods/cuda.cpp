@@ -7,16 +7,31 @@
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {
+
+MethodSpec make_coo_cuda() {
+  return suite_method({
+      .id = "pasta.cuda.coo",
+      .summary = "the five kernels on coordinates as in PASTA section III.B.2 (Algorithm 2)",
+      .prepare = RETENSOR_DEVICE_PART(prepare_coo_cuda),
+      .converts_least = true,
+  });
+}
+
+MethodSpec make_hicoo_cuda() {
+  return suite_method({
+      .id = "pasta.cuda.hicoo",
+      .summary = "the five kernels in HiCOO as in PASTA section III.D.2 (Algorithm 3)",
+      .conditions = {supports_block},
+      .prepare = RETENSOR_DEVICE_PART(prepare_hicoo_cuda),
+      .params = {block_param()},
+  });
+}
+
 namespace {
 
-// Nonzeros a lane group reduces before its last run goes to memory: long enough that runs of sorted
-// input meet few cuts, short enough for many groups on small tensors.
-constexpr std::int64_t kChunk = 128;
-
-Support supports_tuned(const Problem& problem, const Params& params) {
-  if (const auto suite = supports_suite(problem, params); !suite.ok) return suite;
-  const Dims& dims = problem.x().dims;
-  if (std::any_of(dims.begin(), dims.end(), [](auto d) { return d > (Count{1} << 31); }))
+Support supports_tuned(const Problem& problem, const Params&) {
+  const auto too_long = [](auto length) { return length > (Count{1} << 31); };
+  if (std::ranges::any_of(problem.x().dims, too_long))
     return Support::no("a mode is longer than 2^31: bit 31 of an index marks a segment");
   if (problem.operation() == Operation::mttkrp && problem.x().order() == 1)
     return Support::no("MTTKRP of a first-order tensor gathers no factor");
@@ -25,40 +40,25 @@ Support supports_tuned(const Problem& problem, const Params& params) {
 
 }  // namespace
 
-MethodSpec make_coo_cuda() {
-  return {.id = "pasta.cuda.coo",
-          .summary = "the five kernels on coordinates as in PASTA section III.B.2 (Algorithm 2)",
-          .operations = kSuite,
-          .converts_least = true,
-          .supports = supports_suite,
-          .prepare = RETENSOR_DEVICE_PART(prepare_coo_cuda)};
-}
-
-MethodSpec make_hicoo_cuda() {
-  return {.id = "pasta.cuda.hicoo",
-          .summary = "the five kernels in HiCOO as in PASTA section III.D.2 (Algorithm 3)",
-          .operations = kSuite,
-          .supports = supports_hicoo,
-          .prepare = RETENSOR_DEVICE_PART(prepare_hicoo_cuda),
-          .params = {block_param()}};
-}
-
 MethodSpec make_coo_cuda_tuned() {
-  return {
+  return suite_method({
       .id = "pasta.cuda.tuned",
       .summary =
           "the five kernels on coordinates with 16-byte accesses and segments summed in registers",
-      .operations = kSuite,
-      .supports = supports_tuned,
+      .conditions = {supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
-      .params = {
-          param(
-              "order", "row",
-              "MTTKRP: nonzeros sorted by output row (a copy per mode), or as the tensor has them")
-              .words({"row", "input"}),
-          param("chunk", kChunk,
-                "TTM, MTTKRP: nonzeros that a lane group takes at most; TTV: an eighth of a warp's")
-              .range(1, 65536)}};
+      .params =
+          {param(
+               "order", "row",
+               "MTTKRP: nonzeros sorted by output row (a copy per mode), or as the tensor has them")
+               .words({"row", "input"}),
+           // Long enough that runs of sorted input meet few cuts before their sums go to memory,
+           // short enough for many lane groups on small tensors.
+           param(
+               "chunk", 128,
+               "TTM, MTTKRP: nonzeros that a lane group takes at most; TTV: an eighth of a warp's")
+               .range(1, 65536)},
+  });
 }
 
 }  // namespace retensor::pasta

@@ -3,11 +3,13 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/measure/registry.hpp"
 
 namespace retensor {
 namespace pasta {
+namespace {
 
 Support supports_suite(const Problem& problem, const Params&) {
   if (problem.operation() == Operation::ttv && problem.x().order() == 1)
@@ -17,25 +19,32 @@ Support supports_suite(const Problem& problem, const Params&) {
   return Support::yes();
 }
 
+}  // namespace
+
+MethodSpec suite_method(MethodSpec own) {
+  return with_shared(
+      {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm, Operation::mttkrp},
+      supports_suite, std::move(own));
+}
+
 ParamSpec block_param() {
   return param("block", 128, "block edge B, a power of two (the paper: 128; 8-bit element indices)")
       .range(1, 256);
 }
 
-Support supports_hicoo(const Problem& problem, const Params& params) {
+Support supports_block(const Problem&, const Params& params) {
   const auto edge = static_cast<std::uint64_t>(params.integer("block"));
-  if (std::has_single_bit(edge)) return supports_suite(problem, params);
+  if (std::has_single_bit(edge)) return Support::yes();
   return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
 }
 
 }  // namespace pasta
 
 void register_pasta(Registry& registry) {
-  registry.add(pasta::make_coo_cpu());
-  registry.add(pasta::make_hicoo_cpu());
-  registry.add(pasta::make_coo_cuda());
-  registry.add(pasta::make_hicoo_cuda());
-  registry.add(pasta::make_coo_cuda_tuned());
+  using namespace pasta;
+  for (const auto make :
+       {make_coo_cpu, make_hicoo_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned})
+    registry.add(make());
 }
 
 }  // namespace retensor

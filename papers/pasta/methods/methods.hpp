@@ -1,8 +1,6 @@
 // The suite's methods, and what they share.
 #pragma once
 
-#include <vector>
-
 #include "common/measure/method_spec.hpp"
 
 namespace retensor::pasta {
@@ -13,12 +11,12 @@ MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
 
-inline const std::vector<Operation> kSuite = {Operation::tew, Operation::ts, Operation::ttv,
-                                              Operation::ttm, Operation::mttkrp};
-/// Whether a problem of the suite has a result that coordinates can hold.
-Support supports_suite(const Problem& problem, const Params& params);
+/// A description with the suite's five kernels as operations, and the condition that coordinates
+/// can hold their result.
+MethodSpec suite_method(MethodSpec own);
+
 /// The parameter `block` of the HiCOO methods, the block edge B, and whether it is one.
 ParamSpec block_param();
-Support supports_hicoo(const Problem& problem, const Params& params);
+Support supports_block(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

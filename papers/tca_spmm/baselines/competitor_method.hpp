@@ -1,6 +1,8 @@
 // What the methods of TCA-SpMM's competitors have in common.
 #pragma once
 
+#include <utility>
+
 #include "papers/tca_spmm/baselines/types.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
 
@@ -23,6 +25,11 @@ inline Support supports_spmm(const Problem& problem, const Params&) {
   if (problem.dtype() != DType::f32) return Support::no("operands of at most single precision");
   if (problem.rank() >> 31 != 0) return Support::no("numbers of columns of D have 31 bits");
   return Support::yes();
+}
+
+inline MethodSpec competitor_method(MethodSpec own) {
+  if (!own.precision) own.precision = types_precision;
+  return with_shared({Operation::spmm}, supports_spmm, std::move(own));
 }
 
 }  // namespace retensor::tca_spmm

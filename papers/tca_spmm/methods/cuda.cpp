@@ -8,7 +8,6 @@ namespace retensor::tca_spmm {
 namespace {
 
 Support supports_paper(const Problem& problem, const Params& params) {
-  if (const auto own = supports_kernel(problem, params); !own.ok) return own;
   if (problem.rank() >> 31 != 0) return Support::no("numbers of columns of D have 31 bits");
   if (params.word("long_rows") == "nonzeros" && params.word("output") == "f16")
     return Support::no("outputs that blocks share are added in single precision: output=f32");
@@ -17,8 +16,6 @@ Support supports_paper(const Problem& problem, const Params& params) {
 
 /// D row-major, half precision; a kernel that multiplies decompressed parts of S.
 Support supports_decompressed(const Problem& problem, const Params&) {
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
   if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
     return Support::no("numbers of rows and columns of the result have 31 bits");
   return Support::yes();
@@ -27,49 +24,47 @@ Support supports_decompressed(const Problem& problem, const Params&) {
 }  // namespace
 
 MethodSpec make_tca_spmm_cuda() {
-  return {
+  return kernel_method({
       .id = "tca_spmm.cuda",
       .summary = "sparse times dense matrix by traces of small products (Algorithms 2 to 4)",
-      .operations = {Operation::spmm},
-      .supports = supports_paper,
+      .conditions = {supports_kernel, supports_paper},
       .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
-      .precision = kernel_precision,
       .params = kernel_params().with(
           {param("rhs_buffer", true,
                  "compressed columns of D through shared memory, or from global memory at once"),
            param("output_buffer", true,
-                 "outputs through shared memory, 16 bytes at a time, or one by one")})};
+                 "outputs through shared memory, 16 bytes at a time, or one by one")}),
+  });
 }
 
 MethodSpec make_tca_spmm_cuda_tiles() {
-  return {.id = "tca_spmm.cuda.tiles",
-          .summary = "sparse times dense matrix, tiles of S decompressed in registers (Hopper)",
-          .operations = {Operation::spmm},
-          .supports = supports_decompressed,
-          .obstacle = RETENSOR_DEVICE_PART(tiles_obstacle),
-          .prepare = RETENSOR_DEVICE_PART(prepare_tiles_cuda),
-          .precision = kernel_precision,
-          .params = {param("parts", "auto",
-                           "thread blocks that share outputs; auto: as many as fill the device")
-                         .words({"auto", "1", "2", "4", "8"}),
-                     output_param()}};
+  return kernel_method({
+      .id = "tca_spmm.cuda.tiles",
+      .summary = "sparse times dense matrix, tiles of S decompressed in registers (Hopper)",
+      .conditions = {supports_decompressed},
+      .obstacle = RETENSOR_DEVICE_PART(tiles_obstacle),
+      .prepare = RETENSOR_DEVICE_PART(prepare_tiles_cuda),
+      .params = {param("parts", "auto",
+                       "thread blocks that share outputs; auto: as many as fill the device")
+                     .words({"auto", "1", "2", "4", "8"}),
+                 output_param()},
+  });
 }
 
 MethodSpec make_tca_spmm_cuda_tuned() {
-  return {
+  return kernel_method({
       .id = "tca_spmm.cuda.tuned",
       .summary =
           "sparse times dense matrix, rows of S as an MMA's columns, rows of D gathered for 64 or "
           "128",
-      .operations = {Operation::spmm},
-      .supports = supports_decompressed,
+      .conditions = {supports_decompressed},
       .obstacle = RETENSOR_DEVICE_PART(panels_obstacle),
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
-      .precision = kernel_precision,
       .params = {param("groups", "auto",
                        "of eight rows of S in a panel; auto: 16 where they keep the device busy")
                      .words({"auto", "8", "16"}),
-                 output_param()}};
+                 output_param()},
+  });
 }
 
 }  // namespace retensor::tca_spmm

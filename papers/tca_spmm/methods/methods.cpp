@@ -1,6 +1,8 @@
 // What TCA-SpMM's methods have in common, and their registration.
 #include "papers/tca_spmm/methods/methods.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "common/measure/registry.hpp"
@@ -8,6 +10,14 @@
 
 namespace retensor {
 namespace tca_spmm {
+namespace {
+
+Support supports_single(const Problem& problem, const Params&) {
+  if (problem.dtype() == DType::f32) return Support::yes();
+  return Support::no("tensor cores take operands of at most single precision");
+}
+
+}  // namespace
 
 ParamSchema kernel_params() {
   return {param("depth", 8, "k of the MMA m16n8k: 8 (the paper) or 16").range(8, 16),
@@ -35,9 +45,7 @@ ParamSpec output_param() {
   return param("output", "f32", "type of O; sums are f32").words({"f32", "f16"});
 }
 
-Support supports_kernel(const Problem& problem, const Params& params) {
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+Support supports_kernel(const Problem&, const Params& params) {
   const auto depth = params.integer("depth");
   if (depth != 8 && depth != 16)
     return Support::no(fmt::format("found an MMA of depth {}, expected 8 or 16", depth));
@@ -56,17 +64,20 @@ reference::Precision half_precision(Element output) {
   return p;
 }
 
-reference::Precision kernel_precision(const Problem&, const Params& params) {
-  return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+MethodSpec kernel_method(MethodSpec own) {
+  own.precision = [](const Problem&, const Params& params) {
+    return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+  };
+  return with_shared({Operation::spmm}, supports_single, std::move(own));
 }
 
 }  // namespace tca_spmm
 
 void register_tca_spmm(Registry& registry) {
-  registry.add(tca_spmm::make_tca_spmm_cpu());
-  registry.add(tca_spmm::make_tca_spmm_cuda());
-  registry.add(tca_spmm::make_tca_spmm_cuda_tiles());
-  registry.add(tca_spmm::make_tca_spmm_cuda_tuned());
+  using namespace tca_spmm;
+  for (const auto make :
+       {make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles, make_tca_spmm_cuda_tuned})
+    registry.add(make());
 }
 
 }  // namespace retensor

@@ -15,11 +15,12 @@ MethodSpec make_tca_spmm_cuda_tuned();
 ParamSchema kernel_params();
 ParamSpec dense_param();
 ParamSpec output_param();
-/// Sparse times dense matrix in single precision; a reason for all else.
+/// Of the kernels with these parameters.
 Support supports_kernel(const Problem& problem, const Params& params);
+/// A description with what all methods share: sparse times dense matrix in single precision,
+/// outputs of the type that the parameter says.
+MethodSpec kernel_method(MethodSpec own);
 /// fp16 operands, sums in fp32 as tensor cores make them or better.
 reference::Precision half_precision(Element output);
-/// The same, outputs as the parameter says.
-reference::Precision kernel_precision(const Problem& problem, const Params& params);
 
 }  // namespace retensor::tca_spmm

@@ -6,16 +6,16 @@
 namespace retensor {
 
 void register_cusparse_spgemm(Registry& registry) {
-  registry.add({.id = "cusparse_spgemm.cuda",
-                .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
-                .operations = {Operation::contraction},
-                .converts_least = true,
-                .supports = bcb_sptc::supports_matrix,
-                .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
-                .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
-                .params = {param("algorithm", "alg1",
-                                 "of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
-                               .words({"alg1", "alg2", "alg3"})}});
+  registry.add(bcb_sptc::matrix_method({
+      .id = "cusparse_spgemm.cuda",
+      .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
+      .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
+      .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
+      .params = {param("algorithm", "alg1",
+                       "of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
+                     .words({"alg1", "alg2", "alg3"})},
+      .converts_least = true,
+  }));
 }
 
 }  // namespace retensor

@@ -6,11 +6,11 @@
 namespace retensor {
 
 void register_dbcsr(Registry& registry) {
-  registry.add({.id = "dbcsr.cuda",
-                .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
-                .operations = {Operation::contraction},
-                .supports = bcb_sptc::supports_matrix,
-                .prepare = RETENSOR_DEVICE_PART(without_params(dbcsr::prepare_cuda))});
+  registry.add(bcb_sptc::matrix_method({
+      .id = "dbcsr.cuda",
+      .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
+      .prepare = RETENSOR_DEVICE_PART(without_params(dbcsr::prepare_cuda)),
+  }));
 }
 
 }  // namespace retensor

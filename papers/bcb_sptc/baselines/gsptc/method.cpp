@@ -6,11 +6,11 @@
 namespace retensor {
 
 void register_gsptc(Registry& registry) {
-  registry.add({.id = "gsptc.cuda",
-                .summary = "element-wise contraction in coordinates by sorting products (GSpTC)",
-                .operations = {Operation::contraction},
-                .supports = bcb_sptc::supports_matrix,
-                .prepare = RETENSOR_DEVICE_PART(without_params(gsptc::prepare_cuda))});
+  registry.add(bcb_sptc::matrix_method({
+      .id = "gsptc.cuda",
+      .summary = "element-wise contraction in coordinates by sorting products (GSpTC)",
+      .prepare = RETENSOR_DEVICE_PART(without_params(gsptc::prepare_cuda)),
+  }));
 }
 
 }  // namespace retensor

@@ -7,16 +7,15 @@
 namespace retensor {
 
 void register_tsparse(Registry& registry) {
-  registry.add(
-      {.id = "tsparse.cuda",
-       .summary =
-           "contraction as a product of matrices in tiles of 8 x 8 on tensor cores (tSparse)",
-       .operations = {Operation::contraction},
-       .supports = bcb_sptc::supports_matrix,
-       .prepare = RETENSOR_DEVICE_PART(without_params(tsparse::prepare_cuda)),
-       .precision = [](const Problem&, const Params&) {
-         return bcb_sptc::precision_of(Arithmetic::fp16, ValueType::f16);
-       }});
+  registry.add(bcb_sptc::matrix_method({
+      .id = "tsparse.cuda",
+      .summary = "contraction as a product of matrices in tiles of 8 x 8 on tensor cores (tSparse)",
+      .prepare = RETENSOR_DEVICE_PART(without_params(tsparse::prepare_cuda)),
+      .precision =
+          [](const Problem&, const Params&) {
+            return bcb_sptc::precision_of(Arithmetic::fp16, ValueType::f16);
+          },
+  }));
 }
 
 }  // namespace retensor

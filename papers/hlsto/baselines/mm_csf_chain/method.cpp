@@ -1,6 +1,6 @@
 // mm_csf_chain.cuda: TTM-chain on mixed-mode compressed sparse fibers.
 #include "common/baselines/hicoo_chain/chain_method.hpp"
-#include "common/baselines/mm_csf/format.hpp"
+#include "common/baselines/mm_csf/mm_csf_cuda.hpp"
 #include "common/measure/csf_method.hpp"
 #include "common/measure/registry.hpp"
 #include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
@@ -8,19 +8,14 @@
 namespace retensor {
 
 void register_mm_csf_chain(Registry& registry) {
-  registry.add(
-      {.id = "mm_csf_chain.cuda",
-       .summary =
-           "TTM-chain on compressed sparse fibers of mixed modes, fibers summed first (MM-CSF)",
-       .operations = {Operation::ttm_chain},
-       .supports =
-           [](const Problem& problem, const Params& params) {
-             if (const auto own = chain::supports_chain(problem, params); !own.ok) return own;
-             if (mm_csf::key_bits(problem.x()) <= 128) return Support::yes();
-             return Support::no("a nonzero's coordinate and position need more than 128 bits");
-           },
-       .prepare = RETENSOR_DEVICE_PART(mm_csf_chain::prepare_cuda),
-       .params = {fiber_limit_param()}});
+  registry.add(chain::chain_method({
+      .id = "mm_csf_chain.cuda",
+      .summary =
+          "TTM-chain on compressed sparse fibers of mixed modes, fibers summed first (MM-CSF)",
+      .conditions = {mm_csf::supports_keys},
+      .prepare = RETENSOR_DEVICE_PART(mm_csf_chain::prepare_cuda),
+      .params = {fiber_limit_param()},
+  }));
 }
 
 }  // namespace retensor

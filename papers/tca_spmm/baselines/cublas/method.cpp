@@ -6,22 +6,19 @@
 namespace retensor {
 
 void register_cublas(Registry& registry) {
-  registry.add({.id = "cublas.cuda",
-                .summary = "dense matrix product by cuBLAS, zeros of S stored",
-                .operations = {Operation::spmm},
-                .supports =
-                    [](const Problem& problem, const Params& params) {
-                      if (const auto own = tca_spmm::supports_spmm(problem, params); !own.ok)
-                        return own;
-                      const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
-                      const auto& dims = problem.x().dims;
-                      if (dims[0] <= most / dims[1]) return Support::yes();
-                      return Support::no("S as a dense matrix has more than 2^30 elements");
-                    },
-                .obstacle = RETENSOR_DEVICE_PART(cublas::missing_library),
-                .prepare = RETENSOR_DEVICE_PART(cublas::prepare_cuda),
-                .precision = tca_spmm::types_precision,
-                .params = {tca_spmm::types_param(), tca_spmm::dense_param()}});
+  registry.add(tca_spmm::competitor_method({
+      .id = "cublas.cuda",
+      .summary = "dense matrix product by cuBLAS, zeros of S stored",
+      .conditions = {[](const Problem& problem, const Params&) {
+        const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
+        const auto& dims = problem.x().dims;
+        if (dims[0] <= most / dims[1]) return Support::yes();
+        return Support::no("S as a dense matrix has more than 2^30 elements");
+      }},
+      .obstacle = RETENSOR_DEVICE_PART(cublas::missing_library),
+      .prepare = RETENSOR_DEVICE_PART(cublas::prepare_cuda),
+      .params = {tca_spmm::types_param(), tca_spmm::dense_param()},
+  }));
 }
 
 }  // namespace retensor

@@ -31,8 +31,7 @@ constexpr Count kMostIndices = std::numeric_limits<std::int32_t>::max();
 /// Of the stored blocks: 1 GiB in half precision, an own choice.
 constexpr Count kMostElements = Count{1} << 29;
 
-Support supports_csr(const Problem& problem, const Params& params) {
-  if (const auto own = tca_spmm::supports_spmm(problem, params); !own.ok) return own;
+Support supports_csr(const Problem& problem, const Params&) {
   const Coo& s = problem.x();
   if (std::max({s.dims[0], s.dims[1], s.nnz()}) > kMostIndices)
     return Support::no("indices and positions have 31 bits");
@@ -40,7 +39,6 @@ Support supports_csr(const Problem& problem, const Params& params) {
 }
 
 Support supports_ell(const Problem& problem, const Params& params) {
-  if (const auto own = supports_csr(problem, params); !own.ok) return own;
   const auto edge = static_cast<Count>(params.integer("edge"));
   if ((edge & (edge - 1)) != 0) return Support::no("edges of blocks are powers of two");
   if (problem.x().nnz() > 0 && ell_elements(problem.x(), edge) > kMostElements)
@@ -66,31 +64,32 @@ reference::Precision ell_precision(const Problem& problem, const Params& params)
 }
 
 MethodSpec make_cusparse_cuda() {
-  return {
+  return tca_spmm::competitor_method({
       .id = "cusparse.cuda",
       .summary = "SpMM on CSR by cuSPARSE",
-      .operations = {Operation::spmm},
-      .converts_least = true,
-      .supports = supports_csr,
+      .conditions = {supports_csr},
       .obstacle = RETENSOR_DEVICE_PART(missing_library),
       .prepare = RETENSOR_DEVICE_PART(prepare_csr),
       .precision = csr_precision,
       .params = {tca_spmm::types_param(), tca_spmm::dense_param(),
                  param("algorithm", "csr3",
                        "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
-                     .words({"default", "csr1", "csr2", "csr3"})}};
+                     .words({"default", "csr1", "csr2", "csr3"})},
+      .converts_least = true,
+  });
 }
 
 MethodSpec make_cusparse_cuda_ell() {
-  return {.id = "cusparse.cuda.ell",
-          .summary = "SpMM on Blocked-ELL by cuSPARSE",
-          .operations = {Operation::spmm},
-          .supports = supports_ell,
-          .obstacle = RETENSOR_DEVICE_PART(missing_library),
-          .prepare = RETENSOR_DEVICE_PART(prepare_ell),
-          .precision = ell_precision,
-          .params = {tca_spmm::types_param(),
-                     param("edge", 16, "edge of a block, a power of two").range(8, 64)}};
+  return tca_spmm::competitor_method({
+      .id = "cusparse.cuda.ell",
+      .summary = "SpMM on Blocked-ELL by cuSPARSE",
+      .conditions = {supports_csr, supports_ell},
+      .obstacle = RETENSOR_DEVICE_PART(missing_library),
+      .prepare = RETENSOR_DEVICE_PART(prepare_ell),
+      .precision = ell_precision,
+      .params = {tca_spmm::types_param(),
+                 param("edge", 16, "edge of a block, a power of two").range(8, 64)},
+  });
 }
 
 }  // namespace
