@@ -20,9 +20,8 @@ class Tunable : public Method {
   std::string_view summary() const override { return "parameters of every type"; }
   Backend backend() const override { return Backend::cpu; }
   ParamSchema params() const override {
-    return {{"threads", std::int64_t{1}, "threads", 1, 64, {}},
-            {"share", 0.5, "share", 0, 1, {}},
-            {"update", std::string("atomic"), "update", 0, 0, {"atomic", "owner"}}};
+    return {param("threads", 1, "threads").range(1, 64), param("share", 0.5, "share").range(0, 1),
+            param("update", "atomic", "update").words({"atomic", "owner"})};
   }
   Support supports(const Problem&, const Params&) const override {
     return Support::no("never run");

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
-#include "common/measure/params.hpp"
 #include "experiments/driver/data/registry_shape.hpp"
 #include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"

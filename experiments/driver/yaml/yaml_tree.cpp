@@ -15,6 +15,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/core/text.hpp"
 #include "experiments/driver/yaml/files.hpp"
 
 namespace retensor::driver {

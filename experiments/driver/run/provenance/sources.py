@@ -27,7 +27,7 @@ ENDS = {"Problem", "ProblemSpec", "Operation", "Params", "ParamSchema", "ParamSp
         "facts", "DeviceFacts", "available", "memory", "cpu_facts", "core_clock_mhz",
         "sm_clock_mhz", "peak_resident_bytes", "reset_peak_resident", "ErrorMetrics",
         "ErrorAccumulator", "Sha256", "no_cuda", "without_params", "missing_library",
-        "library_refusal", "RETENSOR_DEVICE_PART"}
+        "library_refusal", "RETENSOR_DEVICE_PART", "DescribedMethod"}
 CUDA_SOURCES = {".cu", ".cuh"}
 
 

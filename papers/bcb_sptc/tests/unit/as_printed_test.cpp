@@ -113,8 +113,8 @@ std::map<std::array<Index, 4>, double> of_the_module(const Block& x, const Block
   spec.operation = Operation::contraction;
   spec.variant = "aik,bkj->aibj";
   const Problem problem(spec, coo(x), coo(y));
-  const auto method = make_bcb_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
+  const DescribedMethod method(make_bcb_cpu());
+  const auto prepared = method.prepare(problem, method.params().resolve({}));
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);

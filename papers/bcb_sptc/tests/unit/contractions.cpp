@@ -28,10 +28,10 @@ nlohmann::json json_of(const Coo& tensor) {
 }
 
 Coo product_of(const Case& c) {
-  const auto method = make_bcb_cpu();
-  const auto params = method->params().resolve(
+  const DescribedMethod method(make_bcb_cpu());
+  const auto params = method.params().resolve(
       {{"precision", std::string("split_fp16")}, {"edge", std::int64_t{2}}});
-  const auto prepared = method->prepare(problem_of(c, kAlpha), params);
+  const auto prepared = method.prepare(problem_of(c, kAlpha), params);
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);

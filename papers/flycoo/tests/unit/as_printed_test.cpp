@@ -92,9 +92,9 @@ Matrix algorithm_5(const Problem& problem, bool in_place) {
 
 /// Whether a result is within the bound of an fp64 evaluation of equation (1).
 bool is_right(const Problem& problem, const Result& result) {
-  const auto method = make_flycoo_cpu();
-  const auto params = method->params().resolve({});
-  return problem.oracle().check(result, method->precision(problem, params)).ok;
+  const DescribedMethod method(make_flycoo_cpu());
+  const auto params = method.params().resolve({});
+  return problem.oracle().check(result, method.precision(problem, params)).ok;
 }
 
 }  // namespace
@@ -134,8 +134,8 @@ TEST_CASE("Algorithm 2 adds to the factor that it was given") {
   const Problem problem(spec, std::make_shared<const Coo>(uniform({6, 5, 4}, 30, 1, DType::f64)));
   CHECK_FALSE(is_right(problem, algorithm_5(problem, true)));
   CHECK(is_right(problem, algorithm_5(problem, false)));
-  const auto method = make_flycoo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
+  const DescribedMethod method(make_flycoo_cpu());
+  const auto prepared = method.prepare(problem, method.params().resolve({}));
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);

@@ -96,15 +96,15 @@ Problem one_tile() {
 
 /// Whether a result is within the bound of half precision.
 bool is_right(const Problem& problem, const Result& result) {
-  const auto method = make_hlsto_cpu();
-  const auto params = method->params().resolve({});
-  return problem.oracle().check(result, method->precision(problem, params)).ok;
+  const DescribedMethod method(make_hlsto_cpu());
+  const auto params = method.params().resolve({});
+  return problem.oracle().check(result, method.precision(problem, params)).ok;
 }
 
 Result of_the_module(const Problem& problem) {
-  const auto method = make_hlsto_cpu();
+  const DescribedMethod method(make_hlsto_cpu());
   const auto prepared =
-      method->prepare(problem, method->params().resolve({{"format", std::string("hls_d")}}));
+      method.prepare(problem, method.params().resolve({{"format", std::string("hls_d")}}));
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);

@@ -31,8 +31,8 @@ Problem problem_of(Operation operation, const Dims& dims, Count nnz, int mode, s
 }
 
 Result result_of(const Problem& problem, const std::map<std::string, ParamValue>& given) {
-  const auto method = make_hlsto_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve(given));
+  const DescribedMethod method(make_hlsto_cpu());
+  const auto prepared = method.prepare(problem, method.params().resolve(given));
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);
@@ -43,9 +43,9 @@ Result result_of(const Problem& problem, const std::map<std::string, ParamValue>
 reference::CheckReport report_of(const Problem& problem,
                                  const std::map<std::string, ParamValue>& given,
                                  const std::string& precision) {
-  const auto method = make_hlsto_cpu();
+  const DescribedMethod method(make_hlsto_cpu());
   const auto bound =
-      method->precision(problem, method->params().resolve({{"precision", ParamValue(precision)}}));
+      method.precision(problem, method.params().resolve({{"precision", ParamValue(precision)}}));
   return problem.oracle().check(result_of(problem, given), bound);
 }
 

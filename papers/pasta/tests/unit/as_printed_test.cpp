@@ -51,8 +51,8 @@ std::vector<double> algorithm_1(const Fibers& x, bool stores) {
 }
 
 Result result_of(const Problem& problem) {
-  const auto method = make_coo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
+  const DescribedMethod method(make_coo_cpu());
+  const auto prepared = method.prepare(problem, method.params().resolve({}));
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);

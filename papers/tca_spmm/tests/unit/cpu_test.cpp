@@ -50,10 +50,10 @@ Problem problem_of(const Coo& s, std::uint64_t width) {
 }
 
 std::pair<Result, Executed> run_of(const Problem& problem, const Given& given) {
-  const auto method = make_tca_spmm_cpu();
-  const auto params = method->params().resolve(given);
-  REQUIRE(method->supports(problem, params).ok);
-  const auto prepared = method->prepare(problem, params);
+  const DescribedMethod method(make_tca_spmm_cpu());
+  const auto params = method.params().resolve(given);
+  REQUIRE(method.supports(problem, params).ok);
+  const auto prepared = method.prepare(problem, params);
   const auto timer = make_host_timer();
   timer->start();
   prepared->run(*timer);
@@ -62,7 +62,9 @@ std::pair<Result, Executed> run_of(const Problem& problem, const Given& given) {
 }
 
 reference::Precision precision_of(const Given& given) {
-  return kernel_precision(make_tca_spmm_cpu()->params().resolve(given));
+  return half_precision(make_tca_spmm_cpu().params.resolve(given).word("output") == "f16"
+                            ? Element::half
+                            : Element::single);
 }
 
 const std::vector<Given> kSettings = {{},
@@ -205,10 +207,10 @@ TEST_CASE("section 4.1: fragments of a row of 12 nonzeros and their traces") {
 }
 
 TEST_CASE("what the kernels cannot do is refused with a reason") {
-  const auto method = make_tca_spmm_cpu();
+  const DescribedMethod method(make_tca_spmm_cpu());
   const auto problem = problem_of(matrix_of({3}, 8), 4);
   const auto reason = [&](const Given& given) {
-    return method->supports(problem, method->params().resolve(given)).reason;
+    return method.supports(problem, method.params().resolve(given)).reason;
   };
   CHECK(reason({}).empty());
   CHECK(reason({{"depth", std::int64_t{12}}}) == "found an MMA of depth 12, expected 8 or 16");
