@@ -33,11 +33,11 @@ INSIDE = {
 }
 METHOD_FILE = re.compile(r"method\.cpp|\w+_method\.hpp")  # of a baseline: may use methods too
 # What a folder has to hold and what it may hold; names of folders end in a slash.
-PAPER = ({"README.md", "meson.build", "paper/", "format/", "kernels/", "methods/", "tests/"},
-         r"NOTES\.md|baselines/")
+PAPER = ({"README.md", "NOTES.md", "meson.build", "paper/", "format/", "kernels/", "methods/",
+          "tests/"}, r"baselines/")
 BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
 FOLDERS = {
-    "paper": (set(), r"(claims|findings|artifacts)\.yaml|digitised/"),
+    "paper": (set(), r"(claims|findings|artifacts)\.yaml|claims\.md|digitised/"),
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
     "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),
@@ -278,9 +278,9 @@ INNOCENT = {
 }
 # What every paper and every baseline of the scratch tree has.
 WHOLE = {f"papers/{paper}/{name}": "" for paper in ("one", "two")
-         for name in ("README.md", "meson.build", "paper/claims.yaml", "format/x.hpp",
-                      "kernels/y_cpu.cpp", "methods/methods.hpp", "methods/methods.cpp",
-                      "tests/unit/x_test.cpp")}
+         for name in ("README.md", "NOTES.md", "meson.build", "paper/claims.yaml",
+                      "format/x.hpp", "kernels/y_cpu.cpp", "methods/methods.hpp",
+                      "methods/methods.cpp", "tests/unit/x_test.cpp")}
 WHOLE |= {f"{folder}/{name}": ""
           for folder in ("common/baselines/blco", "common/baselines/two",
                          "papers/one/baselines/b")

@@ -15,7 +15,7 @@ from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
 COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "tucker", "plot", "report",
-            "verdict", "audit", "compare", "doctor"]
+            "verdict", "audit", "compare", "schema", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -435,8 +435,8 @@ def test_artifacts_stand_in_the_papers_order_with_what_they_need_here(tree):
 @pytest.mark.parametrize("old, new, message", [
     ("[pasta/one]", "[pasta/lost]", ":5:5: found no spec of the artifact 'pasta/lost'"),
     ("Table I", "Fig. 2", "'Fig. 2' a second time"),
-    (", drawing: a sketch", "", "neither specs nor drawing"),
-    ("drawing: a sketch", "drawing: a sketch, specs: [pasta/one]", "specs and drawing"),
+    (", drawing: a sketch", "", "none of specs, drawing"),
+    ("drawing: a sketch", "drawing: a sketch, specs: [pasta/one]", "specs beside drawing"),
     ("[pasta/one]", "[]", "an empty list"), ("drawing:", "drawn:", "unknown key 'drawn'"),
     ("schema: 1", "schema: 2", "schema")])
 def test_bad_lists_of_artifacts_are_refused(tree, old, new, message):

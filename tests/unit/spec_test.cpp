@@ -180,7 +180,7 @@ TEST_CASE("hostile YAML is refused quickly") {
   refuses("[a]: 1\n", "a list or map as key");
   refuses("? {a: 1}\n: 2\n", "as key");
   refuses("", "nothing");
-  refuses("- 1\n", "expected a map");
+  refuses("- 1\n", "found a list, expected a spec as a map");
   refuses("a: 1\n---\nb: 2\n", "a second document");
   refuses("a: [1,\n", "found a flaw");
   refuses("a: \xff\xfe\n", "UTF-8");

@@ -14,6 +14,8 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/spec/spec_shape.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -77,7 +79,12 @@ std::vector<std::string> files_of_papers(const std::string& kind,
       files[entry.path().filename().string()] = shown_path(path.string());
   std::vector<std::string> known, found;
   for (const auto& [paper, path] : files) known.push_back(paper);
-  for (const auto& paper : papers.empty() ? known : papers) {
+  const auto wanted = papers.empty() ? known : papers;
+  if (const auto own = fs::path(experiments_root()) / (kind + ".yaml"); fs::exists(own)) {
+    files[kProject] = shown_path(own.string());
+    known.emplace_back(kProject);
+  }
+  for (const auto& paper : wanted) {
     if (files.count(paper) == 0)
       throw InputError(fmt::format("no {} of a paper '{}', the nearest is '{}'", kind, paper,
                                    nearest(paper, known)));

@@ -57,9 +57,6 @@ struct Spec {
   nlohmann::json figure;
 };
 
-/// The profiles that exist: quick, device, full.
-const std::vector<std::string>& profile_names();
-
 /// Reads, merges includes and the named profile's overlay, and checks every key and type, of the
 /// other profiles too. Throws ParseError with file and line; unknown keys name the nearest valid
 /// one. Includes may not leave the directory tree of the working directory or of the spec's
