@@ -9,10 +9,12 @@
 #include "common/io/cache.hpp"
 #include "common/io/tns.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using retensor::test::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -29,11 +31,6 @@ std::string refusal(const std::string& text, const std::string& path = "r.yaml")
     return e.what();
   }
   return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
 }
 
 /// A registry folder with a tensor of two nonzeros and a cache of its own.

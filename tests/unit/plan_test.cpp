@@ -7,9 +7,11 @@
 #include <set>
 
 #include "common/core/error.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using retensor::test::contains;
 
 namespace {
 
@@ -64,11 +66,6 @@ std::string refusal(const std::string& body, const std::string& methods = "[{id:
     return e.what();
   }
   return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
