@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/registry_shape.hpp"
 #include "experiments/driver/judge/artifacts.hpp"

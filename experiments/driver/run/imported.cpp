@@ -12,7 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/spec/case.hpp"
