@@ -46,7 +46,7 @@ class Rows:
 
     def copy(self, row):
         """Bytes a millisecond of a copy on the row's machine."""
-        return 1e6 * self.ceilings[row["session"], "cuda"]["copy_dram"]["value"]
+        return 1e6 * self.ceilings[row["session"], "cuda"]["values"]["copy_dram"]
 
 
 def gather_rate(table_bytes):

@@ -35,7 +35,7 @@ def setting_of(row):
     params = [f"{name.removeprefix(PARAMS)}={row[name]}" for name in sorted(row.index)
               if name.startswith(PARAMS) and name not in SWEPT and row[name] is not None]
     return " ".join([row["case.method"], row["case.operation"], f"mode={row['case.mode']}",
-                     f"rank={row['case.rank']}", *params, f"on {row['machine']}"])
+                     f"rank={row['case.rank']}", *params, f"on {row['device']}"])
 
 
 def ok_rows(results, artifact):

@@ -25,6 +25,7 @@ int layout_command(const Args& args);
 int tucker_command(const Args& args);
 int plot_command(const Args& args);
 int report_command(const Args& args);
+int rows_command(const Args& args);
 int doctor_command(const Args& args);
 
 struct Command {

@@ -10,6 +10,7 @@
 #include "common/core/build_info.hpp"
 #include "common/core/hash.hpp"
 #include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 namespace {

@@ -186,7 +186,7 @@ class Sweep {
 void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
   worker_.restart();
   const auto facts = worker_.facts(name);
-  if (facts["status"] != "ok") {
+  if (!is_ok(facts)) {
     const auto& dataset = datasets_.find(name);
     const json unknown = data_object(dataset, "", dataset.dims, dataset.nnz);
     for (const auto& c : cases) record(c, unknown, facts);
@@ -251,7 +251,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["finished"] = utc_now();
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
-  if (row["status"] != "ok") ++result_.not_ok;
+  if (!is_ok(row)) ++result_.not_ok;
   progress_.done(row);
 }
 
@@ -267,7 +267,7 @@ void Sweep::open_session() {
   for (const auto& c : plan_.cases) backends.insert(is_gpu_method(c.method) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
     const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
-    if (answer["status"] == "ok" && !answer["ceilings"].empty())
+    if (is_ok(answer) && !answer["ceilings"].empty())
       store_->append({{"kind", "ceilings"},
                       {"schema", kSchema},
                       {"session", session_},
