@@ -1,7 +1,7 @@
 """The only reader of what `retensor rows` prints (format: experiments/schema/README.md).
 
-Rows become a DataFrame with one dotted column per leaf of the JSON object (`case.dataset`,
-`stats.median`); lists stay lists. All columns but `stale` have dtype object, so that whole numbers
+Rows become a DataFrame in the order in which they finished, with one dotted column per leaf of the
+JSON object (`case.dataset`, `stats.median`); lists stay lists. All columns but `stale` have dtype object, so that whole numbers
 stay whole beside missing values. What follows from rows was computed by the driver: which of them
 are the newest, their backend, device, currency and roofline.
 """
@@ -88,6 +88,7 @@ def _frame(records):
     names = dict.fromkeys(name for record in records for name in record)
     columns = [*(name for name in names if name not in DERIVED),
                *(name for name in ROW_COLUMNS if name not in names), *DERIVED]
+    records = sorted(records, key=lambda record: str(record.get("finished") or ""))
     rows = pd.DataFrame([[record.get(name) for name in columns] for record in records],
                         columns=columns, dtype=object)
     return rows.astype({"stale": bool})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows of gpu-speed.yaml beside the bars of an H200.
 
-    python3 experiments/flycoo/gpu_bars.py ROWS.jsonl...
+    python3 experiments/flycoo/gpu_bars.py <(retensor rows FILE...)
 
 All are times over all modes. BLCO, MM-CSF and B-CSF written here are held to 0.95 of the originals'
 speed (ParTI mode by mode, by the script of experiments/pasta). Remapping included, the tuned

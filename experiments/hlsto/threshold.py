@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The threshold of HLSTO from a cost model (section VI.B), beside the best one by trial.
 
-    python3 experiments/hlsto/threshold.py ROWS.jsonl...
+    python3 experiments/hlsto/threshold.py <(retensor rows FILE...)
 
 A dense tile costs the same whatever it holds, sparse nonzeros cost time by their number. Least
 squares of relative errors over the rows of fig7.yaml give the times of all-dense runs as `fixed` +

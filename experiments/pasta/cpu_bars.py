@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows of cpu-speed.yaml beside the bars that public codes set on the same tensors.
 
-    python3 experiments/pasta/cpu_bars.py ROWS.jsonl...
+    python3 experiments/pasta/cpu_bars.py <(retensor rows FILE...)
 
 A bar is a ratio to the sequential COO-MTTKRP of the same tensor and mode, so that machines compare:
 HiCOO-MTTKRP, TTM and TTV reach those of the public code of the same format and the best MTTKRP is
@@ -46,9 +46,10 @@ class Rows:
                 method += "." + row["case.params.update"]
             place = (row["case.dataset"], row["case.mode"], operation, method)
             self.seconds[place] = row["stats.median"]
-            copy = results.ceilings.get((row["session"], "cpu"), {}).get("copy_dram")
+            copy = results.ceilings.get((row["session"], "cpu"), {"values": {}})["values"].get(
+                "copy_dram")
             if operation in ("tew", "ts") and copy:
-                self.shares[place] = row["rates.gbytes"] / copy["value"]
+                self.shares[place] = row["rates.gbytes"] / copy
 
     def many_threads(self):
         return self.threads >= ALTO_THREADS

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows of gpu-speed.yaml beside the bars of an H200.
 
-    python3 experiments/pasta/gpu_bars.py ROWS.jsonl...
+    python3 experiments/pasta/gpu_bars.py <(retensor rows FILE...)
 
 MTTKRP on coordinates is 1.5 times as fast as ParTI's by geometric mean and nowhere slower; TTM and
 TTV twice as fast, and on tensors with 10 nonzeros a fiber at 75% of the time of their compulsory

@@ -91,7 +91,6 @@ struct Candidate {
   bool replaces(const Candidate& known) const {
     return file == known.file || known.row.finished() <= row.finished();
   }
-  auto time() const { return std::make_pair(row.finished(), place); }
 };
 
 Candidate candidate(Lines& lines, std::size_t place) {
@@ -169,7 +168,7 @@ Results read_results(const std::vector<std::string>& paths) {
   std::vector<Candidate> chosen;
   for (auto& [id, of_case] : newest) chosen.push_back(std::move(of_case));
   std::sort(chosen.begin(), chosen.end(),
-            [](const auto& a, const auto& b) { return a.time() < b.time(); });
+            [](const auto& a, const auto& b) { return a.place < b.place; });
   Results results{{lines.sessions.begin(), lines.sessions.end()}, {}, std::move(lines.warnings)};
   for (auto& of_case : chosen) results.rows.push_back(std::move(of_case.row));
   return results;

@@ -38,9 +38,9 @@ const nlohmann::json& field(const nlohmann::json& object, std::string_view path)
 /// What result files hold.
 struct Results {
   std::map<std::string, std::shared_ptr<const Session>> sessions;  ///< by id
-  /// The newest row of every case and machine, by the time at which they finished. Of two in one
-  /// file the later line is the newer one, whatever the clock said; of two files the one that
-  /// finished later, and of equals that of the file named later. Lines have `file` and `line`.
+  /// The newest row of every case and machine, as they stand in the files, with `file` and `line`.
+  /// Of two in one file the later line is the newer one, whatever the clock said; of two files the
+  /// row that finished later, and of equals that of the file named later.
   std::vector<Row> rows;
   std::vector<std::string> warnings;  ///< of what was left out: torn lines, kinds unknown here
 };
