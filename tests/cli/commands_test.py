@@ -374,7 +374,7 @@ def test_plots_get_their_arguments_unchanged(tree):
         "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
         "sys.exit(2 if 'no' in sys.argv else 0)\n")
     rows = "rows of 'one'; $HOME.jsonl"
-    for name in (rows, "r", "no"):
+    for name in (rows, "r"):
         (tree.root / name).write_text("")
     (tree.root / rows).write_text(json.dumps(
         {"kind": "row", "schema": 1, "session": "s", "key": "k", "status": "ok",
@@ -397,7 +397,7 @@ def test_plots_get_their_arguments_unchanged(tree):
     spec = "experiments/pasta/one.yaml"
     argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]
-    tree.run("report", "--rows", "no", code=2)
+    tree.run("report", "--rows", "r", "--out", "no", code=2)
 
 
 def test_rows_are_printed_with_what_follows_from_them(tree):
