@@ -16,7 +16,7 @@ from plots.errors import PlotError
 SCHEMA = 1
 ROW_COLUMNS = ("session", "key", "status", "reason", "case.artifact", "case.operation",
                "case.dataset", "case.method", "case.mode", "case.launch", "case.data.kind")
-DERIVED = ("backend", "device", "currency", "stale")  # the last columns
+DERIVED = ("code", "backend", "device", "currency", "stale")  # the last columns
 
 
 @dataclass
@@ -69,7 +69,8 @@ def _take(line, records, results):
     elif kind == "warning":
         results.warnings.append(line["text"])
     elif kind == "row" and line.keys() >= set(DERIVED):  # a result file lacks them
-        records.append(_flatten(line))
+        if line["code"] == "own":  # times of original codes stand in no figure
+            records.append(_flatten(line))
     else:
         raise KeyError
 

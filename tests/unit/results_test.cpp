@@ -168,6 +168,31 @@ TEST_CASE("rows of a format that counts its index bytes gain their rate") {
   CHECK(rows[2].field("rates.index_gbytes").is_null());
 }
 
+TEST_CASE("zeroing is taken off the runs, and the rest set beside a copy of the bytes") {
+  const json ceilings = {{"kind", "ceilings"},
+                         {"schema", 1},
+                         {"session", "s"},
+                         {"backend", "cpu"},
+                         {"ceilings", {{{"what", "copy_dram"}, {"value", 2}}}}};
+  const auto timed = [&](const json& runs) {
+    return row("s", "a",
+               {{"phases", {{"run", runs}, {"stages", {{"zero", {1, 2, 3}}}}}},
+                {"work", {{"bytes", 4e9}, {"compulsory_bytes", 2e9}}}});
+  };
+  const auto found = read({text({session("s"), ceilings, timed({5, 6, 8})})}).rows[0];
+  CHECK(found.field("seconds.without_zero") == 4.0);
+  CHECK(found.field("copy.share") == 0.5);
+  CHECK(found.field("copy.compulsory_share") == 0.25);
+  CHECK(found.field("code") == "own");
+  const auto odd = read({text({session("s"), ceilings, timed({5, "x", 8})})}).rows[0];
+  CHECK(odd.field("seconds.without_zero").is_null());
+}
+
+TEST_CASE("a time of the original code is another result than one's own") {
+  const auto results = read({text({row("s", "a"), row("s", "a", {{"code", "original"}})})});
+  CHECK(results.rows.size() == 2);
+}
+
 TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
   const json ceilings = {{"kind", "ceilings"},
                          {"schema", 1},

@@ -21,11 +21,13 @@ int plan_command(const Args& args);
 int list_command(const Args& args);
 int show_command(const Args& args);
 int dataset_command(const Args& args);
+int import_command(const Args& args);
 int layout_command(const Args& args);
 int tucker_command(const Args& args);
 int plot_command(const Args& args);
 int report_command(const Args& args);
 int rows_command(const Args& args);
+int schema_command(const Args& args);
 int doctor_command(const Args& args);
 
 struct Command {

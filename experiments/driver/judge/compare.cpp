@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "experiments/driver/run/results.hpp"
+
 namespace retensor::driver {
 using nlohmann::json;
 
@@ -53,13 +55,8 @@ bool params_agree(json a, json b, const CompareOptions& options) {
 
 /// The samples of a row; empty where it has none that a ratio can be made of.
 std::vector<double> samples_of(const Row& row) {
-  std::vector<double> samples;
-  const auto& run = row.field("phases.run");
-  if (!run.is_array()) return {};
-  for (const auto& second : run) {
-    if (!second.is_number() || !(second.get<double>() > 0)) return {};
-    samples.push_back(second.get<double>());
-  }
+  auto samples = numbers_in(row.field("phases.run"));
+  if (std::any_of(samples.begin(), samples.end(), [](double s) { return !(s > 0); })) return {};
   return samples;
 }
 

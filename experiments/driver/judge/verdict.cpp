@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -49,8 +50,9 @@ int weakness(const std::string& kind) {
   return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
 }
 
+/// Times of original codes count only where a selection asks for them.
 bool matches(const Row& row, const Selection& where) {
-  return !boost::ends_with(row.method(), ".tuned") &&
+  return (where.count("code") > 0 || row.field("code") != "original") &&
          std::all_of(where.begin(), where.end(), [&](const auto& condition) {
            const auto& found = row.field(condition.first);
            const auto& any_of = condition.second;
@@ -109,9 +111,7 @@ double reduced(const std::vector<double>& v, const std::string& how) {
 /// samples (`phases.stages`).
 std::optional<double> number_in(const json& value) {
   if (value.is_number()) return value.get<double>();
-  if (value.is_array() && !value.empty() &&
-      std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_number(); }))
-    return middle(value.get<std::vector<double>>());
+  if (auto samples = numbers_in(value); !samples.empty()) return middle(std::move(samples));
   if (!value.is_string()) return {};
   const auto& text = value.get_ref<const std::string&>();
   double number = 0;
@@ -158,8 +158,9 @@ double ratio(const Query& query, const Rows& over, const Rows& under) {
   std::vector<double> ratios;
   for (const auto& [key, rows] : groups_of(over, query.per))
     if (const auto partner = partners.find(key); partner != partners.end())
-      ratios.push_back(divide(middle(values(rows, query.value)),
-                              middle(values(partner->second, query.ratio_to->value))));
+      ratios.push_back(
+          divide(reduced(values(rows, query.value), query.within),
+                 reduced(values(partner->second, query.ratio_to->value), query.within)));
   if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
   return reduced(ratios, query.reduce);
 }
@@ -303,6 +304,11 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
   return v;
 }
 
+/// A tuned kernel says nothing about a paper.
+bool may_judge(const Row& row, const Claim& claim) {
+  return claim.paper == kProject || !boost::ends_with(row.method(), ".tuned");
+}
+
 /// Rows that may stand together in one verdict: of one machine, unless no machine changes them.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
     const Claim& claim, const std::vector<Row>& rows) {
@@ -311,8 +317,8 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
                                  [](const auto& part) { return names_data(part.where); });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(),
-                    [&](const auto& w) { return matches(row, w.where); }))
+    if (may_judge(row, claim) && std::any_of(wanted.begin(), wanted.end(),
+                                             [&](const auto& w) { return matches(row, w.where); }))
       groups[{claim.query->all_machines ? "" : row.device(),
               named ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);

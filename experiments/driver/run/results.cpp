@@ -104,9 +104,9 @@ Candidate candidate(Lines& lines, std::size_t place) {
   }
 }
 
-/// The same case measured on two machines is two results.
+/// The same case measured on two machines is two results, and so is that of another code.
 std::string identity(const Row& row) {
-  return row.key() + ' ' + row.device();
+  return row.key() + '\n' + row.device() + '\n' + text_of(row.line(), "code");
 }
 
 }  // namespace
@@ -154,6 +154,12 @@ const json& field(const json& object, std::string_view path) {
     at = &*found;
   }
   return *at;
+}
+
+std::vector<double> numbers_in(const json& list) {
+  const auto is_number = [](const json& item) { return item.is_number(); };
+  const bool plain = list.is_array() && std::all_of(list.begin(), list.end(), is_number);
+  return plain ? list.get<std::vector<double>>() : std::vector<double>();
 }
 
 Results read_results(const std::vector<std::string>& paths) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "common/core/error.hpp"
+#include "common/measure/statistics.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -40,6 +41,20 @@ json roofline(const json& line, const json& ceilings) {
   if (roof > 0) found["gflops"] = roof;
   if (roof > 0 && rate > 0) found["share"] = rate / roof;
   return found;
+}
+
+void add_time_without_zero(json& line, double copy_gbytes) {
+  auto seconds = numbers_in(field(line, "phases.run"));
+  if (seconds.empty()) return;
+  if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
+      zero.size() == seconds.size())
+    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
+  const auto median = summarise(seconds).median;
+  line["seconds"]["without_zero"] = median;
+  const auto copied = 1e9 * copy_gbytes * median;
+  if (copied <= 0) return;
+  line["copy"]["share"] = number_or_zero(field(line, "work.bytes")) / copied;
+  line["copy"]["compulsory_share"] = number_or_zero(field(line, "work.compulsory_bytes")) / copied;
 }
 
 void add_index_rate(json& line) {
@@ -96,11 +111,13 @@ Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations&
       status_(status_of(line_)),
       backend_(is_gpu_method(method()) ? Backend::cuda : Backend::cpu),
       currency_(currency_of(line_, driver::field(session_->line, "machine"), confirmations)) {
+  if (!line_.contains("code")) line_["code"] = "own";
   line_["backend"] = name(backend_);
   line_["device"] = device();
   line_["currency"] = name(currency_);
   line_["stale"] = is_stale();
   add_index_rate(line_);
+  add_time_without_zero(line_, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line_["roofline"] = roofline(line_, found->second);
 }

@@ -64,7 +64,11 @@ class Row {
   bool is_stale() const { return currency_ == Currency::stale; }
 
   /// The member at a dotted path such as work.intensity; null where there is none. Beside those of
-  /// the line: `backend`, `device`, `currency`, `stale`; `rates.index_gbytes`, the index bytes of a
+  /// the line: `backend`, `device`, `currency`, `stale`; `code`, own where the line does not tell;
+  /// `seconds.without_zero`, the median time of a run but for the zeroing of outputs, as the
+  /// original codes are timed, `copy.share` and `.compulsory_share`, the time that a copy of the
+  /// run's bytes, or of those that it cannot do without, takes on the same machine, over that time;
+  /// `rates.index_gbytes`, the index bytes of a
   /// format that counts them over the median time (HLSTO section VII.B.2); `roofline.gbytes` and
   /// `.ridge`, the DRAM bandwidth and the ridge of its session and backend, `.gflops`, bandwidth
   /// times intensity (PASTA section V.B), `.share`, the rate over that; `ceilings.<what>`, and
