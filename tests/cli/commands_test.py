@@ -221,7 +221,7 @@ def test_methods_are_listed_with_their_summary(tree):
     ("exclude:", "exclud:", "changed.yaml:8:1", "'exclude'"),
     ("pasta.cpu.coo", "pasta.cpu.cooo", "changed.yaml:7:16", "'pasta.cpu.coo'"),
     ("{threads:", "{thread:", "changed.yaml:7:49", "'threads'"),
-    ("[1, 2]}}", "[1, -2]}}", "changed.yaml:7:53", "0 to 1024"),
+    ("[1, 2]}}", "[1, -2]}}", "changed.yaml:7:53", "0 to 4096"),
     ("variant: [add", "variant: [ad", "changed.yaml:6:11", "'add'"),
     ("  quick:", "  quik:", "changed.yaml:11:3", "'quick'"),
     ("[tiny]", "[tinny]", "", "'tiny'"),
