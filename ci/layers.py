@@ -41,7 +41,7 @@ FOLDERS = {
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
     "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),
-    "baselines": ({"meson.build"}, r"\w+/|\w+\.hpp|\w+_cuda\.cuh"),
+    "baselines": (set(), r"\w+/|\w+\.hpp|\w+_cuda\.cuh"),
     "tests": (set(), r"unit/|gpu/"),
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
@@ -264,7 +264,6 @@ INNOCENT = {
         '#include "papers/one/format/x_device.cuh"\n#include <cub/cub.cuh>',
     "papers/one/methods/cpu.cpp": '#include "papers/one/kernels/x_cpu.hpp"\n'
                                   '#include "papers/one/baselines/b/b_cuda.hpp"',
-    "papers/one/baselines/meson.build": "",
     "papers/one/baselines/b/b_cuda.hpp": '#include "papers/one/kernels/x_cpu.hpp"',
     "papers/one/baselines/b_method.hpp": '#include "papers/one/methods/methods.hpp"',
     "papers/one/tests/unit/x.hpp": '#include "papers/one/methods/methods.hpp"\n'

@@ -42,6 +42,7 @@ struct MethodSpec {
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
   ParamSchema params = {};
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
+  bool converts_least = false;     ///< as Method::converts_least
 };
 
 /// A description with what the methods of a module share: the operations, unless it states its own,
@@ -56,6 +57,8 @@ class DescribedMethod : public Method {
   std::string_view summary() const override { return spec_.summary; }
   Backend backend() const override { return backend_; }
   ParamSchema params() const override { return spec_.params; }
+  std::vector<Operation> operations() const override { return spec_.operations; }
+  bool converts_least() const override { return spec_.converts_least; }
   bool takes_all_modes() const override { return takes(Operation::mttkrp_all); }
   bool is_default_of_passes() const override { return spec_.default_of_passes; }
   Support supports(const Problem& problem, const Params& params) const override;

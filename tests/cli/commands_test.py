@@ -216,6 +216,30 @@ def test_methods_are_listed_with_their_summary(tree):
     assert any(line.startswith("pasta.cpu.coo  ") and "PASTA" in line for line in lines)
 
 
+def test_methods_as_json_say_what_they_solve_and_which_convert_least(tree):
+    listed = json.loads(tree.stdout("list", "methods", "--json"))
+    assert [method["id"] for method in listed] == [
+        line.split()[0] for line in tree.stdout("list", "methods").splitlines()]
+    methods = {method["id"]: method for method in listed}
+    assert methods["pasta.cpu.coo"].items() >= {
+        "backend": "cpu", "operations": ["tew", "ts", "ttv", "ttm", "mttkrp"],
+        "converts_least": True}.items()
+    assert not methods["pasta.cpu.hicoo"]["converts_least"]
+    # The report's page of methods has something to weigh the others against.
+    for operation in ("mttkrp", "contraction", "spmm"):
+        assert any(m["converts_least"] for m in listed
+                   if operation in m["operations"] and m["backend"] == "cuda")
+
+
+def test_experiments_are_listed_by_the_backend_that_they_measure_in_a_profile(tree):
+    assert tree.stdout("list", "experiments", "--backend", "cuda") == ""
+    tree.spec(profile=("  quick: {", "  quick: {methods: [{id: pasta.cuda.coo}], "))
+    listed = tree.stdout("list", "experiments", "--with", "quick", "--backend", "cuda")
+    assert listed == "experiments/pasta/changed.yaml\n"
+    assert tree.stdout("list", "experiments", "--backend", "cuda") == ""
+    assert "changed" in tree.stdout("list", "experiments", "--backend", "cpu")
+
+
 @pytest.mark.parametrize("old, new, where, nearest", [
     ("operation: [tew", "operation: [twe", "changed.yaml:5:13", "'tew'"),
     ("exclude:", "exclud:", "changed.yaml:8:1", "'exclude'"),
@@ -391,6 +415,8 @@ def test_plots_get_their_arguments_unchanged(tree):
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
+    methods = json.loads((tree.root / argv[argv.index("--methods") + 1]).read_text())
+    assert methods == json.loads(tree.stdout("list", "methods", "--json"))
     listed = json.loads((tree.root / argv[argv.index("--artifacts") + 1]).read_text())
     assert [entry["specs"][0]["path"] for entry in listed] == [
         f"experiments/pasta/{name}.yaml" for name in ("all", "one", "view")]

@@ -180,7 +180,7 @@ def committed_codes(hashes):
 
     return {(file.name, row["key"]) for file in ROOT.glob("experiments/results/*/*.jsonl")
             for row in map(json.loads, file.read_text().splitlines())
-            if row["kind"] == "row" and row["source_hash"] == source(row["case"])}
+            if row.get("source_hash") and row["source_hash"] == source(row["case"])}
 
 
 def test_a_moved_helper_a_renamed_file_and_a_new_comment_cost_no_committed_row(tmp_path):

@@ -10,6 +10,7 @@ void register_parti(Registry& registry) {
       .summary = "MTTKRP on coordinates, one atomic add per nonzero and column (ParTI)",
       .operations = {Operation::mttkrp},
       .prepare = RETENSOR_DEVICE_PART(without_params(parti::prepare_cuda)),
+      .converts_least = true,
   });
 }
 

@@ -21,6 +21,9 @@ std::vector<std::string> result_files();
 /// without one.
 std::vector<std::string> files_of_papers(const std::string& kind,
                                          const std::vector<std::string>& papers);
+/// The methods of the registry in its order, as `list methods --json` prints them: id, summary,
+/// backend, operations, converts_least.
+nlohmann::json methods();
 /// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
 std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
 

@@ -91,6 +91,9 @@ MeasureSpec measure_of(const YamlNode& node) {
   if (const auto* cache = node.find("cache"))
     m.timing.cache = value_named(cache->text, Cache::flushed);
   m.ceilings = text_or(node, "ceilings") == "true";
+  m.counters = text_or(node, "counters") == "true";
+  if (const auto* expected = node.find("expected"))
+    for (const auto& status : values_of(*expected)) m.expected.push_back(text(status.value));
   return m;
 }
 

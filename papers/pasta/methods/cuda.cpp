@@ -13,6 +13,7 @@ MethodSpec make_coo_cuda() {
       .id = "pasta.cuda.coo",
       .summary = "the five kernels on coordinates as in PASTA section III.B.2 (Algorithm 2)",
       .prepare = RETENSOR_DEVICE_PART(prepare_coo_cuda),
+      .converts_least = true,
   });
 }
 

@@ -14,6 +14,7 @@ void register_cusparse_spgemm(Registry& registry) {
       .params = {param("algorithm", "alg1",
                        "of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
                      .words({"alg1", "alg2", "alg3"})},
+      .converts_least = true,
   }));
 }
 

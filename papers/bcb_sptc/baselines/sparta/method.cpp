@@ -39,6 +39,7 @@ void register_sparta(Registry& registry) {
       }},
       .prepare = sparta::prepare_cpu,
       .params = {threads_param()},
+      .converts_least = true,
   });
 }
 

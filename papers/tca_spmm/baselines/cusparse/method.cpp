@@ -75,6 +75,7 @@ MethodSpec make_cusparse_cuda() {
                  param("algorithm", "csr3",
                        "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
                      .words({"default", "csr1", "csr2", "csr3"})},
+      .converts_least = true,
   });
 }
 
