@@ -9,11 +9,13 @@
 #include "common/core/error.hpp"
 #include "experiments/driver/judge/verdict.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "tests/support/complaint.hpp"
 #include "tests/unit/made_rows.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
 using nlohmann::json;
+using retensor::test::refusal_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,12 +42,7 @@ std::vector<Claim> load(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    load(text);
-  } catch (const ParseError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { load(text); });
 }
 
 const std::string kPublished =
