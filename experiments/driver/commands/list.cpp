@@ -128,6 +128,12 @@ std::vector<std::string> result_files() {
   return files;
 }
 
+std::vector<std::string> required_results(std::vector<std::string> named) {
+  auto files = named.empty() ? result_files() : std::move(named);
+  if (files.empty()) throw InputError("no result files: run a spec first, or name them");
+  return files;
+}
+
 std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir) {
   std::vector<TableRow> rows;
   for (const auto& [name, d] : datasets.all()) {
