@@ -11,8 +11,8 @@
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
 #include "common/cpd/text_params.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 
 namespace retensor {
 namespace cpd {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "common/device/device.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 #include "tests/contract/checks.hpp"
 #include "tests/contract/scenarios.hpp"
 #include "tests/support/planted_method.hpp"

@@ -8,7 +8,7 @@
 // copies of the output, which a second kernel sums (`reduce`).
 #pragma once
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::blco {
 

@@ -12,7 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"

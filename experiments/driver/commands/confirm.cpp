@@ -9,7 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"

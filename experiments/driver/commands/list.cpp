@@ -9,7 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/core/error.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/format/options.hpp"
 #include "papers/bcb_sptc/format/products.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"

@@ -25,7 +25,7 @@
 #include <algorithm>
 
 #include "common/device/vec.cuh"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::flycoo {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 namespace pasta {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 
 namespace retensor {

@@ -1,5 +1,5 @@
 // tsparse.cuda: contraction as tSparse multiplies sparse matrices.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 #include "papers/bcb_sptc/baselines/tsparse/tsparse_cuda.hpp"
 #include "papers/bcb_sptc/format/products.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"

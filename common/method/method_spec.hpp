@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 // A function of a module's CUDA sources. A build without CUDA, where methods decline before one is
 // called, has none.

@@ -12,7 +12,7 @@
 
 #include "common/device/vec.cuh"
 #include "common/formats/csf.hpp"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::csf {
 

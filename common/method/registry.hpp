@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor {
 

@@ -10,8 +10,8 @@
 #include "common/core/rng.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/probes.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/machine/probes.hpp"
 
 namespace retensor {
 namespace {
