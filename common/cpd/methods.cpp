@@ -139,6 +139,7 @@ class AlsMethod : public Method {
     return "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)";
   }
   Backend backend() const override { return backend_; }
+  std::vector<Operation> operations() const override { return {Operation::cpd}; }
 
   ParamSchema params() const override {
     const ParamSchema shared{

@@ -73,6 +73,12 @@ TEST_CASE("a finding names method, problem and fault") {
     CHECK_MESSAGE(line.find(part) != std::string::npos, line);
 }
 
+TEST_CASE("every method of the registry says what it may solve") {
+  const Registry registry = all_methods();
+  for (const auto& method : registry.methods())
+    CHECK_MESSAGE(!method->operations().empty(), method->id());
+}
+
 TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {
   const Registry registry = all_methods();
   const auto reason = [&](const Method& method, Operation op) {
