@@ -1,9 +1,9 @@
 """The only reader of what `retensor rows` prints (format: experiments/schema/README.md).
 
 Rows become a DataFrame in the order in which they finished, with one dotted column per leaf of the
-JSON object (`case.dataset`, `stats.median`); lists stay lists. All columns but `stale` have dtype object, so that whole numbers
-stay whole beside missing values. What follows from rows was computed by the driver: which of them
-are the newest, their backend, device, currency and roofline.
+JSON object (`case.dataset`, `stats.median`); lists stay lists. All columns but `stale` have dtype
+object, so that whole numbers stay whole beside missing values. What follows from rows was computed
+by the driver: which of them are the newest, their backend, device, currency and roofline.
 """
 import json
 from dataclasses import dataclass, field

@@ -93,8 +93,8 @@ def verdict(**changes):
     return {"id": "P-C16", "paper": "pasta", "place": "Table I", "kind": "TAB",
             "states": "intensity of TS is 1/8", "published": {"value": 0.125, "unit": "flop/byte"},
             "tolerance": {"relative": 0.001}, "measured": 0.125, "ratio": 1.0,
-            "verdict": "consistent", "holds": True, "data": "generated", "hardware": "any", "competitor_code": "",
-            "machine": "Fixture CPU", "reason": "",
+            "verdict": "consistent", "holds": True, "data": "generated", "hardware": "any",
+            "competitor_code": "", "machine": "Fixture CPU", "reason": "",
             "value": "work.intensity", "rows": 2, "of": 2, "stale": 0, "keys": [], **changes}
 
 

@@ -61,7 +61,8 @@ def report(tmp_path_factory):
     (specs / "shared.yaml").write_text("schema: 1\naxes: {dataset: [alpha]}\n")
     verdicts = [rows.verdict(), rows.verdict(id="F-C1", paper="flycoo", verdict="not tested",
                                              published={"at_least": 2.0, "unit": "times"},
-                                             holds=None, measured=None, ratio=None, reason="no <GPU> here")]
+                                             holds=None, measured=None, ratio=None,
+                                             reason="no <GPU> here")]
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     page, failures = build_report(results, find_specs(tmp_path / "specs"), verdicts,
                                   tmp_path / "out", [rows.audit()])

@@ -43,7 +43,8 @@ def test_a_verdict_says_what_it_stands_on():
     assert basis(elsewhere) == ("ordering holds, generated data, other hardware: NVIDIA H200, "
                                 "competitor's code: own, 2 of 3 rows")
     assert basis(claim(hardware="paper")) == "generated data, the paper's hardware, 2 of 3 rows"
-    assert basis(elsewhere | {"verdict": "not tested", "measured": None, "reason": "no rows yet"}) == "no rows yet"
+    untested = elsewhere | {"verdict": "not tested", "measured": None, "reason": "no rows yet"}
+    assert basis(untested) == "no rows yet"
 
 
 def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):

@@ -188,9 +188,16 @@ TEST_CASE("zeroing is taken off the runs, and the rest set beside a copy of the 
   CHECK(odd.field("seconds.without_zero").is_null());
 }
 
-TEST_CASE("a time of the original code is another result than one's own") {
-  const auto results = read({text({row("s", "a"), row("s", "a", {{"code", "original"}})})});
-  CHECK(results.rows.size() == 2);
+TEST_CASE("a time of the original code is a result of its own, which no code here outdates") {
+  const json more = {{"case", {{"method", "pasta.cpu.coo"}}}, {"source_hash", "of older code"}};
+  auto original = row("s", "a", more);
+  original["code"] = "original";
+  const auto results = read({text({row("s", "a", more), original})});
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].is_own());
+  CHECK(results.rows[0].is_stale());
+  CHECK_FALSE(results.rows[1].is_own());
+  CHECK_FALSE(results.rows[1].is_stale());
 }
 
 TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {

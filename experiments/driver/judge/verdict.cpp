@@ -52,7 +52,7 @@ int weakness(const std::string& kind) {
 
 /// Times of original codes count only where a selection asks for them.
 bool matches(const Row& row, const Selection& where) {
-  return (where.count("code") > 0 || row.field("code") != "original") &&
+  return (where.count("code") > 0 || row.is_own()) &&
          std::all_of(where.begin(), where.end(), [&](const auto& condition) {
            const auto& found = row.field(condition.first);
            const auto& any_of = condition.second;

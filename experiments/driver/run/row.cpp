@@ -110,7 +110,9 @@ Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations&
       session_(session ? std::move(session) : std::make_shared<const Session>()),
       status_(status_of(line_)),
       backend_(is_gpu_method(method()) ? Backend::cuda : Backend::cpu),
-      currency_(currency_of(line_, driver::field(session_->line, "machine"), confirmations)) {
+      currency_(is_own()
+                    ? currency_of(line_, driver::field(session_->line, "machine"), confirmations)
+                    : Currency::sources) {
   if (!line_.contains("code")) line_["code"] = "own";
   line_["backend"] = name(backend_);
   line_["device"] = device();
@@ -128,6 +130,10 @@ std::string Row::method() const {
 
 std::string Row::dataset() const {
   return text_of(row_case(), "dataset");
+}
+
+bool Row::is_own() const {
+  return text_of(line_, "code") != "original";
 }
 
 std::string Row::failure() const {

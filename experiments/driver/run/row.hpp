@@ -60,19 +60,22 @@ class Row {
   Backend backend() const { return backend_; }
   std::string device() const { return session_->device(backend_); }
   const Session& session() const { return *session_; }
+  bool is_own() const;  ///< false for a time of an original code (retensor import)
+  /// Against the code of this build; none of it outdates a time of an original code.
   Currency currency() const { return currency_; }
   bool is_stale() const { return currency_ == Currency::stale; }
 
-  /// The member at a dotted path such as work.intensity; null where there is none. Beside those of
-  /// the line: `backend`, `device`, `currency`, `stale`; `code`, own where the line does not tell;
-  /// `seconds.without_zero`, the median time of a run but for the zeroing of outputs, as the
-  /// original codes are timed, `copy.share` and `.compulsory_share`, the time that a copy of the
-  /// run's bytes, or of those that it cannot do without, takes on the same machine, over that time;
-  /// `rates.index_gbytes`, the index bytes of a
-  /// format that counts them over the median time (HLSTO section VII.B.2); `roofline.gbytes` and
-  /// `.ridge`, the DRAM bandwidth and the ridge of its session and backend, `.gflops`, bandwidth
-  /// times intensity (PASTA section V.B), `.share`, the rate over that; `ceilings.<what>`, and
-  /// `machine` and `git` of the session. What a row lacks is looked up in its case.
+  /// The member at a dotted path such as work.intensity; null where there is none. What a row lacks
+  /// is looked up in its case. Beside the members of the line, each where its parts are known:
+  /// - `code` (own, original), `backend`, `device`, `currency`, `stale`;
+  /// - `machine` and `git` of the session, `ceilings.<what>` of the session on the backend;
+  /// - `roofline.gbytes` and `.ridge`: its DRAM bandwidth and ridge; `.gflops`: bandwidth times
+  ///   intensity (PASTA section V.B); `.share`: the rate over that;
+  /// - `rates.index_gbytes`: index bytes of a format that counts them over the median time (HLSTO
+  ///   section VII.B.2);
+  /// - `seconds.without_zero`: median time of a run but for the zeroing of outputs, as the original
+  ///   codes are timed; `copy.share` and `.compulsory_share`: the time that a copy of the run's
+  ///   bytes, or of those that it cannot do without, takes on the same machine, over that time.
   const nlohmann::json& field(std::string_view path) const;
   /// The line with what follows, as `retensor rows` prints it: without ceilings, machine and git,
   /// which are the session's.
