@@ -1,4 +1,4 @@
-// What the check() of a tensor or a format finds.
+// What is refused, and what the check() of a tensor or a format finds.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -9,15 +9,26 @@
 
 namespace retensor::test {
 
-/// The message of the InputError that x.check() throws, "none" where it throws nothing.
-template <class Checked>
-std::string complaint(const Checked& x) {
+/// The message of the error that f() throws, "accepted" where it throws nothing.
+template <class E = InputError, class F>
+std::string refusal_of(const F& f) {
   try {
-    x.check();
-  } catch (const InputError& e) {
+    f();
+  } catch (const E& e) {
     return e.what();
   }
-  return "none";
+  return "accepted";
+}
+
+/// What x.check() says.
+template <class Checked>
+std::string complaint(const Checked& x) {
+  return refusal_of([&] { x.check(); });
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
 }
 
 /// Fails unless x.check() throws an InputError with these words in its message.
@@ -25,6 +36,17 @@ template <class Checked>
 void expect_complaint(const Checked& x, const std::string& words) {
   const std::string what = complaint(x);
   CHECK_MESSAGE(what.find(words) != std::string::npos, what);
+}
+
+/// A function of words and of damage to what `make` makes, after which check() must say them.
+template <class Make>
+auto damage_to(const Make& make) {
+  return [make](const std::string& words, const auto& damage) {
+    auto x = make();
+    x.check();
+    damage(x);
+    expect_complaint(x, words);
+  };
 }
 
 }  // namespace retensor::test

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "papers/flycoo/format/partition.hpp"
 #include "papers/flycoo/methods/methods.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::flycoo;
@@ -134,11 +134,5 @@ TEST_CASE("Algorithm 2 adds to the factor that it was given") {
   const Problem problem(spec, std::make_shared<const Coo>(uniform({6, 5, 4}, 30, 1, DType::f64)));
   CHECK_FALSE(is_right(problem, algorithm_5(problem, true)));
   CHECK(is_right(problem, algorithm_5(problem, false)));
-  const auto method = make_flycoo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  CHECK(is_right(problem, prepared->result()));
+  CHECK(is_right(problem, test::result_of(*make_flycoo_cpu(), problem)));
 }

@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "papers/hlsto/methods/methods.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
@@ -102,14 +102,7 @@ bool is_right(const Problem& problem, const Result& result) {
 }
 
 Result of_the_module(const Problem& problem) {
-  const auto method = make_hlsto_cpu();
-  const auto prepared =
-      method->prepare(problem, method->params().resolve({{"format", std::string("hls_d")}}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
+  return test::result_of(*make_hlsto_cpu(), problem, {{"format", std::string("hls_d")}});
 }
 
 /// Algorithm 2, line 5.

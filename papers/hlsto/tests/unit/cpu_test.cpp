@@ -8,9 +8,9 @@
 
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "papers/hlsto/format/chain.hpp"
 #include "papers/hlsto/methods/methods.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
@@ -30,18 +30,11 @@ Problem problem_of(Operation operation, const Dims& dims, Count nnz, int mode, s
   return Problem(spec, std::make_shared<const Coo>(uniform(dims, nnz, seed, DType::f32)));
 }
 
-Result result_of(const Problem& problem, const std::map<std::string, ParamValue>& given) {
-  const auto method = make_hlsto_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve(given));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
+Result result_of(const Problem& problem, const test::Given& given) {
+  return test::result_of(*make_hlsto_cpu(), problem, given);
 }
 
-reference::CheckReport report_of(const Problem& problem,
-                                 const std::map<std::string, ParamValue>& given,
+reference::CheckReport report_of(const Problem& problem, const test::Given& given,
                                  const std::string& precision) {
   const auto method = make_hlsto_cpu();
   const auto bound =

@@ -14,13 +14,14 @@
 #include "papers/tca_spmm/format/matricize.hpp"
 #include "papers/tca_spmm/kernels/tca_spmm_cpu.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::tca_spmm;
 
 namespace {
 
-using Given = std::map<std::string, ParamValue>;
+using test::Given;
 
 const std::vector<Count> kLengths = {0, 1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 128, 1000};
 
@@ -53,11 +54,7 @@ std::pair<Result, Executed> run_of(const Problem& problem, const Given& given) {
   const auto method = make_tca_spmm_cpu();
   const auto params = method->params().resolve(given);
   REQUIRE(method->supports(problem, params).ok);
-  const auto prepared = method->prepare(problem, params);
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
+  const auto prepared = test::after_runs(*method, problem, params);
   return {prepared->result(), prepared->executed()};
 }
 
