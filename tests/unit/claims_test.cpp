@@ -10,6 +10,8 @@
 #include "experiments/driver/judge/verdict.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "tests/support/complaint.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -17,15 +19,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct TempFile {
-  std::string path;
-  TempFile(const std::string& name, const std::string& text)
-      : path((fs::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-    std::ofstream(path) << text;
-  }
-  ~TempFile() { fs::remove(path); }
-};
 
 /// A claims file with one claim whose lines after the head are `lines`.
 std::string claims_text(const std::string& lines) {
@@ -35,17 +28,12 @@ std::string claims_text(const std::string& lines) {
 }
 
 std::vector<Claim> load(const std::string& text) {
-  const TempFile file("claims.yaml", text);
+  const testing::TemporaryFile file("claims.yaml", text);
   return load_claims(file.path);
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    load(text);
-  } catch (const ParseError& e) {
-    return e.what();
-  }
-  return "";
+  return test::refusal_of<ParseError>([&] { load(text); });
 }
 
 const std::string kPublished =
@@ -121,7 +109,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
     CHECK(message.find(expected) != std::string::npos);
   };
   const auto good = kPublished + kQuery;
-  CHECK(refusal(claims_text(good)).empty());
+  CHECK(refusal(claims_text(good)) == "accepted");
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), ":4:");
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), "tolerance");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n    tolerance: {}\n" + kQuery),
@@ -387,7 +375,7 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
 }
 
 TEST_CASE("rows of a format that counts its index bytes gain their rate") {
-  const TempFile file(
+  const testing::TemporaryFile file(
       "rows.jsonl",
       R"({"kind":"row","schema":1,"session":"s","key":"a","case":{"method":"p.cpu.x"},)"
       R"("executed":{"index_bytes":"6000000000"},"stats":{"median":0.5}}
@@ -402,11 +390,12 @@ TEST_CASE("rows of a format that counts its index bytes gain their rate") {
 }
 
 TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
-  const TempFile file("rows.jsonl",
-                      R"({"kind":"session","schema":1,"session":"s"}
+  const testing::TemporaryFile file(
+      "rows.jsonl",
+      R"({"kind":"session","schema":1,"session":"s"}
 {"kind":"ceilings","schema":1,"session":"s","backend":"cpu","ceilings":[)"
-                      R"({"what":"copy_dram","value":10},{"what":"triad_dram","value":20},)"
-                      R"({"what":"peak_f32","value":100}]}
+      R"({"what":"copy_dram","value":10},{"what":"triad_dram","value":20},)"
+      R"({"what":"peak_f32","value":100}]}
 {"kind":"row","schema":1,"session":"s","key":"a","case":{"method":"p.cpu.x"},"work":{"intensity":0.5},"rates":{"gflops":5}}
 {"kind":"row","schema":1,"session":"s","key":"b","case":{"method":"p.cuda.x"},"work":{"intensity":0.5},"rates":{"gflops":5}}
 )");
@@ -492,9 +481,12 @@ TEST_CASE("of two rows of a case on one machine the newer counts") {
                .dump() +
            '\n';
   };
-  const TempFile newer("newer.jsonl", session("s", "A") + line(second, "s", "2026-02-01"));
-  const TempFile older("older.jsonl", session("t", "A") + line(first, "t", "2026-01-01"));
-  const TempFile elsewhere("other.jsonl", session("u", "B") + line(first, "u", "2026-01-01"));
+  const testing::TemporaryFile newer("newer.jsonl",
+                                     session("s", "A") + line(second, "s", "2026-02-01"));
+  const testing::TemporaryFile older("older.jsonl",
+                                     session("t", "A") + line(first, "t", "2026-01-01"));
+  const testing::TemporaryFile elsewhere("other.jsonl",
+                                         session("u", "B") + line(first, "u", "2026-01-01"));
   const auto same = newest_rows({newer.path, older.path});
   REQUIRE(same.size() == 1);
   CHECK(same[0]["v"] == 2);

@@ -9,10 +9,12 @@
 #include "common/io/cache.hpp"
 #include "common/io/tns.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using test::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -23,17 +25,7 @@ std::string entry(const std::string& rest, const std::string& kind = "real") {
 }
 
 std::string refusal(const std::string& text, const std::string& path = "r.yaml") {
-  try {
-    DatasetRegistry::parse(text, path);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
+  return test::refusal_of([&] { DatasetRegistry::parse(text, path); });
 }
 
 /// A registry folder with a tensor of two nonzeros and a cache of its own.
@@ -213,12 +205,7 @@ TEST_CASE("a tensor that is not what the registry states is refused") {
   const Workspace w;
   const auto refused = [&](const std::string& text) {
     const auto registry = w.registry(text);
-    try {
-      registry.obtain(registry.find("d"), w.cache);
-    } catch (const InputError& e) {
-      return std::string(e.what());
-    }
-    return std::string("accepted");
+    return test::refusal_of([&] { registry.obtain(registry.find("d"), w.cache); });
   };
   const auto good = entry(", file: d.tns");
   CHECK(refused(good) == "accepted");

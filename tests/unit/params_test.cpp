@@ -4,6 +4,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/params.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 
@@ -18,12 +19,7 @@ ParamSchema schema() {
 }
 
 std::string message(const std::map<std::string, ParamValue>& given) {
-  try {
-    schema().resolve(given);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return {};
+  return test::refusal_of([&] { schema().resolve(given); });
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "common/core/error.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using test::contains;
 
 namespace {
 
@@ -59,17 +61,7 @@ Plan plan(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]
 }
 
 std::string refusal(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
-  try {
-    plan(body, methods);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
+  return test::refusal_of([&] { plan(body, methods); });
 }
 
 }  // namespace

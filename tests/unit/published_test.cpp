@@ -8,18 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "experiments/driver/data/datasets.hpp"
-#include "experiments/driver/data/locations.hpp"
+#include "tests/unit/project_registry.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
 
 namespace {
-
-const DatasetRegistry& registry() {
-  static const auto loaded = DatasetRegistry::load(default_registry());
-  return loaded;
-}
 
 std::string text_of(const nlohmann::json& map, const char* key) {
   return map.at(key).get<std::string>();
@@ -81,35 +75,30 @@ bool agrees(const Dataset& d, const nlohmann::json& quoted) {
 
 TEST_CASE("synthetic tensors of PASTA have the printed sizes or say which reading was taken") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.kind != "generated" || !d.paper.contains("pasta")) continue;
-    CAPTURE(name);
+  const auto published = [](const Dataset& d) {
+    return d.kind == "generated" && d.paper.contains("pasta");
+  };
+  for_each_data_set(published, [&](const Dataset& d) {
     const auto& quoted = d.paper["pasta"];
     CHECK(agrees(d, quoted) != quoted.contains("reading"));
-    CHECK(d.recipe == (name.starts_with("reg") ? "kronecker" : "power_law"));
+    CHECK(d.recipe == (d.name.starts_with("reg") ? "kronecker" : "power_law"));
     CHECK(d.recipe_params["nnz"].get<Count>() == d.nnz);
     CHECK(d.recipe_params["dims"].get<Dims>() == d.dims);
     ++found;
-  }
+  });
   CHECK(found == 15);
 }
 
 TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to the printed ones") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || d.recipe != "power_law") continue;
-    CAPTURE(name);
+  for_each_data_set(base_of("power_law"), [&](const Dataset& d) {
     const auto& original = registry().find(text_of(d.stand_in, "for"));
-    if (original.kind == "stand-in") continue;  // shortened from another stand-in
-    CHECK(name == original.name + "-like");
+    if (original.kind == "stand-in") return;  // shortened from another stand-in
+    CHECK(d.name == original.name + "-like");
     CHECK(d.dims == original.dims);
     CHECK(d.nnz == original.nnz);
     CHECK(d.recipe_params["exponent"].size() == d.dims.size());
-    if (!original.paper.contains("pasta")) continue;
+    if (!original.paper.contains("pasta")) return;
     const auto& quoted = original.paper["pasta"];
     const auto dims = words_of(text_of(quoted, "dims"));
     for (std::size_t m = 0; m < d.dims.size(); ++m)
@@ -121,17 +110,16 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
     const int row = std::stoi(text_of(quoted, "id").substr(1));
     CHECK(d.stand_in["fitted_to"].dump() == fmt::format("[\"P-C{}\"]", 19 + row));
     ++found;
-  }
+  });
   CHECK(found == 15);
 }
 
 TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long modes") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || !name.ends_with("-sixteenth")) continue;
-    CAPTURE(name);
+  const auto sixteenths = [](const Dataset& d) {
+    return d.variant == "base" && d.name.ends_with("-sixteenth");
+  };
+  for_each_data_set(sixteenths, [&](const Dataset& d) {
     const auto& whole = registry().find(text_of(d.stand_in, "for"));
     CHECK(d.nnz == static_cast<Count>(std::llround(static_cast<double>(whole.nnz) / 16)));
     REQUIRE(d.dims.size() == whole.dims.size());
@@ -142,23 +130,19 @@ TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long 
             0.5);
     }
     ++found;
-  }
+  });
   CHECK(found == 5);
 }
 
 TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || d.recipe != "tiled") continue;
-    CAPTURE(name);
+  for_each_data_set(base_of("tiled"), [&](const Dataset& d) {
     const auto& original = registry().find(text_of(d.stand_in, "for"));
-    if (!original.paper.contains("hlsto")) continue;
+    if (!original.paper.contains("hlsto")) return;
     const auto& quoted = original.paper["hlsto"];
     auto id = text_of(quoted, "id");
     id[0] = static_cast<char>(std::tolower(id[0]));
-    CHECK(name == id + "-like");
+    CHECK(d.name == id + "-like");
     CHECK(d.dims == original.dims);
     CHECK(d.nnz == original.nnz);
     CHECK(std::to_string(d.nnz) == without_commas(text_of(quoted, "nnz")));
@@ -167,15 +151,10 @@ TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
     for (std::size_t m = 0; m < dims.size(); ++m)
       CHECK(std::to_string(d.dims[m]) == without_commas(dims[m]));
     ++found;
-  }
+  });
   CHECK(found == 6);
 }
 
 TEST_CASE("small synthetic tensors of PASTA are made with their exact sizes") {
-  for (const char* name : {"regS", "irrS4d"}) {
-    const auto& d = registry().find(name);
-    const auto tensor = generate(d.recipe, d.recipe_params);
-    CHECK_NOTHROW(check_against_registry(d, tensor));
-    CHECK_NOTHROW(tensor.check());
-  }
+  for (const char* name : {"regS", "irrS4d"}) CHECK_NOTHROW(made(registry().find(name)).check());
 }

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "common/measure/timing.hpp"
-#include "common/numeric/error_metrics.hpp"
 #include "papers/bcb_sptc/format/bcb.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
+#include "tests/support/error_metrics.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
@@ -113,13 +113,7 @@ std::map<std::array<Index, 4>, double> of_the_module(const Block& x, const Block
   spec.operation = Operation::contraction;
   spec.variant = "aik,bkj->aibj";
   const Problem problem(spec, coo(x), coo(y));
-  const auto method = make_bcb_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  const auto result = std::get<Coo>(prepared->result());
+  const auto result = std::get<Coo>(retensor::test::result_of(*make_bcb_cpu(), problem));
   std::map<std::array<Index, 4>, double> entries;
   for (Count p = 0; p < result.nnz(); ++p)
     entries[{result.indices[0][p], result.indices[1][p], result.indices[2][p],
@@ -249,8 +243,8 @@ TEST_CASE("The error of equation (14) grows with the values") {
     scaled_exact[k] *= 1024;
     scaled_half[k] *= 1024;
   }
-  const auto error = error_metrics(exact, half, 3),
-             scaled = error_metrics(scaled_exact, scaled_half, 3);
+  const auto error = retensor::test::error_metrics(exact, half, 3),
+             scaled = retensor::test::error_metrics(scaled_exact, scaled_half, 3);
   CHECK(scaled.rmse_full == doctest::Approx(1024 * error.rmse_full));
   CHECK(scaled.relative_frobenius == doctest::Approx(error.relative_frobenius));
 }

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/measure/timing.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/dense.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
@@ -28,15 +28,9 @@ nlohmann::json json_of(const Coo& tensor) {
 }
 
 Coo product_of(const Case& c) {
-  const auto method = make_bcb_cpu();
-  const auto params = method->params().resolve(
-      {{"precision", std::string("split_fp16")}, {"edge", std::int64_t{2}}});
-  const auto prepared = method->prepare(problem_of(c, kAlpha), params);
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return std::get<Coo>(prepared->result());
+  return std::get<Coo>(retensor::test::result_of(
+      *make_bcb_cpu(), problem_of(c, kAlpha),
+      {{"precision", std::string("split_fp16")}, {"edge", std::int64_t{2}}}));
 }
 
 void print(const Letters& letters, Draws& draws) {

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "common/measure/timing.hpp"
 #include "common/tensor/einsum.hpp"
 #include "papers/bcb_sptc/kernels/bcb_sptc_cpu.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/dense.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
@@ -20,7 +20,7 @@ using namespace retensor::bcb_sptc::test;
 
 namespace {
 
-using Given = std::map<std::string, ParamValue>;
+using retensor::test::Given;
 
 struct Run {
   Coo result;
@@ -32,13 +32,7 @@ Run run_of(const Problem& problem, const Given& given) {
   const auto method = make_bcb_cpu();
   const Params params = method->params().resolve(given);
   REQUIRE(method->supports(problem, params).ok);
-  const auto prepared = method->prepare(problem, params);
-  const auto timer = make_host_timer();
-  for (int run = 0; run < 2; ++run) {
-    timer->start();
-    prepared->run(*timer);
-    timer->stop();
-  }
+  const auto prepared = retensor::test::after_runs(*method, problem, params, 2);
   return {std::get<Coo>(prepared->result()), prepared->executed()};
 }
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/timing.hpp"
 #include "papers/pasta/methods/methods.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::pasta;
@@ -50,16 +50,6 @@ std::vector<double> algorithm_1(const Fibers& x, bool stores) {
   return y;
 }
 
-Result result_of(const Problem& problem) {
-  const auto method = make_coo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
-}
-
 /// TTV of the example by this module, a value a fiber.
 std::vector<double> of_the_module(const Fibers& x) {
   Coo tensor({x.count(), 1, x.vector.size()}, DType::f32, x.nonzeros());
@@ -73,7 +63,7 @@ std::vector<double> of_the_module(const Fibers& x) {
   spec.operation = Operation::ttv;
   spec.mode = 2;
   const Problem problem(spec, std::make_shared<const Coo>(std::move(tensor)));
-  const auto result = std::get<Coo>(result_of(problem));
+  const auto result = std::get<Coo>(test::result_of(*make_coo_cpu(), problem));
   std::vector<double> y;
   for (Count f = 0; f < result.nnz(); ++f) y.push_back(result.values.at(f));
   return y;
