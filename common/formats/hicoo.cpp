@@ -204,7 +204,14 @@ Coo Hicoo::to_coo() const {
 }
 
 void Hicoo::check() const {
-  if (blocked.size() + plain.size() + dense.size() != dims.size())
+  std::vector<int> modes;
+  for (const auto* list : {&blocked, &plain, &dense}) {
+    if (!std::is_sorted(list->begin(), list->end()))
+      throw InputError("HiCOO: blocked, plain and dense modes must ascend");
+    modes.insert(modes.end(), list->begin(), list->end());
+  }
+  std::sort(modes.begin(), modes.end());
+  if (modes != natural_order(order()))
     throw InputError("HiCOO: every mode must be blocked, plain or dense");
   if (block_start.empty() || block_start.front() != 0)
     throw InputError("HiCOO: the first block must start at entry 0");
@@ -247,6 +254,7 @@ void Hicoo::check() const {
           plain_index[k][p] >= dims[static_cast<std::size_t>(plain[k])])
         throw InputError(
             fmt::format("HiCOO: entry {} is out of range in mode {}", p, plain[k] + 1));
+  to_coo().check();
 }
 
 }  // namespace retensor

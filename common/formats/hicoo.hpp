@@ -35,7 +35,8 @@ struct Hicoo {
   /// All stored elements (zeros inside dense blocks included) in storage order.
   Coo to_coo() const;
   /// Throws InputError naming the first block or entry that breaks an invariant: array lengths,
-  /// blocks not empty and in strictly ascending Morton order, indices inside their bounds.
+  /// blocks not empty and in strictly ascending Morton order, indices inside their bounds, values
+  /// finite.
   void check() const;
 };
 

@@ -53,14 +53,4 @@ ErrorMetrics ErrorAccumulator::metrics(double index_space) const {
   return m;
 }
 
-ErrorMetrics error_metrics(std::span<const double> expected, std::span<const double> measured,
-                           double index_space) {
-  if (expected.size() != measured.size())
-    throw LogicError(
-        fmt::format("{} expected values against {}", expected.size(), measured.size()));
-  ErrorAccumulator sums;
-  for (std::size_t i = 0; i < expected.size(); ++i) sums.add(expected[i], measured[i]);
-  return sums.metrics(index_space);
-}
-
 }  // namespace retensor

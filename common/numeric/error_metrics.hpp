@@ -1,8 +1,6 @@
 // Error metrics of the papers and the ones that are always reported beside them.
 #pragma once
 
-#include <span>
-
 #include "common/core/types.hpp"
 
 namespace retensor {
@@ -31,8 +29,5 @@ class ErrorAccumulator {
   Count pairs_ = 0;
   double square_error_ = 0, square_expected_ = 0, smape_ = 0, max_ = 0;
 };
-
-ErrorMetrics error_metrics(std::span<const double> expected, std::span<const double> measured,
-                           double index_space);
 
 }  // namespace retensor

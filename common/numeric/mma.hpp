@@ -1,17 +1,12 @@
 // Emulated tensor core: D = A B + C for one fragment, operands fp16, bf16 or tf32, C and D fp32.
 //
-// Matrices are small row-major arrays of float whose values have been rounded to the operand type
-// (`round_operand`): binary32 holds every fp16, bf16 and tf32 value exactly, so one code path
-// serves all three, and patterns of 16 bits could not hold tf32.
+// Matrices are small row-major arrays of float whose values have been rounded to the operand type:
+// binary32 holds every fp16, bf16 and tf32 value exactly, so one code path serves all three, and
+// patterns of 16 bits could not hold tf32.
 //
-// Two semantics:
-//   `mma`: what tensor cores do, bit for bit as far as `MmaModel` is right. Methods use this one:
-//     their error is to be the hardware's.
-//   `mma_nearest`: fp32 sums in the order of k, each rounded to nearest, as FMA units give them:
-//     cheap, for runs in which the tensor core's own error does not matter.
-// They differ in the last bits, unless terms cancel: `mma` truncates, so its sums are biased toward
-// zero, and it cuts all terms of a block at the same place; `mma_nearest` rounds after every term.
-// Products outside of fp32's normal range (bf16, tf32) are exact in `mma` alone.
+// `mma` is what tensor cores do, bit for bit as far as `MmaModel` is right: the error of methods is
+// to be the hardware's. It truncates, so its sums are biased toward zero, and it cuts all terms of
+// a block at the same place.
 //
 // Semantics of `mma` for one entry of D. Products are exact. The k products are taken in blocks of
 // `block`, in the order of k. In a block the products and the accumulator are aligned to the
@@ -21,12 +16,11 @@
 // sum of 2^128 and more becomes infinity; a sum of zero, or cut to zero, is +0; NaN operands,
 // inf * 0 and inf - inf give the NaN 0x7fffffff.
 //
-// Sources: M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh (2021), "Numerical behavior of NVIDIA
-// tensor cores" for V100, T4 and A100, whose parameters below are quoted from memory of it and are
-// hypotheses. The parameters of compute capability 9.0 were probed on an H200 by
+// Source of the form: M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh (2021), "Numerical behavior of
+// NVIDIA tensor cores". The parameters of compute capability 9.0 were probed on an H200 by
 // tests/gpu/mma_test.cpp, which compares 10^6 random fragments of each shape and type with the
-// device and fails where a bit differs. Two corrections that followed from that run have not run
-// there yet: the block of four, and +0 for sums cut to zero.
+// device and fails where a bit differs. It found none there on 2026-11-22, the block of four and +0
+// for sums cut to zero included (ci/logs/2026-11-22-gpu-test-hlsto.log).
 #pragma once
 
 #include <algorithm>
@@ -42,19 +36,6 @@
 namespace retensor {
 
 enum class OperandType { fp16, bf16, tf32 };
-
-/// x rounded to the operand type: to nearest, ties to even.
-inline float round_operand(OperandType type, float x) {
-  switch (type) {
-    case OperandType::fp16:
-      return round_fp16(x);
-    case OperandType::bf16:
-      return round_bf16(x);
-    case OperandType::tf32:
-      return round_tf32(x);
-  }
-  throw LogicError("no such operand type");
-}
 
 /// Exponent of the smallest normal number.
 constexpr std::int64_t smallest_exponent(OperandType type) {
@@ -94,29 +75,11 @@ struct MmaModel {
   bool operator==(const MmaModel&) const = default;
 };
 
-/// Hypotheses from the literature, see the head of this file. V100 has fp16 alone.
-constexpr MmaModel volta_model() {
-  return {.block = 4, .extra_bits = 0};
-}
-constexpr MmaModel ampere_model(OperandType type) {
-  return {.block = type == OperandType::tf32 ? 4 : 8, .extra_bits = 1};
-}
 /// The default: compute capability 9.0, for fragments of n columns. WMMA's m16n16k8 of tf32 adds
 /// four products at a time where mma.sync's m16n8k8 adds eight.
 constexpr MmaModel hopper_model(OperandType type, int n) {
   if (type == OperandType::tf32) return {.block = n == 16 ? 4 : 8, .extra_bits = 2};
   return {.block = 16, .extra_bits = 2};
-}
-
-/// Bound of |D - (A B + C)| of one entry relative to its weight
-///   max(|c|, 2^-126) + sum over k of max(|a_k|, tiny) max(|b_k|, tiny),
-/// tiny being the operand type's smallest normal number; holds while no sum reaches 2^128. In each
-/// block every term loses less than one unit of alignment and the sum less than one ulp.
-constexpr double mma_error_bound(const MmaModel& model, int k) {
-  const int blocks = (k + model.block - 1) / model.block, terms = std::min(model.block, k) + 1;
-  const double unit = 1.0 / static_cast<double>(std::uint64_t{1} << model.fraction_bits());
-  const double first_order = blocks * (terms * unit + 0x1p-23);
-  return first_order * (1 + first_order) / (1 - first_order);
 }
 
 namespace mma_detail {
@@ -264,18 +227,6 @@ void mma(std::span<const float, M * K> a, std::span<const float, K * N> b,
                                                     right.value, right.exponent, d.data());
     });
   });
-}
-
-/// D = A B + C with fp32 sums rounded to nearest after every product, in the order of k; layout as
-/// `mma`. Bound of an entry's error: K 2^-24 / (1 - K 2^-24) of |c| + sum |a_k b_k| while products
-/// are normal numbers of fp32.
-template <int M, int N, int K>
-void mma_nearest(std::span<const float, M * K> a, std::span<const float, K * N> b,
-                 std::span<const float, M * N> c, std::span<float, M * N> d) {
-  if (d.data() != c.data()) std::copy(c.begin(), c.end(), d.begin());
-  for (int i = 0; i < M; ++i)
-    for (int k = 0; k < K; ++k)
-      for (int j = 0; j < N; ++j) d[i * N + j] += a[i * K + k] * b[k * N + j];
 }
 
 }  // namespace retensor

@@ -3,10 +3,8 @@
 // fp16 is IEEE 754 binary16, bf16 the upper half of binary32, tf32 a binary32 whose significand has
 // 10 stored bits. Every function rounds to nearest, ties to even, keeps subnormals, turns values
 // from half an ulp above the largest finite one into infinity and maps every NaN to the canonical
-// one of the PTX conversions (0x7fff; 0x7fffffff for tf32). The tf32 conversion that PTX offers on
-// sm_80 and later, cvt.rna.tf32.f32, breaks ties away from zero: an emulation of a kernel that uses
-// it takes `round_tf32_away`; cvt.rn.tf32.f32 (sm_90) is `round_tf32`. The two differ for exact
-// ties alone.
+// one of the PTX conversions (0x7fff; 0x7fffffff for tf32). tf32 is rounded as by cvt.rn.tf32.f32
+// of sm_90; cvt.rna.tf32.f32, which sm_80 has, breaks ties away from zero.
 #pragma once
 
 #include <bit>
@@ -91,15 +89,6 @@ inline float round_tf32(float x) {
   if ((bits & rounding_detail::kMagnitude) > rounding_detail::kInfinity)
     return std::bit_cast<float>(rounding_detail::kMagnitude);
   return std::bit_cast<float>(rounding_detail::to_nearest_even(bits, 13) << 13);
-}
-
-/// x with tf32's 10 stored significand bits, ties away from zero (cvt.rna.tf32.f32).
-inline float round_tf32_away(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if ((bits & rounding_detail::kMagnitude) > rounding_detail::kInfinity)
-    return std::bit_cast<float>(rounding_detail::kMagnitude);
-  constexpr std::uint32_t half_ulp = 1u << 12;
-  return std::bit_cast<float>((bits + half_ulp) & ~0x1fffu);
 }
 
 }  // namespace retensor

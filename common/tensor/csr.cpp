@@ -46,14 +46,13 @@ Csr to_csr(const Coo& matrix) {
   return csr;
 }
 
-Coo to_coo(const Csr& matrix) {
-  Coo coo(matrix.dims(), matrix.values.dtype());
-  coo.indices[0].resize(matrix.nnz());
-  for (std::uint64_t i = 0; i < matrix.rows; ++i)
-    for (Count x = matrix.row_start[i]; x < matrix.row_start[i + 1]; ++x)
+Coo Csr::to_coo() const {
+  Coo coo(dims(), values.dtype(), nnz());
+  for (std::uint64_t i = 0; i < rows; ++i)
+    for (Count x = row_start[i]; x < row_start[i + 1]; ++x)
       coo.indices[0][x] = static_cast<Index>(i);
-  coo.indices[1] = matrix.columns;
-  coo.values = matrix.values;
+  coo.indices[1] = columns;
+  coo.values = values;
   return coo;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/tensor/coo.hpp"
 #include "common/tensor/values.hpp"
 
 namespace retensor {
@@ -19,6 +20,8 @@ struct Csr {
   Dims dims() const { return {rows, cols}; }
   Count nnz() const { return values.size(); }
   Count bytes() const;
+  /// The nonzeros row by row, those of a row in stored order.
+  Coo to_coo() const;
   /// Throws InputError that names the first row or column that breaks an invariant.
   void check() const;
 };

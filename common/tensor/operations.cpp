@@ -1,10 +1,9 @@
-// Reshaping of coordinate tensors: permuted modes, matricisation, merging of duplicates, fibers.
+// Coordinate tensors: merging of duplicates, fibers.
 #include "common/tensor/operations.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "common/core/error.hpp"
 
@@ -44,50 +43,7 @@ void compact(Coo& sorted, Array<T>& values, Merge merge) {
   values.resize(kept);
 }
 
-void check_mode(const Coo& tensor, int mode) {
-  if (mode < 0 || mode >= tensor.order())
-    throw InputError(fmt::format("mode {} is not a mode of order {}", mode + 1, tensor.order()));
-}
-
 }  // namespace
-
-Coo permute_modes(const Coo& tensor, std::span<const int> modes) {
-  const std::vector<int> all = natural_order(tensor.order());
-  if (!std::is_permutation(modes.begin(), modes.end(), all.begin(), all.end()))
-    throw InputError(
-        fmt::format("the listed modes are no permutation of order {}", tensor.order()));
-  Coo result;
-  for (const int m : modes) {
-    result.dims.push_back(tensor.dims[static_cast<std::size_t>(m)]);
-    result.indices.push_back(tensor.indices[static_cast<std::size_t>(m)]);
-  }
-  result.values = tensor.values;
-  return result;
-}
-
-Coo matricise(const Coo& tensor, int mode) {
-  check_mode(tensor, mode);
-  Dims others = tensor.dims;
-  others.erase(others.begin() + mode);
-  const std::uint64_t columns = checked_volume(others);
-  if (columns > std::numeric_limits<Index>::max())
-    throw InputError(
-        fmt::format("matricised by mode {}: {} columns pass 2^32-1", mode + 1, columns));
-  Coo matrix({tensor.dims[static_cast<std::size_t>(mode)], columns}, tensor.dtype());
-  matrix.indices[0] = tensor.indices[static_cast<std::size_t>(mode)];
-  matrix.indices[1].assign(tensor.nnz(), 0);
-  std::uint64_t stride = 1;
-  for (int m = 0; m < tensor.order(); ++m) {
-    if (m == mode) continue;
-    const auto& index = tensor.indices[static_cast<std::size_t>(m)];
-    auto& column = matrix.indices[1];
-#pragma omp parallel for schedule(static)
-    for (Count x = 0; x < index.size(); ++x) column[x] += static_cast<Index>(stride * index[x]);
-    stride *= tensor.dims[static_cast<std::size_t>(m)];
-  }
-  matrix.values = tensor.values;
-  return matrix;
-}
 
 void dedupe(Coo& tensor, Duplicates policy) {
   sort_nonzeros(tensor, natural_order(tensor.order()));

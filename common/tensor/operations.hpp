@@ -1,4 +1,4 @@
-// Sorting, permuting, matricising and deduplicating coordinate tensors.
+// Sorting and deduplicating coordinate tensors, their fibers and rows.
 #pragma once
 
 #include <span>
@@ -26,14 +26,6 @@ std::vector<Count> sort_permutation(const Coo& tensor, std::span<const int> mode
 /// Reorders the nonzeros: position p takes the old nonzero permutation[p].
 void apply_permutation(Coo& tensor, std::span<const Count> permutation);
 
-/// Renames the modes: mode m of the result is mode modes[m] of the input. Nonzeros keep their
-/// order.
-Coo permute_modes(const Coo& tensor, std::span<const int> modes);
-
-/// Mode-n matricisation as order-2 Coo: rows = mode n; columns linearise the other modes with the
-/// lowest mode varying fastest (Kolda and Bader). Throws InputError when columns pass 2^32-1.
-Coo matricise(const Coo& tensor, int mode);
-
 enum class Duplicates { error, sum, last };
 /// Sorts by natural order and merges equal coordinates; `error` throws InputError naming the first
 /// duplicate coordinate, `last` keeps the one that stood last in the input.
@@ -44,6 +36,5 @@ void dedupe(Coo& tensor, Duplicates policy);
 std::vector<Count> fiber_starts(const Coo& tensor, int mode);
 
 Csr to_csr(const Coo& matrix);
-Coo to_coo(const Csr& matrix);
 
 }  // namespace retensor

@@ -106,6 +106,7 @@ void SemiSparseCoo::check() const {
   if (nnz() != checked_volume({fibers(), dense_volume()}))
     throw InputError(
         fmt::format("{} values for {} fibers of {} elements", nnz(), fibers(), dense_volume()));
+  to_coo().check();
 }
 
 SemiSparseCoo to_semi_sparse(const Coo& tensor, const std::vector<int>& dense_modes) {

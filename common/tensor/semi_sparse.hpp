@@ -27,6 +27,8 @@ struct SemiSparseCoo {
   Count bytes() const;
   /// All stored elements as coordinates, explicit zeros included, in storage order.
   Coo to_coo() const;
+  /// Throws InputError naming the first violated invariant: dense modes ascending, array lengths,
+  /// indices in range, values finite.
   void check() const;
 };
 

@@ -55,24 +55,19 @@ struct HalfOperands {
   }
 };
 
+#define RETENSOR_MMA_OF_HALVES(type)                                                          \
+  static constexpr int kLongest = 16;                                                         \
+  static __device__ void longest(const std::uint32_t* a, const std::uint32_t* b, float* d) {  \
+    RETENSOR_MMA_LONG("m16n8k16.row.col.f32." type "." type ".f32", a, b, d);                 \
+  }                                                                                           \
+  static __device__ void shortest(const std::uint32_t* a, const std::uint32_t* b, float* d) { \
+    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32." type "." type ".f32", a, b, d);                 \
+  }
 struct Fp16 : HalfOperands<__half> {
-  static constexpr int kLongest = 16;
-  static __device__ void longest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_LONG("m16n8k16.row.col.f32.f16.f16.f32", a, b, d);
-  }
-  static __device__ void shortest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32.f16.f16.f32", a, b, d);
-  }
+  RETENSOR_MMA_OF_HALVES("f16")
 };
-
 struct Bf16 : HalfOperands<__nv_bfloat16> {
-  static constexpr int kLongest = 16;
-  static __device__ void longest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_LONG("m16n8k16.row.col.f32.bf16.bf16.f32", a, b, d);
-  }
-  static __device__ void shortest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32.bf16.bf16.f32", a, b, d);
-  }
+  RETENSOR_MMA_OF_HALVES("bf16")
 };
 
 struct Tf32 {

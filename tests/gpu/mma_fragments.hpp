@@ -17,8 +17,8 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
-#include "common/numeric/mma.hpp"
 #include "tests/gpu/mma_kind.hpp"
+#include "tests/support/mma_models.hpp"
 
 namespace retensor {
 

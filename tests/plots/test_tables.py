@@ -149,36 +149,23 @@ def test_table_2_sets_the_tensors_here_beside_the_printed_ones(tmp_path):
     assert table[0]["lengths (where run)"] == "4 x 5 x 6"
 
 
-def test_the_layout_of_hls_is_a_line_per_tile_and_nonzero(tmp_path):
-    spec = FigureSpec("hlsto/fig3", "A small tensor", {"kind": "table"})
-    line = rows.row("mttkrp", artifact="hlsto/fig3", method="hlsto.cpu", params={"format": "hls"})
-    drawn = line | {"executed": {"layout": "D 00 0 0, 10010001, 1 2 3; S 001 11 11, 4"}}
+@pytest.mark.parametrize("operation, artifact, method, params, layout, lines", [
+    ("mttkrp", "hlsto/fig3", "hlsto.cpu", {"format": "hls"},
+     "D 00 0 0, 10010001, 1 2 3; S 001 11 11, 4",
+     [("HLS", "dense tile", "00 0 0", "10010001", "1 2 3"),
+      ("HLS", "sparse nonzero", "001 11 11", "", "4")]),
+    ("contraction", "bcb_sptc/fig2", "bcb_sptc.cpu", {},
+     "00 00 01 10100110 1 2 4 3; 11 00 11 10000000 8",
+     [("00 00 01", "10100110", "1 2 4 3"), ("11 00 11", "10000000", "8")]),
+    ("spmm", "tca_spmm/fig4", "tca_spmm.cpu", {},
+     "block 0: 0 1 1 -; row 0: 8 nonzeros, 1 warps, 01",
+     [("block 0", "0 1 1 -"), ("row 0", "8 nonzeros, 1 warps, 01")])])
+def test_a_layout_is_a_line_per_part(tmp_path, operation, artifact, method, params, layout, lines):
+    spec = FigureSpec(artifact, "A small tensor", {"kind": "table"})
+    line = rows.row(operation, artifact=artifact, method=method, params=params)
+    drawn = line | {"executed": {"layout": layout}}
     _, table = saved(tmp_path, spec, [rows.session(), drawn])
-    assert [tuple(line.values()) for line in table] == [
-        ("HLS", "dense tile", "00 0 0", "10010001", "1 2 3"),
-        ("HLS", "sparse nonzero", "001 11 11", "", "4")]
-    with pytest.raises(PlotError, match="executed.layout"):
-        saved(tmp_path, spec, [rows.session(), line])
-
-
-def test_the_layout_of_bcb_is_a_line_per_block(tmp_path):
-    spec = FigureSpec("bcb_sptc/fig2", "Coordinates to BCB", {"kind": "table"})
-    line = rows.row("contraction", artifact="bcb_sptc/fig2", method="bcb_sptc.cpu")
-    drawn = line | {"executed": {"layout": "00 00 01 10100110 1 2 4 3; 11 00 11 10000000 8"}}
-    _, table = saved(tmp_path, spec, [rows.session(), drawn])
-    assert [tuple(line.values()) for line in table] == [
-        ("00 00 01", "10100110", "1 2 4 3"), ("11 00 11", "10000000", "8")]
-    with pytest.raises(PlotError, match="executed.layout"):
-        saved(tmp_path, spec, [rows.session(), line])
-
-
-def test_the_layout_of_a_plan_is_a_line_per_block_and_row(tmp_path):
-    spec = FigureSpec("tca_spmm/fig4", "Six rows", {"kind": "table"})
-    line = rows.row("spmm", artifact="tca_spmm/fig4", method="tca_spmm.cpu")
-    drawn = line | {"executed": {"layout": "block 0: 0 1 1 -; row 0: 8 nonzeros, 1 warps, 01"}}
-    _, table = saved(tmp_path, spec, [rows.session(), drawn])
-    assert [tuple(line.values()) for line in table] == [
-        ("block 0", "0 1 1 -"), ("row 0", "8 nonzeros, 1 warps, 01")]
+    assert [tuple(line.values()) for line in table] == lines
     with pytest.raises(PlotError, match="executed.layout"):
         saved(tmp_path, spec, [rows.session(), line])
 

@@ -1,4 +1,4 @@
-// What the check() of a tensor or a format finds.
+// What is refused, and what the check() of a tensor or a format finds.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -35,6 +35,17 @@ template <class Checked>
 void expect_complaint(const Checked& x, const std::string& words) {
   const std::string what = complaint(x);
   CHECK_MESSAGE(what.find(words) != std::string::npos, what);
+}
+
+/// A function of words and of damage to what `make` makes, after which check() must say them.
+template <class Make>
+auto damage_to(const Make& make) {
+  return [make](const std::string& words, const auto& damage) {
+    auto x = make();
+    x.check();
+    damage(x);
+    expect_complaint(x, words);
+  };
 }
 
 }  // namespace retensor::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "common/core/rng.hpp"
@@ -22,6 +23,34 @@ inline Coo tensor_of(const Dims& dims, const Entries& entries) {
     tensor.values.set(x++, value);
   }
   return tensor;
+}
+
+inline std::vector<double> doubles(const Values& values) {
+  std::vector<double> list(values.size());
+  for (Count i = 0; i < values.size(); ++i) list[i] = values.at(i);
+  return list;
+}
+
+/// Nonzeros at these coordinates with the values 1, 2, ...
+inline Coo numbered(const Dims& dims, const std::vector<std::vector<Index>>& coordinates) {
+  Coo tensor(dims, DType::f32, coordinates.size());
+  for (Count x = 0; x < tensor.nnz(); ++x) {
+    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][x] = coordinates[x][m];
+    tensor.values.set(x, static_cast<double>(x) + 1);
+  }
+  return tensor;
+}
+
+/// All nonzeros, repeated coordinates too, in one order whatever theirs: equal tensors have equal
+/// lists.
+inline std::vector<std::pair<std::vector<Index>, double>> sorted_entries(const Coo& tensor) {
+  std::vector<std::pair<std::vector<Index>, double>> entries(tensor.nnz());
+  for (Count x = 0; x < tensor.nnz(); ++x) {
+    for (const auto& index : tensor.indices) entries[x].first.push_back(index[x]);
+    entries[x].second = tensor.values.at(x);
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 /// Values rounded as a format stores them.

@@ -16,10 +16,10 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/core/types.hpp"
-#include "common/numeric/mma.hpp"
 #include "tests/gpu/mma_fragments.hpp"
 #include "tests/gpu/mma_layout.hpp"
 #include "tests/gpu/mma_probe.hpp"
+#include "tests/support/mma_models.hpp"
 
 using namespace retensor;
 
@@ -342,12 +342,11 @@ TEST_CASE("fp32 sums to nearest keep their bound and differ from the tensor core
   const MmaKind kind{OperandType::fp16, kM, kN, kK};
   const auto x = drawn(kind, Regime::uniform, 60);
   const auto tensor_core = emulated(kind, x, hopper_model(kind.type, kind.n));
-  std::vector<float> d(x.c.size());
-  for (std::size_t f = 0; f < x.count; ++f)
-    mma_nearest<kM, kN, kK>(std::span<const float, 256>(&x.a[f * 256], 256),
-                            std::span<const float, 256>(&x.b[f * 256], 256),
-                            std::span<const float, 256>(&x.c[f * 256], 256),
-                            std::span<float, 256>(&d[f * 256], 256));
+  std::vector<float> d = x.c;
+  for_each_entry(kind, x.count, [&](std::size_t f, int i, int j) {
+    for (int k = 0; k < kK; ++k)
+      d[(f * kM + i) * kN + j] += x.a[(f * kM + i) * kK + k] * x.b[(f * kK + k) * kN + j];
+  });
   const double unit = kK * kUnitRoundoffF32, bound = unit / (1 - unit);
   double worst = 0, bias = 0, bias_of_tensor_core = 0;
   for_each_entry(kind, x.count, [&](std::size_t f, int i, int j) {

@@ -1,5 +1,6 @@
 // Rounding against Eigen's half and bfloat16, and the error metrics by hand.
 #include "common/numeric/rounding.hpp"
+#include "tests/support/error_metrics.hpp"
 
 #include <cmath>
 #include <limits>
@@ -103,23 +104,18 @@ TEST_CASE("bf16 at its limits") {
   CHECK(to_bf16_bits(kNan) == 0x7fff);
 }
 
-TEST_CASE("tf32: nearest even and nearest away differ at ties alone") {
+TEST_CASE("tf32 is the nearest, the even one at ties") {
   const float tie_to_even = 1.0f + 0x1p-11f, tie_to_odd = 1.0f + 0x1.8p-10f;
   CHECK(round_tf32(tie_to_even) == 1.0f);
-  CHECK(round_tf32_away(tie_to_even) == 1.0f + 0x1p-10f);
-  CHECK(round_tf32_away(-tie_to_even) == -1.0f - 0x1p-10f);
   CHECK(round_tf32(tie_to_odd) == 1.0f + 0x1p-9f);
-  CHECK(round_tf32_away(tie_to_odd) == 1.0f + 0x1p-9f);
   int wrong = 0;
   const CounterRng rng(5);
   for (std::uint64_t i = 0; i < 200'000; ++i) {
     const auto bits = static_cast<std::uint32_t>(rng.bits(i));
     const auto x = std::bit_cast<float>(bits);
     if (!std::isfinite(x)) continue;
-    const bool tie = (bits & 0x1fffu) == 0x1000u;
-    const float even = round_tf32(x), away = round_tf32_away(x);
+    const float even = round_tf32(x);
     if ((std::bit_cast<std::uint32_t>(even) & 0x1fffu) != 0) ++wrong;
-    if (!tie && !same(even, away)) ++wrong;
     // Both candidates enclose x; the nearer one must have been taken.
     const auto down = std::bit_cast<float>(bits & ~0x1fffu);
     const auto up = std::bit_cast<float>((bits & ~0x1fffu) + 0x2000u);
@@ -132,9 +128,9 @@ TEST_CASE("tf32: nearest even and nearest away differ at ties alone") {
   }
   CHECK(wrong == 0);
   CHECK(round_tf32(std::numeric_limits<float>::max()) == kInf);
-  CHECK(round_tf32_away(-kInf) == -kInf);
+  CHECK(round_tf32(-kInf) == -kInf);
   CHECK(std::isnan(round_tf32(kNan)));
-  CHECK(std::isnan(round_tf32_away(-kNan)));
+  CHECK(std::isnan(round_tf32(-kNan)));
 }
 
 TEST_CASE("relative error of one rounding stays within the unit roundoff") {
@@ -150,7 +146,7 @@ TEST_CASE("relative error of one rounding stays within the unit roundoff") {
 
 TEST_CASE("error metrics of a small case by hand") {
   const std::vector<double> expected{3, 0, -4, 0}, measured{3, 0, -2, 1};
-  const auto m = error_metrics(expected, measured, 16);
+  const auto m = test::error_metrics(expected, measured, 16);
   CHECK(m.rmse_full == doctest::Approx(std::sqrt(5.0 / 16)));
   CHECK(m.rmse_nonzero == doctest::Approx(std::sqrt(5.0 / 4)));
   CHECK(m.smape_full == doctest::Approx(100.0 * (2.0 / 6 + 1) / 16));  // eq. 17, 0 against 0 is 0
@@ -160,20 +156,19 @@ TEST_CASE("error metrics of a small case by hand") {
 }
 
 TEST_CASE("error metrics at the edges") {
-  const auto none = error_metrics({}, {}, 0);
+  const auto none = test::error_metrics({}, {}, 0);
   CHECK(none.rmse_full == 0);
   CHECK(none.relative_frobenius == 0);
   const std::vector<double> zero{0, 0}, one{0, 1};
-  CHECK(error_metrics(zero, zero, 2).relative_frobenius == 0);
-  CHECK(std::isinf(error_metrics(zero, one, 2).relative_frobenius));
-  CHECK(error_metrics(one, zero, 2).relative_frobenius == 1);
+  CHECK(test::error_metrics(zero, zero, 2).relative_frobenius == 0);
+  CHECK(std::isinf(test::error_metrics(zero, one, 2).relative_frobenius));
+  CHECK(test::error_metrics(one, zero, 2).relative_frobenius == 1);
   const std::vector<double> nan{std::nan(""), 5};
-  const auto broken = error_metrics(one, nan, 2);
+  const auto broken = test::error_metrics(one, nan, 2);
   CHECK(std::isnan(broken.max_absolute));
   CHECK(std::isnan(broken.rmse_full));
   CHECK(std::isnan(broken.smape_full));
-  CHECK_THROWS_AS(error_metrics(zero, one, 1), LogicError);
-  CHECK_THROWS_AS(error_metrics(zero, {}, 2), LogicError);
+  CHECK_THROWS_AS(test::error_metrics(zero, one, 1), LogicError);
 }
 
 TEST_CASE("accumulators merge to the sums of the whole") {

@@ -17,12 +17,7 @@ ParamSchema schema() {
 }
 
 std::string message(const std::map<std::string, ParamValue>& given) {
-  try {
-    schema().resolve(given);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return {};
+  return test::refusal_of([&] { schema().resolve(given); });
 }
 
 }  // namespace

@@ -9,10 +9,12 @@
 
 #include "experiments/driver/run/profiler.hpp"
 #include "temporary_folder.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
 using nlohmann::json;
+using test::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -51,10 +53,6 @@ struct StandIn {
   json profile() { return profile({{"status", "ok"}, {"work", {{"bytes", 2048}}}}); }
   std::string asked() const { return folder.read("asked"); }
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

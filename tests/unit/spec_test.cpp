@@ -9,6 +9,7 @@
 #include "common/core/hash.hpp"
 #include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
+#include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
@@ -21,12 +22,7 @@ const std::string kHead = "schema: 1\nartifact: pasta/fig4\ntitle: T\noperation:
 const std::string kTail = "axes: {dataset: a}\nmethods: [{id: m.cpu.x}]\n";
 
 std::string refusal(const std::string& text, const std::string& profile = "") {
-  try {
-    parse_spec(text, "s.yaml", profile);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::refusal_of([&] { parse_spec(text, "s.yaml", profile); });
 }
 
 void refuses(const std::string& text, const std::string& expected) {

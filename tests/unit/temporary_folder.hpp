@@ -45,4 +45,13 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// A file in a folder of its own.
+struct TemporaryFile {
+  TemporaryFile(const std::string& name, std::string_view content)
+      : path(folder.write(name, content)) {}
+
+  TemporaryFolder folder;
+  std::string path;
+};
+
 }  // namespace retensor::testing

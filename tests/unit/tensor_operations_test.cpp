@@ -148,33 +148,6 @@ TEST_CASE("packed coordinates ascend and are refused beyond 128 bits") {
   CHECK_THROWS_AS(sorted_keys(wide, natural_order(5)), InputError);
 }
 
-TEST_CASE("permuting the modes renames them and keeps the nonzeros in place") {
-  const Coo t = random_tensor({3, 4, 5}, 20);
-  const Coo p = permute_modes(t, std::vector<int>{2, 0, 1});
-  CHECK(p.dims == Dims{5, 3, 4});
-  CHECK(p.indices[0] == t.indices[2]);
-  CHECK(p.indices[1] == t.indices[0]);
-  CHECK(p.values.at(7) == t.values.at(7));
-  CHECK_THROWS_AS(permute_modes(t, std::vector<int>{0, 1}), InputError);
-  CHECK_THROWS_AS(permute_modes(t, std::vector<int>{0, 1, 1}), InputError);
-}
-
-TEST_CASE("matricisation follows Kolda and Bader") {
-  Coo t({3, 4, 2}, DType::f32, 1);
-  t.indices = {{2}, {3}, {1}};
-  t.values.set(0, 5);
-  CHECK(matricise(t, 0).dims == Dims{3, 8});
-  CHECK(matricise(t, 0).indices[1][0] == 3 + 4 * 1);
-  CHECK(matricise(t, 1).indices[1][0] == 2 + 3 * 1);
-  CHECK(matricise(t, 2).indices[1][0] == 2 + 3 * 3);
-  CHECK(matricise(t, 2).indices[0][0] == 1);
-  CHECK(matricise(t, 2).values.at(0) == 5);
-  CHECK(matricise(random_tensor({6}, 4), 0).dims == Dims{6, 1});
-  CHECK_THROWS_AS(matricise(t, 3), InputError);
-  CHECK_THROWS_AS(matricise(Coo({2, 1ULL << 16, 1ULL << 16}, DType::f32), 0), InputError);
-  CHECK(matricise(Coo({2, 65535, 65537}, DType::f32), 0).dims[1] == 4294967295ULL);
-}
-
 TEST_CASE("duplicates are refused, summed or overwritten") {
   Coo t({3, 4}, DType::f32, 6);
   t.indices = {{2, 0, 2, 1, 2, 0}, {3, 1, 3, 0, 3, 0}};

@@ -146,6 +146,14 @@ void Blco::check() const {
   for (Count b = 0; b < blocks(); ++b)
     if (block_start[b] >= block_start[b + 1])
       throw InputError(fmt::format("BLCO: block {} is empty", b));
+  Blco laid_out;
+  laid_out.dims = dims;
+  lay_out_fields(laid_out, interleaved_bits(dims));
+  if (width != laid_out.width || shift != laid_out.shift)
+    throw InputError("BLCO: the fields of a key are not those of the modes");
+  if (base.size() != dims.size())
+    throw InputError(
+        fmt::format("BLCO: found bases of {} modes, expected {}", base.size(), order()));
   for (std::size_t m = 0; m < dims.size(); ++m)
     if (base[m].size() != blocks())
       throw InputError(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <limits>
 #include <numeric>
@@ -95,7 +96,40 @@ void for_each_sum(const Coo& t, const Modes& modes, const F& f) {
   }
 }
 
+/// Compressed rows over `columns` columns.
+void check_matrix(const char* name, const std::vector<std::uint32_t>& start,
+                  const std::vector<std::uint32_t>& column, const std::vector<float>& values,
+                  Count columns) {
+  const auto refuse = [name](const char* what) {
+    throw InputError(fmt::format("matrix {}: {}", name, what));
+  };
+  if (start.empty() || start.front() != 0 || start.back() != column.size() ||
+      column.size() != values.size())
+    refuse("numbers of starts, columns and values disagree");
+  for (std::size_t row = 0; row + 1 < start.size(); ++row) {
+    if (start[row] >= start[row + 1]) refuse("a row is empty");
+    for (auto x = start[row]; x < start[row + 1]; ++x)
+      if (column[x] >= columns || (x > start[row] && column[x] <= column[x - 1]))
+        refuse("a column is out of range or does not ascend");
+  }
+  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
+    refuse("a value is not finite");
+}
+
 }  // namespace
+
+void Matricised::check() const {
+  check_matrix("x", row_start, x_group, x_values, groups());
+  check_matrix("y", group_start, y_column, y_values, columns);
+  for (const auto& index : row_index)
+    if (index.size() != rows()) throw InputError("matrix x: coordinates and rows disagree");
+  for (const auto& index : column_index)
+    if (index.size() != columns) throw InputError("matrix y: coordinates and columns disagree");
+  Count pairs = 0;
+  for (const auto group : x_group) pairs += group_start[group + 1] - group_start[group];
+  if (pairs != products)
+    throw InputError(fmt::format("found {} products, {} are stated", pairs, products));
+}
 
 Matricised::Matricised(const Contraction& modes, const Coo& x, const Coo& y) {
   for (const Count nnz : {x.nnz(), y.nnz()})

@@ -28,6 +28,10 @@ struct Matricised {
 
   Count rows() const { return row_start.size() - 1; }
   Count groups() const { return group_start.size() - 1; }
+  /// Throws InputError naming the first matrix that breaks an invariant: array lengths, no empty
+  /// row or group, groups of a row and columns of a group ascending and in range, the number of
+  /// products, values finite.
+  void check() const;
 };
 
 }  // namespace retensor::bcb_sptc

@@ -139,6 +139,10 @@ void check_partitioning(const Flycoo& f, std::size_t mode) {
   if (p.part.size() != f.dims[mode])
     broken(
         fmt::format("mode {} assigns {} indices, expected {}", mode, p.part.size(), f.dims[mode]));
+  for (std::size_t i = 0; i < p.part.size(); ++i)
+    if (p.part[i] >= f.options.kappa)
+      broken(fmt::format("mode {} assigns index {} to partition {} of {}", mode, i, p.part[i],
+                         f.options.kappa));
   if (p.start.size() != Count{f.options.kappa} + 1 || p.start.front() != 0 ||
       p.start.back() != f.nnz || !std::is_sorted(p.start.begin(), p.start.end()))
     broken(fmt::format("the partition starts of mode {} do not run from 0 to {} in {} steps", mode,

@@ -294,6 +294,8 @@ class ModeCheck {
   }
 
   void check_rows() const {
+    if (m_.joined.front() != 0 || m_.joined.back() != 0)
+      broken(mode_, "the first tile or the end is marked as joined");
     std::vector<CutRow> cut;
     Count fibers = f_.nnz > 0 ? 1 : 0;
     for (Count p = 1; p < f_.nnz; ++p) {
@@ -303,7 +305,7 @@ class ModeCheck {
       if (p % f_.tile != 0) continue;
       const auto t = static_cast<std::uint32_t>(p / f_.tile);
       const bool joined = row(p) == row(p - 1);
-      if ((m_.joined[t] != 0) != joined)
+      if (m_.joined[t] != (joined ? 1 : 0))
         broken(mode_, fmt::format("tile {}: its mark of a joined row is wrong", t));
       if (!joined) continue;
       if (cut.empty() || cut.back().row != row(p)) cut.push_back({row(p), t - 1, t});
@@ -400,7 +402,7 @@ void Tiled::check() const {
     if (copy.size() != nnz * record_words())
       throw InputError(fmt::format("FLYCOO tiles: {} words of records, expected {}", copy.size(),
                                    nnz * record_words()));
-  to_coo().check();
+  for (const auto& copy : records) decoded(dims, dtype, layout, copy).check();
   if (!remaps()) {
     for (int m = 0; m < order(); ++m)
       ModeCheck(*this, m, records[static_cast<std::size_t>(m)]).check();

@@ -1,6 +1,7 @@
 #include "papers/tca_spmm/format/operands.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/numeric/rounding.hpp"
 
@@ -9,6 +10,25 @@ namespace retensor::tca_spmm {
 Count HalfCsr::bytes() const {
   return row_start.size() * sizeof(Count) + columns.size() * sizeof(Index) +
          values.size() * sizeof(std::uint16_t);
+}
+
+namespace {
+
+Csr in_single_precision(const HalfCsr& half) {
+  Array<float> values(half.values.size());
+  std::transform(half.values.begin(), half.values.end(), values.begin(), from_fp16_bits);
+  return {half.rows, half.cols, half.row_start, half.columns, std::move(values)};
+}
+
+}  // namespace
+
+Coo HalfCsr::to_coo() const {
+  return in_single_precision(*this).to_coo();
+}
+
+void HalfCsr::check() const {
+  in_single_precision(*this).check();
+  to_coo().check();
 }
 
 HalfCsr to_half_csr(const Csr& matrix) {

@@ -22,6 +22,10 @@ struct HalfCsr {
 
   Count nnz() const { return values.size(); }
   Count bytes() const;
+  /// The nonzeros row by row, those of a row in stored order, in single precision.
+  Coo to_coo() const;
+  /// Throws InputError as Csr does, and for a value that is not finite.
+  void check() const;
 };
 /// `matrix` in single precision; throws InputError where `matrix` breaks an invariant of CSR.
 HalfCsr to_half_csr(const Csr& matrix);

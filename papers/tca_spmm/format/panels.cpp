@@ -1,13 +1,17 @@
 #include "papers/tca_spmm/format/panels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "common/core/error.hpp"
 #include "common/numeric/rounding.hpp"
+#include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/csr_sums.hpp"
 
 namespace retensor::tca_spmm {
@@ -160,6 +164,109 @@ Count Panels::bytes() const {
   return (row_order.size() + stage_start.size() + columns.size() + block_start.size()) *
              sizeof(Index) +
          blocks.size() * sizeof(RowBlock);
+}
+
+namespace {
+
+void check_sizes(const Panels& panels) {
+  const Count panel_rows = Count{panels.groups} * kGroupRows;
+  if (panels.groups == 0 || panels.stage_start.empty() || panels.stage_start.front() != 0 ||
+      panels.panels() != (panels.rows + panel_rows - 1) / panel_rows ||
+      panels.row_order.size() != panels.panels() * panel_rows)
+    throw InputError("panels: rows, groups and panels disagree in number");
+  if (!std::is_sorted(panels.stage_start.begin(), panels.stage_start.end()) ||
+      panels.columns.size() != panels.stage_start.back() * Count{kStageColumns} ||
+      panels.block_start.size() != panels.starts(panels.panels()))
+    throw InputError("panels: stages, columns and starts of blocks disagree in number");
+  const Count blocks = panels.block_start.empty() ? 0 : panels.block_start.back();
+  if (panels.blocks.size() != blocks + kReadAhead)
+    throw InputError(fmt::format("panels: found {} blocks, expected {} and {} zeros",
+                                 panels.blocks.size(), blocks, kReadAhead));
+}
+
+void check_row_order(const Panels& panels) {
+  std::vector<bool> taken(panels.rows, false);
+  for (Count at = 0; at < panels.row_order.size(); ++at) {
+    const Index row = panels.row_order[at];
+    if ((row == kNone) != (at >= panels.rows) ||
+        (row != kNone && (row >= panels.rows || taken[row])))
+      throw InputError(fmt::format("panels: row {} at place {} is none, or stands twice", row, at));
+    if (row != kNone) taken[row] = true;
+  }
+}
+
+/// A stage's first place is taken, free ones are a panel's last.
+void check_columns(const Panels& panels) {
+  for (Count p = 0; p < panels.panels(); ++p) {
+    const Count begin = panels.stage_start[p] * Count{kStageColumns},
+                end = panels.stage_start[p + 1] * Count{kStageColumns};
+    for (Count at = begin; at < end; ++at) {
+      const Index column = panels.columns[at];
+      const bool ends = column == kNone && at % kStageColumns != 0 && at + kStageColumns >= end;
+      if (!ends && (column >= panels.cols || (at > begin && column <= panels.columns[at - 1])))
+        throw InputError(fmt::format("panel {}: column {} at place {} is none, or does not ascend",
+                                     p, column, at - begin));
+    }
+  }
+}
+
+/// The column of S at a place of a stage that a block names.
+Index column_at(const Panels& panels, Count stage, unsigned bytes) {
+  return panels.columns[stage * kStageColumns + bytes / kStageRowBytes];
+}
+
+std::uint16_t half_of(const RowBlock& block, unsigned lane, unsigned i) {
+  return static_cast<std::uint16_t>(block.values[lane][i / 2] >> i % 2 * 16);
+}
+
+void check_places(const Panels& panels, const RowBlock& block, Count stage) {
+  for (const auto& places : block.places)
+    for (const unsigned bytes : places)
+      if (bytes != place_in_stage(bytes / kStageRowBytes) ||
+          column_at(panels, stage, bytes) == kNone)
+        throw InputError(
+            fmt::format("stage {}: a block names byte {}, where no row of D stands", stage, bytes));
+}
+
+void check_read_ahead(const Panels& panels) {
+  const RowBlock zero = {};
+  for (Count b = panels.blocks.size() - kReadAhead; b < panels.blocks.size(); ++b)
+    if (std::memcmp(&panels.blocks[b], &zero, sizeof zero) != 0)
+      throw InputError("panels: a block behind the last is not zero");
+}
+
+}  // namespace
+
+Coo Panels::to_coo() const {
+  Coo matrix({rows, cols}, DType::f32);
+  Array<float> values;
+  for_each_block(*this, [&](const RowBlock& block, Count stage, const Index* group) {
+    for (unsigned lane = 0; lane < 4 * kGroupRows; ++lane)
+      for (unsigned i = 0; i < kSlots; ++i) {
+        const float value = from_fp16_bits(half_of(block, lane, i));
+        if (value == 0) continue;
+        matrix.indices[0].push_back(group[lane / 4]);
+        matrix.indices[1].push_back(column_at(*this, stage, block.places[lane % 4][i]));
+        values.push_back(value);
+      }
+  });
+  matrix.values = std::move(values);
+  return matrix;
+}
+
+void Panels::check() const {
+  check_sizes(*this);
+  check_row_order(*this);
+  check_columns(*this);
+  if (!std::is_sorted(block_start.begin(), block_start.end()))
+    throw InputError("panels: blocks do not follow each other");
+  for_each_block(*this, [this](const RowBlock& block, Count stage, const Index*) {
+    check_places(*this, block, stage);
+  });
+  check_read_ahead(*this);
+  Coo cells = to_coo();
+  cells.check();
+  dedupe(cells, Duplicates::error);
 }
 
 Panels to_panels(const Csr& matrix, unsigned groups) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/tensor/coo.hpp"
 #include "common/tensor/csr.hpp"
 
 namespace retensor::tca_spmm {
@@ -57,7 +58,27 @@ struct Panels {
   /// Columns that are listed, those of all panels.
   Count listed() const;
   Count bytes() const;
+  /// The elements that are not zero, block by block, in single precision.
+  Coo to_coo() const;
+  /// Throws InputError naming the first row, column or block that breaks an invariant: array
+  /// lengths, every row once, columns of a panel ascending, blocks that follow each other and name
+  /// rows and columns that there are, values finite, zeros behind the last block.
+  void check() const;
 };
+
+/// Calls f(block, number of its stage, its eight rows) for each block in their order.
+template <class F>
+void for_each_block(const Panels& panels, const F& f) {
+  for (Count p = 0; p < panels.panels(); ++p)
+    for (unsigned group = 0; group < panels.groups; ++group)
+      for (Index s = 0; s < panels.stages(p); ++s) {
+        const Index* const start =
+            &panels.block_start[panels.starts(p) + group * (panels.stages(p) + Count{1}) + s];
+        for (Index b = start[0]; b < start[1]; ++b)
+          f(panels.blocks[b], panels.stage_start[p] + Count{s},
+            &panels.row_order[(p * panels.groups + group) * kGroupRows]);
+      }
+}
 
 /// `matrix` in single precision, columns of a row ascending; equal coordinates are added up, then
 /// rounded. Throws InputError where it breaks an invariant of CSR or makes 2^32 blocks.

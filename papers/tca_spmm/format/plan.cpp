@@ -114,6 +114,8 @@ void Plan::check(std::span<const Count> row_start) const {
   std::vector<Index> found(num_warps_per_row.size(), 0);
   for (Count w = 0; w < warps(); ++w) {
     const Index row = row_id_for_each_warp[w];
+    if (row == kNoRow && warpid_within_row[w] != 0)
+      throw InputError(fmt::format("warp {}: found id {} in no row", w, warpid_within_row[w]));
     if (row == kNoRow) continue;
     if (row >= found.size())
       throw InputError(

@@ -1,8 +1,11 @@
 #include "papers/tca_spmm/format/tiles.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/numeric/rounding.hpp"
@@ -144,6 +147,91 @@ Count Tiles::bytes() const {
   return tile_start.size() * sizeof(Count) +
          (tile_column.size() + word_start.size()) * sizeof(Index) +
          words.size() * sizeof(std::uint32_t);
+}
+
+namespace {
+
+/// Calls f(header's number, register, word) for each register that tile t stores.
+template <class F>
+void for_each_register(const Tiles& tiles, Count t, const F& f) {
+  const Count first = tiles.word_start[t] * Count{kVectorWords};
+  for (unsigned h = 0; h < kHeaderWords; ++h) {
+    const auto header = tiles.words[first + h];
+    Count word = header >> 16;
+    for (unsigned r = 0; r < kLaneRegisters; ++r)
+      if ((header >> r & 1) != 0) f(h, r, word++);
+  }
+}
+
+void check_arrays(const Tiles& tiles) {
+  if (tiles.tile_start.size() != (tiles.rows + kTileRows - 1) / kTileRows + 1 ||
+      tiles.tile_start.front() != 0 || tiles.tile_start.back() != tiles.tiles())
+    throw InputError("tiles: the rows of tiles are not those of the matrix");
+  if (tiles.word_start.size() != tiles.tiles() + 1 || tiles.word_start.front() != 0 ||
+      tiles.words.size() != tiles.word_start.back() * Count{kVectorWords})
+    throw InputError("tiles: numbers of tiles and words disagree");
+  for (Count row = 0; row < tiles.row_tiles(); ++row) {
+    const Count begin = tiles.tile_start[row], end = tiles.tile_start[row + 1];
+    if (end < begin || end > tiles.tiles())
+      throw InputError(fmt::format("tiles: row {} ends before its start", row));
+    for (Count t = begin; t < end; ++t)
+      if (tiles.tile_column[t] >= (tiles.cols + kTileDepth - 1) / kTileDepth ||
+          (t > begin && tiles.tile_column[t] <= tiles.tile_column[t - 1]))
+        throw InputError(fmt::format("tile {}: column {} is beyond the matrix or does not ascend",
+                                     t, tiles.tile_column[t]));
+  }
+}
+
+void check_words_of(const Tiles& tiles, Count t) {
+  const Count first = tiles.word_start[t] * Count{kVectorWords};
+  const Count size = tiles.word_start[t + 1] * Count{kVectorWords} - first;
+  if (tiles.word_start[t + 1] < tiles.word_start[t] || size <= kHeaderWords ||
+      size > kMostTileWords || first + size > tiles.words.size())
+    throw InputError(fmt::format("tile {}: its words are too few or too many", t));
+  std::vector<bool> taken(size, false);
+  Count used = kHeaderWords;
+  for_each_register(tiles, t, [&](unsigned, unsigned, Count word) {
+    if (word < kHeaderWords || word >= size || taken[word])
+      throw InputError(fmt::format("tile {}: word {} of a lane is beyond it or taken", t, word));
+    taken[word] = true;
+    ++used;
+  });
+  if (size - used >= kVectorWords)
+    throw InputError(fmt::format("tile {}: {} words belong to no lane", t, size - used));
+  for (Count word = kHeaderWords; word < size; ++word)
+    if (!taken[word] && tiles.words[first + word] != 0)
+      throw InputError(fmt::format("tile {}: padding is not zero", t));
+}
+
+}  // namespace
+
+Coo Tiles::to_coo() const {
+  Coo matrix({rows, cols}, DType::f32);
+  Array<float> values;
+  for (Count row = 0; row < row_tiles(); ++row)
+    for (Count t = tile_start[row]; t < tile_start[row + 1]; ++t)
+      for_each_register(*this, t, [&](unsigned header, unsigned reg, Count word) {
+        const auto pair = words[word_start[t] * Count{kVectorWords} + word];
+        const unsigned lane = header % kStripLanes;
+        const unsigned in_row = header / kStripLanes * kStripRows + lane / 4 + reg % 2 * 8;
+        const unsigned in_column =
+            reg / kStepRegisters * kStepDepth + reg / 2 % 2 * 8 + lane % 4 * 2;
+        for (unsigned half = 0; half < 2; ++half) {
+          const float value = from_fp16_bits(static_cast<std::uint16_t>(pair >> 16 * half));
+          if (value == 0) continue;
+          matrix.indices[0].push_back(static_cast<Index>(row * kTileRows + in_row));
+          matrix.indices[1].push_back(tile_column[t] * kTileDepth + in_column + half);
+          values.push_back(value);
+        }
+      });
+  matrix.values = std::move(values);
+  return matrix;
+}
+
+void Tiles::check() const {
+  check_arrays(*this);
+  for (Count t = 0; t < tiles(); ++t) check_words_of(*this, t);
+  to_coo().check();
 }
 
 Tiles to_tiles(const Csr& matrix) {

@@ -13,6 +13,7 @@
 
 #include "common/core/types.hpp"
 #include "common/tensor/array.hpp"
+#include "common/tensor/coo.hpp"
 #include "common/tensor/csr.hpp"
 
 namespace retensor::tca_spmm {
@@ -44,6 +45,12 @@ struct Tiles {
   Count row_tiles() const { return tile_start.size() - 1; }
   Count most_words() const;  ///< of a tile
   Count bytes() const;
+  /// The elements that are not zero, tile by tile, in single precision.
+  Coo to_coo() const;
+  /// Throws InputError naming the first tile that breaks an invariant: array lengths, tiles of a
+  /// row ascending, each word of a tile a header, a register of one lane or padding, indices inside
+  /// the matrix, values finite.
+  void check() const;
 };
 
 /// Where an element of a strip stands.

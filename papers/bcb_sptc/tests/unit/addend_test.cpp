@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "common/core/error.hpp"
-#include "common/measure/timing.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 

@@ -244,8 +244,8 @@ TEST_CASE("The error of equation (14) grows with the values") {
     scaled_exact[k] *= 1024;
     scaled_half[k] *= 1024;
   }
-  const auto error = error_metrics(exact, half, 3),
-             scaled = error_metrics(scaled_exact, scaled_half, 3);
+  const auto error = retensor::test::error_metrics(exact, half, 3),
+             scaled = retensor::test::error_metrics(scaled_exact, scaled_half, 3);
   CHECK(scaled.rmse_full == doctest::Approx(1024 * error.rmse_full));
   CHECK(scaled.relative_frobenius == doctest::Approx(error.relative_frobenius));
 }

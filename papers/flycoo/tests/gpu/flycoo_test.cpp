@@ -10,6 +10,7 @@
 #include "common/device/device.hpp"
 #include "common/method/registry.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
+#include "tests/support/runs.hpp"
 
 using namespace retensor;
 
@@ -33,10 +34,7 @@ Problem hot_rows() {
 }
 
 Result after_one_run(Prepared& prepared) {
-  const auto timer = device::make_event_timer();
-  timer->start();
-  prepared.run(*timer);
-  timer->stop();
+  test::run(prepared, Backend::cuda);
   return prepared.result();
 }
 

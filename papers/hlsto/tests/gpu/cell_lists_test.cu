@@ -13,6 +13,7 @@
 #include "papers/hlsto/format/cell_lists_device.cuh"
 #include "papers/hlsto/kernels/run_cuda.cuh"
 #include "tests/gpu/mma_layout.hpp"
+#include "tests/support/entries.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
@@ -29,27 +30,21 @@ using Tiles = std::map<Places, std::map<Cell, Parts>>;
 
 /// One tile is full; of the rest some reach the threshold.
 Coo partly_dense(const Dims& dims) {
-  std::map<std::vector<Index>, double> cells;
+  test::Entries cells;
   const CounterRng rng(dims.size());
   std::uint64_t draw = 0;
   for (Index c = 0; c < kEdge * kEdge * kEdge; ++c) {
     std::vector<Index> at(dims.size(), 0);
     at[dims.size() - 3] = c / (kEdge * kEdge), at[dims.size() - 2] = c / kEdge % kEdge;
     at[dims.size() - 1] = c % kEdge;
-    cells[at] = rng.uniform(draw++) - 0.5;
+    cells[at] = static_cast<float>(rng.uniform(draw++) - 0.5);
   }
   for (int p = 0; p < 8000; ++p) {
     std::vector<Index> at;
     for (const auto length : dims) at.push_back(static_cast<Index>(rng.below(draw++, length)));
-    cells[at] = rng.uniform(draw++) - 0.5;
+    cells[at] = static_cast<float>(rng.uniform(draw++) - 0.5);
   }
-  Coo x(dims, DType::f32, cells.size());
-  Count p = 0;
-  for (const auto& [at, value] : cells) {
-    for (std::size_t m = 0; m < dims.size(); ++m) x.indices[m][p] = at[m];
-    x.values.set(p++, value);
-  }
-  return x;
+  return test::tensor_of(dims, cells);
 }
 
 Parts stored(float value, Arithmetic arithmetic) {

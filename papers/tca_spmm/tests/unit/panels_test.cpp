@@ -21,48 +21,6 @@ using namespace retensor::tca_spmm;
 
 namespace {
 
-/// Column of S of each place in a stage that holds a row of D; REQUIREs that of every place named.
-Index column_at(const Panels& panels, Count stage, unsigned bytes) {
-  const unsigned place = bytes / kStageRowBytes;
-  REQUIRE(bytes == place_in_stage(place));
-  const Index column = panels.columns[stage * kStageColumns + place];
-  REQUIRE(column < panels.cols);
-  return column;
-}
-
-/// Cells of a block; what is not zero is counted.
-void add_cells(const Panels& panels, const RowBlock& block, Count stage, const Index* rows,
-               Cells& cells) {
-  for (unsigned lane = 0; lane < 32; ++lane)
-    for (unsigned i = 0; i < 4; ++i) {
-      const Index column = column_at(panels, stage, block.places[lane % 4][i]);
-      const auto value = static_cast<std::uint16_t>(block.values[lane][i / 2] >> i % 2 * 16);
-      if (value == 0) continue;
-      CHECK(cells.emplace(std::pair(rows[lane / 4], column), value).second);
-    }
-}
-
-template <class F>
-void for_each_block(const Panels& panels, const F& f) {
-  for (Count p = 0; p < panels.panels(); ++p)
-    for (unsigned group = 0; group < panels.groups; ++group)
-      for (Index s = 0; s < panels.stages(p); ++s) {
-        const Index* const start =
-            &panels.block_start[panels.starts(p) + group * (panels.stages(p) + Count{1}) + s];
-        for (Index b = start[0]; b < start[1]; ++b)
-          f(panels.blocks[b], panels.stage_start[p] + Count{s},
-            &panels.row_order[(p * panels.groups + group) * kGroupRows]);
-      }
-}
-
-Cells cells_of(const Panels& panels) {
-  Cells cells;
-  for_each_block(panels, [&](const RowBlock& block, Count stage, const Index* rows) {
-    add_cells(panels, block, stage, rows, cells);
-  });
-  return cells;
-}
-
 /// Loads of eight lanes, of four rows of D and two vectors, that share a bank.
 Count conflicts(const RowBlock& block) {
   Count sum = 0;
@@ -94,7 +52,8 @@ TEST_CASE("panels hold the nonzeros of the matrix and list each column once") {
       const Coo matrix = uniform({300, 700}, nnz, nnz, DType::f32);
       const Panels panels = to_panels(to_csr(matrix), groups);
       CHECK(panels.panels() == (300 + 8 * groups - 1) / (8 * groups));
-      CHECK(cells_of(panels) == cells_of(matrix));
+      panels.check();
+      CHECK(cells_of(panels.to_coo()) == cells_of(matrix));
       std::set<std::pair<Count, Count>> listed;
       std::map<Count, Count> panel_of;
       for (Count at = 0; at < panels.row_order.size(); ++at)
@@ -187,7 +146,7 @@ TEST_CASE("an empty matrix has panels without stages; equal coordinates are adde
   s.row_start = {0, 3, 3};
   s.columns = {1, 1, 3};
   s.values = Array<float>{1, 2, 5};
-  CHECK(cells_of(to_panels(s, kFewGroups)) ==
+  CHECK(cells_of(to_panels(s, kFewGroups).to_coo()) ==
         Cells{{{0, 1}, to_fp16_bits(3)}, {{0, 3}, to_fp16_bits(5)}});
   s.columns[2] = 4;
   CHECK_THROWS_AS(to_panels(s, kFewGroups), InputError);

@@ -194,9 +194,6 @@ TEST_CASE("check() refuses each planted error") {
     damage(plan);
     CHECK_THROWS_AS(plan.check(start), InputError);
   };
-  refused([](Plan& p) { p.row_id_for_each_warp.pop_back(); });
-  refused([](Plan& p) { p.num_warps_per_row.pop_back(); });
-  refused([](Plan& p) { p.row_id_for_each_warp[0] = kNoRow; });
   refused([](Plan& p) { p.row_id_for_each_warp[0] = 7; });
   refused([](Plan& p) { std::swap(p.row_id_for_each_warp[0], p.row_id_for_each_warp[1]); });
   refused([](Plan& p) { p.warpid_within_row[2] = 0; });

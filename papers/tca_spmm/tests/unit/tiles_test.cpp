@@ -21,34 +21,8 @@ using namespace retensor::tca_spmm;
 
 namespace {
 
-/// Cells by coordinate as a warp finds them, those that are not zero; every word of a tile is a
-/// header, a lane's register or padding of less than a vector.
 Cells cells_of(const Tiles& tiles) {
-  Cells cells;
-  for (Count row = 0; row < tiles.row_tiles(); ++row)
-    for (Count t = tiles.tile_start[row]; t < tiles.tile_start[row + 1]; ++t) {
-      const Count first = tiles.word_start[t] * Count{kVectorWords};
-      Count words = kHeaderWords;
-      for (unsigned h = 0; h < kHeaderWords; ++h) {
-        const auto header = tiles.words[first + h];
-        Count at = first + (header >> 16);
-        for (unsigned r = 0; r < kLaneRegisters; ++r) {
-          if ((header >> r & 1) == 0) continue;
-          const std::uint32_t pair = tiles.words.at(at++);
-          ++words;
-          const Count strip = h / kStripLanes, lane = h % kStripLanes;
-          const Count i = strip * kStripRows + lane / 4 + r % 2 * 8;
-          const Count k = r / 4 * kStepDepth + r / 2 % 2 * 8 + lane % 4 * 2;
-          for (unsigned half = 0; half < 2; ++half)
-            if (const auto value = static_cast<std::uint16_t>(pair >> 16 * half); value != 0)
-              cells[{row * kTileRows + i, tiles.tile_column[t] * Count{kTileDepth} + k + half}] =
-                  value;
-        }
-      }
-      const Count stored = tiles.word_start[t + 1] * Count{kVectorWords} - first;
-      CHECK((words <= stored && stored < words + kVectorWords));
-    }
-  return cells;
+  return tca_spmm::cells_of(tiles.to_coo());
 }
 
 }  // namespace
@@ -77,13 +51,13 @@ TEST_CASE("tiles hold the nonzeros of the matrix and no others") {
     const Coo matrix = uniform({300, 200}, nnz, nnz, DType::f32);
     const Tiles tiles = to_tiles(to_csr(matrix));
     CHECK(tiles.row_tiles() == 3);
+    tiles.check();
     CHECK(cells_of(tiles) == cells_of(matrix));
-    CHECK(tiles.word_start.size() == tiles.tiles() + 1);
     CHECK(tiles.most_words() <= kMostTileWords);
   }
 }
 
-TEST_CASE("the test of tiles finds a lost register, a wrong place and a wrong value") {
+TEST_CASE("tiles with a lost register, a wrong place or a wrong value hold another matrix") {
   const Coo matrix = uniform({128, 64}, 3000, 5, DType::f32);
   const Cells expected = cells_of(matrix);
   const Tiles tiles = to_tiles(to_csr(matrix));
