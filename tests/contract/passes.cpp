@@ -10,7 +10,6 @@
 #include "common/measure/timing.hpp"
 #include "common/run/all_modes.hpp"
 #include "tests/contract/scenarios.hpp"
-#include "tests/support/runs.hpp"
 
 namespace retensor::contract {
 namespace {
@@ -39,7 +38,8 @@ std::string breach(const Method& method, const Problem& problem, Factors& factor
   const auto prepared = prepare(method, problem, params);
   Passes* const passes = prepared->passes();
   if (passes == nullptr) return "takes MTTKRP, but has no passes";
-  const auto timer = test::timer_of(method.backend());
+  const auto timer =
+      method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   std::uint64_t seed = 100;
   for (int turn = 0; turn < 2; ++turn)
     for (int m = 0; m < problem.x().order(); ++m) {

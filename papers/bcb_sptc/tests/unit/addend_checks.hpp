@@ -14,16 +14,17 @@
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "common/device/device.hpp"
+#include "common/measure/timing.hpp"
 #include "common/tensor/einsum.hpp"
 #include "papers/bcb_sptc/kernels/addend_cpu.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"
 #include "papers/bcb_sptc/tests/unit/dense.hpp"
-#include "tests/support/runs.hpp"
 
 namespace retensor::bcb_sptc::test {
 
-using retensor::test::Given;
+using Given = std::map<std::string, ParamValue>;
 
 /// A method, its run, and parameters of all its runs.
 struct Runs {
@@ -40,10 +41,10 @@ struct Runs {
 
 inline Coo sum_of(const Case& c, double alpha, const Addend& addend, const Runs& runs,
                   const Given& given = {}) {
-  const Problem problem = problem_of(c, alpha);
-  const auto prepared = runs.prepare(problem, runs.params(given), addend);
-  retensor::test::run(*prepared, runs.method()->backend());
-  return std::get<Coo>(prepared->result());
+  const Params params = runs.params(given);
+  return contract(
+      c.einsum, alpha, *c.x, *c.y, addend,
+      [&](const Problem& problem, const Addend& z) { return runs.prepare(problem, params, z); });
 }
 
 inline Answer sum_of(const Case& c, double alpha, const Addend& addend) {

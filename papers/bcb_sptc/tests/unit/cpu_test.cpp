@@ -8,11 +8,11 @@
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/measure/timing.hpp"
 #include "common/tensor/einsum.hpp"
 #include "papers/bcb_sptc/kernels/bcb_sptc_cpu.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/dense.hpp"
-#include "tests/support/runs.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
@@ -20,7 +20,7 @@ using namespace retensor::bcb_sptc::test;
 
 namespace {
 
-using retensor::test::Given;
+using Given = std::map<std::string, ParamValue>;
 
 struct Run {
   Coo result;

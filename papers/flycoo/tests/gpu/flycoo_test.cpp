@@ -10,7 +10,6 @@
 #include "common/device/device.hpp"
 #include "common/method/registry.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
-#include "tests/support/runs.hpp"
 
 using namespace retensor;
 
@@ -34,7 +33,10 @@ Problem hot_rows() {
 }
 
 Result after_one_run(Prepared& prepared) {
-  test::run(prepared, Backend::cuda);
+  const auto timer = device::make_event_timer();
+  timer->start();
+  prepared.run(*timer);
+  timer->stop();
   return prepared.result();
 }
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
-#include "tests/support/runs.hpp"
 
 using namespace retensor;
 
@@ -30,7 +30,11 @@ TEST_CASE("a run with the cost model's threshold is right and tells the threshol
     const Method& method = registry.find(id);
     const Problem problem = problem_of(operation, x);
     const auto params = method.params().resolve({{"threshold", hlsto::kByModel}});
-    const auto prepared = test::after_runs(method, problem, params);
+    const auto prepared = method.prepare(problem, params);
+    const auto timer = device::make_event_timer();
+    timer->start();
+    prepared->run(*timer);
+    timer->stop();
     const auto report =
         problem.oracle().check(prepared->result(), method.precision(problem, params));
     CHECK_MESSAGE(report.ok, report.reason);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/core/rng.hpp"
+#include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
 #include "tests/contract/battery.hpp"
-#include "tests/support/runs.hpp"
 
 using namespace retensor;
 
@@ -54,7 +54,14 @@ Problem problem_of(std::shared_ptr<const Coo> s, std::uint64_t width) {
 }
 
 Result run_of(const Method& method, const Problem& problem, const Params& params) {
-  return test::after_runs(method, problem, params, 2)->result();
+  const auto prepared = method.prepare(problem, params);
+  const auto timer = device::make_event_timer();
+  for (int run = 0; run < 2; ++run) {
+    timer->start();
+    prepared->run(*timer);
+    timer->stop();
+  }
+  return prepared->result();
 }
 
 void check(const Method& method, const Problem& problem, const Params& params) {
