@@ -1,4 +1,4 @@
-// What is refused, and what the check() of a tensor or a format finds.
+// What the check() of a tensor or a format finds.
 #pragma once
 
 #include <doctest/doctest.h>

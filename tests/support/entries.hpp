@@ -25,22 +25,6 @@ inline Coo tensor_of(const Dims& dims, const Entries& entries) {
   return tensor;
 }
 
-inline std::vector<double> doubles(const Values& values) {
-  std::vector<double> list(values.size());
-  for (Count i = 0; i < values.size(); ++i) list[i] = values.at(i);
-  return list;
-}
-
-/// Nonzeros at these coordinates with the values 1, 2, ...
-inline Coo numbered(const Dims& dims, const std::vector<std::vector<Index>>& coordinates) {
-  Coo tensor(dims, DType::f32, coordinates.size());
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][x] = coordinates[x][m];
-    tensor.values.set(x, static_cast<double>(x) + 1);
-  }
-  return tensor;
-}
-
 /// All nonzeros, repeated coordinates too, in one order whatever theirs: equal tensors have equal
 /// lists.
 inline std::vector<std::pair<std::vector<Index>, double>> sorted_entries(const Coo& tensor) {

@@ -3,6 +3,7 @@
 #include "experiments/driver/judge/audit/audit.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -64,13 +65,27 @@ std::string refusal(const std::string& check) {
   return refusal_of([&] { parsed(check); });
 }
 
+struct TempFile {
+  std::string path;
+  explicit TempFile(const std::string& text)
+      : path((fs::temp_directory_path() / (std::to_string(getpid()) + "findings.yaml")).string()) {
+    std::ofstream(path) << text;
+  }
+  ~TempFile() { fs::remove(path); }
+};
+
 Findings load(const std::string& text) {
-  const testing::TemporaryFile file("findings.yaml", text);
+  const TempFile file(text);
   return load_findings(file.path, fs::temp_directory_path().string());
 }
 
 std::string file_refusal(const std::string& text) {
-  return test::refusal_of([&] { audit(load(text)); });
+  try {
+    audit(load(text));
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
 }
 
 /// Two tensors, of which b has the density `density`, and rules after them.
@@ -261,7 +276,7 @@ TEST_CASE("a findings file that can't be meant is refused with its line") {
   const auto refused = [](const std::string& rules) {
     return file_refusal(findings_text("5.0%", rules));
   };
-  CHECK(refused(kDensity) == "accepted");
+  CHECK(refused(kDensity) == "");
   CHECK(refused(kHead + "    chek: most = 1\n")
             .find(":17:5: found unknown key 'chek', expected "
                   "'check'") != std::string::npos);

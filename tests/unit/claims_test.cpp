@@ -20,6 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct TempFile {
+  std::string path;
+  TempFile(const std::string& name, const std::string& text)
+      : path((fs::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
+    std::ofstream(path) << text;
+  }
+  ~TempFile() { fs::remove(path); }
+};
+
 /// A claims file with one claim whose lines after the head are `lines`.
 std::string claims_text(const std::string& lines) {
   return "schema: 1\npaper: p\nclaims:\n  - id: P-1\n    place: Table I\n    kind: TAB\n"
@@ -28,7 +37,7 @@ std::string claims_text(const std::string& lines) {
 }
 
 std::vector<Claim> load(const std::string& text) {
-  const testing::TemporaryFile file("claims.yaml", text);
+  const TempFile file("claims.yaml", text);
   return load_claims(file.path);
 }
 
@@ -109,7 +118,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
     CHECK(message.find(expected) != std::string::npos);
   };
   const auto good = kPublished + kQuery;
-  CHECK(refusal(claims_text(good)) == "accepted");
+  CHECK(refusal(claims_text(good)).empty());
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), ":4:");
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), "tolerance");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n    tolerance: {}\n" + kQuery),

@@ -10,6 +10,7 @@
 #include "common/tensor/operations.hpp"
 #include "tests/support/complaint.hpp"
 #include "tests/support/entries.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
 

@@ -8,6 +8,7 @@
 #include "common/generate/generators.hpp"
 #include "tests/support/complaint.hpp"
 #include "tests/support/entries.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
 using mm_csf::MmCsf;

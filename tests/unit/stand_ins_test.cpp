@@ -160,7 +160,7 @@ TEST_CASE("variants differ in seed, skew and clustering alone, with the same dim
       CHECK(1 - gini(slice_counts(clustering, m)) == doctest::Approx(spread).epsilon(0.1));
       CHECK(1 - gini(slice_counts(skew, m)) < 0.98 * spread);
     }
-  });
+  }
 }
 
 TEST_CASE(
@@ -182,7 +182,7 @@ TEST_CASE(
     CHECK(static_cast<double>(clustering.size()) < 0.55 * static_cast<double>(counts.size()));
     CHECK(1 - gini(clustering) == doctest::Approx(1 - gini(counts)).epsilon(0.1));
     ++found;
-  });
+  }
   CHECK(found == 12);
 }
 

@@ -80,4 +80,14 @@ std::unique_ptr<Prepared> prepare_update(const Problem& problem, double beta,
   return std::make_unique<UpdateRun>(problem, beta, prepare);
 }
 
+Coo contract(const std::string& einsum, double alpha, const Coo& x, const Coo& y,
+             const Addend& addend, const PrepareSum& prepare) {
+  ProblemSpec spec;
+  spec.operation = Operation::contraction;
+  spec.variant = einsum;
+  spec.alpha = alpha;
+  const Problem problem(spec, borrowed(x), borrowed(y));
+  return result_of(problem, addend, prepare);
+}
+
 }  // namespace retensor::bcb_sptc

@@ -1,8 +1,9 @@
-// A contraction as an update by equation (1).
+// A contraction as an update by equation (1), and as one call on tensors.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "common/method/method.hpp"
 #include "papers/bcb_sptc/kernels/addend_cpu.hpp"
@@ -19,5 +20,11 @@ using PrepareSum =
 /// is alpha X Y, pattern included, which the problem's oracle checks.
 std::unique_ptr<Prepared> prepare_update(const Problem& problem, double beta,
                                          const PrepareSum& prepare);
+
+/// Equation (1) of tensors in single precision by one run of a method of this module, whose
+/// `prepare` it is: einsum as in common/tensor/einsum.hpp. Throws InputError for operands that do
+/// not fit the notation or the format.
+Coo contract(const std::string& einsum, double alpha, const Coo& x, const Coo& y,
+             const Addend& addend, const PrepareSum& prepare);
 
 }  // namespace retensor::bcb_sptc

@@ -15,6 +15,7 @@
 #include "common/numeric/error_metrics.hpp"
 #include "papers/bcb_sptc/format/bcb.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
+#include "tests/support/error_metrics.hpp"
 #include "tests/support/run_once.hpp"
 
 using namespace retensor;

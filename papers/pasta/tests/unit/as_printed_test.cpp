@@ -68,7 +68,7 @@ std::vector<double> of_the_module(const Fibers& x) {
   spec.operation = Operation::ttv;
   spec.mode = 2;
   const Problem problem(spec, std::make_shared<const Coo>(std::move(tensor)));
-  const auto result = std::get<Coo>(test::result_of(*make_coo_cpu(), problem));
+  const auto result = std::get<Coo>(result_of(problem));
   std::vector<double> y;
   for (Count f = 0; f < result.nnz(); ++f) y.push_back(result.values.at(f));
   return y;
