@@ -1,4 +1,4 @@
-"""retensor schema: what it prints takes every file of the tree, and refuses what the program refuses."""
+"""retensor schema: what it prints takes every file of the tree and refuses what the program does."""
 import json
 import os
 import re
@@ -119,7 +119,8 @@ MISTAKES = [
     ("registry", "kind: real", "kind: rael"), ("registry", "dims: [4, 3, 2]", "dims: [4, 0, 2]"),
     ("registry", "nnz: 6", "nnz: six"), ("registry", "source: by hand, ", ""),
     ("registry", "https:", "http:"), ("registry", "a1a1", "A1a1"),
-    ("registry", "  tiny:", "  a/b:"), ("registry", "recipe: uniform, seed", "recipe: uniform, sead"),
+    ("registry", "  tiny:", "  a/b:"),
+    ("registry", "recipe: uniform, seed", "recipe: uniform, sead"),
     ("registry", "skew: {seed: 3}, ", ""), ("registry", "bytes: 9", "bytes: 0"),
     ("claims", "kind: TAB", "kind: TABLE"), ("claims", "tolerance: {factor: 2}", "tolerance: {}"),
     ("claims", "factor: 2", "factor: 0.5"), ("claims", "range: [2, 3]", "range: [2]"),
@@ -140,7 +141,8 @@ def answer(kind, text, root):
     """Of the program over a tree with the examples, this one replaced."""
     paper = FILES["claims"][0].relative_to(ROOT / "papers").parts[1:-1]
     folders = {"spec": "experiments/p/s", "registry": "datasets/registry",
-               **{k: "/".join(["papers/p", *paper, k]) for k in ("claims", "findings", "artifacts")}}
+               **{k: "/".join(["papers/p", *paper, k])
+                  for k in ("claims", "findings", "artifacts")}}
     (root / "experiments/schema").mkdir(parents=True)
     (root / "experiments/schema/README.md").touch()
     for other, path in folders.items():
