@@ -1,4 +1,4 @@
-"""retensor schema: what it prints takes every file of the tree and refuses what the program does."""
+"""retensor schema: what it prints takes all files of the tree and refuses what the program does."""
 import json
 import os
 import re
