@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "common/device/device.hpp"
+#include "papers/flycoo/format/flycoo.hpp"
 #include "papers/flycoo/format/records_device.cuh"
 #include "papers/flycoo/format/tiles_device.cuh"
 #include "papers/flycoo/kernels/run_cuda.cuh"
