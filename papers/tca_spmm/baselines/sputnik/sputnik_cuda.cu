@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/sputnik/shuffled_rows_cuda.cuh"
 #include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
