@@ -3,8 +3,8 @@
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
 alone; no paper uses another one or the driver; inside the driver yaml <- data <- spec <- run <-
-judge <- commands; no driver source names a method; libraries never print, exit, read the
-environment or parse arguments. Papers and baselines have one floor plan:
+judge <- commands; no source of common names a paper and no driver source a method; libraries never
+print, exit, read the environment or parse arguments. Papers and baselines have one floor plan:
 their folders, the names of files in them, and inside a paper methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
@@ -33,15 +33,15 @@ INSIDE = {
 }
 METHOD_FILE = re.compile(r"method\.cpp|\w+_method\.hpp")  # of a baseline: may use methods too
 # What a folder has to hold and what it may hold; names of folders end in a slash.
-PAPER = ({"README.md", "meson.build", "paper/", "format/", "kernels/", "methods/", "tests/"},
-         r"NOTES\.md|baselines/")
+PAPER = ({"README.md", "NOTES.md", "meson.build", "paper/", "format/", "kernels/", "methods/",
+          "tests/"}, r"baselines/")
 BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
 FOLDERS = {
-    "paper": (set(), r"(claims|findings|artifacts)\.yaml|digitised/"),
+    "paper": (set(), r"(claims|findings|artifacts)\.yaml|claims\.md|digitised/"),
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
     "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),
-    "baselines": ({"meson.build"}, r"\w+/|\w+\.hpp|\w+_cuda\.cuh"),
+    "baselines": (set(), r"\w+/|\w+\.hpp|\w+_cuda\.cuh"),
     "tests": (set(), r"unit/|gpu/"),
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh"}
@@ -144,8 +144,11 @@ def check_place(path):
         yield f"{path}: in no room of the driver ({', '.join(ROOMS)})"
 
 
-def check_code(path, code, methods):
+def check_code(path, code, papers, methods):
     top = path.parts[0]
+    if top == "common":
+        for match in papers.finditer(code):
+            yield f"{path}: common names a paper: {match.group()}"
     if top in ("common", "papers") and not is_test(path):
         for match in TALK.finditer(code):
             yield f"{path}: {match.group().rstrip('(')} in a library"
@@ -189,6 +192,8 @@ def problems(root):
     yield from check_plan(root)
     names = "|".join(map(re.escape, modules(root))) or r"\0"
     methods = re.compile(rf"\b({names})\.[a-z]\w*|register_({names})\b")
+    papers = "|".join(sorted(f.parent.name for f in root.glob("papers/*/meson.build"))) or r"\0"
+    papers = re.compile(rf"(?:\b|_)(?:{papers})(?:\b|_)")
     for top in ("common", "papers", "experiments", "tests"):
         for file in sorted((root / top).rglob("*")):
             if file.suffix not in SOURCES:
@@ -196,7 +201,7 @@ def problems(root):
             path, text = file.relative_to(root), file.read_text()
             yield from check_place(path)
             yield from check_includes(root, path, text)
-            yield from check_code(path, COMMENT.sub("", text), methods)
+            yield from check_code(path, COMMENT.sub("", text), papers, methods)
 
 
 OFFENCES = {
@@ -205,6 +210,8 @@ OFFENCES = {
     "common/tensor/a.cpp": ("#include <cuda_runtime.h>", "outside device/"),
     "common/device/a.cpp": ('#include "common/tensor/coo.hpp"', "device may use only"),
     "common/formats/a.cpp": ("std::cerr << 1;", "in a library"),
+    "common/formats/b.cpp": ('auto id = "two.cuda.tuned";', "names a paper"),
+    "common/cpd/a.cpp": ("void register_one();", "names a paper"),
     "common/baselines/blco/a.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
     "common/baselines/blco/b.cpp": ('#include "common/baselines/two/x.hpp"', "common/ alone"),
     "common/baselines/blco/k.cu": ("", "no part of the floor plan"),
@@ -242,7 +249,7 @@ OFFENCES = {
     "tests/gpu/b.cpp": ('#include "papers/one/format/x.hpp"', "stands in its tests/"),
 }
 INNOCENT = {
-    "common/tensor/coo.hpp": '#include <string>\n// std::cout stays unused\nvoid exit_code();',
+    "common/tensor/coo.hpp": '#include <string>\n// std::cout unused, as in one\nvoid exit_code();',
     "common/measure/b.hpp": '#include "common/device/d.hpp"\n#include "common/io/i.hpp"',
     "common/device/d.hpp": "#include <cuda_runtime.h>", "common/io/i.hpp": "",
     "common/baselines/two/x.hpp": "",
@@ -257,7 +264,6 @@ INNOCENT = {
         '#include "papers/one/format/x_device.cuh"\n#include <cub/cub.cuh>',
     "papers/one/methods/cpu.cpp": '#include "papers/one/kernels/x_cpu.hpp"\n'
                                   '#include "papers/one/baselines/b/b_cuda.hpp"',
-    "papers/one/baselines/meson.build": "",
     "papers/one/baselines/b/b_cuda.hpp": '#include "papers/one/kernels/x_cpu.hpp"',
     "papers/one/baselines/b_method.hpp": '#include "papers/one/methods/methods.hpp"',
     "papers/one/tests/unit/x.hpp": '#include "papers/one/methods/methods.hpp"\n'
@@ -271,9 +277,9 @@ INNOCENT = {
 }
 # What every paper and every baseline of the scratch tree has.
 WHOLE = {f"papers/{paper}/{name}": "" for paper in ("one", "two")
-         for name in ("README.md", "meson.build", "paper/claims.yaml", "format/x.hpp",
-                      "kernels/y_cpu.cpp", "methods/methods.hpp", "methods/methods.cpp",
-                      "tests/unit/x_test.cpp")}
+         for name in ("README.md", "NOTES.md", "meson.build", "paper/claims.yaml",
+                      "format/x.hpp", "kernels/y_cpu.cpp", "methods/methods.hpp",
+                      "methods/methods.cpp", "tests/unit/x_test.cpp")}
 WHOLE |= {f"{folder}/{name}": ""
           for folder in ("common/baselines/blco", "common/baselines/two",
                          "papers/one/baselines/b")

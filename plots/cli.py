@@ -35,6 +35,7 @@ def _parser():
     report = commands.add_parser("report", help="write the HTML report")
     report.add_argument("--specs", required=True, metavar="DIR")
     report.add_argument("--audits", metavar="JSON", help="from `retensor audit --json`")
+    report.add_argument("--methods", metavar="JSON", help="from `retensor list methods --json`")
     report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
     report.set_defaults(command=_report)
     for command in (figure, report):
@@ -64,7 +65,8 @@ def _figure(results, verdicts, options):
 def _report(results, verdicts, options):
     page, failures = build_report(results, find_specs(options.specs), verdicts, options.out,
                                   _read_optional(options.audits, list),
-                                  _read_optional(options.artifacts, list))
+                                  _read_optional(options.artifacts, list),
+                                  _read_optional(options.methods, list))
     for failure in failures:
         print(f"error: {failure}", file=sys.stderr)
     print(page)

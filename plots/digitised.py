@@ -1,4 +1,6 @@
-"""Points read off published figures: papers/<id>/paper/digitised/<artifact>.csv (experiments/schema)."""
+"""Points read off published figures: papers/<id>/paper/digitised/<artifact>.csv
+(experiments/schema).
+"""
 import csv
 import math
 from dataclasses import dataclass

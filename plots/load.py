@@ -91,6 +91,8 @@ def _take(line, path, records, results):
         known.update({c["what"]: c for c in line.get("ceilings", [])})
     elif kind == "confirmation":
         pass  # the driver has read it: see `currency`
+    elif kind == "row" and line.get("code") == "original":
+        pass  # times of original codes stand in no figure that does not ask for them
     elif kind == "row":
         if not isinstance(line.get("case"), dict) or not line.get("status") or not line.get("key"):
             raise PlotError(f"{path}:{line['line']}: expected a row with key, case and status")

@@ -1,6 +1,4 @@
 // cpd.cpu.als and cpd.cuda.als: parameters, checkpoints and facts around the sweeps of als.hpp.
-#include "common/cpd/methods.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "common/core/error.hpp"
 #include "common/core/stage_log.hpp"
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
 #include "common/cpd/text_params.hpp"
 #include "common/measure/all_modes.hpp"
+#include "common/measure/registry.hpp"
 
 namespace retensor {
 namespace cpd {
@@ -127,6 +127,8 @@ class AlsRun : public Prepared {
   std::size_t resumed_ = 0;  // sweeps that the last run took from a checkpoint
 };
 
+/// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend, which the
+/// parameter `mttkrp` names.
 class AlsMethod : public Method {
  public:
   AlsMethod(Backend backend, Registry (*methods)())
@@ -139,36 +141,20 @@ class AlsMethod : public Method {
   Backend backend() const override { return backend_; }
 
   ParamSchema params() const override {
-    std::vector<ParamSpec> specs = {
-        {"mttkrp", std::string(backend_ == Backend::cpu ? "flycoo.cpu" : "flycoo.cuda.tuned"),
-         "the method whose MTTKRP is used", 0, 0, choices()},
-        {"mttkrp_params",
-         std::string(),
-         "its parameters, name=value with blanks between them; those left out have defaults",
-         0,
-         0,
-         {}},
-        {"checkpoint",
-         std::string(),
-         "file that a run cut short goes on from; removed when a run ends; empty: none",
-         0,
-         0,
-         {}},
-        {"checkpoint_every",
-         std::int64_t{10},
-         fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
-                     kMostCheckpoints),
-         1,
-         1000000,
-         {}}};
-    if (backend_ == Backend::cuda)
-      specs.push_back({"solve",
-                       std::string("host"),
-                       "where systems are solved and Gram matrices made: host, device",
-                       0,
-                       0,
-                       {"host", "device"}});
-    return ParamSchema(std::move(specs));
+    const ParamSchema shared{
+        param("mttkrp", standard(), "the method whose MTTKRP is used").words(choices()),
+        param("mttkrp_params", "",
+              "its parameters, name=value with blanks between them; those left out have defaults"),
+        param("checkpoint", "",
+              "file that a run cut short goes on from; removed when a run ends; empty: none"),
+        param("checkpoint_every", 10,
+              fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
+                          kMostCheckpoints))
+            .range(1, 1000000)};
+    if (backend_ == Backend::cpu) return shared;
+    return shared.with(
+        {param("solve", "host", "where systems are solved and Gram matrices made: host, device")
+             .words({"host", "device"})});
   }
 
   Support supports(const Problem& problem, const Params& params) const override {
@@ -201,6 +187,14 @@ class AlsMethod : public Method {
     return mttkrp.params().resolve(params_in(params.word("mttkrp_params")));
   }
 
+  std::string standard() const {
+    const Registry all = methods_();
+    for (const auto& method : all.methods())
+      if (method->backend() == backend_ && method->is_default_of_passes())
+        return std::string(method->id());
+    throw LogicError(fmt::format("no method of {} is the default of passes", name(backend_)));
+  }
+
   /// Every other method of the backend; those that have no MTTKRP decline.
   std::vector<std::string> choices() const {
     std::vector<std::string> ids;
@@ -222,8 +216,6 @@ std::unique_ptr<Method> make_als(Backend backend, Registry (*methods)()) {
 }
 
 }  // namespace cpd
-
-void register_cpd(Registry& registry);
 
 void register_cpd(Registry& registry) {
   for (const auto backend : {Backend::cpu, Backend::cuda})

@@ -1,30 +1,25 @@
-// What the methods of the device share whose tensor lies in CSF (B-CSF, MM-CSF).
+// What the methods of the device share whose tensor lies in CSF (B-CSF, FWC, MM-CSF).
 #pragma once
 
+#include <utility>
+
 #include "common/formats/csf.hpp"
-#include "common/measure/cuda_method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor {
 
-/// MTTKRP on trees whose long fibers are cut. A method that takes all modes as one takes a mode
-/// alone too.
-class CsfMethod : public CudaMethod {
- protected:
-  static ParamSpec fiber_limit() {
-    return {"fiber_limit",
-            static_cast<std::int64_t>(kFiberLimit),
-            "nonzeros at which a fiber is cut",
-            1,
-            1 << 30,
-            {}};
-  }
-  Support supports_problem(const Problem& problem, const Params&) const override {
-    const Operation op = problem.operation();
-    if (op != Operation::mttkrp && !(op == Operation::mttkrp_all && takes_all_modes()))
-      return Support::no("only MTTKRP is compared");
-    if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
-    return Support::yes();
-  }
-};
+inline ParamSpec fiber_limit_param() {
+  return param("fiber_limit", kFiberLimit, "nonzeros at which a fiber is cut").range(1, 1 << 30);
+}
+
+inline Support supports_csf(const Problem& problem, const Params&) {
+  if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
+  return Support::yes();
+}
+
+/// MTTKRP of a mode where a method states no other operations.
+inline MethodSpec csf_method(MethodSpec own) {
+  return with_shared({Operation::mttkrp}, supports_csf, std::move(own));
+}
 
 }  // namespace retensor

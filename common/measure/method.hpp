@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/stage_timer.hpp"
 #include "common/core/types.hpp"
@@ -74,8 +75,14 @@ class Method {
   virtual std::string_view summary() const = 0;  ///< one line with the paper's section or algorithm
   virtual Backend backend() const = 0;
   virtual ParamSchema params() const { return {}; }
+  /// What it may solve; supports() declines all else.
+  virtual std::vector<Operation> operations() const { return {}; }
+  /// Whether it takes coordinates or CSR as they are: conversions of others are weighed against it.
+  virtual bool converts_least() const { return false; }
   /// Whether it takes MTTKRP over all modes as one problem; others run it mode by mode.
   virtual bool takes_all_modes() const { return false; }
+  /// Whether a decomposition takes its MTTKRP where no other method is asked for; one a backend.
+  virtual bool is_default_of_passes() const { return false; }
   virtual Support supports(const Problem&, const Params&) const = 0;
   /// Builds the method's format and buffers; the caller times it.
   virtual std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const = 0;

@@ -1,15 +1,14 @@
-// Validation of method parameters against their declaration, and the nearest-name search that every
-// "unknown ..." message uses.
+// Validation of method parameters against their declaration.
 #include "common/measure/params.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor {
 namespace {
@@ -29,12 +28,13 @@ ParamValue converted(const ParamSpec& spec, const ParamValue& given) {
 }
 
 void check_range(const ParamSpec& spec, double x) {
-  const bool limited = spec.lowest != 0 || spec.highest != 0;
-  const bool inside = std::isfinite(x) && (!limited || (spec.lowest <= x && x <= spec.highest));
+  const auto& limits = spec.limits;
+  const bool inside =
+      std::isfinite(x) && (!limits || (limits->lowest <= x && x <= limits->highest));
   if (inside) return;
   throw InputError(fmt::format("parameter {}: found {}, expected {}", spec.name, x,
-                               limited ? fmt::format("{} to {}", spec.lowest, spec.highest)
-                                       : std::string("a finite number")));
+                               limits ? fmt::format("{} to {}", limits->lowest, limits->highest)
+                                      : std::string("a finite number")));
 }
 
 void check_choice(const ParamSpec& spec, const std::string& word) {
@@ -53,6 +53,16 @@ ParamValue checked(const ParamSpec& spec, const ParamValue& given) {
   return value;
 }
 
+/// A declaration whose own default would be refused is a defect of the program.
+ParamSpec with_sound_default(ParamSpec spec) {
+  try {
+    checked(spec, spec.standard);
+  } catch (const InputError& error) {
+    throw LogicError(fmt::format("the default of a parameter is refused: {}", error.what()));
+  }
+  return spec;
+}
+
 template <class T>
 const T& lookup(const std::map<std::string, ParamValue, std::less<>>& values,
                 std::string_view name) {
@@ -64,25 +74,59 @@ const T& lookup(const std::map<std::string, ParamValue, std::less<>>& values,
   return *value;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::string text(const ParamValue& v) {
   return std::visit([](const auto& x) { return fmt::format("{}", x); }, v);
+}
+
+ParamSpec ParamSpec::range(double lowest, double highest) const {
+  if (!std::holds_alternative<std::int64_t>(standard) && !std::holds_alternative<double>(standard))
+    throw LogicError(fmt::format("parameter {} is {} and has no range", name, type_name(standard)));
+  ParamSpec spec = *this;
+  spec.limits = Range{lowest, highest};
+  return with_sound_default(std::move(spec));
+}
+
+ParamSpec ParamSpec::words(std::vector<std::string> allowed) const {
+  if (!std::holds_alternative<std::string>(standard))
+    throw LogicError(fmt::format("parameter {} is {}, no word", name, type_name(standard)));
+  ParamSpec spec = *this;
+  spec.choices = std::move(allowed);
+  return with_sound_default(std::move(spec));
+}
+
+ParamSpec param(std::string name, ParamValue standard, std::string help) {
+  return {std::move(name), std::move(standard), std::move(help), {}, {}};
+}
+
+ParamSpec threads_param() {
+  return param("threads", 0, "OpenMP threads, 0: as many as the machine gives").range(0, 4096);
+}
+
+ParamSpec prepare_param() {
+  return param("prepare", "device",
+               "where the format is made of the coordinates: on the device or on the host")
+      .words({"device", "host"});
+}
+
+ParamSpec precision_param() {
+  return param(
+             "precision", "fp16",
+             "operands of the tensor core; split_fp16: each the sum of two halves, three products")
+      .words({"fp16", "bf16", "tf32", "split_fp16"});
+}
+
+ParamSpec values_param() {
+  return param("values", "auto",
+               "storage of values; auto: the narrowest that the precision loses nothing by")
+      .words({"auto", "f16", "bf16", "f32"});
+}
+
+ParamSchema ParamSchema::with(const std::vector<ParamSpec>& more) const {
+  ParamSchema all = *this;
+  all.specs_.insert(all.specs_.end(), more.begin(), more.end());
+  return all;
 }
 
 Params ParamSchema::resolve(const std::map<std::string, ParamValue>& given) const {
@@ -114,14 +158,6 @@ double Params::real(std::string_view name) const {
 }
 const std::string& Params::word(std::string_view name) const {
   return lookup<std::string>(values_, name);
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  const auto best = std::min_element(candidates.begin(), candidates.end(),
-                                     [word](const std::string& a, const std::string& b) {
-                                       return edit_distance(word, a) < edit_distance(word, b);
-                                     });
-  return best == candidates.end() ? std::string() : *best;
 }
 
 }  // namespace retensor

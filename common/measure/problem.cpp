@@ -11,7 +11,7 @@
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "common/tensor/einsum.hpp"
 
 namespace retensor {

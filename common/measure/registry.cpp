@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor {
 namespace {

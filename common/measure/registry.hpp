@@ -3,9 +3,10 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor {
 
@@ -14,6 +15,7 @@ class Registry {
   /// Throws LogicError when the id is taken or not of the form <module>.<backend>, with or
   /// without .<variant>.
   void add(std::unique_ptr<Method> method);
+  void add(MethodSpec spec) { add(std::make_unique<DescribedMethod>(std::move(spec))); }
   /// Throws InputError naming the nearest id.
   const Method& find(std::string_view id) const;
   const std::vector<std::unique_ptr<Method>>& methods() const { return methods_; }

@@ -6,7 +6,7 @@
 
 #include "common/core/build_info.hpp"
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 
 namespace {

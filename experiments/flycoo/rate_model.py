@@ -8,7 +8,7 @@ upper mode (of the fibers that are fewest), at the rate at which the device gath
 tables of the factors' size; `stream`, the packed records and the output rows at the rate of a copy;
 `send`, with remapping the record written and the 8 bytes of streams read, at the same rate. The
 model is their sum, as if nothing overlapped and no row were found in a cache but by its table's
-size, so that a share may exceed 1. Prints the table of the module's README, real tensors apart.
+size, so that a share may exceed 1. Prints the table of papers/flycoo/NOTES.md, real tensors apart.
 """
 import math
 import sys
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from experiments.peers import Rows, gather_rate, work_ms  # noqa: E402
+from experiments.rates import Rows, gather_rate, work_ms  # noqa: E402
 from plots.load import load_results  # noqa: E402: the tree is no installed package
 
 METHODS = {"flycoo.cuda.tuned": True, "flycoo.cuda.copies": False}  # id: whether it remaps

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from experiments.peers import work_ms  # noqa: E402: the tree is no installed package
+from experiments.rates import work_ms  # noqa: E402: the tree is no installed package
 from plots.errors import PlotError  # noqa: E402
 from plots.load import load_results  # noqa: E402
 

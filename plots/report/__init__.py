@@ -74,20 +74,22 @@ class Section:
         return f"retensor {verb} {shlex.quote(self.spec.path)}" if self.spec.path else ""
 
 
-def build_report(results, specs, verdicts, out, audits=(), known=()):
+def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()):
     """Write the report; returns the start page's path and what could not be drawn.
 
     `audits` is what `retensor audit --json` prints, `known` what `retensor list artifacts --json`
-    does. Raises PlotError for lists without the agreed fields.
+    does, `registry` what `retensor list methods --json` does. Raises PlotError for lists without
+    the agreed fields.
     """
     _check_verdicts(verdicts)
     artifacts.check(known)
+    methods.check(registry)
     papers_findings = findings.arrange(audits)
     out = Path(out)
     (out / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(HERE / "assets" / name, out / "assets" / name)
-    operations, sections = _drawn(results, specs, verdicts, out)
+    operations, sections = _drawn(results, specs, verdicts, registry, out)
     papers = sorted({section.spec.paper for section in sections}
                     | {str(verdict["paper"]) for verdict in verdicts}
                     | {artifact["paper"] for artifact in known})
@@ -117,9 +119,9 @@ def _arranged(paper, known, sections, verdicts):
                              [v for v in verdicts if v["paper"] == paper])
 
 
-def _drawn(results, specs, verdicts, out):
+def _drawn(results, specs, verdicts, registry, out):
     """The sections of the page of methods and those of the papers' pages, with their files."""
-    jobs = methods.sections(results, specs, out)
+    jobs = methods.sections(results, specs, registry, out)
     drawn = run_all([*jobs, *_sections(results, specs, verdicts, out)])
     sections = sorted(drawn[len(jobs):],
                       key=lambda section: (section.spec.artifact, section.spec.path))

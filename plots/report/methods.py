@@ -12,15 +12,12 @@ from functools import partial
 import pandas as pd
 
 from plots import style
+from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.methods import draw
 
 OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
               "contraction": ("Contraction", ("contraction",)), "spmm": ("SpMM", ("spmm",))}
-# Against which conversions are weighed: on each problem and machine the first of these that has a
-# result there, with its fastest parameters. They read coordinates or CSR and convert least.
-BASELINES = {"mttkrp": ("parti.cuda", "pasta.cuda.coo", "pasta.cpu.coo"),
-             "contraction": ("cusparse_spgemm.cuda", "sparta.cpu"), "spmm": ("cusparse.cuda",)}
 PROBLEM = ("operation", "variant", "dataset", "data.sha256", "rank", "rank2", "dtype", "values",
            "operands", "seed", "alpha", "beta")
 SHOWN = ("variant", "rank", "dtype", "values", "operands", "seed", "alpha", "beta")
@@ -99,16 +96,34 @@ class Section:
     specs: list    # that measure this operation
 
 
-def sections(results, specs, out):
+def check(registry):
+    """Raises PlotError unless it is what `retensor list methods --json` prints."""
+    for index, method in enumerate(registry):
+        missing = [name for name in ("id", "operations", "converts_least") if name not in method]
+        if missing:
+            raise PlotError(f"method {index}: no {', '.join(missing)}")
+
+
+def baselines(registry, operations):
+    """Against which conversions are weighed: on each problem and machine the first of these that
+    has a result there, with its fastest parameters. They read coordinates or CSR as they are.
+    """
+    return [method["id"] for method in registry
+            if method["converts_least"] and set(method["operations"]) & set(operations)]
+
+
+def sections(results, specs, registry, out):
     """A function for each section of the page: it writes figures and CSV file below `out`."""
     folder = out / "figures" / "methods"
     folder.mkdir(parents=True, exist_ok=True)
-    return [partial(_section, key, results.rows, specs, folder, out) for key in OPERATIONS]
+    return [partial(_section, key, results.rows, specs, registry, folder, out)
+            for key in OPERATIONS]
 
 
-def _section(key, rows, specs, folder, out):
+def _section(key, rows, specs, registry, folder, out):
     title, operations = OPERATIONS[key]
-    lines = lines_of(rows[rows["case.operation"].isin(operations)], BASELINES[key])
+    lines = lines_of(rows[rows["case.operation"].isin(operations)],
+                     baselines(registry, operations))
     names, table = tabulate(lines)
     csv = folder / f"{key}.csv"
     pd.DataFrame(table, columns=names, dtype=object).to_csv(csv, index=False)
@@ -124,7 +139,7 @@ def _section(key, rows, specs, folder, out):
                     and set(spec.order.get("case.operation", ())) & set(operations)])
 
 
-def lines_of(rows, baselines):
+def lines_of(rows, against):
     """The lines of an operation's rows with their baselines, by problem, machine and time."""
     groups = {}
     for index, row in rows.iterrows():
@@ -132,7 +147,7 @@ def lines_of(rows, baselines):
         groups.setdefault(place, []).append(index)
     lines = [_line(place[0], rows.loc[members]) for place, members in groups.items()]
     _name_params(lines)
-    _set_baselines(lines, baselines)
+    _set_baselines(lines, against)
     return sorted(lines, key=lambda line: (
         str(line.row["case.dataset"]), line.row["case.rank"] or 0, line.problem, line.machine,
         line.time.value if line.time else math.inf))
@@ -196,7 +211,7 @@ def _name_params(lines):
             line.params = ", ".join(f"{name}={params[name]}" for name in free if name in params)
 
 
-def _set_baselines(lines, baselines):
+def _set_baselines(lines, against):
     """Lines are compared where the same modes are ok on the same machine."""
     places = {}
     for line in lines:
@@ -204,7 +219,7 @@ def _set_baselines(lines, baselines):
             places.setdefault((line.problem, line.machine, line.modes), []).append(line)
     for members in places.values():
         candidates = [min((line for line in members if line.method == name),
-                          key=lambda line: line.time.value, default=None) for name in baselines]
+                          key=lambda line: line.time.value, default=None) for name in against]
         base = next(filter(None, candidates), None)
         for line in members:
             line.base = base

@@ -15,7 +15,7 @@ from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
 COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "tucker", "plot", "report",
-            "verdict", "audit", "compare", "doctor"]
+            "verdict", "audit", "compare", "schema", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -216,6 +216,30 @@ def test_methods_are_listed_with_their_summary(tree):
     assert any(line.startswith("pasta.cpu.coo  ") and "PASTA" in line for line in lines)
 
 
+def test_methods_as_json_say_what_they_solve_and_which_convert_least(tree):
+    listed = json.loads(tree.stdout("list", "methods", "--json"))
+    assert [method["id"] for method in listed] == [
+        line.split()[0] for line in tree.stdout("list", "methods").splitlines()]
+    methods = {method["id"]: method for method in listed}
+    assert methods["pasta.cpu.coo"].items() >= {
+        "backend": "cpu", "operations": ["tew", "ts", "ttv", "ttm", "mttkrp"],
+        "converts_least": True}.items()
+    assert not methods["pasta.cpu.hicoo"]["converts_least"]
+    # The report's page of methods has something to weigh the others against.
+    for operation in ("mttkrp", "contraction", "spmm"):
+        assert any(m["converts_least"] for m in listed
+                   if operation in m["operations"] and m["backend"] == "cuda")
+
+
+def test_experiments_are_listed_by_the_backend_that_they_measure_in_a_profile(tree):
+    assert tree.stdout("list", "experiments", "--backend", "cuda") == ""
+    tree.spec(profile=("  quick: {", "  quick: {methods: [{id: pasta.cuda.coo}], "))
+    listed = tree.stdout("list", "experiments", "--with", "quick", "--backend", "cuda")
+    assert listed == "experiments/pasta/changed.yaml\n"
+    assert tree.stdout("list", "experiments", "--backend", "cuda") == ""
+    assert "changed" in tree.stdout("list", "experiments", "--backend", "cpu")
+
+
 @pytest.mark.parametrize("old, new, where, nearest", [
     ("operation: [tew", "operation: [twe", "changed.yaml:5:13", "'tew'"),
     ("exclude:", "exclud:", "changed.yaml:8:1", "'exclude'"),
@@ -391,6 +415,8 @@ def test_plots_get_their_arguments_unchanged(tree):
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
+    methods = json.loads((tree.root / argv[argv.index("--methods") + 1]).read_text())
+    assert methods == json.loads(tree.stdout("list", "methods", "--json"))
     listed = json.loads((tree.root / argv[argv.index("--artifacts") + 1]).read_text())
     assert [entry["specs"][0]["path"] for entry in listed] == [
         f"experiments/pasta/{name}.yaml" for name in ("all", "one", "view")]
@@ -435,8 +461,8 @@ def test_artifacts_stand_in_the_papers_order_with_what_they_need_here(tree):
 @pytest.mark.parametrize("old, new, message", [
     ("[pasta/one]", "[pasta/lost]", ":5:5: found no spec of the artifact 'pasta/lost'"),
     ("Table I", "Fig. 2", "'Fig. 2' a second time"),
-    (", drawing: a sketch", "", "neither specs nor drawing"),
-    ("drawing: a sketch", "drawing: a sketch, specs: [pasta/one]", "specs and drawing"),
+    (", drawing: a sketch", "", "none of specs, drawing"),
+    ("drawing: a sketch", "drawing: a sketch, specs: [pasta/one]", "specs beside drawing"),
     ("[pasta/one]", "[]", "an empty list"), ("drawing:", "drawn:", "unknown key 'drawn'"),
     ("schema: 1", "schema: 2", "schema")])
 def test_bad_lists_of_artifacts_are_refused(tree, old, new, message):

@@ -1,5 +1,7 @@
 """What a row's hashes cover: declarations and machine code, whatever file they stand in."""
 
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -166,6 +168,43 @@ def test_the_committed_rows_kept_their_measurements_when_hashes_changed():
     if "invalid reference" in done.stderr:
         pytest.skip("the history does not reach back to the commit that measured")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def committed_codes(hashes):
+    """(file, key) of committed rows whose code is that of `hashes`."""
+    def source(case):
+        own, inner = hashes.get(case["method"]), case["params"].get("mttkrp")
+        own = own or hashes[case["method"].split(".")[0]]
+        return (own.source if inner is None else hashlib.sha256(
+            (own.source + hashes[inner].source).encode()).hexdigest())
+
+    return {(file.name, row["key"]) for file in ROOT.glob("experiments/results/*/*.jsonl")
+            for row in map(json.loads, file.read_text().splitlines())
+            if row.get("source_hash") and row["source_hash"] == source(row["case"])}
+
+
+def test_a_moved_helper_a_renamed_file_and_a_new_comment_cost_no_committed_row(tmp_path):
+    for folder in ("common", "papers"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    before = committed_codes(sources.Tree(tmp_path).methods())
+    assert len(before) > 1000
+
+    moved = re.compile(r"/// Elements between rows.*?\n}\n\n", re.DOTALL)
+    home, = (f for f in tmp_path.glob("common/**/*.cuh") if moved.search(f.read_text()))
+    helper = moved.search(home.read_text()).group()
+    home.write_text('#include "common/device/padded.cuh"\n' + moved.sub("", home.read_text()))
+    (tmp_path / "common/device/padded.cuh").write_text(
+        f"#pragma once\nnamespace retensor {{\n{helper}\n}}\n")
+    for file in [*tmp_path.glob("common/**/*.?pp"), *tmp_path.glob("papers/**/*.*pp"),
+                 *tmp_path.glob("papers/**/*.cu*")]:
+        text = file.read_text().replace("common/numeric/mma.hpp", "common/numeric/fragments.hpp")
+        file.write_text(re.sub(r"^// .*", "// A comment that says why.", text, flags=re.MULTILINE))
+    (tmp_path / "common/numeric/mma.hpp").rename(tmp_path / "common/numeric/fragments.hpp")
+    assert committed_codes(sources.Tree(tmp_path).methods()) == before
+
+    file = tmp_path / "common/tensor/coo.hpp"  # which every run has
+    file.write_text(file.read_text().replace("\n};", "\n  int spare = 0;\n};"))
+    assert len(committed_codes(sources.Tree(tmp_path).methods())) < len(before) // 10
 
 
 def test_every_declaration_of_the_tree_is_named():

@@ -82,6 +82,17 @@ def test_unsupported_cases_are_not_tried_again_and_still_count(workspace):
     assert len(workspace.lines()) == 4
 
 
+def test_statuses_that_a_spec_expects_are_no_failure(workspace):
+    methods = ["faulty.cpu.good", "faulty.cpu.wrong", "faulty.cpu.unsupported"]
+    expected = ["wrong", "unsupported"]
+    assert workspace.run(workspace.spec(methods, measure={"expected": "wrong"})).returncode == 1
+    spec = workspace.spec(methods, measure={"expected": expected})
+    assert workspace.run(spec).returncode == 0
+    assert {status for status, _ in workspace.statuses().values()} == {"ok", *expected}
+    spec = workspace.spec([*methods, "faulty.cpu.exception"], measure={"expected": expected})
+    assert workspace.run(spec).returncode == 1
+
+
 def test_a_finished_sweep_adds_nothing_unless_told_to(workspace):
     spec = workspace.spec(copies(3, 0))
     assert workspace.run(spec).returncode == 0
@@ -313,6 +324,20 @@ def test_oracles_are_kept_for_the_next_run_when_asked_for(workspace):
     assert list((workspace.cache / "oracle").iterdir()) == []
 
 
+def test_oracles_are_kept_until_the_last_spec_on_their_data_set(workspace):
+    first = workspace.spec(copies(1, 0), name="first")
+    second = workspace.spec(copies(1, 300), name="second")
+    command = workspace.command(first)
+    command.insert(3, str(second))
+    running = subprocess.Popen(command, cwd=workspace.folder, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    wait_for(lambda: len(workspace.lines()) == 1)
+    assert any(path.is_file() for path in (workspace.cache / "oracle").rglob("*"))
+    running.communicate(timeout=20)
+    assert running.returncode == 0 and len(workspace.lines()) == 2
+    assert list((workspace.cache / "oracle").iterdir()) == []
+
+
 def test_an_oracle_that_cannot_be_kept_costs_no_row(workspace):
     workspace.cache.mkdir()
     (workspace.cache / "oracle").write_text("a file where the folder would be")
@@ -449,6 +474,12 @@ def test_the_default_path_names_device_and_artifact(workspace):
     assert path.exists()
 
 
+def test_rows_go_to_a_folder_by_the_artifact_s_name(workspace):
+    workspace.out.mkdir()
+    assert workspace.run(workspace.spec(copies(1, 0))).returncode == 0
+    assert [path.name for path in workspace.out.iterdir()] == ["test-spec.jsonl"]
+
+
 def test_ceilings_are_measured_once_a_session_when_asked_for(workspace):
     spec = workspace.spec(copies(2, 0), measure={"ceilings": True})
     assert workspace.run(spec).returncode == 0
@@ -520,6 +551,9 @@ def test_a_profile_says_why_there_is_none(workspace):
                         "pasta.cpu.coo": {"note": "a CPU method has no GPU counters"}}
     assert workspace.run(spec, "--rerun", program=RETENSOR, env=env).returncode == 1
     assert "profile" not in workspace.lines()[-1]
+    spec = workspace.spec(["pasta.cuda.coo"], measure={"counters": True})
+    assert workspace.run(spec, "--rerun", program=RETENSOR, env=env).returncode == 1
+    assert workspace.lines()[-1]["profile"] == profiles["pasta.cuda.coo"]
 
 
 def test_the_profiled_run_ends_with_the_device_s_words(workspace):

@@ -134,9 +134,9 @@ std::vector<ParamValue> alternatives(const ParamSpec& spec) {
   std::vector<ParamValue> list;
   for (const auto& word : spec.choices) list.emplace_back(word);
   if (const auto* flag = std::get_if<bool>(&spec.standard)) list.emplace_back(!*flag);
-  if (std::holds_alternative<std::int64_t>(spec.standard) && spec.highest > spec.lowest)
-    for (const double x : {spec.lowest, spec.lowest + 3})
-      if (x <= spec.highest) list.emplace_back(static_cast<std::int64_t>(x));
+  if (std::holds_alternative<std::int64_t>(spec.standard) && spec.limits)
+    for (const double x : {spec.limits->lowest, spec.limits->lowest + 3})
+      if (x <= spec.limits->highest) list.emplace_back(static_cast<std::int64_t>(x));
   list.erase(std::remove(list.begin(), list.end(), spec.standard), list.end());
   return list;
 }

@@ -5,9 +5,20 @@ import pytest
 import rows
 
 from plots.load import load_results
-from plots.report.methods import BASELINES, NEVER, lines_of, sections, tabulate
+from plots.errors import PlotError
+from plots.report.methods import NEVER, baselines, check, lines_of, sections, tabulate
 
-BASE, FAST, SLOW = "parti.cuda", "blco.cuda", "mm_csf.cuda"
+BASE, OTHER, FAST, SLOW = "parti.cuda", "pasta.cuda.coo", "blco.cuda", "mm_csf.cuda"
+
+
+def method(name, operations, converts_least=False):
+    return {"id": name, "operations": operations, "converts_least": converts_least}
+
+
+# As `retensor list methods --json` prints it.
+REGISTRY = [method(BASE, ["mttkrp"], True), method(FAST, ["mttkrp", "mttkrp_all"]),
+            method(SLOW, ["mttkrp", "mttkrp_all"]), method("product.cuda", ["spmm"], True),
+            method(OTHER, ["tew", "mttkrp"], True)]
 
 
 def mttkrp(method, milliseconds, prepare=0.0, status="ok", **case):
@@ -23,11 +34,24 @@ def mttkrp(method, milliseconds, prepare=0.0, status="ok", **case):
 def lines(tmp_path, *measured, stale=()):
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
     currency = {f"{row['session']} {row['key']}": "stale" for row in stale}
-    return lines_of(load_results([path], currency).rows, BASELINES["mttkrp"])
+    return lines_of(load_results([path], currency).rows, baselines(REGISTRY, ["mttkrp"]))
 
 
 def by_method(found):
     return {line.method: line for line in found}
+
+
+def test_baselines_are_what_converts_least_of_an_operation_in_the_registry_s_order():
+    assert baselines(REGISTRY, ["mttkrp", "mttkrp_all"]) == [BASE, OTHER]
+    assert baselines(REGISTRY[::-1], ["mttkrp"]) == [OTHER, BASE]
+    assert baselines(REGISTRY, ["spmm"]) == ["product.cuda"]
+    assert baselines(REGISTRY, ["contraction"]) == []
+
+
+def test_a_registry_without_the_agreed_fields_is_refused():
+    check(REGISTRY)
+    with pytest.raises(PlotError, match="method 1: no operations, converts_least"):
+        check([REGISTRY[0], {"id": FAST}])
 
 
 def test_runs_to_break_even_weigh_conversion_against_time(tmp_path):
@@ -56,13 +80,13 @@ def test_machines_are_not_compared(tmp_path):
 
 
 def test_the_first_baseline_with_a_result_counts_with_its_fastest_parameters(tmp_path):
-    found = lines(tmp_path, mttkrp("pasta.cuda.coo", 1), mttkrp(BASE, 4, params={"chunk": 1}),
+    found = lines(tmp_path, mttkrp(OTHER, 1), mttkrp(BASE, 4, params={"chunk": 1}),
                   mttkrp(BASE, 3, params={"chunk": 2}), mttkrp(FAST, 2))
     assert {line.base.method for line in found} == {BASE}
     assert by_method(found)[FAST].over == pytest.approx(1.5)
     assert {line.params for line in found if line.method == BASE} == {"chunk=1", "chunk=2"}
-    failed = lines(tmp_path, mttkrp("pasta.cuda.coo", 1), mttkrp(BASE, 4, status="oom"))
-    assert by_method(failed)["pasta.cuda.coo"].base.method == "pasta.cuda.coo"
+    failed = lines(tmp_path, mttkrp(OTHER, 1), mttkrp(BASE, 4, status="oom"))
+    assert by_method(failed)[OTHER].base.method == OTHER
 
 
 def test_of_artifacts_counts_the_one_of_todays_sources_then_of_more_modes(tmp_path):
@@ -100,12 +124,14 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
     measured = [mttkrp(BASE, 4, kind="stand-in"), mttkrp(FAST, 2, kind="stand-in"),
                 mttkrp(FAST, 2, dataset="alone")]
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), *measured])
-    found = {s.key: s for s in (draw() for draw in sections(load_results([path]), [], tmp_path))}
+    drawn = [draw() for draw in sections(load_results([path]), [], REGISTRY, tmp_path)]
+    found = {section.key: section for section in drawn}
     section = found["mttkrp"]
     with open(tmp_path / section.csv, newline="") as file:
         table = list(csv.DictReader(file))
-    assert [(line["tensor"], line["data"], line["method"]) for line in table] == [
-        ("alone", "real", FAST), ("alpha", "stand-in", FAST), ("alpha", "stand-in", BASE)]
+    assert [(line["tensor"], line["data"], line["method"], line["baseline"]) for line in table] == [
+        ("alone", "real", FAST, ""), ("alpha", "stand-in", FAST, BASE),
+        ("alpha", "stand-in", BASE, BASE)]
     assert [figure["machine"] for figure in section.figures] == ["Fixture GPU"]
     assert (tmp_path / section.figures[0]["svg"]).is_file()
     assert found["spmm"].lines == found["spmm"].figures == []
@@ -113,5 +139,5 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
 
 def test_a_tensor_of_one_method_has_no_figure(tmp_path):
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), mttkrp(BASE, 4)])
-    section = sections(load_results([path]), [], tmp_path)[0]()
+    section = sections(load_results([path]), [], REGISTRY, tmp_path)[0]()
     assert len(section.lines) == 1 and section.figures == []

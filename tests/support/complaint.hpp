@@ -20,6 +20,11 @@ std::string complaint(const Checked& x) {
   return "none";
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
 /// Fails unless x.check() throws an InputError with these words in its message.
 template <class Checked>
 void expect_complaint(const Checked& x, const std::string& words) {

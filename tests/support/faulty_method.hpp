@@ -62,9 +62,9 @@ class FaultyMethod : public Method {
   std::string_view summary() const override { return "misbehaves on purpose"; }
   Backend backend() const override { return inner().backend(); }
   ParamSchema params() const override {
-    return {{"delay", std::int64_t{0}, "milliseconds that each run takes longer", 0, 10000, {}},
-            {"copy", std::int64_t{0}, "tells apart cases that are otherwise equal", 0, 1000, {}},
-            {"on_mode", std::int64_t{-1}, "the only mode with the fault, -1: all", -1, 7, {}}};
+    return {param("delay", 0, "milliseconds that each run takes longer").range(0, 10000),
+            param("copy", 0, "tells apart cases that are otherwise equal").range(0, 1000),
+            param("on_mode", -1, "the only mode with the fault, -1: all").range(-1, 7)};
   }
   Support supports(const Problem& p, const Params&) const override {
     if (id_.ends_with(".unsupported")) return Support::no("never supports anything");

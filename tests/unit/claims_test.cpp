@@ -129,17 +129,18 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n"
                       "    tolerance: {relative: -0.1}\n" +
                       kQuery),
-          "negative");
+          "found '-0.1', expected relative: a number from 0");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n"
                       "    tolerance: {factor: 0.5}\n" +
                       kQuery),
-          "found a factor below 1");
+          "found '0.5', expected factor: a number from 1");
   refuses(claims_text("    published: {at_least: 0}\n    hardware: any\n"
                       "    tolerance: {factor: 2}\n" +
                       kQuery),
           "a factor around 0");
-  refuses(claims_text(good + "    untested: no data\n"), "2 of query, untested, contradicts");
-  refuses(claims_text(kPublished), "0 of query, untested, contradicts");
+  refuses(claims_text(good + "    untested: no data\n"),
+          "found query beside untested, expected exactly one of");
+  refuses(claims_text(kPublished), "found none of query, untested, contradicts");
   refuses(claims_text(good + "    tolerence: 1\n"), "'tolerance'");
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n" + kQuery), "published");
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
@@ -149,7 +150,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {value: 2, at_least: 1}\n" +
                       kQuery),
-          "2 keys");
+          "found value beside at_least");
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {range: [3, 2]}\n" +
                       kQuery),
@@ -170,10 +171,10 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
           "per without a comparison");
   refuses(claims_text(kPublished +
                       "    query: {orders: [{where: {a: 1}}], value: v, reduce: median}\n"),
-          "two or more");
+          "found a list of 1, expected orders as a list of 2 or more");
   refuses(claims_text(kPublished + "    query: {where: {a: 1}, orders: [{where: {a: 1}}, {where: "
                                    "{a: 2}}], value: v, reduce: median}\n"),
-          "orders beside where");
+          "found orders beside where");
   refuses("schema: 2\npaper: p\nclaims: []\n", ":1:");
   refuses("schema: 1\npaper: p\nclaims:\n  - {id: X}\n", ":4:");
   const auto one = claims_text(good);

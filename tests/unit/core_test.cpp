@@ -3,6 +3,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/rng.hpp"
+#include "common/core/text.hpp"
 #include "common/core/types.hpp"
 
 using namespace retensor;
@@ -40,4 +41,9 @@ TEST_CASE("errors collect context on the way up") {
   } catch (const InputError& e) {
     CHECK(std::string(e.what()) == "dataset uni: x.tns:3:7: found 'abc', expected an index");
   }
+}
+
+TEST_CASE("nearest is by edit distance and empty without candidates") {
+  CHECK(nearest("mttkrp", {"ttm", "mtkrp", "ttv"}) == "mtkrp");
+  CHECK(nearest("x", {}).empty());
 }

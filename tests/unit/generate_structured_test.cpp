@@ -11,16 +11,12 @@
 #include "common/core/error.hpp"
 #include "common/generate/generators.hpp"
 #include "common/tensor/operations.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
+using retensor::test::doubles;
 
 namespace {
-
-std::vector<double> doubles(const Values& v) {
-  std::vector<double> d(v.size());
-  for (Count i = 0; i < v.size(); ++i) d[i] = v.at(i);
-  return d;
-}
 
 void check_tensor(const Coo& t, const Target& target) {
   t.check();

@@ -11,16 +11,12 @@
 #include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"
 #include "common/tensor/operations.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
+using retensor::test::doubles;
 
 namespace {
-
-std::vector<double> doubles(const Values& v) {
-  std::vector<double> d(v.size());
-  for (Count i = 0; i < v.size(); ++i) d[i] = v.at(i);
-  return d;
-}
 
 double mean(const std::vector<double>& v) {
   double sum = 0;

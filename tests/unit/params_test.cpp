@@ -10,11 +10,10 @@ using namespace retensor;
 namespace {
 
 ParamSchema schema() {
-  return {{"block", std::int64_t{128}, "block edge", 1, 256, {}},
-          {"ratio", 0.5, "share of dense tiles", 0, 1, {}},
-          {"scale", 1.0, "without limits", 0, 0, {}},
-          {"sort", true, "sort first", 0, 0, {}},
-          {"kernel", std::string("atomic"), "which kernel", 0, 0, {"atomic", "private"}}};
+  return {param("block", 128, "block edge").range(1, 256),
+          param("ratio", 0.5, "share of dense tiles").range(0, 1),
+          param("scale", 1.0, "without limits"), param("sort", true, "sort first"),
+          param("kernel", "atomic", "which kernel").words({"atomic", "private"})};
 }
 
 std::string message(const std::map<std::string, ParamValue>& given) {
@@ -69,9 +68,45 @@ TEST_CASE("lookups of undeclared names or of another type are program errors") {
   CHECK_THROWS_AS(p.real("block"), LogicError);
 }
 
-TEST_CASE("nearest is by edit distance and empty without candidates") {
-  CHECK(nearest("mttkrp", {"ttm", "mtkrp", "ttv"}) == "mtkrp");
-  CHECK(nearest("x", {}).empty());
+TEST_CASE("a default has the type of the parameter") {
+  const auto type_of = [](const ParamSpec& spec) { return spec.standard.index(); };
+  CHECK(type_of(param("a", false, "")) == ParamValue(false).index());
+  CHECK(type_of(param("a", 0, "")) == ParamValue(std::int64_t{0}).index());
+  CHECK(type_of(param("a", std::uint64_t{128}, "")) == ParamValue(std::int64_t{0}).index());
+  CHECK(type_of(param("a", 0.0, "")) == ParamValue(0.0).index());
+  CHECK(type_of(param("a", "word", "")) == ParamValue(std::string()).index());
+}
+
+TEST_CASE("a range may be one value, and zero is as good a limit as any") {
+  const auto p = param("a", 0, "").range(0, 0);
+  REQUIRE(p.limits);
+  CHECK_THROWS_AS(ParamSchema{p}.resolve({{"a", std::int64_t{1}}}), InputError);
+  CHECK_FALSE(param("a", 0, "").limits);
+}
+
+TEST_CASE("declarations whose default is refused are program errors") {
+  CHECK_THROWS_WITH_AS(
+      param("a", 5, "").range(0, 4),
+      "the default of a parameter is refused: parameter a: found 5, expected 0 to 4", LogicError);
+  CHECK_THROWS_AS(param("a", 0.5, "").range(1, 2), LogicError);
+  CHECK_THROWS_AS(param("a", "rows", "").words({"row", "column"}), LogicError);
+  CHECK_NOTHROW(param("a", "row", "").words({"row", "column"}));
+}
+
+TEST_CASE("numbers have ranges and words have choices") {
+  CHECK_THROWS_WITH_AS(param("a", "row", "").range(0, 1), "parameter a is a word and has no range",
+                       LogicError);
+  CHECK_THROWS_AS(param("a", true, "").range(0, 1), LogicError);
+  CHECK_THROWS_WITH_AS(param("a", 1, "").words({"one"}), "parameter a is an integer, no word",
+                       LogicError);
+}
+
+TEST_CASE("a schema keeps its order and takes more parameters at its end") {
+  const auto more = ParamSchema{param("a", 1, "")}.with({threads_param(), prepare_param()});
+  REQUIRE(more.specs().size() == 3);
+  CHECK(more.specs()[0].name == "a");
+  CHECK(more.specs()[1].name == "threads");
+  CHECK(more.resolve({}).word("prepare") == "device");
 }
 
 TEST_CASE("values as text") {

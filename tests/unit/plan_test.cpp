@@ -7,9 +7,11 @@
 #include <set>
 
 #include "common/core/error.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using retensor::test::contains;
 
 namespace {
 
@@ -20,9 +22,8 @@ class Tunable : public Method {
   std::string_view summary() const override { return "parameters of every type"; }
   Backend backend() const override { return Backend::cpu; }
   ParamSchema params() const override {
-    return {{"threads", std::int64_t{1}, "threads", 1, 64, {}},
-            {"share", 0.5, "share", 0, 1, {}},
-            {"update", std::string("atomic"), "update", 0, 0, {"atomic", "owner"}}};
+    return {param("threads", 1, "threads").range(1, 64), param("share", 0.5, "share").range(0, 1),
+            param("update", "atomic", "update").words({"atomic", "owner"})};
   }
   Support supports(const Problem&, const Params&) const override {
     return Support::no("never run");
@@ -65,11 +66,6 @@ std::string refusal(const std::string& body, const std::string& methods = "[{id:
     return e.what();
   }
   return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -8,18 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "experiments/driver/data/datasets.hpp"
-#include "experiments/driver/data/locations.hpp"
+#include "own_registry.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using namespace retensor::testing;
 
 namespace {
-
-const DatasetRegistry& registry() {
-  static const auto loaded = DatasetRegistry::load(default_registry());
-  return loaded;
-}
 
 std::string text_of(const nlohmann::json& map, const char* key) {
   return map.at(key).get<std::string>();
@@ -81,14 +76,13 @@ bool agrees(const Dataset& d, const nlohmann::json& quoted) {
 
 TEST_CASE("synthetic tensors of PASTA have the printed sizes or say which reading was taken") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.kind != "generated" || !d.paper.contains("pasta")) continue;
-    CAPTURE(name);
+  const auto entries = entries_where(
+      [](const Dataset& d) { return d.kind == "generated" && d.paper.contains("pasta"); });
+  for (const auto& d : entries) {
+    CAPTURE(d.name);
     const auto& quoted = d.paper["pasta"];
     CHECK(agrees(d, quoted) != quoted.contains("reading"));
-    CHECK(d.recipe == (name.starts_with("reg") ? "kronecker" : "power_law"));
+    CHECK(d.recipe == (d.name.starts_with("reg") ? "kronecker" : "power_law"));
     CHECK(d.recipe_params["nnz"].get<Count>() == d.nnz);
     CHECK(d.recipe_params["dims"].get<Dims>() == d.dims);
     ++found;
@@ -98,14 +92,11 @@ TEST_CASE("synthetic tensors of PASTA have the printed sizes or say which readin
 
 TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to the printed ones") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || d.recipe != "power_law") continue;
-    CAPTURE(name);
+  for (const auto& d : base_stand_ins("power_law")) {
+    CAPTURE(d.name);
     const auto& original = registry().find(text_of(d.stand_in, "for"));
     if (original.kind == "stand-in") continue;  // shortened from another stand-in
-    CHECK(name == original.name + "-like");
+    CHECK(d.name == original.name + "-like");
     CHECK(d.dims == original.dims);
     CHECK(d.nnz == original.nnz);
     CHECK(d.recipe_params["exponent"].size() == d.dims.size());
@@ -127,11 +118,10 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
 
 TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long modes") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || !name.ends_with("-sixteenth")) continue;
-    CAPTURE(name);
+  const auto entries = entries_where(
+      [](const Dataset& d) { return d.variant == "base" && d.name.ends_with("-sixteenth"); });
+  for (const auto& d : entries) {
+    CAPTURE(d.name);
     const auto& whole = registry().find(text_of(d.stand_in, "for"));
     CHECK(d.nnz == static_cast<Count>(std::llround(static_cast<double>(whole.nnz) / 16)));
     REQUIRE(d.dims.size() == whole.dims.size());
@@ -148,17 +138,14 @@ TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long 
 
 TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || d.recipe != "tiled") continue;
-    CAPTURE(name);
+  for (const auto& d : base_stand_ins("tiled")) {
+    CAPTURE(d.name);
     const auto& original = registry().find(text_of(d.stand_in, "for"));
     if (!original.paper.contains("hlsto")) continue;
     const auto& quoted = original.paper["hlsto"];
     auto id = text_of(quoted, "id");
     id[0] = static_cast<char>(std::tolower(id[0]));
-    CHECK(name == id + "-like");
+    CHECK(d.name == id + "-like");
     CHECK(d.dims == original.dims);
     CHECK(d.nnz == original.nnz);
     CHECK(std::to_string(d.nnz) == without_commas(text_of(quoted, "nnz")));

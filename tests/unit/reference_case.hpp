@@ -16,7 +16,13 @@
 namespace reference_case {
 
 using namespace retensor;
+using reference::CheckReport;
+using reference::Expected;
+using reference::Limits;
+using reference::Precision;
 using Coordinate = std::vector<Index>;
+
+inline const Precision kF64 = Precision::of(DType::f64), kF32 = Precision::of(DType::f32);
 
 /// A value for counter i: reals in [-2, 2), or integers -4 to 4 without 0.
 enum class Draw { reals, integers };

@@ -14,15 +14,9 @@
 #include "temporary_folder.hpp"
 
 using namespace reference_case;
-using reference::CheckReport;
-using reference::Expected;
-using reference::Limits;
-using reference::Precision;
 using retensor::testing::TemporaryFolder;
 
 namespace {
-
-const Precision kF64 = Precision::of(DType::f64), kF32 = Precision::of(DType::f32);
 
 std::string bytes_of(const std::string& path) {
   std::ostringstream text;

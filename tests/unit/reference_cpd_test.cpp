@@ -9,14 +9,10 @@
 #include "temporary_folder.hpp"
 
 using namespace reference_case;
-using reference::CheckReport;
-using reference::Expected;
-using reference::Precision;
 using retensor::testing::TemporaryFolder;
 
 namespace {
 
-const Precision kF64 = Precision::of(DType::f64), kF32 = Precision::of(DType::f32);
 constexpr int kSweeps = 8;
 
 Eigen::MatrixXd eigen_of(const Matrix& m) {

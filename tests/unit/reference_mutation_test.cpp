@@ -8,10 +8,6 @@
 #include "reference_case.hpp"
 
 using namespace reference_case;
-using reference::CheckReport;
-using reference::Expected;
-using reference::Limits;
-using reference::Precision;
 
 namespace {
 

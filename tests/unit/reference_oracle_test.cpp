@@ -5,14 +5,8 @@
 #include "reference_case.hpp"
 
 using namespace reference_case;
-using reference::CheckReport;
-using reference::Expected;
-using reference::Limits;
-using reference::Precision;
 
 namespace {
-
-const Precision kF64 = Precision::of(DType::f64), kF32 = Precision::of(DType::f32);
 
 Coo make_coo(const Dims& dims, const std::vector<Coordinate>& coordinates,
              const std::vector<double>& values) {

@@ -73,7 +73,7 @@ exclude:
   - {when: {dataset: a, params.threads: [1, 2]}, reason: too slow}
 methods: [{id: m.cpu.x, params: {on: true, share: 0.5, word: abc}}]
 measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, cache: flushed,
-          launches: 2, preparations: 4, ceilings: true}
+          launches: 2, preparations: 4, ceilings: true, counters: true, expected: [wrong, oom]}
 )",
                                "s.yaml");
   CHECK(spec.variants.size() == 2);
@@ -89,6 +89,8 @@ measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, 
   CHECK(spec.measure.launches == 2);
   CHECK(spec.measure.preparations == 4);
   CHECK(spec.measure.ceilings);
+  CHECK(spec.measure.counters);
+  CHECK(spec.measure.expected == std::vector<std::string>{"wrong", "oom"});
 }
 
 TEST_CASE("mistakes are refused at their place with the nearest name") {
@@ -97,6 +99,8 @@ TEST_CASE("mistakes are refused at their place with the nearest name") {
           "s.yaml:5:20: found unknown key 'ranks', expected 'rank'");
   refuses(kHead + kTail + "measure: {sample: 5}\n",
           "7:11: found unknown key 'sample', expected 'samples'");
+  refuses(kHead + kTail + "measure: {expected: [wrnog]}\n",
+          "7:22: found unknown status 'wrnog', expected 'wrong'");
   refuses("schema: 1\nartifact: a/b\ntitle: T\noperation: mtkrp\n" + kTail,
           "s.yaml:4:12: found unknown operation 'mtkrp', expected 'mttkrp'");
   refuses(kHead + "axes: {dataset: a, dtype: f33}\nmethods: [{id: m}]\n",
@@ -180,7 +184,7 @@ TEST_CASE("hostile YAML is refused quickly") {
   refuses("[a]: 1\n", "a list or map as key");
   refuses("? {a: 1}\n: 2\n", "as key");
   refuses("", "nothing");
-  refuses("- 1\n", "expected a map");
+  refuses("- 1\n", "found a list, expected a spec as a map");
   refuses("a: 1\n---\nb: 2\n", "a second document");
   refuses("a: [1,\n", "found a flaw");
   refuses("a: \xff\xfe\n", "UTF-8");

@@ -10,20 +10,15 @@
 
 #include "common/generate/generators.hpp"
 #include "common/generate/zipf.hpp"
-#include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
-#include "experiments/driver/data/locations.hpp"
+#include "own_registry.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using namespace retensor::testing;
 using nlohmann::json;
 
 namespace {
-
-const DatasetRegistry& registry() {
-  static const auto loaded = DatasetRegistry::load(default_registry());
-  return loaded;
-}
 
 std::vector<Count> slice_counts(const Coo& tensor, std::size_t mode) {
   std::vector<Count> counts(tensor.dims[mode]);
@@ -142,12 +137,12 @@ double fitted_exponent(std::uint64_t length, Count draws, double wanted) {
 }  // namespace
 
 TEST_CASE("variants differ in seed, skew and clustering alone, with the same dims and nonzeros") {
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    if (entry.second.variant != "base" || entry.second.recipe == "tiled") continue;
-    CAPTURE(name);
-    const auto base = small(name), seed = small(name + "@seed"), skew = small(name + "@skew"),
-               clustering = small(name + "@clustering");
+  const auto entries =
+      entries_where([](const Dataset& d) { return d.variant == "base" && d.recipe != "tiled"; });
+  for (const auto& d : entries) {
+    CAPTURE(d.name);
+    const auto base = small(d.name), seed = small(d.name + "@seed"), skew = small(d.name + "@skew"),
+               clustering = small(d.name + "@clustering");
     CHECK(base.indices != seed.indices);
     CHECK(per_tile(seed) == doctest::Approx(per_tile(base)).epsilon(0.2));
     CHECK(per_tile(clustering) > 1.3 * per_tile(base));
@@ -164,22 +159,19 @@ TEST_CASE("variants differ in seed, skew and clustering alone, with the same dim
 TEST_CASE(
     "variants of tiled stand-ins differ in seed, spread over tiles and number of tiles alone") {
   int found = 0;
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || d.recipe != "tiled") continue;
-    CAPTURE(name);
-    const auto base = small(name), seed = small(name + "@seed");
+  for (const auto& d : base_stand_ins("tiled")) {
+    CAPTURE(d.name);
+    const auto base = small(d.name), seed = small(d.name + "@seed");
     const auto edge = d.recipe_params["edge"].get<Index>();
     const auto counts = tile_counts_of(base, edge),
-               skew = tile_counts_of(small(name + "@skew"), edge),
-               clustering = tile_counts_of(small(name + "@clustering"), edge);
+               skew = tile_counts_of(small(d.name + "@skew"), edge),
+               clustering = tile_counts_of(small(d.name + "@clustering"), edge);
     CHECK(counts.size() == scaled_down(d)["tiles"].get<std::size_t>());
     CHECK(base.indices != seed.indices);
     CHECK(counts == tile_counts_of(seed, edge));
     CHECK(skew.size() == counts.size());
     CHECK(1 - gini(skew) < 0.95 * (1 - gini(counts)));
-    CHECK(clustering.size() == scaled_down(registry().find(name + "@clustering"))["tiles"]);
+    CHECK(clustering.size() == scaled_down(registry().find(d.name + "@clustering"))["tiles"]);
     CHECK(static_cast<double>(clustering.size()) < 0.55 * static_cast<double>(counts.size()));
     CHECK(1 - gini(clustering) == doctest::Approx(1 - gini(counts)).epsilon(0.1));
     ++found;
@@ -188,15 +180,14 @@ TEST_CASE(
 }
 
 TEST_CASE("HLSTO's stand-ins have the sizes of Table IV up to the residual that they state") {
-  for (const auto& entry : registry().all()) {
-    const auto& name = entry.first;
-    const auto& d = entry.second;
-    if (d.variant != "base" || kPrintedSizes.count(name) == 0) continue;
-    CAPTURE(name);
+  const auto entries = entries_where(
+      [](const Dataset& d) { return d.variant == "base" && kPrintedSizes.count(d.name) != 0; });
+  for (const auto& d : entries) {
+    CAPTURE(d.name);
     const auto counts = tile_counts({d.dims, d.nnz}, law_of(d));
     CHECK(counts.size() == d.recipe_params["tiles"].get<std::size_t>());
     CHECK(std::accumulate(counts.begin(), counts.end(), Count{0}) == d.nnz);
-    for (const auto& size : kPrintedSizes.at(name)) {
+    for (const auto& size : kPrintedSizes.at(d.name)) {
       const auto& threshold = size.first;
       const auto& printed = size.second;
       CAPTURE(threshold);
@@ -206,8 +197,8 @@ TEST_CASE("HLSTO's stand-ins have the sizes of Table IV up to the residual that 
       CHECK(std::abs(residual) < 0.035);
     }
     const double dense = hls_bytes(d.dims, counts, 1) / 0x1.0p20;
-    CHECK(dense == doctest::Approx(kPrintedDense.at(name)).epsilon(0.006));
-    if (d.nnz > 1000000) CHECK(std::abs(dense - kPrintedDense.at(name)) <= 0.005);
+    CHECK(dense == doctest::Approx(kPrintedDense.at(d.name)).epsilon(0.006));
+    if (d.nnz > 1000000) CHECK(std::abs(dense - kPrintedDense.at(d.name)) <= 0.005);
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace retensor::b_csf {
 
-/// Parameters `fiber_limit` and `warp_nonzeros`. In a build without CUDA it throws LogicError.
+/// Parameters `fiber_limit` and `warp_nonzeros`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::b_csf

@@ -5,43 +5,16 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace b_csf {
-namespace {
-
-class BCsfCuda : public CsfMethod {
- public:
-  std::string_view id() const override { return "b_csf.cuda"; }
-  std::string_view summary() const override {
-    return "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)";
-  }
-  ParamSchema params() const override {
-    return {fiber_limit(),
-            {"warp_nonzeros",
-             static_cast<std::int64_t>(kWarpNonzeros),
-             "nonzeros of a slice for each warp that it gets",
-             1,
-             1 << 30,
-             {}}};
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_cuda(problem, params);
-  }
-};
-
-}  // namespace
-
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
-  no_cuda();
-}
-#endif
-
-}  // namespace b_csf
-
-void register_b_csf(Registry& registry);
 
 void register_b_csf(Registry& registry) {
-  registry.add(std::make_unique<b_csf::BCsfCuda>());
+  registry.add(csf_method({
+      .id = "b_csf.cuda",
+      .summary = "MTTKRP on compressed sparse fibers rooted at the output mode, balanced (B-CSF)",
+      .prepare = RETENSOR_DEVICE_PART(b_csf::prepare_cuda),
+      .params = {fiber_limit_param(), param("warp_nonzeros", b_csf::kWarpNonzeros,
+                                            "nonzeros of a slice for each warp that it gets")
+                                          .range(1, 1 << 30)},
+  }));
 }
 
 }  // namespace retensor

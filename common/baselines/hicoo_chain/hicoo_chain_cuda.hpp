@@ -7,7 +7,7 @@
 
 namespace retensor::hicoo_chain {
 
-/// Parameter `block_bits`. In a build without CUDA it throws LogicError.
+/// Parameter `block_bits`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hicoo_chain

@@ -4,37 +4,14 @@
 #include "common/measure/registry.hpp"
 
 namespace retensor {
-namespace hicoo_chain {
-namespace {
-
-class HicooChain : public chain::ChainMethod {
- public:
-  std::string_view id() const override { return "hicoo_chain.cuda"; }
-  std::string_view summary() const override {
-    return "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)";
-  }
-  ParamSchema params() const override {
-    return {{"block_bits", std::int64_t{7}, "edge of a block: 2 to this power", 0, 8, {}}};
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_cuda(problem, params);
-  }
-};
-
-}  // namespace
-
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_cuda(const Problem&, const Params&) {
-  no_cuda();
-}
-#endif
-
-}  // namespace hicoo_chain
-
-void register_hicoo_chain(Registry& registry);
 
 void register_hicoo_chain(Registry& registry) {
-  registry.add(std::make_unique<hicoo_chain::HicooChain>());
+  registry.add(chain::chain_method({
+      .id = "hicoo_chain.cuda",
+      .summary = "TTM-chain with a thread block per block of hierarchical coordinates (HiCOO)",
+      .prepare = RETENSOR_DEVICE_PART(hicoo_chain::prepare_cuda),
+      .params = {param("block_bits", 7, "edge of a block: 2 to this power").range(0, 8)},
+  }));
 }
 
 }  // namespace retensor

@@ -7,7 +7,10 @@
 
 namespace retensor::mm_csf {
 
-/// Parameter `fiber_limit`. In a build without CUDA it throws LogicError.
+/// Whether nonzeros can be sorted by coordinate and position.
+Support supports_keys(const Problem& problem, const Params& params);
+
+/// Parameter `fiber_limit`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::mm_csf

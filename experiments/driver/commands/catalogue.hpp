@@ -16,10 +16,14 @@ std::vector<Spec> all_specs(const std::string& profile);
 /// working directory; sorted.
 std::vector<std::string> result_files();
 /// The files `kind`.yaml (claims, findings) of the papers named, of all that have one by default,
-/// relative to the working directory where they lie below it. Throws InputError for a paper without
-/// one.
+/// relative to the working directory where they lie below it; `retensor` names those of the project
+/// about itself (experiments/`kind`.yaml), which are in no default. Throws InputError for a paper
+/// without one.
 std::vector<std::string> files_of_papers(const std::string& kind,
                                          const std::vector<std::string>& papers);
+/// The methods of the registry in its order, as `list methods --json` prints them: id, summary,
+/// backend, operations, converts_least.
+nlohmann::json methods();
 /// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
 std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
 

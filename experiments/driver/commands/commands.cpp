@@ -16,7 +16,10 @@ const std::vector<Command>& all_commands() {
       {"report", "write the HTML report", report_command},
       {"verdict", "compare result rows with published values", verdict_command},
       {"audit", "check a paper's own figures against each other", audit_command},
+      {"import", "append times of an original code to a result file", import_command},
       {"compare", "compare the times of two result files or two methods", compare_command},
+      {"confirm", "measure a sample of rows that are older than the code", confirm_command},
+      {"schema", "write the JSON Schema of specs and other files", schema_command},
       {"doctor", "tell what this machine can run", doctor_command},
       {"worker", "", worker_command},
   };

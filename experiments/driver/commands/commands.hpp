@@ -14,16 +14,19 @@ int run_command(const Args& args);
 int verdict_command(const Args& args);
 int audit_command(const Args& args);
 int compare_command(const Args& args);
+int confirm_command(const Args& args);
 int worker_command(const Args& args);  ///< hidden: the child process of `run`
 
 int plan_command(const Args& args);
 int list_command(const Args& args);
 int show_command(const Args& args);
 int dataset_command(const Args& args);
+int import_command(const Args& args);
 int layout_command(const Args& args);
 int tucker_command(const Args& args);
 int plot_command(const Args& args);
 int report_command(const Args& args);
+int schema_command(const Args& args);
 int doctor_command(const Args& args);
 
 struct Command {

@@ -10,7 +10,7 @@
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/run/results.hpp"

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
 #include "common/io/tns.hpp"
 #include "common/measure/machine.hpp"
-#include "common/measure/params.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"

@@ -8,30 +8,40 @@
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec_shape.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-void list_methods() {
+std::string methods_table() {
   std::vector<TableRow> rows;
   const auto methods = all_methods();
   for (const auto& method : methods.methods())
     rows.push_back({std::string(method->id()), std::string(method->summary())});
-  std::cout << table_text(rows);
+  return table_text(rows);
+}
+
+bool measures_on(const Spec& spec, const std::string& backend) {
+  return std::any_of(spec.methods.begin(), spec.methods.end(), [&](const MethodEntry& method) {
+    return name(is_gpu_method(method.id) ? Backend::cuda : Backend::cpu) == backend;
+  });
 }
 
 std::string range_text(const ParamSpec& param) {
   if (std::holds_alternative<bool>(param.standard)) return "true or false";
   if (!param.choices.empty()) return boost::algorithm::join(param.choices, ", ");
   if (std::holds_alternative<std::string>(param.standard)) return "any word";
-  if (param.lowest == 0 && param.highest == 0) return "any number";
-  return fmt::format("{} to {}", param.lowest, param.highest);
+  if (!param.limits) return "any number";
+  return fmt::format("{} to {}", param.limits->lowest, param.limits->highest);
 }
 
 /// Relative to the working directory where it lies below it.
@@ -62,10 +72,27 @@ std::vector<Spec> all_specs(const std::string& profile) {
     if (is_fragment(shown)) continue;
     auto spec = load_spec(shown);
     const auto& member = spec.profiles;
-    if (profile.empty() || std::find(member.begin(), member.end(), profile) != member.end())
+    if (profile.empty())
       specs.push_back(std::move(spec));
+    else if (std::find(member.begin(), member.end(), profile) != member.end())
+      specs.push_back(load_spec(shown, profile));
   }
   return specs;
+}
+
+nlohmann::json methods() {
+  auto list = nlohmann::json::array();
+  const auto registry = all_methods();
+  for (const auto& method : registry.methods()) {
+    auto operations = nlohmann::json::array();
+    for (const auto operation : method->operations()) operations.push_back(name(operation));
+    list.push_back({{"id", method->id()},
+                    {"summary", method->summary()},
+                    {"backend", name(method->backend())},
+                    {"operations", operations},
+                    {"converts_least", method->converts_least()}});
+  }
+  return list;
 }
 
 std::vector<std::string> files_of_papers(const std::string& kind,
@@ -76,7 +103,12 @@ std::vector<std::string> files_of_papers(const std::string& kind,
       files[entry.path().filename().string()] = shown_path(path.string());
   std::vector<std::string> known, found;
   for (const auto& [paper, path] : files) known.push_back(paper);
-  for (const auto& paper : papers.empty() ? known : papers) {
+  const auto wanted = papers.empty() ? known : papers;
+  if (const auto own = fs::path(experiments_root()) / (kind + ".yaml"); fs::exists(own)) {
+    files[kProject] = shown_path(own.string());
+    known.emplace_back(kProject);
+  }
+  for (const auto& paper : wanted) {
     if (files.count(paper) == 0)
       throw InputError(fmt::format("no {} of a paper '{}', the nearest is '{}'", kind, paper,
                                    nearest(paper, known)));
@@ -123,20 +155,25 @@ int list_command(const Args& args) {
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);
-  options.add_options()("json", po::bool_switch(), "artifacts as a JSON list");
+  options.add_options()("json", po::bool_switch(), "methods or artifacts as a JSON list")(
+      "backend", po::value<std::string>()->value_name("NAME")->default_value(""),
+      "experiments that measure methods of this backend alone: cpu, cuda");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   const auto what = required_positional(*given, "methods, datasets, experiments or artifacts");
+  const bool as_json = (*given)["json"].as<bool>();
   if (what == "methods") {
-    list_methods();
+    std::cout << (as_json ? methods().dump(2) + '\n' : methods_table());
   } else if (what == "datasets") {
     std::cout << datasets_text(DatasetRegistry::load(registry_of(*given)), cache_of(*given));
   } else if (what == "experiments") {
-    for (const auto& spec : all_specs(profile_of(*given))) std::cout << spec.path << '\n';
+    const auto backend = (*given)["backend"].as<std::string>();
+    for (const auto& spec : all_specs(profile_of(*given)))
+      if (backend.empty() || measures_on(spec, backend)) std::cout << spec.path << '\n';
   } else if (what == "artifacts") {
     const auto list =
         artifacts(profile_of(*given), result_files(), registry_of(*given), cache_of(*given));
-    std::cout << ((*given)["json"].as<bool>() ? list.dump(2) + '\n' : artifacts_text(list));
+    std::cout << (as_json ? list.dump(2) + '\n' : artifacts_text(list));
   } else {
     throw InputError(
         fmt::format("list: found '{}', the nearest is '{}'", what,

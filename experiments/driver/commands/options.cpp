@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {

@@ -108,7 +108,8 @@ int report_command(const Args& args) {
   const auto out = (*given)["out"].as<std::string>();
   make_folder(out);
   return run_plots({"report", "--specs", specs, "--audits",
-                    write_json(fs::path(out) / "audits.json", audits({})), "--artifacts",
+                    write_json(fs::path(out) / "audits.json", audits({})), "--methods",
+                    write_json(fs::path(out) / "methods.json", methods()), "--artifacts",
                     write_json(fs::path(out) / "artifacts.json",
                                artifacts({}, rows, registry_of(*given), cache_of(*given)))},
                    *given);

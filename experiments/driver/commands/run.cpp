@@ -29,6 +29,14 @@ std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::str
   return plans;
 }
 
+std::set<std::string> datasets_of(std::vector<Plan>::const_iterator plan,
+                                  std::vector<Plan>::const_iterator end) {
+  std::set<std::string> names;
+  for (; plan != end; ++plan)
+    for (const auto& c : plan->cases) names.insert(c.dataset);
+  return names;
+}
+
 }  // namespace
 
 int run_command(const Args& args) {
@@ -38,14 +46,17 @@ int run_command(const Args& args) {
                     "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   options.add_options()("out", po::value<std::string>()->value_name("FILE")->default_value(""),
-                        "result file (default: out/results/<device>/<paper>-<artifact>.jsonl)")(
-      "rerun", po::bool_switch(), "measure again what is stored")(
+                        "result file, or folder of <paper>-<artifact>.jsonl (default: "
+                        "out/results/<device>/)")("rerun", po::bool_switch(),
+                                                  "measure again what is stored")(
       "profile", po::bool_switch(),
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
-      "counters, or why there are none (with --rerun: of stored cases too)")(
+      "counters, or why there are none (with --rerun: of stored cases too); a spec with "
+      "`counters` does so anyway")(
       "keep-oracles", po::bool_switch(),
-      "leave the expected results in the cache folder, for further runs on the same data sets")(
-      "quiet", po::bool_switch(), "no progress, messages of trouble alone");
+      "leave the expected results in the cache folder, for further runs on the same data sets "
+      "(default: until the last spec on a data set)")("quiet", po::bool_switch(),
+                                                      "no progress, messages of trouble alone");
   add_profile_option(options);
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
@@ -69,8 +80,9 @@ int run_command(const Args& args) {
   StopSignals stop;
   std::set<std::string> printed;
   std::size_t not_ok = 0;
-  for (const auto& plan : plans) {
-    const auto result = run_sweep(plan, datasets, sweep, stop);
+  for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
+    sweep.awaited = datasets_of(plan + 1, plans.end());
+    const auto result = run_sweep(*plan, datasets, sweep, stop);
     if (printed.insert(result.path).second) std::cout << result.path << std::endl;
     not_ok += result.not_ok;
     if (result.stopped) return 128 + stop.first();

@@ -5,15 +5,15 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
-#include "common/measure/params.hpp"
+#include "experiments/driver/data/registry_shape.hpp"
 #include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
@@ -21,70 +21,26 @@ namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kMaxLength = std::int64_t{1} << 32;  ///< 32-bit indices
-const std::vector<std::string> kVariants = {"seed", "skew", "clustering"};
-constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
-
-bool is_plain_name(const std::string& name) {
-  constexpr std::string_view kAllowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-  return !name.empty() && name[0] != '.' && name[0] != '-' &&
-         name.find_first_not_of(kAllowed) == std::string::npos;
-}
-
 std::string file_of_url(const std::string& url) {
   const auto path = url.substr(0, url.find_first_of("?#"));
   return path.substr(path.rfind('/') + 1);
 }
 
-std::string word_of(const YamlNode& node, const std::string& what,
-                    const std::vector<std::string>& words) {
-  const auto word = as_text(node, what);
-  if (std::find(words.begin(), words.end(), word) == words.end())
-    refuse_unknown(node.at, what, word, words);
-  return word;
-}
-
 Dims dims_of(const YamlNode& node) {
   Dims dims;
-  for (const auto& item : as_list(node, "dims").items)
-    dims.push_back(static_cast<std::uint64_t>(as_integer(item, "a mode length", 1, kMaxLength)));
-  if (dims.size() > kMaxOrder)
-    throw ParseError(node.at, fmt::format("{} modes", dims.size()),
-                     fmt::format("at most {}", kMaxOrder));
+  for (const auto& item : node.items) dims.push_back(static_cast<std::uint64_t>(as_integer(item)));
   return dims;
 }
 
-std::string sha256_of(const YamlNode& node) {
-  const auto text = as_text(node, "a SHA-256");
-  if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw ParseError(node.at, fmt::format("'{}'", text), "64 lower-case hexadecimal digits");
-  return text;
-}
-
 std::string file_of(const YamlNode& node, const std::string& directory, const std::string& root) {
-  const auto text = as_text(node, "the path of a file");
-  const auto path = fs::weakly_canonical(fs::path(directory) / text).string();
+  const auto path = fs::weakly_canonical(fs::path(directory) / node.text).string();
   if (!lies_below(path, root))
-    throw ParseError(node.at, fmt::format("'{}'", text), "a file below the registry's folder");
+    throw ParseError(node.at, shown(node.text), "a file below the registry's folder");
   return path;
 }
 
-/// The last part of an https address is the name under which the file is kept.
-std::string url_of(const YamlNode& node) {
-  const auto url = as_text(node, "an address");
-  const bool printable =
-      std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-  if (!url.starts_with("https://") || !printable || url.find('@') != std::string::npos ||
-      !is_plain_name(file_of_url(url)))
-    throw ParseError(node.at, fmt::format("'{}'", url), "https://host/.../file");
-  return url;
-}
-
 FetchSource fetch_of(const YamlNode& node) {
-  check_map(node, "fetch", {"url", "sha256", "bytes"});
-  return {url_of(node.need("url")), sha256_of(node.need("sha256")),
-          as_integer(node.need("bytes"), "the length of a file", 1, kMaxCount)};
+  return {node.need("url").text, node.need("sha256").text, as_integer(node.need("bytes"))};
 }
 
 /// A generator that is told no dims and nnz makes those of the entry.
@@ -101,38 +57,30 @@ void fill_target(Dataset& d) {
   fill("nnz", d.nnz);
 }
 
-void read_make(Dataset& d, const YamlNode& make, const std::string& root) {
-  if (!make.is_map()) throw ParseError(make.at, "no map", "make as a map");
-  const auto& recipe = make.need("recipe");
-  d.recipe = as_text(recipe, "a recipe");
+/// Generators, and the programs in the registry's folder of recipes.
+void check_recipe(const YamlNode& recipe, const std::string& root) {
+  const auto recipes = fs::path(root) / "recipes";
   const auto& generators = generator_params();
-  if (const auto known = generators.find(d.recipe); known != generators.end()) {
-    auto keys = known->second;
-    keys.insert(keys.begin(), "recipe");
-    check_map(make, "make", keys);
-  } else if (!is_plain_name(d.recipe) ||
-             !fs::is_regular_file(fs::path(root) / "recipes" / (d.recipe + ".py"))) {
-    std::vector<std::string> words;
-    for (const auto& [name, params] : generators) words.push_back(name);
-    std::error_code no_folder;
-    for (const auto& entry : fs::directory_iterator(fs::path(root) / "recipes", no_folder))
-      if (entry.path().extension() == ".py") words.push_back(entry.path().stem().string());
-    std::sort(words.begin(), words.end());
-    refuse_unknown(recipe.at, "recipe", d.recipe, words);
-  }
-  if (const auto* needs = make.find("needs")) {
-    word_of(*needs, "needs", {"input"});
-    d.needs_input = true;
-  }
+  std::error_code error;
+  if (generators.contains(recipe.text) ||
+      fs::is_regular_file(recipes / (recipe.text + ".py"), error))
+    return;
+  std::vector<std::string> words;
+  for (const auto& [name, params] : generators) words.push_back(name);
+  for (const auto& entry : fs::directory_iterator(recipes, error))
+    if (entry.path().extension() == ".py") words.push_back(entry.path().stem().string());
+  std::sort(words.begin(), words.end());
+  refuse_unknown(recipe.at, "recipe", recipe.text, words);
+}
+
+void read_make(Dataset& d, const YamlNode& make, const std::string& root) {
+  check_recipe(make.need("recipe"), root);
+  d.recipe = make.need("recipe").text;
+  d.needs_input = make.find("needs") != nullptr;
   d.recipe_params = to_json(make);
   d.recipe_params.erase("recipe");
   d.recipe_params.erase("needs");
   fill_target(d);
-}
-
-nlohmann::json map_of(const YamlNode& node, const std::string& what) {
-  if (!node.is_map()) throw ParseError(node.at, "no map", what + " as a map");
-  return to_json(node);
 }
 
 void check_kind(const Dataset& d) {
@@ -153,20 +101,14 @@ void check_kind(const Dataset& d) {
 }
 
 nlohmann::json stand_in_of(const YamlNode& node) {
-  check_map(node, "stand_in", {"for", "fitted_to", "residual", "assumed", "variants"});
-  node.need("fitted_to");
-  map_of(node.need("residual"), "residual");
-  check_map(node.need("variants"), "variants", kVariants);
   auto stand_in = to_json(node);
-  stand_in["for"] = as_text(node.need("for"), "a data set");
+  stand_in["for"] = node.need("for").text;
   return stand_in;
 }
 
 /// The stand-in with the parameters that one of its variants changes; dims and nnz stay.
 Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNode& changes) {
-  auto params = generator_params().at(base.recipe);
-  std::erase_if(params, [](const std::string& p) { return p == "dims" || p == "nnz"; });
-  check_map(changes, "a variant", params);
+  stand_in_variant_shape(base.recipe)->check(changes);
   auto d = base;
   d.name += "@" + variant;
   d.variant = variant;
@@ -182,28 +124,23 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
 /// leave.
 Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory,
                    const std::string& root) {
-  check_map(entry, "a data set",
-            {"kind", "form", "dims", "nnz", "paper", "source", "licence", "make", "sha256", "file",
-             "fetch", "stand_in"});
-  if (!is_plain_name(key.name))
-    throw ParseError(key.at, fmt::format("'{}'", key.name), "a name of letters, digits, _ . -");
   Dataset d;
   d.name = key.name;
   d.at = key.at;
-  d.kind = word_of(entry.need("kind"), "kind", {"real", "stand-in", "generated", "private"});
-  d.form = word_of(entry.need("form"), "form", {"tensor", "matrix"});
+  d.kind = entry.need("kind").text;
+  d.form = entry.need("form").text;
   d.dims = dims_of(entry.need("dims"));
   if (d.form == "matrix" && d.dims.size() != 2)
     throw ParseError(entry.need("dims").at, fmt::format("{} modes", d.dims.size()),
                      "2 of a matrix");
-  d.nnz = static_cast<Count>(as_integer(entry.need("nnz"), "nnz", 0, kMaxCount));
-  d.source = as_text(entry.need("source"), "a source");
-  d.licence = as_text(entry.need("licence"), "a licence");
-  if (const auto* sha256 = entry.find("sha256")) d.sha256 = sha256_of(*sha256);
+  d.nnz = static_cast<Count>(as_integer(entry.need("nnz")));
+  d.source = entry.need("source").text;
+  d.licence = entry.need("licence").text;
+  d.sha256 = text_or(entry, "sha256");
   if (const auto* file = entry.find("file")) d.file = file_of(*file, directory, root);
   if (const auto* make = entry.find("make")) read_make(d, *make, root);
   if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
-  if (const auto* paper = entry.find("paper")) d.paper = map_of(*paper, "paper");
+  if (const auto* paper = entry.find("paper")) d.paper = to_json(*paper);
   if (const auto* stand_in = entry.find("stand_in")) {
     d.stand_in = stand_in_of(*stand_in);
     d.variant = "base";
@@ -221,20 +158,19 @@ class Reader {
   }
 
   void read(std::string_view text, const std::string& path) {
-    auto tree = parse_yaml(text, path);
-    if (tree.is_map()) check_schema(tree);
-    check_map(tree, "a registry", {"schema", "include", "datasets"});
+    const auto tree = parse_yaml(text, path);
+    registry_shape()->check(tree);
     const auto& entries = tree.need("datasets");
-    if (!entries.is_map()) throw ParseError(entries.at, "no map", "datasets as a map");
     for (std::size_t k = 0; k < entries.keys.size(); ++k) {
       const auto d = dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_);
       add(d);
       if (d.kind != "stand-in") continue;
       const auto& variants = entries.items[k].need("stand_in").need("variants");
-      for (const auto& variant : kVariants) add(variant_of(d, variant, variants.need(variant)));
+      for (const auto& variant : stand_in_variants())
+        add(variant_of(d, variant, variants.need(variant)));
     }
     if (const auto* include = tree.find("include"))
-      for (const auto& entry : as_list(*include, "include").items) read_included(entry, path);
+      for (const auto& entry : include->items) read_included(entry, path);
   }
 
   /// What stands in has to be known.
@@ -260,12 +196,12 @@ class Reader {
   }
 
   void read_included(const YamlNode& entry, const std::string& from) {
-    const auto word = as_text(entry, "the path of a file");
+    const auto& word = entry.text;
     const auto path = (fs::path(from).parent_path() / word).lexically_normal().string();
     if (fs::path(word).is_absolute() || !lies_below(path, root_))
-      throw ParseError(entry.at, fmt::format("'{}'", word), "a file below the registry's folder");
+      throw ParseError(entry.at, shown(word), "a file below the registry's folder");
     if (!files_.insert(fs::weakly_canonical(fs::absolute(path)).string()).second)
-      throw ParseError(entry.at, fmt::format("'{}' a second time", word),
+      throw ParseError(entry.at, shown(word) + " a second time",
                        "includes that name a file once and no file that leads to them");
     try {
       read(read_small_file(path), path);
@@ -327,6 +263,11 @@ Dataset path_dataset(const std::string& path) {
 
 }  // namespace
 
+const std::vector<std::string>& stand_in_variants() {
+  static const std::vector<std::string> names = {"seed", "skew", "clustering"};
+  return names;
+}
+
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
                            Count nnz) {
   nlohmann::json data = {{"kind", d.kind}, {"sha256", sha256}, {"dims", dims}, {"nnz", nnz}};
@@ -371,7 +312,7 @@ std::vector<std::string> DatasetRegistry::with_variants(const std::string& name)
   if (find(name).variant != "base")
     throw InputError(fmt::format("data set '{}' is no stand-in and has no variants", name));
   std::vector<std::string> names = {name};
-  for (const auto& variant : kVariants) names.push_back(name + "@" + variant);
+  for (const auto& variant : stand_in_variants()) names.push_back(name + "@" + variant);
   return names;
 }
 

@@ -39,6 +39,9 @@ struct Dataset {
   FilePosition at;
 };
 
+/// What the variants of a stand-in change: seed, skew, clustering.
+const std::vector<std::string>& stand_in_variants();
+
 /// The `data` member of a row's case: {kind, sha256, dims, nnz}, where the registry quotes papers
 /// that use the data set `papers`: their ids, and for a stand-in `for` and `variant`.
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,

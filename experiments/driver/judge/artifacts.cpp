@@ -14,32 +14,37 @@ namespace fs = std::filesystem;
 namespace {
 
 PaperArtifact paper_artifact(const YamlNode& node, const std::string& paper) {
-  check_map(node, "artifact", {"place", "specs", "drawing"});
-  PaperArtifact result{paper, as_text(node.need("place"), "a table or figure"), {}, {}, node.at};
-  const auto* specs = node.find("specs");
-  const auto* drawing = node.find("drawing");
-  if ((specs == nullptr) == (drawing == nullptr))
-    throw ParseError(node.at, specs == nullptr ? "neither specs nor drawing" : "specs and drawing",
-                     "one of them");
-  if (drawing != nullptr) {
-    result.drawing = as_text(*drawing, "why there is no number to measure");
-    return result;
-  }
-  for (const auto& spec : as_list(*specs, "specs").items)
-    result.specs.push_back(as_text(spec, "an artifact of a spec, <paper>/<name>"));
+  PaperArtifact result{paper, node.need("place").text, {}, text_or(node, "drawing"), node.at};
+  if (const auto* specs = node.find("specs"))
+    for (const auto& spec : specs->items) result.specs.push_back(spec.text);
   return result;
 }
 
 }  // namespace
 
+ShapePtr artifacts_shape() {
+  using namespace shape;
+  static const auto artifact =
+      map({.what = "artifact",
+           .members = {required("place", scalar("a table or figure")),
+                       optional("specs", list("specs", scalar("an artifact of a spec, "
+                                                              "<paper>/<name>"))),
+                       optional("drawing", scalar("why there is no number to measure"))},
+           .one_of = {{"specs", "drawing"}}});
+  static const auto artifacts =
+      file({.what = "a file of artifacts",
+            .members = {required("paper", scalar("a paper's id")),
+                        required("artifacts", list("artifacts", artifact))}});
+  return artifacts;
+}
+
 std::vector<PaperArtifact> load_artifacts(const std::string& path) {
   const auto root = parse_yaml(read_small_file(path), path);
-  check_map(root, "file of artifacts", {"schema", "paper", "artifacts"});
-  check_schema(root);
-  const auto paper = as_text(root.need("paper"), "a paper's id");
+  artifacts_shape()->check(root);
+  const auto& paper = root.need("paper").text;
   std::vector<PaperArtifact> result;
   std::set<std::string> places;
-  for (const auto& node : as_list(root.need("artifacts"), "artifacts").items) {
+  for (const auto& node : root.need("artifacts").items) {
     result.push_back(paper_artifact(node, paper));
     if (!places.insert(result.back().place).second)
       throw ParseError(node.at, fmt::format("'{}' a second time", result.back().place),

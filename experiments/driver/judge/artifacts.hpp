@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
@@ -17,8 +18,10 @@ struct PaperArtifact {
   FilePosition at;
 };
 
-/// One file; throws ParseError at what it does not know, at a place that stands twice and at an
-/// entry with neither or both of specs and drawing.
+/// What such a file may hold.
+ShapePtr artifacts_shape();
+
+/// One file; throws ParseError at another shape and at a place that stands twice.
 std::vector<PaperArtifact> load_artifacts(const std::string& path);
 
 /// Of all papers of a source tree that have such a file, by paper.

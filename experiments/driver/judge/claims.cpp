@@ -19,41 +19,89 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> kKinds = {"SET", "DATA", "EQ",   "TAB", "FIG",
-                                         "NUM", "ALG",  "QUAL", "DER"};
-const std::vector<std::string> kReductions = {"median",  "mean",  "min",     "max",
-                                              "geomean", "count", "distinct"};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string text_at(const YamlNode& map, std::string_view key) {
-  return as_text(map.need(key), fmt::format("a text under '{}'", key));
+ShapePtr reduce_shape() {
+  return shape::word("reduction", {"median", "mean", "min", "max", "geomean", "count", "distinct"});
 }
 
-std::string text_or_empty(const YamlNode& map, std::string_view key) {
-  return map.find(key) == nullptr ? "" : text_at(map, key);
+/// Fields of rows may be empty texts.
+ShapePtr where_shape() {
+  const auto what = "a value or a list of values";
+  const auto value = shape::either(what, {shape::word(what, {""}), shape::scalar(what)});
+  return shape::map({.what = "a map from row fields to values",
+                     .others = shape::list_or_one(what, value),
+                     .key = "field",
+                     .may_be_empty = false});
 }
 
-std::string one_of(const YamlNode& node, const std::string& what,
-                   const std::vector<std::string>& words) {
-  auto word = as_text(node, what);
-  if (std::find(words.begin(), words.end(), word) == words.end())
-    refuse_unknown(node.at, what, word, words);
-  return word;
+ShapePtr query_shape() {
+  using namespace shape;
+  const auto where = named("where", where_shape());
+  const auto value = scalar("a row field");
+  const auto part = map({.what = "a part of the ordering",
+                         .members = {required("where", where), optional("value", value)}});
+  const auto ratio =
+      map({.what = "ratio_to",
+           .members = {optional("where", where), optional("value", value),
+                       optional("reduce", reduce_shape()),
+                       optional("code", word("code of the competitor", {"own", "original"}))}});
+  return map({.what = "query",
+              .members = {optional("where", where), required("value", value),
+                          required("reduce", reduce_shape()), optional("ratio_to", ratio),
+                          optional("orders", list("orders", part, 2)),
+                          optional("per", list("per", scalar("a row field"))),
+                          optional("within", word("reduction", {"median", "min", "max"})),
+                          optional("machines", word("machines", {"one", "all"}))},
+              .one_of = {{"orders", "where"}}});
 }
 
-double number(const YamlNode& node, const std::string& what) {
-  const auto value = scalar_value(node, what);
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  throw ParseError(node.at, fmt::format("'{}'", node.text), what + ": a number");
+ShapePtr published_shape() {
+  using namespace shape;
+  return map(
+      {.what = "published",
+       .members = {optional("value", number("value")), optional("at_least", number("at_least")),
+                   optional("at_most", number("at_most")),
+                   optional("range", list("[lowest, highest]", number("range"), 2, 2)),
+                   optional("unit", scalar("a unit"))},
+       .one_of = {{"value", "at_least", "at_most", "range"}}});
 }
 
-/// The only key of a map that may hold one of several.
-const YamlNode::Key& only_key(const YamlNode& map, const std::string& what) {
-  if (map.keys.size() != 1)
-    throw ParseError(map.at, fmt::format("{} keys", map.keys.size()),
-                     "exactly one way to state " + what);
-  return map.keys.front();
+ShapePtr tolerance_shape() {
+  using namespace shape;
+  return map({.what = "tolerance",
+              .members = {optional("relative", number("relative", 0)),
+                          optional("absolute", number("absolute", 0)),
+                          optional("factor", number("factor", 1))},
+              .one_of = {{"relative", "absolute", "factor"}}});
+}
+
+ShapePtr hardware_shape() {
+  using namespace shape;
+  const auto kind =
+      map({.what = "hardware",
+           .members = {optional("gpu", scalar("a name")), optional("cpu", scalar("a name"))},
+           .one_of = {{"gpu", "cpu"}}});
+  const auto what = "any, a machine, {gpu: name} or {cpu: name}";
+  return either(what, {scalar(what), kind});
+}
+
+ShapePtr claim_shape() {
+  using namespace shape;
+  return map(
+      {.what = "claim",
+       .members = {required("id", scalar("an id")), required("place", scalar("a place")),
+                   required("kind", word("kind", {"SET", "DATA", "EQ", "TAB", "FIG", "NUM", "ALG",
+                                                  "QUAL", "DER"})),
+                   required("states", scalar("what the paper states")),
+                   optional("published", published_shape()), required("hardware", hardware_shape()),
+                   optional("tolerance", tolerance_shape()), optional("query", query_shape()),
+                   optional("untested", scalar("a reason")),
+                   optional("contradicts", scalar("what excludes the claim")),
+                   optional("fitted", scalar("a stand-in"))},
+       .one_of = {{"query", "untested", "contradicts"}},
+       .beside = {{"query", {"published", "tolerance"}}},
+       .named_by = "id"});
 }
 
 std::vector<json> any_of(const YamlNode& node) {
@@ -62,102 +110,68 @@ std::vector<json> any_of(const YamlNode& node) {
     for (const auto& item : node.items) values.push_back(to_json(item));
   else
     values.push_back(to_json(node));
-  for (const auto& value : values) {
-    if (value.is_structured() || value.is_null())
-      throw ParseError(node.at, "a nested value", "a value or a list of values");
-    if (value.is_string() && boost::ends_with(value.get<std::string>(), ".tuned"))
-      throw ParseError(node.at, value.get<std::string>(),
-                       "a method as published (no claim selects a tuned one)");
-  }
   return values;
 }
 
-Selection selection(const YamlNode& where) {
-  if (!where.is_map() || where.keys.empty())
-    throw ParseError(where.at, "no fields", "a map from row fields to values");
-  Selection fields;
-  for (std::size_t k = 0; k < where.keys.size(); ++k)
-    fields[where.keys[k].name] = any_of(where.items[k]);
-  return fields;
+/// Claims about a paper take no tuned method; those of the project about itself may.
+void expect_published_methods(const YamlNode& node, const Part& part) {
+  for (const auto& [field, any_of] : part.where)
+    for (const auto& value : any_of)
+      if (value.is_string() && boost::ends_with(value.get<std::string>(), ".tuned"))
+        throw ParseError(node.at, value.get<std::string>(),
+                         "a method as published (no claim selects a tuned one)");
 }
 
-std::string reduction(const YamlNode& node) {
-  return one_of(node, "reduction", kReductions);
-}
-
-std::vector<Part> ascending_parts(const YamlNode& orders, const Part& standard) {
-  std::vector<Part> parts;
-  for (const auto& node : as_list(orders, "orders").items) {
-    check_map(node, "a part of the ordering", {"where", "value"});
-    auto part = standard;
-    part.where = selection(node.need("where"));
-    if (node.find("value") != nullptr) part.value = text_at(node, "value");
-    parts.push_back(std::move(part));
+/// Takes over what a part of a query states.
+void read_part(const YamlNode& node, Part& part) {
+  if (const auto* where = node.find("where")) {
+    part.where.clear();
+    for (std::size_t k = 0; k < where->keys.size(); ++k)
+      part.where[where->keys[k].name] = any_of(where->items[k]);
   }
-  if (parts.size() < 2) throw ParseError(orders.at, "one selection", "two or more to be ordered");
-  return parts;
-}
-
-void read_ratio(const YamlNode& ratio, Query& query) {
-  check_map(ratio, "ratio_to", {"where", "value", "reduce", "code"});
-  query.ratio_to = static_cast<const Part&>(query);
-  if (const auto* where = ratio.find("where")) query.ratio_to->where = selection(*where);
-  if (ratio.find("value") != nullptr) query.ratio_to->value = text_at(ratio, "value");
-  if (const auto* reduce = ratio.find("reduce")) query.ratio_to->reduce = reduction(*reduce);
-  if (const auto* code = ratio.find("code"))
-    query.competitor = one_of(*code, "code of the competitor", {"own", "original"});
+  part.value = text_or(node, "value", part.value);
+  part.reduce = text_or(node, "reduce", part.reduce);
 }
 
 Query read_query(const YamlNode& node) {
-  check_map(node, "query", {"where", "value", "reduce", "ratio_to", "orders", "per", "machines"});
   Query query;
-  query.value = text_at(node, "value");
-  query.reduce = reduction(node.need("reduce"));
-  if (const auto* machines = node.find("machines"))
-    query.all_machines = one_of(*machines, "machines", {"one", "all"}) == "all";
+  read_part(node, query);
+  query.all_machines = text_or(node, "machines") == "all";
   const auto* per = node.find("per");
-  if (per != nullptr)
-    for (const auto& name : as_list(*per, "per").items)
-      query.per.push_back(as_text(name, "a row field"));
   const auto* orders = node.find("orders");
   const auto* ratio = node.find("ratio_to");
-  if (orders != nullptr && (ratio != nullptr || node.find("where") != nullptr))
-    throw ParseError(orders->at, "orders beside where or ratio_to", "the selections in orders");
+  if (orders != nullptr && ratio != nullptr)
+    throw ParseError(orders->at, "orders beside ratio_to", "one of them");
   if (per != nullptr && orders == nullptr && ratio == nullptr)
     throw ParseError(per->at, "per without a comparison", "ratio_to or orders beside it");
-  if (orders != nullptr) {
-    query.orders = ascending_parts(*orders, query);
-    return query;
+  query.within = text_or(node, "within", query.within);
+  if (per != nullptr)
+    for (const auto& name : per->items) query.per.push_back(name.text);
+  if (orders != nullptr)
+    for (const auto& part : orders->items)
+      read_part(part, query.orders.emplace_back(static_cast<const Part&>(query)));
+  if (ratio != nullptr) {
+    read_part(*ratio, query.ratio_to.emplace(static_cast<const Part&>(query)));
+    query.competitor = text_or(*ratio, "code", query.competitor);
   }
-  query.where = selection(node.need("where"));
-  if (ratio != nullptr) read_ratio(*ratio, query);
   return query;
 }
 
 Interval read_interval(const YamlNode& published) {
-  auto forms = published;
-  take(forms, "unit");
-  const auto& form = only_key(forms, "the published number").name;
-  const auto& node = forms.items.front();
-  if (form == "at_least") return {number(node, form), kInfinity};
-  if (form == "at_most") return {-kInfinity, number(node, form)};
-  if (form == "value") return {number(node, form), number(node, form)};
-  const auto& ends = as_list(node, "range").items;
-  if (ends.size() != 2 || number(ends[0], form) > number(ends[1], form))
-    throw ParseError(node.at, "no range", "[lowest, highest]");
-  return {number(ends[0], form), number(ends[1], form)};
+  if (const auto* least = published.find("at_least")) return {as_number(*least), kInfinity};
+  if (const auto* most = published.find("at_most")) return {-kInfinity, as_number(*most)};
+  if (const auto* value = published.find("value")) return {as_number(*value), as_number(*value)};
+  const auto& range = published.need("range");
+  const Interval ends{as_number(range.items[0]), as_number(range.items[1])};
+  if (ends.low > ends.high) throw ParseError(range.at, "no range", "[lowest, highest]");
+  return ends;
 }
 
 Tolerance read_tolerance(const YamlNode& node) {
-  check_map(node, "tolerance", {"relative", "absolute", "factor"});
-  const auto& form = only_key(node, "the tolerance").name;
-  const auto value = number(node.items.front(), "tolerance");
-  if (form == "factor") {
-    if (!(value >= 1)) throw ParseError(node.at, "a factor below 1", "1 or more");
-    return {.factor = value};
-  }
-  if (value < 0) throw ParseError(node.at, "a negative tolerance", "0 or more");
-  return form == "relative" ? Tolerance{.relative = value} : Tolerance{.absolute = value};
+  const auto value = as_number(node.items.front());
+  if (node.find("factor") != nullptr) return {.factor = value};
+  return node.find("relative") != nullptr ? Tolerance{.relative = value}
+                                          : Tolerance{.absolute = value};
 }
 
 /// What is zero or less has no factor around it.
@@ -170,30 +184,20 @@ void expect_positive(const Interval& published, const YamlNode& tolerance) {
 }
 
 void read_hardware(const YamlNode& node, Claim& claim) {
-  if (!node.is_map()) {
-    claim.hardware = as_text(node, "any, a machine, {gpu: name} or {cpu: name}");
-    return;
-  }
-  check_map(node, "hardware", {"gpu", "cpu"});
-  claim.hardware_kind = only_key(node, "the hardware").name;
-  claim.hardware = text_at(node, claim.hardware_kind);
+  if (node.is_map()) claim.hardware_kind = node.keys.front().name;
+  claim.hardware = node.is_map() ? node.items.front().text : node.text;
 }
 
 /// A claim is measured by a query, or it says why not, or what excludes it: one of the three.
 void read_way(const YamlNode& node, Claim& claim) {
-  const auto* query = node.find("query");
-  claim.untested = text_or_empty(node, "untested");
-  claim.contradicts = text_or_empty(node, "contradicts");
-  claim.fitted = text_or_empty(node, "fitted");
-  const int ways = (query != nullptr ? 1 : 0) + (claim.untested.empty() ? 0 : 1) +
-                   (claim.contradicts.empty() ? 0 : 1);
-  if (ways != 1)
-    throw ParseError(node.at, fmt::format("{} of query, untested, contradicts", ways),
-                     "exactly one");
+  claim.untested = text_or(node, "untested");
+  claim.contradicts = text_or(node, "contradicts");
+  claim.fitted = text_or(node, "fitted");
   if (const auto* tolerance = node.find("tolerance")) {
     claim.tolerance = read_tolerance(*tolerance);
     claim.allowed = to_json(*tolerance);
   }
+  const auto* query = node.find("query");
   if (query == nullptr) return;
   claim.query = read_query(*query);
   if (claim.query->all_machines && claim.hardware != "any")
@@ -203,19 +207,13 @@ void read_way(const YamlNode& node, Claim& claim) {
 }
 
 Claim read_claim(const YamlNode& node) {
-  check_map(node, "claim",
-            {"id", "place", "kind", "states", "published", "hardware", "tolerance", "query",
-             "untested", "contradicts", "fitted"});
   Claim claim;
   claim.line = node.at.line;
-  claim.id = text_at(node, "id");
-  claim.place = text_at(node, "place");
-  claim.kind = one_of(node.need("kind"), "kind", kKinds);
-  claim.states = text_at(node, "states");
-  if (const auto* published = node.find("published")) {
-    check_map(*published, "published", {"value", "at_least", "at_most", "range", "unit"});
-    claim.published = to_json(*published);
-  }
+  claim.id = node.need("id").text;
+  claim.place = node.need("place").text;
+  claim.kind = node.need("kind").text;
+  claim.states = node.need("states").text;
+  if (const auto* published = node.find("published")) claim.published = to_json(*published);
   read_hardware(node.need("hardware"), claim);
   try {
     read_way(node, claim);
@@ -228,16 +226,28 @@ Claim read_claim(const YamlNode& node) {
 
 }  // namespace
 
+ShapePtr claims_shape() {
+  static const auto claims =
+      shape::file({.what = "a claims file",
+                   .members = {shape::required("paper", shape::scalar("a paper's id")),
+                               shape::required("claims", shape::list("claims", claim_shape()))}});
+  return claims;
+}
+
 std::vector<Claim> load_claims(const std::string& path) {
   const auto root = parse_yaml(read_small_file(path), path);
-  check_map(root, "claims file", {"schema", "paper", "claims"});
-  check_schema(root);
-  const auto paper = text_at(root, "paper");
+  claims_shape()->check(root);
+  const auto& paper = root.need("paper").text;
   std::vector<Claim> claims;
   std::set<std::string> ids;
-  for (const auto& node : as_list(root.need("claims"), "claims").items) {
+  for (const auto& node : root.need("claims").items) {
     claims.push_back(read_claim(node));
     claims.back().paper = paper;
+    if (const auto& query = claims.back().query; query && paper != kProject) {
+      expect_published_methods(node, *query);
+      if (query->ratio_to) expect_published_methods(node, *query->ratio_to);
+      for (const auto& part : query->orders) expect_published_methods(node, part);
+    }
     claims.back().file = path;
     if (!ids.insert(claims.back().id).second)
       throw ParseError(node.at, fmt::format("claim {} a second time", claims.back().id),

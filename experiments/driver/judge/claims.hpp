@@ -10,7 +10,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/yaml/shape.hpp"
+
 namespace retensor::driver {
+
+/// What stands in place of a paper's id in the claims of the project about itself.
+inline constexpr const char* kProject = "retensor";
 
 /// Rows by dotted field; a field may have any of the listed values.
 using Selection = std::map<std::string, std::vector<nlohmann::json>>;
@@ -25,12 +30,14 @@ struct Part {
 /// How rows become one number. Plain: `reduce` over `value` of the rows of `where`. With
 /// `ratio_to`: divided by the same over its part, which takes what it does not state from the query
 /// (its rows, field or reduction); with `per`, a ratio of medians for each combination of those
-/// fields that both selections have, then `reduce` over the ratios. With `orders`: the share of
-/// `per` groups (one group without `per`) in which the reduced values of the parts ascend.
+/// fields that both selections have (of `within` in place of it), then `reduce` over the ratios.
+/// With `orders`: the share of `per` groups (one group without `per`) in which the reduced values
+/// of the parts ascend.
 struct Query : Part {
   std::optional<Part> ratio_to;
   std::vector<Part> orders;
   std::vector<std::string> per;
+  std::string within = "median";  ///< how rows that agree in `per` become one number: min, max
   bool all_machines = false;  ///< rows of different ones stand together: no machine changes them
   std::string competitor = "own";  ///< code of what is compared with: own, original
 
@@ -63,9 +70,11 @@ struct Claim {
   std::string fitted;       ///< the stand-in that was fitted to it
 };
 
-/// Throws ParseError with file and line: unknown key (with the nearest), missing or doubled part, a
-/// query without tolerance, a factor around a number that is not positive, a query that names a
-/// *.tuned method.
+/// What a file of claims may hold.
+ShapePtr claims_shape();
+
+/// Throws ParseError with file and line: another shape, a range upside down, a factor around a
+/// number that is not positive, a query that names a *.tuned method, an id a second time.
 std::vector<Claim> load_claims(const std::string& path);
 
 }  // namespace retensor::driver

@@ -50,8 +50,9 @@ int weakness(const std::string& kind) {
   return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
 }
 
+/// Times of original codes count only where a selection asks for them.
 bool matches(const json& row, const Selection& where) {
-  return !boost::ends_with(method_of(row), ".tuned") &&
+  return (where.count("code") > 0 || field(row, "code") != "original") &&
          std::all_of(where.begin(), where.end(), [&](const auto& condition) {
            const auto& found = field(row, condition.first);
            const auto& any_of = condition.second;
@@ -159,8 +160,9 @@ double ratio(const Query& query, const Rows& over, const Rows& under) {
   std::vector<double> ratios;
   for (const auto& [key, rows] : groups_of(over, query.per))
     if (const auto partner = partners.find(key); partner != partners.end())
-      ratios.push_back(divide(middle(values(rows, query.value)),
-                              middle(values(partner->second, query.ratio_to->value))));
+      ratios.push_back(
+          divide(reduced(values(rows, query.value), query.within),
+                 reduced(values(partner->second, query.ratio_to->value), query.within)));
   if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
   return reduced(ratios, query.reduce);
 }
@@ -306,6 +308,11 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
   return v;
 }
 
+/// A tuned kernel says nothing about a paper.
+bool may_judge(const json& row, const Claim& claim) {
+  return claim.paper == kProject || !boost::ends_with(method_of(row), ".tuned");
+}
+
 /// Rows that may stand together in one verdict: of one machine, unless no machine changes them.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
     const Claim& claim, const std::vector<json>& rows) {
@@ -314,8 +321,8 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
                                  [](const auto& part) { return names_data(part.where); });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(),
-                    [&](const auto& w) { return matches(row, w.where); }))
+    if (may_judge(row, claim) && std::any_of(wanted.begin(), wanted.end(),
+                                             [&](const auto& w) { return matches(row, w.where); }))
       groups[{claim.query->all_machines ? "" : device_of(row),
               named ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);

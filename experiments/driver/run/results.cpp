@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "common/measure/statistics.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -85,9 +86,27 @@ void add_index_rate(json& row) {
         std::strtod(bytes.get<std::string>().c_str(), nullptr) / seconds / 1e9;
 }
 
-/// The same case measured on two machines is two results.
+/// `seconds.without_zero`: the median time of a run but for the zeroing of outputs, as the original
+/// codes are timed; `copy.share` and `copy.compulsory_share`: the time that a copy of the run's
+/// bytes, or of those that it cannot do without, takes on the same machine, over that time.
+void add_time_without_zero(json& row) {
+  const auto& runs = field(row, "phases.run");
+  if (!runs.is_array() || runs.empty()) return;
+  auto seconds = runs.get<std::vector<double>>();
+  const auto& zero = field(row, "phases.stages.zero");
+  if (zero.is_array() && zero.size() == seconds.size())
+    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k].get<double>();
+  const auto median = summarise(seconds).median;
+  row["seconds"]["without_zero"] = median;
+  const auto copy = 1e9 * number_or_zero(field(row, "ceilings.copy_dram")) * median;
+  if (copy <= 0) return;
+  row["copy"]["share"] = number_or_zero(field(row, "work.bytes")) / copy;
+  row["copy"]["compulsory_share"] = number_or_zero(field(row, "work.compulsory_bytes")) / copy;
+}
+
+/// The same case measured on two machines is two results, and so is that of another code.
 std::string identity(const json& row) {
-  return text_of(row, "key") + ' ' + device_of(row);
+  return text_of(row, "key") + '\n' + device_of(row) + '\n' + text_of(row, "code");
 }
 
 }  // namespace
@@ -149,6 +168,8 @@ std::vector<json> newest_rows(const std::vector<std::string>& paths) {
         row[member] = session.is_object() ? session.value(member, json()) : json();
       row["ceilings"] = ceilings[text_of(line, "session") + (on_gpu(row) ? "cuda" : "cpu")];
       row["roofline"] = roofline(row);
+      if (!row.contains("code")) row["code"] = "own";
+      add_time_without_zero(row);
       add_index_rate(row);
       auto& known = newest[identity(row)];
       if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))

@@ -10,10 +10,9 @@
 #include "common/core/build_info.hpp"
 #include "common/core/hash.hpp"
 #include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
-namespace {
-
 std::string new_session_id() {
   const auto now = std::chrono::system_clock::now();
   const auto ticks = now.time_since_epoch().count();
@@ -21,8 +20,6 @@ std::string new_session_id() {
   return fmt::format("{:%Y%m%dT%H%M%SZ}-{}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
                      unique.substr(0, 8));
 }
-
-}  // namespace
 
 nlohmann::json build_facts() {
   const auto& b = build_info();

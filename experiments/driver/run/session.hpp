@@ -14,6 +14,8 @@ namespace retensor::driver {
 nlohmann::json build_facts();
 /// The time now in UTC, ISO 8601 to the second.
 std::string utc_now();
+/// The id of a session, never given twice.
+std::string new_session_id();
 /// The session line of experiments/schema; its id is new with every call.
 nlohmann::json session_line(const Plan& plan, const nlohmann::json& machine,
                             const std::vector<std::string>& argv);

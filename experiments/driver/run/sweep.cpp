@@ -90,6 +90,11 @@ std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t s
   return result;
 }
 
+std::string results_name(std::string artifact) {
+  std::replace(artifact.begin(), artifact.end(), '/', '-');
+  return artifact + ".jsonl";
+}
+
 std::string results_path(const json& machine, const std::string& artifact) {
   const auto name = [&](const char* part, const char* member) {
     const auto found = machine.value(part, json::object());
@@ -98,9 +103,7 @@ std::string results_path(const json& machine, const std::string& artifact) {
   auto device = name("gpu", "name");
   if (device.empty()) device = name("cpu", "model");
   if (device.empty()) device = "unknown";
-  auto file = artifact;
-  std::replace(file.begin(), file.end(), '/', '-');
-  return fmt::format("out/results/{}/{}.jsonl", device, file);
+  return fmt::format("out/results/{}/{}", device, results_name(artifact));
 }
 
 namespace {
@@ -117,13 +120,13 @@ class Sweep {
         stop_(stop),
         worker_(setup(plan, options), stop),
         progress_(plan.cases.size(), options.quiet) {
-    if (options.profile) profiler_.emplace(setup(plan, options), stop);
+    if (options.profile || plan.measure.counters) profiler_.emplace(setup(plan, options), stop);
   }
 
   SweepResult run() {
     const auto answer = worker_.machine(plan_.measure.timeout);
     machine_ = answer.value("machine", json{{"error", answer["reason"]}});
-    result_.path = options_.out.empty() ? results_path(machine_, plan_.artifact) : options_.out;
+    result_.path = path();
     store_.emplace(result_.path);
     if (store_->repaired() > 0)
       progress_.note(fmt::format("{}: cut off a torn last line of {} bytes", result_.path,
@@ -143,6 +146,17 @@ class Sweep {
   }
 
  private:
+  std::string path() const {
+    if (options_.out.empty()) return results_path(machine_, plan_.artifact);
+    const std::filesystem::path out = options_.out;
+    return std::filesystem::is_directory(out) ? out / results_name(plan_.artifact) : out;
+  }
+
+  bool failed(const std::string& status) const {
+    const auto& expected = plan_.measure.expected;
+    return status != "ok" && std::find(expected.begin(), expected.end(), status) == expected.end();
+  }
+
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
     return {options.registry_path, options.cache_dir, plan.measure.memory};
   }
@@ -199,7 +213,7 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
     if (stopped()) return;
     run_group(group, data);
   }
-  if (options_.keep_oracles) return;
+  if (options_.keep_oracles || options_.awaited.count(name) != 0) return;
   // They can be larger than the tensor and have served their purpose.
   std::error_code ignored;
   std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);
@@ -218,7 +232,7 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   }
   const auto stored = cases.size() - open.size();
   result_.stored += stored;
-  result_.not_ok += unsupported;
+  if (failed("unsupported")) result_.not_ok += unsupported;
   unsupported_ += unsupported;
   progress_.stored(stored, unsupported);
   return open;
@@ -251,7 +265,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["finished"] = utc_now();
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
-  if (row["status"] != "ok") ++result_.not_ok;
+  if (failed(row["status"])) ++result_.not_ok;
   progress_.done(row);
 }
 

@@ -1,6 +1,7 @@
 // A plan carried out: every case ends as one row of a result file.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,18 +12,21 @@
 namespace retensor::driver {
 
 struct SweepOptions {
-  std::string out;  ///< result file; empty: results_path()
+  /// Result file, or a folder that is there, for <paper>-<artifact>.jsonl; empty: results_path().
+  std::string out;
   std::string registry_path, cache_dir;
   std::vector<std::string> argv;  ///< for the session line
   bool rerun = false;             ///< measure stored cases again
   bool profile = false;           ///< attach hardware counters to the rows of GPU methods
   bool keep_oracles = false;      ///< for the next spec on the same data sets
+  std::set<std::string> awaited;  ///< data sets of later sweeps, whose oracles are kept anyway
   bool quiet = false;
 };
 
 struct SweepResult {
-  std::string path;        ///< of the result file
-  std::size_t not_ok = 0;  ///< cases whose row has another status than ok, stored ones included
+  std::string path;  ///< of the result file
+  /// Cases whose row has another status than ok and those that the spec expects, stored ones too.
+  std::size_t not_ok = 0;
   std::size_t stored = 0;  ///< cases that were not measured again
   bool stopped = false;    ///< by a signal, before the last case
 };
@@ -32,8 +36,10 @@ struct SweepResult {
 SweepResult run_sweep(const Plan& plan, const DatasetRegistry& datasets,
                       const SweepOptions& options, StopSignals& stop);
 
-/// out/results/<device>/<paper>-<artifact>.jsonl, the device named after the GPU that can be used,
-/// else the processor.
+/// <paper>-<artifact>.jsonl.
+std::string results_name(std::string artifact);
+/// out/results/<device>/ and that name, the device named after the GPU that can be used, else the
+/// processor.
 std::string results_path(const nlohmann::json& machine, const std::string& artifact);
 
 /// Cases of one data set that go to a worker together, in the order in which they run: problems

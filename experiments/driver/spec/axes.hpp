@@ -1,22 +1,20 @@
-// The axes of a spec: names, checks, and how a value enters a case.
+// The axes of a spec: names, what they may be, and how a value enters a case.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "common/core/error.hpp"
 #include "experiments/driver/spec/case.hpp"
-#include "experiments/driver/spec/spec.hpp"
+#include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
-/// Names of the axes that `axes` and `zip` may hold: dataset, mode, rank, dtype ...
-const std::vector<std::string>& axis_names();
-
-/// Throws ParseError at the value's place when it is no value of the axis. `operation` is an axis
-/// here too; data sets are checked when the plan is made. `mode` may be the word all.
-void check_axis(const std::string& axis, const Located& value);
+/// The members that `axes` and the groups of `zip` may have: dataset, mode, rank, dtype ... with a
+/// value or a list of values each. `mode` may be the word all.
+std::vector<shape::Member> axis_members();
+/// One or more operations.
+ShapePtr operation_shape();
 
 /// Enters a checked value; `mode` must be a number here.
 void set_axis(Case& c, const std::string& axis, const ParamValue& value);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 
 namespace retensor::driver {
@@ -66,14 +65,6 @@ ProblemSpec problem_from_json(const json& j) {
   return p;
 }
 
-template <class Enum>
-Enum enum_from_name(const json& j, Enum last) {
-  const auto text = j.get<std::string>();
-  for (int k = 0; k <= static_cast<int>(last); ++k)
-    if (name(static_cast<Enum>(k)) == text) return static_cast<Enum>(k);
-  throw InputError("case: unknown word '" + text + "'");
-}
-
 }  // namespace
 
 bool is_gpu_method(std::string_view method) {
@@ -123,8 +114,8 @@ Case case_from_json(const json& j) {
     c.method = j.at("method").get<std::string>();
     for (const auto& [name, value] : j.at("params").items())
       c.params[name] = value_from_json(value);
-    c.order = enum_from_name(j.at("order"), Order::blocked);
-    c.cache = enum_from_name(j.at("cache"), Cache::flushed);
+    c.order = value_named(j.at("order").get<std::string>(), Order::blocked);
+    c.cache = value_named(j.at("cache").get<std::string>(), Cache::flushed);
     c.launch = j.at("launch").get<int>();
     return c;
   } catch (const json::exception& e) {

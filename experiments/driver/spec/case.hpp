@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/core/error.hpp"
 #include "common/measure/params.hpp"
 #include "common/measure/problem.hpp"
 #include "common/measure/timing.hpp"
@@ -31,6 +32,21 @@ bool is_gpu_method(std::string_view method);
 
 std::string_view name(Order order);
 std::string_view name(Cache cache);
+
+/// The names of an enumeration's values, of which `last` is the last.
+template <class Enum>
+std::vector<std::string> names_up_to(Enum last) {
+  std::vector<std::string> names;
+  for (int k = 0; k <= static_cast<int>(last); ++k) names.emplace_back(name(static_cast<Enum>(k)));
+  return names;
+}
+/// The value of this name; throws InputError where there is none.
+template <class Enum>
+Enum value_named(const std::string& word, Enum last) {
+  for (int k = 0; k <= static_cast<int>(last); ++k)
+    if (name(static_cast<Enum>(k)) == word) return static_cast<Enum>(k);
+  throw InputError("unknown word '" + word + "'");
+}
 
 /// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}. Members
 /// that the operation does not use are null (mode, rank, rank2) or left out (scalar, alpha, beta,

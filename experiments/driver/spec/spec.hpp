@@ -23,6 +23,8 @@ struct MeasureSpec {
   int launches = 1;                          ///< worker processes per case
   int preparations = 1;                      ///< timed per case; the first is measure()'s
   bool ceilings = false;
+  bool counters = false;  ///< of the GPU's hardware, of one further run of each GPU case
+  std::vector<std::string> expected;  ///< statuses besides ok that are results here, no failures
 };
 
 /// A scalar of a spec with its place, for messages that come later than parsing.
@@ -56,9 +58,6 @@ struct Spec {
   MeasureSpec measure;
   nlohmann::json figure;
 };
-
-/// The profiles that exist: quick, device, full.
-const std::vector<std::string>& profile_names();
 
 /// Reads, merges includes and the named profile's overlay, and checks every key and type, of the
 /// other profiles too. Throws ParseError with file and line; unknown keys name the nearest valid

@@ -7,6 +7,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "experiments/driver/spec/spec_shape.hpp"
 #include "experiments/driver/yaml/files.hpp"
 
 namespace retensor::driver {
@@ -31,18 +32,13 @@ class Includer {
   YamlNode read(std::string_view text, const std::string& name, int depth) {
     hash_.update(text.data(), text.size());
     auto tree = parse_yaml(text, name);
-    if (!tree.is_map()) throw ParseError({name, 1, 1}, "no map", "a map with the key 'schema'");
-    check_schema(tree);
+    spec_part_shape()->check(tree);
     const auto include = take(tree, "include");
     YamlNode merged;
     merged.kind = YamlNode::Kind::map;
     merged.at = tree.at;
-    if (include.is_list())
-      for (const auto& item : include.items) overlay(merged, included(item, name, depth));
-    else if (include.kind == YamlNode::Kind::scalar)
-      overlay(merged, included(include, name, depth));
-    else if (include.is_map())
-      throw ParseError(include.at, "a map", "include as a list of files");
+    if (include.kind == YamlNode::Kind::scalar) overlay(merged, included(include, name, depth));
+    for (const auto& item : include.items) overlay(merged, included(item, name, depth));
     overlay(merged, std::move(tree));
     return merged;
   }
@@ -51,14 +47,13 @@ class Includer {
 
  private:
   YamlNode included(const YamlNode& entry, const std::string& from, int depth) {
-    const auto word = as_text(entry, "the path of a file");
     if (depth == kMaxIncludeDepth || ++files_ > kMaxFiles)
       throw ParseError(entry.at, "more includes",
                        fmt::format("at most {} files, {} deep", kMaxFiles, kMaxIncludeDepth));
-    const auto path = (fs::path(from).parent_path() / word).lexically_normal().string();
+    const auto path = (fs::path(from).parent_path() / entry.text).lexically_normal().string();
     const auto experiments = experiments_of(root_spec_);
     if (!lies_below(path, experiments.string()) && !lies_below(path, fs::current_path().string()))
-      throw ParseError(entry.at, fmt::format("'{}'", word),
+      throw ParseError(entry.at, shown(entry.text),
                        fmt::format("a file below {}/ or the working directory",
                                    experiments.filename().string()));
     try {
@@ -84,8 +79,6 @@ SpecTree read_spec_tree(std::string_view text, const std::string& name) {
   tree.merged = includer.read(text, name, 0);
   tree.sha256 = includer.hash();
   auto profiles = take(tree.merged, "profiles");
-  if (profiles.kind == YamlNode::Kind::null) return tree;
-  if (!profiles.is_map()) throw ParseError(profiles.at, "no map", "profiles as a map");
   for (std::size_t k = 0; k < profiles.keys.size(); ++k)
     tree.overlays.emplace_back(profiles.keys[k], std::move(profiles.items[k]));
   return tree;

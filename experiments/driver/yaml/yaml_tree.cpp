@@ -15,6 +15,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/core/text.hpp"
 #include "experiments/driver/yaml/files.hpp"
 
 namespace retensor::driver {
@@ -22,12 +23,6 @@ namespace {
 
 constexpr std::size_t kMaxValues = 100'000;
 constexpr std::size_t kMaxDepth = 16;  ///< the deepest path of the schemas has 6 levels
-
-/// A word of the input as messages show it: short.
-std::string shown(const std::string& word) {
-  constexpr std::size_t kLongest = 60;
-  return fmt::format("'{}'", word.size() <= kLongest ? word : word.substr(0, kLongest) + "...");
-}
 
 /// Builds the tree on a stack of open lists and maps.
 class TreeBuilder : public YAML::EventHandler {
@@ -147,20 +142,6 @@ bool looks_like_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
 }
 
-std::string described(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return "nothing";
-    case YamlNode::Kind::list:
-      return "a list";
-    case YamlNode::Kind::map:
-      return "a map";
-    case YamlNode::Kind::scalar:
-      break;
-  }
-  return shown(node.text);
-}
-
 void check_utf8(std::string_view text, const std::string& name) {
   try {
     (void)nlohmann::json(text).dump();
@@ -234,54 +215,8 @@ YamlNode take(YamlNode& map, std::string_view key) {
   return value;
 }
 
-void check_map(const YamlNode& node, const std::string& what,
-               const std::vector<std::string>& known) {
-  if (!node.is_map()) throw ParseError(node.at, described(node), what + " as a map");
-  for (const auto& key : node.keys)
-    if (std::find(known.begin(), known.end(), key.name) == known.end())
-      refuse_unknown(key.at, "key", key.name, known);
-}
-
-void check_schema(const YamlNode& map) {
-  const auto& schema = map.need("schema");
-  const auto number = as_integer(schema, "a schema number", 1, 1'000'000);
-  if (number != 1)
-    throw ParseError(schema.at, fmt::format("schema {}", number), "1, which this program reads");
-}
-
-std::string as_text(const YamlNode& node, const std::string& what) {
-  if (node.kind != YamlNode::Kind::scalar || node.text.empty())
-    throw ParseError(node.at, described(node), what);
-  return node.text;
-}
-
-std::int64_t as_integer(const YamlNode& node, const std::string& what, std::int64_t lowest,
-                        std::int64_t highest) {
-  const auto value = node.kind == YamlNode::Kind::scalar && !node.quoted
-                         ? whole<std::int64_t>(node.text)
-                         : std::nullopt;
-  if (!value || *value < lowest || *value > highest)
-    throw ParseError(node.at, described(node), fmt::format("{}: {} to {}", what, lowest, highest));
-  return *value;
-}
-
-bool as_flag(const YamlNode& node, const std::string& what) {
-  if (node.kind == YamlNode::Kind::scalar && !node.quoted) {
-    if (node.text == "true") return true;
-    if (node.text == "false") return false;
-  }
-  throw ParseError(node.at, described(node), what + ": true or false");
-}
-
-const YamlNode& as_list(const YamlNode& node, const std::string& what) {
-  if (!node.is_list() || node.items.empty())
-    throw ParseError(node.at, node.is_list() ? "an empty list" : described(node),
-                     what + " as a list");
-  return node;
-}
-
-ParamValue scalar_value(const YamlNode& node, const std::string& what) {
-  const auto text = as_text(node, what);
+ParamValue scalar_value(const YamlNode& node) {
+  const auto& text = node.text;
   if (node.quoted) return text;
   if (text == "true" || text == "false") return text == "true";
   if (const auto integer = whole<std::int64_t>(text)) return *integer;
@@ -295,8 +230,7 @@ nlohmann::json to_json(const YamlNode& node) {
     case YamlNode::Kind::null:
       return nullptr;
     case YamlNode::Kind::scalar:
-      if (node.text.empty()) return "";
-      return std::visit([](const auto& v) { return nlohmann::json(v); }, scalar_value(node, ""));
+      return std::visit([](const auto& v) { return nlohmann::json(v); }, scalar_value(node));
     case YamlNode::Kind::list: {
       auto list = nlohmann::json::array();
       for (const auto& item : node.items) list.push_back(to_json(item));
@@ -309,6 +243,42 @@ nlohmann::json to_json(const YamlNode& node) {
   for (std::size_t k = 0; k < node.keys.size(); ++k)
     map[node.keys[k].name] = to_json(node.items[k]);
   return map;
+}
+
+std::int64_t as_integer(const YamlNode& node) {
+  const auto value = scalar_value(node);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  throw LogicError("no shape has checked that this is an integer: " + described(node));
+}
+
+double as_number(const YamlNode& node) {
+  const auto value = scalar_value(node);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return static_cast<double>(as_integer(node));
+}
+
+std::string text_or(const YamlNode& map, std::string_view key, const std::string& standard) {
+  const auto* node = map.find(key);
+  return node == nullptr ? standard : node->text;
+}
+
+std::string shown(const std::string& word) {
+  constexpr std::size_t kLongest = 60;
+  return fmt::format("'{}'", word.size() <= kLongest ? word : word.substr(0, kLongest) + "...");
+}
+
+std::string described(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::list:
+      return "a list";
+    case YamlNode::Kind::map:
+      return "a map";
+    case YamlNode::Kind::scalar:
+      break;
+  }
+  return shown(node.text);
 }
 
 void refuse_unknown(const FilePosition& at, const std::string& what, const std::string& word,

@@ -45,23 +45,20 @@ void overlay(YamlNode& base, YamlNode top);
 /// Removes a key of a map and returns its value, null when there is none.
 YamlNode take(YamlNode& map, std::string_view key);
 
-/// Throws ParseError unless `node` is a map with no other keys than `known`.
-void check_map(const YamlNode& node, const std::string& what,
-               const std::vector<std::string>& known);
-/// Throws ParseError unless the scalar `schema` of the map is 1.
-void check_schema(const YamlNode& map);
-
-/// Typed scalars; each throws ParseError saying what was found and what was expected.
-std::string as_text(const YamlNode& node, const std::string& what);
-std::int64_t as_integer(const YamlNode& node, const std::string& what, std::int64_t lowest,
-                        std::int64_t highest);
-bool as_flag(const YamlNode& node, const std::string& what);
-const YamlNode& as_list(const YamlNode& node, const std::string& what);
-
 /// A scalar by YAML's core schema: truth value, integer, number, else text.
-ParamValue scalar_value(const YamlNode& node, const std::string& what);
+ParamValue scalar_value(const YamlNode& node);
 nlohmann::json to_json(const YamlNode& node);
 
+/// What a shape (shape.hpp) has let pass, as numbers.
+std::int64_t as_integer(const YamlNode& node);
+double as_number(const YamlNode& node);
+/// The text under a key of a map, `standard` when there is none.
+std::string text_or(const YamlNode& map, std::string_view key, const std::string& standard = "");
+
+/// A word of the input as messages show it: quoted and short.
+std::string shown(const std::string& word);
+/// What a message says was found: the scalar, or that it is a list, a map, nothing.
+std::string described(const YamlNode& node);
 /// "file:line:column: found unknown key 'axis', expected 'axes' (the nearest of ...)".
 [[noreturn]] void refuse_unknown(const FilePosition& at, const std::string& what,
                                  const std::string& word,

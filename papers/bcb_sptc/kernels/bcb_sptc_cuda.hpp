@@ -1,4 +1,4 @@
-// The run of bcb_sptc.cuda. In a build without CUDA it throws LogicError.
+// The run of bcb_sptc.cuda.
 #pragma once
 
 #include <memory>

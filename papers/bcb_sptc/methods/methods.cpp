@@ -5,84 +5,45 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/measure/registry.hpp"
 #include "papers/bcb_sptc/format/options.hpp"
+#include "papers/bcb_sptc/format/products.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"
 
 namespace retensor {
 namespace bcb_sptc {
-
-std::vector<ParamSpec> shared_params() {
-  return {{"edge",
-           std::int64_t{1 << kEdgeBits},
-           "edge of a block in every mode, a power of two; the paper's is 8",
-           2,
-           16,
-           {}},
-          {"block_bits",
-           std::int64_t{kBlockBits},
-           "log2 of the most cells of a block; edges are halved, the last first, until it fits",
-           6,
-           15,
-           {}},
-          {"values",
-           std::string("auto"),
-           "storage of values; auto: the narrowest that the precision loses nothing by",
-           0,
-           0,
-           {"auto", "f16", "bf16", "f32"}},
-          {"precision",
-           std::string("fp16"),
-           "operands of the tensor core; split_fp16: each the sum of two halves, three products",
-           0,
-           0,
-           {"fp16", "bf16", "tf32", "split_fp16"}},
-          {"intersect",
-           true,
-           "leave out pairs of blocks without a common contracted cell, by their bitmaps",
-           0,
-           0,
-           {}},
-          {"zeros",
-           std::string("keep"),
-           "entries of the result whose value is zero; drop: as Algorithm 1, line 11",
-           0,
-           0,
-           {"keep", "drop"}},
-          {"output",
-           std::string("blocks"),
-           "order of the result's entries; blocks: as its blocks (single products: its rows) come; "
-           "sorted: by coordinate, in a stage of its own",
-           0,
-           0,
-           {"blocks", "sorted"}},
-          {"beta",
-           0.0,
-           "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
-           "half of X's nonzeros and Z holds what the others contribute, over beta",
-           0,
-           0,
-           {}},
-          {"memory",
-           0.0,
-           "GiB that each list and the result may take, 0: what is free; more is refused",
-           0,
-           1e6,
-           {}}};
-}
-
-std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
-                                              PrepareRun prepare) {
-  const double beta = params.real("beta");
-  if (beta == 0) return prepare(problem, params, Addend{});
-  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
-    return prepare(part, params, addend);
-  });
-}
-
 namespace {
+
+ParamSchema shared_params() {
+  return {
+      param("edge", 1 << kEdgeBits,
+            "edge of a block in every mode, a power of two; the paper's is 8")
+          .range(2, 16),
+      param("block_bits", kBlockBits,
+            "log2 of the most cells of a block; edges are halved, the last first, until it fits")
+          .range(6, 15),
+      values_param(),
+      precision_param(),
+      param("intersect", true,
+            "leave out pairs of blocks without a common contracted cell, by their bitmaps"),
+      param("zeros", "keep",
+            "entries of the result whose value is zero; drop: as Algorithm 1, line 11")
+          .words({"keep", "drop"}),
+      param(
+          "output", "blocks",
+          "order of the result's entries; blocks: as its blocks (single products: its rows) come; "
+          "sorted: by coordinate, in a stage of its own")
+          .words({"blocks", "sorted"}),
+      param("beta", 0.0,
+            "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
+            "half of X's nonzeros and Z holds what the others contribute, over beta"),
+      param("memory", 0.0,
+            "GiB that each list and the result may take, 0: what is free; more is refused")
+          .range(0, 1e6)};
+}
 
 /// Why the format cannot hold an operand; empty if it can.
 std::string refusal(const Problem& problem, const Params& params) {
@@ -98,10 +59,7 @@ std::string refusal(const Problem& problem, const Params& params) {
   return "";
 }
 
-}  // namespace
-
 Support supports_contraction(const Problem& problem, const Params& params) {
-  if (problem.operation() != Operation::contraction) return Support::no("contraction alone");
   if (problem.dtype() != DType::f32)
     return Support::no("tensor cores take operands of at most single precision");
   if (problem.spec().beta != 0)
@@ -116,13 +74,31 @@ Support supports_contraction(const Problem& problem, const Params& params) {
   return why.empty() ? Support::yes() : Support::no(why);
 }
 
+reference::Precision precision_of_blocks(const Problem&, const Params& params) {
+  return precision_of(arithmetic_of(params), blocking_of(params).values);
+}
+
+}  // namespace
+
+MethodSpec blocks_method(MethodSpec own) {
+  own.precision = precision_of_blocks;
+  own.params = shared_params().with(own.params.specs());
+  return with_shared({Operation::contraction}, supports_contraction, std::move(own));
+}
+
+std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Params& params,
+                                              PrepareRun prepare) {
+  const double beta = params.real("beta");
+  if (beta == 0) return prepare(problem, params, Addend{});
+  return prepare_update(problem, beta, [&](const Problem& part, const Addend& addend) {
+    return prepare(part, params, addend);
+  });
+}
+
 }  // namespace bcb_sptc
 
-void register_bcb_sptc(Registry& registry);
-
 void register_bcb_sptc(Registry& registry) {
-  registry.add(bcb_sptc::make_bcb_cpu());
-  registry.add(bcb_sptc::make_bcb_cuda());
+  for (const auto make : {bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda}) registry.add(make());
 }
 
 }  // namespace retensor

@@ -1,22 +1,20 @@
-// The methods of BCB-SpTC, one factory each, and the parameters that they share.
+// The methods of BCB-SpTC, and what they share.
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 #include "papers/bcb_sptc/kernels/addend_cpu.hpp"
 
 namespace retensor::bcb_sptc {
 
-std::unique_ptr<Method> make_bcb_cpu();   ///< bcb_sptc.cpu
-std::unique_ptr<Method> make_bcb_cuda();  ///< bcb_sptc.cuda
+MethodSpec make_bcb_cpu();
+MethodSpec make_bcb_cuda();
 
-/// edge, block_bits, values, precision, intersect, zeros, output, beta, memory.
-std::vector<ParamSpec> shared_params();
-/// Contractions in single precision whose blocks have indices of at most 128 bits; a reason for all
-/// else.
-Support supports_contraction(const Problem& problem, const Params& params);
+/// A description with what both share: contractions in single precision whose blocks have indices
+/// of at most 128 bits, the precision, and before its own the parameters edge, block_bits, values,
+/// precision, intersect, zeros, output, beta, memory.
+MethodSpec blocks_method(MethodSpec own);
 
 /// A run of a method and the addend after it, which stays with the caller.
 using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem& problem, const Params& params,

@@ -1,4 +1,4 @@
-// The run of flycoo.cuda. In a build without CUDA every function throws LogicError.
+// The run of flycoo.cuda.
 #pragma once
 
 #include <memory>

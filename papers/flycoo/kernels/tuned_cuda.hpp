@@ -11,7 +11,7 @@
 namespace retensor::flycoo {
 
 /// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers,
-/// with `remap` senders, and prepare. In a build without CUDA it throws LogicError.
+/// with `remap` senders, and prepare.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
                                              bool remap);
 

@@ -1,22 +1,23 @@
-// The methods of FLYCOO, one factory each, and the parameters that they share.
+// The methods of FLYCOO, and what they share.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::flycoo {
 
-std::unique_ptr<Method> make_flycoo_cpu();            ///< flycoo.cpu
-std::unique_ptr<Method> make_paper_cuda();            ///< flycoo.cuda
-std::unique_ptr<Method> make_tuned_cuda(bool remap);  ///< flycoo.cuda.tuned, flycoo.cuda.copies
+MethodSpec make_flycoo_cpu();
+MethodSpec make_flycoo_cuda();
+MethodSpec make_flycoo_cuda_tuned();
+MethodSpec make_flycoo_cuda_copies();
 
 /// kappa (0: the number of `processors`, a word for the help), partition, order, indices, ids,
 /// align, remap.
-std::vector<ParamSpec> format_params(const std::string& processors);
-/// MTTKRP over all modes of an order from 2 on, align a power of two; a reason for all else.
+ParamSchema format_params(const std::string& processors);
+/// Whether records can be aligned so.
 Support supports_format(const Problem& problem, const Params& params);
+/// A description with what all methods share: MTTKRP over all modes of tensors of order 2 and more.
+MethodSpec passes_method(MethodSpec own);
 
 }  // namespace retensor::flycoo

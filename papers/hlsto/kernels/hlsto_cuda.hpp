@@ -1,4 +1,4 @@
-// The run of hlsto.cuda. In a build without CUDA it throws LogicError.
+// The run of hlsto.cuda.
 #pragma once
 
 #include <memory>

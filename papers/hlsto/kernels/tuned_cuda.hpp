@@ -1,4 +1,4 @@
-// The run of hlsto.cuda.tuned. In a build without CUDA it throws LogicError.
+// The run of hlsto.cuda.tuned.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,7 @@
-// hlsto.cuda: known to every build, so that a spec plans anywhere; without a device it declines
-// with its reason.
-#include <string>
-#include <string_view>
+// hlsto.cuda and hlsto.cuda.tuned.
+#include <memory>
 
-#include "common/measure/cuda_method.hpp"
+#include "common/device/device.hpp"
 #include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
 #include "papers/hlsto/kernels/tuned_cuda.hpp"
@@ -11,32 +9,28 @@
 #include "papers/hlsto/methods/methods.hpp"
 
 namespace retensor::hlsto {
-
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_paper_cuda(const Problem&, const Params&) {
-  no_cuda();
-}
-std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem&, const Params&) {
-  no_cuda();
-}
-#endif
-
 namespace {
 
-ParamSpec prepare_param() {
-  return {"prepare",
-          std::string("device"),
-          "where the format is made of the coordinates: on the host or on the device",
-          0,
-          0,
-          {"device", "host"}};
+Support supports_preparation(const Problem& problem, const Params& params) {
+  if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
+    return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
+  return Support::yes();
 }
 
-class HlsCuda : public CudaMethod {
+Support supports_tuned(const Problem& problem, const Params& params) {
+  if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
+  if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
+  if (arithmetic_of(params) == Arithmetic::tf32)
+    return Support::no("operands of 16 bits alone: fp16, bf16 and split_fp16");
+  if (format_options(problem, params).values != storage_of(arithmetic_of(params)))
+    return Support::no("values as the precision takes them alone: f16, bf16, and f32 if split");
+  return Support::yes();
+}
+
+/// A method whose threshold may be that of the cost model, which runs the method to find it.
+class HlsCuda : public DescribedMethod {
  public:
-  reference::Precision precision(const Problem& problem, const Params& params) const final {
-    return precision_of(arithmetic_of(params), format_options(problem, params).values);
-  }
+  using DescribedMethod::DescribedMethod;
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const final {
     const auto run_with = [&](const Params& p) { return make(problem, p); };
     if (params.integer("threshold") != kByModel || params.word("format") != "hls")
@@ -45,88 +39,41 @@ class HlsCuda : public CudaMethod {
         with_model_threshold(this->params(), params, run_with, *device::make_event_timer()));
   }
 
- protected:
-  static Support supports_preparation(const Problem& problem, const Params& params) {
-    if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
-      return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
-    return supports_format(problem, params);
-  }
-
  private:
-  /// The run with a threshold that is no model's.
-  virtual std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const = 0;
-};
-
-class PaperCuda : public HlsCuda {
- public:
-  std::string_view id() const override { return "hlsto.cuda"; }
-  std::string_view summary() const override {
-    return "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)";
-  }
-  ParamSchema params() const override {
-    auto specs = format_params(true);
-    specs.push_back(
-        {"warps",
-         std::int64_t{4},
-         "warps of a thread block, the N_w of section VI.A, which the paper leaves open",
-         1,
-         32,
-         {}});
-    specs.push_back({"load",
-                     std::string("fused"),
-                     "dense and sparse part in one grid or one after the other (section VI.C)",
-                     0,
-                     0,
-                     {"fused", "sequential"}});
-    specs.push_back(prepare_param());
-    return ParamSchema(std::move(specs));
-  }
-
- private:
-  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const override {
-    return prepare_paper_cuda(problem, params);
-  }
-  Support supports_problem(const Problem& problem, const Params& params) const override {
-    return supports_preparation(problem, params);
-  }
-};
-
-class TunedCuda : public HlsCuda {
- public:
-  std::string_view id() const override { return "hlsto.cuda.tuned"; }
-  std::string_view summary() const override {
-    return "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers";
-  }
-  ParamSchema params() const override {
-    auto specs = format_params(true);
-    specs.push_back(prepare_param());
-    return ParamSchema(std::move(specs));
-  }
-
- private:
-  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const override {
-    return prepare_tuned_cuda(problem, params);
-  }
-  Support supports_problem(const Problem& problem, const Params& params) const override {
-    if (const auto format = supports_preparation(problem, params); !format.ok) return format;
-    if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
-    if (problem.operation() != Operation::mttkrp) return Support::no("MTTKRP alone");
-    if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
-    if (arithmetic_of(params) == Arithmetic::tf32)
-      return Support::no("operands of 16 bits alone: fp16, bf16 and split_fp16");
-    if (format_options(problem, params).values != storage_of(arithmetic_of(params)))
-      return Support::no("values as the precision takes them alone: f16, bf16, and f32 if split");
-    return Support::yes();
+  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const {
+    return DescribedMethod::prepare(problem, params);
   }
 };
 
 }  // namespace
 
 std::unique_ptr<Method> make_hlsto_cuda() {
-  return std::make_unique<PaperCuda>();
+  return std::make_unique<HlsCuda>(tiles_method({
+      .id = "hlsto.cuda",
+      .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
+      .conditions = {supports_preparation},
+      .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
+      .params = format_params(true).with(
+          {param("warps", 4,
+                 "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
+               .range(1, 32),
+           param("load", "fused",
+                 "dense and sparse part in one grid or one after the other (section VI.C)")
+               .words({"fused", "sequential"}),
+           prepare_param()}),
+  }));
 }
+
 std::unique_ptr<Method> make_hlsto_cuda_tuned() {
-  return std::make_unique<TunedCuda>();
+  return std::make_unique<HlsCuda>(tiles_method({
+      .id = "hlsto.cuda.tuned",
+      .summary =
+          "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers",
+      .operations = {Operation::mttkrp},
+      .conditions = {supports_preparation, supports_tuned},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
+      .params = format_params(true).with({prepare_param()}),
+  }));
 }
 
 }  // namespace retensor::hlsto

@@ -5,52 +5,33 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/measure/registry.hpp"
-#include "papers/hlsto/format/hls.hpp"
+#include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
 
 namespace retensor {
 namespace hlsto {
 
-std::vector<ParamSpec> format_params(bool modelled) {
-  return {{"format",
-           std::string("hls"),
-           "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are",
-           0,
-           0,
-           {"hls", "hls_s", "hls_d"}},
-          {"threshold",
-           std::int64_t{0},
-           std::string("nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for "
-                       "TTM-chain") +
-               (modelled ? "; -1: by a cost model, whose times are measured" : ""),
-           modelled ? static_cast<double>(kByModel) : 0,
-           static_cast<double>(kMostThreshold),
-           {}},
-          {"edge",
-           std::int64_t{16},
-           "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples",
-           2,
-           32,
-           {}},
-          {"values",
-           std::string("auto"),
-           "storage of values; auto: the narrowest that the precision loses nothing by",
-           0,
-           0,
-           {"auto", "f16", "bf16", "f32"}},
-          {"precision",
-           std::string("fp16"),
-           "operands of the tensor core; split_fp16: each the sum of two halves, three products",
-           0,
-           0,
-           {"fp16", "bf16", "tf32", "split_fp16"}}};
+ParamSchema format_params(bool modelled) {
+  const std::string by_model = modelled ? "; -1: by a cost model, whose times are measured" : "";
+  return {
+      param("format", "hls",
+            "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are")
+          .words({"hls", "hls_s", "hls_d"}),
+      param("threshold", 0,
+            "nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for TTM-chain" +
+                by_model)
+          .range(modelled ? static_cast<double>(kByModel) : 0, kMostThreshold),
+      param("edge", 16, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples")
+          .range(2, 32),
+      values_param(), precision_param()};
 }
 
+namespace {
+
 Support supports_format(const Problem& problem, const Params& params) {
-  if (problem.operation() != Operation::mttkrp && problem.operation() != Operation::ttm_chain)
-    return Support::no("MTTKRP and TTM-chain alone");
   const int order = problem.x().order();
   if (order < kTiledModes || order > kHighestOrder)
     return Support::no(
@@ -64,9 +45,18 @@ Support supports_format(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-}  // namespace hlsto
+reference::Precision precision_of_format(const Problem& problem, const Params& params) {
+  return precision_of(arithmetic_of(params), format_options(problem, params).values);
+}
 
-void register_hlsto(Registry& registry);
+}  // namespace
+
+MethodSpec tiles_method(MethodSpec own) {
+  own.precision = precision_of_format;
+  return with_shared({Operation::mttkrp, Operation::ttm_chain}, supports_format, std::move(own));
+}
+
+}  // namespace hlsto
 
 void register_hlsto(Registry& registry) {
   registry.add(hlsto::make_hlsto_cpu());

@@ -1,20 +1,20 @@
-// The methods of HLSTO, one factory each, and the parameters that they share.
+// The methods of HLSTO, and what they share.
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::hlsto {
 
-std::unique_ptr<Method> make_hlsto_cpu();         ///< hlsto.cpu
-std::unique_ptr<Method> make_hlsto_cuda();        ///< hlsto.cuda
-std::unique_ptr<Method> make_hlsto_cuda_tuned();  ///< hlsto.cuda.tuned
+MethodSpec make_hlsto_cpu();
+std::unique_ptr<Method> make_hlsto_cuda();
+std::unique_ptr<Method> make_hlsto_cuda_tuned();
 
 /// format, threshold (kByModel too where `modelled`), edge, values, precision.
-std::vector<ParamSpec> format_params(bool modelled);
-/// MTTKRP and TTM-chain of orders 3 to 5 in single precision; a reason for all else.
-Support supports_format(const Problem& problem, const Params& params);
+ParamSchema format_params(bool modelled);
+/// A description with what all methods share: MTTKRP and TTM-chain of tensors of orders 3 to 5 in
+/// single precision, tiles whose edge is a power of two, the precision.
+MethodSpec tiles_method(MethodSpec own);
 
 }  // namespace retensor::hlsto

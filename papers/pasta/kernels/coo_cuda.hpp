@@ -1,4 +1,4 @@
-// The run of pasta.cuda.coo. In a build without CUDA it throws LogicError.
+// The run of pasta.cuda.coo.
 #pragma once
 
 #include <memory>

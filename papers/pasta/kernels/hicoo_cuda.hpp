@@ -1,4 +1,4 @@
-// The run of pasta.cuda.hicoo. In a build without CUDA it throws LogicError.
+// The run of pasta.cuda.hicoo.
 #pragma once
 
 #include <memory>

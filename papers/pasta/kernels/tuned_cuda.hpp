@@ -1,4 +1,4 @@
-// The run of pasta.cuda.tuned. In a build without CUDA it throws LogicError.
+// The run of pasta.cuda.tuned.
 #pragma once
 
 #include <memory>

@@ -3,57 +3,48 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "common/measure/registry.hpp"
 
 namespace retensor {
 namespace pasta {
+namespace {
 
-ParamSpec block_param() {
-  return {"block",
-          std::int64_t{128},
-          "block edge B, a power of two (the paper: 128; 8-bit element indices)",
-          1,
-          256,
-          {}};
+Support supports_suite(const Problem& problem, const Params&) {
+  if (problem.operation() == Operation::ttv && problem.x().order() == 1)
+    return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
+  if (problem.operation() == Operation::tew && problem.x().order() != problem.y().order())
+    return Support::no("the tensors differ in order");
+  return Support::yes();
 }
 
-Support supports_block(const Params& params) {
+}  // namespace
+
+MethodSpec suite_method(MethodSpec own) {
+  return with_shared(
+      {Operation::tew, Operation::ts, Operation::ttv, Operation::ttm, Operation::mttkrp},
+      supports_suite, std::move(own));
+}
+
+ParamSpec block_param() {
+  return param("block", 128, "block edge B, a power of two (the paper: 128; 8-bit element indices)")
+      .range(1, 256);
+}
+
+Support supports_block(const Problem&, const Params& params) {
   const auto edge = static_cast<std::uint64_t>(params.integer("block"));
   if (std::has_single_bit(edge)) return Support::yes();
   return Support::no("block edge " + std::to_string(edge) + " is not a power of two");
 }
 
-Support supports_suite(const Problem& problem) {
-  switch (problem.operation()) {
-    case Operation::ttv:
-      if (problem.x().order() == 1)
-        return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
-      return Support::yes();
-    case Operation::tew:
-      if (problem.x().order() != problem.y().order())
-        return Support::no("the tensors differ in order");
-      return Support::yes();
-    case Operation::ts:
-    case Operation::ttm:
-    case Operation::mttkrp:
-      return Support::yes();
-    default:
-      return Support::no(std::string(name(problem.operation())) +
-                         " is not among the suite's five kernels");
-  }
-}
-
 }  // namespace pasta
 
-void register_pasta(Registry& registry);
-
 void register_pasta(Registry& registry) {
-  registry.add(pasta::make_coo_cpu());
-  registry.add(pasta::make_hicoo_cpu());
-  registry.add(pasta::make_coo_cuda());
-  registry.add(pasta::make_hicoo_cuda());
-  registry.add(pasta::make_coo_cuda_tuned());
+  using namespace pasta;
+  for (const auto make :
+       {make_coo_cpu, make_hicoo_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned})
+    registry.add(make());
 }
 
 }  // namespace retensor

@@ -1,22 +1,22 @@
-// The suite's methods, one factory each, and what they share.
+// The suite's methods, and what they share.
 #pragma once
 
-#include <memory>
-
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 
 namespace retensor::pasta {
 
-std::unique_ptr<Method> make_coo_cpu();         ///< pasta.cpu.coo
-std::unique_ptr<Method> make_hicoo_cpu();       ///< pasta.cpu.hicoo
-std::unique_ptr<Method> make_coo_cuda();        ///< pasta.cuda.coo, the paper's kernels
-std::unique_ptr<Method> make_hicoo_cuda();      ///< pasta.cuda.hicoo, the paper's kernels
-std::unique_ptr<Method> make_coo_cuda_tuned();  ///< pasta.cuda.tuned
+MethodSpec make_coo_cpu();
+MethodSpec make_hicoo_cpu();
+MethodSpec make_coo_cuda();
+MethodSpec make_hicoo_cuda();
+MethodSpec make_coo_cuda_tuned();
 
-/// The parameter `block` of the HiCOO methods: the block edge B, and whether it is one.
+/// A description with the suite's five kernels as operations, and the condition that coordinates
+/// can hold their result.
+MethodSpec suite_method(MethodSpec own);
+
+/// The parameter `block` of the HiCOO methods, the block edge B, and whether it is one.
 ParamSpec block_param();
-Support supports_block(const Params& params);
-/// The five kernels; a reason for everything else.
-Support supports_suite(const Problem& problem);
+Support supports_block(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

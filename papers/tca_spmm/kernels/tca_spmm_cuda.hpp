@@ -1,4 +1,4 @@
-// The run of tca_spmm.cuda. In a build without CUDA it throws LogicError.
+// The run of tca_spmm.cuda.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The run of tca_spmm.cuda.tiles. In a build without CUDA every function throws LogicError.
+// The run of tca_spmm.cuda.tiles.
 #pragma once
 
 #include <memory>

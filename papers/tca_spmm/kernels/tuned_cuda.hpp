@@ -1,4 +1,4 @@
-// The run of tca_spmm.cuda.tuned. In a build without CUDA every function throws LogicError.
+// The run of tca_spmm.cuda.tuned.
 #pragma once
 
 #include <memory>

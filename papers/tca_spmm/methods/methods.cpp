@@ -1,55 +1,51 @@
 // What TCA-SpMM's methods have in common, and their registration.
 #include "papers/tca_spmm/methods/methods.hpp"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <string>
+#include <fmt/format.h>
 
 #include "common/measure/registry.hpp"
 #include "common/numeric/rounding.hpp"
 
 namespace retensor {
 namespace tca_spmm {
+namespace {
 
-std::vector<ParamSpec> kernel_params() {
-  return {{"depth", std::int64_t{8}, "k of the MMA m16n8k: 8 (the paper) or 16", 8, 16, {}},
-          {"classes",
-           std::string("five"),
-           "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)",
-           0,
-           0,
-           {"five", "one"}},
-          {"warps",
-           std::string("balanced"),
-           "balanced: as many as the row's class says; one: a warp a row",
-           0,
-           0,
-           {"balanced", "one"}},
-          {"long_rows",
-           std::string("outputs"),
-           "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)",
-           0,
-           0,
-           {"outputs", "nonzeros"}},
-          {"packing",
-           std::string("in_order"),
-           "in_order: rows take warps as in Fig. 4; by_class: those of most warps first",
-           0,
-           0,
-           {"in_order", "by_class"}},
-          {"dense",
-           std::string("row_major"),
-           "order of the elements of D",
-           0,
-           0,
-           {"row_major", "column_major"}},
-          {"output", std::string("f32"), "type of O; sums are f32", 0, 0, {"f32", "f16"}}};
+Support supports_single(const Problem& problem, const Params&) {
+  if (problem.dtype() == DType::f32) return Support::yes();
+  return Support::no("tensor cores take operands of at most single precision");
 }
 
-Support supports_kernel(const Problem& problem, const Params& params) {
-  if (problem.operation() != Operation::spmm) return Support::no("sparse times dense matrix alone");
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+}  // namespace
+
+ParamSchema kernel_params() {
+  return {param("depth", 8, "k of the MMA m16n8k: 8 (the paper) or 16").range(8, 16),
+          param("classes", "five",
+                "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)")
+              .words({"five", "one"}),
+          param("warps", "balanced", "balanced: as many as the row's class says; one: a warp a row")
+              .words({"balanced", "one"}),
+          param("long_rows", "outputs",
+                "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)")
+              .words({"outputs", "nonzeros"}),
+          param("packing", "in_order",
+                "in_order: rows take warps as in Fig. 4; by_class: those of most warps first")
+              .words({"in_order", "by_class"}),
+          dense_param(),
+          output_param()};
+}
+
+ParamSpec dense_param() {
+  return param("dense", "row_major", "order of the elements of D")
+      .words({"row_major", "column_major"});
+}
+
+ParamSpec output_param() {
+  return param("output", "f32", "type of O; sums are f32").words({"f32", "f16"});
+}
+
+Support supports_kernel(const Problem&, const Params& params) {
   const auto depth = params.integer("depth");
   if (depth != 8 && depth != 16)
     return Support::no(fmt::format("found an MMA of depth {}, expected 8 or 16", depth));
@@ -68,19 +64,20 @@ reference::Precision half_precision(Element output) {
   return p;
 }
 
-reference::Precision kernel_precision(const Params& params) {
-  return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+MethodSpec kernel_method(MethodSpec own) {
+  own.precision = [](const Problem&, const Params& params) {
+    return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+  };
+  return with_shared({Operation::spmm}, supports_single, std::move(own));
 }
 
 }  // namespace tca_spmm
 
-void register_tca_spmm(Registry& registry);
-
 void register_tca_spmm(Registry& registry) {
-  registry.add(tca_spmm::make_tca_spmm_cpu());
-  registry.add(tca_spmm::make_tca_spmm_cuda());
-  registry.add(tca_spmm::make_tca_spmm_cuda_tiles());
-  registry.add(tca_spmm::make_tca_spmm_cuda_tuned());
+  using namespace tca_spmm;
+  for (const auto make :
+       {make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles, make_tca_spmm_cuda_tuned})
+    registry.add(make());
 }
 
 }  // namespace retensor

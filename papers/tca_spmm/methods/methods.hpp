@@ -1,26 +1,26 @@
-// The methods of TCA-SpMM, one factory each, and what they share.
+// The methods of TCA-SpMM, and what they share.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "common/measure/method.hpp"
+#include "common/measure/method_spec.hpp"
 #include "papers/tca_spmm/format/operands.hpp"
 
 namespace retensor::tca_spmm {
 
-std::unique_ptr<Method> make_tca_spmm_cpu();         ///< tca_spmm.cpu
-std::unique_ptr<Method> make_tca_spmm_cuda();        ///< tca_spmm.cuda
-std::unique_ptr<Method> make_tca_spmm_cuda_tiles();  ///< tca_spmm.cuda.tiles
-std::unique_ptr<Method> make_tca_spmm_cuda_tuned();  ///< tca_spmm.cuda.tuned
+MethodSpec make_tca_spmm_cpu();
+MethodSpec make_tca_spmm_cuda();
+MethodSpec make_tca_spmm_cuda_tiles();
+MethodSpec make_tca_spmm_cuda_tuned();
 
 /// depth, classes, warps, long_rows, packing, dense, output.
-std::vector<ParamSpec> kernel_params();
-/// Sparse times dense matrix in single precision; a reason for all else.
+ParamSchema kernel_params();
+ParamSpec dense_param();
+ParamSpec output_param();
+/// Of the kernels with these parameters.
 Support supports_kernel(const Problem& problem, const Params& params);
+/// A description with what all methods share: sparse times dense matrix in single precision,
+/// outputs of the type that the parameter says.
+MethodSpec kernel_method(MethodSpec own);
 /// fp16 operands, sums in fp32 as tensor cores make them or better.
 reference::Precision half_precision(Element output);
-/// The same, outputs as the parameter says.
-reference::Precision kernel_precision(const Params& params);
 
 }  // namespace retensor::tca_spmm

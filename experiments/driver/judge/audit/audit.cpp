@@ -12,7 +12,7 @@
 #include <boost/algorithm/string.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/driver/judge/audit/formula.hpp"
+#include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
@@ -71,9 +72,12 @@ struct Findings {
   std::vector<Listing> listings;
 };
 
-/// Throws ParseError with file and line: unknown key (with the nearest), missing place, a figure
-/// that is no number, a row of another length, an expression that doesn't parse, an id a second
-/// time, a test case that its source (relative to `root`) doesn't have.
+/// What a file of findings may hold.
+ShapePtr findings_shape();
+
+/// Throws ParseError with file and line: another shape, a figure that is no number, a row of
+/// another length, an expression that doesn't parse, an id a second time, a test case that its
+/// source (relative to `root`) doesn't have.
 Findings load_findings(const std::string& path, const std::string& root);
 
 }  // namespace retensor::driver

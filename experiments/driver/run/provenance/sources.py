@@ -17,7 +17,7 @@ from . import declarations as cpp
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LOOP = "measure"  # of the part common/measure
-METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda)(?:\.[a-z0-9_]+)?)"$')
+METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda|\{\})(?:\.[a-z0-9_]+)?)"$')
 BASE = "Method"  # classes derived from it describe: followed, but their words are not hashed
 # Parts and names where following ends: data, problem, parameters, oracle, work model, facts of the
 # machine. They are the same for every method, and what they decide stands in the row.
@@ -27,7 +27,7 @@ ENDS = {"Problem", "ProblemSpec", "Operation", "Params", "ParamSchema", "ParamSp
         "facts", "DeviceFacts", "available", "memory", "cpu_facts", "core_clock_mhz",
         "sm_clock_mhz", "peak_resident_bytes", "reset_peak_resident", "ErrorMetrics",
         "ErrorAccumulator", "Sha256", "no_cuda", "without_params", "missing_library",
-        "library_refusal", "RETENSOR_DEVICE_PART"}
+        "library_refusal", "RETENSOR_DEVICE_PART", "DescribedMethod"}
 CUDA_SOURCES = {".cu", ".cuh"}
 
 
@@ -96,12 +96,18 @@ def _parts_included(root, path, text):
                 break
 
 
+def ids_in(declaration):
+    """The ids that a declaration holds as text, of both backends where it says {} for them."""
+    for token in declaration.tokens:
+        if (match := METHOD_ID.match(token)):
+            for backend in ("cpu", "cuda"):
+                yield match.group(1).replace("{}", backend)
+
+
 def method_ids(parts):
-    """Every id that a declaration holds as text, with the part where it stands."""
-    return {match.group(1): name
-            for name, part in sorted(parts.items()) for d in part.declarations
-            for token in d.tokens if (match := METHOD_ID.match(token))
-            and name[-1] == match.group(1).split(".")[0]}
+    """Every id that a declaration of its module holds as text, with the part where it stands."""
+    return {method: name for name, part in sorted(parts.items()) for d in part.declarations
+            for method in ids_in(d) if name[-1] == method.split(".")[0]}
 
 
 class Tree:
@@ -148,7 +154,7 @@ class Tree:
         return hashes
 
     def method(self, method, part):
-        roots = [d for d in self.parts[part].declarations if f'"{method}"' in d.tokens]
+        roots = [d for d in self.parts[part].declarations if method in ids_in(d)]
         return self.hashed(part, roots, roots, on_device=".cuda" in method)
 
     def hashed(self, part, roots, descriptors=(), on_device=True):

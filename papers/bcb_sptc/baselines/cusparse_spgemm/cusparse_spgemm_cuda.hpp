@@ -9,7 +9,7 @@ namespace retensor::cusparse_spgemm {
 
 /// Why the library cannot be used here; empty where it can.
 std::string library_refusal();
-/// Parameter `algorithm`. In a build without CUDA it throws LogicError.
+/// Parameter `algorithm`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::cusparse_spgemm

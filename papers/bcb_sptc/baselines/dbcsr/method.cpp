@@ -4,34 +4,13 @@
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
 namespace retensor {
-namespace dbcsr {
-
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_cuda(const Problem&) {
-  no_cuda();
-}
-#endif
-
-namespace {
-
-class Dbcsr : public bcb_sptc::MatrixMethod {
- public:
-  std::string_view id() const override { return "dbcsr.cuda"; }
-  std::string_view summary() const override {
-    return "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)";
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params&) const override {
-    return prepare_cuda(problem);
-  }
-};
-
-}  // namespace
-}  // namespace dbcsr
-
-void register_dbcsr(Registry& registry);
 
 void register_dbcsr(Registry& registry) {
-  registry.add(std::make_unique<dbcsr::Dbcsr>());
+  registry.add(bcb_sptc::matrix_method({
+      .id = "dbcsr.cuda",
+      .summary = "contraction as a product of matrices in dense blocks of 8 x 8 (DBCSR)",
+      .prepare = RETENSOR_DEVICE_PART(without_params(dbcsr::prepare_cuda)),
+  }));
 }
 
 }  // namespace retensor

@@ -7,7 +7,6 @@
 
 namespace retensor::tsparse {
 
-/// In a build without CUDA it throws LogicError.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
 
 }  // namespace retensor::tsparse

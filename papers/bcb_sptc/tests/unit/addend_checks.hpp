@@ -28,14 +28,14 @@ using Given = std::map<std::string, ParamValue>;
 
 /// A method, its run, and parameters of all its runs.
 struct Runs {
-  std::unique_ptr<Method> (*method)();
+  MethodSpec (*method)();
   PrepareRun prepare;
   Given given;
 
   Params params(const Given& more) const {
     Given all = given;
     all.insert(more.begin(), more.end());
-    return method()->params().resolve(all);
+    return method().params.resolve(all);
   }
 };
 
@@ -169,14 +169,14 @@ inline void check_updates(const Runs& runs) {
   const Case c{"abk,kcd->acbd", shared(random_tensor({12, 11, 30}, 0.05, draws)),
                shared(random_tensor({30, 10, 9}, 0.05, draws))};
   const Problem problem = problem_of(c, 0.5);
-  const auto method = runs.method();
+  const DescribedMethod method(runs.method());
   for (const double beta : {1.0, -0.25, 3.0})
     for (const char* zeros : {"keep", "drop"}) {
       const Params params = runs.params({{"beta", beta}, {"zeros", std::string(zeros)}});
-      REQUIRE(method->supports(problem, params).ok);
-      const auto prepared = method->prepare(problem, params);
+      REQUIRE(method.supports(problem, params).ok);
+      const auto prepared = method.prepare(problem, params);
       const auto timer =
-          method->backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+          method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
       for (int run = 0; run < 2; ++run) {
         timer->start();
         prepared->run(*timer);
@@ -184,7 +184,7 @@ inline void check_updates(const Runs& runs) {
         CHECK(stages.back().first == "addend");
       }
       const auto report =
-          problem.oracle().check(prepared->result(), method->precision(problem, params));
+          problem.oracle().check(prepared->result(), method.precision(problem, params));
       CHECK_MESSAGE(report.ok, report.reason);
       CHECK(std::stoll(prepared->executed().at("z_nonzeros")) > 0);
     }

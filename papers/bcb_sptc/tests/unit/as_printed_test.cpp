@@ -12,13 +12,14 @@
 #include <span>
 #include <vector>
 
-#include "common/measure/timing.hpp"
 #include "common/numeric/error_metrics.hpp"
 #include "papers/bcb_sptc/format/bcb.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
+using namespace retensor::test;
 
 namespace {
 
@@ -113,13 +114,7 @@ std::map<std::array<Index, 4>, double> of_the_module(const Block& x, const Block
   spec.operation = Operation::contraction;
   spec.variant = "aik,bkj->aibj";
   const Problem problem(spec, coo(x), coo(y));
-  const auto method = make_bcb_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  const auto result = std::get<Coo>(prepared->result());
+  const auto result = std::get<Coo>(run_once(make_bcb_cpu(), problem).result);
   std::map<std::array<Index, 4>, double> entries;
   for (Count p = 0; p < result.nnz(); ++p)
     entries[{result.indices[0][p], result.indices[1][p], result.indices[2][p],

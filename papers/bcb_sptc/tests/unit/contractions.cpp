@@ -5,12 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/measure/timing.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/dense.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
+using namespace retensor::test;
 using namespace retensor::bcb_sptc::test;
 
 namespace {
@@ -28,15 +29,8 @@ nlohmann::json json_of(const Coo& tensor) {
 }
 
 Coo product_of(const Case& c) {
-  const auto method = make_bcb_cpu();
-  const auto params = method->params().resolve(
-      {{"precision", std::string("split_fp16")}, {"edge", std::int64_t{2}}});
-  const auto prepared = method->prepare(problem_of(c, kAlpha), params);
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return std::get<Coo>(prepared->result());
+  const Given given = {{"precision", std::string("split_fp16")}, {"edge", std::int64_t{2}}};
+  return std::get<Coo>(run_once(make_bcb_cpu(), problem_of(c, kAlpha), given).result);
 }
 
 void print(const Letters& letters, Draws& draws) {

@@ -29,10 +29,10 @@ struct Run {
 
 /// The second of two runs.
 Run run_of(const Problem& problem, const Given& given) {
-  const auto method = make_bcb_cpu();
-  const Params params = method->params().resolve(given);
-  REQUIRE(method->supports(problem, params).ok);
-  const auto prepared = method->prepare(problem, params);
+  const DescribedMethod method(make_bcb_cpu());
+  const Params params = method.params().resolve(given);
+  REQUIRE(method.supports(problem, params).ok);
+  const auto prepared = method.prepare(problem, params);
   const auto timer = make_host_timer();
   for (int run = 0; run < 2; ++run) {
     timer->start();
@@ -93,10 +93,10 @@ TEST_CASE("a wrong entry, a missing one and one too many are differences") {
 
 TEST_CASE("half precision does not meet the bound of split halves") {
   const Case c{"abk,kcd->abcd", full({10, 9, 8}), full({8, 7, 6})};
-  const auto method = make_bcb_cpu();
+  const DescribedMethod method(make_bcb_cpu());
   const Problem problem = problem_of(c);
-  const auto split = method->precision(
-      problem, method->params().resolve({{"precision", std::string("split_fp16")}}));
+  const auto split = method.precision(
+      problem, method.params().resolve({{"precision", std::string("split_fp16")}}));
   CHECK(problem.oracle()
             .check(run_of(problem, {{"precision", std::string("split_fp16")}}).result, split)
             .ok);
@@ -229,9 +229,9 @@ TEST_CASE("a contracted mode has the shorter edge of its operands, results a lim
 
 TEST_CASE("what the method does not take is declined with a reason") {
   const auto reason = [](ProblemSpec spec, const Case& c, const Given& given) {
-    const auto method = make_bcb_cpu();
+    const DescribedMethod method(make_bcb_cpu());
     spec.variant = c.einsum;
-    return method->supports(Problem(spec, c.x, c.y), method->params().resolve(given)).reason;
+    return method.supports(Problem(spec, c.x, c.y), method.params().resolve(given)).reason;
   };
   const Case c{"ak,kb->ab", full({3, 3}), full({3, 3})};
   ProblemSpec spec;

@@ -7,20 +7,13 @@
 
 #include "common/generate/generators.hpp"
 #include "papers/bcb_sptc/format/matricised.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
 using namespace retensor::bcb_sptc;
+using retensor::test::numbered;
 
 namespace {
-
-Coo cells(const Dims& dims, const std::vector<std::vector<Index>>& coordinates) {
-  Coo tensor(dims, DType::f32, coordinates.size());
-  for (Count p = 0; p < tensor.nnz(); ++p) {
-    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][p] = coordinates[p][m];
-    tensor.values.set(p, static_cast<double>(p + 1));
-  }
-  return tensor;
-}
 
 using Product = std::map<std::vector<Index>, float>;
 
@@ -53,8 +46,8 @@ TEST_CASE("rows and columns that occur are numbered, nonzeros without a partner 
   // Contracted: 3 and 7 meet, 5 of x and 9 of y do not. Row (2, 0) has 5 alone.
   const Dims x_dims = {4, 4'000'000'000, 10}, y_dims = {10, 4'000'000'000, 4};
   const Index far = 3'999'999'999;
-  const Coo x = cells(x_dims, {{1, far, 7}, {0, 5, 3}, {2, 0, 5}, {0, 5, 7}, {1, far, 7}});
-  const Coo y = cells(y_dims, {{7, far, 1}, {9, 0, 0}, {3, 2, 2}, {7, 2, 2}});
+  const Coo x = numbered(x_dims, {{1, far, 7}, {0, 5, 3}, {2, 0, 5}, {0, 5, 7}, {1, far, 7}});
+  const Coo y = numbered(y_dims, {{7, far, 1}, {9, 0, 0}, {3, 2, 2}, {7, 2, 2}});
   const Matricised m(Contraction("abk,kcd->abcd", x_dims, y_dims), x, y);
   CHECK(m.rows() == 2);
   CHECK(m.groups() == 3);
@@ -79,11 +72,11 @@ TEST_CASE("the product of the matrices is the contraction") {
 }
 
 TEST_CASE("without contracted or free modes there is one group, row or column") {
-  const Coo x = cells({3}, {{0}, {2}}), y = cells({4}, {{1}});
+  const Coo x = numbered({3}, {{0}, {2}}), y = numbered({4}, {{1}});
   const Matricised outer(Contraction("a,b->ab", x.dims, y.dims), x, y);
   CHECK(outer.groups() == 1);
   CHECK(outer.products == 2);
-  const Coo z = cells({3, 2}, {{0, 1}, {2, 0}});
+  const Coo z = numbered({3, 2}, {{0, 1}, {2, 0}});
   const Matricised columns(Contraction("k,ka->a", x.dims, z.dims), x, z);
   CHECK(columns.rows() == 1);
   CHECK(columns.row_index.empty());

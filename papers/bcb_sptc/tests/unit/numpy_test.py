@@ -1,5 +1,5 @@
 """Contractions of bcb_sptc.cpu beside NumPy's einsum: values, and the pattern beside that of the
-operands. $BCB_CONTRACTIONS is the program that prints them (contractions.cpp)."""
+operands. $PROGRAM is the program that prints them (contractions.cpp)."""
 import json
 import os
 import subprocess
@@ -13,7 +13,7 @@ RELATIVE, ABSOLUTE = 2.0**-21, 2.0**-25
 
 @pytest.fixture(scope="module")
 def cases():
-    done = subprocess.run([os.environ["BCB_CONTRACTIONS"]], capture_output=True, text=True,
+    done = subprocess.run([os.environ["PROGRAM"]], capture_output=True, text=True,
                           check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "papers/flycoo/format/partition.hpp"
 #include "papers/flycoo/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::flycoo;
+using namespace retensor::test;
 
 namespace {
 
@@ -90,11 +91,8 @@ Matrix algorithm_5(const Problem& problem, bool in_place) {
   return all;
 }
 
-/// Whether a result is within the bound of an fp64 evaluation of equation (1).
 bool is_right(const Problem& problem, const Result& result) {
-  const auto method = make_flycoo_cpu();
-  const auto params = method->params().resolve({});
-  return problem.oracle().check(result, method->precision(problem, params)).ok;
+  return test::is_right(make_flycoo_cpu(), problem, result);
 }
 
 }  // namespace
@@ -134,11 +132,5 @@ TEST_CASE("Algorithm 2 adds to the factor that it was given") {
   const Problem problem(spec, std::make_shared<const Coo>(uniform({6, 5, 4}, 30, 1, DType::f64)));
   CHECK_FALSE(is_right(problem, algorithm_5(problem, true)));
   CHECK(is_right(problem, algorithm_5(problem, false)));
-  const auto method = make_flycoo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  CHECK(is_right(problem, prepared->result()));
+  CHECK(is_right(problem, run_once(make_flycoo_cpu(), problem).result));
 }

@@ -7,7 +7,7 @@
 
 namespace retensor::mm_csf_chain {
 
-/// Parameter `fiber_limit`. In a build without CUDA it throws LogicError.
+/// Parameter `fiber_limit`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::mm_csf_chain

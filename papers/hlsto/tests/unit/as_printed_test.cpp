@@ -8,12 +8,13 @@
 #include <memory>
 
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "papers/hlsto/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
+using namespace retensor::test;
 
 namespace {
 
@@ -94,22 +95,12 @@ Problem one_tile() {
   return problem_of({kEdge, kEdge, kEdge});
 }
 
-/// Whether a result is within the bound of half precision.
 bool is_right(const Problem& problem, const Result& result) {
-  const auto method = make_hlsto_cpu();
-  const auto params = method->params().resolve({});
-  return problem.oracle().check(result, method->precision(problem, params)).ok;
+  return test::is_right(make_hlsto_cpu(), problem, result);
 }
 
 Result of_the_module(const Problem& problem) {
-  const auto method = make_hlsto_cpu();
-  const auto prepared =
-      method->prepare(problem, method->params().resolve({{"format", std::string("hls_d")}}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
+  return run_once(make_hlsto_cpu(), problem, {{"format", std::string("hls_d")}}).result;
 }
 
 /// Algorithm 2, line 5.

@@ -8,12 +8,13 @@
 
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/timing.hpp"
 #include "papers/hlsto/format/chain.hpp"
 #include "papers/hlsto/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
+using namespace retensor::test;
 
 namespace {
 
@@ -30,22 +31,15 @@ Problem problem_of(Operation operation, const Dims& dims, Count nnz, int mode, s
   return Problem(spec, std::make_shared<const Coo>(uniform(dims, nnz, seed, DType::f32)));
 }
 
-Result result_of(const Problem& problem, const std::map<std::string, ParamValue>& given) {
-  const auto method = make_hlsto_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve(given));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
+Result result_of(const Problem& problem, const Given& given) {
+  return run_once(make_hlsto_cpu(), problem, given).result;
 }
 
-reference::CheckReport report_of(const Problem& problem,
-                                 const std::map<std::string, ParamValue>& given,
+reference::CheckReport report_of(const Problem& problem, const Given& given,
                                  const std::string& precision) {
-  const auto method = make_hlsto_cpu();
+  const DescribedMethod method(make_hlsto_cpu());
   const auto bound =
-      method->precision(problem, method->params().resolve({{"precision", ParamValue(precision)}}));
+      method.precision(problem, method.params().resolve({{"precision", ParamValue(precision)}}));
   return problem.oracle().check(result_of(problem, given), bound);
 }
 

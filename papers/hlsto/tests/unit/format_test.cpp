@@ -10,21 +10,13 @@
 #include "common/numeric/rounding.hpp"
 #include "papers/hlsto/format/hls.hpp"
 #include "tests/support/entries.hpp"
+#include "tests/support/values.hpp"
 
 using namespace retensor;
 using namespace retensor::hlsto;
 using namespace retensor::test;
 
 namespace {
-
-Coo tensor_of(const Dims& dims, const std::vector<std::vector<Index>>& coordinates) {
-  Coo tensor(dims, DType::f32, coordinates.size());
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][x] = coordinates[x][m];
-    tensor.values.set(x, static_cast<double>(x) + 1);
-  }
-  return tensor;
-}
 
 Coo clustered(const Dims& dims, Count nnz, std::uint64_t seed) {
   return test::tensor_of(dims, clustered_entries(dims, nnz, seed));
@@ -46,7 +38,7 @@ TEST_CASE("Fig. 4a: the linear index of (1, 3, 3) in 6 x 4 x 4 is 0011111") {
 }
 
 TEST_CASE("Fig. 4b: cells 0, 3 and 7 of a tile of edge 2 are the bitmap 10010001") {
-  const auto hls = to_hls(tensor_of({2, 2, 2}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}}),
+  const auto hls = to_hls(numbered({2, 2, 2}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}}),
                           {.edge_bits = 1, .threshold = 1});
   REQUIRE(hls.dense_tiles() == 1);
   std::string drawn;  // the paper draws cell 0 first
@@ -56,7 +48,7 @@ TEST_CASE("Fig. 4b: cells 0, 3 and 7 of a tile of edge 2 are the bitmap 10010001
 
 TEST_CASE("tiles are classified by the threshold") {
   // Three nonzeros in tile (0, 0, 0), two in tile (1, 0, 0) of edge 2.
-  const auto tensor = tensor_of({4, 2, 2}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {2, 0, 1}, {3, 1, 0}});
+  const auto tensor = numbered({4, 2, 2}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {2, 0, 1}, {3, 1, 0}});
   const auto dense_tiles = [&](Count threshold) {
     return to_hls(tensor, {.edge_bits = 1, .threshold = threshold}).dense_tiles();
   };
@@ -98,7 +90,7 @@ TEST_CASE("every nonzero comes back, for all orders, edges, thresholds and value
 }
 
 TEST_CASE("Fig. 3: tiles of a 6 x 4 x 4 tensor as they lie") {
-  const auto tensor = tensor_of({6, 4, 4}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {1, 3, 3}, {5, 0, 2}});
+  const auto tensor = numbered({6, 4, 4}, {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {1, 3, 3}, {5, 0, 2}});
   CHECK(layout_text(to_hls(tensor, {.edge_bits = 1, .threshold = 3})) ==
         "D 00 0 0, 10010001, 1 2 3; S 001 11 11, 4; S 101 00 10, 5");
   CHECK(layout_text(to_hls(Coo({6, 4, 4}, DType::f32), {})).empty());
@@ -171,7 +163,7 @@ TEST_CASE("what the format cannot hold is refused") {
 }
 
 TEST_CASE("values of one coordinate are added up") {
-  const auto twice = tensor_of({4, 4, 4}, {{1, 2, 3}, {0, 0, 0}, {1, 2, 3}});
+  const auto twice = numbered({4, 4, 4}, {{1, 2, 3}, {0, 0, 0}, {1, 2, 3}});
   for (const Count threshold : {Count{1}, kNoTileIsDense}) {
     const auto hls = to_hls(twice, {.threshold = threshold});
     hls.check();
@@ -181,7 +173,7 @@ TEST_CASE("values of one coordinate are added up") {
 }
 
 TEST_CASE("the threshold counts a coordinate that stands twice once") {
-  const auto twice = tensor_of({4, 4, 4}, {{1, 2, 3}, {0, 0, 0}, {1, 2, 3}});
+  const auto twice = numbered({4, 4, 4}, {{1, 2, 3}, {0, 0, 0}, {1, 2, 3}});
   CHECK(to_hls(twice, {.threshold = 2}).dense_tiles() == 1);
   CHECK(to_hls(twice, {.threshold = 3}).dense_tiles() == 0);
 }

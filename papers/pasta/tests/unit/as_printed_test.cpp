@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/timing.hpp"
 #include "papers/pasta/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::pasta;
+using namespace retensor::test;
 
 namespace {
 
@@ -51,13 +52,7 @@ std::vector<double> algorithm_1(const Fibers& x, bool stores) {
 }
 
 Result result_of(const Problem& problem) {
-  const auto method = make_coo_cpu();
-  const auto prepared = method->prepare(problem, method->params().resolve({}));
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return prepared->result();
+  return run_once(make_coo_cpu(), problem).result;
 }
 
 /// TTV of the example by this module, a value a fiber.

@@ -8,7 +8,7 @@
 
 namespace retensor::cublas {
 
-/// Parameters `types` and `dense`. In a build without CUDA it throws LogicError.
+/// Parameters `types` and `dense`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 /// Why the library could not be loaded; empty when it was.
 std::string missing_library();

@@ -8,9 +8,9 @@
 
 namespace retensor::cusparse {
 
-/// CSR; parameters `types`, `dense` and `algorithm`. In a build without CUDA it throws LogicError.
+/// CSR; parameters `types`, `dense` and `algorithm`.
 std::unique_ptr<Prepared> prepare_csr(const Problem& problem, const Params& params);
-/// Blocked-ELL; parameters `types` and `edge`. In a build without CUDA it throws LogicError.
+/// Blocked-ELL; parameters `types` and `edge`.
 std::unique_ptr<Prepared> prepare_ell(const Problem& problem, const Params& params);
 /// Elements that Blocked-ELL with blocks of `edge` stores.
 Count ell_elements(const Coo& s, Count edge);

@@ -13,18 +13,6 @@
 namespace retensor {
 namespace cusparse {
 
-#ifndef RETENSOR_CUDA
-std::unique_ptr<Prepared> prepare_csr(const Problem&, const Params&) {
-  no_cuda();
-}
-std::unique_ptr<Prepared> prepare_ell(const Problem&, const Params&) {
-  no_cuda();
-}
-std::string missing_library() {
-  no_cuda();
-}
-#endif
-
 Count ell_elements(const Coo& s, Count edge) {
   std::set<std::pair<Count, Count>> blocks;
   for (Count x = 0; x < s.nnz(); ++x)
@@ -43,83 +31,73 @@ constexpr Count kMostIndices = std::numeric_limits<std::int32_t>::max();
 /// Of the stored blocks: 1 GiB in half precision, an own choice.
 constexpr Count kMostElements = Count{1} << 29;
 
-class Cusparse : public tca_spmm::Competitor {
- protected:
-  Support supports_problem(const Problem& problem, const Params& params) const override {
-    if (const auto own = Competitor::supports_problem(problem, params); !own.ok) return own;
-    const Coo& s = problem.x();
-    if (std::max({s.dims[0], s.dims[1], s.nnz()}) > kMostIndices)
-      return Support::no("indices and positions have 31 bits");
-    return supports_library(missing_library);
-  }
-};
+Support supports_csr(const Problem& problem, const Params&) {
+  const Coo& s = problem.x();
+  if (std::max({s.dims[0], s.dims[1], s.nnz()}) > kMostIndices)
+    return Support::no("indices and positions have 31 bits");
+  return Support::yes();
+}
 
-class CsrMethod : public Cusparse {
- public:
-  std::string_view id() const override { return "cusparse.cuda"; }
-  std::string_view summary() const override { return "SpMM on CSR by cuSPARSE"; }
-  ParamSchema params() const override {
-    return {tca_spmm::types_param(),
-            tca_spmm::dense_param(),
-            {"algorithm",
-             std::string("csr3"),
-             "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3",
-             0,
-             0,
-             {"default", "csr1", "csr2", "csr3"}}};
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_csr(problem, params);
-  }
-  /// On an H200 CSR_ALG2 passed the bound of sums in single precision by up to 8%: it seems to add
-  /// parts of a row in the type of the result.
-  reference::Precision precision(const Problem& problem, const Params& params) const override {
-    auto p = Cusparse::precision(problem, params);
-    const auto& algorithm = params.word("algorithm");
-    if (p.roundings > 0 && (algorithm == "csr2" || algorithm == "default")) ++p.roundings;
-    return p;
-  }
-};
+Support supports_ell(const Problem& problem, const Params& params) {
+  const auto edge = static_cast<Count>(params.integer("edge"));
+  if ((edge & (edge - 1)) != 0) return Support::no("edges of blocks are powers of two");
+  if (problem.x().nnz() > 0 && ell_elements(problem.x(), edge) > kMostElements)
+    return Support::no("blocks of all rows as many as of the fullest have more than 2^29 elements");
+  return Support::yes();
+}
 
-class EllMethod : public Cusparse {
- public:
-  std::string_view id() const override { return "cusparse.cuda.ell"; }
-  std::string_view summary() const override { return "SpMM on Blocked-ELL by cuSPARSE"; }
-  ParamSchema params() const override {
-    return {tca_spmm::types_param(),
-            {"edge", std::int64_t{16}, "edge of a block, a power of two", 8, 64, {}}};
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    return prepare_ell(problem, params);
-  }
-  /// Blocks go to tensor cores, in single precision as TF32, whose lower bits are cut off.
-  reference::Precision precision(const Problem& problem, const Params& params) const override {
-    auto p = Cusparse::precision(problem, params);
-    if (tca_spmm::types_of(params).operands == Element::single)
-      p.operand_eps = 2 * kUnitRoundoffTf32, p.roundings = 2, p.accumulate_eps *= 2;
-    return p;
-  }
+/// On an H200 CSR_ALG2 passed the bound of sums in single precision by up to 8%: it seems to add
+/// parts of a row in the type of the result.
+reference::Precision csr_precision(const Problem& problem, const Params& params) {
+  auto p = tca_spmm::types_precision(problem, params);
+  const auto& algorithm = params.word("algorithm");
+  if (p.roundings > 0 && (algorithm == "csr2" || algorithm == "default")) ++p.roundings;
+  return p;
+}
 
- private:
-  Support supports_problem(const Problem& problem, const Params& params) const override {
-    if (const auto own = Cusparse::supports_problem(problem, params); !own.ok) return own;
-    const auto edge = static_cast<Count>(params.integer("edge"));
-    if ((edge & (edge - 1)) != 0) return Support::no("edges of blocks are powers of two");
-    if (problem.x().nnz() > 0 && ell_elements(problem.x(), edge) > kMostElements)
-      return Support::no(
-          "blocks of all rows as many as of the fullest have more than 2^29 elements");
-    return Support::yes();
-  }
-};
+/// Blocks go to tensor cores, in single precision as TF32, whose lower bits are cut off.
+reference::Precision ell_precision(const Problem& problem, const Params& params) {
+  auto p = tca_spmm::types_precision(problem, params);
+  if (tca_spmm::types_of(params).operands == Element::single)
+    p.operand_eps = 2 * kUnitRoundoffTf32, p.roundings = 2, p.accumulate_eps *= 2;
+  return p;
+}
+
+MethodSpec make_cusparse_cuda() {
+  return tca_spmm::competitor_method({
+      .id = "cusparse.cuda",
+      .summary = "SpMM on CSR by cuSPARSE",
+      .conditions = {supports_csr},
+      .obstacle = RETENSOR_DEVICE_PART(missing_library),
+      .prepare = RETENSOR_DEVICE_PART(prepare_csr),
+      .precision = csr_precision,
+      .params = {tca_spmm::types_param(), tca_spmm::dense_param(),
+                 param("algorithm", "csr3",
+                       "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
+                     .words({"default", "csr1", "csr2", "csr3"})},
+      .converts_least = true,
+  });
+}
+
+MethodSpec make_cusparse_cuda_ell() {
+  return tca_spmm::competitor_method({
+      .id = "cusparse.cuda.ell",
+      .summary = "SpMM on Blocked-ELL by cuSPARSE",
+      .conditions = {supports_csr, supports_ell},
+      .obstacle = RETENSOR_DEVICE_PART(missing_library),
+      .prepare = RETENSOR_DEVICE_PART(prepare_ell),
+      .precision = ell_precision,
+      .params = {tca_spmm::types_param(),
+                 param("edge", 16, "edge of a block, a power of two").range(8, 64)},
+  });
+}
 
 }  // namespace
 }  // namespace cusparse
 
-void register_cusparse(Registry& registry);
-
 void register_cusparse(Registry& registry) {
-  registry.add(std::make_unique<cusparse::CsrMethod>());
-  registry.add(std::make_unique<cusparse::EllMethod>());
+  registry.add(cusparse::make_cusparse_cuda());
+  registry.add(cusparse::make_cusparse_cuda_ell());
 }
 
 }  // namespace retensor

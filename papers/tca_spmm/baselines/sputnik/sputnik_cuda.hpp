@@ -7,7 +7,7 @@
 
 namespace retensor::sputnik {
 
-/// Parameters `types`, `order` and `walk`. In a build without CUDA it throws LogicError.
+/// Parameters `types`, `order` and `walk`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::sputnik

@@ -9,18 +9,17 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
-#include "common/measure/timing.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/matricize.hpp"
 #include "papers/tca_spmm/kernels/tca_spmm_cpu.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
+#include "tests/support/run_once.hpp"
 
 using namespace retensor;
 using namespace retensor::tca_spmm;
+using namespace retensor::test;
 
 namespace {
-
-using Given = std::map<std::string, ParamValue>;
 
 const std::vector<Count> kLengths = {0, 1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 128, 1000};
 
@@ -49,20 +48,16 @@ Problem problem_of(const Coo& s, std::uint64_t width) {
   return Problem(spec, std::make_shared<const Coo>(s));
 }
 
-std::pair<Result, Executed> run_of(const Problem& problem, const Given& given) {
-  const auto method = make_tca_spmm_cpu();
-  const auto params = method->params().resolve(given);
-  REQUIRE(method->supports(problem, params).ok);
-  const auto prepared = method->prepare(problem, params);
-  const auto timer = make_host_timer();
-  timer->start();
-  prepared->run(*timer);
-  timer->stop();
-  return {prepared->result(), prepared->executed()};
+Ran run_of(const Problem& problem, const Given& given) {
+  const DescribedMethod method(make_tca_spmm_cpu());
+  REQUIRE(method.supports(problem, method.params().resolve(given)).ok);
+  return run_once(make_tca_spmm_cpu(), problem, given);
 }
 
 reference::Precision precision_of(const Given& given) {
-  return kernel_precision(make_tca_spmm_cpu()->params().resolve(given));
+  return half_precision(make_tca_spmm_cpu().params.resolve(given).word("output") == "f16"
+                            ? Element::half
+                            : Element::single);
 }
 
 const std::vector<Given> kSettings = {{},
@@ -81,7 +76,8 @@ TEST_CASE("rows of all classes and any number of outputs meet the bound in every
   for (const std::uint64_t width : {1, 7, 8, 64, 100}) {
     const auto problem = problem_of(s, width);
     for (const auto& given : kSettings) {
-      const auto report = problem.oracle().check(run_of(problem, given).first, precision_of(given));
+      const auto report =
+          problem.oracle().check(run_of(problem, given).result, precision_of(given));
       INFO("width " << width << ", setting " << (&given - kSettings.data()) << ": "
                     << report.reason);
       CHECK(report.ok);
@@ -93,13 +89,13 @@ TEST_CASE("a row above 2^16 nonzeros") {
   const auto problem = problem_of(matrix_of({3, 70'000}, 2), 5);
   for (const std::string long_rows : {"outputs", "nonzeros"}) {
     const Given given = {{"long_rows", long_rows}};
-    CHECK(problem.oracle().check(run_of(problem, given).first, precision_of(given)).ok);
+    CHECK(problem.oracle().check(run_of(problem, given).result, precision_of(given)).ok);
   }
 }
 
 TEST_CASE("half precision does not meet the bound of single precision") {
   const auto problem = problem_of(matrix_of(kLengths, 3), 16);
-  const auto result = run_of(problem, {}).first;
+  const auto result = run_of(problem, {}).result;
   CHECK(problem.oracle().check(result, precision_of({})).ok);
   CHECK_FALSE(problem.oracle().check(result, reference::Precision::of(DType::f32)).ok);
 }
@@ -108,7 +104,7 @@ TEST_CASE("MMAs counted one by one are those of equation 2, with one class those
   for (const std::uint64_t width : {7, 64, 100})
     for (const auto& given : kSettings) {
       const auto problem = problem_of(matrix_of(kLengths, 4), width);
-      const auto facts = run_of(problem, given).second;
+      const auto facts = run_of(problem, given).executed;
       const bool one_class = given.contains("classes");
       CHECK(facts.at("mma") == facts.at("mma_equation_2"));
       CHECK((facts.at("mma") == facts.at("mma_equation_1")) == one_class);
@@ -140,8 +136,8 @@ TEST_CASE("the count of MMAs and the check find a plan that leaves a warp out") 
 TEST_CASE("both orders of D give the same bits, and so does any number of threads") {
   const auto problem = problem_of(matrix_of(kLengths, 6), 100);
   const auto same = [&](const Given& a, const Given& b) {
-    const auto left = std::get<Matrix>(run_of(problem, a).first);
-    const auto right = std::get<Matrix>(run_of(problem, b).first);
+    const auto left = std::get<Matrix>(run_of(problem, a).result);
+    const auto right = std::get<Matrix>(run_of(problem, b).result);
     return std::ranges::equal(left.values().as<float>(), right.values().as<float>());
   };
   CHECK(same({}, {{"dense", std::string("column_major")}}));
@@ -150,8 +146,8 @@ TEST_CASE("both orders of D give the same bits, and so does any number of thread
 
 TEST_CASE("outputs in half precision are those in single precision, rounded") {
   const auto problem = problem_of(matrix_of(kLengths, 9), 10);
-  const auto single = std::get<Matrix>(run_of(problem, {}).first);
-  const auto half = std::get<Matrix>(run_of(problem, {{"output", std::string("f16")}}).first);
+  const auto single = std::get<Matrix>(run_of(problem, {}).result);
+  const auto half = std::get<Matrix>(run_of(problem, {{"output", std::string("f16")}}).result);
   const auto from = single.values().as<float>();
   CHECK(std::ranges::equal(from, half.values().as<float>(), {}, round_fp16));
   CHECK_FALSE(std::ranges::equal(from, half.values().as<float>()));
@@ -205,10 +201,10 @@ TEST_CASE("section 4.1: fragments of a row of 12 nonzeros and their traces") {
 }
 
 TEST_CASE("what the kernels cannot do is refused with a reason") {
-  const auto method = make_tca_spmm_cpu();
+  const DescribedMethod method(make_tca_spmm_cpu());
   const auto problem = problem_of(matrix_of({3}, 8), 4);
   const auto reason = [&](const Given& given) {
-    return method->supports(problem, method->params().resolve(given)).reason;
+    return method.supports(problem, method.params().resolve(given)).reason;
   };
   CHECK(reason({}).empty());
   CHECK(reason({{"depth", std::int64_t{12}}}) == "found an MMA of depth 12, expected 8 or 16");

@@ -1,0 +1,72 @@
+#include "common/measure/method_spec.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <boost/algorithm/string/join.hpp>
+
+#include "common/core/error.hpp"
+#include "common/device/device.hpp"
+
+namespace retensor {
+namespace {
+
+/// The second part of the id.
+Backend backend_of(const std::string& id) {
+  const auto first = std::min(id.find('.'), id.size());
+  for (const auto backend : {Backend::cpu, Backend::cuda})
+    if ((id.substr(first) + ".").starts_with(fmt::format(".{}.", name(backend)))) return backend;
+  throw LogicError(fmt::format("method id '{}' names no backend", id));
+}
+
+Support supported_by_device(const MethodSpec& spec) {
+  if (const auto device = device::available(); !device.ok) return Support::no(device.reason);
+  auto reason = spec.obstacle ? spec.obstacle() : std::string();
+  return reason.empty() ? Support::yes() : Support::no(std::move(reason));
+}
+
+}  // namespace
+
+void no_cuda() {
+  throw LogicError("a CUDA method was prepared in a build without CUDA");
+}
+
+MethodSpec with_shared(std::vector<Operation> operations, Condition condition, MethodSpec own) {
+  if (own.operations.empty()) own.operations = std::move(operations);
+  own.conditions.insert(own.conditions.begin(), std::move(condition));
+  return own;
+}
+
+DescribedMethod::DescribedMethod(MethodSpec spec)
+    : spec_(std::move(spec)), backend_(backend_of(spec_.id)) {}
+
+bool DescribedMethod::takes(Operation operation) const {
+  const auto& all = spec_.operations;
+  return std::find(all.begin(), all.end(), operation) != all.end();
+}
+
+Support DescribedMethod::supports(const Problem& problem, const Params& params) const {
+  if (!takes(problem.operation())) {
+    std::vector<std::string> expected;
+    for (const auto operation : spec_.operations) expected.emplace_back(name(operation));
+    return Support::no(fmt::format("found {}, expected {}", name(problem.operation()),
+                                   boost::algorithm::join(expected, " or ")));
+  }
+  for (const auto& condition : spec_.conditions)
+    if (auto holds = condition(problem, params); !holds.ok) return holds;
+  return backend_ == Backend::cuda ? supported_by_device(spec_) : Support::yes();
+}
+
+std::unique_ptr<Prepared> DescribedMethod::prepare(const Problem& problem,
+                                                   const Params& params) const {
+  if (!spec_.prepare) no_cuda();
+  return spec_.prepare(problem, params);
+}
+
+reference::Precision DescribedMethod::precision(const Problem& problem,
+                                                const Params& params) const {
+  return spec_.precision ? spec_.precision(problem, params) : Method::precision(problem, params);
+}
+
+}  // namespace retensor

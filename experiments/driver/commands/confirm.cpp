@@ -1,0 +1,139 @@
+// retensor confirm: measures a sample of the rows that are older than the code of their method.
+#include "experiments/driver/run/confirm.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/device/device.hpp"
+#include "common/measure/machine.hpp"
+#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/store.hpp"
+#include "experiments/driver/run/sweep.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+/// The cases of rows, to be measured as often as the longest of them was.
+Plan plan_of(const std::vector<json>& rows) {
+  Plan plan;
+  plan.artifact = text_of(rows.front()["case"], "artifact");
+  plan.title = "rows measured again";
+  for (const auto& row : rows) {
+    plan.cases.push_back(case_from_json(row["case"]));
+    const auto& count = field(row, "stats.count");
+    if (count.is_number_integer())
+      plan.measure.timing.samples = std::max(plan.measure.timing.samples, count.get<int>());
+  }
+  return plan;
+}
+
+/// A confirmation compares times, which means nothing on another machine.
+void expect_this_machine(const std::vector<json>& rows) {
+  const auto gpu = device::available().ok ? device::facts().name : std::string("no GPU");
+  for (const auto& row : rows)
+    if (const auto& here = on_gpu(row) ? gpu : cpu_facts().model; device_of(row) != here)
+      throw InputError(fmt::format("the rows are of {}, this machine has {}: confirm them there",
+                                   device_of(row), here));
+}
+
+std::map<std::string, json> by_key(const std::vector<json>& rows, const std::string& session) {
+  std::map<std::string, json> found;
+  for (const auto& row : rows)
+    if (text_of(row, "session") == session) found[text_of(row, "key")] = row;
+  return found;
+}
+
+std::string newest_session(const std::string& path) {
+  std::string session;
+  for_each_line(path, [&](const json& line) {
+    if (line["kind"] == "session") session = text_of(line, "session");
+  });
+  return session;
+}
+
+std::string line_of(const Repetition& r) {
+  if (!r.failure.empty()) return fmt::format("{}  {:.12}  {}", r.method, r.key, r.failure);
+  return fmt::format("{}  {:.12}  {:.4g} s, now {:.4g} s, spread {:.2g} s: {}", r.method, r.key,
+                     r.before, r.after, r.spread, r.agrees() ? "agrees" : "differs");
+}
+
+}  // namespace
+
+int confirm_command(const Args& args) {
+  const Usage usage{"confirm FILE",
+                    "Measures a tenth of the rows of a result file that are older than the code of "
+                    "their method, five at least, every method and data set once. Where all of a "
+                    "method's agree with the old ones, its other rows count as confirmed.",
+                    "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
+  po::options_description options;
+  options.add_options()("dirty", po::bool_switch(),
+                        "take rows too that were measured with uncommitted changes")(
+      "dry-run", po::bool_switch(), "print the cases that would be measured, and measure nothing")(
+      "out", po::value<std::string>()->value_name("FILE")->default_value(""),
+      "file to measure into before the result file is touched (default: FILE.confirm)");
+  add_location_options(options);
+  const auto given = parse_options(usage, options, args);
+  if (!given) return 0;
+  const auto path = required_positional(*given, "a result file");
+
+  const auto rows = rows_to_confirm(newest_rows({path}), (*given)["dirty"].as<bool>());
+  if (rows.empty()) {
+    std::cerr << path << ": every row is of today's code\n";
+    return 0;
+  }
+  const auto sample = sample_of(rows);
+  std::cerr << fmt::format("{}: {} rows to confirm, {} of them to measure again\n", path,
+                           rows.size(), sample.size());
+  if ((*given)["dry-run"].as<bool>()) {
+    for (const auto& row : sample) std::cout << row["case"].dump() << '\n';
+    return 0;
+  }
+
+  expect_this_machine(sample);
+  SweepOptions sweep;
+  sweep.out = (*given)["out"].as<std::string>();
+  if (sweep.out.empty()) sweep.out = path + ".confirm";
+  sweep.registry_path = registry_of(*given);
+  sweep.cache_dir = cache_of(*given);
+  sweep.rerun = true;
+  sweep.argv = {"retensor", "confirm"};
+  sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
+  StopSignals stop;
+  const auto done =
+      run_sweep(plan_of(sample), DatasetRegistry::load(sweep.registry_path), sweep, stop);
+  if (done.stopped) return 128 + stop.first();
+
+  const auto session = newest_session(sweep.out);
+  const auto measured = newest_rows({sweep.out});
+  const auto again = by_key(measured, session);
+  std::vector<Repetition> repetitions;
+  for (const auto& row : sample) {
+    const auto found = again.find(text_of(row, "key"));
+    repetitions.push_back(repetition(row, found == again.end() ? json() : found->second));
+    std::cerr << line_of(repetitions.back()) << '\n';
+  }
+
+  Store store(path);
+  for_each_line(sweep.out, [&](const json& line) {
+    if (text_of(line, "session") == session) store.append(line);
+  });
+  std::size_t confirmed = 0;
+  const auto architecture = architecture_of(measured.front()["machine"]);
+  for (const auto& line : confirmations(rows, repetitions, session, architecture)) {
+    store.append(line);
+    confirmed += line["keys"].size();
+  }
+  std::cerr << fmt::format("{}: {} of {} rows confirmed\n", path, confirmed, rows.size());
+  std::cout << path << '\n';
+  return confirmed == rows.size() ? 0 : 1;
+}
+
+}  // namespace retensor::driver

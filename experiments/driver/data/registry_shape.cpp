@@ -1,0 +1,96 @@
+// Each generator has the parameters of generator_params(); recipes are programs and take any.
+#include "experiments/driver/data/registry_shape.hpp"
+
+#include "common/core/types.hpp"
+#include "experiments/driver/data/datasets.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using namespace shape;
+
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 32;  ///< 32-bit indices
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+/// Names become names of files.
+constexpr const char* kPlainName = "[A-Za-z0-9_][A-Za-z0-9_.-]*";
+
+ShapePtr sha256_shape() {
+  return pattern("64 lower-case hexadecimal digits", "[0-9a-f]{64}");
+}
+
+/// An https address without user name, in printable characters; the last part of its path is the
+/// name under which the file is kept.
+ShapePtr fetch_shape() {
+  const auto url = pattern("https://host/.../file", std::string("https://([!-\"$->A-~]*/)?") +
+                                                        kPlainName + "([?#][!-?A-~]*)?");
+  return map({.what = "fetch",
+              .members = {required("url", url), required("sha256", sha256_shape()),
+                          required("bytes", integer("the length of a file", 1, kMaxCount))}});
+}
+
+std::vector<Member> params_of(const std::string& generator) {
+  std::vector<Member> params;
+  for (const auto& name : generator_params().at(generator))
+    params.push_back(optional(name, anything()));
+  return params;
+}
+
+ShapePtr make_shape() {
+  const auto recipe = required("recipe", pattern("the name of a generator or recipe", kPlainName));
+  std::map<std::string, ShapePtr> generators;
+  for (const auto& [name, params] : generator_params()) {
+    auto members = params_of(name);
+    members.push_back(recipe);
+    generators[name] = map({.what = "make", .members = members});
+  }
+  const auto other = map({.what = "make",
+                          .members = {recipe, optional("needs", word("needs", {"input"}))},
+                          .others = anything()});
+  return by_word("recipe", generators, other);
+}
+
+ShapePtr stand_in_shape() {
+  std::vector<Member> variants;
+  for (const auto& name : stand_in_variants())
+    variants.push_back(required(name, map_of("a variant", anything())));
+  return map({.what = "stand_in",
+              .members = {required("for", scalar("a data set")), required("fitted_to", anything()),
+                          required("residual", map_of("residual", anything())),
+                          optional("assumed", anything()),
+                          required("variants", map({.what = "variants", .members = variants}))}});
+}
+
+ShapePtr dataset_shape() {
+  return map(
+      {.what = "a data set",
+       .members = {
+           required("kind", word("kind", {"real", "stand-in", "generated", "private"})),
+           required("form", word("form", {"tensor", "matrix"})),
+           required("dims", list("dims", integer("a mode length", 1, kMaxLength), 1, kMaxOrder)),
+           required("nnz", integer("nnz", 0, kMaxCount)), required("source", scalar("a source")),
+           required("licence", scalar("a licence")), optional("paper", map_of("paper", anything())),
+           optional("sha256", sha256_shape()), optional("file", scalar("the path of a file")),
+           optional("make", make_shape()), optional("fetch", fetch_shape()),
+           optional("stand_in", stand_in_shape())}});
+}
+
+}  // namespace
+
+ShapePtr registry_shape() {
+  static const auto registry = file(
+      {.what = "a registry",
+       .members = {optional("include", list("include", scalar("the path of a file"))),
+                   required("datasets", map({.what = "datasets",
+                                             .others = dataset_shape(),
+                                             .other_names = kPlainName,
+                                             .other_what = "a name of letters, digits, _ . -"}))}});
+  return registry;
+}
+
+ShapePtr stand_in_variant_shape(const std::string& generator) {
+  auto members = params_of(generator);
+  std::erase_if(members, [](const Member& m) { return m.name == "dims" || m.name == "nnz"; });
+  return map({.what = "a variant", .members = members});
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,39 @@
+// Rows of code that has changed since: a sample of them measured again can speak for the rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace retensor::driver {
+
+/// Rows of newest_rows that are ok but stale; with `dirty` those too whose session's source tree
+/// had uncommitted changes.
+std::vector<nlohmann::json> rows_to_confirm(const std::vector<nlohmann::json>& rows, bool dirty);
+
+/// A tenth of the rows, five at least, with every method and every data set among them; the same
+/// ones for the same rows.
+std::vector<nlohmann::json> sample_of(const std::vector<nlohmann::json>& rows);
+
+/// Two measurements of a case.
+struct Repetition {
+  std::string key, method;
+  double before = 0, after = 0;  ///< medians in seconds
+  double spread = 0;             ///< half the range of the samples of both, in seconds
+  std::string failure;           ///< why the second one has no time, empty when it is ok
+
+  bool agrees() const;  ///< whether the medians lie no further apart than the spread
+};
+
+/// `after` is null where the case was not measured again.
+Repetition repetition(const nlohmann::json& before, const nlohmann::json& after);
+
+/// The confirmation lines (experiments/schema), one for each method whose repetitions all agree:
+/// its rows among `rows` stand for this build's code.
+std::vector<nlohmann::json> confirmations(const std::vector<nlohmann::json>& rows,
+                                          const std::vector<Repetition>& repetitions,
+                                          const std::string& session,
+                                          const std::string& architecture);
+
+}  // namespace retensor::driver

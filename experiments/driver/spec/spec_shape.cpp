@@ -1,0 +1,157 @@
+// A spec comes in three forms: cases to measure, the view of another spec's rows, and a part of
+// either, such as a fragment, a file that includes others, and the overlay of a profile.
+#include "experiments/driver/spec/spec_shape.hpp"
+
+#include "experiments/driver/spec/axes.hpp"
+#include "experiments/driver/spec/case.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using namespace shape;
+
+constexpr std::int64_t kMostRuns = 100'000;
+
+ShapePtr artifact_shape() {
+  return pattern("<paper>/<artifact>", "[A-Za-z0-9_-]+/[A-Za-z0-9_-]+");
+}
+
+ShapePtr variant_shape() {
+  return list_or_one("variant",
+                     either("variant", {pattern("an einsum such as abk,kcd->abcd", ".*->.*"),
+                                        word("variant", elementwise_variants())}));
+}
+
+ShapePtr axes_shape() {
+  return named("axes", map({.what = "axes", .members = axis_members()}));
+}
+
+ShapePtr any_of_scalars(const std::string& what) {
+  return list_or_one(what, scalar(what));
+}
+
+ShapePtr exclusion_shape() {
+  auto conditions = axis_members();
+  conditions.push_back(optional("operation", operation_shape()));
+  conditions.push_back(optional("variant", any_of_scalars("a variant")));
+  conditions.push_back(optional("method", any_of_scalars("the id of a method")));
+  const auto when = map({.what = "conditions as a map from axes to values",
+                         .members = conditions,
+                         .others = any_of_scalars("a value of a parameter"),
+                         .other_names = "params\\..+",
+                         .key = "condition",
+                         .may_be_empty = false});
+  return map({.what = "an exclusion",
+              .members = {required("when", when), required("reason", scalar("a reason"))}});
+}
+
+ShapePtr method_shape() {
+  const auto params = map_of("params", any_of_scalars("a value of a parameter"));
+  return map(
+      {.what = "a method",
+       .members = {required("id", scalar("the id of a method")), optional("params", params)}});
+}
+
+ShapePtr measure_shape() {
+  const auto count = [](const char* what, int lowest) {
+    return optional(what, integer(what, lowest, kMostRuns));
+  };
+  const std::vector<std::string> failures = {"unsupported", "wrong",   "failed",
+                                             "oom",         "timeout", "crashed"};
+  return map(
+      {.what = "measure",
+       .members = {count("warmup", 0), count("samples", 1), count("preparations", 1),
+                   count("launches", 1),
+                   optional("timeout",
+                            pattern("a time such as 500ms, 60s, 5m or 1h", "[0-9]{1,9}(ms|s|m|h)")),
+                   optional("memory", pattern("a size such as 512MiB or 8GiB (0: no limit)",
+                                              "[0-9]{1,9}(KiB|MiB|GiB)?", true)),
+                   optional("order", word("order", names_up_to(Order::blocked))),
+                   optional("cache", word("cache", names_up_to(Cache::flushed))),
+                   optional("ceilings", flag("ceilings")), optional("counters", flag("counters")),
+                   optional("expected", list_or_one("expected", word("status", failures)))}});
+}
+
+enum class Form { whole, part };
+
+/// Its kind says how a figure is drawn; the other keys are those of its kind (plots/spec.py).
+ShapePtr figure_shape(Form form) {
+  auto kind = optional("kind", scalar("the kind of a figure"));
+  kind.required = form == Form::whole;
+  return map({.what = "figure", .members = {kind}, .others = anything()});
+}
+
+/// What a profile may overlay.
+std::vector<Member> sections(Form form) {
+  std::vector<Member> members = {
+      required("title", scalar("a title")),
+      required("operation", operation_shape()),
+      optional("variant", variant_shape()),
+      required("axes", axes_shape()),
+      optional("zip", list("zip", axes_shape())),
+      optional("exclude", list("exclude", named("exclusion", exclusion_shape()))),
+      required("methods", list("methods", named("method", method_shape()))),
+      optional("measure", named("measure", measure_shape())),
+      optional("figure", figure_shape(form))};
+  if (form == Form::part)
+    for (auto& member : members) member.required = false;
+  return members;
+}
+
+Member profiles_member() {
+  const auto overlay = named(
+      "overlay", either("a profile",
+                        {nothing(), map({.what = "a profile", .members = sections(Form::part)})}));
+  std::vector<Member> profiles;
+  for (const auto& name : profile_names()) profiles.push_back(optional(name, overlay));
+  return optional("profiles", map({.what = "profiles", .members = profiles, .key = "profile"}));
+}
+
+ShapePtr part_shape() {
+  auto members = sections(Form::part);
+  const auto path = scalar("the path of a file");
+  for (const auto& member : {optional("artifact", artifact_shape()),
+                             optional("include", list_or_one("include as a list of files", path)),
+                             optional("of", artifact_shape()), profiles_member()})
+    members.push_back(member);
+  return file({.what = "a spec", .members = members});
+}
+
+ShapePtr cases_shape() {
+  auto members = sections(Form::whole);
+  members.insert(members.begin(), required("artifact", artifact_shape()));
+  members.push_back(profiles_member());
+  return file({.what = "a spec", .members = members});
+}
+
+ShapePtr view_shape() {
+  return file({.what = "a spec that draws the rows of another",
+               .members = {required("artifact", artifact_shape()),
+                           required("title", scalar("a title")), required("of", artifact_shape()),
+                           required("figure", figure_shape(Form::whole)), profiles_member()}});
+}
+
+}  // namespace
+
+const std::vector<std::string>& profile_names() {
+  static const std::vector<std::string> names = {"quick", "device", "full"};
+  return names;
+}
+
+ShapePtr spec_part_shape() {
+  static const auto part = part_shape();
+  return part;
+}
+
+ShapePtr whole_spec_shape() {
+  static const auto whole = by_key("of", view_shape(), cases_shape());
+  return whole;
+}
+
+ShapePtr spec_shape() {
+  static const auto any = by_key("include", spec_part_shape(),
+                                 by_key("artifact", whole_spec_shape(), spec_part_shape()));
+  return any;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,51 @@
+"""Rates of an H200 and what scripts that set rows beside models share."""
+import math
+import statistics
+
+# Bytes a millisecond at which 8 lanes a row gather random rows of 128 bytes, by bytes of the table.
+GATHER = {2**17: 14.0e9, 2**20: 13.8e9, 2**23: 9.8e9, 48 * 2**20: 9.1e9, 2**27: 5.9e9,
+          2**29: 4.8e9, 2**32: 4.4e9}
+
+
+class Rows:
+    """The ok rows of an artifact."""
+
+    def __init__(self, results, artifact):
+        rows = results.rows
+        self.rows = rows[(rows["case.artifact"] == artifact) & (rows["status"] == "ok")]
+        self.ceilings = results.ceilings
+
+    def pick(self, method, operation, dataset, mode=None, rank=None):
+        """The fastest row that agrees, None without one."""
+        rows = self.rows
+        rows = rows[(rows["case.method"] == method) & (rows["case.operation"] == operation)
+                    & (rows["case.dataset"] == dataset)]
+        if mode is not None:
+            rows = rows[rows["case.mode"] == mode]
+        if rank is not None:
+            rows = rows[rows["case.rank"] == rank]
+        return min((row for _, row in rows.iterrows()), key=work_ms, default=None)
+
+    def copy(self, row):
+        """Bytes a millisecond of a copy on the row's machine."""
+        return 1e6 * self.ceilings[row["session"], "cuda"]["copy_dram"]["value"]
+
+
+def gather_rate(table_bytes):
+    """Bytes a millisecond, between the sizes that were measured by the logarithm of the size."""
+    sizes = list(GATHER)
+    if table_bytes <= sizes[0]:
+        return GATHER[sizes[0]]
+    for small, large in zip(sizes, sizes[1:]):
+        if table_bytes <= large:
+            share = math.log(table_bytes / small) / math.log(large / small)
+            return GATHER[small] + share * (GATHER[large] - GATHER[small])
+    return GATHER[sizes[-1]]
+
+
+def work_ms(row):
+    """Median milliseconds of a run without the stage zero."""
+    zero = row.get("phases.stages.zero")
+    if not isinstance(zero, list):
+        zero = [0] * len(row["phases.run"])
+    return 1e3 * statistics.median(run - z for run, z in zip(row["phases.run"], zero))

@@ -1,0 +1,71 @@
+"""retensor confirm: a sample measured again speaks for rows of older code, or does not."""
+
+import json
+import subprocess
+
+import pytest
+
+from sweeps import RETENSOR, Workspace
+
+
+def confirm(workspace, *options):
+    return subprocess.run(
+        [RETENSOR, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
+         workspace.cache, *options], cwd=workspace.folder, text=True, timeout=120,
+        capture_output=True, check=False)
+
+
+@pytest.fixture
+def aged(tmp_path):
+    """A workspace with eight rows of older code, and a function that changes them."""
+    workspace = Workspace(tmp_path)
+    spec = workspace.spec(["pasta.cpu.coo"], axes={"seed": list(range(1, 9))})
+    assert workspace.run(spec, program=RETENSOR).returncode == 0
+
+    def change(**stats):
+        text = ""
+        for line in map(json.loads, workspace.out.read_text().splitlines()):
+            if line["kind"] == "row":
+                line["source_hash"] = "0" * 64
+                line["stats"].update(stats)
+            text += json.dumps(line) + "\n"
+        workspace.out.write_text(text)
+    return workspace, change
+
+
+def test_rows_of_todays_code_need_no_confirmation(aged):
+    workspace, _ = aged
+    done = confirm(workspace)
+    assert done.returncode == 0 and "every row is of today's code" in done.stderr
+
+
+def test_a_sample_that_agrees_confirms_the_rest(aged):
+    workspace, change = aged
+    change(min=0, max=100)  # seconds: any time agrees
+    assert len(confirm(workspace, "--dry-run").stdout.splitlines()) == 5
+    done = confirm(workspace)
+    assert done.returncode == 0, done.stderr
+    confirmation, = workspace.lines("confirmation")
+    assert len(confirmation["keys"]) == 8 and len(confirmation["sample"]) == 5
+    assert len(workspace.lines()) == 13
+    assert "every row is of today's code" in confirm(workspace).stderr
+
+
+def test_a_sample_that_differs_leaves_the_rows_stale(aged):
+    workspace, change = aged
+    change(median=50, min=49, max=51)
+    done = confirm(workspace)
+    assert done.returncode == 1 and "0 of 8 rows confirmed" in done.stderr
+    assert not workspace.lines("confirmation")
+
+
+def test_rows_of_another_machine_are_refused_and_nothing_is_written(aged):
+    workspace, change = aged
+    change()
+    text = workspace.out.read_text()
+    model = workspace.lines("session")[0]["machine"]["cpu"]["model"]
+    workspace.out.write_text(text.replace(model, "Another Processor"))
+    before = workspace.out.read_text()
+    done = confirm(workspace)
+    assert done.returncode == 2 and "Another Processor" in done.stderr and model in done.stderr
+    assert workspace.out.read_text() == before

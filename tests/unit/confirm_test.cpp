@@ -1,0 +1,96 @@
+#include "experiments/driver/run/confirm.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "experiments/driver/run/currency.hpp"
+
+using namespace retensor::driver;
+using nlohmann::json;
+
+namespace {
+
+json row(const std::string& key, const std::string& method = "pasta.cpu.coo",
+         const std::string& dataset = "t", double median = 1, double spread = 0.1) {
+  return {{"key", key},
+          {"status", "ok"},
+          {"session", "s"},
+          {"currency", "stale"},
+          {"git", {{"dirty", false}}},
+          {"case", {{"method", method}, {"dataset", dataset}}},
+          {"stats", {{"median", median}, {"min", median - spread}, {"max", median + spread}}}};
+}
+
+std::string key(int n) {
+  return std::string(1, static_cast<char>('a' + n / 26)) + static_cast<char>('a' + n % 26);
+}
+
+std::set<std::string> keys_of(const std::vector<json>& rows) {
+  std::set<std::string> keys;
+  for (const auto& r : rows) keys.insert(r["key"].get<std::string>());
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("stale rows that are ok are to be confirmed, with --dirty those of a changed tree too") {
+  auto current = row("b"), failed = row("c"), dirty = row("d");
+  current["currency"] = "sources";
+  failed["status"] = "failed";
+  dirty["currency"] = "sources";
+  dirty["git"]["dirty"] = true;
+  const std::vector<json> rows = {row("a"), current, failed, dirty};
+  CHECK(keys_of(rows_to_confirm(rows, false)) == std::set<std::string>{"a"});
+  CHECK(keys_of(rows_to_confirm(rows, true)) == std::set<std::string>{"a", "d"});
+}
+
+TEST_CASE("a sample has five rows at least, a tenth of many, and all rows of few") {
+  std::vector<json> rows;
+  for (int n = 0; n < 3; ++n) rows.push_back(row(key(n)));
+  CHECK(sample_of(rows).size() == 3);
+  for (int n = 3; n < 12; ++n) rows.push_back(row(key(n)));
+  CHECK(sample_of(rows).size() == 5);
+  for (int n = 12; n < 71; ++n) rows.push_back(row(key(n)));
+  CHECK(sample_of(rows).size() == 8);
+  CHECK(keys_of(sample_of(rows)) == keys_of(sample_of({rows.rbegin(), rows.rend()})));
+}
+
+TEST_CASE("a sample has every method and every data set, however rare") {
+  std::vector<json> rows;
+  for (int n = 0; n < 100; ++n) rows.push_back(row(key(n)));
+  rows.push_back(row("zy", "flycoo.cpu"));
+  rows.push_back(row("zz", "pasta.cpu.coo", "rare"));
+  const auto keys = keys_of(sample_of(rows));
+  CHECK(keys.count("zy") == 1);
+  CHECK(keys.count("zz") == 1);
+  CHECK(keys.size() == 11);
+}
+
+TEST_CASE("two measurements agree within the spread of both, and a failed one never does") {
+  const auto before = row("a", "pasta.cpu.coo", "t", 1.0, 0.1);
+  CHECK(repetition(before, row("a", "pasta.cpu.coo", "t", 1.15, 0.1)).agrees());
+  CHECK(!repetition(before, row("a", "pasta.cpu.coo", "t", 1.25, 0.1)).agrees());
+  CHECK(!repetition(before, row("a", "pasta.cpu.coo", "t", 0.5, 0.1)).agrees());
+  auto failed = row("a");
+  failed["status"] = "oom";
+  failed["reason"] = "too large";
+  CHECK(!repetition(before, failed).agrees());
+  CHECK(repetition(before, failed).failure == "oom: too large");
+  CHECK(repetition(before, nullptr).failure == "not measured again");
+}
+
+TEST_CASE("a method's rows are confirmed when all of its repetitions agree") {
+  const std::vector<json> rows = {row("a"), row("b"), row("c", "flycoo.cpu"),
+                                  row("d", "flycoo.cpu")};
+  const auto lines = confirmations(rows,
+                                   {{"a", "pasta.cpu.coo", 1, 1.01, 0.1, ""},
+                                    {"c", "flycoo.cpu", 1, 1.01, 0.1, ""},
+                                    {"d", "flycoo.cpu", 1, 3, 0.1, ""}},
+                                   "s2", "");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0]["keys"] == json({"a", "b"}));
+  CHECK(lines[0]["source_hash"] == code_of("pasta.cpu.coo", "").source);
+  CHECK(lines[0]["sample"].size() == 1);
+  CHECK(lines[0]["session"] == "s2");
+}
