@@ -8,6 +8,7 @@
 // copies of the output, which a second kernel sums (`reduce`).
 #pragma once
 
+#include "common/baselines/blco/blco_cuda.hpp"
 #include "common/device/loops.cuh"
 #include "common/device/warp.cuh"
 #include "common/measure/cuda_run.cuh"
@@ -114,6 +115,9 @@ __global__ void __launch_bounds__(32) mttkrp(Device<T> x) {
       atomicAdd(x.out + static_cast<Count>(row) * x.stride + column, sum);
     });
 }
+
+static_assert(kShortMode * 32 * sizeof(double) + sizeof(Grouped<double, kMaxOther>) <=
+              device::kSharedUnasked);
 
 /// For an output of at most kShortMode rows; blockIdx.y picks 32 columns.
 template <class T, int kOthers>

@@ -49,6 +49,9 @@ template <bool kSums>
 constexpr unsigned table_bytes(unsigned places) {
   return 4 * places * (kSums ? 1 + copies_for(places) : 1);
 }
+static_assert(table_bytes<true>(kFewPlaces) <= device::kSharedUnasked &&
+              table_bytes<true>(places_for(kBlockProducts)) <= device::kSharedUnasked &&
+              kWarpsOfBlock * places_for(kWarpProducts) * 8 <= device::kSharedUnasked);
 inline constexpr std::uint32_t kEmpty = 0xffffffffu;
 
 /// Operands and result as kernels get them.

@@ -70,6 +70,8 @@ struct TunedBlock {
   static constexpr unsigned kBytes = kWarps * kParts * kPartCells * sizeof(std::uint16_t);
 };
 
+static_assert(TunedBlock<Arithmetic::split_fp16>::kBytes <= device::kSharedOfEveryChip);
+
 /// A lane's columns of a row.
 template <int kFragments>
 struct Columns;
