@@ -1,11 +1,12 @@
 """Checks the rules of the tree that the compiler does not know.
 
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
-reference <- measure <- papers, baselines <- driver); CUDA headers in device/ and CUDA sources
-alone; no paper uses another one or the driver; inside the driver yaml <- data <- spec <- run <-
-judge <- commands; no source of common names a paper and no driver source a method; libraries never
-print, exit, read the environment or parse arguments. Papers and baselines have one floor plan:
-their folders, the names of files in them, and inside a paper methods -> kernels -> format.
+reference, device <- method, machine <- run <- measure <- papers, baselines <- driver); CUDA
+headers in device/ and CUDA sources alone; no paper uses another one or the driver; inside the
+driver yaml <- data <- spec <- run <- judge <- commands; no source of common names a paper and no
+driver source a method; libraries never print, exit, read the environment or parse arguments.
+Papers and baselines have one floor plan: their folders, the names of files in them, and inside a
+paper methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
 import re
@@ -15,13 +16,15 @@ from pathlib import Path
 
 SECOND = {"core", "tensor"}
 THIRD = SECOND | {"io", "numeric", "formats", "generate", "reference"}
-FOURTH = THIRD | {"measure", "device"}
+FOURTH = THIRD | {"device"}
+FIFTH = FOURTH | {"method", "machine", "run", "measure"}
 # Folder below common/ -> the other folders below common/ whose headers it may include.
 ALLOWED = {
     "core": set(), "device": {"core"}, "tensor": {"core"},
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
-    "reference": THIRD - {"reference"}, "measure": THIRD | {"device"}, "baselines": FOURTH,
-    "cpd": FOURTH, "tucker": FOURTH | {"cpd"},
+    "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
+    "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
+    "cpd": FIFTH, "tucker": FIFTH | {"cpd"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
 ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
@@ -207,6 +210,9 @@ def problems(root):
 OFFENCES = {
     "common/core/a.hpp": ('#include "common/tensor/coo.hpp"', "core may use only"),
     "common/io/a.cpp": ('#include "common/measure/b.hpp"', "io may use only"),
+    "common/method/a.cpp": ('#include "common/measure/b.hpp"', "method may use only"),
+    "common/machine/a.cpp": ('#include "common/measure/b.hpp"', "machine may use only"),
+    "common/run/a.cpp": ('#include "common/measure/b.hpp"', "run may use only"),
     "common/tensor/a.cpp": ("#include <cuda_runtime.h>", "outside device/"),
     "common/device/a.cpp": ('#include "common/tensor/coo.hpp"', "device may use only"),
     "common/formats/a.cpp": ("std::cerr << 1;", "in a library"),
@@ -250,7 +256,9 @@ OFFENCES = {
 }
 INNOCENT = {
     "common/tensor/coo.hpp": '#include <string>\n// std::cout unused, as in one\nvoid exit_code();',
-    "common/measure/b.hpp": '#include "common/device/d.hpp"\n#include "common/io/i.hpp"',
+    "common/measure/b.hpp": '#include "common/device/d.hpp"\n#include "common/io/i.hpp"\n'
+                            '#include "common/run/r.hpp"',
+    "common/run/r.hpp": '#include "common/method/m.hpp"', "common/method/m.hpp": "",
     "common/device/d.hpp": "#include <cuda_runtime.h>", "common/io/i.hpp": "",
     "common/baselines/two/x.hpp": "",
     "papers/two/format/b.hpp": '#include "common/baselines/two/x.hpp"',

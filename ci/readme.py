@@ -13,11 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- verdicts: written by ci/readme.py -->\n", "<!-- end of verdicts -->\n"
-COLUMNS = {"holds": ("reproduced", "consistent", "transfers"),
-           "does not": ("deviates", "inconsistent", "does not transfer"),
-           "fitted to": ("fitted",),
-           "contradicts itself": ("contradicts itself",),
-           "not tested": ("not tested",)}
+# Of the table: what a verdict says of the claim, or its word where it says nothing.
+COLUMNS = {"holds": True, "does not": False, "fitted to": "fitted",
+           "contradicts itself": "contradicts itself", "not tested": "not tested"}
 FIGURE = ("experiments/flycoo/gpu-speed.yaml", "gpu-speed.generated.svg",
           "experiments/results/nvidia-h200/flycoo-gpu-speed.svg")
 
@@ -41,12 +39,13 @@ def with_table(text, verdicts):
     """The README's text with the table of these verdicts."""
     papers = {}
     for verdict in verdicts:
-        papers.setdefault(verdict["paper"], Counter())[verdict["verdict"]] += 1
+        said = verdict["verdict"] if verdict["holds"] is None else verdict["holds"]
+        papers.setdefault(verdict["paper"], Counter())[said] += 1
     papers["all"] = sum(papers.values(), Counter())
     lines = [f"| paper | claims | {' | '.join(COLUMNS)} |\n", "|---" * (len(COLUMNS) + 2) + "|\n"]
     for paper, counts in papers.items():
         name = paper if paper == "all" else f"[{paper}](papers/{paper}/README.md)"
-        cells = [sum(counts[verdict] for verdict in group) for group in COLUMNS.values()]
+        cells = [counts[said] for said in COLUMNS.values()]
         lines.append(f"| {name} | {sum(counts.values())} | {' | '.join(map(str, cells))} |\n")
     head, rest = text.split(BEGIN, 1)
     return head + BEGIN + "".join(lines) + END + rest.split(END, 1)[1]

@@ -1,6 +1,5 @@
 """Rates of an H200 and what scripts that set rows beside models share."""
 import math
-import statistics
 
 # Bytes a millisecond at which 8 lanes a row gather random rows of 128 bytes, by bytes of the table.
 GATHER = {2**17: 14.0e9, 2**20: 13.8e9, 2**23: 9.8e9, 48 * 2**20: 9.1e9, 2**27: 5.9e9,
@@ -28,7 +27,7 @@ class Rows:
 
     def copy(self, row):
         """Bytes a millisecond of a copy on the row's machine."""
-        return 1e6 * self.ceilings[row["session"], "cuda"]["copy_dram"]["value"]
+        return 1e6 * self.ceilings[row["session"], "cuda"]["values"]["copy_dram"]
 
 
 def gather_rate(table_bytes):
@@ -45,7 +44,4 @@ def gather_rate(table_bytes):
 
 def work_ms(row):
     """Median milliseconds of a run without the stage zero."""
-    zero = row.get("phases.stages.zero")
-    if not isinstance(zero, list):
-        zero = [0] * len(row["phases.run"])
-    return 1e3 * statistics.median(run - z for run, z in zip(row["phases.run"], zero))
+    return 1e3 * row["seconds.without_zero"]

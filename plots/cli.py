@@ -17,10 +17,10 @@ def main(arguments):
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        results = load_results(options.rows, _read_optional(options.currency, dict))
+        results = load_results([options.rows])
         for warning in results.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        return options.command(results, _read_optional(options.verdicts, list), options)
+        return options.command(results, _read_optional(options.verdicts), options)
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -39,18 +39,16 @@ def _parser():
     report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
     report.set_defaults(command=_report)
     for command in (figure, report):
-        command.add_argument("--rows", required=True, nargs="+", metavar="JSONL")
+        command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`")
         command.add_argument("--out", required=True, metavar="DIR")
         command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
-        command.add_argument("--currency", metavar="JSON",
-                             help="how each row relates to today's code: marks stale rows")
     return parser
 
 
-def _read_optional(path, kind):
-    value = read_json(path) if path else kind()
-    if not isinstance(value, kind):
-        raise PlotError(f"{path}: expected a JSON {'object' if kind is dict else 'list'}")
+def _read_optional(path):
+    value = read_json(path) if path else []
+    if not isinstance(value, list):
+        raise PlotError(f"{path}: expected a JSON list")
     return value
 
 
@@ -64,9 +62,9 @@ def _figure(results, verdicts, options):
 
 def _report(results, verdicts, options):
     page, failures = build_report(results, find_specs(options.specs), verdicts, options.out,
-                                  _read_optional(options.audits, list),
-                                  _read_optional(options.artifacts, list),
-                                  _read_optional(options.methods, list))
+                                  _read_optional(options.audits),
+                                  _read_optional(options.artifacts),
+                                  _read_optional(options.methods))
     for failure in failures:
         print(f"error: {failure}", file=sys.stderr)
     print(page)

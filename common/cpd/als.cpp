@@ -7,7 +7,7 @@
 
 #include "common/core/error.hpp"
 #include "common/cpd/normal_equations.hpp"
-#include "common/measure/all_modes.hpp"
+#include "common/run/all_modes.hpp"
 
 namespace retensor::cpd {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/cpd/updates.hpp"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::cpd {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 
 namespace retensor::cpd {
 

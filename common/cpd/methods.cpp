@@ -11,8 +11,8 @@
 #include "common/cpd/als.hpp"
 #include "common/cpd/checkpoint.hpp"
 #include "common/cpd/text_params.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 
 namespace retensor {
 namespace cpd {
@@ -139,6 +139,7 @@ class AlsMethod : public Method {
     return "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)";
   }
   Backend backend() const override { return backend_; }
+  std::vector<Operation> operations() const override { return {Operation::cpd}; }
 
   ParamSchema params() const override {
     const ParamSchema shared{

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 
 namespace retensor::cpd {
 

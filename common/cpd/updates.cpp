@@ -4,7 +4,7 @@
 
 #include "common/cpd/normal_equations.hpp"
 #include "common/cpd/updates_device.hpp"
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::cpd {
 namespace {

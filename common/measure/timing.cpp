@@ -13,8 +13,8 @@
 #include "common/core/rng.hpp"
 #include "common/core/stage_log.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
+#include "common/run/all_modes.hpp"
 
 namespace retensor {
 namespace {

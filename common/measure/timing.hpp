@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/core/stage_timer.hpp"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/reference/expected.hpp"
 
 namespace retensor {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::tucker {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows of gpu-speed.yaml beside a model of the time that an H200 takes.
 
-    python3 experiments/flycoo/rate_model.py ROWS.jsonl...
+    python3 experiments/flycoo/rate_model.py <(retensor rows FILE...)
 
 Over all modes, in milliseconds: `gather`, a factor row for each nonzero and one for each fiber and
 upper mode (of the fibers that are fewest), at the rate at which the device gathers rows from

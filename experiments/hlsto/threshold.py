@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The threshold of HLSTO from a cost model (section VI.B), beside the best one by trial.
 
-    python3 experiments/hlsto/threshold.py ROWS.jsonl...
+    python3 experiments/hlsto/threshold.py <(retensor rows FILE...)
 
 A dense tile costs the same whatever it holds, sparse nonzeros cost time by their number. Least
 squares of relative errors over the rows of fig7.yaml give the times of all-dense runs as `fixed` +
@@ -35,7 +35,7 @@ def setting_of(row):
     params = [f"{name.removeprefix(PARAMS)}={row[name]}" for name in sorted(row.index)
               if name.startswith(PARAMS) and name not in SWEPT and row[name] is not None]
     return " ".join([row["case.method"], row["case.operation"], f"mode={row['case.mode']}",
-                     f"rank={row['case.rank']}", *params, f"on {row['machine']}"])
+                     f"rank={row['case.rank']}", *params, f"on {row['device']}"])
 
 
 def ok_rows(results, artifact):

@@ -28,11 +28,11 @@ def _measured(view, claim):
     if claim.get("measured") is not None or group not in ("machine", "ceilings"):
         return claim.get("measured")
     rows = view.results.rows
-    rows = rows[rows["key"].isin(claim.get("keys") or ()) & (rows["machine"] == claim["machine"])]
+    rows = rows[rows["key"].isin(claim.get("keys") or ()) & (rows["device"] == claim["machine"])]
     for session, backend in zip(rows["session"], rows["backend"]):
         facts = view.results.sessions[session].get("machine") or {}
-        ceilings = view.results.ceilings.get((session, backend), {})
-        found = (_at(facts, name) if group == "machine" else ceilings.get(name, {}).get("value"))
+        ceilings = view.results.ceilings.get((session, backend), {"values": {}})
+        found = _at(facts, name) if group == "machine" else ceilings["values"].get(name)
         if found is not None:
             return found
     return None
@@ -73,7 +73,7 @@ def tolerance(claim):
 def basis(claim):
     """What a verdict stands on: data, machine where it is not the paper's, rows, whose competitor;
     its reason alone where nothing was measured."""
-    if claim["verdict"] in ("not tested", "contradicts itself"):
+    if claim.get("measured") is None:
         return claim.get("reason", "")
     hardware = {"other": f"other hardware: {claim.get('machine')}",
                 "paper": "the paper's hardware"}.get(claim.get("hardware"), "")

@@ -4,7 +4,6 @@ import pandas as pd
 from plots.figures import text_table
 from plots.figures.cells import number
 from plots.figures.claims import claims_at
-from plots.load import machine_label
 
 # Lines by the ending of the claims' ids.
 LINES = {
@@ -38,33 +37,28 @@ def draw(view):
         for backend in ("cpu", "cuda"):
             ceilings = view.results.ceilings.get((session, backend))
             if facts and ceilings:
-                values = {what: ceiling["value"] for what, ceiling in ceilings.items()}
-                columns[machine_label(facts, backend)] = _measured(facts["machine"], backend,
-                                                                   values)
+                columns[ceilings["device"]] = _measured(facts["machine"], backend, ceilings)
     table = pd.DataFrame(columns, dtype=object)
     return text_table.draw(view, table, (36, *[18] * (len(columns) - 1)))
 
 
 def _measured(machine, backend, ceilings):
+    values, gbytes = ceilings["values"], ceilings["gbytes"]
     cpu, gpu = machine.get("cpu") or {}, machine.get("gpu") or {}
     if backend == "cuda":
-        known = {"cores": ceilings.get("lanes_f32"), "clock": gpu.get("sm_clock_mhz"),
+        known = {"cores": values.get("lanes_f32"), "clock": gpu.get("sm_clock_mhz"),
                  "cache": gpu.get("l2_bytes"), "memory": gpu.get("memory_bytes")}
     else:
         known = {"cores": cpu.get("cores"),
                  "clock": cpu.get("max_clock_mhz") or cpu.get("clock_mhz"),
                  "cache": cpu.get("llc_bytes"), "memory": machine.get("memory_bytes")}
-    known |= {"peak": ceilings.get("theory_f32"), "peak-measured": ceilings.get("peak_f32"),
-              "bandwidth": ceilings.get("theory_dram"),
-              "bandwidth-measured": _best(ceilings, "copy_dram", "triad_dram"),
-              "cache-bandwidth": _best(ceilings, "copy_llc", "triad_llc")}
+    known |= {"peak": values.get("theory_f32"), "peak-measured": values.get("peak_f32"),
+              "bandwidth": values.get("theory_dram"),
+              "bandwidth-measured": gbytes.get("dram"),
+              "cache-bandwidth": gbytes.get("llc")}
     return [_shown(known[name] / SCALES.get(name, 1)) if known[name] else UNKNOWN
             for name in LINES]
 
 
 def _shown(value):
     return number(round(value) if value > 1000 else value)
-
-
-def _best(ceilings, *kinds):
-    return max((ceilings[kind] for kind in kinds if kind in ceilings), default=None)

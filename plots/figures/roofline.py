@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 from plots import style
 from plots.figures import panels, quantity
 from plots.figures.scatter import scatter
-from plots.figures.view import dram_bandwidth
 
 STYLES = {"DRAM": "-", "last-level cache": "--", "DRAM, theory": ":"}
 THEORY = "theory"
@@ -54,7 +53,7 @@ def _marks(view):
 
 
 def _mark(figure, axes, marks, ceilings):
-    bandwidth = dram_bandwidth(ceilings)
+    bandwidth = ceilings["gbytes"].get("dram")
     if bandwidth is None:
         return
     for index, (name, intensity) in enumerate(marks):
@@ -69,7 +68,7 @@ def _ceilings(view):
     for _, row in view.rows.iterrows():
         known = view.results.ceilings.get((row["session"], row["backend"]))
         if known:
-            found[row["machine"]] = known
+            found[row["device"]] = known
     if not found:
         view.notes.append("no roofline: no ceiling was measured in the sessions of these rows")
     return found
@@ -77,15 +76,12 @@ def _ceilings(view):
 
 def _ridge(ceilings):
     """Twice the intensity at which the peak takes over from DRAM, 0 where either is unknown."""
-    bandwidth, peak = dram_bandwidth(ceilings), ceilings.get("peak_f32", {}).get("value")
-    return 2 * peak / bandwidth if bandwidth and peak else 0
+    return 2 * ceilings.get("ridge", 0)
 
 
 def _roof(figure, axes, intensities, machine, ceilings):
-    value = {what: ceiling["value"] for what, ceiling in ceilings.items()}
-    bandwidths = {"DRAM": dram_bandwidth(ceilings),
-                  "last-level cache": max((value[what] for what in ("copy_llc", "triad_llc")
-                                           if what in value), default=None),
+    value, measured = ceilings["values"], ceilings["gbytes"]
+    bandwidths = {"DRAM": measured.get("dram"), "last-level cache": measured.get("llc"),
                   "DRAM, theory": value.get("theory_dram")}
     for name, bandwidth in bandwidths.items():
         if bandwidth is None:

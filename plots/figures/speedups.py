@@ -100,7 +100,7 @@ def _base_of(outcome, base, wanted):
                    or outcome.row[name] == other.row[name] for name in params)
 
     candidates = [other for other in base if other.problem == outcome.problem and agrees(other)]
-    here = [other for other in candidates if other.row["machine"] == outcome.row["machine"]]
+    here = [other for other in candidates if other.row["device"] == outcome.row["device"]]
     candidates = here or candidates
     if len(candidates) > 1:
         raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of "
@@ -167,8 +167,8 @@ def _means(view, facet, kind, ratios, found):
 
 def _note_machines(view, others, base, wanted):
     pairs = ((outcome, _base_of(outcome, base, wanted)) for outcome in others)
-    across = sorted({f"{outcome.row['machine']} against {other.row['machine']}"
+    across = sorted({f"{outcome.row['device']} against {other.row['device']}"
                      for outcome, other in pairs
-                     if other is not None and other.row["machine"] != outcome.row["machine"]})
+                     if other is not None and other.row["device"] != outcome.row["device"]})
     if across:
         view.notes.append(f"across machines: {'; '.join(across)}")

@@ -20,18 +20,17 @@ from plots.figures import quantity
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
 BY_CASE = ("speedups", "performance-profile")
-SOLVER = ("case.method", "case.params.", "machine")
-SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "machine")
+SOLVER = ("case.method", "case.params.", "device")
+SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "device")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 # What is said of rows whose method's sources are no longer the same.
 CURRENCY = {"kernels": "are of the same machine code as today's",
             "confirmed": "are confirmed by a sample that was measured again",
             "unknown": "cannot be compared with today's kernels: this build has none",
             "stale": "are older than the code of their method"}
-CELL = (VARIANT, "key", "status", "reason", "session", "backend", "stale", "case.mode",
-        "case.data.kind", "phases.run", "phases.preparations")
+CELL = (VARIANT, "key", "status", "reason", "stale", "case.mode", "case.data.kind", "phases.run",
+        "phases.preparations", "roofline.gbytes")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
-BANDWIDTHS = ("copy_dram", "triad_dram")  # the best of the two, as PASTA's ERT-DRAM line
 
 
 @dataclass
@@ -134,7 +133,7 @@ def make_view(results, spec, verdicts=()):
         place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free, usual))
         groups.setdefault(place, []).append(index)
     shown = rows[fields.of_cells(rows.columns)]
-    cells = [_cell(place, shown.loc[members], fields, results)
+    cells = [_cell(place, shown.loc[members], fields)
              for place, members in groups.items()]
     sort = _Sorter(spec, fields)
     facets = sort(fields.facet, (cell.facet for cell in cells))
@@ -211,7 +210,7 @@ class _Fields:
                          or row[name] is not None and (usual or {}).get(name) != row[name])
 
     def free(self, rows):
-        """Case fields, and the machine, that differ inside a cell and are not averaged."""
+        """Case fields, and the device, that differ inside a cell and are not averaged."""
         used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue) if name))
         candidates = [name for name in rows.columns if self._splits(name) and name not in used]
         texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
@@ -230,7 +229,7 @@ class _Fields:
 
     def _splits(self, name):
         """Whether rows that differ in this column belong to different series."""
-        if self.by_case or name == "machine":
+        if self.by_case or name == "device":
             return name.startswith(SOLVER)
         return (name.startswith("case.") and not name.startswith(IDENTITY)
                 and name not in AVERAGED)
@@ -285,7 +284,7 @@ def _text(value):
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _cell(place, rows, fields, results):
+def _cell(place, rows, fields):
     ok = rows[rows["status"] == "ok"]
     bad = rows[rows["status"] != "ok"]
     reasons = dict.fromkeys(f"{row['status']}: {_mode(row)}{row['reason'] or 'no reason given'}"
@@ -298,8 +297,7 @@ def _cell(place, rows, fields, results):
                 status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
                 data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
                 measured=values[None], band=band(values), intensity=_intensity(base),
-                bandwidth=dram_bandwidth(results.ceilings.get(
-                    (last["session"], last["backend"]), {})),
+                bandwidth=last.get("roofline.gbytes"),
                 along=quantity.measure(base, fields.along) if fields.along else None,
                 stack={name: quantity.measure(base, name) for name in fields.stack},
                 paper_mean=quantity.paper_mean(base, fields.y),
@@ -325,11 +323,6 @@ def _intensity(rows):
     flops, moved = (pd.to_numeric(rows[name], errors="coerce").sum()
                     for name in ("work.flops", "work.bytes"))
     return float(flops / moved) if moved > 0 else None
-
-
-def dram_bandwidth(ceilings):
-    """The best measured DRAM bandwidth in GB/s; None where none was measured."""
-    return max((ceilings[what]["value"] for what in BANDWIDTHS if what in ceilings), default=None)
 
 
 def _notes(rows, cells, spec):

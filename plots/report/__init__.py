@@ -19,7 +19,6 @@ from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.cells import frame, number
 from plots.figures.claims import basis, claims_at, published, tolerance
-from plots.load import machine_label
 from plots.report import artifacts, findings, methods
 from plots.report.counters import Counters
 from plots.report.processes import run_all
@@ -30,8 +29,6 @@ HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
 LONG = ("reason", "states", "on", "parameters", "not measured", "says", "against", "M_F by mode",
         "with one digit misread it would fit")  # columns of tables that hold sentences or lists
-VERDICTS = ("reproduced", "deviates", "consistent", "inconsistent", "transfers",
-            "does not transfer", "fitted", "contradicts itself", "not tested")
 
 
 @dataclass
@@ -95,7 +92,7 @@ def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()
                     | {artifact["paper"] for artifact in known})
     arranged = {paper: _arranged(paper, known, sections, verdicts) for paper in papers}
     common = {"papers": papers, "results": results, "verdicts": verdicts, "sections": sections,
-              "orders": VERDICTS, "counts": _verdict_counts(verdicts),
+              "words": _verdict_words(verdicts), "counts": _verdict_counts(verdicts),
               "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
               "labels": _session_machines(results), "findings": papers_findings,
               "arranged": arranged, "states": artifacts.STATES,
@@ -173,8 +170,9 @@ def _tells_counters(section):
 
 def _check_verdicts(verdicts):
     for index, verdict in enumerate(verdicts):
-        missing = [name for name in ("id", "paper", "verdict")
-                   if not isinstance(verdict, dict) or not verdict.get(name)]
+        missing = [name for name in ("id", "paper", "verdict", "holds")
+                   if not isinstance(verdict, dict) or verdict.get(name, "") == ""
+                   or name != "holds" and verdict[name] is None]
         if missing:
             raise PlotError(f"verdict {index}: no {', '.join(missing)}")
         if not ARTIFACT.fullmatch(f"{verdict['paper']}/x"):
@@ -185,20 +183,22 @@ def _verdict_counts(verdicts):
     return Counter((str(verdict["paper"]), verdict["verdict"]) for verdict in verdicts)
 
 
+def _verdict_words(verdicts):
+    """Those that occur: which speak for a claim first, then those against, then the others."""
+    places = {True: 0, False: 1, None: 2}
+    return [word for _, word in sorted({(places[v["holds"]], v["verdict"]) for v in verdicts})]
+
+
 def _machine_facts(results):
     """Facts of every machine by its label, flat: {label: {dotted name: value}}."""
-    return {_whole_machine(session): flat(session.get("machine") or {})
+    return {", ".join(session["devices"]): flat(session.get("machine") or {})
             for session in results.sessions.values()}
-
-
-def _whole_machine(session):
-    return ", ".join(dict.fromkeys(machine_label(session, backend) for backend in ("cpu", "cuda")))
 
 
 def _session_machines(results):
     rows = results.rows
-    return {name: sorted(set(rows.loc[rows["session"] == name, "machine"]))
-            or [_whole_machine(session)] for name, session in results.sessions.items()}
+    return {name: sorted(set(rows.loc[rows["session"] == name, "device"])) or session["devices"]
+            for name, session in results.sessions.items()}
 
 
 def flat(value, prefix=""):

@@ -56,7 +56,7 @@ class Line:
 
     @property
     def machine(self):
-        return self.row["machine"]
+        return self.row["device"]
 
     @property
     def per_nonzero(self):
@@ -143,7 +143,7 @@ def lines_of(rows, against):
     """The lines of an operation's rows with their baselines, by problem, machine and time."""
     groups = {}
     for index, row in rows.iterrows():
-        place = (_problem(row), row["machine"], row["case.method"], _params(row))
+        place = (_problem(row), row["device"], row["case.method"], _params(row))
         groups.setdefault(place, []).append(index)
     lines = [_line(place[0], rows.loc[members]) for place, members in groups.items()]
     _name_params(lines)

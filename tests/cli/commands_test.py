@@ -15,7 +15,7 @@ from sweeps import RETENSOR, ROOT, TENSOR
 
 GOLDEN = ROOT / "tests" / "golden"
 COMMANDS = ["run", "plan", "list", "show", "dataset", "layout", "tucker", "plot", "report",
-            "verdict", "audit", "compare", "schema", "doctor"]
+            "rows", "verdict", "audit", "compare", "schema", "doctor"]
 
 REGISTRY = """schema: 1
 datasets:
@@ -245,7 +245,7 @@ def test_experiments_are_listed_by_the_backend_that_they_measure_in_a_profile(tr
     ("exclude:", "exclud:", "changed.yaml:8:1", "'exclude'"),
     ("pasta.cpu.coo", "pasta.cpu.cooo", "changed.yaml:7:16", "'pasta.cpu.coo'"),
     ("{threads:", "{thread:", "changed.yaml:7:49", "'threads'"),
-    ("[1, 2]}}", "[1, -2]}}", "changed.yaml:7:53", "0 to 1024"),
+    ("[1, 2]}}", "[1, -2]}}", "changed.yaml:7:53", "0 to 4096"),
     ("variant: [add", "variant: [ad", "changed.yaml:6:11", "'add'"),
     ("  quick:", "  quik:", "changed.yaml:11:3", "'quick'"),
     ("[tiny]", "[tinny]", "", "'tiny'"),
@@ -297,6 +297,7 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["run", "experiments/pasta/view.yaml"], "draws the rows of pasta/one"),
     (["plot", "experiments/pasta/one.yaml"], "no result files"),
     (["report"], "no result files"),
+    (["rows"], "no result files"),
     (["compare", "a.jsonl"], "two result files"),
     (["compare", "a.jsonl", "--by-method", "x"], "takes two methods"),
     (["compare", "a.jsonl", "b.jsonl", "--threshold", "-1"], "percentage"),
@@ -397,7 +398,7 @@ def test_plots_get_their_arguments_unchanged(tree):
         "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
         "sys.exit(2 if 'no' in sys.argv else 0)\n")
     rows = "rows of 'one'; $HOME.jsonl"
-    for name in (rows, "r", "no"):
+    for name in (rows, "r"):
         (tree.root / name).write_text("")
     (tree.root / rows).write_text(json.dumps(
         {"kind": "row", "schema": 1, "session": "s", "key": "k", "status": "ok",
@@ -409,9 +410,8 @@ def test_plots_get_their_arguments_unchanged(tree):
         "{case.artifact: registry, original: tiny}, value: data.nnz, reduce: median}}\n")
     argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
     assert argv[0] == "report"
-    assert argv[argv.index("--rows") + 1:] == [rows]
-    currency = json.loads((tree.root / argv[argv.index("--currency") + 1]).read_text())
-    assert currency == {"s k": "stale"}
+    row = json.loads((tree.root / argv[argv.index("--rows") + 1]).read_text())
+    assert (row["key"], row["file"], row["currency"]) == ("k", rows, "stale")
     verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
     assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
@@ -423,7 +423,32 @@ def test_plots_get_their_arguments_unchanged(tree):
     spec = "experiments/pasta/one.yaml"
     argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]
-    tree.run("report", "--rows", "no", code=2)
+    tree.run("report", "--rows", "r", "--out", "no", code=2)
+
+
+def test_rows_are_printed_with_what_follows_from_them(tree):
+    head = {"schema": 1, "session": "s"}
+    lines = [{"kind": "session", "machine": {"cpu": {"model": "a CPU"}, "gpu": None}, **head},
+             {"kind": "ceilings", "backend": "cpu", **head, "ceilings": [
+                 {"what": "copy_dram", "value": 10.0}, {"what": "triad_dram", "value": 20.0},
+                 {"what": "peak_f32", "value": 100.0}]}]
+    lines += [{"kind": "row", "key": key, "status": "ok", "v": v, "work": {"intensity": 0.5},
+               "case": {"method": "pasta.cpu.coo"}, "source_hash": "of older code", **head}
+              for key, v in (("k", 1), ("l", 2), ("k", 3))]
+    (tree.root / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"to')
+    warning, session, ceilings, *rows = map(json.loads, tree.stdout("rows", "r.jsonl").splitlines())
+    assert warning["kind"] == "warning" and "r.jsonl:6: the last line is torn" in warning["text"]
+    assert (session["kind"], session["devices"]) == ("session", ["a CPU"])
+    assert (ceilings["device"], ceilings["gbytes"], ceilings["ridge"]) == (
+        "a CPU", {"dram": 20.0}, 5.0)
+    assert [(row["line"], row["v"]) for row in rows] == [(4, 2), (5, 3)]
+    for row in rows:
+        assert (row["backend"], row["device"], row["currency"], row["stale"], row["file"]) == (
+            "cpu", "a CPU", "stale", True, "r.jsonl")
+        assert row["roofline"] == {"gbytes": 20.0, "gflops": 10.0, "ridge": 5.0}
+        assert "machine" not in row
+    (tree.root / "r.jsonl").write_text(json.dumps({"kind": "row", **head}))
+    assert "r.jsonl:1: found a row that lacks its key or case" in tree.refusal("rows", "r.jsonl")
 
 
 ARTIFACTS = """schema: 1

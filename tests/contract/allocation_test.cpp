@@ -10,9 +10,9 @@
 #include <new>
 #include <string>
 
-#include "common/measure/all_modes.hpp"
-#include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 #include "tests/contract/battery.hpp"
 #include "tests/contract/scenarios.hpp"
 #include "tests/support/planted_method.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::contract {
 

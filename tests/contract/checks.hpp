@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "tests/contract/battery.hpp"
 #include "tests/contract/passes.hpp"
 

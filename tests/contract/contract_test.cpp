@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "common/device/device.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 #include "tests/contract/checks.hpp"
 #include "tests/contract/scenarios.hpp"
 #include "tests/support/planted_method.hpp"
@@ -71,6 +71,12 @@ TEST_CASE("a finding names method, problem and fault") {
   const auto line = contract::text(report.findings.front());
   for (const char* part : {"planted.cpu.coo", "mttkrp", "duplicates", "wrong"})
     CHECK_MESSAGE(line.find(part) != std::string::npos, line);
+}
+
+TEST_CASE("every method of the registry says what it may solve") {
+  const Registry registry = all_methods();
+  for (const auto& method : registry.methods())
+    CHECK_MESSAGE(!method->operations().empty(), method->id());
 }
 
 TEST_CASE("competitors take MTTKRP of one mode and of all, and nothing else") {

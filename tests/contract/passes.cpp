@@ -7,8 +7,8 @@
 
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/all_modes.hpp"
 #include "common/measure/timing.hpp"
+#include "common/run/all_modes.hpp"
 #include "tests/contract/scenarios.hpp"
 
 namespace retensor::contract {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "tests/contract/battery.hpp"
 
 namespace retensor::contract {

@@ -9,7 +9,7 @@
 
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "tests/contract/checks.hpp"
 
 using namespace retensor;

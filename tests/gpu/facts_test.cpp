@@ -9,7 +9,7 @@
 
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 
 using namespace retensor;
 

@@ -11,8 +11,8 @@
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/registry.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/method/registry.hpp"
 
 using namespace retensor;
 

@@ -1,4 +1,4 @@
-"""Fixture rows for the tests of plots: invented numbers in the shape of experiments/schema.
+"""Fixture rows for the tests of plots: invented numbers in the shape of `retensor rows`.
 
 Nothing here was measured; no figure made from these rows leaves the tests' temporary folders.
 """
@@ -22,21 +22,26 @@ def session(name="s1", **changes):
                       "cuda_archs": ""},
             "machine": {"cpu": {"model": "Fixture CPU", "cores": 2},
                         "gpu": {"name": "Fixture GPU"}},
+            "devices": ["Fixture CPU", "Fixture GPU"], "file": "rows.jsonl",
             "argv": ["/somewhere/build/retensor", "run", "a spec.yaml"],
             "spec": {"path": "experiments/pasta/fig4.yaml", "sha256": "ab" * 32,
                      "artifact": "pasta/fig4"}, **changes}
 
 
 def ceilings(name="s1", backend="cpu", bandwidth=20.0):
-    return {"kind": "ceilings", "schema": 1, "session": name, "backend": backend, "ceilings": [
-        {"what": "copy_dram", "value": bandwidth, "unit": "GB/s", "detail": "64 MiB"},
-        {"what": "copy_llc", "value": 5 * bandwidth, "unit": "GB/s", "detail": "1 MiB"},
-        {"what": "peak_f32", "value": 100.0, "unit": "GFLOP/s", "detail": "fma"}]}
+    values = {"copy_dram": bandwidth, "copy_llc": 5 * bandwidth, "peak_f32": 100.0}
+    return {"kind": "ceilings", "schema": 1, "session": name, "backend": backend,
+            "device": f"Fixture {'GPU' if backend == 'cuda' else 'CPU'}", "values": values,
+            "gbytes": {"dram": bandwidth, "llc": 5 * bandwidth}, "ridge": 100 / bandwidth,
+            "ceilings": [{"what": what, "value": value, "unit": "G/s", "detail": "invented"}
+                         for what, value in values.items()]}
 
 
 def row(operation="tew", dataset="alpha", method="pasta.cpu.coo", mode=None, kind="real",
         status="ok", reason="", seconds=(0.001, 0.002, 0.004), flops=4e6, moved=48e6,
-        name="s1", stages=None, **case):
+        name="s1", stages=None, device=None, currency="sources", bandwidth=None, **case):
+    """A row; `bandwidth` of a session with ceilings() of it."""
+    backend = "cuda" if ".cuda" in method else "cpu"
     fields = {"artifact": "pasta/fig4", "operation": operation, "variant": "add",
               "dataset": dataset, "data": {"kind": kind, "sha256": "cd" * 32, "dims": [4, 5, 6],
                                            "nnz": 7},
@@ -45,12 +50,17 @@ def row(operation="tew", dataset="alpha", method="pasta.cpu.coo", mode=None, kin
               "order": "shuffled", "cache": "warm", "launch": 0, **case}
     line = {"kind": "row", "schema": 1, "session": name, "case": fields,
             "key": json.dumps(fields, sort_keys=True), "status": status, "reason": reason,
-            "source_hash": "h1", "finished": "2026-01-02T03:04:06Z"}
+            "source_hash": "h1", "finished": "2026-01-02T03:04:06Z", "backend": backend,
+            "device": device or f"Fixture {'GPU' if backend == 'cuda' else 'CPU'}",
+            "currency": currency, "stale": currency == "stale", "code": "own"}
+    if bandwidth:
+        line["roofline"] = {"gbytes": bandwidth, "gflops": bandwidth * flops / moved}
     if status == "ok":
         low, median, high = sorted(seconds)
         line |= {"phases": {"load": 0.1, "oracle": 0.2, "prepare": 0.3, "fetch": 0.01,
                             "run": list(seconds),
                             "stages": stages or {"kernel": list(seconds)}},
+                 "seconds": {"without_zero": median},
                  "stats": {"count": 3, "median": median, "q1": (low + median) / 2,
                            "q3": (median + high) / 2, "mean": median, "min": low, "max": high},
                  "work": {"flops": flops, "bytes": moved, "compulsory_bytes": moved / 2,
@@ -59,22 +69,23 @@ def row(operation="tew", dataset="alpha", method="pasta.cpu.coo", mode=None, kin
     return line
 
 
-def sweep():
+def sweep(bandwidth=20.0):
     """Two operations, tensors and methods; TTV on three modes."""
     lines = [session(), ceilings()]
     for method, factor in (("pasta.cpu.coo", 1.0), ("pasta.cpu.hicoo", 0.7)):
         for dataset, size in (("alpha", 1.0), ("beta", 2.5)):
             seconds = [factor * size * t for t in (0.001, 0.002, 0.0024)]
             lines.append(row("tew", dataset, method, seconds=seconds, flops=4e6 * size,
-                             moved=48e6 * size))
+                             moved=48e6 * size, bandwidth=bandwidth))
             for mode in range(3):
                 lines.append(row("ttv", dataset, method, mode, flops=8e6 * size,
-                                 moved=48e6 * size, seconds=[s * (mode + 1) for s in seconds]))
+                                 moved=48e6 * size, bandwidth=bandwidth,
+                                 seconds=[s * (mode + 1) for s in seconds]))
     return lines
 
 
-def write(path, lines, tail=b""):
-    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + tail)
+def write(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -82,8 +93,8 @@ def verdict(**changes):
     return {"id": "P-C16", "paper": "pasta", "place": "Table I", "kind": "TAB",
             "states": "intensity of TS is 1/8", "published": {"value": 0.125, "unit": "flop/byte"},
             "tolerance": {"relative": 0.001}, "measured": 0.125, "ratio": 1.0,
-            "verdict": "consistent", "data": "generated", "hardware": "any", "competitor_code": "",
-            "machine": "Fixture CPU", "reason": "",
+            "verdict": "consistent", "holds": True, "data": "generated", "hardware": "any",
+            "competitor_code": "", "machine": "Fixture CPU", "reason": "",
             "value": "work.intensity", "rows": 2, "of": 2, "stale": 0, "keys": [], **changes}
 
 

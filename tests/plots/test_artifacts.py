@@ -134,8 +134,10 @@ def test_a_table_is_compared_where_a_value_of_it_was_measured():
     assert states(rows.verdict(place="Table I, row TS")) == [COMPARED, NOT_RUN]
     assert states(rows.verdict(place="Table II")) == [REGENERATED, COMPARED]  # from the registry
     assert states(rows.verdict(place="Table III")) == [REGENERATED, NOT_RUN]
-    assert states(rows.verdict(place="Table I", verdict="fitted")) == [REGENERATED, NOT_RUN]
-    assert states(rows.verdict(place="Table I", measured=None)) == [REGENERATED, NOT_RUN]
+    assert states(rows.verdict(place="Table I", verdict="fitted",
+                               holds=None)) == [REGENERATED, NOT_RUN]
+    assert states(rows.verdict(place="Table I", measured=None,
+                               holds=None)) == [REGENERATED, NOT_RUN]
 
 
 @pytest.mark.parametrize("text, place, expected", [

@@ -92,8 +92,7 @@ def test_what_differs_in_a_cell_becomes_a_series(tmp_path):
 
 
 def test_machines_are_never_mixed(tmp_path):
-    other = rows.session("s2", machine={"cpu": {"model": "Other CPU"}})
-    lines = [rows.session(), rows.row(), other, rows.row(name="s2")]
+    lines = [rows.row(), rows.row(device="Other CPU")]
     assert make_view(read(tmp_path, lines), spec()).series == [
         "pasta.cpu.coo, Fixture CPU", "pasta.cpu.coo, Other CPU"]
 
@@ -260,7 +259,7 @@ def test_the_roof_is_intensity_times_measured_bandwidth(tmp_path):
 
 @pytest.mark.parametrize("kind", ["grouped-bars", "roofline"])
 def test_without_ceilings_there_is_a_note_and_no_roof(tmp_path, kind):
-    lines = [line for line in rows.sweep() if line["kind"] != "ceilings"]
+    lines = [line for line in rows.sweep(bandwidth=None) if line["kind"] != "ceilings"]
     lines += [rows.ceilings("other session"), rows.ceilings("s1", backend="cuda")]
     view, paths = save_artifact(read(tmp_path, lines), spec(kind=kind, overlay="roofline"),
                                 tmp_path / "out")
@@ -409,11 +408,9 @@ def test_figures_are_the_same_from_run_to_run(tmp_path):
 
 
 def test_stale_and_drifting_rows_are_noted(tmp_path):
-    first = rows.row() | {"clock_flag": True}
-    second = rows.row(dataset="beta") | {"clock_flag": False}
-    path = rows.write(tmp_path / "a.jsonl", [first, second])
-    said = {f"s1 {first['key']}": "stale", f"s1 {second['key']}": "confirmed"}
-    notes = " ".join(make_view(load_results([path], said), spec()).notes)
+    lines = [rows.row(currency="stale") | {"clock_flag": True},
+             rows.row(dataset="beta", currency="confirmed") | {"clock_flag": False}]
+    notes = " ".join(make_view(read(tmp_path, lines), spec()).notes)
     assert "1 of 2 rows are older" in notes and "1 of 2 rows are confirmed" in notes
     assert "1 of 2 rows ran while the clock" in notes
 

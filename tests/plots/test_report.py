@@ -61,7 +61,8 @@ def report(tmp_path_factory):
     (specs / "shared.yaml").write_text("schema: 1\naxes: {dataset: [alpha]}\n")
     verdicts = [rows.verdict(), rows.verdict(id="F-C1", paper="flycoo", verdict="not tested",
                                              published={"at_least": 2.0, "unit": "times"},
-                                             measured=None, ratio=None, reason="no <GPU> here")]
+                                             holds=None, measured=None, ratio=None,
+                                             reason="no <GPU> here")]
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     page, failures = build_report(results, find_specs(tmp_path / "specs"), verdicts,
                                   tmp_path / "out", [rows.audit()])
@@ -177,7 +178,8 @@ def test_bad_verdicts_are_refused(tmp_path, change):
 
 
 def test_command_line(tmp_path, capsys):
-    path = rows.write(tmp_path / "rows.jsonl", rows.sweep(), b'{"torn')
+    warning = {"kind": "warning", "schema": 1, "text": "the last line is torn"}
+    path = rows.write(tmp_path / "rows.jsonl", [warning, *rows.sweep()])
     (tmp_path / "fig4.yaml").write_text(rows.SPEC)
     done = subprocess.run([sys.executable, "-m", "plots", "figure", "--rows", path, "--spec",
                            tmp_path / "fig4.yaml", "--out", tmp_path / "f"],

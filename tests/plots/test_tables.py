@@ -43,7 +43,8 @@ def test_a_verdict_says_what_it_stands_on():
     assert basis(elsewhere) == ("ordering holds, generated data, other hardware: NVIDIA H200, "
                                 "competitor's code: own, 2 of 3 rows")
     assert basis(claim(hardware="paper")) == "generated data, the paper's hardware, 2 of 3 rows"
-    assert basis(elsewhere | {"verdict": "not tested", "reason": "no rows yet"}) == "no rows yet"
+    untested = elsewhere | {"verdict": "not tested", "measured": None, "reason": "no rows yet"}
+    assert basis(untested) == "no rows yet"
 
 
 def test_claims_of_a_place_stand_with_published_and_measured_values(tmp_path):
@@ -187,7 +188,7 @@ def test_a_claim_about_a_platform_stands_beside_the_machine_of_its_rows(tmp_path
     spec.of = "pasta/fig4"
     lines = rows.sweep()
     key = next(line["key"] for line in lines if line["kind"] == "row")
-    machine = read(tmp_path, lines).rows["machine"].iloc[0]
+    machine = read(tmp_path, lines).rows["device"].iloc[0]
     untested = {"verdict": "not tested", "measured": None, "keys": [key], "machine": machine}
     _, table = saved(tmp_path, spec, lines, [
         claim(id="P-1", value="ceilings.copy_dram", **untested),

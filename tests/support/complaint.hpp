@@ -9,15 +9,20 @@
 
 namespace retensor::test {
 
-/// The message of the InputError that x.check() throws, "none" where it throws nothing.
-template <class Checked>
-std::string complaint(const Checked& x) {
+/// The message of the InputError that `act` throws, `otherwise` where it throws nothing.
+template <class Act>
+std::string refusal_of(const Act& act, const std::string& otherwise = "") {
   try {
-    x.check();
+    act();
   } catch (const InputError& e) {
     return e.what();
   }
-  return "none";
+  return otherwise;
+}
+
+template <class Checked>
+std::string complaint(const Checked& x) {
+  return refusal_of([&] { x.check(); }, "none");
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 

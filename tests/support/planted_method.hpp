@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/core/error.hpp"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::test {
 

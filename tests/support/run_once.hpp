@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "common/measure/method_spec.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::test {
 

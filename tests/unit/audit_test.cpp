@@ -12,9 +12,11 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
+#include "tests/support/complaint.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
+using retensor::test::refusal_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -60,12 +62,7 @@ double number(const std::string& expression) {
 }
 
 std::string refusal(const std::string& check) {
-  try {
-    parsed(check);
-  } catch (const ParseError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { parsed(check); });
 }
 
 struct TempFile {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "common/device/device.hpp"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/probes.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/machine/probes.hpp"
 
 using namespace retensor;
 

@@ -8,12 +8,14 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/judge/verdict.hpp"
-#include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "tests/support/complaint.hpp"
+#include "tests/unit/made_rows.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
 using nlohmann::json;
+using retensor::test::refusal_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,12 +42,7 @@ std::vector<Claim> load(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    load(text);
-  } catch (const ParseError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { load(text); });
 }
 
 const std::string kPublished =
@@ -74,7 +71,7 @@ json row(const std::string& method, const std::string& dataset, double value,
 
 Verdict judge_rows(const std::string& lines, const std::vector<json>& rows,
                    const FittedTo& fitted = {}) {
-  return judge(claim_with(lines), rows, fitted);
+  return judge(claim_with(lines), testing::made_rows(rows), fitted);
 }
 
 std::string with_hardware(const std::string& hardware, const std::string& query) {
@@ -106,12 +103,12 @@ TEST_CASE("real data that the paper does not use is consistent at most") {
   auto foreign = row("a.cpu.x", "t", 2);
   foreign["case"]["data"]["papers"] = json::array({"q"});
   const auto lines = kPublished + kQuery;
-  CHECK(judge_rows(lines, {foreign}).outcome == "consistent");
+  CHECK(judge_rows(lines, {foreign}).word == Verdict::consistent);
   CHECK(judge_rows(lines, {foreign}).data == "other real");
   foreign["case"]["data"].erase("papers");
-  CHECK(judge_rows(lines, {foreign}).outcome == "consistent");
+  CHECK(judge_rows(lines, {foreign}).word == Verdict::consistent);
   foreign["v"] = 9;
-  CHECK(judge_rows(lines, {foreign}).outcome == "inconsistent");
+  CHECK(judge_rows(lines, {foreign}).word == Verdict::inconsistent);
 }
 
 TEST_CASE("every mistake in a claims file is refused at its line") {
@@ -181,25 +178,39 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(one + one.substr(one.find("  - id")), "a second time");
 }
 
-TEST_CASE("the outcome follows from the data") {
+TEST_CASE("the verdict follows from the data") {
   const auto lines = kPublished + kQuery;
-  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1)}).outcome == "reproduced");
-  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.3)}).outcome == "deviates");
-  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1, "stand-in")}).outcome == "consistent");
-  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.3, "stand-in")}).outcome == "inconsistent");
-  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1, "generated")}).outcome == "consistent");
-  CHECK(fails(judge_rows(lines, {row("a.cpu.x", "t", 2.3)}).outcome));
-  CHECK_FALSE(fails(judge_rows(lines, {row("a.cpu.x", "t", 2.1)}).outcome));
+  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1)}).word == Verdict::reproduced);
+  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.3)}).word == Verdict::deviates);
+  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1, "stand-in")}).word == Verdict::consistent);
+  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.3, "stand-in")}).word == Verdict::inconsistent);
+  CHECK(judge_rows(lines, {row("a.cpu.x", "t", 2.1, "generated")}).word == Verdict::consistent);
+}
+
+TEST_CASE("a verdict speaks for a claim, against it, or says nothing of it") {
+  for (const auto word : {Verdict::reproduced, Verdict::consistent, Verdict::transfers})
+    CHECK(holds(word) == true);
+  for (const auto word : {Verdict::deviates, Verdict::inconsistent, Verdict::does_not_transfer})
+    CHECK(holds(word) == false);
+  for (const auto word : {Verdict::fitted, Verdict::not_tested, Verdict::contradicts_itself})
+    CHECK_FALSE(holds(word).has_value());
+  Verdict v;
+  v.word = Verdict::does_not_transfer;
+  const auto claim = claim_with(kPublished + kQuery);
+  CHECK(to_json(claim, v)["verdict"] == "does not transfer");
+  CHECK(to_json(claim, v)["holds"] == false);
+  v.word = Verdict::fitted;
+  CHECK(to_json(claim, v)["holds"].is_null());
 }
 
 TEST_CASE("real data are kept apart unless the query names its data sets") {
   const std::vector<json> rows = {row("a.cpu.x", "r", 2), row("a.cpu.x", "g", 8, "generated")};
   const auto apart = judge_rows(kPublished + kQuery, rows);
-  CHECK(apart.outcome == "reproduced");
+  CHECK(apart.word == Verdict::reproduced);
   CHECK(apart.rows == 1);
   const auto named = judge_rows(
       kPublished + "    query: {where: {dataset: [r, g]}, value: v, reduce: min}\n", rows);
-  CHECK(named.outcome == "consistent");
+  CHECK(named.word == Verdict::consistent);
   CHECK(named.data == "generated");
   CHECK(named.rows == 2);
 }
@@ -207,7 +218,7 @@ TEST_CASE("real data are kept apart unless the query names its data sets") {
 TEST_CASE("a data set that the query names and no row has leaves the claim untested") {
   const auto lines = kPublished + "    query: {where: {dataset: [r, s]}, value: v, reduce: min}\n";
   const auto v = judge_rows(lines, {row("a.cpu.x", "r", 2)});
-  CHECK(v.outcome == "not tested");
+  CHECK(v.word == Verdict::not_tested);
   CHECK(v.reason.find("1 of 2 data sets") != std::string::npos);
 }
 
@@ -216,10 +227,10 @@ TEST_CASE("rows that are not ok do not count, and say why there is no verdict") 
   bad["status"] = "oom";
   bad["reason"] = "too large";
   const auto none = judge_rows(kPublished + kQuery, {bad});
-  CHECK(none.outcome == "not tested");
+  CHECK(none.word == Verdict::not_tested);
   CHECK(none.reason.find("oom: too large") != std::string::npos);
   const auto some = judge_rows(kPublished + kQuery, {bad, row("a.cpu.z", "t", 2)});
-  CHECK(some.outcome == "reproduced");
+  CHECK(some.word == Verdict::reproduced);
   CHECK(some.rows == 1);
   CHECK(some.of == 2);
   CHECK(judge_rows(kPublished + kQuery, {}).reason == "no rows yet");
@@ -227,17 +238,17 @@ TEST_CASE("rows that are not ok do not count, and say why there is no verdict") 
 
 TEST_CASE("a tuned method never counts") {
   const auto v = judge_rows(kPublished + kQuery, {row("a.cpu.tuned", "t", 2)});
-  CHECK(v.outcome == "not tested");
+  CHECK(v.word == Verdict::not_tested);
 }
 
 TEST_CASE("absolute values need the paper's hardware") {
   const auto lines = with_hardware("RTX 3090", kQuery);
   const auto other = judge_rows(lines, {row("a.cuda.x", "t", 2, "real", "NVIDIA H200")});
-  CHECK(other.outcome == "not tested");
+  CHECK(other.word == Verdict::not_tested);
   CHECK(other.hardware == "other");
   const auto same = judge_rows(lines, {row("a.cuda.x", "t", 2, "real", "NVIDIA GeForce RTX 3090"),
                                        row("a.cuda.x", "t", 9, "real", "NVIDIA H200")});
-  CHECK(same.outcome == "reproduced");
+  CHECK(same.word == Verdict::reproduced);
   CHECK(same.machine == "NVIDIA GeForce RTX 3090");
   CHECK(same.rows == 1);
 }
@@ -247,36 +258,35 @@ TEST_CASE("ratios transfer to another machine of the same kind") {
                                   row("a.cpu.x", "t", 12), row("b.cpu.y", "t", 6),
                                   row("a.cpu.x", "u", 1)};
   const auto v = judge_rows(with_hardware("Bluesky", kRatio), rows);
-  CHECK(v.outcome == "transfers");
+  CHECK(v.word == Verdict::transfers);
   CHECK(*v.measured == doctest::Approx(2));
   CHECK(v.competitor == "own");
   auto worse = rows;
   worse[0]["v"] = 40;
-  CHECK(judge_rows(with_hardware("Bluesky", kRatio), worse).outcome == "does not transfer");
-  CHECK(fails(judge_rows(with_hardware("Bluesky", kRatio), worse).outcome));
-  CHECK(judge_rows(with_hardware("any", kRatio), rows).outcome == "reproduced");
+  CHECK(judge_rows(with_hardware("Bluesky", kRatio), worse).word == Verdict::does_not_transfer);
+  CHECK(judge_rows(with_hardware("any", kRatio), rows).word == Verdict::reproduced);
   const auto emulated = judge_rows(with_hardware("{gpu: RTX 3090}", kRatio), rows);
-  CHECK(emulated.outcome == "not tested");
+  CHECK(emulated.word == Verdict::not_tested);
   CHECK(emulated.reason.find("the claim is about a gpu") != std::string::npos);
 }
 
 TEST_CASE("sizes of different machines stand together where the query says so") {
   const std::vector<json> rows = {row("a.cpu.x", "s", 4, "real", "one"),
                                   row("b.cpu.y", "s", 2, "real", "another")};
-  CHECK(judge_rows(with_hardware("any", kRatio), rows).outcome == "not tested");
+  CHECK(judge_rows(with_hardware("any", kRatio), rows).word == Verdict::not_tested);
   const std::string all = kRatio + "      machines: all\n";
-  CHECK(judge_rows(with_hardware("any", all), rows).outcome == "reproduced");
+  CHECK(judge_rows(with_hardware("any", all), rows).word == Verdict::reproduced);
   CHECK(refusal(claims_text(with_hardware("Bluesky", all))).find("all machines together") !=
         std::string::npos);
 }
 
 TEST_CASE("a ratio without partners or to zero is not tested") {
   const auto lines = with_hardware("any", kRatio);
-  CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4), row("b.cpu.y", "t", 2)}).outcome ==
-        "not tested");
+  CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4), row("b.cpu.y", "t", 2)}).word ==
+        Verdict::not_tested);
   CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4), row("b.cpu.y", "s", 0)}).reason ==
         "a ratio to zero");
-  CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4)}).outcome == "not tested");
+  CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4)}).word == Verdict::not_tested);
 }
 
 TEST_CASE("an ordering holds strictly, and in the stated share of the groups") {
@@ -290,12 +300,12 @@ TEST_CASE("an ordering holds strictly, and in the stated share of the groups") {
   std::vector<json> rows = {row("a.cpu.x", "s", 1), row("b.cpu.y", "s", 2), row("a.cpu.x", "t", 3),
                             row("b.cpu.y", "t", 4)};
   const auto holds = judge_rows(lines, rows);
-  CHECK(holds.outcome == "reproduced");
+  CHECK(holds.word == Verdict::reproduced);
   CHECK(holds.reason == "ordering holds");
   rows[2]["v"] = 4;
   const auto tie = judge_rows(lines, rows);
   CHECK(*tie.measured == 0.5);
-  CHECK(tie.outcome == "deviates");
+  CHECK(tie.word == Verdict::deviates);
   CHECK(tie.reason == "ordering fails");
 }
 
@@ -316,7 +326,7 @@ TEST_CASE("reductions") {
   const auto zero =
       judge_rows(kPublished + "    query: {where: {operation: ttv}, value: v, reduce: geomean}\n",
                  {row("a.cpu.x", "s", 0)});
-  CHECK(zero.outcome == "not tested");
+  CHECK(zero.word == Verdict::not_tested);
   const auto missing =
       judge_rows(kPublished + "    query: {where: {operation: ttv}, value: w.x, reduce: mean}\n",
                  {row("a.cpu.x", "s", 0)});
@@ -335,7 +345,7 @@ TEST_CASE("samples count as their median") {
   CHECK(judged({3, 1, 8}).measured.value_or(-1) == 3);
   CHECK(judged({3, 1}).measured.value_or(-1) == 2);
   CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
-  CHECK(judged(nlohmann::json::array()).outcome == "not tested");
+  CHECK(judged(nlohmann::json::array()).word == Verdict::not_tested);
 
   timed["phases"]["preparations"] = {5, 1, 2};
   const auto prepared = kPublished +
@@ -352,7 +362,7 @@ TEST_CASE("a text counts as a number where it is one as a whole") {
   CHECK(judge_rows(lines, {told}).measured == 2.125);
   for (const char* text : {"2 of 3", "", "nan", "inf", "two"}) {
     told["executed"]["ratio"] = text;
-    CHECK(judge_rows(lines, {told}).outcome == "not tested");
+    CHECK(judge_rows(lines, {told}).word == Verdict::not_tested);
   }
 }
 
@@ -387,83 +397,49 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
   CHECK(below.measured.value_or(-1) == 0.5);  // 3 < 6, but not 4 < 4
 }
 
-TEST_CASE("rows of a format that counts its index bytes gain their rate") {
-  const TempFile file(
-      "rows.jsonl",
-      R"({"kind":"row","schema":1,"session":"s","key":"a","case":{"method":"p.cpu.x"},)"
-      R"("executed":{"index_bytes":"6000000000"},"stats":{"median":0.5}}
-{"kind":"row","schema":1,"session":"s","key":"b","case":{"method":"p.cpu.y"},"stats":{"median":0.5}}
-{"kind":"row","schema":1,"session":"s","key":"c","case":{"method":"p.cpu.z"},"executed":{"index_bytes":"6"}}
-)");
-  const auto rows = newest_rows({file.path});
-  REQUIRE(rows.size() == 3);
-  CHECK(field(rows[0], "rates.index_gbytes") == 12.0);
-  CHECK(field(rows[1], "rates.index_gbytes").is_null());
-  CHECK(field(rows[2], "rates.index_gbytes").is_null());
-}
-
-TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
-  const TempFile file("rows.jsonl",
-                      R"({"kind":"session","schema":1,"session":"s"}
-{"kind":"ceilings","schema":1,"session":"s","backend":"cpu","ceilings":[)"
-                      R"({"what":"copy_dram","value":10},{"what":"triad_dram","value":20},)"
-                      R"({"what":"peak_f32","value":100}]}
-{"kind":"row","schema":1,"session":"s","key":"a","case":{"method":"p.cpu.x"},"work":{"intensity":0.5},"rates":{"gflops":5}}
-{"kind":"row","schema":1,"session":"s","key":"b","case":{"method":"p.cuda.x"},"work":{"intensity":0.5},"rates":{"gflops":5}}
-)");
-  const auto rows = newest_rows({file.path});
-  REQUIRE(rows.size() == 2);
-  CHECK(field(rows[0], "ceilings.copy_dram") == 10);
-  CHECK(field(rows[0], "roofline.gbytes") == 20.0);
-  CHECK(field(rows[0], "roofline.gflops") == 10.0);
-  CHECK(field(rows[0], "roofline.share") == 0.5);
-  CHECK(field(rows[0], "roofline.ridge") == 5.0);
-  CHECK(field(rows[1], "roofline.gflops").is_null());  // nothing was measured on the GPU
-}
-
 TEST_CASE("intervals and tolerances") {
   const auto outcome = [](const std::string& published, const std::string& tolerance,
                           double value) {
     return judge_rows("    published: {" + published + "}\n    tolerance: {" + tolerance +
                           "}\n    hardware: any\n" + kQuery,
                       {row("a.cpu.x", "t", value)})
-        .outcome;
+        .word;
   };
-  CHECK(outcome("value: 0.3", "absolute: 0", 0.1 + 0.2) == "reproduced");
-  CHECK(outcome("value: 10", "absolute: 0.5", 10.6) == "deviates");
-  CHECK(outcome("value: -10", "relative: 0.1", -10.9) == "reproduced");
-  CHECK(outcome("at_least: 2", "relative: 0", 500) == "reproduced");
-  CHECK(outcome("at_least: 2", "relative: 0.1", 1.7) == "deviates");
-  CHECK(outcome("at_most: 2", "relative: 0.1", -1e9) == "reproduced");
-  CHECK(outcome("at_most: 2", "relative: 0.1", 2.3) == "deviates");
-  CHECK(outcome("range: [1, 2]", "relative: 0", 1.5) == "reproduced");
-  CHECK(outcome("range: [1, 2]", "relative: 0", 2.5) == "deviates");
-  CHECK(outcome("value: 0.31", "factor: 2", 0.155) == "reproduced");
-  CHECK(outcome("value: 0.31", "factor: 2", 0.62) == "reproduced");
-  CHECK(outcome("value: 0.31", "factor: 2", 0.154) == "deviates");
-  CHECK(outcome("value: 0.31", "factor: 2", 0.63) == "deviates");
-  CHECK(outcome("value: 0.31", "factor: 1", 0.32) == "deviates");
-  CHECK(outcome("at_least: 4", "factor: 2", 1e9) == "reproduced");
-  CHECK(outcome("at_least: 4", "factor: 2", 1.9) == "deviates");
-  CHECK(outcome("at_most: 4", "factor: 2", 7.9) == "reproduced");
-  CHECK(outcome("at_most: 4", "factor: 2", 8.1) == "deviates");
-  CHECK(outcome("range: [1, 2]", "factor: 2", 0.4) == "deviates");
-  CHECK(outcome("range: [1, 2]", "factor: 2", 4) == "reproduced");
+  CHECK(outcome("value: 0.3", "absolute: 0", 0.1 + 0.2) == Verdict::reproduced);
+  CHECK(outcome("value: 10", "absolute: 0.5", 10.6) == Verdict::deviates);
+  CHECK(outcome("value: -10", "relative: 0.1", -10.9) == Verdict::reproduced);
+  CHECK(outcome("at_least: 2", "relative: 0", 500) == Verdict::reproduced);
+  CHECK(outcome("at_least: 2", "relative: 0.1", 1.7) == Verdict::deviates);
+  CHECK(outcome("at_most: 2", "relative: 0.1", -1e9) == Verdict::reproduced);
+  CHECK(outcome("at_most: 2", "relative: 0.1", 2.3) == Verdict::deviates);
+  CHECK(outcome("range: [1, 2]", "relative: 0", 1.5) == Verdict::reproduced);
+  CHECK(outcome("range: [1, 2]", "relative: 0", 2.5) == Verdict::deviates);
+  CHECK(outcome("value: 0.31", "factor: 2", 0.155) == Verdict::reproduced);
+  CHECK(outcome("value: 0.31", "factor: 2", 0.62) == Verdict::reproduced);
+  CHECK(outcome("value: 0.31", "factor: 2", 0.154) == Verdict::deviates);
+  CHECK(outcome("value: 0.31", "factor: 2", 0.63) == Verdict::deviates);
+  CHECK(outcome("value: 0.31", "factor: 1", 0.32) == Verdict::deviates);
+  CHECK(outcome("at_least: 4", "factor: 2", 1e9) == Verdict::reproduced);
+  CHECK(outcome("at_least: 4", "factor: 2", 1.9) == Verdict::deviates);
+  CHECK(outcome("at_most: 4", "factor: 2", 7.9) == Verdict::reproduced);
+  CHECK(outcome("at_most: 4", "factor: 2", 8.1) == Verdict::deviates);
+  CHECK(outcome("range: [1, 2]", "factor: 2", 0.4) == Verdict::deviates);
+  CHECK(outcome("range: [1, 2]", "factor: 2", 4) == Verdict::reproduced);
 }
 
 TEST_CASE("fitted, contradicting and untested claims say so whatever the rows are") {
   const std::vector<json> rows = {row("a.cpu.x", "t", 2, "stand-in")};
   const auto own = judge_rows(kPublished + kQuery + "    fitted: t was fitted\n", rows);
-  CHECK(own.outcome == "fitted");
+  CHECK(own.word == Verdict::fitted);
   CHECK(own.reason == "t was fitted");
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-1"}}}).outcome == "fitted");
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-2"}}}).outcome == "consistent");
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"u", {"P-1"}}}).outcome == "consistent");
+  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-1"}}}).word == Verdict::fitted);
+  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-2"}}}).word == Verdict::consistent);
+  CHECK(judge_rows(kPublished + kQuery, rows, {{"u", {"P-1"}}}).word == Verdict::consistent);
   const auto excluded = judge_rows(kPublished + "    contradicts: eq. 3 gives 4\n", rows);
-  CHECK(excluded.outcome == "contradicts itself");
+  CHECK(excluded.word == Verdict::contradicts_itself);
   CHECK(excluded.reason == "eq. 3 gives 4");
   const auto untested = judge_rows(kPublished + "    untested: data are private\n", rows);
-  CHECK(untested.outcome == "not tested");
+  CHECK(untested.word == Verdict::not_tested);
   CHECK(untested.reason == "data are private");
 }
 
@@ -474,31 +450,4 @@ TEST_CASE("rows whose method has other sources now count as stale") {
   CHECK(v.stale == 1);
   CHECK(v.currency == std::map<std::string, std::size_t>{{"sources", 1}, {"stale", 1}});
   CHECK(v.rows == 2);
-}
-
-TEST_CASE("of two rows of a case on one machine the newer counts") {
-  auto first = row("a.cpu.x", "t", 1), second = row("a.cpu.x", "t", 2);
-  const auto line = [](json r, const std::string& session, const std::string& finished) {
-    r.erase("machine");
-    r["schema"] = 1;
-    r["session"] = session;
-    r["finished"] = finished;
-    return r.dump() + '\n';
-  };
-  const auto session = [](const std::string& id, const std::string& cpu) {
-    return json{{"kind", "session"},
-                {"schema", 1},
-                {"session", id},
-                {"machine", {{"cpu", {{"model", cpu}}}}}}
-               .dump() +
-           '\n';
-  };
-  const TempFile newer("newer.jsonl", session("s", "A") + line(second, "s", "2026-02-01"));
-  const TempFile older("older.jsonl", session("t", "A") + line(first, "t", "2026-01-01"));
-  const TempFile elsewhere("other.jsonl", session("u", "B") + line(first, "u", "2026-01-01"));
-  const auto same = newest_rows({newer.path, older.path});
-  REQUIRE(same.size() == 1);
-  CHECK(same[0]["v"] == 2);
-  CHECK(field(same[0], "machine.cpu.model") == "A");
-  CHECK(newest_rows({newer.path, older.path, elsewhere.path}).size() == 2);
 }

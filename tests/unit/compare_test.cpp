@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/compare.hpp"
+#include "tests/unit/made_rows.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -36,8 +37,13 @@ json failed(const std::string& status, const json& changes = json::object()) {
 const std::vector<double> kFast = {1.00, 1.01, 0.99, 1.00, 1.02};
 const std::vector<double> kSlow = {1.20, 1.22, 1.19, 1.21, 1.20};
 
+Comparison compare(const std::vector<json>& a, const std::vector<json>& b,
+                   const CompareOptions& options = {}) {
+  return compare_rows(testing::made_rows(a), testing::made_rows(b), options);
+}
+
 Change change(const std::vector<double>& a, const std::vector<double>& b, double threshold = 0.02) {
-  const auto found = compare_rows({row(a)}, {row(b)}, {{}, "", "", threshold});
+  const auto found = compare({row(a)}, {row(b)}, {{}, "", "", threshold});
   REQUIRE(found.pairs.size() == 1);
   return found.pairs[0].change;
 }
@@ -60,29 +66,29 @@ TEST_CASE("a change counts beyond its threshold, outside its interval, with enou
 }
 
 TEST_CASE("rows meet by their case; the rest is alone on its side") {
-  const auto found = compare_rows({row(kFast), row(kFast, {{"mode", 1}})},
-                                  {row(kSlow), row(kSlow, {{"mode", 2}})}, {});
+  const auto found =
+      compare({row(kFast), row(kFast, {{"mode", 1}})}, {row(kSlow), row(kSlow, {{"mode", 2}})});
   REQUIRE(found.pairs.size() == 1);
   CHECK(found.pairs[0].ratio.value == doctest::Approx(1.2));
   REQUIRE(found.only_a.size() == 1);
-  CHECK(found.only_a[0].row["case"]["mode"] == 1);
+  CHECK(found.only_a[0].row.field("mode") == 1);
   REQUIRE(found.only_b.size() == 1);
-  CHECK(found.only_b[0].row["case"]["mode"] == 2);
+  CHECK(found.only_b[0].row.field("mode") == 2);
   CHECK(found.worse());
   CHECK(found.warnings().empty());
 }
 
 TEST_CASE("what is to be ignored may differ, nested members too") {
   const auto other = row(kSlow, {{"artifact", "a/c"}, {"params", {{"threads", 4}}}});
-  CHECK(compare_rows({row(kFast)}, {other}, {}).pairs.empty());
-  CHECK(compare_rows({row(kFast)}, {other}, {{"artifact"}, "", ""}).pairs.empty());
-  const auto found = compare_rows({row(kFast)}, {other}, {{"artifact", "params.threads"}, "", ""});
+  CHECK(compare({row(kFast)}, {other}).pairs.empty());
+  CHECK(compare({row(kFast)}, {other}, {{"artifact"}, "", ""}).pairs.empty());
+  const auto found = compare({row(kFast)}, {other}, {{"artifact", "params.threads"}, "", ""});
   CHECK(found.pairs.size() == 1);
 }
 
 TEST_CASE("launches of a case are one measurement") {
-  const auto found = compare_rows({row(kFast), row(kFast, {{"launch", 1}})},
-                                  {row(kSlow), row({1.3, 1.3, 1.3}, {{"launch", 1}})}, {});
+  const auto found = compare({row(kFast), row(kFast, {{"launch", 1}})},
+                             {row(kSlow), row({1.3, 1.3, 1.3}, {{"launch", 1}})});
   REQUIRE(found.pairs.size() == 1);
   CHECK(found.pairs[0].a.count() == 10);
   CHECK(found.pairs[0].b.samples.size() == 2);
@@ -90,14 +96,13 @@ TEST_CASE("launches of a case are one measurement") {
 }
 
 TEST_CASE("a case that fails has no ratio; one that no longer works is worse") {
-  const auto broken = compare_rows({row(kFast)}, {failed("oom")}, {});
+  const auto broken = compare({row(kFast)}, {failed("oom")});
   REQUIRE(broken.pairs.size() == 1);
   CHECK_FALSE(broken.pairs[0].ok());
   CHECK(broken.pairs[0].b.failure == "oom: because");
   CHECK(broken.worse());
-  CHECK_FALSE(compare_rows({failed("oom")}, {row(kFast)}, {}).worse());
-  const auto launch =
-      compare_rows({row(kFast)}, {row(kFast), failed("crashed", {{"launch", 1}})}, {});
+  CHECK_FALSE(compare({failed("oom")}, {row(kFast)}).worse());
+  const auto launch = compare({row(kFast)}, {row(kFast), failed("crashed", {{"launch", 1}})});
   CHECK(launch.pairs[0].b.failure == "crashed: because");
 }
 
@@ -105,35 +110,35 @@ TEST_CASE("rows that say ok without usable samples make no ratio") {
   for (const json& run : {json(), json("x"), json::array(), json{1.0, "x"}, json{1.0, 0.0}}) {
     auto odd = row(kFast);
     odd["phases"]["run"] = run;
-    const auto found = compare_rows({odd}, {row(kFast)}, {});
+    const auto found = compare({odd}, {row(kFast)});
     REQUIRE(found.pairs.size() == 1);
     CHECK(found.pairs[0].a.failure == "no samples");
   }
 }
 
 TEST_CASE("other machines are warned of, the same machine is preferred") {
-  const auto across = compare_rows({row(kFast, {}, "M")}, {row(kSlow, {}, "N")}, {});
+  const auto across = compare({row(kFast, {}, "M")}, {row(kSlow, {}, "N")});
   REQUIRE(across.pairs.size() == 1);
   REQUIRE(across.warnings().size() == 1);
   CHECK(across.warnings()[0] == "different machines in 1 of 1 pairs: A on M, B on N");
 
-  const auto both = compare_rows({row(kFast, {}, "M"), row(kFast, {}, "N")},
-                                 {row(kSlow, {}, "N"), row(kSlow, {}, "O")}, {});
+  const auto both = compare({row(kFast, {}, "M"), row(kFast, {}, "N")},
+                            {row(kSlow, {}, "N"), row(kSlow, {}, "O")});
   REQUIRE(both.pairs.size() == 1);
-  CHECK(both.pairs[0].a.device() == "N");
+  CHECK(both.pairs[0].a.row.device() == "N");
   CHECK(both.warnings().empty());
   CHECK(both.only_a.size() == 1);
   CHECK(both.only_b.size() == 1);
 
   auto nowhere = row(kFast);
   nowhere["machine"] = nullptr;
-  CHECK(compare_rows({nowhere}, {nowhere}, {}).warnings().size() == 1);
+  CHECK(compare({nowhere}, {nowhere}).warnings().size() == 1);
 }
 
 TEST_CASE("drifting clocks are warned of") {
   auto drifting = row(kFast);
   drifting["clock_flag"] = true;
-  CHECK(compare_rows({drifting}, {row(kFast)}, {}).warnings().size() == 1);
+  CHECK(compare({drifting}, {row(kFast)}).warnings().size() == 1);
 }
 
 TEST_CASE("two methods meet where the parameters that both have agree") {
@@ -146,18 +151,18 @@ TEST_CASE("two methods meet where the parameters that both have agree") {
                                   of("x.cpu.z", {{"threads", 2}, {"block", 8}}),
                                   of("x.cpu.z", {{"threads", 2}, {"block", 16}}),
                                   of("x.cpu.other", {{"threads", 2}})};
-  const auto found = compare_rows(rows, rows, methods("x.cpu.y", "x.cpu.z"));
+  const auto found = compare(rows, rows, methods("x.cpu.y", "x.cpu.z"));
   REQUIRE(found.pairs.size() == 2);
   for (const auto& pair : found.pairs) {
-    CHECK(pair.a.row["case"]["params"]["update"] == "owner");
-    CHECK(pair.b.row["case"]["method"] == "x.cpu.z");
+    CHECK(pair.a.row.field("params.update") == "owner");
+    CHECK(pair.b.row.method() == "x.cpu.z");
   }
   CHECK(found.only_a.size() == 2);
   CHECK(found.only_b.empty());
 }
 
 TEST_CASE("nothing beside nothing is no change") {
-  const auto found = compare_rows({}, {}, {});
+  const auto found = compare({}, {});
   CHECK(found.pairs.empty());
   CHECK_FALSE(found.worse());
 }

@@ -5,48 +5,56 @@
 #include <set>
 
 #include "experiments/driver/run/currency.hpp"
+#include "tests/unit/made_rows.hpp"
 
 using namespace retensor::driver;
 using nlohmann::json;
+using retensor::testing::made_row;
+using retensor::testing::made_rows;
 
 namespace {
 
-json row(const std::string& key, const std::string& method = "pasta.cpu.coo",
-         const std::string& dataset = "t", double median = 1, double spread = 0.1) {
+json line(const std::string& key, const std::string& method = "pasta.cpu.coo",
+          const std::string& dataset = "t", double median = 1, double spread = 0.1) {
   return {{"key", key},
           {"status", "ok"},
           {"session", "s"},
-          {"currency", "stale"},
+          {"source_hash", "of older code"},
           {"git", {{"dirty", false}}},
           {"case", {{"method", method}, {"dataset", dataset}}},
           {"stats", {{"median", median}, {"min", median - spread}, {"max", median + spread}}}};
+}
+
+template <class... More>
+Row row(const std::string& key, const More&... more) {
+  return made_row(line(key, more...));
 }
 
 std::string key(int n) {
   return std::string(1, static_cast<char>('a' + n / 26)) + static_cast<char>('a' + n % 26);
 }
 
-std::set<std::string> keys_of(const std::vector<json>& rows) {
+std::set<std::string> keys_of(const std::vector<Row>& rows) {
   std::set<std::string> keys;
-  for (const auto& r : rows) keys.insert(r["key"].get<std::string>());
+  for (const auto& r : rows) keys.insert(r.key());
   return keys;
 }
 
 }  // namespace
 
 TEST_CASE("stale rows that are ok are to be confirmed, with --dirty those of a changed tree too") {
-  auto current = row("b"), failed = row("c"), dirty = row("d");
-  current["currency"] = "sources";
+  auto current = line("b"), failed = line("c"), dirty = line("d");
+  current["source_hash"] = code_of("pasta.cpu.coo", "").source;
   failed["status"] = "failed";
-  dirty["currency"] = "sources";
+  dirty["source_hash"] = current["source_hash"];
   dirty["git"]["dirty"] = true;
-  const std::vector<json> rows = {row("a"), current, failed, dirty};
+  const auto rows = made_rows({line("a"), current, failed, dirty});
   CHECK(keys_of(rows_to_confirm(rows, false)) == std::set<std::string>{"a"});
   CHECK(keys_of(rows_to_confirm(rows, true)) == std::set<std::string>{"a", "d"});
 }
 
 TEST_CASE("a sample has five rows at least, a tenth of many, and all rows of few") {
-  std::vector<json> rows;
+  std::vector<Row> rows;
   for (int n = 0; n < 3; ++n) rows.push_back(row(key(n)));
   CHECK(sample_of(rows).size() == 3);
   for (int n = 3; n < 12; ++n) rows.push_back(row(key(n)));
@@ -57,7 +65,7 @@ TEST_CASE("a sample has five rows at least, a tenth of many, and all rows of few
 }
 
 TEST_CASE("a sample has every method and every data set, however rare") {
-  std::vector<json> rows;
+  std::vector<Row> rows;
   for (int n = 0; n < 100; ++n) rows.push_back(row(key(n)));
   rows.push_back(row("zy", "flycoo.cpu"));
   rows.push_back(row("zz", "pasta.cpu.coo", "rare"));
@@ -69,20 +77,24 @@ TEST_CASE("a sample has every method and every data set, however rare") {
 
 TEST_CASE("two measurements agree within the spread of both, and a failed one never does") {
   const auto before = row("a", "pasta.cpu.coo", "t", 1.0, 0.1);
-  CHECK(repetition(before, row("a", "pasta.cpu.coo", "t", 1.15, 0.1)).agrees());
-  CHECK(!repetition(before, row("a", "pasta.cpu.coo", "t", 1.25, 0.1)).agrees());
-  CHECK(!repetition(before, row("a", "pasta.cpu.coo", "t", 0.5, 0.1)).agrees());
-  auto failed = row("a");
+  const auto again = [&](const json& after) {
+    const auto measured = made_row(after);
+    return repetition(before, &measured);
+  };
+  CHECK(again(line("a", "pasta.cpu.coo", "t", 1.15, 0.1)).agrees());
+  CHECK(!again(line("a", "pasta.cpu.coo", "t", 1.25, 0.1)).agrees());
+  CHECK(!again(line("a", "pasta.cpu.coo", "t", 0.5, 0.1)).agrees());
+  auto failed = line("a");
   failed["status"] = "oom";
   failed["reason"] = "too large";
-  CHECK(!repetition(before, failed).agrees());
-  CHECK(repetition(before, failed).failure == "oom: too large");
+  CHECK(!again(failed).agrees());
+  CHECK(again(failed).failure == "oom: too large");
   CHECK(repetition(before, nullptr).failure == "not measured again");
 }
 
 TEST_CASE("a method's rows are confirmed when all of its repetitions agree") {
-  const std::vector<json> rows = {row("a"), row("b"), row("c", "flycoo.cpu"),
-                                  row("d", "flycoo.cpu")};
+  const std::vector<Row> rows = {row("a"), row("b"), row("c", "flycoo.cpu"),
+                                 row("d", "flycoo.cpu")};
   const auto lines = confirmations(rows,
                                    {{"a", "pasta.cpu.coo", 1, 1.01, 0.1, ""},
                                     {"c", "flycoo.cpu", 1, 1.01, 0.1, ""},

@@ -17,8 +17,8 @@
 #include "common/cpd/checkpoint.hpp"
 #include "common/cpd/normal_equations.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
 #include "temporary_folder.hpp"
 
 using namespace retensor;

@@ -73,7 +73,7 @@ TEST_CASE("a confirmation makes the rows that it names current, for the code tha
                       << another << '\n'
                       << row("c") << '\n';
   std::map<std::string, std::string> words;
-  for (const auto& line : newest_rows({path})) words[text_of(line, "key")] = line["currency"];
+  for (const auto& found : newest_rows({path})) words[found.key()] = name(found.currency());
   CHECK(words ==
         std::map<std::string, std::string>{{"a", "confirmed"}, {"b", "confirmed"}, {"c", "stale"}});
 }

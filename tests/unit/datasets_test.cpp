@@ -15,6 +15,7 @@
 using namespace retensor;
 using namespace retensor::driver;
 using retensor::test::contains;
+using retensor::test::refusal_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -25,12 +26,7 @@ std::string entry(const std::string& rest, const std::string& kind = "real") {
 }
 
 std::string refusal(const std::string& text, const std::string& path = "r.yaml") {
-  try {
-    DatasetRegistry::parse(text, path);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { DatasetRegistry::parse(text, path); }, "accepted");
 }
 
 /// A registry folder with a tensor of two nonzeros and a cache of its own.

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/device/device.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 
 using namespace retensor;
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 
 using namespace retensor;
 

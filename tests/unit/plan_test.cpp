@@ -12,6 +12,7 @@
 using namespace retensor;
 using namespace retensor::driver;
 using retensor::test::contains;
+using retensor::test::refusal_of;
 
 namespace {
 
@@ -60,12 +61,7 @@ Plan plan(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]
 }
 
 std::string refusal(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
-  try {
-    plan(body, methods);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { plan(body, methods); }, "accepted");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 
 using namespace retensor;
 

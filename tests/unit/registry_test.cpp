@@ -8,7 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "tests/support/planted_method.hpp"
 
 using namespace retensor;

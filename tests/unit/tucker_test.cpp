@@ -9,7 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/tucker/hooi.hpp"
 
 using namespace retensor;

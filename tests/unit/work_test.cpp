@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "common/measure/problem.hpp"
-#include "common/measure/work.hpp"
+#include "common/method/problem.hpp"
+#include "common/method/work.hpp"
 
 using namespace retensor;
 

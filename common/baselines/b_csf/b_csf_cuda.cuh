@@ -1,5 +1,5 @@
 // B-CSF's MTTKRP: a warp takes its share of a slice's fibers, every `warps`-th batch, one fiber per
-// group of lanes and batch (common/measure/csf_run.cuh). Each lane sums in registers over all of
+// group of lanes and batch (common/run/csf_run.cuh). Each lane sums in registers over all of
 // them; the groups' sums are added by shuffles, and one atomic row goes to the output per warp.
 //
 // The original launches a kernel per bin of slices; here all bins go in one launch, the heaviest
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "common/baselines/b_csf/format.hpp"
-#include "common/measure/csf_run.cuh"
+#include "common/run/csf_run.cuh"
 
 namespace retensor::b_csf {
 

@@ -2,7 +2,7 @@
 #include "common/baselines/blco/blco_cuda.cuh"
 #include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
-#include "common/measure/modes_run.cuh"
+#include "common/run/modes_run.cuh"
 
 namespace retensor::blco {
 namespace {

@@ -11,7 +11,7 @@
 #include "common/baselines/blco/blco_cuda.hpp"
 #include "common/device/loops.cuh"
 #include "common/device/warp.cuh"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::blco {
 

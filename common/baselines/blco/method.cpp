@@ -1,7 +1,7 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
 #include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 

@@ -1,5 +1,5 @@
 // F-COO's MTTKRP (the paper's unified kernel with the product of all product modes' rows): a group
-// of lanes, 16 bytes of a row each (common/measure/csf_run.cuh), is the paper's thread with its
+// of lanes, 16 bytes of a row each (common/run/csf_run.cuh), is the paper's thread with its
 // columns and takes a part.
 //
 // 1. It adds up its nonzeros; where one begins a segment, the sum so far is that of the segment
@@ -15,7 +15,7 @@
 
 #include "common/baselines/f_coo/f_coo_cuda.hpp"
 #include "common/device/warp.cuh"
-#include "common/measure/csf_run.cuh"
+#include "common/run/csf_run.cuh"
 
 namespace retensor::f_coo {
 

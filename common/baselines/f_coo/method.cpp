@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/baselines/f_coo/f_coo_cuda.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 

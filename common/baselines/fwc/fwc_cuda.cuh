@@ -1,9 +1,9 @@
-// FWC's MTTKRP: a group of lanes (common/measure/csf_run.cuh) takes one fiber. Its inner products
+// FWC's MTTKRP: a group of lanes (common/run/csf_run.cuh) takes one fiber. Its inner products
 // with the columns of the leaves' factor add up in registers, are multiplied by the rows of the
 // levels between, and go to the fiber's output row by one atomic row.
 #pragma once
 
-#include "common/measure/csf_run.cuh"
+#include "common/run/csf_run.cuh"
 
 namespace retensor::fwc {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::fwc {
 

@@ -1,7 +1,7 @@
 // fwc.cuda: MTTKRP fiber by fiber, a copy of the tensor per output mode.
 #include "common/baselines/fwc/fwc_cuda.hpp"
-#include "common/measure/csf_method.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/csf_method.hpp"
 
 namespace retensor {
 

@@ -1,7 +1,7 @@
 // Tiles of a TTM-chain's result, as host and device count them.
 #pragma once
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 
 namespace retensor::chain {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/baselines/hicoo_chain/chain.hpp"
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::chain {
 

@@ -8,7 +8,7 @@
 
 #include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
 #include "common/device/device.hpp"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::chain {
 

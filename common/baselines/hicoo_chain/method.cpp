@@ -1,7 +1,7 @@
 // hicoo_chain.cuda: TTM-chain on hierarchical coordinates.
 #include "common/baselines/hicoo_chain/chain_method.hpp"
 #include "common/baselines/hicoo_chain/hicoo_chain_cuda.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 

@@ -1,8 +1,8 @@
 // mm_csf.cuda: MTTKRP on mixed-mode compressed sparse fibers, one copy of the tensor for all modes.
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/baselines/mm_csf/mm_csf_cuda.hpp"
-#include "common/measure/csf_method.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/csf_method.hpp"
 
 namespace retensor {
 

@@ -2,7 +2,7 @@
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/baselines/mm_csf/mm_csf_cuda.cuh"
 #include "common/baselines/mm_csf/mm_csf_cuda.hpp"
-#include "common/measure/modes_run.cuh"
+#include "common/run/modes_run.cuh"
 
 namespace retensor::mm_csf {
 namespace {

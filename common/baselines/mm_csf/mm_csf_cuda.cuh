@@ -1,5 +1,5 @@
 // MM-CSF's MTTKRP: every tree of the tensor has a launch, by the level of the output mode in it. A
-// group of lanes (common/measure/csf_run.cuh) takes 4 consecutive fibers.
+// group of lanes (common/run/csf_run.cuh) takes 4 consecutive fibers.
 //
 // inner    output above the leaves: fibers are summed in registers while the output row stays. At
 //          the root that ends with one atomic row per change of slice, in the fibers' level with
@@ -8,7 +8,7 @@
 //          sends one atomic row.
 #pragma once
 
-#include "common/measure/csf_run.cuh"
+#include "common/run/csf_run.cuh"
 
 namespace retensor::mm_csf {
 

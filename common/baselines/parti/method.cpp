@@ -1,6 +1,6 @@
 // parti.cuda: MTTKRP on coordinates with atomics, as the ParTI library does it on GPUs.
 #include "common/baselines/parti/parti_cuda.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 

@@ -8,7 +8,7 @@
 // weaker than the original.
 #pragma once
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::parti {
 

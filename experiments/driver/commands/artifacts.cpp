@@ -12,11 +12,10 @@
 
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
-#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -32,11 +31,11 @@ struct RowCounts {
 std::map<std::string, RowCounts> measured_artifacts(const std::vector<std::string>& files) {
   std::map<std::string, RowCounts> artifacts;
   for (const auto& row : newest_rows(files)) {
-    auto& of = artifacts[text_of(row["case"], "artifact")];
+    auto& of = artifacts[text_of(row.row_case(), "artifact")];
     ++of.rows;
-    of.ok += text_of(row, "status") == "ok";
-    of.stale += is_stale(row);
-    of.newest = std::max(of.newest, text_of(row, "finished"));
+    of.ok += row.ok();
+    of.stale += row.is_stale();
+    of.newest = std::max(of.newest, row.finished());
   }
   return artifacts;
 }

@@ -15,6 +15,8 @@ std::vector<Spec> all_specs(const std::string& profile);
 /// Result files (.jsonl) of this tree: reference results, then what was measured below out/ of the
 /// working directory; sorted.
 std::vector<std::string> result_files();
+/// Those named, by default all of this tree; throws InputError where there are none.
+std::vector<std::string> required_results(std::vector<std::string> named);
 /// The files `kind`.yaml (claims, findings) of the papers named, of all that have one by default,
 /// relative to the working directory where they lie below it; `retensor` names those of the project
 /// about itself (experiments/`kind`.yaml), which are in no default. Throws InputError for a paper
@@ -33,6 +35,9 @@ std::string datasets_text(const DatasetRegistry& datasets, const std::string& ca
 nlohmann::json verdicts(const std::vector<std::string>& papers,
                         const std::vector<std::string>& files, const std::string& registry_path,
                         const std::string& cache);
+
+/// What `retensor rows` prints of result files (experiments/schema).
+std::string rows_text(const std::vector<std::string>& files);
 
 /// Tables and figures of the papers in their order, then the other artifacts of specs, as
 /// `list artifacts --json` prints them (experiments/schema). With a profile the specs and cases of

@@ -23,17 +23,17 @@ namespace {
 /// One of the two files (or the only one) and what is compared of it.
 struct Side {
   std::string name, path, method;
-  std::vector<json> rows;
+  std::vector<Row> rows;
 };
 
 std::string plain_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string commit_text(const json& row) {
-  const auto& commit = field(row, "git.commit");
+std::string commit_text(const Row& row) {
+  const auto& commit = row.field("git.commit");
   const auto known = commit.is_string() ? commit.get<std::string>() : std::string();
-  const bool dirty = field(row, "git.dirty") == true;
+  const bool dirty = row.field("git.dirty") == true;
   return fmt::format("{:.12}{}", known.empty() ? "unknown" : known, dirty ? " with changes" : "");
 }
 
@@ -42,9 +42,9 @@ json facts(const Side& side) {
   std::set<std::string> machines, commits;
   std::size_t rows = 0;
   for (const auto& row : side.rows) {
-    if (!side.method.empty() && field(row, "case.method") != side.method) continue;
+    if (!side.method.empty() && row.method() != side.method) continue;
     ++rows;
-    machines.insert(device_of(row));
+    machines.insert(row.device());
     commits.insert(commit_text(row));
   }
   json of = {{"file", side.path}, {"rows", rows}, {"machines", machines}, {"commits", commits}};
@@ -76,7 +76,7 @@ class Labels {
 
   /// Members in which the two sides of a pair differ read `name=a|b`.
   std::string of(const Measured& a, const Measured& b) const {
-    const auto mine = a.row["case"].flatten(), theirs = b.row["case"].flatten();
+    const auto mine = a.row.row_case().flatten(), theirs = b.row.row_case().flatten();
     auto line =
         fmt::format("{} {}", word("/dataset", mine, theirs), word("/operation", mine, theirs));
     for (const auto& [path, values] : values_)
@@ -88,7 +88,7 @@ class Labels {
 
  private:
   void note(const Measured& measured) {
-    const auto flat = measured.row["case"].flatten();
+    const auto flat = measured.row.row_case().flatten();
     for (const auto& [path, value] : flat.items())
       if (!path.starts_with("/data/") && path != "/launch") values_[path].insert(value.dump());
   }
@@ -107,8 +107,9 @@ class Labels {
 };
 
 json to_json(const Measured& m) {
-  return {{"key", text_of(m.row, "key")}, {"case", m.row["case"]}, {"failure", m.failure},
-          {"machine", m.device()},        {"samples", m.count()},  {"commit", commit_text(m.row)},
+  return {{"key", m.row.key()},           {"case", m.row.row_case()},
+          {"failure", m.failure},         {"machine", m.row.device()},
+          {"samples", m.count()},         {"commit", commit_text(m.row)},
           {"launches", m.samples.size()}, {"drifted", m.drifted}};
 }
 
@@ -214,13 +215,13 @@ CompareOptions options_of(const po::variables_map& given) {
 void check_names(const std::vector<Side>& sides, const CompareOptions& options) {
   for (const auto& side : sides) {
     std::vector<std::string> known;
-    for (const auto& row : side.rows) known.push_back(text_of(row["case"], "method"));
+    for (const auto& row : side.rows) known.push_back(row.method());
     if (!side.method.empty() && std::find(known.begin(), known.end(), side.method) == known.end())
       throw InputError(fmt::format("compare: {} has no row of '{}', the nearest is '{}'", side.path,
                                    side.method, nearest(side.method, known)));
   }
   for (const auto& path : options.ignore) {
-    const auto has = [&](const json& row) { return !field(row["case"], path).is_null(); };
+    const auto has = [&](const Row& row) { return !field(row.row_case(), path).is_null(); };
     if (std::none_of(sides.begin(), sides.end(), [&](const Side& side) {
           return std::any_of(side.rows.begin(), side.rows.end(), has);
         }))

@@ -9,7 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -22,13 +22,13 @@ using nlohmann::json;
 namespace {
 
 /// The cases of rows, to be measured as often as the longest of them was.
-Plan plan_of(const std::vector<json>& rows) {
+Plan plan_of(const std::vector<Row>& rows) {
   Plan plan;
-  plan.artifact = text_of(rows.front()["case"], "artifact");
+  plan.artifact = text_of(rows.front().row_case(), "artifact");
   plan.title = "rows measured again";
   for (const auto& row : rows) {
-    plan.cases.push_back(case_from_json(row["case"]));
-    const auto& count = field(row, "stats.count");
+    plan.cases.push_back(case_from_json(row.row_case()));
+    const auto& count = row.field("stats.count");
     if (count.is_number_integer())
       plan.measure.timing.samples = std::max(plan.measure.timing.samples, count.get<int>());
   }
@@ -36,18 +36,19 @@ Plan plan_of(const std::vector<json>& rows) {
 }
 
 /// A confirmation compares times, which means nothing on another machine.
-void expect_this_machine(const std::vector<json>& rows) {
+void expect_this_machine(const std::vector<Row>& rows) {
   const auto gpu = device::available().ok ? device::facts().name : std::string("no GPU");
   for (const auto& row : rows)
-    if (const auto& here = on_gpu(row) ? gpu : cpu_facts().model; device_of(row) != here)
+    if (const auto& here = row.backend() == Backend::cuda ? gpu : cpu_facts().model;
+        row.device() != here)
       throw InputError(fmt::format("the rows are of {}, this machine has {}: confirm them there",
-                                   device_of(row), here));
+                                   row.device(), here));
 }
 
-std::map<std::string, json> by_key(const std::vector<json>& rows, const std::string& session) {
-  std::map<std::string, json> found;
+std::map<std::string, const Row*> by_key(const std::vector<Row>& rows, const std::string& session) {
+  std::map<std::string, const Row*> found;
   for (const auto& row : rows)
-    if (text_of(row, "session") == session) found[text_of(row, "key")] = row;
+    if (text_of(row.line(), "session") == session) found[row.key()] = &row;
   return found;
 }
 
@@ -93,7 +94,7 @@ int confirm_command(const Args& args) {
   std::cerr << fmt::format("{}: {} rows to confirm, {} of them to measure again\n", path,
                            rows.size(), sample.size());
   if ((*given)["dry-run"].as<bool>()) {
-    for (const auto& row : sample) std::cout << row["case"].dump() << '\n';
+    for (const auto& row : sample) std::cout << row.row_case().dump() << '\n';
     return 0;
   }
 
@@ -116,8 +117,8 @@ int confirm_command(const Args& args) {
   const auto again = by_key(measured, session);
   std::vector<Repetition> repetitions;
   for (const auto& row : sample) {
-    const auto found = again.find(text_of(row, "key"));
-    repetitions.push_back(repetition(row, found == again.end() ? json() : found->second));
+    const auto found = again.find(row.key());
+    repetitions.push_back(repetition(row, found == again.end() ? nullptr : found->second));
     std::cerr << line_of(repetitions.back()) << '\n';
   }
 
@@ -126,7 +127,7 @@ int confirm_command(const Args& args) {
     if (text_of(line, "session") == session) store.append(line);
   });
   std::size_t confirmed = 0;
-  const auto architecture = architecture_of(measured.front()["machine"]);
+  const auto architecture = architecture_of(field(measured.front().session().line, "machine"));
   for (const auto& line : confirmations(rows, repetitions, session, architecture)) {
     store.append(line);
     confirmed += line["keys"].size();

@@ -9,7 +9,7 @@
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
 #include "common/io/tns.hpp"
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"

@@ -9,7 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
@@ -125,6 +125,12 @@ std::vector<std::string> result_files() {
       for (const auto& entry : fs::recursive_directory_iterator(root))
         if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> required_results(std::vector<std::string> named) {
+  auto files = named.empty() ? result_files() : std::move(named);
+  if (files.empty()) throw InputError("no result files: run a spec first, or name them");
   return files;
 }
 

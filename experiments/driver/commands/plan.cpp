@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
 

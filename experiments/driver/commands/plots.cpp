@@ -9,8 +9,6 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
-#include "experiments/driver/run/currency.hpp"
-#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -28,19 +26,16 @@ po::options_description plot_options(const std::string& out) {
   return options;
 }
 
-std::string write_json(const fs::path& path, const nlohmann::json& content) {
+/// Writes a file and returns its path.
+std::string write_text(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
-  file << content.dump(1) << '\n';
+  file << text;
   if (!file.flush()) throw SystemError(path.string() + ": can't be written");
   return path.string();
 }
 
-/// How rows relate to today's code, by session and key with a blank between: plots mark them.
-nlohmann::json currency_of_rows(const std::vector<std::string>& files) {
-  auto currency = nlohmann::json::object();
-  for (const auto& row : newest_rows(files))
-    currency[text_of(row, "session") + ' ' + text_of(row, "key")] = name(currency_of(row));
-  return currency;
+std::string write_json(const fs::path& path, const nlohmann::json& content) {
+  return write_text(path, content.dump(1) + '\n');
 }
 
 void make_folder(const std::string& path) {
@@ -49,12 +44,8 @@ void make_folder(const std::string& path) {
   if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
 }
 
-/// The result files to read; throws InputError where there are none.
 std::vector<std::string> rows_of(const po::variables_map& given) {
-  auto rows =
-      given.count("rows") != 0 ? given["rows"].as<std::vector<std::string>>() : result_files();
-  if (rows.empty()) throw InputError("no result files: run a spec first, or name them with --rows");
-  return rows;
+  return required_results(given.count("rows") != 0 ? given["rows"].as<Args>() : Args{});
 }
 
 int run_plots(std::vector<std::string> what, const po::variables_map& given) {
@@ -65,16 +56,13 @@ int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   argv.insert(argv.end(), what.begin(), what.end());
   const auto folder = fs::path(out);
   argv.insert(argv.end(), {"--out", out});
-  argv.insert(argv.end(),
-              {"--currency", write_json(folder / "currency.json", currency_of_rows(rows))});
+  argv.insert(argv.end(), {"--rows", write_text(folder / "rows.jsonl", rows_text(rows))});
   argv.insert(
       argv.end(),
       {"--verdicts", given.count("verdicts") != 0
                          ? given["verdicts"].as<std::string>()
                          : write_json(folder / "verdicts.json",
                                       verdicts({}, rows, registry_of(given), cache_of(given)))});
-  argv.emplace_back("--rows");
-  argv.insert(argv.end(), rows.begin(), rows.end());
   return run_process(argv, source_root());
 }
 

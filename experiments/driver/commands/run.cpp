@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/spec/plan.hpp"

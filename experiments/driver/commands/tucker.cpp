@@ -9,7 +9,7 @@
 #include "common/cpd/text_params.hpp"
 #include "common/generate/generators.hpp"
 #include "common/io/tns.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/tensor/semi_sparse.hpp"
 #include "common/tucker/hooi.hpp"
 #include "experiments/driver/commands/options.hpp"

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::driver {

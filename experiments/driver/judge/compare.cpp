@@ -54,45 +54,38 @@ bool params_agree(json a, json b, const CompareOptions& options) {
 }
 
 /// The samples of a row; empty where it has none that a ratio can be made of.
-std::vector<double> samples_of(const json& row) {
-  std::vector<double> samples;
-  const auto& run = field(row, "phases.run");
-  if (!run.is_array()) return {};
-  for (const auto& second : run) {
-    if (!second.is_number() || !(second.get<double>() > 0)) return {};
-    samples.push_back(second.get<double>());
-  }
+std::vector<double> samples_of(const Row& row) {
+  auto samples = numbers_in(row.field("phases.run"));
+  if (std::any_of(samples.begin(), samples.end(), [](double s) { return !(s > 0); })) return {};
   return samples;
 }
 
-void add_launch(Measured& m, const json& row) {
-  if (m.row.is_null()) m.row = row;
-  const auto& flag = field(row, "clock_flag");
+void add_launch(Measured& m, const Row& row) {
+  const auto& flag = row.field("clock_flag");
   m.drifted = m.drifted || (flag.is_boolean() && flag.get<bool>());
-  const auto status = text_of(row, "status");
   auto samples = samples_of(row);
-  if (status == "ok" && !samples.empty())
+  if (row.ok() && !samples.empty())
     m.samples.push_back(std::move(samples));
   else if (m.failure.empty())
-    m.failure = status == "ok" ? "no samples" : status + ": " + text_of(row, "reason");
+    m.failure = row.ok() ? "no samples" : row.failure();
 }
 
 /// The measurements of one side by their common part.
 using Groups = std::map<std::string, std::vector<Measured>>;
 
-Groups group(const std::vector<json>& rows, const std::string& method,
+Groups group(const std::vector<Row>& rows, const std::string& method,
              const CompareOptions& options) {
   std::map<std::string, Measured> measured;
   for (const auto& row : rows) {
-    if (!row["case"].is_object()) continue;
-    if (!method.empty() && text_of(row["case"], "method") != method) continue;
-    auto whole = row["case"];
+    if (!method.empty() && row.method() != method) continue;
+    auto whole = row.row_case();
     whole.erase("launch");
-    add_launch(measured[whole.dump() + device_of(row)], row);
+    const auto identity = whole.dump() + row.device();
+    add_launch(measured.try_emplace(identity, Measured{row, {}, {}}).first->second, row);
   }
   Groups groups;
   for (auto& [identity, m] : measured)
-    groups[common_part(m.row["case"], options)].push_back(std::move(m));
+    groups[common_part(m.row.row_case(), options)].push_back(std::move(m));
   return groups;
 }
 
@@ -117,8 +110,8 @@ void join(const std::vector<Measured>& as, const std::vector<Measured>& bs,
   std::vector<std::pair<const Measured*, const Measured*>> found;
   for (const auto& a : as)
     for (const auto& b : bs)
-      if (params_agree(a.row["case"], b.row["case"], options)) found.emplace_back(&a, &b);
-  const auto across = [](const auto& p) { return p.first->device() != p.second->device(); };
+      if (params_agree(a.row.row_case(), b.row.row_case(), options)) found.emplace_back(&a, &b);
+  const auto across = [](const auto& p) { return p.first->row.device() != p.second->row.device(); };
   if (!std::all_of(found.begin(), found.end(), across))
     found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
   std::set<const Measured*> paired;
@@ -134,10 +127,6 @@ void join(const std::vector<Measured>& as, const std::vector<Measured>& bs,
 
 }  // namespace
 
-std::string Measured::device() const {
-  return device_of(row);
-}
-
 std::size_t Measured::count() const {
   std::size_t total = 0;
   for (const auto& launch : samples) total += launch.size();
@@ -145,7 +134,7 @@ std::size_t Measured::count() const {
 }
 
 bool Pair::one_machine() const {
-  return a.device() == b.device() && a.device() != "unknown";
+  return a.row.device() == b.row.device() && a.row.device() != kUnknownDevice;
 }
 
 std::string name(Change change) {
@@ -167,7 +156,7 @@ std::vector<std::string> Comparison::warnings() const {
   int drifting = 0;
   for (const auto& pair : pairs) {
     if (!pair.one_machine())
-      ++machines[fmt::format("A on {}, B on {}", pair.a.device(), pair.b.device())];
+      ++machines[fmt::format("A on {}, B on {}", pair.a.row.device(), pair.b.row.device())];
     drifting += pair.a.drifted || pair.b.drifted;
   }
   std::vector<std::string> lines;
@@ -186,7 +175,7 @@ bool Comparison::worse() const {
   });
 }
 
-Comparison compare_rows(const std::vector<json>& a, const std::vector<json>& b,
+Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
                         const CompareOptions& options) {
   const auto of_a = group(a, options.method_a, options);
   const auto of_b = group(b, options.method_b, options);

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "common/measure/statistics.hpp"
+#include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
 
@@ -18,12 +17,11 @@ struct CompareOptions {
 
 /// What the rows of one case on one machine (all its launches) say.
 struct Measured {
-  nlohmann::json row;                        ///< of the first launch
+  Row row;                                   ///< of the first launch
   std::vector<std::vector<double>> samples;  ///< seconds by launch
   std::string failure;                       ///< status and reason; empty when every launch is ok
   bool drifted = false;                      ///< the clocks of a launch drifted by more than 2%
 
-  std::string device() const;
   std::size_t count() const;  ///< samples of all launches
 };
 
@@ -50,11 +48,11 @@ struct Comparison {
   bool worse() const;
 };
 
-/// Pairs rows (of newest_rows) whose cases agree in all but the launch and the ignored members; two
+/// Pairs rows whose cases agree in all but the launch and the ignored members; two
 /// methods' cases also in the parameters that both have. On one machine where both sides have rows
 /// of it, else across machines. A change counts when the interval of the ratio excludes 1, the
 /// ratio is beyond the threshold and both sides have at least 4 samples.
-Comparison compare_rows(const std::vector<nlohmann::json>& a, const std::vector<nlohmann::json>& b,
+Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
                         const CompareOptions& options);
 
 }  // namespace retensor::driver

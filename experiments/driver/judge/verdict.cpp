@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/algorithm/string.hpp>
 #include <charconv>
 #include <cmath>
@@ -13,7 +14,6 @@
 #include <tuple>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-using Rows = std::vector<const json*>;
+using Rows = std::vector<const Row*>;
 
 /// Why a query has no number; becomes the reason of `not tested`.
 class NotTested : public Error {
@@ -29,16 +29,16 @@ class NotTested : public Error {
   using Error::Error;
 };
 
-std::string method_of(const json& row) {
-  return text_of(row["case"], "method");
-}
+constexpr std::array<std::string_view, 9> kWords = {
+    "reproduced",        "deviates", "consistent", "inconsistent",      "transfers",
+    "does not transfer", "fitted",   "not tested", "contradicts itself"};
 
 /// The kind of a row's data; real data that the claim's paper does not use is "other real".
-std::string data_kind(const json& row, const std::string& paper) {
-  const auto& kind = field(row, "case.data.kind");
+std::string data_kind(const Row& row, const std::string& paper) {
+  const auto& kind = row.field("case.data.kind");
   if (!kind.is_string()) return "unknown";
   if (kind != "real") return kind;
-  const auto& papers = field(row, "case.data.papers");
+  const auto& papers = row.field("case.data.papers");
   const bool of_paper =
       papers.is_array() && std::find(papers.begin(), papers.end(), json(paper)) != papers.end();
   return of_paper ? "real" : "other real";
@@ -51,10 +51,10 @@ int weakness(const std::string& kind) {
 }
 
 /// Times of original codes count only where a selection asks for them.
-bool matches(const json& row, const Selection& where) {
-  return (where.count("code") > 0 || field(row, "code") != "original") &&
+bool matches(const Row& row, const Selection& where) {
+  return (where.count("code") > 0 || row.is_own()) &&
          std::all_of(where.begin(), where.end(), [&](const auto& condition) {
-           const auto& found = field(row, condition.first);
+           const auto& found = row.field(condition.first);
            const auto& any_of = condition.second;
            return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
          });
@@ -70,7 +70,7 @@ Rows select(const Rows& rows, const Selection& where) {
 Rows ok_rows(const Rows& rows) {
   Rows result;
   for (const auto* row : rows)
-    if (text_of(*row, "status") == "ok") result.push_back(row);
+    if (row->ok()) result.push_back(row);
   return result;
 }
 
@@ -111,9 +111,7 @@ double reduced(const std::vector<double>& v, const std::string& how) {
 /// samples (`phases.stages`).
 std::optional<double> number_in(const json& value) {
   if (value.is_number()) return value.get<double>();
-  if (value.is_array() && !value.empty() &&
-      std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_number(); }))
-    return middle(value.get<std::vector<double>>());
+  if (auto samples = numbers_in(value); !samples.empty()) return middle(std::move(samples));
   if (!value.is_string()) return {};
   const auto& text = value.get_ref<const std::string&>();
   double number = 0;
@@ -125,7 +123,7 @@ std::optional<double> number_in(const json& value) {
 std::vector<double> values(const Rows& rows, const std::string& path) {
   std::vector<double> numbers;
   for (const auto* row : rows) {
-    const auto number = number_in(field(*row, path));
+    const auto number = number_in(row->field(path));
     if (!number) throw NotTested(fmt::format("'{}' is no number in the rows selected", path));
     numbers.push_back(*number);
   }
@@ -135,7 +133,7 @@ std::vector<double> values(const Rows& rows, const std::string& path) {
 double reduced(const Rows& rows, const Part& part) {
   if (part.reduce != "distinct") return reduced(values(rows, part.value), part.reduce);
   std::set<std::string> distinct;
-  for (const auto* row : rows) distinct.insert(field(*row, part.value).dump());
+  for (const auto* row : rows) distinct.insert(row->field(part.value).dump());
   return static_cast<double>(distinct.size());
 }
 
@@ -144,7 +142,7 @@ std::map<std::string, Rows> groups_of(const Rows& rows, const std::vector<std::s
   std::map<std::string, Rows> groups;
   for (const auto* row : rows) {
     std::string key;
-    for (const auto& name : per) key += field(*row, name).dump() + '\n';
+    for (const auto& name : per) key += row->field(name).dump() + '\n';
     groups[key].push_back(row);
   }
   return groups;
@@ -189,7 +187,7 @@ double measured(const Query& query, const std::vector<Rows>& parts) {
   return reduced(parts[0], query);
 }
 
-bool holds(const Claim& claim, double value) {
+bool within(const Claim& claim, double value) {
   const auto& [low, high] = claim.interval;
   const auto& tolerance = claim.tolerance;
   const auto slack = [&](double end) {
@@ -216,7 +214,7 @@ void expect_all_datasets(const Selection& where, const Rows& ok) {
     const auto& named = condition->second;
     const auto present = std::count_if(named.begin(), named.end(), [&](const json& name) {
       return std::any_of(ok.begin(), ok.end(),
-                         [&](const json* row) { return field(*row, path) == name; });
+                         [&](const Row* row) { return row->field(path) == name; });
     });
     if (static_cast<std::size_t>(present) < named.size())
       throw NotTested(
@@ -229,10 +227,10 @@ std::string hardware_of(const Claim& claim, const std::string& device) {
   return boost::icontains(device, claim.hardware) ? "paper" : "other";
 }
 
-std::string outcome_of(const Verdict& v, bool held) {
-  if (v.hardware == "other") return held ? "transfers" : "does not transfer";
-  if (v.data == "real") return held ? "reproduced" : "deviates";
-  return held ? "consistent" : "inconsistent";
+Verdict::Word word_of(const Verdict& v, bool held) {
+  if (v.hardware == "other") return held ? Verdict::transfers : Verdict::does_not_transfer;
+  if (v.data == "real") return held ? Verdict::reproduced : Verdict::deviates;
+  return held ? Verdict::consistent : Verdict::inconsistent;
 }
 
 /// Times and rates are compared across machines as ratios alone, and never between a GPU and the
@@ -240,8 +238,9 @@ std::string outcome_of(const Verdict& v, bool held) {
 void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
   if (v.hardware != "other") return;
   const bool gpu_claim = claim.hardware_kind == "gpu";
-  if (!claim.hardware_kind.empty() &&
-      std::any_of(rows.begin(), rows.end(), [&](const json* r) { return on_gpu(*r) != gpu_claim; }))
+  if (!claim.hardware_kind.empty() && std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+        return (row->backend() == Backend::cuda) != gpu_claim;
+      }))
     throw NotTested(fmt::format("the claim is about a {}, the rows are from a {}",
                                 claim.hardware_kind, gpu_claim ? "cpu" : "gpu"));
   if (!claim.query->compares())
@@ -253,9 +252,9 @@ void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, 
   v.of += matching.size();
   v.rows += ok.size();
   for (const auto* row : ok) {
-    v.keys.push_back(text_of(*row, "key"));
-    ++v.currency[std::string(name(currency_of(*row)))];
-    v.stale += is_stale(*row);
+    v.keys.push_back(row->key());
+    ++v.currency[std::string(name(row->currency()))];
+    v.stale += row->is_stale();
     const auto data = data_kind(*row, paper);
     if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }
@@ -263,9 +262,7 @@ void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, 
 
 std::string failures_text(const Rows& matching) {
   for (const auto* row : matching)
-    if (text_of(*row, "status") != "ok")
-      return fmt::format("no matching row is ok; the first is {}: {}", text_of(*row, "status"),
-                         text_of(*row, "reason"));
+    if (!row->ok()) return "no matching row is ok; the first is " + row->failure();
   return "no rows yet";
 }
 
@@ -273,9 +270,8 @@ std::string failures_text(const Rows& matching) {
 Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitted_to) {
   const auto& query = *claim.query;
   Verdict v;
-  v.outcome = "not tested";
   v.competitor = query.compares() ? query.competitor : "";
-  v.machine = device_of(*group.front());
+  v.machine = group.front()->device();
   v.hardware = hardware_of(claim, v.machine);
   std::vector<Rows> parts;
   Rows used;
@@ -296,11 +292,11 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
     return v;
   }
   for (const auto* row : used)
-    if (const auto known = fitted_to.find(text_of((*row)["case"], "dataset"));
+    if (const auto known = fitted_to.find(row->dataset());
         known != fitted_to.end() && known->second.count(claim.id) > 0)
       fitted = true;
-  const bool held = holds(claim, *v.measured);
-  v.outcome = fitted ? "fitted" : outcome_of(v, held);
+  const bool held = within(claim, *v.measured);
+  v.word = fitted ? Verdict::fitted : word_of(v, held);
   if (fitted)
     v.reason = claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
   else if (!query.orders.empty())
@@ -309,13 +305,13 @@ Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitte
 }
 
 /// A tuned kernel says nothing about a paper.
-bool may_judge(const json& row, const Claim& claim) {
-  return claim.paper == kProject || !boost::ends_with(method_of(row), ".tuned");
+bool may_judge(const Row& row, const Claim& claim) {
+  return claim.paper == kProject || !boost::ends_with(row.method(), ".tuned");
 }
 
 /// Rows that may stand together in one verdict: of one machine, unless no machine changes them.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
-    const Claim& claim, const std::vector<json>& rows) {
+    const Claim& claim, const std::vector<Row>& rows) {
   const auto wanted = parts_of(*claim.query);
   const bool named = std::all_of(wanted.begin(), wanted.end(),
                                  [](const auto& part) { return names_data(part.where); });
@@ -323,7 +319,7 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
   for (const auto& row : rows)
     if (may_judge(row, claim) && std::any_of(wanted.begin(), wanted.end(),
                                              [&](const auto& w) { return matches(row, w.where); }))
-      groups[{claim.query->all_machines ? "" : device_of(row),
+      groups[{claim.query->all_machines ? "" : row.device(),
               named ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);
   return groups;
@@ -331,15 +327,34 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
 
 /// The larger, the more a verdict says.
 auto weight(const Verdict& v) {
-  return std::make_tuple(v.outcome != "not tested", v.hardware != "other", -weakness(v.data),
+  return std::make_tuple(v.word != Verdict::not_tested, v.hardware != "other", -weakness(v.data),
                          v.rows);
 }
 
 }  // namespace
 
-Verdict judge(const Claim& claim, const std::vector<json>& rows, const FittedTo& fitted_to) {
+std::string_view name(Verdict::Word word) {
+  return kWords[static_cast<std::size_t>(word)];
+}
+
+std::optional<bool> holds(Verdict::Word word) {
+  switch (word) {
+    case Verdict::reproduced:
+    case Verdict::consistent:
+    case Verdict::transfers:
+      return true;
+    case Verdict::deviates:
+    case Verdict::inconsistent:
+    case Verdict::does_not_transfer:
+      return false;
+    default:
+      return {};
+  }
+}
+
+Verdict judge(const Claim& claim, const std::vector<Row>& rows, const FittedTo& fitted_to) {
   Verdict best;
-  best.outcome = claim.contradicts.empty() ? "not tested" : "contradicts itself";
+  best.word = claim.contradicts.empty() ? Verdict::not_tested : Verdict::contradicts_itself;
   best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
   if (!claim.query) return best;
   best.reason = "no rows yet";
@@ -352,11 +367,8 @@ Verdict judge(const Claim& claim, const std::vector<json>& rows, const FittedTo&
   return best;
 }
 
-bool fails(const std::string& outcome) {
-  return outcome == "deviates" || outcome == "inconsistent" || outcome == "does not transfer";
-}
-
 json to_json(const Claim& claim, const Verdict& v) {
+  const auto speaks = holds(v.word);
   const bool plain = claim.query && !claim.query->compares();
   const bool divisible = v.measured && claim.published.contains("value") && claim.interval.low != 0;
   return {{"paper", claim.paper},
@@ -367,7 +379,8 @@ json to_json(const Claim& claim, const Verdict& v) {
           {"published", claim.published},
           {"tolerance", claim.allowed},
           {"claimed_hardware", claim.hardware},
-          {"verdict", v.outcome},
+          {"verdict", name(v.word)},
+          {"holds", speaks ? json(*speaks) : json()},
           {"reason", v.reason},
           {"value", plain ? json(claim.query->value) : json()},
           {"measured", v.measured ? json(*v.measured) : json()},

@@ -24,12 +24,12 @@
 #include "common/core/hash.hpp"
 #include "common/device/device.hpp"
 #include "common/io/cache.hpp"
-#include "common/measure/all_modes.hpp"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/machine.hpp"
-#include "common/measure/registry.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/machine/machine.hpp"
 #include "common/measure/statistics.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/run/provenance.hpp"
@@ -44,20 +44,16 @@ namespace {
 /// Clocks that drift further than this flag their row.
 constexpr double kClockDrift = 0.02;
 
-json failure(const std::string& status, const std::string& reason) {
-  return {{"status", status}, {"reason", reason}};
-}
-
 /// The answer of `work`, or the status of the error that ended it.
 json guarded(const std::function<json()>& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return failure("oom", "host memory does not suffice");
+    return ended(Status::oom, "host memory does not suffice");
   } catch (const OutOfMemory& e) {
-    return failure("oom", e.what());
+    return ended(Status::oom, e.what());
   } catch (const std::exception& e) {
-    return failure("failed", e.what());
+    return ended(Status::failed, e.what());
   }
 }
 
@@ -98,11 +94,11 @@ json check_json(const reference::CheckReport& c) {
 /// one of the measurement first.
 json row_body(const Measurement& m, const std::vector<double>& preparations, double load_seconds,
               double oracle_seconds) {
-  json row = failure(m.status, m.reason);
+  json row = ended(status_from_name(m.status), m.reason);
   row["phases"] = {
       {"load", load_seconds}, {"oracle", oracle_seconds},        {"prepare", m.prepare_seconds},
       {"run", m.samples},     {"stages", stages_json(m.stages)}, {"fetch", m.fetch_seconds}};
-  if (m.status == "ok" && preparations.size() > 1) {
+  if (m.status == name(Status::ok) && preparations.size() > 1) {
     row["phases"]["preparations"] = preparations;
     row["phases"]["prepare"] = summarise(preparations).median;
   }
@@ -145,7 +141,7 @@ std::vector<std::vector<double>> prepare_again(const std::vector<Trial>& trials,
   for (int round = 1; round < count; ++round)
     for (std::size_t k = 0; k < trials.size(); ++k) {
       auto& m = measured[k];
-      if (m.status != "ok") continue;
+      if (m.status != name(Status::ok)) continue;
       const auto error = guarded([&] {
         seconds[k].push_back(seconds_to_prepare(trials[k]));
         return json();
@@ -162,7 +158,7 @@ std::vector<std::vector<double>> prepare_again(const std::vector<Trial>& trials,
 /// What the device says after a CUDA method did not end well.
 std::string fault_of(const std::vector<Trial>& trials, const std::vector<Measurement>& measured) {
   for (std::size_t k = 0; k < trials.size(); ++k)
-    if (trials[k].method->backend() == Backend::cuda && measured[k].status == "failed")
+    if (trials[k].method->backend() == Backend::cuda && measured[k].status == name(Status::failed))
       return device::fault();
   return "";
 }
@@ -182,7 +178,7 @@ class Bench {
     if (what == "shape") return ok("facts", shape(request.at("dataset")));
     if (what == "load") {
       load(request.at("dataset"));
-      return failure("ok", "");
+      return ended(Status::ok);
     }
     if (what == "measure") return measure(request);
     throw LogicError("unknown request to a worker: " + what);
@@ -198,7 +194,7 @@ class Bench {
   };
 
   static json ok(const char* member, json content) {
-    auto answer = failure("ok", "");
+    auto answer = ended(Status::ok);
     answer[member] = std::move(content);
     return answer;
   }
@@ -323,7 +319,7 @@ json Bench::measure(const json& request) {
       auto& posed = pose(c, kept);
       const Trial trial{&method, posed.problem.get(), method.params().resolve(c.params)};
       const auto support = supports(method, *trial.problem, trial.params);
-      if (!support.ok) return failure("unsupported", support.reason);
+      if (!support.ok) return ended(Status::unsupported, support.reason);
       provide_oracle(posed, problem_key(c));
       trials.push_back(trial);
       places.emplace_back(rows.size(), &posed);

@@ -18,12 +18,8 @@ namespace {
 constexpr std::size_t kSmallestSample = 5;
 constexpr std::size_t kShare = 10;  // one row of so many
 
-std::string method_of(const json& row) {
-  return text_of(row["case"], "method");
-}
-
-double number(const json& row, const char* path) {
-  const auto& value = field(row, path);
+double number(const Row& row, const char* path) {
+  const auto& value = row.field(path);
   return value.is_number() ? value.get<double>() : 0;
 }
 
@@ -33,24 +29,23 @@ json to_json(const Repetition& r) {
 
 }  // namespace
 
-std::vector<json> rows_to_confirm(const std::vector<json>& rows, bool dirty) {
-  std::vector<json> chosen;
+std::vector<Row> rows_to_confirm(const std::vector<Row>& rows, bool dirty) {
+  std::vector<Row> chosen;
   for (const auto& row : rows)
-    if (text_of(row, "status") == "ok" &&
-        (is_stale(row) || (dirty && field(row, "git.dirty") == true)))
+    if (row.ok() && (row.is_stale() || (dirty && row.field("git.dirty") == true)))
       chosen.push_back(row);
   return chosen;
 }
 
-std::vector<json> sample_of(const std::vector<json>& rows) {
-  std::map<std::string, const json*> by_key;
-  for (const auto& row : rows) by_key[text_of(row, "key")] = &row;
+std::vector<Row> sample_of(const std::vector<Row>& rows) {
+  std::map<std::string, const Row*> by_key;
+  for (const auto& row : rows) by_key[row.key()] = &row;
   const auto size = std::max(kSmallestSample, (rows.size() + kShare - 1) / kShare);
   std::set<std::string> met;
-  std::vector<json> sample, others;
+  std::vector<Row> sample, others;
   for (const auto& [key, row] : by_key) {
-    const bool method = met.insert("method " + method_of(*row)).second;
-    const bool dataset = met.insert("data set " + text_of((*row)["case"], "dataset")).second;
+    const bool method = met.insert("method " + row->method()).second;
+    const bool dataset = met.insert("data set " + row->dataset()).second;
     (method || dataset ? sample : others).push_back(*row);
   }
   for (auto& row : others)
@@ -62,23 +57,22 @@ bool Repetition::agrees() const {
   return failure.empty() && std::abs(after - before) <= spread;
 }
 
-Repetition repetition(const json& before, const json& after) {
+Repetition repetition(const Row& before, const Row* after) {
   Repetition r;
-  r.key = text_of(before, "key");
-  r.method = method_of(before);
+  r.key = before.key();
+  r.method = before.method();
   r.before = number(before, "stats.median");
-  if (text_of(after, "status") != "ok") {
-    r.failure = after.is_object() ? text_of(after, "status") + ": " + text_of(after, "reason")
-                                  : "not measured again";
+  if (after == nullptr || !after->ok()) {
+    r.failure = after == nullptr ? "not measured again" : after->failure();
     return r;
   }
-  r.after = number(after, "stats.median");
-  for (const auto* row : {&before, &after})
+  r.after = number(*after, "stats.median");
+  for (const auto* row : {&before, after})
     r.spread += (number(*row, "stats.max") - number(*row, "stats.min")) / 2;
   return r;
 }
 
-std::vector<json> confirmations(const std::vector<json>& rows,
+std::vector<json> confirmations(const std::vector<Row>& rows,
                                 const std::vector<Repetition>& repetitions,
                                 const std::string& session, const std::string& architecture) {
   std::map<std::string, std::vector<Repetition>> by_method;
@@ -89,15 +83,15 @@ std::vector<json> confirmations(const std::vector<json>& rows,
     // CP-ALS has the code of its MTTKRP too: rows of one method can be of several codes.
     std::map<std::string, json> by_code;
     for (const auto& row : rows) {
-      if (method_of(row) != method) continue;
-      const auto code = code_of_case(row["case"], architecture);
+      if (row.method() != method) continue;
+      const auto code = code_of_case(row.row_case(), architecture);
       auto& line = by_code[code.source];
       if (line.is_null()) {
         line = {{"kind", "confirmation"}, {"schema", kSchema}, {"session", session}};
         state_code(code, line);
         for (const auto& r : own) line["sample"].push_back(to_json(r));
       }
-      line["keys"].push_back(text_of(row, "key"));
+      line["keys"].push_back(row.key());
     }
     for (auto& [code, line] : by_code) lines.push_back(std::move(line));
   }

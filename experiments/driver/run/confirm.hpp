@@ -6,15 +6,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/run/row.hpp"
+
 namespace retensor::driver {
 
 /// Rows of newest_rows that are ok but stale; with `dirty` those too whose session's source tree
 /// had uncommitted changes.
-std::vector<nlohmann::json> rows_to_confirm(const std::vector<nlohmann::json>& rows, bool dirty);
+std::vector<Row> rows_to_confirm(const std::vector<Row>& rows, bool dirty);
 
 /// A tenth of the rows, five at least, with every method and every data set among them; the same
 /// ones for the same rows.
-std::vector<nlohmann::json> sample_of(const std::vector<nlohmann::json>& rows);
+std::vector<Row> sample_of(const std::vector<Row>& rows);
 
 /// Two measurements of a case.
 struct Repetition {
@@ -27,11 +29,11 @@ struct Repetition {
 };
 
 /// `after` is null where the case was not measured again.
-Repetition repetition(const nlohmann::json& before, const nlohmann::json& after);
+Repetition repetition(const Row& before, const Row* after);
 
 /// The confirmation lines (experiments/schema), one for each method whose repetitions all agree:
 /// its rows among `rows` stand for this build's code.
-std::vector<nlohmann::json> confirmations(const std::vector<nlohmann::json>& rows,
+std::vector<nlohmann::json> confirmations(const std::vector<Row>& rows,
                                           const std::vector<Repetition>& repetitions,
                                           const std::string& session,
                                           const std::string& architecture);

@@ -87,18 +87,12 @@ bool Confirmations::cover(const std::string& key, const RowCode& today) const {
          });
 }
 
-Currency currency_of(const json& row, const json& machine, const Confirmations& confirmations) {
-  const auto today = code_of_case(row["case"], architecture_of(machine));
-  const auto found = compare_code(stated_code(row), today);
+Currency currency_of(const json& line, const json& machine, const Confirmations& confirmations) {
+  const auto today = code_of_case(line["case"], architecture_of(machine));
+  const auto found = compare_code(stated_code(line), today);
   const bool confirmed =
-      found == Currency::stale && confirmations.cover(text_of(row, "key"), today);
+      found == Currency::stale && confirmations.cover(text_of(line, "key"), today);
   return confirmed ? Currency::confirmed : found;
-}
-
-Currency currency_of(const json& row) {
-  const auto at = std::find(kNames.begin(), kNames.end(), text_of(row, "currency"));
-  if (at != kNames.end()) return static_cast<Currency>(at - kNames.begin());
-  return currency_of(row, row.value("machine", json()), {});
 }
 
 }  // namespace retensor::driver

@@ -51,13 +51,8 @@ class Confirmations {
   std::map<std::string, std::vector<RowCode>, std::less<>> codes_;  ///< by key
 };
 
-/// Of a row that was measured on `machine`.
-Currency currency_of(const nlohmann::json& row, const nlohmann::json& machine,
+/// Of a row line that was measured on `machine`.
+Currency currency_of(const nlohmann::json& line, const nlohmann::json& machine,
                      const Confirmations& confirmations);
-/// Of a row of newest_rows, which notes it; of another row as if nothing were confirmed.
-Currency currency_of(const nlohmann::json& row);
-inline bool is_stale(const nlohmann::json& row) {
-  return currency_of(row) == Currency::stale;
-}
 
 }  // namespace retensor::driver

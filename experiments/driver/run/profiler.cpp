@@ -111,8 +111,8 @@ Profiler::Profiler(WorkerSetup setup, StopSignals& stop)
 
 json Profiler::profile(const Case& c, const json& row, milliseconds timeout) {
   if (!is_gpu_method(c.method)) return {{"note", "a CPU method has no GPU counters"}};
-  if (row["status"] != "ok")
-    return no_profile(fmt::format("no result to profile ({})", row["status"].get<std::string>()));
+  if (const auto status = status_of(row); status != Status::ok)
+    return no_profile(fmt::format("no result to profile ({})", name(status)));
   if (ncu_.empty()) return no_profile("Nsight Compute (ncu) is not on the PATH");
   try {
     auto profile = measure(c, timeout * kSlowdown);

@@ -9,6 +9,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/run/row.hpp"
+
 namespace retensor::driver {
 using nlohmann::json;
 
@@ -22,8 +24,8 @@ std::size_t terminal_width() {
 }
 
 std::string outcome(const json& row) {
-  const auto status = row.at("status").get<std::string>();
-  if (status != "ok") return fmt::format("{}: {}", status, row.at("reason").get<std::string>());
+  if (const auto status = status_of(row); status != Status::ok)
+    return fmt::format("{}: {}", name(status), row.at("reason").get<std::string>());
   return fmt::format("ok, {}", duration_text(row.at("stats").at("median").get<double>()));
 }
 
@@ -68,7 +70,7 @@ void Progress::begin(const json& case_object) {
 
 void Progress::done(const json& row) {
   ++measured_;
-  if (row.at("status") != "ok") ++failures_;
+  if (!is_ok(row)) ++failures_;
   if (form_ == Form::lines)
     std::cerr << fmt::format("[{}/{}] {}: {}\n", stored_ + measured_, cases_,
                              describe(row.at("case")), outcome(row));

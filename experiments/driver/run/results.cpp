@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/statistics.hpp"
-#include "experiments/driver/run/currency.hpp"
-#include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -38,75 +35,78 @@ void check_line(const json& line, const std::string& path, std::uint64_t number)
                     path, number, line["schema"].get<std::int64_t>(), kSchema));
 }
 
-const json* descend(const json& from, const std::vector<std::string>& names) {
-  const json* at = &from;
-  for (const auto& name : names) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(name);
-    if (found == at->end()) return nullptr;
-    at = &*found;
+/// The lines of result files by what they tell.
+struct Lines {
+  struct FoundRow {
+    json line;
+    std::size_t file;  ///< in the order of reading
+    std::string where;
+  };
+  std::map<std::string, std::shared_ptr<Session>> sessions;  ///< by id
+  Confirmations confirmations;
+  std::vector<FoundRow> rows;
+  std::vector<std::string> warnings;
+  std::size_t files = 0;
+
+  void read(const std::string& path);
+  void take(json line, const std::string& where);
+};
+
+void Lines::read(const std::string& path) {
+  const auto file = std::filesystem::path(path).filename().string();
+  std::uint64_t number = 0;
+  const auto end = for_each_line(path, [&](json line) {
+    line["file"] = file;
+    line["line"] = ++number;
+    take(std::move(line), fmt::format("{}:{}", path, number));
+  });
+  ++files;
+  if (end.torn > 0)
+    warnings.push_back(
+        fmt::format("{}:{}: the last line is torn and was left out", path, number + 1));
+}
+
+void Lines::take(json line, const std::string& where) {
+  const auto kind = text_of(line, "kind"), id = text_of(line, "session");
+  if (id.empty()) throw InputError(where + ": found a line without a session");
+  auto& session = sessions[id];
+  if (!session) session = std::make_shared<Session>();
+  if (kind == "session")
+    session->line = std::move(line);
+  else if (kind == "ceilings")
+    session->take_ceilings(std::move(line));
+  else if (kind == "confirmation")
+    confirmations.take(line);
+  else if (kind == "row")
+    rows.push_back({std::move(line), files, where});
+  else
+    warnings.push_back(fmt::format("{}: a line of kind '{}' was left out", where, kind));
+}
+
+/// A row and where it was found.
+struct Candidate {
+  Row row;
+  std::size_t file, place;
+
+  bool replaces(const Candidate& known) const {
+    return file == known.file || known.row.finished() <= row.finished();
   }
-  return at;
-}
+};
 
-/// Values by kind of a ceilings line.
-json ceiling_values(const json& line) {
-  json values = json::object();
-  for (const auto& ceiling : line.value("ceilings", json::array()))
-    if (const auto what = text_of(ceiling, "what"); !what.empty() && ceiling.contains("value"))
-      values[what] = ceiling["value"];
-  return values;
-}
-
-double number_or_zero(const json& value) {
-  return value.is_number() ? value.get<double>() : 0;
-}
-
-json roofline(const json& row) {
-  const auto bandwidth = std::max(number_or_zero(field(row, "ceilings.copy_dram")),
-                                  number_or_zero(field(row, "ceilings.triad_dram")));
-  const auto peak = number_or_zero(field(row, "ceilings.peak_f32"));
-  const auto roof = bandwidth * number_or_zero(field(row, "work.intensity"));
-  const auto rate = number_or_zero(field(row, "rates.gflops"));
-  json line = json::object();
-  if (bandwidth > 0) line["gbytes"] = bandwidth;
-  if (bandwidth > 0 && peak > 0) line["ridge"] = peak / bandwidth;
-  if (roof > 0) line["gflops"] = roof;
-  if (roof > 0 && rate > 0) line["share"] = rate / roof;
-  return line;
-}
-
-/// Index bytes of a format that counts them over the median time, HLSTO's bandwidth (section
-/// VII.B.2), in GB/s.
-void add_index_rate(json& row) {
-  const auto& bytes = field(row, "executed.index_bytes");
-  const auto seconds = number_or_zero(field(row, "stats.median"));
-  if (bytes.is_string() && seconds > 0)
-    row["rates"]["index_gbytes"] =
-        std::strtod(bytes.get<std::string>().c_str(), nullptr) / seconds / 1e9;
-}
-
-/// `seconds.without_zero`: the median time of a run but for the zeroing of outputs, as the original
-/// codes are timed; `copy.share` and `copy.compulsory_share`: the time that a copy of the run's
-/// bytes, or of those that it cannot do without, takes on the same machine, over that time.
-void add_time_without_zero(json& row) {
-  const auto& runs = field(row, "phases.run");
-  if (!runs.is_array() || runs.empty()) return;
-  auto seconds = runs.get<std::vector<double>>();
-  const auto& zero = field(row, "phases.stages.zero");
-  if (zero.is_array() && zero.size() == seconds.size())
-    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k].get<double>();
-  const auto median = summarise(seconds).median;
-  row["seconds"]["without_zero"] = median;
-  const auto copy = 1e9 * number_or_zero(field(row, "ceilings.copy_dram")) * median;
-  if (copy <= 0) return;
-  row["copy"]["share"] = number_or_zero(field(row, "work.bytes")) / copy;
-  row["copy"]["compulsory_share"] = number_or_zero(field(row, "work.compulsory_bytes")) / copy;
+Candidate candidate(Lines& lines, std::size_t place) {
+  auto& [line, file, where] = lines.rows[place];
+  const auto& session = lines.sessions.at(text_of(line, "session"));
+  try {
+    return {Row(std::move(line), session, lines.confirmations), file, place};
+  } catch (InputError& e) {
+    e.add_context(where);
+    throw;
+  }
 }
 
 /// The same case measured on two machines is two results, and so is that of another code.
-std::string identity(const json& row) {
-  return text_of(row, "key") + '\n' + device_of(row) + '\n' + text_of(row, "code");
+std::string identity(const Row& row) {
+  return row.key() + '\n' + row.device() + '\n' + text_of(row.line(), "code");
 }
 
 }  // namespace
@@ -142,55 +142,49 @@ std::string text_of(const json& line, const char* member) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool on_gpu(const json& row) {
-  return is_gpu_method(text_of(row["case"], "method"));
-}
-
-std::string device_of(const json& row) {
-  const auto& name = field(row["machine"], on_gpu(row) ? "gpu.name" : "cpu.model");
-  return name.is_string() ? name.get<std::string>() : "unknown";
-}
-
-std::vector<json> newest_rows(const std::vector<std::string>& paths) {
-  std::map<std::string, json> sessions, ceilings;
-  std::map<std::string, json> newest;
-  Confirmations confirmations;
-  for (const auto& path : paths)
-    for_each_line(path, [&](const json& line) {
-      if (line["kind"] == "session") sessions[text_of(line, "session")] = line;
-      if (line["kind"] == "ceilings")
-        ceilings[text_of(line, "session") + text_of(line, "backend")] = ceiling_values(line);
-      if (line["kind"] == "confirmation") confirmations.take(line);
-      if (line["kind"] != "row" || !line.contains("case")) return;
-      auto row = line;
-      const auto& session = sessions[text_of(line, "session")];
-      for (const auto* member : {"machine", "git"})
-        row[member] = session.is_object() ? session.value(member, json()) : json();
-      row["ceilings"] = ceilings[text_of(line, "session") + (on_gpu(row) ? "cuda" : "cpu")];
-      row["roofline"] = roofline(row);
-      if (!row.contains("code")) row["code"] = "own";
-      add_time_without_zero(row);
-      add_index_rate(row);
-      auto& known = newest[identity(row)];
-      if (known.is_null() || text_of(known, "finished") <= text_of(row, "finished"))
-        known = std::move(row);
-    });
-  std::vector<json> rows;
-  for (auto& [key, row] : newest) {
-    row["currency"] = name(currency_of(row, row["machine"], confirmations));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-const json& field(const json& row, std::string_view path) {
+const json& field(const json& object, std::string_view path) {
   static const json none;
   std::vector<std::string> names;
   boost::split(names, path, boost::is_any_of("."));
-  if (const auto* found = descend(row, names)) return *found;
-  if (!row.is_object() || !row.contains("case")) return none;
-  const auto* found = descend(row["case"], names);
-  return found == nullptr ? none : *found;
+  const json* at = &object;
+  for (const auto& name : names) {
+    if (!at->is_object()) return none;
+    const auto found = at->find(name);
+    if (found == at->end()) return none;
+    at = &*found;
+  }
+  return *at;
+}
+
+std::vector<double> numbers_in(const json& list) {
+  const auto is_number = [](const json& item) { return item.is_number(); };
+  const bool plain = list.is_array() && std::all_of(list.begin(), list.end(), is_number);
+  return plain ? list.get<std::vector<double>>() : std::vector<double>();
+}
+
+Results read_results(const std::vector<std::string>& paths) {
+  Lines lines;
+  for (const auto& path : paths) lines.read(path);
+  std::map<std::string, Candidate> newest;
+  for (std::size_t place = 0; place < lines.rows.size(); ++place) {
+    auto found = candidate(lines, place);
+    auto [known, fresh] = newest.try_emplace(identity(found.row), std::move(found));
+    if (!fresh && found.replaces(known->second)) known->second = std::move(found);
+  }
+  std::vector<Candidate> chosen;
+  for (auto& [id, of_case] : newest) chosen.push_back(std::move(of_case));
+  std::sort(chosen.begin(), chosen.end(),
+            [](const auto& a, const auto& b) { return a.place < b.place; });
+  Results results{{lines.sessions.begin(), lines.sessions.end()}, {}, std::move(lines.warnings)};
+  for (auto& of_case : chosen) results.rows.push_back(std::move(of_case.row));
+  return results;
+}
+
+std::vector<Row> newest_rows(const std::vector<std::string>& paths) {
+  auto rows = read_results(paths).rows;
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return identity(a) < identity(b); });
+  return rows;
 }
 
 }  // namespace retensor::driver

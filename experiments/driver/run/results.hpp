@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
 
@@ -28,24 +32,24 @@ FileEnd for_each_line(const std::string& path,
 
 /// The member as text, empty when it is missing or something else: files may come from others.
 std::string text_of(const nlohmann::json& line, const char* member);
+/// The member at a dotted path; null where there is none.
+const nlohmann::json& field(const nlohmann::json& object, std::string_view path);
+/// The numbers of a list; none where it is no list or holds anything else.
+std::vector<double> numbers_in(const nlohmann::json& list);
 
-/// The newest row of every case and machine in the files. Added to each are `machine` and `git` of
-/// its session (null where the session line lacks them or is missing), `currency` by currency_of,
-/// and what follows from the row: `ceilings.<what>`, the values measured in its session on its
-/// backend; `roofline.gbytes`, the better of the two DRAM bandwidths, `roofline.gflops`, that times
-/// the intensity (PASTA section V.B), `roofline.share`, the rate over it, `roofline.ridge`, the
-/// intensity at which the measured peak takes over (each where all its parts are known).
-std::vector<nlohmann::json> newest_rows(const std::vector<std::string>& paths);
+/// What result files hold.
+struct Results {
+  std::map<std::string, std::shared_ptr<const Session>> sessions;  ///< by id
+  /// The newest row of every case and machine, as they stand in the files, with `file` and `line`.
+  /// Of two in one file the later line is the newer one, whatever the clock said; of two files the
+  /// row that finished later, and of equals that of the file named later.
+  std::vector<Row> rows;
+  std::vector<std::string> warnings;  ///< of what was left out: torn lines, kinds unknown here
+};
 
-/// Whether a row is of a CUDA method.
-bool on_gpu(const nlohmann::json& row);
-
-/// Name of the processor that ran a row of newest_rows: the GPU's for CUDA methods; "unknown" where
-/// the session does not tell.
-std::string device_of(const nlohmann::json& row);
-
-/// The member of a row at a dotted path such as work.intensity; null where there is none. A path
-/// that the row lacks is looked up in its case.
-const nlohmann::json& field(const nlohmann::json& row, std::string_view path);
+/// Throws as for_each_line does, and InputError for a row without key, case or a known status.
+Results read_results(const std::vector<std::string>& paths);
+/// The rows alone, by key and machine.
+std::vector<Row> newest_rows(const std::vector<std::string>& paths);
 
 }  // namespace retensor::driver

@@ -103,8 +103,9 @@ void Store::State::note(const json& line) {
   const auto known = devices_of.find(session);
   if (line["kind"] != "row" || known == devices_of.end()) return;
   const auto status = text_of(line, "status");
-  if (status == "ok" || status == "unsupported")
-    rows[text_of(line, "key")].push_back({stated_code(line), status == "ok", known->second});
+  const bool ok = status == name(Status::ok);
+  if (ok || status == name(Status::unsupported))
+    rows[text_of(line, "key")].push_back({stated_code(line), ok, known->second});
 }
 
 void Store::State::repair(const FileEnd& end) {

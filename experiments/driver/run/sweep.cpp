@@ -152,9 +152,10 @@ class Sweep {
     return std::filesystem::is_directory(out) ? out / results_name(plan_.artifact) : out;
   }
 
-  bool failed(const std::string& status) const {
+  bool failed(Status status) const {
     const auto& expected = plan_.measure.expected;
-    return status != "ok" && std::find(expected.begin(), expected.end(), status) == expected.end();
+    return status != Status::ok &&
+           std::find(expected.begin(), expected.end(), name(status)) == expected.end();
   }
 
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
@@ -200,7 +201,7 @@ class Sweep {
 void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
   worker_.restart();
   const auto facts = worker_.facts(name);
-  if (facts["status"] != "ok") {
+  if (!is_ok(facts)) {
     const auto& dataset = datasets_.find(name);
     const json unknown = data_object(dataset, "", dataset.dims, dataset.nnz);
     for (const auto& c : cases) record(c, unknown, facts);
@@ -232,7 +233,7 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   }
   const auto stored = cases.size() - open.size();
   result_.stored += stored;
-  if (failed("unsupported")) result_.not_ok += unsupported;
+  if (failed(Status::unsupported)) result_.not_ok += unsupported;
   unsupported_ += unsupported;
   progress_.stored(stored, unsupported);
   return open;
@@ -265,7 +266,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["finished"] = utc_now();
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
-  if (failed(row["status"])) ++result_.not_ok;
+  if (failed(status_of(row))) ++result_.not_ok;
   progress_.done(row);
 }
 
@@ -281,7 +282,7 @@ void Sweep::open_session() {
   for (const auto& c : plan_.cases) backends.insert(is_gpu_method(c.method) ? "cuda" : "cpu");
   for (const auto& backend : backends) {
     const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
-    if (answer["status"] == "ok" && !answer["ceilings"].empty())
+    if (is_ok(answer) && !answer["ceilings"].empty())
       store_->append({{"kind", "ceilings"},
                       {"schema", kSchema},
                       {"session", session_},

@@ -28,15 +28,15 @@ constexpr milliseconds kNoLimit = milliseconds::max();
 /// A dying child may still write a core or release device memory.
 constexpr milliseconds kDeathLimit{10000};
 
-json verdict(const std::string& status, const std::string& reason) {
-  return {{"status", status}, {"reason", reason}};
-}
-
 std::string in_seconds(milliseconds t) {
   return fmt::format("{:g} s", static_cast<double>(t.count()) / 1000);
 }
 
 }  // namespace
+
+json ended(Status status, const std::string& reason) {
+  return {{"status", name(status)}, {"reason", reason}};
+}
 
 /// A spawned process with its end of the socket.
 struct Worker::Child {
@@ -112,12 +112,12 @@ json Worker::wait_for_answer(milliseconds limit) {
       if (answer.is_object() && answer.contains("status") && answer.contains("reason"))
         return answer;
       restart();
-      return verdict("crashed", "the worker's answer is not a row");
+      return ended(Status::crashed, "the worker's answer is not a row");
     }
     const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
     if (spent >= limit) {
       restart();
-      return verdict("timeout", fmt::format("no result within {}", in_seconds(limit)));
+      return ended(Status::timeout, fmt::format("no result within {}", in_seconds(limit)));
     }
     // At most a minute at a time: poll() takes an int.
     const auto wait = std::min(limit - spent, milliseconds{60000});
@@ -142,21 +142,21 @@ json Worker::autopsy() {
   restart();
   const auto said = words.empty() ? "" : "; its last words: " + words;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOomExit)
-    return verdict("oom", setup_.memory_limit == 0
-                              ? "the worker ran out of memory" + said
-                              : fmt::format("the worker passed its memory limit of {} bytes{}",
-                                            setup_.memory_limit, said));
+    return ended(Status::oom, setup_.memory_limit == 0
+                                  ? "the worker ran out of memory" + said
+                                  : fmt::format("the worker passed its memory limit of {} bytes{}",
+                                                setup_.memory_limit, said));
   const auto when = half ? "in the middle of its row" : "before its row";
   if (WIFSIGNALED(status))
-    return verdict("crashed", fmt::format("the worker died of SIG{} {}{}",
-                                          sigabbrev_np(WTERMSIG(status)), when, said));
-  return verdict("crashed", fmt::format("the worker ended with exit code {} {}{}",
-                                        WEXITSTATUS(status), when, said));
+    return ended(Status::crashed, fmt::format("the worker died of SIG{} {}{}",
+                                              sigabbrev_np(WTERMSIG(status)), when, said));
+  return ended(Status::crashed, fmt::format("the worker ended with exit code {} {}{}",
+                                            WEXITSTATUS(status), when, said));
 }
 
 json Worker::ask_twice(const json& request, milliseconds limit) {
   auto answer = ask(request, limit);
-  return answer["status"] == "crashed" ? ask(request, limit) : answer;
+  return status_of(answer) == Status::crashed ? ask(request, limit) : answer;
 }
 
 json Worker::machine(milliseconds limit) {
@@ -169,19 +169,19 @@ json Worker::facts(const std::string& dataset) {
 
 json Worker::shape(const std::string& dataset) {
   const auto answer = ask_twice({{"do", "shape"}, {"dataset", dataset}}, kNoLimit);
-  return answer["status"] == "ok" ? answer["facts"] : json{{"reason", answer["reason"]}};
+  return is_ok(answer) ? answer["facts"] : json{{"reason", answer["reason"]}};
 }
 
 json Worker::load(const std::string& dataset) {
   auto answer = ask({{"do", "load"}, {"dataset", dataset}}, kNoLimit);
-  if (answer["status"] == "ok") loaded_ = dataset;
+  if (is_ok(answer)) loaded_ = dataset;
   return answer;
 }
 
 json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measure) {
   if (loaded_ != together.front().dataset) {
     auto answer = load(together.front().dataset);
-    if (answer["status"] != "ok") return answer;
+    if (!is_ok(answer)) return answer;
   }
   json cases = json::array();
   for (const auto& c : together) cases.push_back(driver::to_json(c, json::object()));
@@ -192,30 +192,30 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
                      {"preparations", measure.preparations},
                      {"seed", measure.timing.seed}},
                     measure.timeout * static_cast<int>(together.size()));
-  if (answer["status"] == "ok" && answer["rows"].size() != together.size()) {
+  if (is_ok(answer) && answer["rows"].size() != together.size()) {
     restart();
-    return verdict("crashed", "the worker answered with a wrong number of rows");
+    return ended(Status::crashed, "the worker answered with a wrong number of rows");
   }
   if (!answer.contains("device_fault")) return answer;
   // No later call of that process would succeed. What a case alone says of it stands.
   restart();
-  return together.size() == 1 ? answer["rows"][0] : verdict("crashed", answer["device_fault"]);
+  return together.size() == 1 ? answer["rows"][0] : ended(Status::crashed, answer["device_fault"]);
 }
 
 std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure) {
   const auto rows_of = [](const json& answer, std::size_t cases) {
-    return answer["status"] == "ok" ? answer["rows"].get<std::vector<json>>()
-                                    : std::vector<json>(cases, answer);
+    return is_ok(answer) ? answer["rows"].get<std::vector<json>>()
+                         : std::vector<json>(cases, answer);
   };
   auto answer = attempt(together, measure);
-  if (answer["status"] == "ok" || together.size() == 1) return rows_of(answer, together.size());
+  if (is_ok(answer) || together.size() == 1) return rows_of(answer, together.size());
 
   std::vector<json> rows(together.size());
   std::vector<std::size_t> alive;
   std::vector<Case> rest;
   for (std::size_t k = 0; k < together.size(); ++k) {
     auto alone = attempt({together[k]}, measure);
-    if (alone["status"] == "ok") {
+    if (is_ok(alone)) {
       alive.push_back(k);
       rest.push_back(together[k]);
     } else {

@@ -19,6 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/run/row.hpp"
 #include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec.hpp"
@@ -33,6 +34,9 @@ struct WorkerSetup {
   std::string cache_dir;
   Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
 };
+
+/// What every answer of a worker holds.
+nlohmann::json ended(Status status, const std::string& reason = "");
 
 /// argv of a worker; worker_command() reads it.
 std::vector<std::string> worker_command_line(const WorkerSetup& setup);

@@ -9,9 +9,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
-#include "common/measure/problem.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/params.hpp"
+#include "common/method/problem.hpp"
 
 namespace retensor::driver {
 

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec.hpp"

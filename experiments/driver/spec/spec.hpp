@@ -11,8 +11,8 @@
 
 #include "common/core/error.hpp"
 #include "common/core/types.hpp"
-#include "common/measure/params.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/params.hpp"
 
 namespace retensor::driver {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/core/error.hpp"
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 
 namespace retensor::driver {
 

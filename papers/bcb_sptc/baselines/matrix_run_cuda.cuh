@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/bcb_sptc/format/matricised_device.cuh"
 
 namespace retensor::bcb_sptc {

@@ -2,7 +2,7 @@
 // result. Included by .cu files alone.
 #pragma once
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 #include "papers/bcb_sptc/format/bcb_device.cuh"
 #include "papers/bcb_sptc/format/matricised.hpp"
 #include "papers/bcb_sptc/format/result_device.cuh"

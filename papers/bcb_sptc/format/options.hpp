@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/numeric/tensor_core.hpp"
 #include "papers/bcb_sptc/format/operands.hpp"
 

@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/numeric/tensor_core.hpp"
 #include "papers/bcb_sptc/format/options.hpp"
 #include "papers/bcb_sptc/format/task_list.hpp"

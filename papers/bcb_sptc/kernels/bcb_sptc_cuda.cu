@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/bcb_sptc/format/matricised_device.cuh"
 #include "papers/bcb_sptc/format/options.hpp"
 #include "papers/bcb_sptc/kernels/addend_cuda.cuh"

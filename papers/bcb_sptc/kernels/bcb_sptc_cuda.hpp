@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/bcb_sptc/kernels/addend_cpu.hpp"
 
 namespace retensor::bcb_sptc {

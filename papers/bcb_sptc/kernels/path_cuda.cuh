@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/bcb_sptc/format/result_device.cuh"
 
 namespace retensor::bcb_sptc {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/core/error.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/format/options.hpp"
 #include "papers/bcb_sptc/format/products.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"
@@ -98,7 +98,7 @@ std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Para
 }  // namespace bcb_sptc
 
 void register_bcb_sptc(Registry& registry) {
-  for (const auto make : {bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda}) registry.add(make());
+  registry.add_all({bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda});
 }
 
 }  // namespace retensor

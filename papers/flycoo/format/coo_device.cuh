@@ -9,7 +9,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/coo.hpp"
 #include "papers/flycoo/format/record.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/flycoo/format/flycoo.hpp"
 
 namespace retensor::flycoo {

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/matrix.hpp"
 #include "papers/flycoo/format/flycoo.hpp"
 #include "papers/flycoo/format/options.hpp"

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "common/device/cuda.cuh"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 
 namespace retensor::flycoo {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "common/measure/modes_run.cuh"
+#include "common/run/modes_run.cuh"
 
 namespace retensor::flycoo {
 

@@ -26,7 +26,7 @@
 
 #include "common/device/vec.cuh"
 #include "common/device/warp.cuh"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"

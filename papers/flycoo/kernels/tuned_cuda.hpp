@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/core/types.hpp"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::flycoo {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 namespace flycoo {
@@ -51,9 +51,8 @@ MethodSpec passes_method(MethodSpec own) {
 
 void register_flycoo(Registry& registry) {
   using namespace flycoo;
-  for (const auto make :
-       {make_flycoo_cpu, make_flycoo_cuda, make_flycoo_cuda_tuned, make_flycoo_cuda_copies})
-    registry.add(make());
+  registry.add_all(
+      {make_flycoo_cpu, make_flycoo_cuda, make_flycoo_cuda_tuned, make_flycoo_cuda_copies});
 }
 
 }  // namespace retensor

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/device/device.hpp"
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 
 namespace retensor::flycoo {

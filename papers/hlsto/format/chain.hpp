@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 #include "common/tensor/matrix.hpp"
 #include "papers/hlsto/format/hls.hpp"
 #include "papers/hlsto/format/tensor_core.hpp"

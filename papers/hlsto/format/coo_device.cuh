@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::hlsto {

@@ -2,7 +2,7 @@
 // format.
 #pragma once
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/hlsto/format/hls.hpp"
 #include "papers/hlsto/format/tensor_core.hpp"
 

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/hlsto/format/chain.hpp"
 #include "papers/hlsto/format/options.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/hlsto/format/chain.hpp"
 #include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/hls_device.cuh"

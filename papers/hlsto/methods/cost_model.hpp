@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::hlsto {
 

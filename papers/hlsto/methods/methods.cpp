@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::hlsto {
 

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 
 namespace retensor::pasta {
 

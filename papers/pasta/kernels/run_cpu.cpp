@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 
 namespace retensor::pasta {
 

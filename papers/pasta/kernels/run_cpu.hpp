@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/method.hpp"
-#include "common/measure/work.hpp"
+#include "common/method/method.hpp"
+#include "common/method/work.hpp"
 #include "papers/pasta/kernels/mttkrp_cpu.hpp"
 #include "papers/pasta/kernels/shared_cpu.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "papers/pasta/format/fibers.hpp"
 #include "papers/pasta/format/patterns.hpp"
 #include "papers/pasta/kernels/coo_cuda.cuh"

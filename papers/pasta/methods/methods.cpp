@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 namespace retensor {
 namespace pasta {
@@ -42,9 +42,8 @@ Support supports_block(const Problem&, const Params& params) {
 
 void register_pasta(Registry& registry) {
   using namespace pasta;
-  for (const auto make :
-       {make_coo_cpu, make_hicoo_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned})
-    registry.add(make());
+  registry.add_all(
+      {make_coo_cpu, make_hicoo_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned});
 }
 
 }  // namespace retensor

@@ -1,7 +1,7 @@
 // The suite's methods, and what they share.
 #pragma once
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::pasta {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 #include "papers/tca_spmm/format/operands.hpp"
 
 namespace retensor::tca_spmm {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "papers/tca_spmm/format/operands.hpp"
 #include "papers/tca_spmm/format/plan.hpp"
 

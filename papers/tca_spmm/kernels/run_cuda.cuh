@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/cuda_run.cuh"
 #include "common/numeric/rounding.hpp"
+#include "common/run/cuda_run.cuh"
 #include "papers/tca_spmm/format/operands_device.cuh"
 
 namespace retensor::tca_spmm {

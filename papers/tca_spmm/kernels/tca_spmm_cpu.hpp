@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/matrix.hpp"
 #include "common/tensor/operations.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 namespace retensor::tca_spmm {
 

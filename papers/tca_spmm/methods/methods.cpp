@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 
 namespace retensor {
@@ -75,9 +75,8 @@ MethodSpec kernel_method(MethodSpec own) {
 
 void register_tca_spmm(Registry& registry) {
   using namespace tca_spmm;
-  for (const auto make :
-       {make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles, make_tca_spmm_cuda_tuned})
-    registry.add(make());
+  registry.add_all(
+      {make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles, make_tca_spmm_cuda_tuned});
 }
 
 }  // namespace retensor

@@ -1,7 +1,7 @@
 // The methods of TCA-SpMM, and what they share.
 #pragma once
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 #include "papers/tca_spmm/format/operands.hpp"
 
 namespace retensor::tca_spmm {

@@ -17,6 +17,7 @@ from . import declarations as cpp
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LOOP = "measure"  # of the part common/measure
+MEASURE = {"method", "machine", "run", "measure"}  # rooms of common/ that see each other: one part
 METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda|\{\})(?:\.[a-z0-9_]+)?)"$')
 BASE = "Method"  # classes derived from it describe: followed, but their words are not hashed
 # Parts and names where following ends: data, problem, parameters, oracle, work model, facts of the
@@ -68,6 +69,8 @@ def part_of(path):
         at = folders.index("baselines")
         return (("baselines", folders[at + 1]) if len(folders) > at + 2
                 else ("baselines of", folders[at - 1]))
+    if folders[0] == "common" and folders[1] in MEASURE:
+        return ("common", "measure")
     return folders[:2]
 
 

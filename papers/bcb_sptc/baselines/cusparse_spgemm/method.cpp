@@ -1,5 +1,5 @@
 // cusparse_spgemm.cuda: contraction as NVIDIA's product of two sparse matrices.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 

@@ -1,5 +1,5 @@
 // dbcsr.cuda: contraction in dense blocks, as DBCSR multiplies matrices.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/dbcsr/dbcsr_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 

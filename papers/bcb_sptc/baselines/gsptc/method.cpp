@@ -1,5 +1,5 @@
 // gsptc.cuda: element-wise contraction in coordinates.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/gsptc/gsptc_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 

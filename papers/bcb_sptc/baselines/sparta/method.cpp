@@ -1,7 +1,7 @@
 // sparta.cpu: element-wise contraction with hash tables (Sparta).
 #include <memory>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/sparta/sparta_cpu.hpp"
 
 namespace retensor {

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"

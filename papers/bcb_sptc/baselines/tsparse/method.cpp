@@ -1,5 +1,5 @@
 // tsparse.cuda: contraction as tSparse multiplies sparse matrices.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 #include "papers/bcb_sptc/baselines/tsparse/tsparse_cuda.hpp"
 #include "papers/bcb_sptc/format/products.hpp"
@@ -10,11 +10,11 @@ void register_tsparse(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({
       .id = "tsparse.cuda",
       .summary = "contraction as a product of matrices in tiles of 8 x 8 on tensor cores (tSparse)",
-      .prepare = RETENSOR_DEVICE_PART(without_params(tsparse::prepare_cuda)),
       .precision =
           [](const Problem&, const Params&) {
             return bcb_sptc::precision_of(Arithmetic::fp16, ValueType::f16);
           },
+      .prepare = RETENSOR_DEVICE_PART(without_params(tsparse::prepare_cuda)),
   }));
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/core/rng.hpp"
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::bcb_sptc::test {

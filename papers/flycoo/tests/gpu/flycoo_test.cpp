@@ -8,7 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
 
 using namespace retensor;

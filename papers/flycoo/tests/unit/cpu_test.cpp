@@ -11,8 +11,8 @@
 
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
 #include "papers/flycoo/kernels/flycoo_cpu.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 #include "tests/support/chips.hpp"

@@ -3,7 +3,7 @@
 
 #include "common/baselines/hicoo_chain/chain_run_cuda.cuh"
 #include "common/baselines/mm_csf/format.hpp"
-#include "common/measure/csf_run.cuh"
+#include "common/run/csf_run.cuh"
 #include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.cuh"
 #include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
 

@@ -7,7 +7,7 @@
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
 
 using namespace retensor;

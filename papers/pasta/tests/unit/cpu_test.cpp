@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "common/core/rng.hpp"
-#include "common/measure/registry.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
 #include "papers/pasta/format/fibers.hpp"
 #include "papers/pasta/format/patterns.hpp"
 #include "papers/pasta/kernels/mttkrp_cpu.hpp"

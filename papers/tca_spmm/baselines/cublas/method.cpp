@@ -1,5 +1,5 @@
 // cublas.cuda: the product with S as a dense matrix.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
@@ -69,8 +69,8 @@ MethodSpec make_cusparse_cuda() {
       .summary = "SpMM on CSR by cuSPARSE",
       .conditions = {supports_csr},
       .obstacle = RETENSOR_DEVICE_PART(missing_library),
-      .prepare = RETENSOR_DEVICE_PART(prepare_csr),
       .precision = csr_precision,
+      .prepare = RETENSOR_DEVICE_PART(prepare_csr),
       .params = {tca_spmm::types_param(), tca_spmm::dense_param(),
                  param("algorithm", "csr3",
                        "cuSPARSE's name: CUSPARSE_SPMM_ALG_DEFAULT or CUSPARSE_SPMM_CSR_ALG1 to 3")
@@ -85,8 +85,8 @@ MethodSpec make_cusparse_cuda_ell() {
       .summary = "SpMM on Blocked-ELL by cuSPARSE",
       .conditions = {supports_csr, supports_ell},
       .obstacle = RETENSOR_DEVICE_PART(missing_library),
-      .prepare = RETENSOR_DEVICE_PART(prepare_ell),
       .precision = ell_precision,
+      .prepare = RETENSOR_DEVICE_PART(prepare_ell),
       .params = {tca_spmm::types_param(),
                  param("edge", 16, "edge of a block, a power of two").range(8, 64)},
   });

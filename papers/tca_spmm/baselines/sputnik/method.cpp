@@ -1,5 +1,5 @@
 // sputnik.cuda: sparse times dense matrix by rows on CUDA cores.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
 

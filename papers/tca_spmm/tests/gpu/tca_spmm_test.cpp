@@ -10,7 +10,7 @@
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 #include "tests/contract/battery.hpp"
 
 using namespace retensor;

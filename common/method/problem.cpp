@@ -1,6 +1,6 @@
 // Operands of a problem: every random draw has its own stream of the problem's seed, so that two
 // processes with the same spec and tensor solve the same problem.
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // The device's ceilings in a build without CUDA: none.
-#include "common/measure/ceilings.hpp"
+#include "common/machine/ceilings.hpp"
 
 namespace retensor {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 #include "common/tensor/operations.hpp"
 
 namespace retensor {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/measure/method.hpp"
+#include "common/method/method.hpp"
 
 // A function of a module's CUDA sources. A build without CUDA, where methods decline before one is
 // called, has none.
@@ -37,9 +37,9 @@ struct MethodSpec {
   std::vector<Condition> conditions = {};
   /// Why the device that is there cannot run it, an empty text where it can; empty: any can.
   std::function<std::string()> obstacle = {};
-  std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
   /// Arithmetic that the check assumes; empty: that of the problem's type.
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
+  std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
   ParamSchema params = {};
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
   bool converts_least = false;     ///< as Method::converts_least

@@ -1,6 +1,6 @@
 // Machine facts from /proc and /sys of Linux. A fact that the kernel does not tell (virtual
 // machines and sandboxes hide some) stays 0 or empty.
-#include "common/measure/machine.hpp"
+#include "common/machine/machine.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // The list of methods: unique ids of the form module.backend.variant.
-#include "common/measure/registry.hpp"
+#include "common/method/registry.hpp"
 
 #include <algorithm>
 #include <string>

@@ -13,7 +13,7 @@
 #include "common/device/loops.cuh"
 #include "common/device/vec.cuh"
 #include "common/formats/csf.hpp"
-#include "common/measure/cuda_run.cuh"
+#include "common/run/cuda_run.cuh"
 
 namespace retensor::csf {
 

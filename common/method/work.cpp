@@ -25,13 +25,13 @@
 // the rows that can occur, at most min(I_m, M), and the whole result; a contraction's result is
 // left out, since its size follows from the patterns. Atomics: mttkrp, ttm_chain and spmm update a
 // shared row per nonzero, one atomic add per column.
-#include "common/measure/work.hpp"
+#include "common/method/work.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "common/measure/problem.hpp"
+#include "common/method/problem.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/keys.hpp"
 

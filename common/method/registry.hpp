@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor {
 
@@ -16,6 +16,10 @@ class Registry {
   /// without .<variant>.
   void add(std::unique_ptr<Method> method);
   void add(MethodSpec spec) { add(std::make_unique<DescribedMethod>(std::move(spec))); }
+  /// The methods that these functions describe, in their order.
+  void add_all(std::initializer_list<MethodSpec (*)()> descriptions) {
+    for (const auto describe : descriptions) add(describe());
+  }
   /// Throws InputError naming the nearest id.
   const Method& find(std::string_view id) const;
   const std::vector<std::unique_ptr<Method>>& methods() const { return methods_; }

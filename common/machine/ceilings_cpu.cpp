@@ -18,9 +18,9 @@
 #endif
 
 #include "common/core/rng.hpp"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/machine.hpp"
-#include "common/measure/probes.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/machine/machine.hpp"
+#include "common/machine/probes.hpp"
 
 namespace retensor {
 namespace {

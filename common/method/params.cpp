@@ -1,5 +1,5 @@
 // Validation of method parameters against their declaration.
-#include "common/measure/params.hpp"
+#include "common/method/params.hpp"
 
 #include <algorithm>
 #include <cmath>

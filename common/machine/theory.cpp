@@ -1,7 +1,7 @@
 // Peaks that follow from the facts of a device (PASTA section V.A.1 computes its Table III so).
 #include <fmt/format.h>
 
-#include "common/measure/ceilings.hpp"
+#include "common/machine/ceilings.hpp"
 
 namespace retensor {
 namespace {

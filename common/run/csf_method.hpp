@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/formats/csf.hpp"
-#include "common/measure/method_spec.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor {
 

@@ -9,9 +9,9 @@
 
 #include "common/core/stage_timer.hpp"
 #include "common/core/types.hpp"
-#include "common/measure/params.hpp"
-#include "common/measure/problem.hpp"
-#include "common/measure/work.hpp"
+#include "common/method/params.hpp"
+#include "common/method/problem.hpp"
+#include "common/method/work.hpp"
 #include "common/reference/expected.hpp"
 #include "common/tensor/result.hpp"
 

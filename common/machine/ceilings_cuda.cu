@@ -13,8 +13,8 @@
 #include "common/device/loops.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/warp.cuh"
-#include "common/measure/ceilings.hpp"
-#include "common/measure/probes.hpp"
+#include "common/machine/ceilings.hpp"
+#include "common/machine/probes.hpp"
 
 namespace retensor {
 namespace {

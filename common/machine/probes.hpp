@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/measure/ceilings.hpp"
+#include "common/machine/ceilings.hpp"
 
 namespace retensor {
 

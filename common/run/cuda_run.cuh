@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "common/measure/method.hpp"
-#include "common/measure/work.hpp"
+#include "common/method/method.hpp"
+#include "common/method/work.hpp"
 
 namespace retensor {
 

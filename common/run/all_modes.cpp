@@ -1,4 +1,4 @@
-#include "common/measure/all_modes.hpp"
+#include "common/run/all_modes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,157 @@
+#include "experiments/driver/run/row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "common/core/error.hpp"
+#include "common/measure/statistics.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/spec/case.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kStatuses = {"ok",  "unsupported", "wrong",  "failed",
+                                                       "oom", "timeout",     "crashed"};
+constexpr std::string_view kCeilings = "ceilings.";
+
+double number_or_zero(const json& value) {
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+json checked(json line) {
+  const auto is_case = line.value("case", json()).is_object();
+  if (!is_case || text_of(line, "key").empty())
+    throw InputError("found a row that lacks its key or case");
+  return line;
+}
+
+json roofline(const json& line, const json& ceilings) {
+  const auto bandwidth = number_or_zero(field(ceilings, "gbytes.dram"));
+  const auto roof = bandwidth * number_or_zero(field(line, "work.intensity"));
+  const auto rate = number_or_zero(field(line, "rates.gflops"));
+  json found = json::object();
+  if (bandwidth > 0) found["gbytes"] = bandwidth;
+  if (ceilings.contains("ridge")) found["ridge"] = ceilings["ridge"];
+  if (roof > 0) found["gflops"] = roof;
+  if (roof > 0 && rate > 0) found["share"] = rate / roof;
+  return found;
+}
+
+void add_time_without_zero(json& line, double copy_gbytes) {
+  auto seconds = numbers_in(field(line, "phases.run"));
+  if (seconds.empty()) return;
+  if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
+      zero.size() == seconds.size())
+    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
+  const auto median = summarise(seconds).median;
+  line["seconds"]["without_zero"] = median;
+  const auto copied = 1e9 * copy_gbytes * median;
+  if (copied <= 0) return;
+  line["copy"]["share"] = number_or_zero(field(line, "work.bytes")) / copied;
+  line["copy"]["compulsory_share"] = number_or_zero(field(line, "work.compulsory_bytes")) / copied;
+}
+
+void add_index_rate(json& line) {
+  const auto bytes = text_of(field(line, "executed"), "index_bytes");
+  const auto seconds = number_or_zero(field(line, "stats.median"));
+  if (!bytes.empty() && seconds > 0)
+    line["rates"]["index_gbytes"] = std::strtod(bytes.c_str(), nullptr) / seconds / 1e9;
+}
+
+}  // namespace
+
+std::string_view name(Status status) {
+  return kStatuses[static_cast<std::size_t>(status)];
+}
+
+Status status_from_name(std::string_view text) {
+  const auto at = std::find(kStatuses.begin(), kStatuses.end(), text);
+  if (at == kStatuses.end()) throw InputError(fmt::format("unknown status '{}'", text));
+  return static_cast<Status>(at - kStatuses.begin());
+}
+
+Status status_of(const json& line) {
+  return status_from_name(text_of(line, "status"));
+}
+
+void Session::take_ceilings(json ceilings_line) {
+  auto& values = ceilings_line["values"] = json::object();
+  for (const auto& ceiling : ceilings_line.value("ceilings", json::array()))
+    if (const auto what = text_of(ceiling, "what"); !what.empty() && ceiling.contains("value"))
+      values[what] = ceiling["value"];
+  auto& gbytes = ceilings_line["gbytes"] = json::object();
+  for (const std::string memory : {"dram", "llc"}) {
+    const auto best = std::max(number_or_zero(field(values, "copy_" + memory)),
+                               number_or_zero(field(values, "triad_" + memory)));
+    if (best > 0) gbytes[memory] = best;
+  }
+  const auto peak = number_or_zero(field(values, "peak_f32"));
+  if (peak > 0 && gbytes.contains("dram"))
+    ceilings_line["ridge"] = peak / gbytes["dram"].get<double>();
+  const auto backend = text_of(ceilings_line, "backend");
+  ceilings[backend == name(Backend::cuda) ? Backend::cuda : Backend::cpu] =
+      std::move(ceilings_line);
+}
+
+std::string Session::device(Backend backend) const {
+  const auto& found =
+      field(line, backend == Backend::cuda ? "machine.gpu.name" : "machine.cpu.model");
+  return found.is_string() ? found.get<std::string>() : std::string(kUnknownDevice);
+}
+
+Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations& confirmations)
+    : line_(checked(std::move(line))),
+      session_(session ? std::move(session) : std::make_shared<const Session>()),
+      status_(status_of(line_)),
+      backend_(is_gpu_method(method()) ? Backend::cuda : Backend::cpu),
+      currency_(is_own()
+                    ? currency_of(line_, driver::field(session_->line, "machine"), confirmations)
+                    : Currency::sources) {
+  if (!line_.contains("code")) line_["code"] = "own";
+  line_["backend"] = name(backend_);
+  line_["device"] = device();
+  line_["currency"] = name(currency_);
+  line_["stale"] = is_stale();
+  add_index_rate(line_);
+  add_time_without_zero(line_, number_or_zero(field("ceilings.copy_dram")));
+  if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
+    line_["roofline"] = roofline(line_, found->second);
+}
+
+std::string Row::method() const {
+  return text_of(row_case(), "method");
+}
+
+std::string Row::dataset() const {
+  return text_of(row_case(), "dataset");
+}
+
+bool Row::is_own() const {
+  return text_of(line_, "code") != "original";
+}
+
+std::string Row::failure() const {
+  return fmt::format("{}: {}", name(status_), text_of(line_, "reason"));
+}
+
+std::string Row::finished() const {
+  return text_of(line_, "finished");
+}
+
+const json& Row::field(std::string_view path) const {
+  if (const auto& own = driver::field(line_, path); !own.is_null()) return own;
+  if (path.starts_with("machine.") || path.starts_with("git."))
+    return driver::field(session_->line, path);
+  if (path.starts_with(kCeilings))
+    if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
+      return driver::field(found->second.at("values"), path.substr(kCeilings.size()));
+  return driver::field(row_case(), path);
+}
+
+}  // namespace retensor::driver

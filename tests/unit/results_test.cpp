@@ -1,0 +1,229 @@
+// What result files hold: the newest rows, what follows from them, and what is refused.
+#include "experiments/driver/run/results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "tests/unit/temporary_folder.hpp"
+
+using namespace retensor;
+using namespace retensor::driver;
+using nlohmann::json;
+
+namespace {
+
+json session(const std::string& id, const std::string& cpu = "A") {
+  return {{"kind", "session"},
+          {"schema", 1},
+          {"session", id},
+          {"machine", {{"cpu", {{"model", cpu}}}}},
+          {"git", {{"dirty", true}}}};
+}
+
+json row(const std::string& session, const std::string& key, const json& more = json::object()) {
+  json line = {{"kind", "row"}, {"schema", 1},    {"session", session},
+               {"key", key},    {"status", "ok"}, {"case", {{"method", "p.cpu.x"}, {"mode", 2}}}};
+  line.update(more);
+  return line;
+}
+
+json value(double v, const std::string& finished) {
+  return {{"v", v}, {"finished", finished}};
+}
+
+std::string text(const std::vector<json>& lines) {
+  std::string all;
+  for (const auto& line : lines) all += line.dump() + '\n';
+  return all;
+}
+
+struct Files : testing::TemporaryFolder {
+  std::vector<std::string> paths;
+  Files(std::initializer_list<std::string> contents) {
+    for (const auto& content : contents)
+      paths.push_back(write(std::to_string(paths.size()) + ".jsonl", content));
+  }
+};
+
+Results read(std::initializer_list<std::string> contents) {
+  return read_results(Files(contents).paths);
+}
+
+/// The members `v` of the rows in their order.
+std::vector<double> values(const Results& results) {
+  std::vector<double> found;
+  for (const auto& row : results.rows) found.push_back(row.field("v"));
+  return found;
+}
+
+std::string refusal(const std::string& content) {
+  try {
+    read({content});
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a row has the members of its line, its session and its case") {
+  const auto results = read({text({session("s"), row("s", "a", {{"work", {{"flops", 3}}}})})});
+  REQUIRE(results.rows.size() == 1);
+  const auto& found = results.rows[0];
+  CHECK(found.key() == "a");
+  CHECK(found.method() == "p.cpu.x");
+  CHECK(found.backend() == Backend::cpu);
+  CHECK(found.device() == "A");
+  CHECK(found.field("work.flops") == 3);
+  CHECK(found.field("machine.cpu.model") == "A");
+  CHECK(found.field("git.dirty") == true);
+  CHECK(found.field("case.mode") == 2);
+  CHECK(found.field("mode") == 2);
+  CHECK(found.field("work.bytes").is_null());
+  CHECK(found.field("device") == "A");
+  CHECK_FALSE(found.line().contains("machine"));
+}
+
+TEST_CASE("of two rows of a case in one file the later line counts, whatever the clock said") {
+  const auto first = row("s", "a", value(1, "2026-02-01")),
+             second = row("s", "a", value(2, "2026-01-01"));
+  CHECK(values(read({text({session("s"), first, second})})) == std::vector<double>{2});
+  CHECK(values(read({text({session("s"), second, first})})) == std::vector<double>{1});
+}
+
+TEST_CASE("of two rows of a case in two files the one that finished later counts") {
+  const auto older = text({session("s"), row("s", "a", value(1, "2026-01-01"))}),
+             newer = text({session("t"), row("t", "a", value(2, "2026-02-01"))}),
+             set_back = text({session("u"), row("u", "a", value(3, "2026-03-01")),
+                              row("u", "a", value(4, "2026-01-15"))});
+  CHECK(values(read({newer, older})) == std::vector<double>{2});
+  CHECK(values(read({older, newer})) == std::vector<double>{2});
+  CHECK(values(read({set_back, older})) == std::vector<double>{4});
+  CHECK(values(read({set_back, newer})) == std::vector<double>{2});
+}
+
+TEST_CASE("a case on two machines is two results") {
+  const auto results =
+      read({text({session("s"), row("s", "a"), session("t", "B"), row("t", "a")})});
+  CHECK(results.rows.size() == 2);
+  CHECK(read({text({row("s", "a")})}).rows[0].device() == kUnknownDevice);
+}
+
+TEST_CASE("rows stand as in the files, those of newest_rows by key") {
+  const Files files({text({row("s", "c", value(1, "2026-02-01")), row("s", "a", value(2, ""))}),
+                     text({row("s", "b", value(3, "2026-01-01"))})});
+  CHECK(values(read_results(files.paths)) == std::vector<double>{1, 2, 3});
+  std::vector<std::string> keys;
+  for (const auto& found : newest_rows(files.paths)) keys.push_back(found.key());
+  CHECK(keys == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("a torn last line and lines of unknown kinds are left out with a warning") {
+  const auto whole = text({session("s"), row("s", "a")});
+  for (const std::string tail : {R"({"kind":"row","sch)", "{\"a\":{\"b\":1}", "{\n"}) {
+    const auto results = read({whole + tail});
+    CHECK(results.rows.size() == 1);
+    REQUIRE(results.warnings.size() == 1);
+    CHECK(results.warnings[0].find("0.jsonl:3: the last line is torn") != std::string::npos);
+  }
+  const auto results = read({whole + text({{{"kind", "note"}, {"schema", 1}, {"session", "s"}}})});
+  REQUIRE(results.warnings.size() == 1);
+  CHECK(results.warnings[0].find("0.jsonl:3: a line of kind 'note'") != std::string::npos);
+  CHECK(read({whole}).warnings.empty());
+}
+
+TEST_CASE("what is no result file is refused at its line") {
+  const auto refuses = [](const json& line, const std::string& expected) {
+    const auto message = refusal(text({session("s"), line, session("t")}));
+    INFO(message);
+    CHECK(message.find("0.jsonl:2: ") != std::string::npos);
+    CHECK(message.find(expected) != std::string::npos);
+  };
+  auto newer = session("t");
+  newer["schema"] = 2;
+  refuses(newer, "schema 2 is newer");
+  refuses({{"kind", "session"}, {"session", "s"}}, "without kind and schema");
+  refuses({1}, "without kind and schema");
+  refuses({{"kind", "session"}, {"schema", 1}}, "a line without a session");
+  refuses({{"kind", "row"}, {"schema", 1}, {"session", "s"}}, "lacks its key or case");
+  refuses(row("s", ""), "lacks its key or case");
+  refuses(row("s", "a", {{"status", "okay"}}), "unknown status 'okay'");
+  CHECK(refusal("{\"torn\n" + text({session("s")})).find("0.jsonl:1:") != std::string::npos);
+  CHECK_THROWS_AS(read_results({"absent.jsonl"}), SystemError);
+  CHECK(read({""}).rows.empty());
+}
+
+TEST_CASE("rows of a format that counts its index bytes gain their rate") {
+  const json bytes = {{"index_bytes", "6000000000"}}, seconds = {{"median", 0.5}};
+  const auto rows =
+      read({text({row("s", "a", {{"executed", bytes}, {"stats", seconds}}),
+                  row("s", "b", {{"stats", seconds}}), row("s", "c", {{"executed", bytes}})})})
+          .rows;
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].field("rates.index_gbytes") == 12.0);
+  CHECK(rows[1].field("rates.index_gbytes").is_null());
+  CHECK(rows[2].field("rates.index_gbytes").is_null());
+}
+
+TEST_CASE("zeroing is taken off the runs, and the rest set beside a copy of the bytes") {
+  const json ceilings = {{"kind", "ceilings"},
+                         {"schema", 1},
+                         {"session", "s"},
+                         {"backend", "cpu"},
+                         {"ceilings", {{{"what", "copy_dram"}, {"value", 2}}}}};
+  const auto timed = [&](const json& runs) {
+    return row("s", "a",
+               {{"phases", {{"run", runs}, {"stages", {{"zero", {1, 2, 3}}}}}},
+                {"work", {{"bytes", 4e9}, {"compulsory_bytes", 2e9}}}});
+  };
+  const auto found = read({text({session("s"), ceilings, timed({5, 6, 8})})}).rows[0];
+  CHECK(found.field("seconds.without_zero") == 4.0);
+  CHECK(found.field("copy.share") == 0.5);
+  CHECK(found.field("copy.compulsory_share") == 0.25);
+  CHECK(found.field("code") == "own");
+  const auto odd = read({text({session("s"), ceilings, timed({5, "x", 8})})}).rows[0];
+  CHECK(odd.field("seconds.without_zero").is_null());
+}
+
+TEST_CASE("a time of the original code is a result of its own, which no code here outdates") {
+  const json more = {{"case", {{"method", "pasta.cpu.coo"}}}, {"source_hash", "of older code"}};
+  auto original = row("s", "a", more);
+  original["code"] = "original";
+  const auto results = read({text({row("s", "a", more), original})});
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].is_own());
+  CHECK(results.rows[0].is_stale());
+  CHECK_FALSE(results.rows[1].is_own());
+  CHECK_FALSE(results.rows[1].is_stale());
+}
+
+TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
+  const json ceilings = {{"kind", "ceilings"},
+                         {"schema", 1},
+                         {"session", "s"},
+                         {"backend", "cpu"},
+                         {"ceilings",
+                          {{{"what", "copy_dram"}, {"value", 10}},
+                           {{"what", "triad_dram"}, {"value", 20}},
+                           {{"what", "copy_llc"}, {"value", 70}},
+                           {{"what", "peak_f32"}, {"value", 100}}}}};
+  const json more = {{"work", {{"intensity", 0.5}}}, {"rates", {{"gflops", 5}}}};
+  auto on_gpu = row("s", "b", more);
+  on_gpu["case"]["method"] = "p.cuda.x";
+  const auto results = read({text({session("s"), ceilings, row("s", "a", more), on_gpu})});
+  REQUIRE(results.rows.size() == 2);
+  const auto& found = results.rows[0];
+  CHECK(found.field("ceilings.copy_dram") == 10);
+  CHECK(found.field("roofline.gbytes") == 20.0);
+  CHECK(found.field("roofline.gflops") == 10.0);
+  CHECK(found.field("roofline.share") == 0.5);
+  CHECK(found.field("roofline.ridge") == 5.0);
+  CHECK(found.line()["roofline"]["share"] == 0.5);
+  CHECK(results.sessions.at("s")->ceilings.at(Backend::cpu)["gbytes"] ==
+        json{{"dram", 20.0}, {"llc", 70.0}});
+  CHECK(results.rows[1].field("roofline.gflops").is_null());  // nothing was measured on the GPU
+  CHECK(results.rows[1].field("ceilings.copy_dram").is_null());
+}
