@@ -21,59 +21,44 @@
 
 namespace retensor::device {
 
+enum class MmaType { f16, bf16, tf32 };
+
 // Registers of A, then of B, in the order above: six for the longer K of a type, three for the
 // shorter one.
-__device__ inline void multiply_add_f16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                        std::uint32_t a2, std::uint32_t a3, std::uint32_t b0,
-                                        std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#define RETENSOR_MMA_LONG(shape_and_types)                              \
+  asm volatile("mma.sync.aligned." shape_and_types                      \
+               " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
+#define RETENSOR_MMA_SHORT(shape_and_types)                             \
+  asm volatile("mma.sync.aligned." shape_and_types                      \
+               " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"          \
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
+               : "r"(a0), "r"(a1), "r"(b))
+
+template <MmaType kType>
+__device__ inline void multiply_add(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
+                                    std::uint32_t a2, std::uint32_t a3, std::uint32_t b0,
+                                    std::uint32_t b1) {
+  if constexpr (kType == MmaType::f16)
+    RETENSOR_MMA_LONG("m16n8k16.row.col.f32.f16.f16.f32");
+  else if constexpr (kType == MmaType::bf16)
+    RETENSOR_MMA_LONG("m16n8k16.row.col.f32.bf16.bf16.f32");
+  else
+    RETENSOR_MMA_LONG("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
-__device__ inline void multiply_add_f16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                        std::uint32_t b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(b));
+template <MmaType kType>
+__device__ inline void multiply_add(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
+                                    std::uint32_t b) {
+  if constexpr (kType == MmaType::f16)
+    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32.f16.f16.f32");
+  else if constexpr (kType == MmaType::bf16)
+    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32.bf16.bf16.f32");
+  else
+    RETENSOR_MMA_SHORT("m16n8k4.row.col.f32.tf32.tf32.f32");
 }
-__device__ inline void multiply_add_bf16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                         std::uint32_t a2, std::uint32_t a3, std::uint32_t b0,
-                                         std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-__device__ inline void multiply_add_bf16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                         std::uint32_t b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(b));
-}
-__device__ inline void multiply_add_tf32(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                         std::uint32_t a2, std::uint32_t a3, std::uint32_t b0,
-                                         std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-__device__ inline void multiply_add_tf32(float (&sum)[4], std::uint32_t a0, std::uint32_t a1,
-                                         std::uint32_t b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(b));
-}
+#undef RETENSOR_MMA_LONG
+#undef RETENSOR_MMA_SHORT
 
 /// kBlocks blocks of 8 x 8 halves from shared memory (ldmatrix, sm_75 and later); lanes 8 b to
 /// 8 b + 7 name the rows (16 bytes, aligned) of block b. A lane gets row lane / 4 of each, columns

@@ -187,7 +187,7 @@ __global__ void mma_f16(int steps, float* never) {
   for (int s = 0; s < steps; ++s) {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t)
-      device::multiply_add_f16(d[t], a[0], a[1], a[2], a[3], b[t][0], b[t][1]);
+      device::multiply_add<device::MmaType::f16>(d[t], a[0], a[1], a[2], a[3], b[t][0], b[t][1]);
   }
   float total = 0;
 #pragma unroll

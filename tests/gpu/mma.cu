@@ -46,18 +46,12 @@ struct HalfOperands {
 
 struct Fp16 : HalfOperands<__half> {
   static constexpr int kLongest = 16;
-  template <class... Registers>
-  static __device__ void multiply_add(float (&sum)[4], Registers... registers) {
-    device::multiply_add_f16(sum, registers...);
-  }
+  static constexpr auto kMma = device::MmaType::f16;
 };
 
 struct Bf16 : HalfOperands<__nv_bfloat16> {
   static constexpr int kLongest = 16;
-  template <class... Registers>
-  static __device__ void multiply_add(float (&sum)[4], Registers... registers) {
-    device::multiply_add_bf16(sum, registers...);
-  }
+  static constexpr auto kMma = device::MmaType::bf16;
 };
 
 struct Tf32 {
@@ -76,10 +70,7 @@ struct Tf32 {
       registers[r] = __float_as_uint(b[at.row * 8 + at.column]);
     }
   }
-  template <class... Registers>
-  static __device__ void multiply_add(float (&sum)[4], Registers... registers) {
-    device::multiply_add_tf32(sum, registers...);
-  }
+  static constexpr auto kMma = device::MmaType::tf32;
 };
 
 /// mma.sync of 16 x K by K x 8; K is the type's longest or half of it.
@@ -100,9 +91,9 @@ __global__ void multiply_by_mma(Count fragments, const float* a, const float* b,
     sum[e] = c[f * 128 + at.row * 8 + at.column];
   }
   if constexpr (longest)
-    Type::multiply_add(sum, left[0], left[1], left[2], left[3], right[0], right[1]);
+    device::multiply_add<Type::kMma>(sum, left[0], left[1], left[2], left[3], right[0], right[1]);
   else
-    Type::multiply_add(sum, left[0], left[1], right[0]);
+    device::multiply_add<Type::kMma>(sum, left[0], left[1], right[0]);
   for (int e = 0; e < 4; ++e) {
     const Place at = accumulator_place(lane, e);
     d[f * 128 + at.row * 8 + at.column] = sum[e];

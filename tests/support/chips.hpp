@@ -1,5 +1,5 @@
-// The limits of chips, from the table of technical specifications per compute capability in the
-// CUDA programming guide; multiprocessors of the product named.
+// The limits of chips, from the table of technical specifications per compute capability in the CUDA
+// programming guide; multiprocessors of the product named.
 #pragma once
 
 #include <array>
@@ -14,33 +14,15 @@ struct Chip {
 };
 
 inline constexpr Count kKibi = 1024;
-inline constexpr device::Limits kH200{.sms = 132,
-                                      .shared_per_sm = 228 * kKibi,
-                                      .shared_per_block = 227 * kKibi,
-                                      .shared_reserved = kKibi,
-                                      .registers_per_sm = 65536,
-                                      .threads_per_sm = 2048};
-inline constexpr std::array<Chip, 4> kChips{{{"sm_80, A100",
-                                              {.sms = 108,
-                                               .shared_per_sm = 164 * kKibi,
-                                               .shared_per_block = 163 * kKibi,
-                                               .shared_reserved = kKibi,
-                                               .registers_per_sm = 65536,
-                                               .threads_per_sm = 2048}},
-                                             {"sm_86, A40",
-                                              {.sms = 84,
-                                               .shared_per_sm = 100 * kKibi,
-                                               .shared_per_block = 99 * kKibi,
-                                               .shared_reserved = kKibi,
-                                               .registers_per_sm = 65536,
-                                               .threads_per_sm = 1536}},
+
+/// A block gets all of a multiprocessor's shared memory but for the KiB that each takes besides.
+constexpr device::Limits limits_of(int sms, Count shared_kib, Count threads_per_sm) {
+  return {sms, shared_kib * kKibi, (shared_kib - 1) * kKibi, kKibi, 65536, threads_per_sm};
+}
+inline constexpr device::Limits kH200 = limits_of(132, 228, 2048);
+inline constexpr std::array<Chip, 4> kChips{{{"sm_80, A100", limits_of(108, 164, 2048)},
+                                             {"sm_86, A40", limits_of(84, 100, 1536)},
                                              {"sm_90, H200", kH200},
-                                             {"sm_120, RTX 5090",
-                                              {.sms = 170,
-                                               .shared_per_sm = 100 * kKibi,
-                                               .shared_per_block = 99 * kKibi,
-                                               .shared_reserved = kKibi,
-                                               .registers_per_sm = 65536,
-                                               .threads_per_sm = 1536}}}};
+                                             {"sm_120, RTX 5090", limits_of(170, 100, 1536)}}};
 
 }  // namespace retensor::test

@@ -32,29 +32,21 @@ struct Pair {
   std::uint32_t first = 0, second = 0;
 };
 
-template <bool kBf16>
-__device__ inline void multiply_halves(float (&c)[4], std::uint32_t a0, std::uint32_t a1,
-                                       std::uint32_t b) {
-  if constexpr (kBf16)
-    device::multiply_add_bf16(c, a0, a1, b);
-  else
-    device::multiply_add_f16(c, a0, a1, b);
-}
-
 /// Adds the product of A (rows g and g + 8 of this lane) and B to the sums.
 template <Arithmetic kArithmetic>
 __device__ inline void multiply_add(float (&c)[4], const Pair (&a)[2], Pair b) {
   const auto low = [](Pair p) { return (p.first & 0xffffu) | p.second << 16; };
   const auto high = [](Pair p) { return p.first >> 16 | (p.second & 0xffff0000u); };
   if constexpr (kArithmetic == Arithmetic::tf32) {
-    device::multiply_add_tf32(c, a[0].first, a[1].first, a[0].second, a[1].second, b.first,
+    device::multiply_add<device::MmaType::tf32>(c, a[0].first, a[1].first, a[0].second, a[1].second, b.first,
                               b.second);
   } else if constexpr (kArithmetic == Arithmetic::split_fp16) {
-    multiply_halves<false>(c, high(a[0]), high(a[1]), low(b));
-    multiply_halves<false>(c, low(a[0]), low(a[1]), high(b));
-    multiply_halves<false>(c, low(a[0]), low(a[1]), low(b));
+    device::multiply_add<device::MmaType::f16>(c, high(a[0]), high(a[1]), low(b));
+    device::multiply_add<device::MmaType::f16>(c, low(a[0]), low(a[1]), high(b));
+    device::multiply_add<device::MmaType::f16>(c, low(a[0]), low(a[1]), low(b));
   } else {
-    multiply_halves<kArithmetic == Arithmetic::bf16>(c, low(a[0]), low(a[1]), low(b));
+    constexpr auto kType = kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
+    device::multiply_add<kType>(c, low(a[0]), low(a[1]), low(b));
   }
 }
 

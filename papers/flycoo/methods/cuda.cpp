@@ -9,6 +9,21 @@
 #include "papers/flycoo/methods/methods.hpp"
 
 namespace retensor::flycoo {
+
+Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
+  if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
+    return Support::no(
+        fmt::format("found {} walkers and {} senders, expected multiples of 32, "
+                    "together at most {}",
+                    block.walkers, block.senders, tuned::kMostThreads));
+  if (block.shared(remap) > limits.shared_per_block)
+    return Support::no(fmt::format(
+        "tiles of {} KiB and {} walkers need more than the {} KiB of "
+        "shared memory of a block",
+        block.tile / tuned::kKibi, block.walkers, limits.shared_per_block / tuned::kKibi));
+  return Support::yes();
+}
+
 namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
@@ -28,7 +43,8 @@ Support supports_positions(const Problem& problem, const Params&) {
 template <bool kRemap>
 Support supports_params(const Problem& problem, const Params& params) {
   if (!device::available().ok) return Support::yes();  // but for that, as its own reason says
-  return supports_block(tuned::block_of(problem, params, kRemap), kRemap, device::facts());
+  const device::Limits limits = device::facts();
+  return supports_block(tuned::block_of(problem, params, kRemap, limits), kRemap, limits);
 }
 
 template <bool kRemap>
@@ -55,20 +71,6 @@ ParamSpec senders_param() {
 }
 
 }  // namespace
-
-Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
-  if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
-    return Support::no(
-        fmt::format("found {} walkers and {} senders, expected multiples of 32, "
-                    "together at most {}",
-                    block.walkers, block.senders, tuned::kMostThreads));
-  if (block.shared(remap) > limits.shared_per_block)
-    return Support::no(fmt::format(
-        "tiles of {} KiB and {} walkers need more than the {} KiB of "
-        "shared memory of a block",
-        block.tile / tuned::kKibi, block.walkers, limits.shared_per_block / tuned::kKibi));
-  return Support::yes();
-}
 
 MethodSpec make_flycoo_cuda() {
   return passes_method({

@@ -27,9 +27,9 @@ using device::kWholeWarp;
 using device::Vec;
 
 inline constexpr unsigned kFragmentColumns = 16;  ///< of the factor, rows of m16n8k16
+inline constexpr int kInFlight = 4;  ///< sparse ones whose factor rows are loaded at a time
 inline constexpr unsigned kVectorsAhead = 2;      ///< of a tile's list that a lane loads ahead
 inline constexpr unsigned kGroupNonzeros = 32;    ///< sparse ones that a group of lanes adds up
-inline constexpr int kInFlight = 4;  ///< of them whose factor rows are loaded at a time
 inline constexpr unsigned kSparseThreads = 256;
 inline constexpr Index kNoRow = ~Index{0};
 
@@ -113,10 +113,8 @@ struct alignas(16) Weights {
 /// d += A B, m16n8k16.
 template <Arithmetic kArithmetic>
 __device__ inline void multiply_add(float (&d)[4], uint4 a, std::uint32_t b0, std::uint32_t b1) {
-  if constexpr (kArithmetic == Arithmetic::bf16)
-    device::multiply_add_bf16(d, a.x, a.y, a.z, a.w, b0, b1);
-  else
-    device::multiply_add_f16(d, a.x, a.y, a.z, a.w, b0, b1);
+  constexpr auto kType = kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
+  device::multiply_add<kType>(d, a.x, a.y, a.z, a.w, b0, b1);
 }
 
 /// Adds neighbouring columns to an output row, as far as the row goes.
