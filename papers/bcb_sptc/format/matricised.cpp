@@ -108,6 +108,7 @@ void check_matrix(const char* name, const std::vector<std::uint32_t>& start,
     refuse("numbers of starts, columns and values disagree");
   for (std::size_t row = 0; row + 1 < start.size(); ++row) {
     if (start[row] >= start[row + 1]) refuse("a row is empty");
+    if (start[row + 1] > column.size()) refuse("a row ends after the last column");
     for (auto x = start[row]; x < start[row + 1]; ++x)
       if (column[x] >= columns || (x > start[row] && column[x] <= column[x - 1]))
         refuse("a column is out of range or does not ascend");
