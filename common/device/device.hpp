@@ -18,10 +18,20 @@ struct Availability {
 };
 Availability available();
 
-struct DeviceFacts {
+/// What bounds the launches on a device, all of which the driver tells: sizes of thread blocks
+/// follow from it. A plain value, so that a choice can be tried with the limits of any chip.
+struct Limits {
+  int sms = 0;                 ///< multiprocessors
+  Count shared_per_sm = 0;     ///< bytes of shared memory
+  Count shared_per_block = 0;  ///< at most, where a kernel asks for it
+  Count shared_reserved = 0;   ///< that a block takes besides its own
+  Count registers_per_sm = 0, threads_per_sm = 0;
+};
+
+struct DeviceFacts : Limits {
   std::string name;
-  int major = 0, minor = 0, sms = 0;
-  Count memory_bytes = 0, l2_bytes = 0, shared_per_sm = 0, shared_per_block = 0;
+  int major = 0, minor = 0;
+  Count memory_bytes = 0, l2_bytes = 0;
   double sm_clock_mhz = 0, memory_clock_mhz = 0;
   int memory_bus_bits = 0;
   std::string driver, runtime;

@@ -100,6 +100,9 @@ DeviceFacts facts() {
   f.l2_bytes = static_cast<Count>(properties.l2CacheSize);
   f.shared_per_sm = properties.sharedMemPerMultiprocessor;
   f.shared_per_block = properties.sharedMemPerBlockOptin;
+  f.shared_reserved = properties.reservedSharedMemPerBlock;
+  f.registers_per_sm = static_cast<Count>(properties.regsPerMultiprocessor);
+  f.threads_per_sm = static_cast<Count>(properties.maxThreadsPerMultiProcessor);
   f.sm_clock_mhz = attribute(cudaDevAttrClockRate, device) / 1e3;
   f.memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device) / 1e3;
   f.memory_bus_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);

@@ -9,6 +9,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/device/loops.cuh"
 
 namespace retensor::device {
 namespace {
@@ -22,15 +23,11 @@ int used_bits(const Keys& keys) {
 }
 
 __global__ void count_up(Count n, Count* out) {
-  const Count step = static_cast<Count>(gridDim.x) * blockDim.x;
-  for (Count i = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
-    out[i] = i;
+  for_each_of_grid(n, [&](Count i) { out[i] = i; });
 }
 
 __global__ void gather(Count n, const std::uint64_t* from, const Count* where, std::uint64_t* out) {
-  const Count step = static_cast<Count>(gridDim.x) * blockDim.x;
-  for (Count i = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
-    out[i] = from[where[i]];
+  for_each_of_grid(n, [&](Count i) { out[i] = from[where[i]]; });
 }
 
 constexpr unsigned kBlock = 256;

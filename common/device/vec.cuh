@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include "common/device/warp.cuh"
+
 namespace retensor::device {
 
 /// 16 bytes of a row.
@@ -25,8 +27,8 @@ struct Vec<float> {
   /// That of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
   __device__ Vec exchanged(unsigned mask) const {
     return {make_float4(
-        __shfl_xor_sync(0xffffffffu, v.x, mask), __shfl_xor_sync(0xffffffffu, v.y, mask),
-        __shfl_xor_sync(0xffffffffu, v.z, mask), __shfl_xor_sync(0xffffffffu, v.w, mask))};
+        __shfl_xor_sync(kWholeWarp, v.x, mask), __shfl_xor_sync(kWholeWarp, v.y, mask),
+        __shfl_xor_sync(kWholeWarp, v.z, mask), __shfl_xor_sync(kWholeWarp, v.w, mask))};
   }
   __device__ void store(float* at) const { *reinterpret_cast<float4*>(at) = v; }
   __device__ void reduce_into(float* at) const {
@@ -51,11 +53,23 @@ struct Vec<double> {
     v.x = ::fma(a.v.x, b.v.x, v.x), v.y = ::fma(a.v.y, b.v.y, v.y);
   }
   __device__ Vec exchanged(unsigned mask) const {
-    return {make_double2(__shfl_xor_sync(0xffffffffu, v.x, mask),
-                         __shfl_xor_sync(0xffffffffu, v.y, mask))};
+    return {make_double2(__shfl_xor_sync(kWholeWarp, v.x, mask),
+                         __shfl_xor_sync(kWholeWarp, v.y, mask))};
   }
   __device__ void store(double* at) const { *reinterpret_cast<double2*>(at) = v; }
   __device__ void reduce_into(double* at) const { atomicAdd(at, v.x), atomicAdd(at + 1, v.y); }
+};
+
+/// Of a group of kLanes lanes that hold a row, 16 bytes each; blockIdx.y tiles wider rows.
+template <class T, int kLanes>
+struct RowLane {
+  const unsigned lane = threadIdx.x % kLanes;
+  const unsigned column = (blockIdx.y * kLanes + lane) * Vec<T>::kWidth;  ///< the first of the lane
+  /// The value of lane `source` of the group; `lanes` of the warp take part.
+  template <class V>
+  static __device__ V from(V v, int source, unsigned lanes = kWholeWarp) {
+    return of_lane<kLanes>(v, source, lanes);
+  }
 };
 
 /// Calls f<kLanes>() with the lanes that cover a row of `stride` elements 16 bytes each, as far as

@@ -10,6 +10,9 @@
 #include "common/core/rng.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/device/loops.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/warp.cuh"
 #include "common/machine/ceilings.hpp"
 #include "common/machine/probes.hpp"
 
@@ -18,14 +21,11 @@ namespace {
 
 using device::blocks_for;
 using device::Buffer;
+using device::thread_of_grid;
 
 constexpr unsigned kBlock = 256;
 constexpr unsigned kRowFloats = 32;
 constexpr unsigned kRowVectors = kRowFloats / 4;
-
-__device__ Count global_thread() {
-  return static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
 
 /// Each thread moves 4 vectors a block apart: four loads are in flight before the first store.
 __global__ void copy(Count n, const float4* __restrict__ from, float4* __restrict__ to) {
@@ -44,7 +44,7 @@ __global__ void copy(Count n, const float4* __restrict__ from, float4* __restric
 __global__ void copy_resident(Count n, int passes, const float4* from, float4* to) {
   const Count stride = static_cast<Count>(gridDim.x) * blockDim.x;
   for (int p = 0; p < passes; ++p)
-    for (Count i = global_thread(); i < n; i += 4 * stride) {
+    for (Count i = thread_of_grid(); i < n; i += 4 * stride) {
       float4 held[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k)
@@ -78,7 +78,7 @@ __global__ void triad(Count n, const float4* __restrict__ b, const float4* __res
 __global__ void triad_resident(Count n, int passes, const float4* b, const float4* c, float4* a) {
   const Count stride = static_cast<Count>(gridDim.x) * blockDim.x;
   for (int p = 0; p < passes; ++p)
-    for (Count i = global_thread(); i < n; i += 2 * stride) {
+    for (Count i = thread_of_grid(); i < n; i += 2 * stride) {
       float4 x[2], y[2];
 #pragma unroll
       for (int k = 0; k < 2; ++k)
@@ -94,24 +94,23 @@ __global__ void triad_resident(Count n, int passes, const float4* b, const float
 
 __global__ void draw_rows(Count n, std::uint64_t rows, Index* out) {
   const CounterRng rng(1);
-  if (const Count i = global_thread(); i < n) out[i] = static_cast<Index>(rng.below(i, rows));
+  if (const Count i = thread_of_grid(); i < n) out[i] = static_cast<Index>(rng.below(i, rows));
 }
 
 __global__ void fill(Count n, float* out) {
-  if (const Count i = global_thread(); i < n) out[i] = 1.0f + static_cast<float>(i & 7);
+  if (const Count i = thread_of_grid(); i < n) out[i] = 1.0f + static_cast<float>(i & 7);
 }
 
 /// A group of 8 lanes loads 8 row numbers, one each, and then the 8 rows, 16 bytes a lane; n is a
 /// multiple of the block.
 __global__ void gather(const float4* __restrict__ table, const Index* __restrict__ rows,
                        float* never) {
-  constexpr unsigned kAll = 0xffffffffu;
   const unsigned lane = threadIdx.x % kRowVectors;
-  const Index mine = rows[global_thread()];
+  const Index mine = rows[thread_of_grid()];
   float4 held[kRowVectors];
 #pragma unroll
   for (unsigned k = 0; k < kRowVectors; ++k) {
-    const Index row = __shfl_sync(kAll, mine, k, kRowVectors);
+    const Index row = device::of_lane<kRowVectors>(mine, static_cast<int>(k));
     held[k] = __ldg(table + static_cast<Count>(row) * kRowVectors + lane);
   }
   float sum = 0;
@@ -125,12 +124,11 @@ __global__ void gather(const float4* __restrict__ table, const Index* __restrict
 /// A warp loads 32 row numbers and adds to the 32 rows, one number a lane; n is a multiple of the
 /// block.
 __global__ void atomic_rows(float* table, const Index* __restrict__ rows) {
-  constexpr unsigned kAll = 0xffffffffu;
   const unsigned lane = threadIdx.x % kRowFloats;
-  const Index mine = rows[global_thread()];
+  const Index mine = rows[thread_of_grid()];
 #pragma unroll 8
   for (unsigned k = 0; k < kRowFloats; ++k) {
-    const Index row = __shfl_sync(kAll, mine, k);
+    const Index row = device::of_lane<kRowFloats>(mine, static_cast<int>(k));
     atomicAdd(table + static_cast<Count>(row) * kRowFloats + lane, 1.0f);
   }
 }
@@ -146,7 +144,7 @@ __device__ std::uint32_t scattered(std::uint32_t i, int bits) {
 }
 
 __global__ void scatter(int bits, const uint4* __restrict__ from, uint4* __restrict__ to) {
-  const auto i = static_cast<std::uint32_t>(global_thread());
+  const auto i = static_cast<std::uint32_t>(thread_of_grid());
   to[scattered(i, bits)] = __ldcs(from + i);
 }
 
@@ -189,11 +187,7 @@ __global__ void mma_f16(int steps, float* never) {
   for (int s = 0; s < steps; ++s) {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t)
-      asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-          "{%8,%9}, {%0,%1,%2,%3};"
-          : "+f"(d[t][0]), "+f"(d[t][1]), "+f"(d[t][2]), "+f"(d[t][3])
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[t][0]), "r"(b[t][1]));
+      device::multiply_add<device::MmaType::f16>(d[t], a[0], a[1], a[2], a[3], b[t][0], b[t][1]);
   }
   float total = 0;
 #pragma unroll

@@ -10,12 +10,14 @@
 
 #include <vector>
 
+#include "common/device/loops.cuh"
 #include "common/device/vec.cuh"
 #include "common/formats/csf.hpp"
 #include "common/run/cuda_run.cuh"
 
 namespace retensor::csf {
 
+using device::group_of_grid;
 using device::Vec;
 
 inline constexpr unsigned kThreads = 256;  // a block
@@ -37,12 +39,6 @@ struct Tree {
   int uppers = 0;
 };
 
-/// Number of the group of kLanes lanes that a thread belongs to.
-template <int kLanes>
-__device__ Count group_number() {
-  return (blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x) / kLanes;
-}
-
 /// The 16 bytes of a row that a thread holds. Lanes past the row repeat its first 16 bytes, so that
 /// they take part in shuffles; they write nothing.
 template <class T, int kLanes>
@@ -52,7 +48,7 @@ struct Lane {
   const unsigned stride;
 
   __device__ explicit Lane(unsigned row_stride) : stride(row_stride) {
-    const unsigned at = (blockIdx.y * kLanes + threadIdx.x % kLanes) * Vec<T>::kWidth;
+    const unsigned at = device::RowLane<T, kLanes>().column;
     inside = at < stride;
     column = inside ? at : 0;
   }

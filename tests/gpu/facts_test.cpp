@@ -65,7 +65,9 @@ TEST_CASE("facts are those of a real device") {
   CHECK(f.sms > 0);
   CHECK(f.memory_bytes > (Count{1} << 30));
   CHECK(f.l2_bytes > (Count{1} << 20));
-  CHECK(f.shared_per_sm >= f.shared_per_block);
+  CHECK(f.shared_per_sm >= f.shared_per_block + f.shared_reserved);
+  CHECK(f.registers_per_sm >= 65536);
+  CHECK(f.threads_per_sm >= 1024);
   CHECK(f.memory_bus_bits > 0);
   CHECK(f.sm_clock_mhz > 500);
   const double now = device::sm_clock_mhz();

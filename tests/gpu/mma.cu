@@ -9,6 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/cuda.cuh"
+#include "common/device/mma.cuh"
 #include "tests/gpu/mma_device.hpp"
 #include "tests/gpu/mma_layout.hpp"
 
@@ -23,18 +24,6 @@ __device__ std::uint32_t pair(__half low, __half high) {
 __device__ std::uint32_t pair(__nv_bfloat16 low, __nv_bfloat16 high) {
   return static_cast<std::uint32_t>(__bfloat16_as_ushort(high)) << 16 | __bfloat16_as_ushort(low);
 }
-
-// d += A B, of the operand type's longest K and of half of it.
-#define RETENSOR_MMA_LONG(shape_and_types, a, b, d)                               \
-  asm volatile("mma.sync.aligned." shape_and_types                                \
-               " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                   \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-#define RETENSOR_MMA_SHORT(shape_and_types, a, b, d)                  \
-  asm volatile("mma.sync.aligned." shape_and_types                    \
-               " {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])       \
-               : "r"(a[0]), "r"(a[1]), "r"(b[0]))
 
 /// fp16 and bf16: a lane's registers and the instructions.
 template <class Half>
@@ -55,19 +44,13 @@ struct HalfOperands {
   }
 };
 
-#define RETENSOR_MMA_OF_HALVES(type)                                                          \
-  static constexpr int kLongest = 16;                                                         \
-  static __device__ void longest(const std::uint32_t* a, const std::uint32_t* b, float* d) {  \
-    RETENSOR_MMA_LONG("m16n8k16.row.col.f32." type "." type ".f32", a, b, d);                 \
-  }                                                                                           \
-  static __device__ void shortest(const std::uint32_t* a, const std::uint32_t* b, float* d) { \
-    RETENSOR_MMA_SHORT("m16n8k8.row.col.f32." type "." type ".f32", a, b, d);                 \
-  }
 struct Fp16 : HalfOperands<__half> {
-  RETENSOR_MMA_OF_HALVES("f16")
+  static constexpr int kLongest = 16;
+  static constexpr auto kMma = device::MmaType::f16;
 };
 struct Bf16 : HalfOperands<__nv_bfloat16> {
-  RETENSOR_MMA_OF_HALVES("bf16")
+  static constexpr int kLongest = 16;
+  static constexpr auto kMma = device::MmaType::bf16;
 };
 
 struct Tf32 {
@@ -86,12 +69,7 @@ struct Tf32 {
       registers[r] = __float_as_uint(b[at.row * 8 + at.column]);
     }
   }
-  static __device__ void longest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_LONG("m16n8k8.row.col.f32.tf32.tf32.f32", a, b, d);
-  }
-  static __device__ void shortest(const std::uint32_t* a, const std::uint32_t* b, float* d) {
-    RETENSOR_MMA_SHORT("m16n8k4.row.col.f32.tf32.tf32.f32", a, b, d);
-  }
+  static constexpr auto kMma = device::MmaType::tf32;
 };
 
 /// mma.sync of 16 x K by K x 8; K is the type's longest or half of it.
@@ -111,11 +89,10 @@ __global__ void multiply_by_mma(Count fragments, const float* a, const float* b,
     const Place at = accumulator_place(lane, e);
     sum[e] = c[f * 128 + at.row * 8 + at.column];
   }
-  if constexpr (longest) {
-    Type::longest(left, right, sum);
-  } else {
-    Type::shortest(left, right, sum);
-  }
+  if constexpr (longest)
+    device::multiply_add<Type::kMma>(sum, left[0], left[1], left[2], left[3], right[0], right[1]);
+  else
+    device::multiply_add<Type::kMma>(sum, left[0], left[1], right[0]);
   for (int e = 0; e < 4; ++e) {
     const Place at = accumulator_place(lane, e);
     d[f * 128 + at.row * 8 + at.column] = sum[e];

@@ -18,7 +18,7 @@ template <class T, int kLanes, int kUppers>
 __global__ void __launch_bounds__(csf::kThreads)
     slices(csf::Tree<T> x, const Share* share, Count shares) {
   constexpr unsigned kGroups = 32 / kLanes;
-  const Count warp = csf::group_number<32>();
+  const Count warp = csf::group_of_grid<32>();
   if (warp >= shares) return;
   const Share mine = share[warp];
   const Count first = mine.begin + Count{mine.number} * kGroups;

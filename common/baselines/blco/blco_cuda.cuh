@@ -8,6 +8,9 @@
 // copies of the output, which a second kernel sums (`reduce`).
 #pragma once
 
+#include "common/baselines/blco/blco_cuda.hpp"
+#include "common/device/loops.cuh"
+#include "common/device/warp.cuh"
 #include "common/run/cuda_run.cuh"
 
 namespace retensor::blco {
@@ -55,18 +58,14 @@ struct Grouped {
     const Index r = field(key, x.row_width, x.row_shift) + x.row_base[tile.block];
     // Lanes past the end form a group of their own, behind the others.
     const std::uint64_t group = mine ? r : ~std::uint64_t{0};
-    const unsigned peers = __match_any_sync(0xffffffffu, group);
+    const unsigned peers = __match_any_sync(device::kWholeWarp, group);
     const unsigned below = (1u << lane) - 1;
     const bool leads = (peers & below) == 0;
-    unsigned before = leads ? __popc(peers) : 0;  // nonzeros of the groups that lead up to here
-#pragma unroll
-    for (unsigned offset = 1; offset < 32; offset *= 2) {
-      const unsigned n = __shfl_up_sync(0xffffffffu, before, offset);
-      if (lane >= offset) before += n;
-    }
+    // Nonzeros of the groups that lead up to here.
+    const unsigned before = device::sum_up_to_lane<unsigned>(leads ? __popc(peers) : 0, lane);
     const unsigned leader = __ffs(static_cast<int>(peers)) - 1;
     const unsigned to =
-        __shfl_sync(0xffffffffu, before, leader) - __popc(peers) + __popc(peers & below);
+        __shfl_sync(device::kWholeWarp, before, leader) - __popc(peers) + __popc(peers & below);
     const bool ends = (peers & ~below) == 1u << lane;
     __syncwarp();
     if (mine) {
@@ -78,7 +77,7 @@ struct Grouped {
           other[k][to] =
               field(key, x.other_width[k], x.other_shift[k]) + x.other_base[k][tile.block];
     }
-    const unsigned mark = __reduce_or_sync(0xffffffffu, mine && ends ? 1u << to : 0u);
+    const unsigned mark = __reduce_or_sync(device::kWholeWarp, mine && ends ? 1u << to : 0u);
     if (lane == 0) last = mark;
     __syncwarp();
   }
@@ -117,6 +116,9 @@ __global__ void __launch_bounds__(32) mttkrp(Device<T> x) {
     });
 }
 
+static_assert(kShortMode * 32 * sizeof(double) + sizeof(Grouped<double, kMaxOther>) <=
+              device::kSharedUnasked);
+
 /// For an output of at most kShortMode rows; blockIdx.y picks 32 columns.
 template <class T, int kOthers>
 __global__ void __launch_bounds__(32) mttkrp_short(Device<T> x, unsigned rows, unsigned copies) {
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(32) mttkrp_short(Device<T> x, unsigned rows, u
 /// out = sum of the copies, element by element.
 template <class T>
 __global__ void reduce(const T* copy, T* out, Count elements, unsigned copies) {
-  const Count i = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count i = device::thread_of_grid();
   if (i >= elements) return;
   T sum = 0;
   for (unsigned c = 0; c < copies; ++c) sum += copy[c * elements + i];

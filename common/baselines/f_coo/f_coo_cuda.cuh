@@ -14,13 +14,13 @@
 #include <cstdint>
 
 #include "common/baselines/f_coo/f_coo_cuda.hpp"
+#include "common/device/warp.cuh"
 #include "common/run/csf_run.cuh"
 
 namespace retensor::f_coo {
 
 using device::Vec;
 
-inline constexpr unsigned kAllLanes = ~0u;
 inline constexpr unsigned kWarps = csf::kThreads / 32;
 
 /// F-COO on the device. The arrays of the nonzeros are padded by zeros to whole parts and one batch
@@ -155,8 +155,8 @@ struct Carry {
     T* const to = reinterpret_cast<T*>(&below.sum);
 #pragma unroll
     for (unsigned e = 0; e < Vec<T>::kWidth; ++e)
-      to[e] = __shfl_up_sync(kAllLanes, from[e], distance);
-    below.starts = __shfl_up_sync(kAllLanes, starts, distance);
+      to[e] = __shfl_up_sync(device::kWholeWarp, from[e], distance);
+    below.starts = __shfl_up_sync(device::kWholeWarp, starts, distance);
     return below;
   }
 };
@@ -204,7 +204,7 @@ __device__ void place(const Device<T>& x, const csf::Lane<T, kLanes>& lane, cons
 template <class T, int kLanes, int kOthers>
 __global__ void __launch_bounds__(csf::kThreads) mttkrp(Device<T> x) {
   const csf::Lane<T, kLanes> lane(x.stride);
-  const Count part = csf::group_number<kLanes>();
+  const Count part = csf::group_of_grid<kLanes>();
   const bool idle = part >= x.parts;
   // Idle groups take part in the scan.
   PartSums<T, kLanes, kOthers> mine(x, lane, idle ? x.parts - 1 : part, idle ? 0 : x.part_length);

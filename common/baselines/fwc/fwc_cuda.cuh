@@ -10,7 +10,7 @@ namespace retensor::fwc {
 /// kUppers levels between root and leaves are unrolled; 0 reads their number at run time.
 template <class T, int kLanes, int kUppers>
 __global__ void __launch_bounds__(csf::kThreads) fibers(csf::Tree<T> x) {
-  const Count fiber = csf::group_number<kLanes>();
+  const Count fiber = csf::group_of_grid<kLanes>();
   if (fiber >= x.fibers) return;
   const csf::Lane<T, kLanes> lane(x.stride);
   const Index row = __ldg(x.row + fiber);

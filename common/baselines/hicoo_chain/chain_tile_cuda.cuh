@@ -21,7 +21,6 @@ inline constexpr unsigned kThreads = 128;  // a block; 32 sums a thread leave ro
 template <class T, int kOuter>
 inline constexpr int kBlocksPerSm = sizeof(T) == 4 && kOuter == 0 ? 5 : 1;
 inline constexpr int kMaxProducts = 4;  // orders 3 to 5
-inline constexpr unsigned kAllLanes = ~0u;
 
 /// Factors of the product modes, ascending, and the result. Rows of factor k are stride[k] elements
 /// apart, whole tiles, padded by zeros; the result's columns of the last mode take `last_stride`

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
+#include "common/device/warp.cuh"
 
 namespace retensor::hicoo_chain {
 
-using chain::kAllLanes;
 using chain::kLanes;
 using device::Vec;
 
@@ -89,7 +89,7 @@ class Run {
 
 template <class V>
 __device__ V from(V v, int lane) {
-  return __shfl_sync(kAllLanes, v, lane, kLanes);
+  return device::of_lane<kLanes>(v, lane);
 }
 
 /// Nonzeros whose factor rows are in flight at a time: more would not fit in registers.
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(chain::kThreads, (chain::kBlocksPerSm<T, kOute
   using Tile = chain::Tile<T, kOuter>;
   const Run<T, Tile::kProducts> run(x, x.chunk[blockIdx.x]);
   // Shuffles need the groups of a warp together.
-  if (__all_sync(kAllLanes, run.empty())) return;
+  if (__all_sync(device::kWholeWarp, run.empty())) return;
   Tile tile(operands);
   auto next = run.at(0);
   Index row = from(next.row, 0);

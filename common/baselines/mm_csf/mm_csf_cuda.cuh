@@ -20,7 +20,7 @@ inline constexpr Count kFibers = 4;
 template <int kLanes>
 struct Part {
   Count begin, end;
-  __device__ explicit Part(Count fibers) : begin(csf::group_number<kLanes>() * kFibers) {
+  __device__ explicit Part(Count fibers) : begin(csf::group_of_grid<kLanes>() * kFibers) {
     end = begin + kFibers < fibers ? begin + kFibers : fibers;
   }
 };

@@ -41,23 +41,6 @@ struct EntriesOfTile {
   }
 };
 
-/// The pattern of each result tile by bit operations: row i is the union of y's rows k over x's
-/// bits (i, k).
-static __global__ void find_tile_patterns(TiledProduct p) {
-  for_each_of_grid(p.results, [&](Count r) {
-    std::uint64_t pattern = 0;
-    for (Count t = p.result_first[r]; t < p.result_first[r + 1]; ++t) {
-      const std::uint64_t x = p.x_bitmap[p.tasks[t].x], y = p.y_bitmap[p.tasks[t].y];
-#pragma unroll
-      for (unsigned k = 0; k < kTileEdge; ++k) {
-        const std::uint64_t rows = (x >> k & 0x0101010101010101u) * 0xff;
-        pattern |= rows & (y >> kTileEdge * k & 0xff) * 0x0101010101010101u;
-      }
-    }
-    p.bitmap[r] = pattern;
-  });
-}
-
 /// Where the rows and columns of result tiles begin.
 struct TileOrigins {
   const std::uint64_t* keys;  // of the tasks
@@ -68,8 +51,7 @@ struct TileOrigins {
 /// A warp a result tile, a lane two of its cells.
 static __global__ void write_tiles(TiledProduct p, TileOrigins origins, EntryModes modes) {
   const unsigned lane = threadIdx.x % 32;
-  const Count step = Count{gridDim.x} * (kThreads / 32);
-  for (Count r = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32; r < p.results; r += step) {
+  device::for_each_of_warps<kThreads>(p.results, [&](Count r) {
     const std::uint64_t key = origins.keys[p.result_first[r]], bits = p.bitmap[r];
     const Count row = origins.row[key >> origins.column_bits];
     const Count column = origins.column[key & ((std::uint64_t{1} << origins.column_bits) - 1)];
@@ -78,7 +60,7 @@ static __global__ void write_tiles(TiledProduct p, TileOrigins origins, EntryMod
       const auto below = static_cast<Count>(__popcll(bits & ((std::uint64_t{1} << cell) - 1)));
       modes.write(p.first_entry[r] + below, row + cell / kTileEdge, column + cell % kTileEdge);
     }
-  }
+  });
 }
 
 }  // namespace kernels

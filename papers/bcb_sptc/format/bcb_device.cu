@@ -16,13 +16,16 @@
 #include <string>
 #include <utility>
 
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "common/core/error.hpp"
+#include "common/device/cub.cuh"
+#include "common/numeric/stored.cuh"
 
 namespace retensor::bcb_sptc {
 namespace {
+
+using device::Begins;
 
 std::size_t at(int k) {
   return static_cast<std::size_t>(k);
@@ -69,16 +72,6 @@ __global__ void make_keys(Count n, GridView grid, Key* keys) {
   for_each_of_grid(n, [&](Count x) { keys[x] = grid.key<Key>(x); });
 }
 
-/// Whether the key at a position differs from the one before in the bits from `shift` on.
-template <class Key>
-struct Begins {
-  const Key* keys;
-  int shift;
-  __host__ __device__ bool operator()(std::uint32_t p) const {
-    return p == 0 || keys[p] >> shift != keys[p - 1] >> shift;
-  }
-};
-
 /// The coordinates of which the position first[e] of the sorted nonzeros begins a block.
 template <class Key>
 struct BeginsBlock {
@@ -86,15 +79,6 @@ struct BeginsBlock {
   const std::uint32_t* first;
   __host__ __device__ bool operator()(std::uint32_t e) const { return of_key(first[e]); }
 };
-
-__device__ void store_value(std::byte* values, ValueType type, Count p, float x) {
-  if (type == ValueType::f16)
-    reinterpret_cast<__half*>(values)[p] = __float2half_rn(x);
-  else if (type == ValueType::bf16)
-    reinterpret_cast<__nv_bfloat16*>(values)[p] = __float2bfloat16_rn(x);
-  else
-    reinterpret_cast<float*>(values)[p] = x;
-}
 
 template <class Key>
 struct Entries {
@@ -251,13 +235,6 @@ __device__ float round_tf32(float x) {
   const auto bits = __float_as_uint(x);
   if ((bits & 0x7f800000u) == 0x7f800000u) return x;
   return __uint_as_float((bits + 0x0fffu + (bits >> 13 & 1u)) & ~0x1fffu);
-}
-
-__device__ float load_value(const std::byte* values, ValueType type, Count p) {
-  if (type == ValueType::f16) return __half2float(reinterpret_cast<const __half*>(values)[p]);
-  if (type == ValueType::bf16)
-    return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(values)[p]);
-  return reinterpret_cast<const float*>(values)[p];
 }
 
 __global__ void make_operands(Count n, const std::byte* values, ValueType type,

@@ -70,12 +70,11 @@ template <class Position, class Column>
 __global__ void write_rows(Count rows, const Position* first_entry, const Column* column,
                            EntryModes modes) {
   constexpr unsigned kWarp = 32;
-  const Count step = Count{gridDim.x} * (kThreads / kWarp);
-  for (Count row = Count{blockIdx.x} * (kThreads / kWarp) + threadIdx.x / kWarp; row < rows;
-       row += step)
+  device::for_each_of_warps<kThreads>(rows, [&](Count row) {
     for (Count e = static_cast<Count>(first_entry[row]) + threadIdx.x % kWarp;
          e < static_cast<Count>(first_entry[row + 1]); e += kWarp)
       modes.write(e, row, static_cast<Count>(column[e]));
+  });
 }
 
 }  // namespace kernels

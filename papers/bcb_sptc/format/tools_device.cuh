@@ -18,10 +18,13 @@
 #include <cub/device/device_select.cuh>
 
 #include "common/device/cuda.cuh"
+#include "common/device/loops.cuh"
+#include "common/device/warp.cuh"
 
 namespace retensor::bcb_sptc {
 
 using device::Buffer;
+using device::for_each_of_grid;
 
 inline constexpr unsigned kThreads = 256;
 inline constexpr Count kMostBlocks = 1 << 16;  // of loops over a grid
@@ -32,13 +35,6 @@ inline constexpr unsigned kScanThreads = 1024;
 
 inline unsigned grid_for(Count threads) {
   return device::blocks_for(threads, kThreads, kMostBlocks);
-}
-
-/// Calls f(i) for each i below n, a thread of the grid every so many.
-template <class F>
-__device__ void for_each_of_grid(Count n, const F& f) {
-  const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count i = Count{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
 }
 
 /// The first of ascending keys that is not below `key`.
@@ -117,18 +113,11 @@ template <class Sum>
 __device__ Sum sum_before(Sum own, Sum& all) {
   __shared__ Sum of_warp[kScanThreads / 32];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const auto scan = [&](Sum sum) {
-    for (unsigned distance = 1; distance < 32; distance *= 2) {
-      const Sum below = __shfl_up_sync(0xffffffffu, sum, distance);
-      if (lane >= distance) sum += below;
-    }
-    return sum;
-  };
-  const Sum within = scan(own);
+  const Sum within = device::sum_up_to_lane(own);
   if (lane == 31) of_warp[warp] = within;
   __syncthreads();
   if (warp == 0) {
-    const Sum sums = scan(of_warp[lane]);
+    const Sum sums = device::sum_up_to_lane(of_warp[lane]);
     __syncwarp();
     of_warp[lane] = sums;
   }

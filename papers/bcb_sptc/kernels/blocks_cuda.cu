@@ -1,4 +1,4 @@
-// The path of bcb_sptc.cuda over blocks; the kernels stand in blocks_cuda.cuh.
+// The path of bcb_sptc.cuda over blocks; the products stand in blocks_cuda.cuh.
 #include "papers/bcb_sptc/kernels/blocks_cuda.cuh"
 #include "papers/bcb_sptc/kernels/cells_cuda.cuh"
 
@@ -11,6 +11,105 @@
 #include "papers/bcb_sptc/kernels/path_cuda.cuh"
 
 namespace retensor::bcb_sptc {
+namespace kernels {
+
+/// Adds what a chunk has of a word of the result's bitmap.
+__device__ inline void store_pattern(const BlockProduct& p, Count result, unsigned word,
+                                     std::uint64_t pattern) {
+  std::uint64_t* const to = p.bitmap + (result << p.result_word_bits) + word;
+  if (!p.is_shared(result))
+    *to = pattern;
+  else if (pattern != 0)
+    atomicOr(reinterpret_cast<unsigned long long*>(to), pattern);
+}
+
+/// A word of a chunk's part of the result's bitmap. Keeps the result block of the chunk, for the
+/// product.
+struct PatternUnit {
+  __device__ PatternUnit(const BlockProduct& p, Count unit)
+      : chunk(unit >> p.result_word_bits),
+        result(p.find_result(chunk)),
+        word(static_cast<unsigned>(unit - (chunk << p.result_word_bits))),
+        first(p.first_task(chunk, result)),
+        last(p.last_task(first, result)) {
+    if (p.is_split && p.list.sorted && word == 0)
+      p.list.chunk_result[chunk] = static_cast<std::uint32_t>(result);
+  }
+  Count chunk, result;
+  unsigned word;
+  Count first, last;
+};
+
+/// A thread a word of a chunk.
+__global__ void find_pattern(const __grid_constant__ BlockProduct p) {
+  const bool are_cubes = p.are_cubes();
+  for_each_of_grid(p.list.chunks << p.result_word_bits, [&](Count i) {
+    const PatternUnit unit(p, i);
+    std::uint64_t pattern = 0;
+    if (are_cubes)
+      pattern = pattern_of_cubes(p, unit.first, unit.last);
+    else
+      for (Count t = unit.first; t < unit.last; ++t)
+        for (unsigned part = 0; part < p.pattern_parts(); ++part)
+          pattern |= pattern_part(p, t, unit.word, part);
+    store_pattern(p, unit.result, unit.word, pattern);
+  });
+}
+
+/// A warp a word of a chunk, a lane a part of a task.
+__global__ void find_pattern_by_warps(const __grid_constant__ BlockProduct p) {
+  const unsigned parts = p.pattern_parts();
+  device::for_each_of_warps<kThreads>(p.list.chunks << p.result_word_bits, [&](Count i) {
+    const PatternUnit unit(p, i);
+    const auto all = static_cast<unsigned>(unit.last - unit.first) * parts;
+    std::uint64_t pattern = 0;
+    for (unsigned own = threadIdx.x % 32; own < all; own += 32)
+      pattern |= pattern_part(p, unit.first + own / parts, unit.word, own % parts);
+    pattern =
+        device::joined_by_warp(pattern, [](std::uint64_t a, std::uint64_t b) { return a | b; });
+    if (threadIdx.x % 32 == 0) store_pattern(p, unit.result, unit.word, pattern);
+  });
+}
+
+/// The coordinates of the entries, mode by mode; a lane has a word and the first index of its
+/// result block, the warp writes the entries of one word at a time.
+__global__ void write_coordinates(const __grid_constant__ BlockProduct p,
+                                  const __grid_constant__ ResultModes modes) {
+  const unsigned lane = threadIdx.x % 32;
+  const Count words = p.list.results << p.result_word_bits;
+  const Count step = Count{gridDim.x} * kThreads;
+  for (Count first = Count{blockIdx.x} * kThreads + threadIdx.x / 32 * 32; first < words;
+       first += step) {
+    const Count own = min(first + lane, words - 1), result = own >> p.result_word_bits;
+    const std::uint64_t own_bits = first + lane < words ? p.bitmap[own] : 0;
+    const Count own_start = p.word_start[own];
+    const std::uint64_t key = p.list.keys[p.list.result_first[result]];
+    const Count row = key >> p.list.column_bits;
+    const Count column = key & ((std::uint64_t{1} << p.list.column_bits) - 1);
+    const auto own_cell = static_cast<unsigned>(own - (result << p.result_word_bits)) * 64;
+    const unsigned filled = __ballot_sync(kWholeWarp, own_bits != 0);
+    for (int k = 0; k < modes.order; ++k) {
+      const ResultMode& m = modes.mode[k];
+      const Index own_origin = m.origin[m.from_x ? row : column];
+      for (unsigned left = filled; left != 0; left &= left - 1) {
+        const int from = __ffs(static_cast<int>(left)) - 1;
+        const Strip<Count> line{__shfl_sync(kWholeWarp, own_bits, from),
+                                __shfl_sync(kWholeWarp, own_start, from)};
+        const unsigned cell0 = __shfl_sync(kWholeWarp, own_cell, from);
+        const Index origin = __shfl_sync(kWholeWarp, own_origin, from);
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+          const unsigned bit = lane + 32 * half, cell = cell0 + bit;
+          const unsigned free = m.from_x ? cell >> p.column_bits : cell & (p.columns - 1);
+          if (line.has(bit)) m.out[line.place(bit)] = origin | (free >> m.shift & m.mask);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace kernels
+
 namespace {
 
 /// Parts of a chunk from which a warp finds its pattern: eight lanes of it are busy then.

@@ -1,4 +1,4 @@
-// The element-wise path of bcb_sptc.cuda; the kernels stand in elements_cuda.cuh.
+// The element-wise path of bcb_sptc.cuda; the products stand in elements_cuda.cuh.
 #include "papers/bcb_sptc/kernels/elements_cuda.cuh"
 
 #include <algorithm>
@@ -8,6 +8,19 @@
 #include "papers/bcb_sptc/kernels/path_cuda.cuh"
 
 namespace retensor::bcb_sptc {
+namespace kernels {
+
+/// Some thread blocks a row.
+__global__ void write_cut_rows(const __grid_constant__ CutRows cut,
+                               const __grid_constant__ EntryModes modes) {
+  const Count i = blockIdx.x, row = cut.row[i], end = cut.first_place[i + 1];
+  for (Count s = cut.first_place[i] + blockIdx.y * kThreads + threadIdx.x; s < end;
+       s += gridDim.y * kThreads)
+    if (cut.keys[s] != kEmpty) modes.write(cut.first_entry + cut.rank[s], row, cut.keys[s]);
+}
+
+}  // namespace kernels
+
 namespace {
 
 /// Thread blocks that write a row that is cut.

@@ -49,6 +49,9 @@ template <bool kSums>
 constexpr unsigned table_bytes(unsigned places) {
   return 4 * places * (kSums ? 1 + copies_for(places) : 1);
 }
+static_assert(table_bytes<true>(kFewPlaces) <= device::kSharedUnasked &&
+              table_bytes<true>(places_for(kBlockProducts)) <= device::kSharedUnasked &&
+              kWarpsOfBlock * places_for(kWarpProducts) * 8 <= device::kSharedUnasked);
 inline constexpr std::uint32_t kEmpty = 0xffffffffu;
 
 /// Operands and result as kernels get them.
@@ -157,12 +160,7 @@ class WarpProducts {
 
  private:
   __device__ void number(std::uint32_t size) {
-    const unsigned lane = threadIdx.x % kWarp;
-    std::uint32_t sum = size;
-    for (unsigned distance = 1; distance < kWarp; distance *= 2) {
-      const std::uint32_t below = __shfl_up_sync(kAllLanes, sum, distance);
-      if (lane >= distance) sum += below;
-    }
+    const std::uint32_t sum = device::sum_up_to_lane(size);
     before_ = sum - size;
     count_ = __shfl_sync(kAllLanes, sum, kWarp - 1);
   }
@@ -246,8 +244,7 @@ __device__ unsigned add_products(const RowProduct& p, const Table& table, Count 
 }
 
 __device__ inline unsigned sum_of_warp(unsigned x) {
-  for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(kAllLanes, x, distance);
-  return x;
+  return device::joined_by_warp(x, [](unsigned a, unsigned b) { return a + b; });
 }
 
 namespace kernels {
@@ -395,15 +392,6 @@ __global__ void __launch_bounds__(kThreads)
       whole.insert(table.keys[s], is_new);
     }
   }
-}
-
-/// Some thread blocks a row.
-__global__ void write_cut_rows(const __grid_constant__ CutRows cut,
-                               const __grid_constant__ EntryModes modes) {
-  const Count i = blockIdx.x, row = cut.row[i], end = cut.first_place[i + 1];
-  for (Count s = cut.first_place[i] + blockIdx.y * kThreads + threadIdx.x; s < end;
-       s += gridDim.y * kThreads)
-    if (cut.keys[s] != kEmpty) modes.write(cut.first_entry + cut.rank[s], row, cut.keys[s]);
 }
 
 }  // namespace kernels

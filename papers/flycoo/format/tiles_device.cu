@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/device/cub.cuh"
 #include "common/tensor/linear_index.hpp"
 #include "papers/flycoo/format/loops_device.cuh"
 #include "papers/flycoo/format/records_device.cuh"
@@ -15,6 +16,7 @@ namespace retensor::flycoo {
 namespace {
 
 using device::Buffer;
+using device::DeviceSort;
 using Numbers = Buffer<std::uint32_t>;
 
 // A struct, since device code cannot be defined in private functions.

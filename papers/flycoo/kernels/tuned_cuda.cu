@@ -24,7 +24,8 @@ constexpr Count kLongFiber = 8;  // nonzeros of a mean fiber from which on walki
 template <class T>
 class TunedRun : public AllModesRun<T> {
  public:
-  TunedRun(const Problem& problem, DeviceTiled tensor, Executed prepared, const Block& block)
+  TunedRun(const Problem& problem, DeviceTiled tensor, Executed prepared, const Block& block,
+           const device::Limits& limits)
       : AllModesRun<T>(problem, tensor.remaps() ? "FLYCOO in tiles, remapped in the pass"
                                                 : "FLYCOO in tiles, a copy per mode"),
         tensor_(std::move(tensor)),
@@ -37,7 +38,7 @@ class TunedRun : public AllModesRun<T> {
     }
     this->count_bytes(tensor_);
     this->count_bytes(head_, tail_);
-    choose_kernels();
+    choose_kernels(limits);
     this->executed_.merge(std::move(prepared));
     this->executed_["tile"] = std::to_string(tensor_.tile);
     this->executed_["tiles"] = std::to_string(tensor_.tiles());
@@ -55,7 +56,7 @@ class TunedRun : public AllModesRun<T> {
   using TileKernel = void (*)(TilePass<T>, unsigned);
   using JoinKernel = void (*)(TilePass<T>, const CutRow*);
 
-  void choose_kernels() {
+  void choose_kernels(const device::Limits& limits) {
     const bool remap = tensor_.remaps();
     device::with_lanes<T>(this->stride_, [&]<int kLanes>() {
       lanes_ = kLanes;
@@ -72,18 +73,16 @@ class TunedRun : public AllModesRun<T> {
     const Count records = remap ? tensor_.tile * tensor_.record_words() : 0;
     shared_ = ends_bytes_ + static_cast<unsigned>((records + 3) / 4 * 16);
     for (const auto kernel : {kernel_, fiber_kernel_})
-      if (kernel != nullptr) share_memory(kernel);
+      if (kernel != nullptr) share_memory(kernel, limits);
     column_tiles_ = (this->stride_ / Vec<T>::kWidth + lanes_ - 1) / lanes_;
   }
 
-  /// The L1 cache gets what the blocks of an SM leave.
-  void share_memory(TileKernel kernel) const {
-    const Count all = block_.blocks(tensor_.remaps()) * (shared_ + tuned::kSharedOfBlock);
-    const int percent = static_cast<int>((100 * all + tuned::kSharedOfSm - 1) / tuned::kSharedOfSm);
+  void share_memory(TileKernel kernel, const device::Limits& limits) const {
+    const unsigned blocks = block_.blocks(tensor_.remaps(), limits);
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shared_)));
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                             std::min(percent, 100)));
+                                             tuned::shared_percent(blocks, shared_, limits)));
   }
 
   bool walks_fibers(int mode) const {
@@ -156,11 +155,12 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   const Coo& x = problem.x();
   const auto layout =
       record_layout(x.dims, x.dtype(), {.indices = Indices::packed, .ids = Ids::stream}, x.nnz());
-  const Block block = tuned::block_of(problem, params, remap);
+  const device::Limits limits = device::facts();
+  const Block block = tuned::block_of(problem, params, remap, limits);
   const Count slots = block.tile / (4 * static_cast<Count>(layout.words));
   TileOptions options;
   options.tile = static_cast<std::uint32_t>(std::min<Count>(slots / 4 * 4, 65536));
-  options.processors = static_cast<std::uint32_t>(device::facts().sms) * block.blocks(remap);
+  options.processors = static_cast<std::uint32_t>(limits.sms) * block.blocks(remap, limits);
   options.unit = 4;
   options.remap = remap;
   Executed facts{{"prepared", "on the host"}};
@@ -169,7 +169,8 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
           ? upload(to_tiled(x, options))
           : made_on_device(x, facts, [&](const DeviceCoo& c) { return to_tiled(c, options); });
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<TunedRun<T>>(problem, std::move(tensor), std::move(facts), block);
+    return std::make_unique<TunedRun<T>>(problem, std::move(tensor), std::move(facts), block,
+                                         limits);
   });
 }
 

@@ -25,6 +25,7 @@
 #include <algorithm>
 
 #include "common/device/vec.cuh"
+#include "common/device/warp.cuh"
 #include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
@@ -32,6 +33,7 @@
 
 namespace retensor::flycoo::tuned {
 
+using device::kWholeWarp;
 using device::Vec;
 
 /// A field of a record, read without a branch as part of 64 bits. The value follows the indices, so
@@ -80,7 +82,6 @@ inline constexpr int kInFlight = kOthers > 0 ? 2 : 1;
 inline constexpr int kLeaves = 4;     // the same of a fiber, with one row each
 inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
 inline constexpr Index kNoRow = ~Index{0};
-inline constexpr unsigned kAllLanes = ~0u;
 
 /// What the groups of a block have added up of the first and the last row of their stretches, in
 /// shared memory. Entry 2 g is the first of group g, 2 g + 1 its last; one row alone is the first.
@@ -100,14 +101,8 @@ struct Ends {
 };
 /// The columns that a lane holds.
 template <class T, int kLanes>
-struct Lane {
-  const unsigned group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
-  const unsigned column = (blockIdx.y * kLanes + lane) * Vec<T>::kWidth;
-  /// The value of lane `source` of the group; `lanes` of the warp take part.
-  template <class V>
-  static __device__ V from(V v, int source, unsigned lanes = kAllLanes) {
-    return __shfl_sync(lanes, v, source, kLanes);
-  }
+struct Lane : device::RowLane<T, kLanes> {
+  const unsigned group = threadIdx.x / kLanes;
   /// The bits of the group's lanes within the warp begin here.
   __device__ unsigned first_bit() const { return threadIdx.x % 32 / kLanes * kLanes; }
   __device__ unsigned bits() const { return ((1u << kLanes) - 1) << first_bit(); }
@@ -152,8 +147,8 @@ __device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Cou
     for (int k = 0; k < kSendAhead; ++k)
       for (unsigned w = lane; w < 32 * words; w += 32) {
         const unsigned q = __umulhi(w, x.per_words), word = w - q * words;
-        const unsigned slot = __shfl_sync(kAllLanes, mine.slot[k], q);
-        const Count to = __shfl_sync(kAllLanes, mine.to[k], q);
+        const unsigned slot = __shfl_sync(kWholeWarp, mine.slot[k], q);
+        const Count to = __shfl_sync(kWholeWarp, mine.to[k], q);
         // Streamed, so that the L2 cache keeps factor rows instead.
         if (base + 32 * k + q < count)
           __stcs(x.next_copy + to * words + word, shared[slot * words + word]);
@@ -333,12 +328,12 @@ class FiberSum {
  public:
   using Entry = Nonzero<T, kOthers>;
   __device__ FiberSum(const Factors<T, kLanes, kOthers>& factors, const Entry& first)
-      : factors_(factors), upper_(upper_rows(first, 0, kAllLanes)), last_(first) {
+      : factors_(factors), upper_(upper_rows(first, 0, kWholeWarp)), last_(first) {
     note_last(0);
   }
 
   __device__ void add(const Entry& mine, RowSum<T, kLanes>& to) {
-    const unsigned turns = __ballot_sync(kAllLanes, begins(mine)) >> at_.first_bit();
+    const unsigned turns = __ballot_sync(kWholeWarp, begins(mine)) >> at_.first_bit();
     last_ = mine;
     note_last(kLanes - 1);
 #pragma unroll
@@ -385,7 +380,7 @@ class FiberSum {
   // Whether a fiber begins with the lane's nonzero.
   __device__ bool begins(const Entry& mine) const {
     const auto differs = [&](Index now, Index last) {
-      const Index before = __shfl_up_sync(kAllLanes, now, 1, kLanes);
+      const Index before = __shfl_up_sync(kWholeWarp, now, 1, kLanes);
       return now != (at_.lane == 0 ? last : before);
     };
     bool any = differs(mine.row, last_.row);
@@ -423,7 +418,7 @@ __device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Co
     fiber.end(to);
   } else {
     walk([&](const auto& mine) {
-      if (__any_sync(kAllLanes, mine.row != to.row))
+      if (__any_sync(kWholeWarp, mine.row != to.row))
         add_nonzeros<true>(factors, mine, to);
       else
         add_nonzeros<false>(factors, mine, to);

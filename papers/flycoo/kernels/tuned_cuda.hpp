@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/core/types.hpp"
+#include "common/device/device.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::flycoo {
@@ -17,13 +18,11 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
 
 namespace tuned {
 
-/// Of a block and of an SM. 32 warps leave 64 registers to a thread, which hold two nonzeros in
-/// flight without spills up to order 3.
+/// Of a block. A thread has kRegisters, which hold two nonzeros in flight without spills up to
+/// order 3: 32 warps of them are all that an SM has.
 inline constexpr unsigned kMostThreads = 1024;
+inline constexpr unsigned kRegisters = 64;
 inline constexpr Count kKibi = 1024;
-/// Bytes of shared memory that blocks of an SM of compute capability 9.0 can have together, and
-/// what each takes besides its own.
-inline constexpr Count kSharedOfSm = 228 * kKibi, kSharedOfBlock = kKibi;
 
 /// Bytes of shared memory in which the groups of `lanes` walkers leave the first and the last row
 /// of their stretches: two rows of 16 bytes a lane, and their indices.
@@ -40,25 +39,45 @@ struct Block {
   /// Bytes of shared memory, which holds the tile with remapping alone.
   Count shared(bool remap) const { return bytes_of_ends(walkers, 4) + (remap ? tile : 0); }
   /// Of an SM, at least 1.
-  unsigned blocks(bool remap) const {
+  unsigned blocks(bool remap, const device::Limits& of) const {
+    const Count held = std::min(of.registers_per_sm / kRegisters, of.threads_per_sm);
     const Count fit =
-        std::min<Count>(kSharedOfSm / (shared(remap) + kSharedOfBlock), kMostThreads / threads());
+        std::min(of.shared_per_sm / (shared(remap) + of.shared_reserved), held / threads());
     return static_cast<unsigned>(std::max<Count>(fit, 1));
   }
 };
 
+/// Percent of an SM's memory, rounded up, that are shared where it holds so many blocks of so many
+/// bytes: the L1 cache gets what they leave.
+inline int shared_percent(unsigned blocks, Count shared, const device::Limits& of) {
+  const Count all = blocks * (shared + of.shared_reserved);
+  return static_cast<int>(
+      std::min<Count>((100 * all + of.shared_per_sm - 1) / of.shared_per_sm, 100));
+}
+
 // A row that is loaded occupies the L1 cache from its request on, so that what shared memory leaves
 // of it bounds the bytes in flight. Few rows are found there anyway: shared memory may have it all.
+// Measured on an H200, whose SM has room for them; chips with less get smaller tiles.
 inline constexpr Block kOneOfSm{132 * kKibi, 896, 128}, kTwoOfSm{96 * kKibi, 416, 96};
 inline constexpr Block kCopies{48 * kKibi, 128, 0};
 inline constexpr Count kFewRows = kKibi * kKibi;  // bytes of the factors of all modes
 
+/// The block with a tile that leaves an SM room for `at_once` of it, in whole KiB; none where even
+/// its threads have none.
+inline Block fitted(Block b, unsigned at_once, const device::Limits& to) {
+  const Count room = std::min(to.shared_per_block, to.shared_per_sm / at_once - to.shared_reserved);
+  const Count ends = bytes_of_ends(b.walkers, 4);
+  b.tile = std::min(b.tile, room < ends ? 0 : (room - ends) / kKibi * kKibi);
+  return b;
+}
+
 /// What `params` state (tile in KiB, walkers, senders; 0: this choice) for the problem.
-inline Block block_of(const Problem& problem, const Params& params, bool remap) {
+inline Block block_of(const Problem& problem, const Params& params, bool remap,
+                      const device::Limits& limits) {
   Count rows = 0;
   for (const auto length : problem.x().dims) rows += length;
   const bool few = rows * problem.rank() * size_of(problem.dtype()) <= kFewRows;
-  Block b = !remap ? kCopies : few ? kTwoOfSm : kOneOfSm;
+  Block b = !remap ? kCopies : few ? fitted(kTwoOfSm, 2, limits) : fitted(kOneOfSm, 1, limits);
   const auto stated = [&](const char* name) { return static_cast<Count>(params.integer(name)); };
   if (stated("tile") != 0) b.tile = stated("tile") * kKibi;
   if (stated("walkers") != 0) b.walkers = static_cast<unsigned>(stated("walkers"));

@@ -3,11 +3,27 @@
 
 #include <fmt/format.h>
 
+#include "common/device/device.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 
 namespace retensor::flycoo {
+
+Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
+  if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
+    return Support::no(
+        fmt::format("found {} walkers and {} senders, expected multiples of 32, "
+                    "together at most {}",
+                    block.walkers, block.senders, tuned::kMostThreads));
+  if (block.shared(remap) > limits.shared_per_block)
+    return Support::no(fmt::format(
+        "tiles of {} KiB and {} walkers need more than the {} KiB of "
+        "shared memory of a block",
+        block.tile / tuned::kKibi, block.walkers, limits.shared_per_block / tuned::kKibi));
+  return Support::yes();
+}
+
 namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
@@ -25,20 +41,10 @@ Support supports_positions(const Problem& problem, const Params&) {
 }
 
 template <bool kRemap>
-Support supports_block(const Problem& problem, const Params& params) {
-  const auto block = tuned::block_of(problem, params, kRemap);
-  if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
-    return Support::no(
-        fmt::format("found {} walkers and {} senders, expected multiples of 32, "
-                    "together at most {}",
-                    block.walkers, block.senders, tuned::kMostThreads));
-  const Count most = tuned::kSharedOfSm - tuned::kSharedOfBlock;
-  if (block.shared(kRemap) > most)
-    return Support::no(
-        fmt::format("tiles of {} KiB and {} walkers need more than the {} KiB of "
-                    "shared memory of a block",
-                    block.tile / tuned::kKibi, block.walkers, most / tuned::kKibi));
-  return Support::yes();
+Support supports_params(const Problem& problem, const Params& params) {
+  if (!device::available().ok) return Support::yes();  // but for that, as its own reason says
+  const device::Limits limits = device::facts();
+  return supports_block(tuned::block_of(problem, params, kRemap, limits), kRemap, limits);
 }
 
 template <bool kRemap>
@@ -93,7 +99,7 @@ MethodSpec make_flycoo_cuda_tuned() {
   return passes_method({
       .id = "flycoo.cuda.tuned",
       .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
-      .conditions = {supports_positions, supports_block<true>},
+      .conditions = {supports_positions, supports_params<true>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .default_of_passes = true,
@@ -104,7 +110,7 @@ MethodSpec make_flycoo_cuda_copies() {
   return passes_method({
       .id = "flycoo.cuda.copies",
       .summary = "the tuned kernel on a copy per mode, without remapping",
-      .conditions = {supports_positions, supports_block<false>},
+      .conditions = {supports_positions, supports_params<false>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
   });

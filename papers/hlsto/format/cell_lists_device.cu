@@ -3,9 +3,11 @@
 
 #include <cub/device/device_scan.cuh>
 
+#include "common/device/cub.cuh"
+#include "common/device/loops.cuh"
+#include "common/device/warp.cuh"
 #include "papers/hlsto/format/order_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
-#include "papers/hlsto/format/tools_device.cuh"
 
 namespace retensor::hlsto {
 namespace {
@@ -23,7 +25,7 @@ struct Lists {
 };
 
 __global__ void count_vectors(const DeviceChain x, const Lists lists) {
-  const Count t = Count{blockIdx.x} * blockDim.x + threadIdx.x;
+  const Count t = device::thread_of_grid();
   if (t > x.tiles) return;
   Count cells = 0;
   if (t < x.tiles) cells = x.value_start[lists.order[t] + 1] - x.value_start[lists.order[t]];
@@ -75,7 +77,7 @@ __device__ void for_each_cell(const DeviceChain& x, const std::uint32_t (&words)
 template <Arithmetic kArithmetic>
 __global__ void fill(const DeviceChain x, const Lists lists) {
   __shared__ unsigned next[kThreads / 32][kBanks];
-  const Count t = (Count{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
+  const Count t = device::group_of_grid<32>();
   if (t >= x.tiles) return;
   const unsigned lane = threadIdx.x % 32;
   unsigned* const of_bank = next[threadIdx.x / 32];
@@ -84,21 +86,21 @@ __global__ void fill(const DeviceChain x, const Lists lists) {
   const uint4 four = reinterpret_cast<const uint4*>(x.bitmap)[number * 32 + lane];
   const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
   const unsigned first_cell =
-      sum_before(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+      device::sum_below_lane(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
 
   of_bank[lane] = 0;
   __syncwarp();
   for_each_cell(x, words, first_cell,
                 [&](unsigned place, unsigned) { atomicAdd(of_bank + bank(place), 1); });
   __syncwarp();
-  const unsigned before = sum_before(of_bank[lane]);
+  const unsigned before = device::sum_below_lane(of_bank[lane]);
   __syncwarp();
   of_bank[lane] = before;
   __syncwarp();
   const Count begin = Count{lists.first[t]} * kVectorCells;
   for_each_cell(x, words, first_cell, [&](unsigned place, unsigned cell) {
     store<kArithmetic>(lists, begin + atomicAdd(of_bank + bank(place), 1), place,
-                       value_at(x.dense_values, x.values, start + cell));
+                       load_value(x.dense_values, x.values, start + cell));
   });
 
   const Count cells = x.value_start[number + 1] - start;
@@ -130,7 +132,7 @@ CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arit
   Lists lists{order.data(), vectors.data(), made.tiles.data(), nullptr, {}};
   RETENSOR_CUDA_LAUNCH(count_vectors, device::blocks_for(x.tiles + 1, kThreads), kThreads, 0,
                        nullptr, x, lists);
-  with_scratch([&](void* scratch, std::size_t& bytes) {
+  device::with_scratch([&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(scratch, bytes, vectors.data(), first.data(), x.tiles + 1);
   });
   const Count cells = Count{first.to_host().back()} * kVectorCells;

@@ -1,10 +1,8 @@
 // HLS and the chain as kernels get them. Included by .cu files alone.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "common/device/cuda.cuh"
+#include "common/numeric/stored.cuh"
 #include "papers/hlsto/format/hls.hpp"
 
 namespace retensor::hlsto {
@@ -57,13 +55,6 @@ __device__ inline Index decode(const std::uint32_t* key, BitField field) {
   const std::uint32_t high = shift + field.width > 32 ? key[word + 1] : 0;
   const std::uint32_t bits = __funnelshift_r(key[word], high, shift);
   return field.width == 32 ? bits : bits & ((1u << field.width) - 1);
-}
-
-__device__ inline float value_at(const void* values, ValueType type, Count p) {
-  if (type == ValueType::f16) return __half2float(static_cast<const __half*>(values)[p]);
-  if (type == ValueType::bf16)
-    return __bfloat162float(static_cast<const __nv_bfloat16*>(values)[p]);
-  return static_cast<const float*>(values)[p];
 }
 
 }  // namespace retensor::hlsto

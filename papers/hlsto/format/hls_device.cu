@@ -21,15 +21,16 @@
 #include <utility>
 #include <vector>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include "papers/hlsto/format/tools_device.cuh"
+
+#include "common/device/cub.cuh"
+#include "common/device/loops.cuh"
+#include "common/numeric/stored.cuh"
 
 namespace retensor::hlsto {
 namespace {
@@ -115,33 +116,20 @@ struct CooView {
 
 template <class Key>
 __global__ void make_keys(Count n, GridView grid, CooView x, Key* keys) {
-  const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count p = Count{blockIdx.x} * blockDim.x + threadIdx.x; p < n; p += step)
-    keys[p] = grid.key<Key>(x.index, p);
+  device::for_each_of_grid(n, [&](Count p) { keys[p] = grid.key<Key>(x.index, p); });
 }
-
-/// Whether a position's key differs from the one before in the bits from `shift` on.
-template <class Key>
-struct Begins {
-  const Key* keys;
-  int shift;
-  __host__ __device__ bool operator()(std::uint32_t p) const {
-    return p == 0 || keys[p] >> shift != keys[p - 1] >> shift;
-  }
-};
 
 /// One key for each coordinate, the values of first[c] to first[c + 1] added up.
 template <class Key>
 __global__ void merge(Count coordinates, const std::uint32_t* first, const Key* keys,
                       const float* values, Key* merged_keys, float* merged_values) {
-  const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count c = Count{blockIdx.x} * blockDim.x + threadIdx.x; c < coordinates; c += step) {
+  device::for_each_of_grid(coordinates, [&](Count c) {
     double sum = values[first[c]];
     for (std::uint32_t p = first[c] + 1; p < first[c + 1]; ++p)
       sum += static_cast<double>(values[p]);
     merged_keys[c] = keys[first[c]];
     merged_values[c] = static_cast<float>(sum);
-  }
+  });
 }
 
 /// Dense tiles and their values, of a tile or before one.
@@ -177,15 +165,6 @@ struct FillArguments {
   Count* value_start;
   void *dense_values, *sparse_values;
 };
-
-__device__ void store_value(void* values, ValueType type, Count p, float x) {
-  if (type == ValueType::f16)
-    static_cast<__half*>(values)[p] = __float2half_rn(x);
-  else if (type == ValueType::bf16)
-    static_cast<__nv_bfloat16*>(values)[p] = __float2bfloat16_rn(x);
-  else
-    static_cast<float*>(values)[p] = x;
-}
 
 template <class Key>
 __device__ void store_index(std::uint32_t* indices, int words, Count p, Key index) {
@@ -228,14 +207,13 @@ __device__ void store_sparse(const FillArguments<Key>& a, Dense before, std::uin
 template <class Key>
 __global__ void fill_tiles(FillArguments<Key> a) {
   const unsigned lane = threadIdx.x % 32;
-  const Count step = Count{gridDim.x} * (kThreads / 32);
-  for (Count t = Count{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32; t < a.tiles; t += step) {
+  device::for_each_of_warps<kThreads>(a.tiles, [&](Count t) {
     const Dense before = a.before[t];
     if (a.before[t + 1].tiles > before.tiles)
       store_dense(a, before, a.start[t], a.start[t + 1], lane);
     else
       store_sparse(a, before, a.start[t], a.start[t + 1], lane);
-  }
+  });
 }
 
 template <class T>
@@ -293,7 +271,7 @@ class Builder {
     RETENSOR_CUDA_LAUNCH(make_keys<Key>, blocks(tensor.nnz), kThreads, 0, nullptr, tensor.nnz,
                          view_, CooView(tensor, view_), unsorted.data());
     const int bits = std::max(1, shape_.grid.key_bits());
-    with_scratch([&](void* scratch, std::size_t& bytes) {
+    device::with_scratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, unsorted.data(), keys_.data(),
                                              tensor.values.data(), values_.data(),
                                              static_cast<int>(tensor.nnz), 0, bits);
@@ -305,10 +283,10 @@ class Builder {
   Count select(Count n, int shift) {
     positions_ = Positions(n + 1);
     Buffer<std::uint32_t> selected(1);
-    with_scratch([&](void* scratch, std::size_t& bytes) {
+    device::with_scratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
                                    positions_.data(), selected.data(), static_cast<int>(n),
-                                   Begins<Key>{keys_.data(), shift});
+                                   device::Begins<Key>{keys_.data(), shift});
     });
     const std::uint32_t count = element(selected, 0);
     set_element(positions_, count, static_cast<std::uint32_t>(n));
@@ -333,7 +311,7 @@ class Builder {
     const auto of_tiles = thrust::make_transform_iterator(
         thrust::counting_iterator<std::uint32_t>(0),
         DenseOfTile{positions_.data(), shape_.tiles, shape_.options.threshold});
-    with_scratch([&](void* scratch, std::size_t& bytes) {
+    device::with_scratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceScan::ExclusiveScan(scratch, bytes, of_tiles, before_.data(), Plus{},
                                             Dense{0, 0}, static_cast<int>(shape_.tiles + 1));
     });

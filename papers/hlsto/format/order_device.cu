@@ -7,8 +7,9 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
+#include "common/device/cub.cuh"
+#include "common/device/loops.cuh"
 #include "papers/hlsto/format/chain_device.cuh"
-#include "papers/hlsto/format/tools_device.cuh"
 
 namespace retensor::hlsto {
 namespace {
@@ -24,28 +25,26 @@ unsigned blocks(Count n) {
 }
 
 __global__ void number(Count n, std::uint32_t* positions) {
-  const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count p = Count{blockIdx.x} * blockDim.x + threadIdx.x; p < n; p += step)
-    positions[p] = static_cast<std::uint32_t>(p);
+  device::for_each_of_grid(n, [&](Count p) { positions[p] = static_cast<std::uint32_t>(p); });
 }
 
 /// Of the entries in this order.
 __global__ void read_field(Count n, const std::uint32_t* order, const std::uint32_t* indices,
                            int words, BitField field, std::uint32_t* fields) {
   const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count p = Count{blockIdx.x} * blockDim.x + threadIdx.x; p < n; p += step)
+  for (Count p = device::thread_of_grid(); p < n; p += step)
     fields[p] = decode(indices + Count{order[p]} * static_cast<Count>(words), field);
 }
 
 /// to[p] = from[order[p]] of elements of so many units.
 template <class Unit>
 __global__ void gather(Count n, const std::uint32_t* order, int units, const Unit* from, Unit* to) {
-  const Count step = Count{gridDim.x} * blockDim.x;
-  for (Count p = Count{blockIdx.x} * blockDim.x + threadIdx.x; p < n; p += step)
+  device::for_each_of_grid(n, [&](Count p) {
     for (int u = 0; u < units; ++u) {
       const auto width = static_cast<Count>(units), unit = static_cast<Count>(u);
       to[p * width + unit] = from[order[p] * width + unit];
     }
+  });
 }
 
 /// The entries of `indices` in ascending order of the fields of listed modes, the first of `modes`
@@ -62,7 +61,7 @@ Numbers order_of(const Numbers& indices, const LinearIndex& index, std::span<con
     RETENSOR_CUDA_LAUNCH(read_field, blocks(n), kThreads, 0, nullptr, n, before.data(),
                          indices.data(), words, (BitField{index.shift(k), index.width(k)}),
                          fields.data());
-    with_scratch([&](void* scratch, std::size_t& bytes) {
+    device::with_scratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, fields.data(), sorted.data(),
                                              before.data(), order.data(), n, 0,
                                              std::max(1, index.width(k)));

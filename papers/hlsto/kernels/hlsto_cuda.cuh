@@ -16,9 +16,9 @@
 
 #include <mma.h>
 
+#include "common/device/warp.cuh"
 #include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
-#include "papers/hlsto/format/tools_device.cuh"
 
 namespace retensor::hlsto {
 
@@ -95,9 +95,9 @@ __device__ inline void sum_bits(const std::uint32_t* words, std::uint32_t* bits_
   std::uint32_t before = 0;
   for (unsigned first = 0; first < count; first += 32) {
     const std::uint32_t own = first + lane < count ? __popc(words[first + lane]) : 0;
-    const std::uint32_t lower = sum_before(own);
+    const std::uint32_t lower = device::sum_below_lane(own);
     if (first + lane < count) bits_before[first + lane] = before + lower;
-    before += __shfl_sync(~0u, lower + own, 31);
+    before += __shfl_sync(device::kWholeWarp, lower + own, 31);
   }
 }
 
@@ -212,7 +212,7 @@ class DenseTile {
     const std::uint32_t word = memory_.words[cell / 32], bit = 1u << (cell % 32);
     if ((word & bit) == 0) return 0.0f;
     const Count rank = memory_.bits_before[cell / 32] + __popc(word & (bit - 1));
-    return value_at(x_.dense_values, x_.values, first_value_ + rank);
+    return load_value(x_.dense_values, x_.values, first_value_ + rank);
   }
 
   /// X_i C, a sum, as the operand of the second product (lines 23 and 24).
@@ -274,7 +274,7 @@ class DenseTile {
 template <bool kKronecker>
 __device__ void add_nonzero(const DeviceChain& x, Count p) {
   const std::uint32_t* const key = x.nonzero_index + p * x.nonzero_words;
-  const float value = value_at(x.sparse_values, x.values, p);
+  const float value = load_value(x.sparse_values, x.values, p);
   float* const to = x.out + decode(key, x.index[x.mode]) * x.width;
   OuterRows outer{};
   for (int m = 0; m < x.order; ++m)

@@ -14,21 +14,23 @@
 // columns, and factor B as the rows of its tiles.
 #pragma once
 
+#include "common/device/mma.cuh"
 #include "common/device/vec.cuh"
+#include "common/device/warp.cuh"
 #include "papers/hlsto/format/cell_lists_device.cuh"
 #include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
 
 namespace retensor::hlsto {
 
+using device::kWholeWarp;
 using device::Vec;
 
 inline constexpr unsigned kFragmentColumns = 16;  ///< of the factor, rows of m16n8k16
+inline constexpr int kInFlight = 4;  ///< sparse ones whose factor rows are loaded at a time
 inline constexpr unsigned kVectorsAhead = 2;      ///< of a tile's list that a lane loads ahead
 inline constexpr unsigned kGroupNonzeros = 32;    ///< sparse ones that a group of lanes adds up
-inline constexpr int kInFlight = 4;  ///< of them whose factor rows are loaded at a time
 inline constexpr unsigned kSparseThreads = 256;
-inline constexpr unsigned kWholeWarp = ~0u;
 inline constexpr Index kNoRow = ~Index{0};
 
 /// Column of a walk of kFragments fragments that fragment m has as its row: a lane holds rows
@@ -68,6 +70,8 @@ struct TunedBlock {
   static constexpr unsigned kBytes = kWarps * kParts * kPartCells * sizeof(std::uint16_t);
 };
 
+static_assert(TunedBlock<Arithmetic::split_fp16>::kBytes <= device::kSharedOfEveryChip);
+
 /// A lane's columns of a row.
 template <int kFragments>
 struct Columns;
@@ -106,24 +110,11 @@ struct alignas(16) Weights {
   __device__ static float in_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 };
 
-/// d = A B + c.
+/// d += A B, m16n8k16.
 template <Arithmetic kArithmetic>
-__device__ inline void multiply_m16n8k16(float (&d)[4], uint4 a, std::uint32_t b0, std::uint32_t b1,
-                                         const float (&c)[4]) {
-  if constexpr (kArithmetic == Arithmetic::bf16)
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]),
-          "f"(c[3]));
-  else
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]),
-          "f"(c[3]));
+__device__ inline void multiply_add(float (&d)[4], uint4 a, std::uint32_t b0, std::uint32_t b1) {
+  constexpr auto kType = kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
+  device::multiply_add<kType>(d, a.x, a.y, a.z, a.w, b0, b1);
 }
 
 /// Adds neighbouring columns to an output row, as far as the row goes.
@@ -305,7 +296,7 @@ class TileWalk {
     for (int m = 0; m < kFragments; ++m)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float d[4];
+        float d[4] = {0, 0, 0, 0};
         multiply_fragment(c, m, b, half, d);
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
@@ -314,18 +305,17 @@ class TileWalk {
         }
       }
   }
-  /// Rows lane / 4 and 8 further on of fragment m by columns 2 (lane % 4) and the next.
+  /// Adds rows lane / 4 and 8 further on of fragment m by columns 2 (lane % 4) and the next.
   __device__ static void multiply_fragment(const Fragments& c, int m, const uint4 (&b)[kParts],
                                            int half, float (&d)[4]) {
-    constexpr float kZero[4] = {0, 0, 0, 0};
     const auto low = [&](int p) { return half == 0 ? b[p].x : b[p].z; };
     const auto high = [&](int p) { return half == 0 ? b[p].y : b[p].w; };
     if constexpr (kParts == 2) {
-      multiply_m16n8k16<kArithmetic>(d, c[1][m], low(0), high(0), kZero);
-      multiply_m16n8k16<kArithmetic>(d, c[0][m], low(1), high(1), d);
-      multiply_m16n8k16<kArithmetic>(d, c[0][m], low(0), high(0), d);
+      multiply_add<kArithmetic>(d, c[1][m], low(0), high(0));
+      multiply_add<kArithmetic>(d, c[0][m], low(1), high(1));
+      multiply_add<kArithmetic>(d, c[0][m], low(0), high(0));
     } else {
-      multiply_m16n8k16<kArithmetic>(d, c[0][m], low(0), high(0), kZero);
+      multiply_add<kArithmetic>(d, c[0][m], low(0), high(0));
     }
   }
 
@@ -396,7 +386,7 @@ class SparseWalk {
 
   template <class T>
   __device__ static T from(T v, int lane) {
-    return __shfl_sync(kWholeWarp, v, lane, kLanes);
+    return device::of_lane<kLanes>(v, lane);
   }
   __device__ Vec<float> row_of(int k, Index i) const {
     return Vec<float>::load(x_.factor[tiles_.other[k]].rows + Count{i} * tiles_.stride + column_);
@@ -411,7 +401,7 @@ class SparseWalk {
     Index index[kOthers];
 #pragma unroll
     for (int k = 0; k < kOthers; ++k) index[k] = decode(key, x_.index[tiles_.other[k]]);
-    const float value = own < x_.nonzeros ? value_at(x_.sparse_values, x_.values, safe) : 0;
+    const float value = own < x_.nonzeros ? load_value(x_.sparse_values, x_.values, safe) : 0;
 #pragma unroll
     for (int lane = 0; lane < kLanes; lane += kInFlight) {
       Batch batch;

@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
+#include "common/device/loops.cuh"
 #include "papers/pasta/format/patterns.hpp"
 
 namespace retensor::pasta {
@@ -44,7 +45,7 @@ namespace paper {
 
 template <class T>
 __global__ void tew(Arithmetic op, const T* x, const T* y, T* z, Count n) {
-  const Count i = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count i = device::thread_of_grid();
   if (i < n) z[i] = apply(op, x[i], y[i]);
 }
 
@@ -52,7 +53,7 @@ __global__ void tew(Arithmetic op, const T* x, const T* y, T* z, Count n) {
 template <class T>
 __global__ void tew_general(Arithmetic op, const T* x, const T* y, const Count* from_x,
                             const Count* from_y, T* z, Count n) {
-  const Count i = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count i = device::thread_of_grid();
   if (i >= n) return;
   const Count a = from_x[i], b = from_y[i];
   z[i] = apply(op, a == kAbsent ? T(0) : x[a], b == kAbsent ? T(0) : y[b]);
@@ -60,14 +61,14 @@ __global__ void tew_general(Arithmetic op, const T* x, const T* y, const Count* 
 
 template <class T>
 __global__ void ts(Arithmetic op, const T* x, T s, T* z, Count n) {
-  const Count i = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count i = device::thread_of_grid();
   if (i < n) z[i] = apply(op, x[i], s);
 }
 
 /// Algorithm 2.
 template <class T>
 __global__ void ttv(DeviceFibers<T> x) {
-  const Count f = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count f = device::thread_of_grid();
   if (f >= x.fibers) return;
   T sum = 0;
   for (Count p = x.start[f]; p < x.start[f + 1]; ++p) sum += x.value[p] * x.factor[x.index[p]];

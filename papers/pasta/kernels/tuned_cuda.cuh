@@ -19,11 +19,14 @@
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
+#include "common/device/loops.cuh"
 #include "common/device/vec.cuh"
+#include "common/device/warp.cuh"
 #include "papers/pasta/kernels/coo_cuda.cuh"
 
 namespace retensor::pasta::tuned {
 
+using device::RowLane;
 using device::Vec;
 
 /// z[i] = x[i] (op) y[i], or x[i] (op) s without y, four or two elements an access.
@@ -53,7 +56,7 @@ struct Elementwise {
 template <class T>
 __global__ void elementwise(Elementwise<T> e) {
   const Count vectors = e.n / Vec<T>::kWidth;
-  const Count i = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count i = device::thread_of_grid();
   if (i < vectors) e.vector(i * Vec<T>::kWidth);
   const Count rest = vectors * Vec<T>::kWidth + (i - vectors);
   if (i >= vectors && rest < e.n) e.scalar(rest);
@@ -95,7 +98,7 @@ struct Parts {
 template <class T>
 __global__ void zero_rows(const Count* segment, Count count, const Index* row, T* out,
                           unsigned stride) {
-  const Count at = blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x;
+  const Count at = device::thread_of_grid();
   if (at >= count * stride) return;
   const Count s = segment[at / stride];
   out[(row == nullptr ? s : row[s]) * stride + at % stride] = T(0);
@@ -140,8 +143,8 @@ struct Open {
     Open s = *this;
 #pragma unroll
     for (unsigned offset = 1; offset < 32; offset *= 2) {
-      const T sum_below = __shfl_up_sync(0xffffffffu, s.sum, offset);
-      const unsigned heads_below = __shfl_up_sync(0xffffffffu, s.heads, offset);
+      const T sum_below = __shfl_up_sync(device::kWholeWarp, s.sum, offset);
+      const unsigned heads_below = __shfl_up_sync(device::kWholeWarp, s.heads, offset);
       if (lane >= from + offset) s.sum += sum_below;
       if (lane >= offset) s.heads += heads_below;
     }
@@ -154,9 +157,9 @@ struct Open {
 /// parts.
 template <class T, bool kCut>
 __global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
-  const Count part = (blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x) / 32;
+  const Count part = device::group_of_grid<32>();
   if (part >= parts.count) return;
-  const unsigned lane = threadIdx.x % 32, all = 0xffffffffu;
+  const unsigned lane = threadIdx.x % 32, all = device::kWholeWarp;
   const unsigned below = (1u << lane) - 1;  // the lanes before this one
   const Count begin = parts.bound[part], end = parts.bound[part + 1],
               first = begin / kPerLane * kPerLane;
@@ -222,35 +225,19 @@ __global__ void __launch_bounds__(kThreads, 5) ttv(Gather<T> x, Parts parts) {
     write(open.heads, open.sum);
 }
 
-/// A group of kLanes lanes and the 16 bytes of a row that its lane holds.
-template <class T, int kLanes>
-struct Group {
-  const unsigned lane = threadIdx.x % kLanes;
-  const unsigned column = (blockIdx.y * kLanes + lane) * Vec<T>::kWidth;
-  static __device__ Count number() {
-    return (blockIdx.x * static_cast<Count>(blockDim.x) + threadIdx.x) / kLanes;
-  }
-  /// The value of lane `source` of the group. All lanes of a warp take part: masks that differ
-  /// between groups would part the warp.
-  template <class V>
-  static __device__ V from(V v, int source) {
-    return __shfl_sync(0xffffffffu, v, source, kLanes);
-  }
-};
-
 /// Adds nonzeros begin .. end to `sum` in order, each as its value times the factors' rows, after
 /// turn(index[0], output index), which may write `sum` and clear it. The output index is read where
 /// kRows is set. A lane reads one nonzero a batch, one batch ahead. All groups of a warp walk as
 /// far as the longest; what lies past a group's end repeats its last nonzero with value 0.
 template <class T, int kLanes, int kOthers, bool kRows, class F>
-__device__ void walk(const Gather<T>& x, const Group<T, kLanes>& group, const Index* row,
+__device__ void walk(const Gather<T>& x, const RowLane<T, kLanes>& group, const Index* row,
                      Count begin, Count end, Vec<T>& sum, F&& turn) {
   constexpr int kModes = kOthers > 0 ? kOthers : kMaxOther;
   const int others = kOthers > 0 ? kOthers : x.others;
   const bool active = group.column < x.stride;
   const unsigned row_bytes = x.stride * sizeof(T);
   const unsigned count = static_cast<unsigned>(end - begin);
-  const unsigned longest = __reduce_max_sync(0xffffffffu, count);
+  const unsigned longest = __reduce_max_sync(device::kWholeWarp, count);
   struct Nonzero {
     Index index[kModes], row;
     T value;
@@ -314,8 +301,8 @@ __device__ void walk(const Gather<T>& x, const Group<T, kLanes>& group, const In
 template <class T, int kLanes, int kOthers>
 __global__ void __launch_bounds__(kThreads, blocks_per_sm(kOthers))
     segments(Gather<T> x, Parts parts) {
-  const Group<T, kLanes> group;
-  const Count part = group.number();
+  const RowLane<T, kLanes> group;
+  const Count part = device::group_of_grid<kLanes>();
   const bool any = part < parts.count;
   const Count begin = any ? parts.bound[part] : 0, end = any ? parts.bound[part + 1] : 0;
   Count current = any ? parts.first[part] : 0;
@@ -348,8 +335,9 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(kOthers))
 template <class T, int kLanes, int kOthers>
 __global__ void __launch_bounds__(kThreads, blocks_per_sm(kOthers))
     runs(Gather<T> x, const Index* row, unsigned chunk) {
-  const Group<T, kLanes> group;
-  const Count begin = group.number() * chunk < x.nnz ? group.number() * chunk : x.nnz;
+  const RowLane<T, kLanes> group;
+  const Count first = device::group_of_grid<kLanes>() * chunk;
+  const Count begin = first < x.nnz ? first : x.nnz;
   const Count end = begin + chunk < x.nnz ? begin + chunk : x.nnz;
   Index current = begin < end ? row[begin] : 0;
   auto sum = Vec<T>::splat(T(0));

@@ -7,14 +7,17 @@
 
 #include <cstdint>
 
+#include "common/core/types.hpp"
+#include "common/device/mma.cuh"
+#include "common/device/warp.cuh"
+
 namespace retensor::tca_spmm {
 
-inline constexpr unsigned kWarpSize = 32;
-inline constexpr unsigned kWholeWarp = ~0u;
+using device::kWarpSize;
+using device::kWholeWarp;
+using device::load_blocks;
 
-/// A lane's part of an operand of m16n8k, pairs of halves. On the left (16 x k) it holds rows
-/// lane / 4 and 8 further on, of each the columns 2 (lane % 4) and the next; on the right (k x 8)
-/// column lane / 4, of it the rows 2 (lane % 4) and the next; for k = 16 those 8 further on too.
+/// A lane's part of an operand of m16n8k, pairs of halves as common/device/mma.cuh tells.
 template <int kDepth>
 struct Left {
   std::uint32_t pair[kDepth / 4];
@@ -29,38 +32,10 @@ struct Right {
 template <int kDepth>
 __device__ inline void multiply_add(float (&sum)[4], const Left<kDepth>& a,
                                     const Right<kDepth>& b) {
-  static_assert(kDepth == 8 || kDepth == 16);
   if constexpr (kDepth == 8)
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a.pair[0]), "r"(a.pair[1]), "r"(b.pair[0]));
+    device::multiply_add<device::MmaType::f16>(sum, a.pair[0], a.pair[1], b.pair[0]);
   else
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a.pair[0]), "r"(a.pair[1]), "r"(a.pair[2]), "r"(a.pair[3]), "r"(b.pair[0]),
-          "r"(b.pair[1]));
-}
-
-/// kBlocks blocks of 8 x 8 halves from shared memory; lanes 8 b to 8 b + 7 name the rows (16 bytes,
-/// aligned) of block b. A lane gets row lane / 4 of each, columns 2 (lane % 4) and the next.
-template <int kBlocks>
-__device__ inline void load_blocks(std::uint32_t (&pair)[kBlocks], const void* row) {
-  static_assert(kBlocks == 2 || kBlocks == 4);
-  const auto from = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  if constexpr (kBlocks == 2)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(pair[0]), "=r"(pair[1])
-                 : "r"(from)
-                 : "memory");
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(pair[0]), "=r"(pair[1]), "=r"(pair[2]), "=r"(pair[3])
-                 : "r"(from)
-                 : "memory");
+    device::multiply_add<device::MmaType::f16>(sum, a.pair[0], a.pair[1], a.pair[2], a.pair[3], b.pair[0], b.pair[1]);
 }
 
 /// Begins the copy of 16 aligned bytes from global to shared memory; of less where `bytes` says so,

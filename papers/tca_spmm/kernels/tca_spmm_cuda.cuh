@@ -18,6 +18,7 @@
 #pragma once
 
 #include "common/core/types.hpp"
+#include "common/device/cuda.cuh"
 #include "papers/tca_spmm/format/plan.hpp"
 #include "papers/tca_spmm/kernels/ptx_cuda.cuh"
 
@@ -59,6 +60,8 @@ struct BlockMemory {
   }
   static constexpr unsigned bytes(bool one_warp) { return kBlockWarps * warp_bytes(one_warp); }
 };
+
+static_assert(BlockMemory<16>::bytes(true) <= device::kSharedOfEveryChip);
 
 /// The warps of one row in a block.
 template <int kDepth>

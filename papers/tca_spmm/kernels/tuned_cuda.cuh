@@ -15,6 +15,7 @@
 #pragma once
 
 #include "common/core/types.hpp"
+#include "common/device/cuda.cuh"
 #include "papers/tca_spmm/format/panel_tasks.hpp"
 #include "papers/tca_spmm/format/panels.hpp"
 #include "papers/tca_spmm/kernels/pipeline_cuda.cuh"
@@ -37,6 +38,8 @@ struct PanelMemory {
 };
 inline constexpr unsigned kPanelMemory = 128;
 static_assert(sizeof(PanelMemory) <= kPanelMemory);
+/// One stage is loaded while another is multiplied.
+static_assert(kPanelMemory + 2 * kStageBytes <= device::kSharedOfEveryChip);
 
 struct DevicePanels {
   const PanelTask* tasks = nullptr;

@@ -15,6 +15,23 @@ using namespace bcb_sptc;  // NOLINT: the base of tiled competitors
 
 constexpr unsigned kWarps = kThreads / 32;
 
+/// The pattern of each result tile by bit operations: row i is the union of y's rows k over x's
+/// bits (i, k).
+__global__ void find_tile_patterns(TiledProduct p) {
+  for_each_of_grid(p.results, [&](Count r) {
+    std::uint64_t pattern = 0;
+    for (Count t = p.result_first[r]; t < p.result_first[r + 1]; ++t) {
+      const std::uint64_t x = p.x_bitmap[p.tasks[t].x], y = p.y_bitmap[p.tasks[t].y];
+#pragma unroll
+      for (unsigned k = 0; k < kTileEdge; ++k) {
+        const std::uint64_t rows = (x >> k & 0x0101010101010101u) * 0xff;
+        pattern |= rows & (y >> kTileEdge * k & 0xff) * 0x0101010101010101u;
+      }
+    }
+    p.bitmap[r] = pattern;
+  });
+}
+
 __global__ void fill_blocks(Count blocks, const std::uint64_t* bitmap, const std::uint32_t* start,
                             const float* values, float* dense) {
   for_each_of_grid(blocks * kTileCells, [&](Count i) {
@@ -86,8 +103,7 @@ class Run : public TilesRun {
                            tiles.bitmap.data(), tiles.word_start.data(), values, dense.data());
   }
   void find_patterns(cudaStream_t stream) override {
-    RETENSOR_CUDA_LAUNCH(kernels::find_tile_patterns, grid_for(p_.results), kThreads, 0, stream,
-                         p_);
+    RETENSOR_CUDA_LAUNCH(find_tile_patterns, grid_for(p_.results), kThreads, 0, stream, p_);
   }
   void multiply(cudaStream_t stream) override {
     RETENSOR_CUDA_LAUNCH(multiply_blocks, device::blocks_for(p_.results, kWarps), kThreads, 0,

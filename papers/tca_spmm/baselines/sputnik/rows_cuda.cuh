@@ -10,8 +10,8 @@
 
 namespace retensor::sputnik {
 
-using tca_spmm::kWarpSize;
-using tca_spmm::kWholeWarp;
+using device::kWarpSize;
+using device::kWholeWarp;
 
 inline constexpr unsigned kWarps = 4;  ///< of a thread block
 inline constexpr unsigned kRowLanes = 8;

@@ -27,10 +27,10 @@ class Chunk {
     }
   }
   __device__ Index place(unsigned e) const {
-    return __shfl_sync(kWholeWarp, place_[e / kRowLanes], e % kRowLanes, kRowLanes);
+    return device::of_lane<kRowLanes>(place_[e / kRowLanes], e % kRowLanes);
   }
   __device__ float value(unsigned e) const {
-    return __shfl_sync(kWholeWarp, value_[e / kRowLanes], e % kRowLanes, kRowLanes);
+    return device::of_lane<kRowLanes>(value_[e / kRowLanes], e % kRowLanes);
   }
 
  private:

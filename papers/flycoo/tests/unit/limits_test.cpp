@@ -1,0 +1,126 @@
+// Thread blocks of flycoo.cuda.tuned and flycoo.cuda.copies with the limits of several chips.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/method/registry.hpp"
+#include "papers/flycoo/kernels/tuned_cuda.hpp"
+#include "papers/flycoo/methods/methods.hpp"
+#include "tests/support/chips.hpp"
+
+using namespace retensor;
+using namespace retensor::flycoo;
+using test::kChips;
+using test::kH200;
+using test::kKibi;
+using tuned::Block;
+
+namespace {
+
+using Given = std::map<std::string, ParamValue>;
+
+/// `rows` of the factors of each mode, 4 bytes each; below 2^18 in all they are few.
+Problem problem_of(Count rows) {
+  Coo x({rows, rows}, DType::f32, 1);
+  ProblemSpec spec;
+  spec.operation = Operation::mttkrp_all;
+  spec.rank = 1;
+  return {spec, std::make_shared<const Coo>(std::move(x))};
+}
+
+Block block_of(const device::Limits& limits, bool remap, bool few, const Given& given = {}) {
+  static const Registry registry = all_methods();
+  const Method& method = registry.find(remap ? "flycoo.cuda.tuned" : "flycoo.cuda.copies");
+  const auto params = method.params().resolve(given);
+  return tuned::block_of(problem_of(few ? 100 : 1 << 18), params, remap, limits);
+}
+
+void check(const Block& block, Count tile, unsigned walkers, unsigned senders) {
+  CHECK(block.tile == tile * kKibi);
+  CHECK(block.walkers == walkers);
+  CHECK(block.senders == senders);
+}
+
+}  // namespace
+
+TEST_CASE("an H200 has the blocks that were measured there") {
+  check(block_of(kH200, true, false), 132, 896, 128);
+  check(block_of(kH200, true, true), 96, 416, 96);
+  check(block_of(kH200, false, false), 48, 128, 0);
+  CHECK(block_of(kH200, true, false).blocks(true, kH200) == 1);
+  CHECK(block_of(kH200, true, true).blocks(true, kH200) == 2);
+  CHECK(block_of(kH200, false, true).blocks(false, kH200) == 8);
+  // Stated sizes leave the others as they were chosen.
+  for (const std::int64_t walkers : {32, 384, 768, 928}) {
+    const auto mine = static_cast<unsigned>(walkers);
+    check(block_of(kH200, true, false, {{"walkers", walkers}}), 132, mine, 128);
+    check(block_of(kH200, true, true, {{"walkers", walkers}}), 96, mine, 96);
+  }
+  check(block_of(kH200, true, true, {{"tile", std::int64_t{48}}, {"senders", std::int64_t{64}}}),
+        48, 416, 64);
+}
+
+TEST_CASE("an H200 shares its memory as it did with constants in place of limits") {
+  for (const Count tile : {24, 48, 96, 132, 190})
+    for (const unsigned walkers : {64u, 416u, 896u}) {
+      const Block block{tile * kKibi, walkers, 96};
+      const Count taken = block.shared(true) + kKibi, in_all = 228 * kKibi;
+      const auto blocks = std::max<Count>(std::min(in_all / taken, 1024 / Count{walkers + 96}), 1);
+      CHECK(block.blocks(true, kH200) == blocks);
+      CHECK(tuned::shared_percent(block.blocks(true, kH200), block.shared(true), kH200) ==
+            static_cast<int>(std::min<Count>((100 * blocks * taken + in_all - 1) / in_all, 100)));
+    }
+}
+
+TEST_CASE("every chip has room for the block that is chosen for it") {
+  for (const auto& [name, limits] : kChips)
+    for (const bool remap : {true, false})
+      for (const bool few : {true, false}) {
+        CAPTURE(name);
+        CAPTURE(remap);
+        CAPTURE(few);
+        const Block block = block_of(limits, remap, few);
+        CHECK(supports_block(block, remap, limits).ok);
+        const Count blocks = block.blocks(remap, limits);
+        CHECK(blocks == (!remap ? 8 : few ? 2 : 1));
+        CHECK(blocks * (block.shared(remap) + limits.shared_reserved) <= limits.shared_per_sm);
+        CHECK(blocks * block.threads() * tuned::kRegisters <= limits.registers_per_sm);
+        CHECK(blocks * block.threads() <= limits.threads_per_sm);
+        CHECK(block.tile >= 32 * kKibi);
+        const int percent =
+            tuned::shared_percent(block.blocks(remap, limits), block.shared(remap), limits);
+        CHECK(percent <= 100);
+        CHECK(Count(percent) * limits.shared_per_sm >=
+              100 * blocks * (block.shared(remap) + limits.shared_reserved));
+      }
+}
+
+TEST_CASE("a block that a chip has no room for is declined with the chip's limit") {
+  const Given wide{{"tile", std::int64_t{150}}};
+  for (const auto& [name, limits] : kChips) {
+    CAPTURE(name);
+    const auto support = supports_block(block_of(limits, true, false, wide), true, limits);
+    CHECK(support.ok == (limits.shared_per_block >= 180 * kKibi));
+    if (!support.ok)
+      CHECK(support.reason.find(std::to_string(limits.shared_per_block / kKibi) + " KiB") !=
+            std::string::npos);
+  }
+  // Not even the walkers' ends: no tile is left, and the block is declined.
+  device::Limits none = kH200;
+  none.shared_per_block = 16 * kKibi;
+  CHECK(block_of(none, true, false).tile == 0);
+  CHECK_FALSE(supports_block(block_of(none, true, false), true, none).ok);
+}
+
+TEST_CASE("walkers and senders are whole warps of one block") {
+  for (const auto& [name, limits] : kChips)
+    for (const std::int64_t walkers : {33, 928}) {
+      CAPTURE(name);
+      const Block block = block_of(limits, true, false, {{"walkers", walkers}});
+      CHECK(supports_block(block, true, limits).reason.find("expected multiples of 32") !=
+            std::string::npos);
+    }
+}
