@@ -162,11 +162,6 @@ struct Unwatched {
   void operator()(std::uint32_t, Index) const {}
 };
 
-inline int thread_count(const Params& params) {
-  const auto asked = static_cast<int>(params.integer("threads"));
-  return asked > 0 ? asked : omp_get_max_threads();
-}
-
 /// The run of flycoo.cpu: the format, the partitions and the remapping of the GPU's form with
 /// threads in the place of thread blocks.
 template <class T>

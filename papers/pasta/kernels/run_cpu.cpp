@@ -23,9 +23,4 @@ std::vector<Count> fair_cuts(std::span<const Count> start, int parts) {
   return cuts;
 }
 
-int thread_count(const Params& params) {
-  const auto asked = static_cast<int>(params.integer("threads"));
-  return asked > 0 ? asked : omp_get_max_threads();
-}
-
 }  // namespace retensor::pasta

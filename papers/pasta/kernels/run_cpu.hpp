@@ -1,22 +1,16 @@
-// What the CPU runs of the suite share: the facts of a run, output zeroing, fair cuts.
+// What the CPU runs of the suite share: output zeroing, private copies, fair cuts.
 #pragma once
-
-#include <omp.h>
 
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/method/method.hpp"
-#include "common/method/work.hpp"
+#include "common/run/cpu_run.hpp"
 #include "papers/pasta/kernels/mttkrp_cpu.hpp"
 #include "papers/pasta/kernels/shared_cpu.hpp"
 
 namespace retensor::pasta {
-
-/// The value of `threads`, or every core the process may use.
-int thread_count(const Params& params);
 
 /// How to write a result when a run touches this many bytes between two uses of it.
 Store store_for(Count bytes);
@@ -24,25 +18,6 @@ Store store_for(Count bytes);
 /// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal
 /// weight; start[i] is the weight before item i (n + 1 entries).
 std::vector<Count> fair_cuts(std::span<const Count> start, int parts);
-
-/// Base of the runs: problem, threads and the row's facts.
-class CpuRun : public Prepared {
- public:
-  CpuRun(const Problem& problem, int threads, std::string kernel)
-      : problem_(problem), threads_(threads) {
-    executed_["kernel"] = std::move(kernel);
-    executed_["threads"] = std::to_string(threads);
-  }
-  Executed executed() const override { return executed_; }
-  Footprint footprint() const override { return {format_bytes_, 0}; }
-  Work work() const override { return work_model(problem_); }
-
- protected:
-  const Problem& problem_;
-  const int threads_;
-  Executed executed_;
-  Count format_bytes_ = 0;
-};
 
 /// Base of the MTTKRP runs: the output, the private copies where the update asks for them, and the
 /// stages zero, kernel, reduce.
