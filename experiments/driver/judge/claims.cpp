@@ -86,6 +86,17 @@ ShapePtr hardware_shape() {
   return either(what, {scalar(what), kind});
 }
 
+/// A form of the claim that stood before rows were known, and why another took its place.
+ShapePtr earlier_shape() {
+  using namespace shape;
+  return map(
+      {.what = "an earlier form",
+       .members = {required("because", scalar("a reason")),
+                   optional("states", scalar("what the paper states")),
+                   optional("published", published_shape()),
+                   optional("tolerance", tolerance_shape()), optional("query", query_shape())}});
+}
+
 ShapePtr claim_shape() {
   using namespace shape;
   return map(
@@ -93,12 +104,16 @@ ShapePtr claim_shape() {
        .members = {required("id", scalar("an id")), required("place", scalar("a place")),
                    required("kind", word("kind", {"SET", "DATA", "EQ", "TAB", "FIG", "NUM", "ALG",
                                                   "QUAL", "DER"})),
+                   optional("asks", word("what a claim asks for",
+                                         {"measurement", "property", "setting", "definition"})),
                    required("states", scalar("what the paper states")),
                    optional("published", published_shape()), required("hardware", hardware_shape()),
                    optional("tolerance", tolerance_shape()), optional("query", query_shape()),
                    optional("untested", scalar("a reason")),
                    optional("contradicts", scalar("what excludes the claim")),
-                   optional("fitted", scalar("a stand-in"))},
+                   optional("fitted", scalar("a stand-in")),
+                   optional("whole", integer("a number of data sets", 1, 1000)),
+                   optional("earlier", list("earlier", earlier_shape()))},
        .one_of = {{"query", "untested", "contradicts"}},
        .beside = {{"query", {"published", "tolerance"}}},
        .named_by = "id"});
