@@ -71,8 +71,8 @@ std::string line_of(const Repetition& r) {
 int confirm_command(const Args& args) {
   const Usage usage{"confirm FILE",
                     "Measures a tenth of the rows of a result file that are older than the code of "
-                    "their method, five at least, every method and data set once. Where all of a "
-                    "method's agree with the old ones, its other rows count as confirmed.",
+                    "their method, five at least, every method and data set once. Where a method's "
+                    "agree with the old ones, its other rows count as confirmed.",
                     "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   po::options_description options;
   options.add_options()("dirty", po::bool_switch(),

@@ -25,14 +25,19 @@ struct Repetition {
   double spread = 0;             ///< half the range of the samples of both, in seconds
   std::string failure;           ///< why the second one has no time, empty when it is ok
 
-  bool agrees() const;  ///< whether the medians lie no further apart than the spread
+  /// Whether the medians lie no further apart than the spread and 5%.
+  bool agrees() const;
 };
+
+/// Whether the repetitions of a method speak for its other rows: nine of ten agree, none failed,
+/// and the geometric mean of after over before is within 3%, and the mean spread, of 1.
+bool confirm_method(const std::vector<Repetition>& repetitions);
 
 /// `after` is null where the case was not measured again.
 Repetition repetition(const Row& before, const Row* after);
 
-/// The confirmation lines (experiments/schema), one for each method whose repetitions all agree:
-/// its rows among `rows` stand for this build's code.
+/// The confirmation lines (experiments/schema), one for each method that confirm_method
+/// accepts: its rows among `rows` stand for this build's code.
 std::vector<nlohmann::json> confirmations(const std::vector<Row>& rows,
                                           const std::vector<Repetition>& repetitions,
                                           const std::string& session,
