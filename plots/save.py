@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 from plots import style
 from plots.figures import cells, drawer
 from plots.figures.view import make_view
+from plots.table import write_csv
 
 
 def save_artifact(results, spec, folder, verdicts=()):
@@ -30,6 +31,6 @@ def save_artifact(results, spec, folder, verdicts=()):
         figure.set_layout_engine("none")  # what was laid out for one file holds for the other
         figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
         plt.close(figure)
-    cells.frame(view).to_csv(paths["csv"], index=False)
-    view.rows.dropna(axis="columns", how="all").to_csv(paths["rows.csv"], index=False)
+    write_csv(cells.frame(view), paths["csv"])
+    write_csv(view.rows.dropna(axis="columns", how="all"), paths["rows.csv"])
     return view, paths

@@ -25,7 +25,7 @@ def convert(arguments):
     for where, line in file:
         fields = line.split("\t")
         try:
-            counts[tuple(int(fields[p]) for p in places)] += 1
+            counts[tuple(recipe.integer(fields[p]) for p in places)] += 1
         except (IndexError, ValueError):
             raise recipe.Malformed(f"{where}: found '{line[:60]}', expected numbers in the "
                                    f"columns {names}") from None

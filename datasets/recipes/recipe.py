@@ -1,11 +1,14 @@
 """What recipes share: the command line, reading sources that are not trusted, exact checks.
 
 A source is a text file, a folder or a zip archive that holds it; `.gz` is read as what it packs.
-Sizes in an archive are not believed: lines and totals are limited while they are read.
+Sizes in an archive are not believed: lines and totals are limited while they are read. What is read
+lies in the source: links and patterns that lead out of it are refused.
 """
 import argparse
 import contextlib
 import gzip
+import os
+import re
 import sys
 import zipfile
 import zlib
@@ -14,19 +17,45 @@ from pathlib import Path, PurePosixPath
 import tns
 
 LONGEST_LINE = 1 << 16
-LONGEST_TEXT = 1 << 34
+# Text becomes Python's objects, which take several times its bytes.
+LONGEST_TEXT = min(1 << 34, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 class Malformed(Exception):
     """A source that has not the expected form; the message names file and line."""
 
 
+def files_below(folder, pattern):
+    """The regular files below a folder that match, sorted. Throws when one lies elsewhere."""
+    if pattern.startswith("/") or ".." in PurePosixPath(pattern).parts:
+        raise Malformed(f"{pattern}: leads out of {folder}")
+    found = sorted(p for p in folder.rglob(pattern) if p.is_file())
+    for path in found:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise Malformed(f"{path}: a link that leads out of {folder}")
+    return found
+
+
+def integer(text):
+    """As the program's readers take integers: int() takes 1_0 and digits of other scripts too."""
+    if not INTEGER.fullmatch(text):
+        raise ValueError(f"'{text}' is no integer")
+    return int(text)
+
+
+def real(text):
+    if not REAL.fullmatch(text):
+        raise ValueError(f"'{text}' is no number")
+    return float(text)
+
+
 @contextlib.contextmanager
 def opened(source, name):
     """Binary stream of the file `name` in a folder or zip archive, or of the file itself."""
     if source.is_dir():
-        found = sorted(p for p in source.rglob(name) if p.is_file())
-        path = only(found, source, name)
+        path = only(files_below(source, name), source, name)
         stream = gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
     elif zipfile.is_zipfile(source):
         archive = zipfile.ZipFile(source)
@@ -54,11 +83,15 @@ def lines(source, name, encoding="ascii"):
             total += len(line)
             if len(line) == LONGEST_LINE or total > LONGEST_TEXT:
                 raise Malformed(f"{where}:{number}: a line or file beyond all measure")
-            yield f"{where}:{number}", line.decode(encoding).rstrip("\r\n")
+            place = f"{where}:{number}"
+            try:
+                yield place, line.decode(encoding).rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise Malformed(f"{place}: bytes that are no {encoding} text") from None
 
 
 def as_dims(text):
-    return tuple(int(length) for length in text.split("x"))
+    return tuple(integer(length) for length in text.split("x"))
 
 
 def check(what, found, expected):
@@ -69,10 +102,10 @@ def check(what, found, expected):
 def main(doc, convert, add_options, needs_input=True):
     """Runs `convert(arguments)` -> (dims, sorted entries, comment) and writes --out when dims and
     number of entries are those of --dims and --nnz; returns the exit code."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--out", required=True)
     parser.add_argument("--dims", type=as_dims, help="mode lengths to insist on: 6040x3952x5")
-    parser.add_argument("--nnz", type=int, help="number of nonzeros to insist on")
+    parser.add_argument("--nnz", type=integer, help="number of nonzeros to insist on")
     if needs_input:
         parser.add_argument("--input", type=Path, required=True, help="the source, see above")
     add_options(parser)

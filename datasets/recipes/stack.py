@@ -44,7 +44,8 @@ def numbers(where, line, kinds):
 
 def entries_of(file, size, field, mirror):
     """(place, cell, value) of the lines and of what symmetry adds to them."""
-    kinds = (int, int) if field == "pattern" else (int, int, float)
+    kinds = ((recipe.integer,) * 2 if field == "pattern" else
+             (recipe.integer, recipe.integer, recipe.real))
     for where, text in file:
         i, j, value = (*numbers(where, text, kinds), 1.0)[:3]
         if not (1 <= i <= size[0] and 1 <= j <= size[1]):
@@ -61,7 +62,7 @@ def matrix(path):
     field, mirror = banner(where, head)
     content = [(w, t) for w, t in file if t.strip() and not t.startswith("%")]
     where, text = content[0] if content else (path, "")
-    *size, count = numbers(where, text, (int, int, int))
+    *size, count = numbers(where, text, (recipe.integer,) * 3)
     recipe.check(f"{path}: entries", len(content) - 1, count)
     cells = {}
     for where, cell, value in entries_of(content[1:], size, field, mirror):
@@ -73,7 +74,7 @@ def matrix(path):
 
 def convert(arguments):
     paths = sorted((p for ending in ("", ".gz")
-                    for p in arguments.input.rglob(arguments.match + ending) if p.is_file()),
+                    for p in recipe.files_below(arguments.input, arguments.match + ending)),
                    key=natural)
     if not arguments.input.is_dir() or not paths:
         raise recipe.Malformed(f"{arguments.input}: no folder with files {arguments.match}")

@@ -26,7 +26,7 @@ ROUNDING = {"half-even": decimal.ROUND_HALF_EVEN, "half-up": decimal.ROUND_HALF_
 
 @lru_cache(maxsize=1 << 16)
 def day_of(text):
-    month, day, year = map(int, text.split("/"))
+    month, day, year = map(recipe.integer, text.split("/"))
     days = (datetime.date(year, month, day) - FIRST).days
     if not 0 <= days < DAYS:
         raise ValueError(f"{text} is not in April to September 2014")
@@ -35,7 +35,7 @@ def day_of(text):
 
 @lru_cache(maxsize=1 << 16)
 def hour_of(text):
-    hour, minute, second = map(int, text.split(":"))
+    hour, minute, second = map(recipe.integer, text.split(":"))
     datetime.time(hour, minute, second)
     return hour
 
@@ -89,7 +89,7 @@ def convert(arguments):
 
 
 def add_options(parser):
-    parser.add_argument("--decimals", type=int, choices=range(7), default=3)
+    parser.add_argument("--decimals", type=recipe.integer, choices=range(7), default=3)
     parser.add_argument("--rounding", choices=ROUNDING, default="half-even")
 
 

@@ -24,6 +24,7 @@ from plots.report.counters import Counters
 from plots.report.processes import run_all
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
+from plots.table import write_csv
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js")
@@ -97,7 +98,7 @@ def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()
               "labels": _session_machines(results), "findings": papers_findings,
               "arranged": arranged, "states": artifacts.STATES,
               "here_now": artifacts.states_here(known)}
-    findings.frame(audits).to_csv(out / "findings.csv", index=False)
+    write_csv(findings.frame(audits), out / "findings.csv")
     pages = {"index.html": ("index.html.j2", {}), "findings.html": ("findings.html.j2", {}),
              "methods.html": ("methods.html.j2", {"operations": operations})}
     pages |= {f"{paper}.html": ("paper.html.j2", {

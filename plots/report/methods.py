@@ -15,6 +15,7 @@ from plots import style
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.methods import draw
+from plots.table import write_csv
 
 OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
               "contraction": ("Contraction", ("contraction",)), "spmm": ("SpMM", ("spmm",))}
@@ -126,7 +127,7 @@ def _section(key, rows, specs, registry, folder, out):
                      baselines(registry, operations))
     names, table = tabulate(lines)
     csv = folder / f"{key}.csv"
-    pd.DataFrame(table, columns=names, dtype=object).to_csv(csv, index=False)
+    write_csv(pd.DataFrame(table, columns=names, dtype=object), csv)
     machines = dict.fromkeys(line.machine for line in lines)
     found = []
     for index, machine in enumerate(machines):

@@ -1,0 +1,13 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+
+from sweeps import Workspace  # noqa: E402
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path)

@@ -1,0 +1,110 @@
+"""Limits hold for everything that a case does, and bad ones are refused before anything starts."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from attacks import METHOD, ok_rows, refused, registry, run, sweep
+from sweeps import RETENSOR, copies
+
+SLOW = "import sys, time\nopen('started', 'w').close()\ntime.sleep(60)\n"
+
+
+def slow_recipe(workspace):
+    """A data set whose recipe takes a minute, and the options that let it run."""
+    recipes = workspace.folder / "recipes"
+    recipes.mkdir()
+    (recipes / "slow.py").write_text(SLOW)
+    (recipes / "recipes.yaml").write_text('{"schema": 1, "recipes": {"slow": []}}')
+    workspace.sets["slow"] = dict({k: v for k, v in workspace.sets["tiny"].items() if k != "file"},
+                                  make={"recipe": "slow"})
+    workspace.add_uniform("other", [5, 4, 3], 9)
+    return "--recipes", recipes
+
+
+def test_the_time_limit_holds_for_recipes_and_costs_the_row(workspace):
+    options = slow_recipe(workspace)
+    spec = workspace.spec([METHOD], axes={"dataset": ["slow", "other"]}, measure={"timeout": "2s"})
+    start = time.monotonic()
+    done = sweep(workspace, spec, *map(str, options))
+    assert time.monotonic() - start < 30 and done.returncode == 1, done.stderr
+    assert len(ok_rows(workspace)) == 1
+    assert "timeout" in {row["status"] for row in workspace.lines()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_driver_takes_the_recipe_with_it(workspace, number):
+    options = slow_recipe(workspace)
+    spec = workspace.spec([METHOD], axes={"dataset": "slow"})
+    running = subprocess.Popen(workspace.command(spec, *map(str, options), program=RETENSOR),
+                               cwd=workspace.folder, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    while not (workspace.folder / "started").exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(number)
+    if number == signal.SIGTERM:
+        running.send_signal(number)
+    running.wait(timeout=20)
+    for _ in range(100):
+        if str(workspace.folder / "recipes" / "slow.py") not in subprocess.run(
+                ["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout:
+            return
+        time.sleep(0.05)
+    pytest.fail("the recipe goes on")
+
+
+def test_a_limit_on_file_sizes_costs_no_row(workspace):
+    """The cache can't be written; rows are small."""
+    workspace.add_uniform("large", [500, 400, 300], 50000)
+    spec = workspace.spec([METHOD], axes={"dataset": ["large", "tiny"]})
+    done = subprocess.run(["bash", "-c", 'ulimit -f 256; exec "$@"', "-",
+                           *workspace.command(spec, program=RETENSOR)], cwd=workspace.folder,
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert "SIGXFSZ" not in done.stderr + "".join(r["reason"] for r in workspace.lines())
+    assert [row["status"] for row in workspace.lines()].count("ok") >= 1
+
+
+@pytest.mark.parametrize("limit", ["0s", "0ms", "-1s", "1e9s", "99999999h", "s", ""])
+def test_limits_that_allow_nothing_are_refused(workspace, limit):
+    refused(sweep(workspace, workspace.spec([METHOD], measure={"timeout": limit})), "timeout")
+
+
+@pytest.mark.parametrize("threads", ["1000000", "-1", "many"])
+def test_an_environment_with_too_many_threads_costs_no_sweep(workspace, threads):
+    done = sweep(workspace, workspace.spec([METHOD]), env=dict(os.environ, OMP_NUM_THREADS=threads))
+    assert done.returncode in (0, 2), (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("length", [200, 234, 255, 5000])
+def test_long_names_are_refused_or_work(tmp_path, length):
+    name = "n" * length
+    path = registry(tmp_path, **{name: {"make": {"recipe": "uniform", "seed": 1},
+                                        "kind": "generated"}})
+    done = run("dataset", "make", name, "--registry", path, "--cache", tmp_path / "cache")
+    if length <= 200:
+        assert done.returncode == 0, done.stderr
+    else:
+        refused(done, "registry.yaml:1", "200")
+
+
+@pytest.mark.parametrize("terms", [1000, 100000])
+def test_a_check_of_many_terms_is_computed_or_refused_soon(tmp_path, terms):
+    findings = tmp_path / "findings.yaml"
+    findings.write_text("schema: 1\npaper: pasta\nfigures:\n  one: {place: here, is: 1}\nchecks:\n"
+                        "  - {id: X-1, place: here, states: a sum, severity: error, check: '"
+                        + "+".join(["one"] * terms) + f" = {terms}'}}\n")
+    start = time.monotonic()
+    run("audit", findings, timeout=30)
+    assert time.monotonic() - start < 10
+
+
+def test_four_drivers_on_one_file_lose_nothing(workspace):
+    spec = workspace.spec(copies(3, 20))
+    running = [workspace.start(spec) for _ in range(4)]
+    for process in running:
+        process.communicate(timeout=60)
+    assert len({row["key"] for row in ok_rows(workspace)}) == len(ok_rows(workspace)) == 3
