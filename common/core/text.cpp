@@ -1,9 +1,11 @@
-// The nearest-name search that every "unknown ..." message uses.
+// The nearest-name search that every "unknown ..." message uses, and what a terminal may be sent.
 #include "common/core/text.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+
+#include <fmt/format.h>
 
 namespace retensor {
 namespace {
@@ -23,6 +25,24 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// 0 beyond the end.
+unsigned byte(std::string_view text, std::size_t at) {
+  return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
+}
+
+/// Bytes of the UTF-8 character at `at`; 0 where there is none.
+std::size_t length_of_character(std::string_view text, std::size_t at) {
+  const unsigned first = byte(text, at);
+  const std::size_t length = first < 0x80                     ? 1
+                             : first >= 0xc2 && first < 0xe0  ? 2
+                             : first >= 0xe0 && first < 0xf0  ? 3
+                             : first >= 0xf0 && first <= 0xf4 ? 4
+                                                              : 0;
+  for (std::size_t k = 1; k < length; ++k)
+    if ((byte(text, at + k) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -31,6 +51,26 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
                                        return edit_distance(word, a) < edit_distance(word, b);
                                      });
   return best == candidates.end() ? std::string() : *best;
+}
+
+bool is_control(std::string_view text, std::size_t at) {
+  const unsigned first = byte(text, at);
+  return first < 0x20 || first == 0x7f || (first == 0xc2 && (byte(text, at + 1) & 0xe0) == 0x80);
+}
+
+std::string printable(std::string_view text) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = length_of_character(text, at);
+    if (length > 0 && !is_control(text, at)) {
+      line += text.substr(at, length);
+      at += length;
+    } else {
+      line += text[at] == '\n' ? "\\n" : fmt::format("\\x{:02x}", byte(text, at));
+      ++at;
+    }
+  }
+  return line;
 }
 
 }  // namespace retensor

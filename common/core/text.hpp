@@ -1,6 +1,7 @@
 // Words that users write and mistype.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,5 +10,11 @@ namespace retensor {
 
 /// The candidate with the smallest edit distance to `word`; empty when there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// The text on one line, control characters written out (\n, \x1b): what a file or an argument
+/// holds moves no cursor and forges no line of a terminal.
+std::string printable(std::string_view text);
+/// Whether a terminal takes the bytes at `at` for a command: C0 and C1 controls and DEL in UTF-8.
+bool is_control(std::string_view text, std::size_t at);
 
 }  // namespace retensor

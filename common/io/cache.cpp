@@ -1,6 +1,7 @@
 #include "common/io/cache.hpp"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -20,11 +21,13 @@ using namespace std::string_view_literals;
 static_assert(std::endian::native == std::endian::little, "the cache is written as memory stands");
 
 constexpr std::string_view kMagic = "TNSB\r\n\x1a\n"sv;
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kUnchecked = 1,
+                        kVersion = 2;  // the first version had no checksum of the header
 
 struct Header {
   char magic[8];
-  std::uint32_t version, dtype, order, zero;
+  std::uint32_t version, dtype, order;
+  std::uint32_t check;  // CRC-32 of the header with 0 in this place; 0 in version 1
   std::uint64_t nnz;
   std::uint64_t dims[kMaxOrder];
   unsigned char sha256[32];
@@ -40,6 +43,11 @@ std::uint32_t dtype_code(DType t) {
   return t == DType::f32 ? 0 : 1;
 }
 
+std::uint32_t check_of(Header h) {
+  h.check = 0;
+  return static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const unsigned char*>(&h), sizeof h));
+}
+
 Header make_header(const Coo& tensor) {
   Header h{};
   std::copy(kMagic.begin(), kMagic.end(), h.magic);
@@ -51,6 +59,7 @@ Header make_header(const Coo& tensor) {
   const std::string digest = content_sha256(tensor);
   for (std::size_t b = 0; b < sizeof h.sha256; ++b)
     h.sha256[b] = static_cast<unsigned char>(std::stoi(digest.substr(2 * b, 2), nullptr, 16));
+  h.check = check_of(h);
   return h;
 }
 
@@ -68,9 +77,11 @@ Header check_header(std::string_view bytes, const std::string& name) {
     refuse(name, fmt::format("{} bytes", bytes.size()), "a header of 128 bytes");
   Header h;
   std::memcpy(&h, bytes.data(), sizeof h);
-  if (h.version != kVersion)
+  if (h.version != kVersion && h.version != kUnchecked)
     refuse(name, fmt::format("version {}", h.version), fmt::format("version {}", kVersion));
-  if (h.dtype > 1 || h.order < 1 || h.order > kMaxOrder || h.zero != 0)
+  if (h.check != (h.version == kUnchecked ? 0 : check_of(h)))
+    refuse(name, "a damaged header", "the header that its checksum states");
+  if (h.dtype > 1 || h.order < 1 || h.order > kMaxOrder)
     refuse(name, "a damaged header", "1 to 8 modes of f32 or f64 values");
   constexpr std::uint64_t longest = std::uint64_t{1} << 32;
   for (std::uint32_t m = 0; m < kMaxOrder; ++m)
@@ -143,7 +154,11 @@ Coo read_cache(const std::string& path) {
 }
 
 CacheFacts read_cache_facts(const std::string& path) {
-  return facts(check_header(MappedFile(path).view(), path));
+  const MappedFile file(path);
+  const Header header = check_header(file.view(), path);
+  // Only the content can tell whether such a header is what was written.
+  if (header.version == kUnchecked) parse_cache(file.view(), path);
+  return facts(header);
 }
 
 }  // namespace retensor

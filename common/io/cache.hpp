@@ -1,9 +1,9 @@
 // The binary cache `.tnsb`: a tensor as it stands in memory, verified when it is read.
 //
 // Little endian, 128 bytes of header: magic (8 bytes), version, dtype (0 f32, 1 f64), order and
-// zero (32 bits each), nonzeros, 8 mode lengths (64 bits each, 0 beyond the order), SHA-256 of the
-// content (32 bytes). Then the index array of each mode and the values. The magic holds a line feed
-// and a carriage return, so that a copy in text mode is noticed.
+// CRC-32 of the header (32 bits each), nonzeros, 8 mode lengths (64 bits each, 0 beyond the order),
+// SHA-256 of the content (32 bytes). Then the index array of each mode and the values. The magic
+// holds a line feed and a carriage return, so that a copy in text mode is noticed.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ std::string to_cache(const Coo& tensor);
 Coo read_cache(const std::string& path);
 Coo parse_cache(std::string_view bytes, const std::string& name);
 
-/// What the header states; the content is not verified.
+/// What the header states; the content is verified where the header has no checksum (version 1).
 struct CacheFacts {
   Dims dims;
   DType dtype = DType::f32;

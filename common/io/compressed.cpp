@@ -1,6 +1,7 @@
 #include "common/io/compressed.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -8,6 +9,7 @@
 #include <new>
 
 #include "common/core/error.hpp"
+#include "common/io/options.hpp"
 
 namespace retensor {
 namespace {
@@ -120,6 +122,12 @@ char* Unpacked::room() {
     capacity_ = wanted;
   }
   return data_.get() + size_;
+}
+
+std::uint64_t most_unpacked_bytes() {
+  const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  return std::min(memory / 2, std::uint64_t{64} << 30);
 }
 
 bool is_archive(std::string_view bytes) {

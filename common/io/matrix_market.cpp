@@ -41,19 +41,20 @@ std::string lower(std::string_view s) {
 }
 
 /// Takes one word of the banner that must be among `choices`; returns which.
-std::size_t read_word(const Source& source, const char*& p,
-                      const std::vector<std::string>& choices) {
+std::size_t read_word(const Source& source, const char*& p, const std::vector<std::string>& choices,
+                      std::string expected = "") {
   const char* const stop = text::field_end(p, source.end());
   const std::string word = lower({p, static_cast<std::size_t>(stop - p)});
   const auto found = std::find(choices.begin(), choices.end(), word);
-  if (found == choices.end()) source.refuse(p, boost::algorithm::join(choices, " or "));
+  if (expected.empty()) expected = boost::algorithm::join(choices, " or ");
+  if (found == choices.end()) source.refuse(p, expected);
   p = text::skip_blanks(stop, source.end());
   return static_cast<std::size_t>(found - choices.begin());
 }
 
 Banner read_banner(const Source& source, const char*& p) {
   Banner banner;
-  read_word(source, p, {std::string(kBanner)});
+  read_word(source, p, {std::string(kBanner)}, "the banner %%MatrixMarket");
   read_word(source, p, {"matrix"});
   read_word(source, p, {"coordinate"});
   constexpr ValueKind kinds[] = {ValueKind::real, ValueKind::integer, ValueKind::pattern};

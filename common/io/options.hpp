@@ -9,6 +9,9 @@
 
 namespace retensor {
 
+/// Half of the machine's memory, since the tensor needs room beside its text; at most 64 GiB.
+std::uint64_t most_unpacked_bytes();
+
 struct ReadOptions {
   DType dtype = DType::f32;
   /// With `error` the nonzeros keep the order of the file; `sum` and `last` return natural order.
@@ -16,7 +19,7 @@ struct ReadOptions {
   /// Mode lengths that the file must agree with; empty: taken from the file.
   Dims dims;
   /// An archive that unpacks to more bytes is refused.
-  std::uint64_t max_unpacked_bytes = std::uint64_t{64} << 30;
+  std::uint64_t max_unpacked_bytes = most_unpacked_bytes();
   /// Text that a thread parses at a time.
   std::size_t chunk_bytes = std::size_t{1} << 20;
 };

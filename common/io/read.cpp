@@ -10,6 +10,7 @@
 #include "common/io/duplicates.hpp"
 #include "common/io/mapped_file.hpp"
 #include "common/io/matrix_market.hpp"
+#include "common/io/records.hpp"
 #include "common/io/tns.hpp"
 
 namespace retensor {
@@ -33,9 +34,26 @@ Coo conforming_cache(std::string_view bytes, const std::string& name, const Read
   return tensor;
 }
 
+/// Lines that end with a carriage return alone would become one.
+void refuse_lone_returns(const text::Source& source) {
+  const auto& bytes = source.bytes;
+  for (auto at = bytes.find('\r'); at != bytes.npos; at = bytes.find('\r', at + 1))
+    if (bytes.substr(at + 1, 1) != "\n")
+      source.refuse(bytes.data() + at, "a line feed behind the carriage return");
+}
+
+bool is_called_matrix(std::string name) {
+  for (const std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.resize(name.size() - packed.size());
+  return name.ends_with(".mtx");
+}
+
 Coo parse_unpacked(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   if (is_cache(bytes)) return conforming_cache(bytes, name, options);
-  if (is_matrix_market(bytes)) return parse_matrix_market(bytes, name, options);
+  refuse_lone_returns({bytes, name, '#'});
+  // Without its banner the line of sizes would be an entry.
+  if (is_matrix_market(bytes) || is_called_matrix(name))
+    return parse_matrix_market(bytes, name, options);
   return parse_tns(bytes, name, options);
 }
 

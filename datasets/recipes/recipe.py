@@ -110,6 +110,8 @@ def main(doc, convert, add_options, needs_input=True):
         parser.add_argument("--input", type=Path, required=True, help="the source, see above")
     add_options(parser)
     arguments = parser.parse_args()
+    if [] in vars(arguments).values():  # what argparse makes of --key=--
+        parser.error("-- is no value")
     name = Path(sys.argv[0]).stem
     try:
         dims, entries, comment = convert(arguments)

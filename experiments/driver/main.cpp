@@ -1,4 +1,6 @@
 // The program `retensor`: dispatch to a subcommand and the exit code of its errors.
+#include <omp.h>
+
 #include <exception>
 #include <iostream>
 
@@ -35,7 +37,16 @@ const driver::Command& command_named(const std::string& name) {
       fmt::format("unknown command '{}', the nearest is '{}'", name, nearest(name, names)));
 }
 
+/// More threads than any machine runs end a worker before it can say so.
+void expect_sane_environment() {
+  constexpr int kMost = 4096;
+  if (omp_get_max_threads() > kMost)
+    throw InputError(fmt::format("OMP_NUM_THREADS: found {} threads, expected at most {}",
+                                 omp_get_max_threads(), kMost));
+}
+
 int dispatch(const Args& args) {
+  expect_sane_environment();
   if (args.empty()) throw InputError("expected a command (see: retensor --help)");
   if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     print_help();
@@ -49,7 +60,7 @@ int dispatch(const Args& args) {
 }
 
 int complain(const std::exception& error, int code) {
-  std::cerr << "retensor: " << error.what() << '\n';
+  std::cerr << "retensor: " << printable(error.what()) << '\n';
   return code;
 }
 

@@ -72,7 +72,7 @@ def nested(depth):
 
 @pytest.mark.parametrize("command", [
     ("verdict", "--results", "{}"), ("compare", "{}", "{}"), ("rows", "{}"),
-    ("plot", "fig4", "--results", "{}")])
+    ("plot", "experiments/pasta/fig4.yaml", "--rows", "{}")])
 def test_deep_nesting_is_refused(tmp_path, command):
     path = tmp_path / "deep.jsonl"
     path.write_text(nested(50000))

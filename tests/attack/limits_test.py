@@ -46,7 +46,8 @@ def test_a_killed_driver_takes_the_recipe_with_it(workspace, number):
         assert running.poll() is None
         time.sleep(0.01)
     running.send_signal(number)
-    if number == signal.SIGTERM:
+    if number == signal.SIGTERM:  # the first one waits for the case at hand
+        time.sleep(0.3)
         running.send_signal(number)
     running.wait(timeout=20)
     for _ in range(100):
@@ -70,7 +71,8 @@ def test_a_limit_on_file_sizes_costs_no_row(workspace):
 
 @pytest.mark.parametrize("limit", ["0s", "0ms", "-1s", "1e9s", "99999999h", "s", ""])
 def test_limits_that_allow_nothing_are_refused(workspace, limit):
-    refused(sweep(workspace, workspace.spec([METHOD], measure={"timeout": limit})), "timeout")
+    refused(sweep(workspace, workspace.spec([METHOD], measure={"timeout": limit})),
+            "a time such as")
 
 
 @pytest.mark.parametrize("threads", ["1000000", "-1", "many"])
@@ -88,7 +90,7 @@ def test_long_names_are_refused_or_work(tmp_path, length):
     if length <= 200:
         assert done.returncode == 0, done.stderr
     else:
-        refused(done, "registry.yaml:1", "200")
+        refused(done, "registry.yaml:1")
 
 
 @pytest.mark.parametrize("terms", [1000, 100000])

@@ -14,7 +14,8 @@ jsonschema = pytest.importorskip("jsonschema")
 
 FILES = {
     "spec": sorted(ROOT.glob("experiments/*/*.yaml")),
-    "registry": sorted(ROOT.glob("datasets/**/*.yaml")),
+    "registry": sorted(ROOT.glob("datasets/*.yaml")),
+    "recipes": sorted(ROOT.glob("datasets/recipes/*.yaml")),
     **{kind: sorted(ROOT.glob(f"papers/**/{kind}.yaml"))
        for kind in ("claims", "findings", "artifacts")},
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <filesystem>
 #include <string>
 
@@ -85,15 +87,30 @@ TEST_CASE("every truncation and every changed byte is refused") {
     }
 }
 
+/// As the first version wrote it, without a checksum of the header.
+std::string of_version_1(std::string bytes) {
+  bytes[8] = 1;
+  std::fill_n(bytes.begin() + 20, 4, '\0');
+  return bytes;
+}
+
+TEST_CASE("files of version 1 are read, and their content speaks for their header") {
+  const retensor::testing::TemporaryFolder folder;
+  auto bytes = of_version_1(to_cache(sample()));
+  CHECK(read_cache_facts(folder.write("a.tnsb", bytes)).sha256 == content_sha256(sample()));
+  bytes[32] = static_cast<char>(bytes[32] ^ 1);  // the length of mode 0
+  CHECK_THROWS_AS(read_cache_facts(folder.write("a.tnsb", bytes)), ParseError);
+}
+
 TEST_CASE("the refusal says what is wrong") {
   const std::string bytes = to_cache(sample());
   std::string other = bytes;
-  other[8] = 2;
-  refused(other, "version 2", "version 1");
+  other[8] = 3;
+  refused(other, "version 3", "version 2");
   refused("1 1 1\n", "no cache", "the magic bytes");
   refused(bytes.substr(0, 100), "100 bytes", "a header of 128 bytes");
   refused(bytes.substr(0, bytes.size() - 1), "159 bytes", "the size of 2 nonzeros");
-  other = bytes;
+  other = of_version_1(bytes);
   other[31] = 0x7f;  // 2^62 nonzeros and more: refused before anything is allocated
   refused(other, "160 bytes", "the size of");
   other = bytes;

@@ -118,13 +118,15 @@ TEST_CASE("an archive that unpacks beyond the limit is refused early") {
                 "more than 10 unpacked bytes", "an archive within this limit");
 }
 
-TEST_CASE("read_tensor goes by content, whatever the name") {
+TEST_CASE("read_tensor goes by content, whatever the name; a matrix without banner is none") {
   const retensor::testing::TemporaryFolder folder;
   const Coo plain = read_tensor(folder.write("a.gz", lines(3000)));
   CHECK(plain.nnz() == 3000);
   const std::string matrix = "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n2 3\n";
   for (const Packer pack : kPackers) {
-    check_same(read_tensor(folder.write("a.mtx", pack(lines(3000)))), plain);
+    check_same(read_tensor(folder.write("a.txt", pack(lines(3000)))), plain);
+    check_refused([&] { return read_tensor(folder.write("a.mtx", pack(lines(3)))); }, 1, 1, "'1'",
+                  "the banner %%MatrixMarket");
     check_same(read_tensor(folder.write("a.tnsb", pack(to_cache(plain)))), plain);
     CHECK(read_tensor(folder.write("a.tns", pack(matrix))).dims == Dims{2, 3});
     check_refused([&] { return parse_tensor(pack(lines(3) + "1 x 1\n"), "a.gz"); }, 4, 3, "'x'",

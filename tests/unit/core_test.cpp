@@ -47,3 +47,13 @@ TEST_CASE("nearest is by edit distance and empty without candidates") {
   CHECK(nearest("mttkrp", {"ttm", "mtkrp", "ttv"}) == "mtkrp");
   CHECK(nearest("x", {}).empty());
 }
+
+TEST_CASE("a text is printable on one line of a terminal, and stays as it was where it is") {
+  CHECK(printable("R\u00e4nge, \u20ac, \U0001f600") == "R\u00e4nge, \u20ac, \U0001f600");
+  CHECK(printable("a\nb\tc") == "a\\nb\\x09c");
+  CHECK(printable("\x1b[31m\x7f") == "\\x1b[31m\\x7f");
+  CHECK(printable("\xc2\x9b"  // the C1 control that begins a sequence
+                  "2J") == "\\xc2\\x9b2J");
+  CHECK(printable("\xff\xc3") == "\\xff\\xc3");
+  CHECK(printable("") == "");
+}

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "common/core/error.hpp"
+#include "common/core/hash.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/tns.hpp"
 #include "experiments/driver/data/facts.hpp"
@@ -41,7 +42,8 @@ struct Workspace {
     std::ofstream(root / name) << text;
   }
   DatasetRegistry registry(const std::string& text) const {
-    return DatasetRegistry::parse(text, (root / "registry.yaml").string());
+    return DatasetRegistry::parse(text, (root / "registry.yaml").string(),
+                                  (root / "recipes").string());
   }
 };
 
@@ -74,7 +76,7 @@ TEST_CASE("entries are refused at their line") {
   CHECK(contains(refusal(entry(good + ", file: d.tns")), "fetch beside a file"));
   CHECK(contains(refusal(entry(good, "private")), "published facts only"));
   CHECK(contains(refusal("schema: 3\ndatasets: {}\n"), "schema 3"));
-  CHECK(contains(refusal("schema: 1\ndatasets:\n  a/b: {}\n"), "a name of letters"));
+  CHECK(contains(refusal("schema: 1\ndatasets:\n  a/b: {}\n"), "letters, digits, _ . -"));
   CHECK(refusal(entry(", file: d.tns")) == "accepted");
 }
 
@@ -242,9 +244,10 @@ TEST_CASE("a file that was carried into the cache folder stands in for the recip
 TEST_CASE("recipes are programs with arguments, their failures are errors") {
   const Workspace w;
   w.put("recipes/made.py",
-        "import sys\nout, n = sys.argv[2], sys.argv[4]\nprint('talk')\n"
+        "import sys\nout, n = sys.argv[2], sys.argv[3].split('=')[1]\nprint('talk')\n"
         "open(out, 'w').write('2\\n2 3\\n1 1 %s\\n2 2 7\\n' % n)\n");
   w.put("recipes/fails.py", "import sys\nsys.exit(2)\n");
+  w.put("recipes/recipes.yaml", "schema: 1\nrecipes: {made: [first], fails: []}\n");
   const auto registry = w.registry(entry(", make: {recipe: made, first: \"4; exit\"}"));
   CHECK_THROWS_AS(registry.obtain(registry.find("d"), w.cache), InputError);  // no shell: no number
   const auto good = w.registry(entry(", make: {recipe: made, first: 4}"));
@@ -252,8 +255,12 @@ TEST_CASE("recipes are programs with arguments, their failures are errors") {
   const auto failing = w.registry(entry(", make: {recipe: fails}"));
   CHECK_THROWS_WITH_AS(failing.obtain(failing.find("d"), w.cache), doctest::Contains("exit code 2"),
                        InputError);
-  CHECK(contains(refusal(entry(", make: {recipe: mad}"), (w.root / "registry.yaml").string()),
-                 "expected 'made'"));
+  const auto unknown = [&](const char* make) {
+    return refusal_of([&] { w.registry(entry(make)); }, "accepted");
+  };
+  CHECK(contains(unknown(", make: {recipe: mad}"), "expected 'made'"));
+  CHECK(contains(unknown(", make: {recipe: made, frist: 4}"), "expected 'first'"));
+  CHECK(contains(unknown(", make: {recipe: made, out: d.tns}"), "unknown parameter of made 'out'"));
 }
 
 TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and is kept") {
@@ -261,6 +268,7 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   w.put("recipes/copy.py",
         "import shutil, sys\nassert sys.argv[1::2] == ['--out', '--input']\n"
         "shutil.copy(sys.argv[4], sys.argv[2])\n");
+  w.put("recipes/recipes.yaml", "schema: 1\nrecipes: {copy: []}\n");
   w.put("mine.tns", "2\n2 3\n1 1 5\n2 2 7\n");
   w.put("other.tns", "2\n2 3\n1 1 5\n");
   const auto registry = w.registry(entry(", make: {recipe: copy, needs: input}"));
@@ -282,13 +290,20 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   CHECK_THROWS_WITH_AS(registry.obtain(registry.find("d"), w.cache), doctest::Contains("--input"),
                        InputError);
 
-  const auto fetched = w.registry(
-      entry(", make: {recipe: copy, needs: input}, fetch: {url: \"https://a.org/f.tns\", sha256: " +
-            std::string(64, 'a') + ", bytes: 9}"));
+  const std::string text = "2\n2 3\n1 2 8\n2 2 9\n", sha = sha256_hex(text);
+  const auto fetched = w.registry(entry(
+      ", make: {recipe: copy, needs: input}, fetch: {url: \"https://a.org/f.tns\", sha256: " + sha +
+      ", bytes: 18}"));
   const auto& f = fetched.find("d");
-  CHECK(contains(fetched.obstacle(f, w.cache), "retensor dataset fetch d (9 bytes)"));
-  w.put("cache/fetched/aaaaaaaaaaaa-f.tns", "2\n2 3\n1 2 8\n2 2 9\n");
-  CHECK(fetched.fetched_file(f, w.cache).ends_with("cache/fetched/aaaaaaaaaaaa-f.tns"));
+  CHECK(contains(fetched.obstacle(f, w.cache), "retensor dataset fetch d (18 bytes)"));
+  const auto file = "cache/fetched/" + sha.substr(0, 12) + "-f.tns";
+  CHECK(fetched.fetched_file(f, w.cache).ends_with(file));
+  for (const std::string damaged : {"2\n2 3\n1 2 8\n2 2 8\n", "2\n2 3\n1 2 8\n"}) {
+    w.put(file, damaged);
+    CHECK_THROWS_WITH_AS(fetched.obtain(f, w.cache), doctest::Contains("fetch it again"),
+                         InputError);
+  }
+  w.put(file, text);
   CHECK(fetched.obtain(f, w.cache)->values.at(1) == 9);
   CHECK(contains(refusal(entry(", make: {recipe: uniform, needs: input}")), "needs"));
 }

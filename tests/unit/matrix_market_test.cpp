@@ -90,8 +90,8 @@ TEST_CASE("banners of other kinds are refused at their word") {
           "general");
   refused("%%MatrixMarket matrix coordinate real general x\n", 1, 47, "'x'", "the end of the line");
   refused("%%MatrixMarketx matrix coordinate real general\n", 1, 1, "'%%MatrixMarketx'",
-          "%%matrixmarket");
-  refused("", 1, 1, "the end of the file", "%%matrixmarket");
+          "the banner %%MatrixMarket");
+  refused("", 1, 1, "the end of the file", "the banner %%MatrixMarket");
 }
 
 TEST_CASE("the size line is refused unless it holds three counts that agree with the body") {

@@ -121,9 +121,16 @@ TEST_CASE("rows stand as in the files, those of newest_rows by key") {
   CHECK(keys == std::vector<std::string>{"a", "b", "c"});
 }
 
+TEST_CASE("a whole last line that is no JSON is damage, not a torn line") {
+  const auto whole = text({session("s"), row("s", "a")});
+  for (const std::string tail : {"{\n", "{\"kind\":\xff}\n"})
+    CHECK_THROWS_WITH_AS(read({whole + tail}), doctest::Contains("keep a copy of the file"),
+                         InputError);
+}
+
 TEST_CASE("a torn last line and lines of unknown kinds are left out with a warning") {
   const auto whole = text({session("s"), row("s", "a")});
-  for (const std::string tail : {R"({"kind":"row","sch)", "{\"a\":{\"b\":1}", "{\n"}) {
+  for (const std::string tail : {R"({"kind":"row","sch)", "{\"a\":{\"b\":1}", "{"}) {
     const auto results = read({whole + tail});
     CHECK(results.rows.size() == 1);
     REQUIRE(results.warnings.size() == 1);

@@ -133,9 +133,9 @@ nlohmann::json place_entry(const PaperArtifact& artifact,
 }  // namespace
 
 nlohmann::json artifacts(const std::string& profile, const std::vector<std::string>& files,
-                         const std::string& registry_path, const std::string& cache) {
-  const auto specs =
-      spec_entries(all_specs(profile), files, DatasetRegistry::load(registry_path), cache);
+                         const Locations& at) {
+  const auto specs = spec_entries(all_specs(profile), files,
+                                  DatasetRegistry::load(at.registry, at.recipes), at.cache);
   std::set<std::string> placed;
   auto list = nlohmann::json::array();
   for (const auto& artifact : paper_artifacts(source_root())) {

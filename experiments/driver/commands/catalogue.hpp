@@ -33,8 +33,7 @@ std::string datasets_text(const DatasetRegistry& datasets, const std::string& ca
 /// facts of the registry's data sets that can be had with this cache folder, as `verdict --json`
 /// prints them.
 nlohmann::json verdicts(const std::vector<std::string>& papers,
-                        const std::vector<std::string>& files, const std::string& registry_path,
-                        const std::string& cache);
+                        const std::vector<std::string>& files, const Locations& at);
 
 /// What `retensor rows` prints of result files (experiments/schema).
 std::string rows_text(const std::vector<std::string>& files);
@@ -43,7 +42,7 @@ std::string rows_text(const std::vector<std::string>& files);
 /// `list artifacts --json` prints them (experiments/schema). With a profile the specs and cases of
 /// it alone. Throws ParseError for an artifact of a paper whose spec is not there.
 nlohmann::json artifacts(const std::string& profile, const std::vector<std::string>& files,
-                         const std::string& registry_path, const std::string& cache);
+                         const Locations& at);
 /// The same as a table.
 std::string artifacts_text(const nlohmann::json& artifacts);
 

@@ -102,14 +102,12 @@ int confirm_command(const Args& args) {
   SweepOptions sweep;
   sweep.out = (*given)["out"].as<std::string>();
   if (sweep.out.empty()) sweep.out = path + ".confirm";
-  sweep.registry_path = registry_of(*given);
-  sweep.cache_dir = cache_of(*given);
+  sweep.at = locations_of(*given);
   sweep.rerun = true;
   sweep.argv = {"retensor", "confirm"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
   StopSignals stop;
-  const auto done =
-      run_sweep(plan_of(sample), DatasetRegistry::load(sweep.registry_path), sweep, stop);
+  const auto done = run_sweep(plan_of(sample), registry_of(*given), sweep, stop);
   if (done.stopped) return 128 + stop.first();
 
   const auto session = newest_session(sweep.out);

@@ -239,7 +239,7 @@ int dataset_command(const Args& args) {
     write_portable(rest[1], read_tensor(rest[0]));
     return 0;
   }
-  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto datasets = registry_of(*given);
   const auto cache = cache_of(*given);
   if (action == "verify") return verify_all(rest, datasets, cache);
   if (action == "list") {

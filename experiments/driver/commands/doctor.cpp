@@ -91,7 +91,7 @@ int doctor_command(const Args& args) {
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   const auto cache = cache_of(*given);
-  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto datasets = registry_of(*given);
   std::cout << table_text({{"build", build_text()},
                            {"CPU", cpu_text()},
                            {"GPU", gpu_text()},

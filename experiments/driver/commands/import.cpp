@@ -34,8 +34,8 @@ int import_command(const Args& args) {
   if (source.gpu.empty() == source.cpu.empty())
     throw InputError("import: expected either --gpu or --cpu, the device that was timed");
   if (value("out").empty()) throw InputError("import: expected --out, the file to append to");
-  const auto lines = import_rows(required_positional(*given, "a table of times"), source,
-                                 DatasetRegistry::load(registry_of(*given)));
+  const auto lines =
+      import_rows(required_positional(*given, "a table of times"), source, registry_of(*given));
   Store store(value("out"));
   for (const auto& line : lines) store.append(line);
   std::cout << value("out") << '\n';

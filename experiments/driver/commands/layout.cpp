@@ -125,7 +125,7 @@ int layout_command(const Args& args) {
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   const auto name = required_positional(*given, "a data set or file");
-  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto datasets = registry_of(*given);
   const auto& dataset = datasets.with_facts(name);
   if (dataset.nnz > kMostEntries)
     throw InputError(fmt::format("{} has {} nonzeros, a layout shows at most {}", name, dataset.nnz,

@@ -171,14 +171,13 @@ int list_command(const Args& args) {
   if (what == "methods") {
     std::cout << (as_json ? methods().dump(2) + '\n' : methods_table());
   } else if (what == "datasets") {
-    std::cout << datasets_text(DatasetRegistry::load(registry_of(*given)), cache_of(*given));
+    std::cout << datasets_text(registry_of(*given), cache_of(*given));
   } else if (what == "experiments") {
     const auto backend = (*given)["backend"].as<std::string>();
     for (const auto& spec : all_specs(profile_of(*given)))
       if (backend.empty() || measures_on(spec, backend)) std::cout << spec.path << '\n';
   } else if (what == "artifacts") {
-    const auto list =
-        artifacts(profile_of(*given), result_files(), registry_of(*given), cache_of(*given));
+    const auto list = artifacts(profile_of(*given), result_files(), locations_of(*given));
     std::cout << (as_json ? list.dump(2) + '\n' : artifacts_text(list));
   } else {
     throw InputError(

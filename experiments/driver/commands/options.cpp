@@ -76,6 +76,8 @@ void add_profile_option(po::options_description& options) {
 void add_location_options(po::options_description& options) {
   options.add_options()("registry", po::value<std::string>()->value_name("FILE"),
                         "data set registry (default: datasets/registry.yaml)")(
+      "recipes", po::value<std::string>()->value_name("DIR"),
+      "folder of programs that make data sets (default: the project's, whichever the registry)")(
       "cache", po::value<std::string>()->value_name("DIR"),
       "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
@@ -84,12 +86,24 @@ std::string profile_of(const po::variables_map& given) {
   return given["with"].as<std::string>();
 }
 
-std::string registry_of(const po::variables_map& given) {
-  return given.count("registry") != 0 ? given["registry"].as<std::string>() : default_registry();
+Locations locations_of(const po::variables_map& given) {
+  Locations at;
+  const auto take = [&given](const char* option, std::string& place) {
+    if (given.count(option) != 0) place = given[option].as<std::string>();
+  };
+  take("registry", at.registry);
+  take("recipes", at.recipes);
+  take("cache", at.cache);
+  return at;
+}
+
+DatasetRegistry registry_of(const po::variables_map& given) {
+  const auto at = locations_of(given);
+  return DatasetRegistry::load(at.registry, at.recipes);
 }
 
 std::string cache_of(const po::variables_map& given) {
-  return given.count("cache") != 0 ? given["cache"].as<std::string>() : default_cache();
+  return locations_of(given).cache;
 }
 
 }  // namespace retensor::driver

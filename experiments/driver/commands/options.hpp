@@ -9,6 +9,9 @@
 
 #include "experiments/driver/commands/commands.hpp"
 
+#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/locations.hpp"
+
 namespace retensor::driver {
 
 namespace po = boost::program_options;
@@ -34,7 +37,9 @@ std::string required_positional(const po::variables_map& given, const std::strin
 void add_profile_option(po::options_description& options);    ///< --with NAME
 void add_location_options(po::options_description& options);  ///< --registry FILE, --cache DIR
 std::string profile_of(const po::variables_map& given);
-std::string registry_of(const po::variables_map& given);
+Locations locations_of(const po::variables_map& given);
+/// The registry that was given, or the project's.
+DatasetRegistry registry_of(const po::variables_map& given);
 std::string cache_of(const po::variables_map& given);
 
 }  // namespace retensor::driver

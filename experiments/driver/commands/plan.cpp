@@ -81,7 +81,7 @@ int plan_command(const Args& args) {
   if (!given) return 0;
   const auto specs = positionals(*given);
   if (specs.empty()) throw InputError("plan: expected at least one spec");
-  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto datasets = registry_of(*given);
   const auto methods = all_methods();
   for (const auto& spec : specs)
     print_plan(make_plan(load_spec(spec, profile_of(*given)), methods, datasets), datasets,

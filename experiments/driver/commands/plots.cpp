@@ -57,12 +57,11 @@ int run_plots(std::vector<std::string> what, const po::variables_map& given) {
   const auto folder = fs::path(out);
   argv.insert(argv.end(), {"--out", out});
   argv.insert(argv.end(), {"--rows", write_text(folder / "rows.jsonl", rows_text(rows))});
-  argv.insert(
-      argv.end(),
-      {"--verdicts", given.count("verdicts") != 0
-                         ? given["verdicts"].as<std::string>()
-                         : write_json(folder / "verdicts.json",
-                                      verdicts({}, rows, registry_of(given), cache_of(given)))});
+  argv.insert(argv.end(),
+              {"--verdicts", given.count("verdicts") != 0
+                                 ? given["verdicts"].as<std::string>()
+                                 : write_json(folder / "verdicts.json",
+                                              verdicts({}, rows, locations_of(given)))});
   return run_process(argv, source_root());
 }
 
@@ -95,12 +94,12 @@ int report_command(const Args& args) {
   const auto rows = rows_of(*given);
   const auto out = (*given)["out"].as<std::string>();
   make_folder(out);
-  return run_plots({"report", "--specs", specs, "--audits",
-                    write_json(fs::path(out) / "audits.json", audits({})), "--methods",
-                    write_json(fs::path(out) / "methods.json", methods()), "--artifacts",
-                    write_json(fs::path(out) / "artifacts.json",
-                               artifacts({}, rows, registry_of(*given), cache_of(*given)))},
-                   *given);
+  return run_plots(
+      {"report", "--specs", specs, "--audits",
+       write_json(fs::path(out) / "audits.json", audits({})), "--methods",
+       write_json(fs::path(out) / "methods.json", methods()), "--artifacts",
+       write_json(fs::path(out) / "artifacts.json", artifacts({}, rows, locations_of(*given)))},
+      *given);
 }
 
 }  // namespace retensor::driver

@@ -66,8 +66,7 @@ int run_command(const Args& args) {
 
   SweepOptions sweep;
   sweep.out = (*given)["out"].as<std::string>();
-  sweep.registry_path = registry_of(*given);
-  sweep.cache_dir = cache_of(*given);
+  sweep.at = locations_of(*given);
   sweep.rerun = (*given)["rerun"].as<bool>();
   sweep.profile = (*given)["profile"].as<bool>();
   sweep.keep_oracles = (*given)["keep-oracles"].as<bool>();
@@ -75,7 +74,7 @@ int run_command(const Args& args) {
   sweep.argv = {"retensor", "run"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
 
-  const auto datasets = DatasetRegistry::load(sweep.registry_path);
+  const auto datasets = registry_of(*given);
   const auto plans = plans_of(specs, profile_of(*given), datasets);
   StopSignals stop;
   std::set<std::string> printed;

@@ -16,19 +16,17 @@
 namespace retensor::driver {
 
 int schema_command(const Args& args) {
-  const std::map<std::string, ShapePtr (*)()> shapes = {{"spec", spec_shape},
-                                                        {"registry", registry_shape},
-                                                        {"claims", claims_shape},
-                                                        {"findings", findings_shape},
-                                                        {"artifacts", artifacts_shape}};
+  const std::map<std::string, ShapePtr (*)()> shapes = {
+      {"spec", spec_shape},     {"registry", registry_shape}, {"recipes", recipes_shape},
+      {"claims", claims_shape}, {"findings", findings_shape}, {"artifacts", artifacts_shape}};
   const Usage usage{"schema KIND",
                     "Writes the JSON Schema (draft 2020-12) of a kind of file, for editors: spec, "
-                    "registry, claims, findings, artifacts.",
+                    "registry, recipes, claims, findings, artifacts.",
                     "retensor schema spec > spec.schema.json", 1};
   const auto given = parse_options(usage, po::options_description(), args);
   if (!given) return 0;
 
-  const auto kind = required_positional(*given, "spec, registry, claims, findings or artifacts");
+  const auto kind = required_positional(*given, "spec, registry, recipes, claims, findings or artifacts");
   const auto known = shapes.find(kind);
   if (known == shapes.end()) {
     std::vector<std::string> kinds;

@@ -97,7 +97,7 @@ int tucker_command(const Args& args) {
   if (given->count("method") == 0)
     throw InputError(
         fmt::format("expected --method, one of {}", boost::algorithm::join(methods, ", ")));
-  const auto datasets = DatasetRegistry::load(registry_of(*given));
+  const auto datasets = registry_of(*given);
   const auto tensor = datasets.obtain(datasets.with_facts(name), cache_of(*given));
 
   tucker::Hooi hooi(tensor, settings, registry.find((*given)["method"].as<std::string>()),

@@ -91,11 +91,11 @@ void print_table(const json& verdicts) {
 }  // namespace
 
 json verdicts(const std::vector<std::string>& papers, const std::vector<std::string>& files,
-              const std::string& registry_path, const std::string& cache) {
-  const auto registry = DatasetRegistry::load(registry_path);
+              const Locations& at) {
+  const auto registry = DatasetRegistry::load(at.registry, at.recipes);
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
-  for (auto& row : registry_rows(registry, cache)) rows.push_back(std::move(row));
+  for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
   const auto fits = fitted_to(registry);
   json list = json::array();
   for (const auto& claim : claims) list.push_back(to_json(claim, judge(claim, rows, fits)));
@@ -121,7 +121,7 @@ int verdict_command(const Args& args) {
       verdicts(positionals(*given),
                given->count("results") != 0 ? (*given)["results"].as<std::vector<std::string>>()
                                             : result_files(),
-               registry_of(*given), cache_of(*given));
+               locations_of(*given));
   const bool against =
       std::any_of(list.begin(), list.end(), [](const json& v) { return v["holds"] == false; });
   if ((*given)["json"].as<bool>())

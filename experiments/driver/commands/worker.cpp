@@ -16,7 +16,7 @@ int worker_command(const Args& args) {
       {"worker", "Measures what it is asked over its socket.", "started by: retensor run", 0},
       options, args);
   if (!given) return 0;
-  const WorkerSetup setup{registry_of(*given), cache_of(*given), (*given)["memory"].as<Count>()};
+  const WorkerSetup setup{locations_of(*given), (*given)["memory"].as<Count>()};
   const auto request = (*given)["profiled"].as<std::string>();
   return request.empty() ? worker_main(setup, kWorkerSocket) : profiled_main(setup, request);
 }

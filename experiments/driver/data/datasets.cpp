@@ -57,24 +57,44 @@ void fill_target(Dataset& d) {
   fill("nnz", d.nnz);
 }
 
-/// Generators, and the programs in the registry's folder of recipes.
-void check_recipe(const YamlNode& recipe, const std::string& root) {
-  const auto recipes = fs::path(root) / "recipes";
-  const auto& generators = generator_params();
+/// Names of recipes and of the parameters that a registry may set (recipes.yaml); none in a folder
+/// without that file.
+using Recipes = std::map<std::string, std::vector<std::string>>;
+
+Recipes read_recipes(const std::string& folder) {
+  const auto path = (fs::path(folder) / "recipes.yaml").string();
   std::error_code error;
-  if (generators.contains(recipe.text) ||
-      fs::is_regular_file(recipes / (recipe.text + ".py"), error))
-    return;
-  std::vector<std::string> words;
-  for (const auto& [name, params] : generators) words.push_back(name);
-  for (const auto& entry : fs::directory_iterator(recipes, error))
-    if (entry.path().extension() == ".py") words.push_back(entry.path().stem().string());
-  std::sort(words.begin(), words.end());
-  refuse_unknown(recipe.at, "recipe", recipe.text, words);
+  if (!fs::exists(path, error)) return {};
+  const auto tree = parse_yaml(read_small_file(path), path);
+  recipes_shape()->check(tree);
+  Recipes recipes;
+  const auto& entries = tree.need("recipes");
+  for (std::size_t k = 0; k < entries.keys.size(); ++k)
+    for (auto& params = recipes[entries.keys[k].name]; const auto& item : entries.items[k].items)
+      params.push_back(item.text);
+  return recipes;
 }
 
-void read_make(Dataset& d, const YamlNode& make, const std::string& root) {
-  check_recipe(make.need("recipe"), root);
+/// Generators have the parameters that their shape states; those of recipes are declared.
+void check_recipe(const YamlNode& make, const Recipes& recipes) {
+  const auto& name = make.need("recipe");
+  if (generator_params().contains(name.text)) return;
+  const auto recipe = recipes.find(name.text);
+  if (recipe == recipes.end()) {
+    std::vector<std::string> words;
+    for (const auto& [known, params] : generator_params()) words.push_back(known);
+    for (const auto& [known, params] : recipes) words.push_back(known);
+    refuse_unknown(name.at, "recipe", name.text, words);
+  }
+  auto words = recipe->second;
+  words.insert(words.end(), {"recipe", "needs"});
+  for (const auto& key : make.keys)
+    if (std::find(words.begin(), words.end(), key.name) == words.end())
+      refuse_unknown(key.at, "parameter of " + name.text, key.name, words);
+}
+
+void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
+  check_recipe(make, recipes);
   d.recipe = make.need("recipe").text;
   d.needs_input = make.find("needs") != nullptr;
   d.recipe_params = to_json(make);
@@ -123,7 +143,7 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
 /// `directory`: of the file that holds the entry; `root`: the registry's, which files may not
 /// leave.
 Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory,
-                   const std::string& root) {
+                   const std::string& root, const Recipes& recipes) {
   Dataset d;
   d.name = key.name;
   d.at = key.at;
@@ -138,7 +158,7 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   d.licence = entry.need("licence").text;
   d.sha256 = text_or(entry, "sha256");
   if (const auto* file = entry.find("file")) d.file = file_of(*file, directory, root);
-  if (const auto* make = entry.find("make")) read_make(d, *make, root);
+  if (const auto* make = entry.find("make")) read_make(d, *make, recipes);
   if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
   if (const auto* paper = entry.find("paper")) d.paper = to_json(*paper);
   if (const auto* stand_in = entry.find("stand_in")) {
@@ -152,8 +172,9 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
 /// A registry with the files that it includes. Every file and every name stands once.
 class Reader {
  public:
-  Reader(const std::string& path, std::map<std::string, Dataset>& datasets)
-      : root_(folder_of(path)), datasets_(datasets) {
+  Reader(const std::string& path, const std::string& recipes,
+         std::map<std::string, Dataset>& datasets)
+      : root_(folder_of(path)), recipes_(read_recipes(recipes)), datasets_(datasets) {
     files_.insert(fs::weakly_canonical(fs::absolute(path)).string());
   }
 
@@ -162,7 +183,8 @@ class Reader {
     registry_shape()->check(tree);
     const auto& entries = tree.need("datasets");
     for (std::size_t k = 0; k < entries.keys.size(); ++k) {
-      const auto d = dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_);
+      const auto d =
+          dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_, recipes_);
       add(d);
       if (d.kind != "stand-in") continue;
       const auto& variants = entries.items[k].need("stand_in").need("variants");
@@ -214,6 +236,7 @@ class Reader {
   }
 
   std::string root_;
+  Recipes recipes_;
   std::map<std::string, Dataset>& datasets_;
   std::set<std::string> files_;
 };
@@ -289,14 +312,15 @@ std::string DatasetRegistry::fetched_file(const Dataset& d, const std::string& c
   return (fs::path(cache_dir) / "fetched" / name).string();
 }
 
-DatasetRegistry DatasetRegistry::load(const std::string& path) {
-  return parse(read_small_file(path), path);
+DatasetRegistry DatasetRegistry::load(const std::string& path, const std::string& recipes) {
+  return parse(read_small_file(path), path, recipes);
 }
 
-DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path) {
+DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path,
+                                       const std::string& recipes) {
   DatasetRegistry registry;
-  registry.directory_ = Reader::folder_of(path);
-  Reader reader(path, registry.datasets_);
+  registry.recipes_ = recipes;
+  Reader reader(path, recipes, registry.datasets_);
   reader.read(text, path);
   reader.check_originals();
   return registry;

@@ -11,7 +11,9 @@
 
 #include "common/core/error.hpp"
 #include "common/core/types.hpp"
+#include "common/io/cache.hpp"
 #include "common/tensor/coo.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 
@@ -52,10 +54,14 @@ nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Di
 /// added when asked for.
 class DatasetRegistry {
  public:
-  /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file.
-  static DatasetRegistry load(const std::string& path);
+  /// Throws ParseError with file and line. `path` is datasets/registry.yaml or a user's own file;
+  /// `recipes` the folder of the programs that it may name, with the parameters that it may set
+  /// (recipes.yaml there). A registry is data: nothing beside it runs.
+  static DatasetRegistry load(const std::string& path,
+                              const std::string& recipes = default_recipes());
   /// The same for text in memory; `path` stands for the file: what it includes is relative to it.
-  static DatasetRegistry parse(std::string_view text, const std::string& path);
+  static DatasetRegistry parse(std::string_view text, const std::string& path,
+                               const std::string& recipes = default_recipes());
 
   const std::map<std::string, Dataset>& all() const { return datasets_; }
   std::vector<std::string> names() const;
@@ -73,6 +79,8 @@ class DatasetRegistry {
   /// values in single precision. With `input` set it is made anew. Throws InputError when dims, nnz
   /// or checksum disagree with the registry, or when there is nothing to obtain it from.
   std::shared_ptr<const Coo> obtain(const Dataset& d, const std::string& cache_dir) const;
+  /// What the cached tensor's header states; makes it where there is none or a damaged one.
+  CacheFacts cached_facts(const Dataset& d, const std::string& cache_dir) const;
   /// SHA-256 over dims, indices and values of the cached tensor: the identity in case keys.
   std::string checksum(const Dataset& d, const std::string& cache_dir) const;
   /// Where the file of `fetch` belongs; throws InputError when the set has none.
@@ -88,7 +96,7 @@ class DatasetRegistry {
   Origin recipe_origin(const Dataset& d, const std::string& cache_dir) const;
   std::string recipe_path(const std::string& recipe) const;
 
-  std::string directory_;  ///< of the registry file
+  std::string recipes_;  ///< their folder
   mutable std::map<std::string, Dataset> datasets_;
 };
 

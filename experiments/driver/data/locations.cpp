@@ -30,20 +30,34 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-}  // namespace
+std::optional<std::string> named_root() {
+  const auto given = environment("RETENSOR_ROOT");
+  if (given.empty()) return std::nullopt;
+  if (!is_root(given)) throw InputError("RETENSOR_ROOT: " + given + " holds no experiments/schema");
+  return given;
+}
 
-std::string source_root() {
-  if (const auto given = environment("RETENSOR_ROOT"); !given.empty()) {
-    if (!is_root(given))
-      throw InputError("RETENSOR_ROOT: " + given + " holds no experiments/schema");
-    return given;
-  }
+/// The tree that the program belongs to.
+std::string own_root() {
   std::error_code ignored;
-  if (const auto root = root_above(fs::current_path(ignored))) return *root;
   if (const auto root = root_above(fs::read_symlink("/proc/self/exe", ignored).parent_path()))
     return *root;
   if (is_root(build_info().source_root)) return build_info().source_root;
   throw InputError("the source tree is not found: set RETENSOR_ROOT");
+}
+
+}  // namespace
+
+std::string source_root() {
+  if (const auto root = named_root()) return *root;
+  std::error_code ignored;
+  const auto root = root_above(fs::current_path(ignored));
+  return root ? *root : own_root();
+}
+
+std::string default_recipes() {
+  const auto root = named_root();
+  return (fs::path(root ? *root : own_root()) / "datasets" / "recipes").string();
 }
 
 std::string default_registry() {

@@ -10,7 +10,14 @@ namespace retensor::driver {
 /// the program was built. Throws InputError when none exists.
 std::string source_root();
 std::string default_registry();  ///< <root>/datasets/registry.yaml
+/// datasets/recipes of the program's own tree, wherever it is called: recipes are code.
+std::string default_recipes();
 std::string default_cache();     ///< $RETENSOR_CACHE, else <root>/cache
 std::string experiments_root();  ///< <root>/experiments
+
+/// What a command works with.
+struct Locations {
+  std::string registry = default_registry(), recipes = default_recipes(), cache = default_cache();
+};
 
 }  // namespace retensor::driver

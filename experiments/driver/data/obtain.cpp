@@ -1,6 +1,7 @@
 // From a registry entry to a tensor in memory. A tensor that was made or parsed is kept in the
 // cache under a name that holds a digest of what it was made from, so that a changed file, recipe
 // or parameter never meets an old tensor.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,10 +30,27 @@ struct DatasetRegistry::Origin {
 
 namespace {
 
+/// The time of the last change of the file's state is the system's: no program can set it back.
 json file_identity(const std::string& path) {
-  std::error_code error;
-  const auto written = fs::last_write_time(path, error).time_since_epoch().count();
-  return {{"file", path}, {"bytes", fs::file_size(path, error)}, {"written", written}};
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return {{"file", path}};
+  const auto nanoseconds = [](const timespec& t) { return t.tv_sec * 1'000'000'000 + t.tv_nsec; };
+  return {{"file", path},
+          {"inode", found.st_ino},
+          {"bytes", found.st_size},
+          {"written", nanoseconds(found.st_mtim)},
+          {"changed", nanoseconds(found.st_ctim)}};
+}
+
+/// Files outlive their download: what was fetched is compared again whenever it is read.
+void check_fetched(const Dataset& d, const std::string& path) {
+  const auto again = fmt::format("remove it and fetch it again: retensor dataset fetch {}", d.name);
+  if (const auto bytes = fs::file_size(path); bytes != static_cast<std::uintmax_t>(d.fetch.bytes))
+    throw InputError(
+        fmt::format("{}: found {} bytes, expected {}; {}", path, bytes, d.fetch.bytes, again));
+  if (const auto found = sha256_file(path); found != d.fetch.sha256)
+    throw InputError(
+        fmt::format("{}: found SHA-256 {}, expected {}; {}", path, found, d.fetch.sha256, again));
 }
 
 /// A file of this name that the user put into the cache folder; empty when there is none.
@@ -75,10 +93,9 @@ Coo run_recipe(const std::string& path, const std::string& input, const Dataset&
   const auto output = (fs::path(cache_dir) / fmt::format("{}-{}.tns", d.name, getpid())).string();
   std::vector<std::string> argv = {python_interpreter(), path, "--out", output};
   if (!input.empty()) argv.insert(argv.end(), {"--input", input});
-  for (const auto& [key, value] : d.recipe_params.items()) {
-    argv.push_back("--" + key);
-    argv.push_back(argument(value));
-  }
+  // In one word: a value that begins like an option stays a value.
+  for (const auto& [key, value] : d.recipe_params.items())
+    argv.push_back("--" + key + "=" + argument(value));
   const int code = run_process(argv, "", ChildOutput::to_stderr);
   try {
     if (code != 0)
@@ -137,7 +154,7 @@ void check_against_registry(const Dataset& d, const Coo& tensor) {
 }
 
 std::string DatasetRegistry::recipe_path(const std::string& recipe) const {
-  return (fs::path(directory_) / "recipes" / (recipe + ".py")).string();
+  return (fs::path(recipes_) / (recipe + ".py")).string();
 }
 
 DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
@@ -211,6 +228,8 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   std::error_code error;
   fs::create_directories(fs::path(cached).parent_path(), error);
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
+  for (const auto& read : {origin.file, origin.input})
+    if (!d.fetch.url.empty() && read == fetched_file(d, cache_dir)) check_fetched(d, read);
   ReadOptions options;
   options.dims = d.dims;
   if (!d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
@@ -223,10 +242,19 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   return tensor;
 }
 
-std::string DatasetRegistry::checksum(const Dataset& d, const std::string& cache_dir) const {
+CacheFacts DatasetRegistry::cached_facts(const Dataset& d, const std::string& cache_dir) const {
   const auto cached = cache_file(d, cache_dir);
-  if (!fs::is_regular_file(cached)) obtain(d, cache_dir);
-  return read_cache_facts(cached).sha256;
+  if (fs::is_regular_file(cached)) try {
+      return read_cache_facts(cached);
+    } catch (const ParseError&) {
+      // Damaged: obtain() makes it anew, or says what is wrong with the user's own file.
+    }
+  obtain(d, cache_dir);
+  return read_cache_facts(cached);
+}
+
+std::string DatasetRegistry::checksum(const Dataset& d, const std::string& cache_dir) const {
+  return cached_facts(d, cache_dir).sha256;
 }
 
 }  // namespace retensor::driver

@@ -1,11 +1,12 @@
-// posix_spawnp with an environment that differs in PYTHONPATH alone.
+// A child with an environment that differs in PYTHONPATH alone.
 #include "experiments/driver/data/process.hpp"
 
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -38,27 +39,41 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
+constexpr int kNotStarted = 127;  // as a shell says it
+
+/// The child's side: it dies with its parent, however that ends. Signals are at their defaults.
+[[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& variables,
+                         pid_t parent, ChildOutput output) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kNotStarted);
+  if (output == ChildOutput::to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGXFSZ, SIG_DFL);
+  execvpe(words[0], words.data(), variables.data());
+  _exit(kNotStarted);
+}
+
 }  // namespace
 
 int run_process(const std::vector<std::string>& argv, const std::string& python_path,
                 ChildOutput output) {
   auto arguments = argv;
   auto environment = environment_with(python_path);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (output == ChildOutput::to_stderr)
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, argv.at(0).c_str(), &actions, nullptr,
-                                 pointers(arguments).data(), pointers(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0)
-    throw SystemError(fmt::format("{} can't be started: {}", argv[0], std::strerror(error)));
+  const auto words = pointers(arguments), variables = pointers(environment);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0)
+    throw SystemError(fmt::format("{} can't be started: {}", argv[0], std::strerror(errno)));
+  if (child == 0) become(words, variables, parent, output);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
       throw SystemError(fmt::format("waiting for {}: {}", argv[0], std::strerror(errno)));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code == kNotStarted) throw SystemError(argv[0] + " can't be started");
+  return code;
 }
 
 std::string python_interpreter() {

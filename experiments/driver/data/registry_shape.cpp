@@ -1,4 +1,4 @@
-// Each generator has the parameters of generator_params(); recipes are programs and take any.
+// Each generator has the parameters of generator_params(), a recipe those that recipes.yaml names.
 #include "experiments/driver/data/registry_shape.hpp"
 
 #include "common/core/types.hpp"
@@ -12,7 +12,7 @@ using namespace shape;
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 32;  ///< 32-bit indices
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 /// Names become names of files.
-constexpr const char* kPlainName = "[A-Za-z0-9_][A-Za-z0-9_.-]*";
+constexpr const char* kPlainName = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}";
 
 ShapePtr sha256_shape() {
   return pattern("64 lower-case hexadecimal digits", "[0-9a-f]{64}");
@@ -80,11 +80,23 @@ ShapePtr registry_shape() {
   static const auto registry = file(
       {.what = "a registry",
        .members = {optional("include", list("include", scalar("the path of a file"))),
-                   required("datasets", map({.what = "datasets",
-                                             .others = dataset_shape(),
-                                             .other_names = kPlainName,
-                                             .other_what = "a name of letters, digits, _ . -"}))}});
+                   required("datasets",
+                            map({.what = "datasets",
+                                 .others = dataset_shape(),
+                                 .other_names = kPlainName,
+                                 .other_what = "a name of at most 200 letters, digits, _ . -"}))}});
   return registry;
+}
+
+ShapePtr recipes_shape() {
+  const auto params = list("parameters", pattern("a parameter", "[a-z][a-z0-9_]*"), 0);
+  static const auto recipes = file(
+      {.what = "a list of recipes",
+       .members = {required("recipes", map({.what = "recipes",
+                                            .others = params,
+                                            .other_names = kPlainName,
+                                            .other_what = "a name of letters, digits, _ . -"}))}});
+  return recipes;
 }
 
 ShapePtr stand_in_variant_shape(const std::string& generator) {

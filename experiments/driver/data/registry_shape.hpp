@@ -9,6 +9,8 @@
 namespace retensor::driver {
 
 ShapePtr registry_shape();
+/// The recipes of a folder and the parameters of each that a registry may set.
+ShapePtr recipes_shape();
 /// What a variant of a stand-in may change of its generator's parameters: all but dims and nnz.
 ShapePtr stand_in_variant_shape(const std::string& generator);
 

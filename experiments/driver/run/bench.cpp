@@ -167,8 +167,8 @@ class Bench {
  public:
   explicit Bench(const WorkerSetup& setup)
       : methods_(all_methods()),
-        datasets_(DatasetRegistry::load(setup.registry_path)),
-        cache_dir_(setup.cache_dir) {}
+        datasets_(DatasetRegistry::load(setup.at.registry, setup.at.recipes)),
+        cache_dir_(setup.at.cache) {}
 
   json answer(const json& request) {
     const auto what = request.at("do").get<std::string>();
@@ -178,7 +178,7 @@ class Bench {
     if (what == "shape") return ok("facts", shape(request.at("dataset")));
     if (what == "load") {
       load(request.at("dataset"));
-      return ended(Status::ok);
+      return ok("data", data_);
     }
     if (what == "measure") return measure(request);
     throw LogicError("unknown request to a worker: " + what);
@@ -232,9 +232,8 @@ class Bench {
 /// Reads a header where the tensor is in the cache: a finished sweep loads nothing.
 json Bench::facts(const std::string& name) const {
   const auto& dataset = datasets_.find(name);
-  const auto checksum = datasets_.checksum(dataset, cache_dir_);
-  const auto cached = read_cache_facts(datasets_.cache_file(dataset, cache_dir_));
-  return data_object(dataset, checksum, cached.dims, cached.nnz);
+  const auto cached = datasets_.cached_facts(dataset, cache_dir_);
+  return data_object(dataset, cached.sha256, cached.dims, cached.nnz);
 }
 
 void Bench::load(const std::string& name) {
@@ -243,7 +242,8 @@ void Bench::load(const std::string& name) {
   tensor_.reset();
   name_.clear();
   load_seconds_ = timed([&] { tensor_ = datasets_.obtain(datasets_.find(name), cache_dir_); });
-  data_ = facts(name);
+  data_ =
+      data_object(datasets_.find(name), content_sha256(*tensor_), tensor_->dims, tensor_->nnz());
   name_ = name;
 }
 
@@ -411,6 +411,7 @@ int worker_main(const WorkerSetup& setup, int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the call that writes
   limit_memory(setup.memory_limit);
   std::set_terminate(end_of_process);
 

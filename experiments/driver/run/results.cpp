@@ -19,9 +19,30 @@ using nlohmann::json;
 
 namespace {
 
+constexpr int kDeepest = 32;  // levels of lists and objects; a row has 6
+
+/// Discarded where the text is no JSON, or deeper than any line of this program.
+json parse_line(const std::string& text) {
+  bool deep = false;
+  auto line = json::parse(
+      text,
+      [&](int depth, json::parse_event_t, json&) { return !(deep = deep || depth > kDeepest); },
+      false);
+  return deep ? json(json::value_t::discarded) : line;
+}
+
 /// How a line begins that a kill (a part of the object) or a power cut (zeros) left behind.
 bool may_be_torn(const std::string& text) {
   return !text.empty() && (text.front() == '{' || text.front() == '\0');
+}
+
+std::ifstream opened(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    throw InputError(path + ": found something else than a regular file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
+  return in;
 }
 
 void check_line(const json& line, const std::string& path, std::uint64_t number) {
@@ -112,19 +133,20 @@ std::string identity(const Row& row) {
 }  // namespace
 
 FileEnd for_each_line(const std::string& path, const std::function<void(const json&)>& take) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
+  auto in = opened(path);
   FileEnd end;
   std::uint64_t number = 0;
   for (std::string text; std::getline(in, text);) {
     ++number;
     const bool ended = !in.eof();
     const auto bytes = text.size() + (ended ? 1 : 0);
-    const auto line = json::parse(text, nullptr, false);
+    const auto line = parse_line(text);
     if (line.is_discarded()) {
-      if (!may_be_torn(text) || in.peek() != std::ifstream::traits_type::eof())
+      // A death of the writer leaves no newline behind; damage is for the user to look at.
+      if (ended || !may_be_torn(text))
         throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
-                         "a line of a result file (JSON)");
+                         "a line of a result file (JSON); to go on without it, keep a copy of the "
+                         "file and remove the line");
       end.torn = bytes;
       break;
     }

@@ -84,7 +84,11 @@ void Store::State::open_locked() {
   const auto folder = fs::path(path).parent_path();
   create_folder(folder);
   const bool existed = fs::exists(path);
-  fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  std::error_code error;
+  if (existed && !fs::is_regular_file(path, error))
+    throw InputError(path + ": rows are written to a regular file alone");
+  // O_NONBLOCK: what has become a pipe meanwhile must not hang.
+  fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) fail(path, "can't be opened for writing");
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)

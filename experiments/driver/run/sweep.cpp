@@ -159,7 +159,7 @@ class Sweep {
   }
 
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
-    return {options.registry_path, options.cache_dir, plan.measure.memory};
+    return {options.at, plan.measure.memory};
   }
 
   bool stopped() {
@@ -200,7 +200,7 @@ class Sweep {
 
 void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases) {
   worker_.restart();
-  const auto facts = worker_.facts(name);
+  const auto facts = worker_.facts(name, plan_.measure.load_timeout());
   if (!is_ok(facts)) {
     const auto& dataset = datasets_.find(name);
     const json unknown = data_object(dataset, "", dataset.dims, dataset.nnz);
@@ -209,7 +209,7 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
   }
   const auto& data = facts["data"];
   const auto groups = schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++);
-  if (!groups.empty()) shape_ = worker_.shape(name);
+  if (!groups.empty()) shape_ = worker_.shape(name, plan_.measure.load_timeout());
   for (const auto& group : groups) {
     if (stopped()) return;
     run_group(group, data);
@@ -217,7 +217,7 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
   if (options_.keep_oracles || options_.awaited.count(name) != 0) return;
   // They can be larger than the tensor and have served their purpose.
   std::error_code ignored;
-  std::filesystem::remove_all(oracle_folder(options_.cache_dir, data["sha256"]), ignored);
+  std::filesystem::remove_all(oracle_folder(options_.at.cache, data["sha256"]), ignored);
 }
 
 std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& data) {
@@ -243,7 +243,7 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
   open_session();
   progress_.begin(driver::to_json(group.front(), data));
   if (plan_.measure.launches > 1) worker_.restart();
-  auto bodies = worker_.run(group, plan_.measure);
+  auto bodies = worker_.run(group, plan_.measure, data);
   if (profiler_)
     for (std::size_t k = 0; k < group.size(); ++k)
       bodies[k]["profile"] = profiler_->profile(group[k], bodies[k], plan_.measure.timeout);

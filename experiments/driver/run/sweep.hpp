@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -14,7 +15,7 @@ namespace retensor::driver {
 struct SweepOptions {
   /// Result file, or a folder that is there, for <paper>-<artifact>.jsonl; empty: results_path().
   std::string out;
-  std::string registry_path, cache_dir;
+  Locations at;
   std::vector<std::string> argv;  ///< for the session line
   bool rerun = false;             ///< measure stored cases again
   bool profile = false;           ///< attach hardware counters to the rows of GPU methods

@@ -14,6 +14,7 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/run/child_process.hpp"
+#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -23,8 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Loading may mean generating or reading 2^31 nonzeros; a person stops it, no clock.
-constexpr milliseconds kNoLimit = milliseconds::max();
 /// A dying child may still write a core or release device memory.
 constexpr milliseconds kDeathLimit{10000};
 
@@ -81,8 +80,11 @@ void Worker::Child::send(const std::string& line) const {
 }
 
 std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
-  return {"retensor", "worker",        "--registry", setup.registry_path,
-          "--cache",  setup.cache_dir, "--memory",   std::to_string(setup.memory_limit)};
+  return {"retensor",   "worker",
+          "--registry", setup.at.registry,
+          "--recipes",  setup.at.recipes,
+          "--cache",    setup.at.cache,
+          "--memory",   std::to_string(setup.memory_limit)};
 }
 
 Worker::Worker(WorkerSetup setup, StopSignals& stop) : setup_(std::move(setup)), stop_(stop) {}
@@ -163,24 +165,30 @@ json Worker::machine(milliseconds limit) {
   return ask_twice({{"do", "machine"}}, limit);
 }
 
-json Worker::facts(const std::string& dataset) {
-  return ask_twice({{"do", "facts"}, {"dataset", dataset}}, kNoLimit);
+json Worker::facts(const std::string& dataset, milliseconds limit) {
+  return ask_twice({{"do", "facts"}, {"dataset", dataset}}, limit);
 }
 
-json Worker::shape(const std::string& dataset) {
-  const auto answer = ask_twice({{"do", "shape"}, {"dataset", dataset}}, kNoLimit);
+json Worker::shape(const std::string& dataset, milliseconds limit) {
+  const auto answer = ask_twice({{"do", "shape"}, {"dataset", dataset}}, limit);
   return is_ok(answer) ? answer["facts"] : json{{"reason", answer["reason"]}};
 }
 
-json Worker::load(const std::string& dataset) {
-  auto answer = ask({{"do", "load"}, {"dataset", dataset}}, kNoLimit);
-  if (is_ok(answer)) loaded_ = dataset;
+json Worker::load(const std::string& dataset, const json& data, milliseconds limit) {
+  const auto answer = ask({{"do", "load"}, {"dataset", dataset}}, limit);
+  if (!is_ok(answer)) return answer;
+  if (answer["data"] != data)
+    return ended(Status::failed,
+                 fmt::format("{} changed while the sweep ran: its checksum was {} and is {}",
+                             dataset, text_of(data, "sha256"), text_of(answer["data"], "sha256")));
+  loaded_ = dataset;
   return answer;
 }
 
-json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measure) {
+json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measure,
+                     const json& data) {
   if (loaded_ != together.front().dataset) {
-    auto answer = load(together.front().dataset);
+    auto answer = load(together.front().dataset, data, measure.load_timeout());
     if (!is_ok(answer)) return answer;
   }
   json cases = json::array();
@@ -202,19 +210,20 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
   return together.size() == 1 ? answer["rows"][0] : ended(Status::crashed, answer["device_fault"]);
 }
 
-std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure) {
+std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure,
+                              const json& data) {
   const auto rows_of = [](const json& answer, std::size_t cases) {
     return is_ok(answer) ? answer["rows"].get<std::vector<json>>()
                          : std::vector<json>(cases, answer);
   };
-  auto answer = attempt(together, measure);
+  auto answer = attempt(together, measure, data);
   if (is_ok(answer) || together.size() == 1) return rows_of(answer, together.size());
 
   std::vector<json> rows(together.size());
   std::vector<std::size_t> alive;
   std::vector<Case> rest;
   for (std::size_t k = 0; k < together.size(); ++k) {
-    auto alone = attempt({together[k]}, measure);
+    auto alone = attempt({together[k]}, measure, data);
     if (is_ok(alone)) {
       alive.push_back(k);
       rest.push_back(together[k]);
@@ -223,7 +232,7 @@ std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSp
     }
   }
   if (rest.empty()) return rows;
-  const auto again = rows_of(attempt(rest, measure), rest.size());
+  const auto again = rows_of(attempt(rest, measure, data), rest.size());
   for (std::size_t k = 0; k < alive.size(); ++k) rows[alive[k]] = again[k];
   return rows;
 }

@@ -19,6 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/row.hpp"
 #include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/case.hpp"
@@ -30,8 +31,7 @@ inline constexpr int kWorkerSocket = 3;  ///< the descriptor on which a child fi
 inline constexpr int kOomExit = 77;      ///< exit code of a child that ran out of memory
 
 struct WorkerSetup {
-  std::string registry_path;
-  std::string cache_dir;
+  Locations at;
   Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
 };
 
@@ -62,22 +62,25 @@ class Worker {
   /// The machine object of a session. A death over it is tried again once, as it is over facts():
   /// what kills a worker from outside should cost no more than the case that runs.
   nlohmann::json machine(std::chrono::milliseconds limit);
-  /// The `data` object of a data set, which is obtained and cached where that was not done before;
-  /// that has no time limit but the stop signals.
-  nlohmann::json facts(const std::string& dataset);
+  /// The `data` object of a data set, which is obtained and cached where that was not done before.
+  nlohmann::json facts(const std::string& dataset, std::chrono::milliseconds limit);
   /// What tensor_facts() says of a data set, {reason} where it can't be had within the limits.
-  nlohmann::json shape(const std::string& dataset);
+  nlohmann::json shape(const std::string& dataset, std::chrono::milliseconds limit);
   /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
   /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
-  std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure);
+  /// The cases fail when what is loaded is not `data`: files change while a sweep runs.
+  std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure,
+                                  const nlohmann::json& data);
   /// Ends the child, so that the next request meets a fresh process.
   void restart();
 
  private:
   struct Child;
   nlohmann::json ask_twice(const nlohmann::json& request, std::chrono::milliseconds limit);
-  nlohmann::json load(const std::string& dataset);
-  nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure);
+  nlohmann::json load(const std::string& dataset, const nlohmann::json& data,
+                      std::chrono::milliseconds limit);
+  nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure,
+                         const nlohmann::json& data);
   nlohmann::json wait_for_answer(std::chrono::milliseconds limit);
   nlohmann::json autopsy();
 

@@ -19,9 +19,11 @@ namespace retensor::driver {
 struct MeasureSpec {
   TimingOptions timing;
   std::chrono::milliseconds timeout{60000};  ///< per case, oracle and prepare included
-  Count memory = 0;                          ///< private writable memory of a worker, 0: no limit
-  int launches = 1;                          ///< worker processes per case
-  int preparations = 1;                      ///< timed per case; the first is measure()'s
+  /// For making or reading a data set, which all of its cases share.
+  std::chrono::milliseconds load_timeout() const { return 10 * timeout; }
+  Count memory = 0;      ///< private writable memory of a worker, 0: no limit
+  int launches = 1;      ///< worker processes per case
+  int preparations = 1;  ///< timed per case; the first is measure()'s
   bool ceilings = false;
   bool counters = false;  ///< of the GPU's hardware, of one further run of each GPU case
   std::vector<std::string> expected;  ///< statuses besides ok that are results here, no failures

@@ -42,6 +42,9 @@ class TreeBuilder : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     if (tag != "?" && tag != "!" && !tag.empty())
       throw ParseError(place(mark), "tag " + tag, "a plain value");
+    for (std::size_t at = 0; at < value.size(); ++at)
+      if (is_control(value, at) && value[at] != '\n' && value[at] != '\t')
+        throw ParseError(place(mark), "a control character in " + shown(value), "text");
     auto scalar = node(YamlNode::Kind::scalar, mark);
     scalar.quoted = tag == "!";
     scalar.text = value;
