@@ -31,6 +31,11 @@ struct Blco {
   void check() const;
 };
 
+/// A mode's bits of a key.
+constexpr Index field(std::uint64_t key, int width, int shift) {
+  return width == 0 ? 0 : static_cast<Index>(key >> shift & ((std::uint64_t{1} << width) - 1));
+}
+
 /// Bits of the linear index and a nonzero's position, which are sorted as one number of at most
 /// 128.
 int sorted_bits(const Coo& tensor);

@@ -1,9 +1,11 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
-#include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
 #include "common/method/registry.hpp"
 
 namespace retensor {
+namespace blco {
+Prepare prepare_cuda;  // blco_cuda.cu
+}
 
 void register_blco(Registry& registry) {
   registry.add({

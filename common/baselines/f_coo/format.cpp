@@ -84,7 +84,8 @@ void check_parts(const FCoo& f, const std::vector<Count>& starts) {
 
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
   check_arguments(tensor, mode, part_length);
-  FCoo f{tensor.dims, mode, part_length, {}, Values(tensor.dtype(), tensor.nnz()), {}, {}, {}, {}};
+  FCoo f;
+  f.dims = tensor.dims, f.mode = mode, f.part_length = part_length;
   const std::vector<int> products = product_modes(f.order(), mode);
   std::vector<int> modes = products;
   modes.insert(modes.begin(), mode);
@@ -94,7 +95,7 @@ FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
     f.others.emplace_back(tensor.nnz());
     gather(tensor.indices[static_cast<std::size_t>(m)], f.others.back(), from);
   }
-  f.values.visit([&]<class T>(Array<T>& v) { gather(tensor.values.as<T>(), v, from); });
+  f.values = values_at(tensor.values, tensor.nnz(), from);
 
   const auto& output = tensor.indices[static_cast<std::size_t>(mode)];
   const std::vector<Count> starts = positions_where(tensor.nnz(), [&](Count p) {
@@ -111,7 +112,7 @@ FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
 Count FCoo::bytes() const {
   Count total = values.bytes() + (part_segment.size() + row.size()) * sizeof(Index);
   for (const auto& index : others) total += index.size() * sizeof(Index);
-  return total + (start.words().size() + part_start.words().size()) * sizeof(std::uint32_t);
+  return total + (start.num_blocks() + part_start.num_blocks()) * sizeof(std::uint32_t);
 }
 
 Coo FCoo::to_coo() const {

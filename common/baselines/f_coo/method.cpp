@@ -1,10 +1,13 @@
 // f_coo.cuda: MTTKRP on coordinates with flags, a copy of the tensor per output mode.
 #include <fmt/format.h>
 
-#include "common/baselines/f_coo/f_coo_cuda.hpp"
+#include "common/baselines/f_coo/format.hpp"
 #include "common/method/registry.hpp"
 
 namespace retensor {
+namespace f_coo {
+Prepare prepare_cuda;  // f_coo_cuda.cu
+}
 
 void register_f_coo(Registry& registry) {
   registry.add({

@@ -3,12 +3,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/device/cuda.cuh"
-#include "papers/hlsto/format/coo_device.cuh"
+#include "common/tensor/coo.hpp"
 #include "papers/hlsto/format/hls.hpp"
 
 namespace retensor::hlsto {
+
+/// A tensor in coordinate form on the device, of which HLS is made there.
+struct DeviceCoo {
+  /// Throws LogicError for double precision.
+  explicit DeviceCoo(const Coo& x) : dims(x.dims), nnz(x.nnz()), values(x.values.as<float>()) {
+    for (const auto& index : x.indices) indices.emplace_back(index);
+  }
+
+  Dims dims;
+  Count nnz;
+  std::vector<device::Buffer<Index>> indices;  ///< by mode
+  device::Buffer<float> values;
+};
 
 /// Hls on the device, with the same elements; values are padded by zeros to whole vectors of 16
 /// bytes.
