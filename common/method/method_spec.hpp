@@ -23,8 +23,7 @@ namespace retensor {
 /// What is left of the device's part in a build without CUDA: throws LogicError.
 [[noreturn]] void no_cuda();
 
-/// Prepares a run. That of a module's CUDA sources is declared beside the description that calls
-/// it.
+/// Prepares a run.
 using Prepare = std::unique_ptr<Prepared>(const Problem&, const Params&);
 
 /// Whether a method solves a problem.

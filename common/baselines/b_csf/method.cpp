@@ -4,9 +4,6 @@
 #include "common/run/csf_method.hpp"
 
 namespace retensor {
-namespace b_csf {
-Prepare prepare_cuda;  // b_csf_cuda.cu
-}
 
 void register_b_csf(Registry& registry) {
   registry.add(csf_method({

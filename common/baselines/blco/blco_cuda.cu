@@ -185,31 +185,27 @@ class Run : public CudaModesRun<T> {
     for (const auto& base : base_) this->count_bytes(base);
     for (const auto& copy : copies_) this->count_bytes(copy);
     this->executed_["blocks"] = std::to_string(f.blocks());
-    this->executed_["conflicts"] = conflicts();
+    std::string& conflicts = this->executed_["conflicts"];
+    for (const int m : this->modes_)
+      conflicts += std::string(conflicts.empty() ? "" : ", ") +
+                   (is_short(m) ? "shared memory and copies" : "registers");
   }
 
  private:
   bool is_short(int mode) const { return copies_[this->at(mode)].size() > 0; }
-
-  std::string conflicts() const {
-    std::string text;
-    for (const int m : this->modes_) {
-      if (!text.empty()) text += ", ";
-      text += is_short(m) ? "shared memory and copies" : "registers";
-    }
-    return text;
-  }
 
   void run_modes(std::span<const int> modes, StageTimer& timer) override {
     const auto stream = stream_of(timer);
     timer.stage("zero");
     for (const int m : modes) copies_[this->at(m)].zero(stream);
     CudaModesRun<T>::run_modes(modes, timer);
-    for (const int m : modes)
-      if (is_short(m)) {
-        timer.stage("reduce");
-        add_copies(m, stream);
-      }
+    for (const int m : modes) {
+      if (!is_short(m)) continue;
+      timer.stage("reduce");
+      const Count n = this->length(m) * this->stride_;
+      RETENSOR_CUDA_LAUNCH(reduce<T>, device::blocks_for(n, 256), 256, 0, stream,
+                           copies_[this->at(m)].data(), this->rows_of(m), n, copy_count_);
+    }
   }
 
   void pass(int mode, cudaStream_t stream) override {
@@ -226,12 +222,6 @@ class Run : public CudaModesRun<T> {
       RETENSOR_CUDA_LAUNCH((mttkrp_short<T, kOthers>), grid, 32, shared, stream, x, rows,
                            copy_count_);
     });
-  }
-
-  void add_copies(int mode, cudaStream_t stream) {
-    const Count n = this->length(mode) * this->stride_;
-    RETENSOR_CUDA_LAUNCH(reduce<T>, device::blocks_for(n, 256), 256, 0, stream,
-                         copies_[this->at(mode)].data(), this->rows_of(mode), n, copy_count_);
   }
 
   Device<T> arguments(int mode) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/method/method_spec.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::blco {
@@ -42,5 +43,8 @@ int sorted_bits(const Coo& tensor);
 
 /// Throws InputError where sorted_bits passes 128.
 Blco to_blco(const Coo& tensor);
+
+/// Of a run on the device; parameter `copies`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::blco

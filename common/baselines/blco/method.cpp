@@ -3,9 +3,6 @@
 #include "common/method/registry.hpp"
 
 namespace retensor {
-namespace blco {
-Prepare prepare_cuda;  // blco_cuda.cu
-}
 
 void register_blco(Registry& registry) {
   registry.add({

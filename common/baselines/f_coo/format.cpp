@@ -39,14 +39,6 @@ void set_parts(FCoo& f, const std::vector<Count>& starts) {
   }
 }
 
-void check_arguments(const Coo& tensor, int mode, Count part_length) {
-  if (tensor.order() < 2)
-    throw InputError(fmt::format("F-COO: found order {}, expected at least 2", tensor.order()));
-  if (mode < 0 || mode >= tensor.order())
-    throw InputError(fmt::format("F-COO: {} is not a mode of order {}", mode + 1, tensor.order()));
-  if (part_length == 0) throw InputError("F-COO: found parts of 0 nonzeros, expected at least 1");
-}
-
 void check_lengths(const FCoo& f) {
   if (f.order() < 2 || f.mode < 0 || f.mode >= f.order() || f.part_length == 0 ||
       f.others.size() + 1 != f.dims.size())
@@ -83,7 +75,11 @@ void check_parts(const FCoo& f, const std::vector<Count>& starts) {
 }  // namespace
 
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
-  check_arguments(tensor, mode, part_length);
+  if (tensor.order() < 2)
+    throw InputError(fmt::format("F-COO: found order {}, expected at least 2", tensor.order()));
+  if (mode < 0 || mode >= tensor.order())
+    throw InputError(fmt::format("F-COO: {} is not a mode of order {}", mode + 1, tensor.order()));
+  if (part_length == 0) throw InputError("F-COO: found parts of 0 nonzeros, expected at least 1");
   FCoo f;
   f.dims = tensor.dims, f.mode = mode, f.part_length = part_length;
   const std::vector<int> products = product_modes(f.order(), mode);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/method/method_spec.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::f_coo {
@@ -47,5 +48,8 @@ inline constexpr std::int64_t kQuad = 4;
 
 /// Throws InputError below order 2, for a mode out of range and for parts of no nonzeros.
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length);
+
+/// Of a run on the device; parameter `part_length`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::f_coo

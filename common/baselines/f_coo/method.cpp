@@ -5,9 +5,6 @@
 #include "common/method/registry.hpp"
 
 namespace retensor {
-namespace f_coo {
-Prepare prepare_cuda;  // f_coo_cuda.cu
-}
 
 void register_f_coo(Registry& registry) {
   registry.add({

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/baselines/hicoo_chain/chain_tile_cuda.cuh"
@@ -23,13 +24,16 @@ inline unsigned items_per_group(Count items, Count tiles, Count longest) {
   return static_cast<unsigned>(std::clamp<Count>(items * tiles / groups, 1, longest));
 }
 
-/// Calls f<n>() for n = 0 to 2 outer modes.
-template <class F>
-void with_outer(int outer, F&& f) {
-  if (outer == 0) return f.template operator()<0>();
-  if (outer == 1) return f.template operator()<1>();
-  return f.template operator()<2>();
+/// Calls f<n>() for n from 0 to kCount - 1; nothing for any other.
+template <int kCount, class F>
+void with_constant(int n, F&& f) {
+  [&]<int... kEach>(std::integer_sequence<int, kEach...>) {
+    ((n == kEach ? f.template operator()<kEach>() : void()), ...);
+  }
+  (std::make_integer_sequence<int, kCount>());
 }
+/// Product modes before the last two, at most.
+inline constexpr int kMostOuter = kMaxProducts - 2;
 
 /// Modes of the factors, ascending.
 inline std::vector<std::size_t> products_of(const Problem& problem) {

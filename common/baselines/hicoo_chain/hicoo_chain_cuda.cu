@@ -172,7 +172,7 @@ class ChainOnBlocks : public chain::ChainRun<T> {
  private:
   void launch(cudaStream_t stream) override {
     const dim3 grid(static_cast<unsigned>(chunk_.size()), this->tiles());
-    chain::with_outer(this->outer(), [&]<int kOuter>() {
+    chain::with_constant<chain::kMostOuter + 1>(this->outer(), [&]<int kOuter>() {
       RETENSOR_CUDA_LAUNCH((ttm_chain<T, kOuter>), grid, chain::kThreads, 0, stream, blocks_,
                            this->x_);
     });

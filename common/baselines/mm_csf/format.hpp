@@ -7,7 +7,7 @@
 
 #include "common/core/types.hpp"
 #include "common/formats/csf.hpp"
-#include "common/method/method.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::mm_csf {
 
@@ -42,5 +42,8 @@ Support supports_keys(const Problem& problem, const Params& params);
 /// fibers are cut at `fiber_limit`. Throws InputError below order 2, which has no fibers, and where
 /// key_bits passes 128.
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit = kFiberLimit);
+
+/// Of a run on the device; parameter `fiber_limit`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::mm_csf

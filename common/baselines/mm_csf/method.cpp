@@ -4,9 +4,6 @@
 #include "common/run/csf_method.hpp"
 
 namespace retensor {
-namespace mm_csf {
-Prepare prepare_cuda;  // mm_csf_cuda.cu
-}
 
 void register_mm_csf(Registry& registry) {
   registry.add(csf_method({

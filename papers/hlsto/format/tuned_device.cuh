@@ -8,7 +8,6 @@
 
 #include "common/device/cuda.cuh"
 #include "common/numeric/tensor_core.hpp"
-#include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/hls_device.cuh"
 
 namespace retensor::hlsto {

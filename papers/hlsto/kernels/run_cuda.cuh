@@ -8,7 +8,6 @@
 
 #include "common/run/cuda_run.cuh"
 #include "papers/hlsto/format/chain.hpp"
-#include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/hls_device.cuh"
 #include "papers/hlsto/format/options.hpp"
 

@@ -17,7 +17,7 @@
 #include "common/device/mma.cuh"
 #include "common/device/vec.cuh"
 #include "common/device/warp.cuh"
-#include "papers/hlsto/format/chain_device.cuh"
+#include "papers/hlsto/format/hls_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
 #include "papers/hlsto/format/tuned_device.cuh"
 

@@ -7,8 +7,6 @@
 //          added up in registers while the output row stays. A row goes to the result by atomics.
 // leaves   output in the leaves: the rows above are loaded once a fiber; each nonzero sends their
 //          outer product, times its value, to its row by atomics.
-#include <utility>
-
 #include "common/baselines/hicoo_chain/chain_run_cuda.cuh"
 #include "common/baselines/mm_csf/format.hpp"
 #include "common/run/csf_run.cuh"
@@ -100,12 +98,6 @@ namespace {
 /// Fibers of a group at most: at the root few rows go to the result twice.
 constexpr Count kLongestRun = 16;
 
-/// Calls f<k>() for the place k of the leaves among the product modes.
-template <int... kPlaces, class F>
-void with_place(int leaf, std::integer_sequence<int, kPlaces...>, F&& f) {
-  ((leaf == kPlaces ? f.template operator()<kPlaces>() : void()), ...);
-}
-
 template <class T>
 class Run : public chain::ChainRun<T> {
  public:
@@ -136,8 +128,9 @@ class Run : public chain::ChainRun<T> {
   int place(int mode) const { return mode < this->problem_.mode() ? mode : mode - 1; }
 
   void launch(cudaStream_t stream) override {
-    for (const Tree<T>& x : trees_)
-      chain::with_outer(this->outer(), [&]<int kOuter>() { launch_tree<kOuter>(x, stream); });
+    chain::with_constant<chain::kMostOuter + 1>(this->outer(), [&]<int kOuter>() {
+      for (const Tree<T>& x : trees_) launch_tree<kOuter>(x, stream);
+    });
   }
 
   template <int kOuter>
@@ -146,7 +139,7 @@ class Run : public chain::ChainRun<T> {
     const dim3 grid(device::blocks_for(groups * kLanes, chain::kThreads), this->tiles());
     if (x.leaf == kNoLeaf)
       RETENSOR_CUDA_LAUNCH((leaves<T, kOuter>), grid, chain::kThreads, 0, stream, x, this->x_);
-    with_place(x.leaf, std::make_integer_sequence<int, kOuter + 2>{}, [&]<int kLeaf>() {
+    chain::with_constant<kOuter + 2>(x.leaf, [&]<int kLeaf>() {
       RETENSOR_CUDA_LAUNCH((fibers<T, kOuter, kLeaf>), grid, chain::kThreads, 0, stream, x,
                            this->x_);
     });
