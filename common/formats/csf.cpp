@@ -125,6 +125,13 @@ void check_siblings(const Csf& f, int level) {
 
 }  // namespace
 
+std::vector<int> levels_below(int root, const Dims& dims) {
+  std::vector<int> modes = modes_by_length(dims);
+  const auto at_root = std::find(modes.begin(), modes.end(), root);
+  std::rotate(modes.begin(), at_root, at_root + 1);
+  return modes;
+}
+
 Csf to_csf(const Coo& tensor, const CsfOptions& options) {
   Csf f;
   f.dims = tensor.dims;
@@ -150,8 +157,7 @@ Csf to_csf(const Coo& tensor, const CsfOptions& options) {
   const auto leaf = [&](Count p) { return permutation[p]; };
   f.index.back().resize(tensor.nnz());
   gather(indices(order - 1), f.index.back(), leaf);
-  f.values = Values(tensor.dtype(), tensor.nnz());
-  f.values.visit([&]<class T>(Array<T>& v) { gather(tensor.values.as<T>(), v, leaf); });
+  f.values = values_at(tensor.values, tensor.nnz(), leaf);
   return f;
 }
 

@@ -46,6 +46,9 @@ struct CsfOptions {
   Count fiber_limit = 0;   ///< longer fibers are cut into nodes of this length, 0: never
 };
 
+/// Levels of a tree per output mode: the output's mode at the root, the others by ascending length.
+std::vector<int> levels_below(int root, const Dims& dims);
+
 /// Nonzeros with equal coordinates keep their order. A tensor of order 1 has leaves alone and no
 /// fibers to cut. Throws InputError unless `modes` lists every mode once.
 Csf to_csf(const Coo& tensor, const CsfOptions& options = {});

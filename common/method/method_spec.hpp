@@ -23,6 +23,9 @@ namespace retensor {
 /// What is left of the device's part in a build without CUDA: throws LogicError.
 [[noreturn]] void no_cuda();
 
+/// Prepares a run.
+using Prepare = std::unique_ptr<Prepared>(const Problem&, const Params&);
+
 /// Whether a method solves a problem.
 using Condition = std::function<Support(const Problem&, const Params&)>;
 
@@ -39,7 +42,7 @@ struct MethodSpec {
   std::function<std::string()> obstacle = {};
   /// Arithmetic that the check assumes; empty: that of the problem's type.
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
-  std::function<std::unique_ptr<Prepared>(const Problem&, const Params&)> prepare;
+  std::function<Prepare> prepare;
   ParamSchema params = {};
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
   bool converts_least = false;     ///< as Method::converts_least

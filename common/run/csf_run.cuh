@@ -1,4 +1,5 @@
-// What MTTKRP on CSF shares on the device (B-CSF, MM-CSF): trees, and the sum of a fiber.
+// What MTTKRP on CSF shares on the device (B-CSF, FWC, MM-CSF): trees, the sum of a fiber, the run
+// on one tree.
 //
 // A group of 4, 8 or 16 lanes takes the part that a warp has in the originals, where a lane is a
 // column of the factors: here a lane holds 16 bytes of a row, so that a warp works on 2 to 8 fibers
@@ -109,6 +110,15 @@ class DeviceTree {
                                         : device::Buffer<Index>(f.ancestors(l, fibers)));
   }
 
+  const Count* start() const { return start_.data(); }
+  const T* value() const { return value_.data(); }
+  Count fibers() const { return start_.size() - 1; }
+  /// Of a mode: [fiber], or [nonzero] where it is that of the leaves.
+  const Index* indices(int mode) const {
+    const auto level = static_cast<std::size_t>(std::ranges::find(modes_, mode) - modes_.begin());
+    return level < level_.size() ? level_[level].data() : leaf_.data();
+  }
+
   Count bytes() const {
     Count total = start_.bytes() + leaf_.bytes() + value_.bytes();
     for (const auto& level : level_) total += level.bytes();
@@ -120,7 +130,7 @@ class DeviceTree {
   Tree<T> view(int output, unsigned stride, T* out, Factor&& factor) const {
     Tree<T> x;
     x.start = start_.data(), x.leaf = leaf_.data(), x.value = value_.data();
-    x.fibers = start_.size() - 1, x.stride = stride, x.out = out;
+    x.fibers = fibers(), x.stride = stride, x.out = out;
     for (std::size_t l = 0; l < level_.size(); ++l) {
       if (modes_[l] == output) {
         x.row = level_[l].data();
@@ -141,11 +151,39 @@ class DeviceTree {
   device::Buffer<T> value_;
 };
 
+/// Calls f<kLanes, kUppers>() as a tree's kernels are instantiated.
+template <class T, class F>
+void with_shape(const Tree<T>& x, F&& f) {
+  device::with_lanes<T>(x.stride, [&]<int kLanes>() {
+    with_others(x.uppers, [&]<int kUppers>() { f.template operator()<kLanes, kUppers>(); });
+  });
+}
+
 /// Blocks for so many threads in x, tiles of columns in y.
 template <class T, int kLanes>
 dim3 grid_for(Count threads, unsigned stride) {
   constexpr unsigned kColumns = kLanes * Vec<T>::kWidth;
   return {device::blocks_for(threads, kThreads), (stride + kColumns - 1) / kColumns};
 }
+
+/// A run of one mode on the tree whose root it is.
+template <class T>
+class TreeRun : public CudaMttkrpRun<T> {
+ public:
+  TreeRun(const Problem& problem, std::string kernel, const Csf& f, bool roots)
+      : CudaMttkrpRun<T>(problem, std::move(kernel)),
+        tree_(f, roots),
+        x_(tree_.view(problem.mode(), this->stride_, this->out_.data(),
+                      [this](int mode) { return this->factor(mode); })) {
+    this->executed_["fibers"] = std::to_string(f.fibers());
+    this->count_bytes(tree_);
+  }
+
+ private:
+  const DeviceTree<T> tree_;
+
+ protected:
+  const Tree<T> x_;
+};
 
 }  // namespace retensor::csf

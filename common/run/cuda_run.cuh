@@ -91,20 +91,21 @@ class CudaRun : public Prepared {
   Count bytes_ = 0;
 };
 
-/// Output and factors of MTTKRP with padded rows; the stages zero and kernel.
+/// A Run<T> of the problem's type of values.
+template <template <class> class Run, class... More>
+std::unique_ptr<Prepared> make_typed_run(const Problem& problem, const More&... more) {
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    return std::make_unique<Run<T>>(problem, more...);
+  });
+}
+
+/// A run that clears its output and adds to it: the stages zero and kernel.
 template <class T>
-class CudaMttkrpRun : public CudaRun {
+class CudaSumRun : public CudaRun {
  public:
-  CudaMttkrpRun(const Problem& problem, std::string kernel)
-      : CudaRun(problem, std::move(kernel)),
-        stride_(padded<T>(problem.rank())),
-        out_(problem.x().dims[static_cast<std::size_t>(problem.mode())] * stride_) {
-    for (int m = 0; m < problem.x().order(); ++m)
-      if (m != problem.mode()) {
-        const auto& u = problem.dense()[static_cast<std::size_t>(m)];
-        factors_.push_back(upload_padded(u.template view<T>(), stride_));
-        count_bytes(factors_.back());
-      }
+  /// A row of the output has `stride` elements.
+  CudaSumRun(const Problem& problem, std::string kernel, Count stride)
+      : CudaRun(problem, std::move(kernel)), out_(rows() * stride) {
     count_bytes(out_);
   }
 
@@ -113,6 +114,29 @@ class CudaMttkrpRun : public CudaRun {
     out_.zero(stream_of(timer));
     timer.stage("kernel");
     if (problem_.x().nnz() > 0) launch(stream_of(timer));
+  }
+
+ protected:
+  /// Not called for a tensor without nonzeros.
+  virtual void launch(cudaStream_t stream) = 0;
+  std::uint64_t rows() const {
+    return problem_.x().dims[static_cast<std::size_t>(problem_.mode())];
+  }
+
+  device::Buffer<T> out_;
+};
+
+/// Output and factors of MTTKRP with padded rows.
+template <class T>
+class CudaMttkrpRun : public CudaSumRun<T> {
+ public:
+  CudaMttkrpRun(const Problem& problem, std::string kernel)
+      : CudaSumRun<T>(problem, std::move(kernel), padded<T>(problem.rank())),
+        stride_(padded<T>(problem.rank())) {
+    for (const std::size_t m : gathered()) {
+      factors_.push_back(upload_padded(problem.dense()[m].template view<T>(), stride_));
+      this->count_bytes(factors_.back());
+    }
   }
 
   void refresh(int m) override {
@@ -125,15 +149,13 @@ class CudaMttkrpRun : public CudaRun {
   }
 
   Result result() override {
-    const auto mode = static_cast<std::size_t>(problem_.mode());
-    Matrix m(problem_.x().dims[mode], problem_.rank(), problem_.dtype());
+    Matrix m(this->rows(), problem_.rank(), problem_.dtype());
     const auto view = m.view<T>();
-    download_padded(out_, stride_, problem_.rank(), view.data, view.ld);
+    download_padded(this->out_, stride_, problem_.rank(), view.data, view.ld);
     return m;
   }
 
  protected:
-  virtual void launch(cudaStream_t stream) = 0;
   /// Modes that are gathered, ascending: factors_[k] belongs to gathered()[k].
   std::vector<std::size_t> gathered() const {
     std::vector<std::size_t> modes;
@@ -147,8 +169,8 @@ class CudaMttkrpRun : public CudaRun {
     return factors_[static_cast<std::size_t>(mode < problem_.mode() ? mode : mode - 1)].data();
   }
 
+  using CudaSumRun<T>::problem_;
   const unsigned stride_;
-  device::Buffer<T> out_;
   std::vector<device::Buffer<T>> factors_;
 };
 

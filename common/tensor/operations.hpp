@@ -14,6 +14,8 @@ namespace retensor {
 std::vector<int> natural_order(int order);
 /// All modes but `last` in natural order, then `last`: fibers of that mode become contiguous.
 std::vector<int> fiber_order(int order, int last);
+/// Modes by ascending length, equal ones in natural order.
+std::vector<int> modes_by_length(const Dims& dims);
 
 /// Sorts nonzeros lexicographically by the modes listed (the first is the most significant; modes
 /// left out do not take part). Stable. Boost.Sort on packed 64- or 128-bit keys, all cores; throws

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/tensor/values.hpp"
 
 namespace retensor {
 
@@ -38,6 +39,14 @@ template <class From, class To, class Position>
 void gather(const From& from, To& to, const Position& position) {
 #pragma omp parallel for schedule(static)
   for (Count k = 0; k < to.size(); ++k) to[k] = from[position(k)];
+}
+
+/// The values at position(k) for k below n.
+template <class Position>
+Values values_at(const Values& from, Count n, const Position& position) {
+  Values to(from.dtype(), n);
+  to.visit([&]<class T>(Array<T>& v) { gather(from.as<T>(), v, position); });
+  return to;
 }
 
 }  // namespace retensor

@@ -82,6 +82,12 @@ std::vector<int> natural_order(int order) {
   return modes;
 }
 
+std::vector<int> modes_by_length(const Dims& dims) {
+  std::vector<int> modes = natural_order(static_cast<int>(dims.size()));
+  std::ranges::stable_sort(modes, {}, [&](int m) { return dims[static_cast<std::size_t>(m)]; });
+  return modes;
+}
+
 std::vector<int> fiber_order(int order, int last) {
   if (last < 0 || last >= order)
     throw InputError(fmt::format("mode {} is not a mode of order {}", last + 1, order));

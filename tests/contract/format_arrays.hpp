@@ -80,11 +80,10 @@ inline bool plant(PackedIndices& indices, Damage damage) {
 }
 
 inline bool plant(f_coo::Flags& flags, Damage damage) {
-  const auto put = [](f_coo::Flags& to, Count p, bool flag) { flag ? to.set(p) : to.clear(p); };
   return plant_into(
       flags, damage, [](Count n) { return f_coo::Flags(n); },
-      [&](const auto& from, auto& to, Count p) { put(to, p, from[p]); },
-      [&](auto& to, Count p) { put(to, p, !to[p]); });
+      [](const auto& from, auto& to, Count p) { to.set(p, from[p]); },
+      [](auto& to, Count p) { to.flip(p); });
 }
 
 template <class T, class Allocator>
@@ -96,7 +95,7 @@ Count bytes_of(const A& array) {
   return array.bytes();
 }
 inline Count bytes_of(const f_coo::Flags& flags) {
-  return bytes_of(flags.words());
+  return flags.num_blocks() * sizeof(std::uint32_t);
 }
 
 /// Goes through the arrays of a format, adds up their bytes, and damages one of them.

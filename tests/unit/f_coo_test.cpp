@@ -65,11 +65,11 @@ TEST_CASE("wrong input and broken formats are found") {
   refuse("indices and values", [](FCoo& f) { f.others[1].pop_back(); });
   refuse("flags or parts", [](FCoo& f) { f.start = Flags(9); });
   refuse("flags or parts", [](FCoo& f) { f.part_length = 4; });
-  refuse("begins no segment", [](FCoo& f) { f.start.clear(0); });
-  refuse("flags begin 2", [](FCoo& f) { f.start.clear(6); });
+  refuse("begins no segment", [](FCoo& f) { f.start.reset(0); });
+  refuse("flags begin 2", [](FCoo& f) { f.start.reset(6); });
   refuse("row of segment 2", [](FCoo& f) { f.row[2] = 1; });
   refuse("flag of part 1", [](FCoo& f) { f.part_start.set(1); });
   refuse("part 2 begins in segment 2", [](FCoo& f) { f.part_segment[2] = 1; });
-  refuse("has no end", [](FCoo& f) { f.part_start.clear(3); });
+  refuse("has no end", [](FCoo& f) { f.part_start.reset(3); });
   refuse("mode 2", [](FCoo& f) { f.others[0][3] = 3; });
 }

@@ -7,23 +7,9 @@
 #include <bit>
 
 #include "common/core/error.hpp"
-#include "common/tensor/operations.hpp"
 
 namespace retensor::b_csf {
 namespace {
-
-std::vector<int> modes_of(const Dims& dims, int root) {
-  const int order = static_cast<int>(dims.size());
-  if (order < 2) throw InputError(fmt::format("B-CSF: found order {}, expected at least 2", order));
-  if (root < 0 || root >= order)
-    throw InputError(fmt::format("B-CSF: root {} is not a mode of order {}", root + 1, order));
-  std::vector<int> modes = natural_order(order);
-  modes.erase(modes.begin() + root);
-  const auto length = [&](int m) { return dims[static_cast<std::size_t>(m)]; };
-  std::stable_sort(modes.begin(), modes.end(), [&](int a, int b) { return length(a) < length(b); });
-  modes.insert(modes.begin(), root);
-  return modes;
-}
 
 // The slices as shares of a single warp, then their number of warps by size.
 std::vector<Share> slices_of(const Csf& csf, Count warp_nonzeros) {
@@ -83,8 +69,11 @@ void check_cover(const BCsf& f) {
 }  // namespace
 
 BCsf to_b_csf(const Coo& tensor, int root, const BCsfOptions& options) {
-  BCsf f;
-  f.csf = to_csf(tensor, {modes_of(tensor.dims, root), options.fiber_limit});
+  const int order = tensor.order();
+  if (order < 2) throw InputError(fmt::format("B-CSF: found order {}, expected at least 2", order));
+  if (root < 0 || root >= order)
+    throw InputError(fmt::format("B-CSF: root {} is not a mode of order {}", root + 1, order));
+  BCsf f{to_csf(tensor, {levels_below(root, tensor.dims), options.fiber_limit}), {}};
   std::vector<Share> slices = slices_of(f.csf, options.warp_nonzeros);
   std::stable_sort(slices.begin(), slices.end(),
                    [](const Share& a, const Share& b) { return a.warps > b.warps; });

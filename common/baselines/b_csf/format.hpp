@@ -7,6 +7,7 @@
 
 #include "common/core/types.hpp"
 #include "common/formats/csf.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::b_csf {
 
@@ -49,5 +50,8 @@ struct BCsfOptions {
 
 /// Throws InputError below order 2, which has no fibers, and for a mode out of range.
 BCsf to_b_csf(const Coo& tensor, int root, const BCsfOptions& options = {});
+
+/// Of a run on the device; parameters `fiber_limit` and `warp_nonzeros`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::b_csf

@@ -1,5 +1,4 @@
 // b_csf.cuda: MTTKRP on balanced compressed sparse fibers, a copy of the tensor per output mode.
-#include "common/baselines/b_csf/b_csf_cuda.hpp"
 #include "common/baselines/b_csf/format.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/csf_method.hpp"

@@ -9,6 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
+#include "common/tensor/operations.hpp"
 #include "common/tensor/positions.hpp"
 
 namespace retensor::blco {
@@ -22,14 +23,11 @@ struct Bit {
 
 // The bits of the linear index from the lowest on: one of each mode in turn, short modes first.
 std::vector<Bit> interleaved_bits(const Dims& dims) {
-  std::vector<int> modes(dims.size());
-  std::iota(modes.begin(), modes.end(), 0);
-  const auto length = [&](int m) { return dims[static_cast<std::size_t>(m)]; };
-  std::stable_sort(modes.begin(), modes.end(), [&](int a, int b) { return length(a) < length(b); });
+  const std::vector<int> modes = modes_by_length(dims);
   std::vector<Bit> bits;
   for (int bit = 0; bit < 32; ++bit)
     for (const int m : modes)
-      if (bit < bits_for(length(m))) bits.push_back({m, bit});
+      if (bit < bits_for(dims[static_cast<std::size_t>(m)])) bits.push_back({m, bit});
   return bits;
 }
 
@@ -55,10 +53,6 @@ void lay_out_fields(Blco& f, const std::vector<Bit>& bits) {
   for (std::size_t b = 0; b < std::min(bits.size(), kKeyBits); ++b)
     ++f.width[static_cast<std::size_t>(bits[b].mode)];
   for (std::size_t m = 1; m < f.dims.size(); ++m) f.shift[m] = f.shift[m - 1] + f.width[m - 1];
-}
-
-Index field(std::uint64_t key, int width, int shift) {
-  return width == 0 ? 0 : static_cast<Index>(key >> shift & ((std::uint64_t{1} << width) - 1));
 }
 
 // The low bits of a nonzero's coordinates, side by side.
@@ -115,10 +109,7 @@ Blco to_blco(const Coo& tensor) {
   f.key.resize(tensor.nnz());
 #pragma omp parallel for schedule(static)
   for (Count p = 0; p < f.key.size(); ++p) f.key[p] = key_of(f, tensor, order[p]);
-  f.values = Values(tensor.dtype(), tensor.nnz());
-  f.values.visit([&]<class T>(Array<T>& v) {
-    gather(tensor.values.as<T>(), v, [&](Count p) { return order[p]; });
-  });
+  f.values = values_at(tensor.values, tensor.nnz(), [&](Count p) { return order[p]; });
   f.block_start = block_bounds(f, tensor, order, bits.size() <= kKeyBits);
   set_bases(f, tensor, order);
   return f;

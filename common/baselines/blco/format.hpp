@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/method/method_spec.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::blco {
@@ -31,11 +32,19 @@ struct Blco {
   void check() const;
 };
 
+/// A mode's bits of a key.
+constexpr Index field(std::uint64_t key, int width, int shift) {
+  return width == 0 ? 0 : static_cast<Index>(key >> shift & ((std::uint64_t{1} << width) - 1));
+}
+
 /// Bits of the linear index and a nonzero's position, which are sorted as one number of at most
 /// 128.
 int sorted_bits(const Coo& tensor);
 
 /// Throws InputError where sorted_bits passes 128.
 Blco to_blco(const Coo& tensor);
+
+/// Of a run on the device; parameter `copies`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::blco

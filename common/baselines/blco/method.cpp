@@ -1,5 +1,4 @@
 // blco.cuda: MTTKRP on blocked linearised coordinates, one copy of the tensor for all modes.
-#include "common/baselines/blco/blco_cuda.hpp"
 #include "common/baselines/blco/format.hpp"
 #include "common/method/registry.hpp"
 

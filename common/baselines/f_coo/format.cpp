@@ -39,14 +39,6 @@ void set_parts(FCoo& f, const std::vector<Count>& starts) {
   }
 }
 
-void check_arguments(const Coo& tensor, int mode, Count part_length) {
-  if (tensor.order() < 2)
-    throw InputError(fmt::format("F-COO: found order {}, expected at least 2", tensor.order()));
-  if (mode < 0 || mode >= tensor.order())
-    throw InputError(fmt::format("F-COO: {} is not a mode of order {}", mode + 1, tensor.order()));
-  if (part_length == 0) throw InputError("F-COO: found parts of 0 nonzeros, expected at least 1");
-}
-
 void check_lengths(const FCoo& f) {
   if (f.order() < 2 || f.mode < 0 || f.mode >= f.order() || f.part_length == 0 ||
       f.others.size() + 1 != f.dims.size())
@@ -83,8 +75,13 @@ void check_parts(const FCoo& f, const std::vector<Count>& starts) {
 }  // namespace
 
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
-  check_arguments(tensor, mode, part_length);
-  FCoo f{tensor.dims, mode, part_length, {}, Values(tensor.dtype(), tensor.nnz()), {}, {}, {}, {}};
+  if (tensor.order() < 2)
+    throw InputError(fmt::format("F-COO: found order {}, expected at least 2", tensor.order()));
+  if (mode < 0 || mode >= tensor.order())
+    throw InputError(fmt::format("F-COO: {} is not a mode of order {}", mode + 1, tensor.order()));
+  if (part_length == 0) throw InputError("F-COO: found parts of 0 nonzeros, expected at least 1");
+  FCoo f;
+  f.dims = tensor.dims, f.mode = mode, f.part_length = part_length;
   const std::vector<int> products = product_modes(f.order(), mode);
   std::vector<int> modes = products;
   modes.insert(modes.begin(), mode);
@@ -94,7 +91,7 @@ FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
     f.others.emplace_back(tensor.nnz());
     gather(tensor.indices[static_cast<std::size_t>(m)], f.others.back(), from);
   }
-  f.values.visit([&]<class T>(Array<T>& v) { gather(tensor.values.as<T>(), v, from); });
+  f.values = values_at(tensor.values, tensor.nnz(), from);
 
   const auto& output = tensor.indices[static_cast<std::size_t>(mode)];
   const std::vector<Count> starts = positions_where(tensor.nnz(), [&](Count p) {
@@ -111,7 +108,7 @@ FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
 Count FCoo::bytes() const {
   Count total = values.bytes() + (part_segment.size() + row.size()) * sizeof(Index);
   for (const auto& index : others) total += index.size() * sizeof(Index);
-  return total + (start.words().size() + part_start.words().size()) * sizeof(std::uint32_t);
+  return total + (start.num_blocks() + part_start.num_blocks()) * sizeof(std::uint32_t);
 }
 
 Coo FCoo::to_coo() const {

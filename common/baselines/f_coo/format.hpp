@@ -2,29 +2,18 @@
 // sparse tensor operations on GPUs", CLUSTER 2017), one copy of the tensor per output mode.
 #pragma once
 
+#include <boost/dynamic_bitset.hpp>
 #include <cstdint>
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/method/method_spec.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor::f_coo {
 
 /// One bit for each of a number of things.
-class Flags {
- public:
-  Flags() = default;
-  explicit Flags(Count count) : count_(count), words_((count + 31) / 32, 0) {}
-  bool operator[](Count i) const { return (words_[i / 32] >> i % 32 & 1) != 0; }
-  void set(Count i) { words_[i / 32] |= 1u << i % 32; }
-  void clear(Count i) { words_[i / 32] &= ~(1u << i % 32); }
-  Count size() const { return count_; }
-  const std::vector<std::uint32_t>& words() const { return words_; }
-
- private:
-  Count count_ = 0;
-  std::vector<std::uint32_t> words_;
-};
+using Flags = boost::dynamic_bitset<std::uint32_t>;
 
 /// Nonzeros sorted by the output mode. Those of one output row are a segment; the row's index is
 /// stored once for it, with each nonzero only the indices of the other modes, the product modes.
@@ -54,7 +43,13 @@ struct FCoo {
   void check() const;
 };
 
+/// Nonzeros that a group of lanes reads at once: where it runs, a part has a multiple of them.
+inline constexpr std::int64_t kQuad = 4;
+
 /// Throws InputError below order 2, for a mode out of range and for parts of no nonzeros.
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length);
+
+/// Of a run on the device; parameter `part_length`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::f_coo

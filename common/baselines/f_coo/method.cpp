@@ -1,7 +1,7 @@
 // f_coo.cuda: MTTKRP on coordinates with flags, a copy of the tensor per output mode.
 #include <fmt/format.h>
 
-#include "common/baselines/f_coo/f_coo_cuda.hpp"
+#include "common/baselines/f_coo/format.hpp"
 #include "common/method/registry.hpp"
 
 namespace retensor {

@@ -1,57 +1,43 @@
-// The run of fwc.cuda; the kernel stands in fwc_cuda.cuh.
-#include <algorithm>
-
-#include "common/baselines/fwc/fwc_cuda.cuh"
-#include "common/baselines/fwc/fwc_cuda.hpp"
-#include "common/tensor/operations.hpp"
+// FWC's MTTKRP: a group of lanes (common/run/csf_run.cuh) takes one fiber. Its inner products
+// with the columns of the leaves' factor add up in registers, are multiplied by the rows of the
+// levels between, and go to the fiber's output row by one atomic row.
+#include "common/run/csf_run.cuh"
 
 namespace retensor::fwc {
-namespace {
 
-/// The output mode, then the others by ascending length: the longest is the leaves'.
-std::vector<int> levels(const Problem& problem) {
-  const Dims& dims = problem.x().dims;
-  std::vector<int> modes = natural_order(problem.x().order());
-  const auto before = [&](int a, int b) {
-    if ((a == problem.mode()) != (b == problem.mode())) return a == problem.mode();
-    return dims[static_cast<std::size_t>(a)] < dims[static_cast<std::size_t>(b)];
-  };
-  std::stable_sort(modes.begin(), modes.end(), before);
-  return modes;
+/// kUppers levels between root and leaves are unrolled; 0 reads their number at run time.
+template <class T, int kLanes, int kUppers>
+__global__ void __launch_bounds__(csf::kThreads) fibers(csf::Tree<T> x) {
+  const Count fiber = csf::group_of_grid<kLanes>();
+  if (fiber >= x.fibers) return;
+  const csf::Lane<T, kLanes> lane(x.stride);
+  const Index row = __ldg(x.row + fiber);
+  lane.reduce(csf::fiber_sum<T, kLanes, kUppers>(x, lane, fiber), x.out, row);
 }
 
+namespace {
+
 template <class T>
-class Run : public CudaMttkrpRun<T> {
+class Run : public csf::TreeRun<T> {
  public:
-  Run(const Problem& problem, const Csf& f) : CudaMttkrpRun<T>(problem, "FWC"), tree_(f, true) {
-    x_ = tree_.view(problem.mode(), this->stride_, this->out_.data(),
-                    [this](int mode) { return this->factor(mode); });
-    this->executed_["fibers"] = std::to_string(f.fibers());
+  Run(const Problem& problem, const Csf& f) : csf::TreeRun<T>(problem, "FWC", f, true) {
     this->executed_["format_bytes"] = std::to_string(f.bytes());
-    this->count_bytes(tree_);
   }
 
  private:
   void launch(cudaStream_t stream) override {
-    device::with_lanes<T>(x_.stride, [&]<int kLanes>() {
-      with_others(x_.uppers, [&]<int kUppers>() {
-        const dim3 grid = csf::grid_for<T, kLanes>(x_.fibers * kLanes, x_.stride);
-        RETENSOR_CUDA_LAUNCH((fibers<T, kLanes, kUppers>), grid, csf::kThreads, 0, stream, x_);
-      });
+    csf::with_shape(this->x_, [&]<int kLanes, int kUppers>() {
+      const dim3 grid = csf::grid_for<T, kLanes>(this->x_.fibers * kLanes, this->stride_);
+      RETENSOR_CUDA_LAUNCH((fibers<T, kLanes, kUppers>), grid, csf::kThreads, 0, stream, this->x_);
     });
   }
-
-  csf::DeviceTree<T> tree_;
-  csf::Tree<T> x_;
 };
 
 }  // namespace
 
-std::unique_ptr<Prepared> prepare_cuda(const Problem& problem) {
-  const Csf f = to_csf(problem.x(), {levels(problem), 0});
-  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<Run<T>>(problem, f);
-  });
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params&) {
+  const Csf f = to_csf(problem.x(), {levels_below(problem.mode(), problem.x().dims)});
+  return make_typed_run<Run>(problem, f);
 }
 
 }  // namespace retensor::fwc

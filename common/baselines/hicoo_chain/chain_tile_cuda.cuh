@@ -7,7 +7,7 @@
 // their outer product takes one multiply-add an element. Wider rows are tiled by blockIdx.y.
 #pragma once
 
-#include "common/baselines/hicoo_chain/chain.hpp"
+#include "common/baselines/hicoo_chain/chain_method.hpp"
 #include "common/core/types.hpp"
 #include "common/device/vec.cuh"
 

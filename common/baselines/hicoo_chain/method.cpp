@@ -1,9 +1,11 @@
 // hicoo_chain.cuda: TTM-chain on hierarchical coordinates.
 #include "common/baselines/hicoo_chain/chain_method.hpp"
-#include "common/baselines/hicoo_chain/hicoo_chain_cuda.hpp"
 #include "common/method/registry.hpp"
 
 namespace retensor {
+namespace hicoo_chain {
+Prepare prepare_cuda;  // hicoo_chain_cuda.cu
+}
 
 void register_hicoo_chain(Registry& registry) {
   registry.add(chain::chain_method({

@@ -17,50 +17,33 @@ namespace {
 
 using Trees = std::vector<std::uint8_t>;  // of each nonzero
 
-// Modes above the leaves of a tree, the root's first.
-std::span<const int> upper(const std::vector<int>& tree_modes) {
-  return std::span(tree_modes).first(tree_modes.size() - 1);
+// Calls visit(nonzero, length of its fiber) for every nonzero, in parallel. Nonzeros are sorted by
+// fiber as numbers: the coordinate over the modes above the leaves with the nonzero's position
+// below it. `keys` is room for as many.
+template <class Key, class Visit>
+void for_each_of_fibers(const Coo& x, std::span<const int> modes, std::vector<Key>& keys,
+                        const Visit& visit) {
+  const int position_bits = bits_for(x.nnz());
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < keys.size(); ++p) {
+    Key key = 0;
+    for (const int m : modes) {
+      const auto at = static_cast<std::size_t>(m);
+      key = key << bits_for(x.dims[at]) | x.indices[at][p];
+    }
+    keys[p] = key << position_bits | p;
+  }
+  sort_keys(keys);
+  const auto fiber = [&](Count p) { return keys[p] >> position_bits; };
+  const Key position = (Key{1} << position_bits) - 1;
+#pragma omp parallel for schedule(static)
+  for (Count p = 0; p < keys.size(); ++p) {
+    if (p > 0 && fiber(p - 1) == fiber(p)) continue;
+    Count end = p + 1;
+    while (end < keys.size() && fiber(end) == fiber(p)) ++end;
+    for (Count q = p; q < end; ++q) visit(static_cast<Count>(keys[q] & position), end - p);
+  }
 }
-
-// Sorts the nonzeros by fiber, tree by tree, as numbers: the coordinate over the modes above the
-// leaves with the nonzero's position below it.
-template <class Key>
-class Fibers {
- public:
-  explicit Fibers(const Coo& x) : x_(x), position_bits_(bits_for(x.nnz())), keys_(x.nnz()) {}
-
-  void sort(std::span<const int> modes) {
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < keys_.size(); ++p) {
-      Key key = 0;
-      for (const int m : modes) {
-        const auto at = static_cast<std::size_t>(m);
-        key = key << bits_for(x_.dims[at]) | x_.indices[at][p];
-      }
-      keys_[p] = key << position_bits_ | p;
-    }
-    sort_keys(keys_);
-  }
-
-  // Calls visit(nonzero, length of its fiber) for every nonzero, in parallel.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    const auto fiber = [this](Count p) { return keys_[p] >> position_bits_; };
-    const Key position = (Key{1} << position_bits_) - 1;
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < keys_.size(); ++p) {
-      if (p > 0 && fiber(p - 1) == fiber(p)) continue;
-      Count end = p + 1;
-      while (end < keys_.size() && fiber(end) == fiber(p)) ++end;
-      for (Count q = p; q < end; ++q) visit(static_cast<Count>(keys_[q] & position), end - p);
-    }
-  }
-
- private:
-  const Coo& x_;
-  const int position_bits_;
-  std::vector<Key> keys_;
-};
 
 // Trees are tried in turn and only a longer fiber takes a nonzero from an earlier one, whose root
 // is shorter.
@@ -69,10 +52,10 @@ Trees trees_by_keys(const Coo& x) {
   const auto modes = tree_modes(x.dims);
   Trees tree(x.nnz(), 0);
   std::vector<Count> longest(x.nnz(), 0);
-  Fibers<Key> fibers(x);
+  std::vector<Key> keys(x.nnz());
   for (std::size_t k = 0; k < modes.size(); ++k) {
-    fibers.sort(upper(modes[k]));
-    fibers.for_each([&](Count nonzero, Count length) {
+    const auto above_leaves = std::span(modes[k]).first(modes[k].size() - 1);
+    for_each_of_fibers(x, above_leaves, keys, [&](Count nonzero, Count length) {
       if (length <= longest[nonzero]) return;
       longest[nonzero] = length;
       tree[nonzero] = static_cast<std::uint8_t>(k);
@@ -90,10 +73,10 @@ Trees trees_of(const Coo& x) {
 
 Coo selection(const Coo& x, const Trees& tree, std::size_t k) {
   const auto chosen = positions_where(tree.size(), [&](Count p) { return tree[p] == k; });
-  Coo part(x.dims, x.dtype(), chosen.size());
   const auto from = [&](Count p) { return chosen[p]; };
+  Coo part(x.dims, x.dtype(), chosen.size());
   for (std::size_t m = 0; m < x.dims.size(); ++m) gather(x.indices[m], part.indices[m], from);
-  part.values.visit([&]<class T>(Array<T>& v) { gather(x.values.as<T>(), v, from); });
+  part.values = values_at(x.values, chosen.size(), from);
   return part;
 }
 
@@ -137,10 +120,7 @@ Trees check_trees(const MmCsf& f) {
 }  // namespace
 
 std::vector<std::vector<int>> tree_modes(const Dims& dims) {
-  std::vector<int> cycle = natural_order(static_cast<int>(dims.size()));
-  std::stable_sort(cycle.begin(), cycle.end(), [&](int a, int b) {
-    return dims[static_cast<std::size_t>(a)] < dims[static_cast<std::size_t>(b)];
-  });
+  std::vector<int> cycle = modes_by_length(dims);
   std::vector<std::vector<int>> modes;
   for (std::size_t k = 0; k < dims.size(); ++k) {
     modes.push_back(cycle);
@@ -156,6 +136,11 @@ int key_bits(const Coo& tensor) {
     least = std::min(least, bits_for(length));
   }
   return coordinate - least + bits_for(tensor.nnz());
+}
+
+Support supports_keys(const Problem& problem, const Params&) {
+  if (key_bits(problem.x()) <= 128) return Support::yes();
+  return Support::no("a nonzero's coordinate and position need more than 128 bits");
 }
 
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit) {

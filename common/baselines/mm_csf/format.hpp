@@ -7,6 +7,7 @@
 
 #include "common/core/types.hpp"
 #include "common/formats/csf.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::mm_csf {
 
@@ -35,10 +36,14 @@ std::vector<std::vector<int>> tree_modes(const Dims& dims);
 /// Bits of a nonzero's position and its coordinate over all modes but the shortest, which are
 /// sorted as one number of at most 128.
 int key_bits(const Coo& tensor);
+Support supports_keys(const Problem& problem, const Params& params);
 
 /// Equal coordinates count as nonzeros of their own in a fiber's length, which is taken before
 /// fibers are cut at `fiber_limit`. Throws InputError below order 2, which has no fibers, and where
 /// key_bits passes 128.
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit = kFiberLimit);
+
+/// Of a run on the device; parameter `fiber_limit`.
+Prepare prepare_cuda;
 
 }  // namespace retensor::mm_csf

@@ -1,15 +1,9 @@
 // mm_csf.cuda: MTTKRP on mixed-mode compressed sparse fibers, one copy of the tensor for all modes.
 #include "common/baselines/mm_csf/format.hpp"
-#include "common/baselines/mm_csf/mm_csf_cuda.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/csf_method.hpp"
 
 namespace retensor {
-
-Support mm_csf::supports_keys(const Problem& problem, const Params&) {
-  if (key_bits(problem.x()) <= 128) return Support::yes();
-  return Support::no("a nonzero's coordinate and position need more than 128 bits");
-}
 
 void register_mm_csf(Registry& registry) {
   registry.add(csf_method({

@@ -5,21 +5,23 @@
 #include <vector>
 
 #include "common/method/problem.hpp"
+#include "common/numeric/tensor_core.hpp"
 #include "common/tensor/matrix.hpp"
 #include "papers/hlsto/format/hls.hpp"
-#include "papers/hlsto/format/tensor_core.hpp"
 
 namespace retensor::hlsto {
 
-/// MTTKRP or TTM-chain of one mode: factors by mode (the output's is not read), columns of each,
-/// and how far apart in a row of the result neighbours of one factor's columns stand. In MTTKRP all
-/// factors share the columns.
+/// MTTKRP or TTM-chain of one mode: factors by mode (the output's is not read), and how far apart
+/// in a row of the result neighbours of one factor's columns stand. In MTTKRP all factors share the
+/// columns.
 struct Chain {
   explicit Chain(const Problem& problem);
+  std::uint64_t columns(int m) const { return factor[at(m)].cols; }
+
   int mode = 0;
   bool kronecker = false;  ///< TTM-chain
   std::vector<MatrixView<const float>> factor;
-  std::vector<std::uint64_t> columns, stride;
+  std::vector<std::uint64_t> stride;
   std::uint64_t width = 0;  ///< columns of the result
 };
 

@@ -1,6 +1,5 @@
 // COO -> HLS on the host: nonzeros sorted by tile and cell, then every tile is one thread's.
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -10,79 +9,64 @@
 namespace retensor::hlsto {
 namespace {
 
-/// What lies before a tile.
-struct Before {
-  Count tiles = 0, values = 0;  ///< dense ones, and theirs
+/// Dense tiles, and their values.
+struct Dense {
+  Count tiles = 0, values = 0;
 };
 
-/// Before each non-empty tile, and before the end.
-std::vector<Before> places_of(const std::vector<Count>& starts, Count threshold) {
-  std::vector<Before> places(starts.size());
+/// What is dense before each non-empty tile, and before the end.
+std::vector<Dense> dense_before(const std::vector<Count>& starts, Count threshold) {
+  std::vector<Dense> before(starts.size());
   for (std::size_t t = 0; t + 1 < starts.size(); ++t) {
-    const Count size = starts[t + 1] - starts[t];
-    const bool dense = size >= threshold;
-    places[t + 1] = {places[t].tiles + (dense ? 1 : 0), places[t].values + (dense ? size : 0)};
+    before[t + 1] = before[t];
+    if (const Count size = starts[t + 1] - starts[t]; size >= threshold)
+      ++before[t + 1].tiles, before[t + 1].values += size;
   }
-  return places;
+  return before;
 }
 
-/// Fills the arrays of a format; every tile is one thread's.
 template <class Key>
-class Filler {
- public:
-  Filler(const HlsShape& shape, const TiledEntries<Key>& entries)
-      : entries_(entries),
-        starts_(entries.tile_starts()),
-        before_(places_of(starts_, shape.options.threshold)),
-        hls_(with_counts(shape)) {}
+void store_dense(Hls& hls, const TiledEntries<Key>& entries, Dense before, Count begin, Count end) {
+  hls.tile_index.set(before.tiles, entries.tile(begin));
+  hls.value_start[before.tiles] = before.values;
+  std::uint64_t* const bitmap = &hls.bitmap[before.tiles * hls.grid.bitmap_words()];
+  for (Count e = begin; e < end; ++e) {
+    const Index cell = entries.cell(e);
+    bitmap[cell / 64] |= std::uint64_t{1} << (cell % 64);
+    hls.dense_values.set(before.values + e - begin, entries.value(e));
+  }
+}
 
-  Hls filled() && {
+template <class Key>
+void store_sparse(Hls& hls, const TiledEntries<Key>& entries, Dense before, Count begin,
+                  Count end) {
+  std::array<Index, kHighestOrder> index{};
+  for (Count e = begin; e < end; ++e) {
+    hls.grid.decode(entries.tile(e), entries.cell(e), index);
+    hls.nonzero_index.set(e - before.values, hls.grid.nonzero_index().encode<Uint128>(index));
+    hls.sparse_values.set(e - before.values, entries.value(e));
+  }
+}
+
+/// The format of a shape that has no counts yet; every tile is one thread's.
+template <class Key>
+Hls filled(HlsShape shape, const TiledEntries<Key>& entries) {
+  const std::vector<Count> starts = entries.tile_starts();
+  const std::vector<Dense> before = dense_before(starts, shape.options.threshold);
+  shape.tiles = starts.size() - 1;
+  shape.dense_tiles = before.back().tiles, shape.dense_nonzeros = before.back().values;
+  shape.sparse_nonzeros = entries.size() - shape.dense_nonzeros;
+  Hls hls(shape);
 #pragma omp parallel for schedule(dynamic, 256)
-    for (Count t = 0; t < hls_.tiles; ++t) {
-      if (before_[t + 1].tiles > before_[t].tiles)
-        store_dense(t);
-      else
-        store_sparse(t);
-    }
-    hls_.value_start.back() = hls_.dense_nonzeros();
-    return std::move(hls_);
+  for (Count t = 0; t < hls.tiles; ++t) {
+    if (before[t + 1].tiles > before[t].tiles)
+      store_dense(hls, entries, before[t], starts[t], starts[t + 1]);
+    else
+      store_sparse(hls, entries, before[t], starts[t], starts[t + 1]);
   }
-
- private:
-  HlsShape with_counts(HlsShape shape) const {
-    const auto [dense, values] = before_.back();
-    shape.tiles = starts_.size() - 1;
-    shape.set_counts(dense, values, entries_.size() - values);
-    return shape;
-  }
-
-  void store_dense(Count t) {
-    const auto [tile, value] = before_[t];
-    hls_.tile_index.set(tile, entries_.tile(starts_[t]));
-    hls_.value_start[tile] = value;
-    std::uint64_t* const bitmap = &hls_.bitmap[tile * hls_.grid.bitmap_words()];
-    for (Count e = starts_[t]; e < starts_[t + 1]; ++e) {
-      const Index cell = entries_.cell(e);
-      bitmap[cell / 64] |= std::uint64_t{1} << (cell % 64);
-      hls_.dense_values.set(value + e - starts_[t], entries_.value(e));
-    }
-  }
-
-  void store_sparse(Count t) {
-    std::array<Index, kHighestOrder> index{};
-    for (Count e = starts_[t]; e < starts_[t + 1]; ++e) {
-      const Count entry = e - before_[t].values;
-      hls_.grid.decode(entries_.tile(e), entries_.cell(e), index);
-      hls_.nonzero_index.set(entry, hls_.grid.nonzero_index().encode<Uint128>(index));
-      hls_.sparse_values.set(entry, entries_.value(e));
-    }
-  }
-
-  const TiledEntries<Key>& entries_;
-  const std::vector<Count> starts_;
-  const std::vector<Before> before_;
-  Hls hls_;
-};
+  hls.value_start.back() = hls.dense_nonzeros;
+  return hls;
+}
 
 }  // namespace
 
@@ -91,7 +75,7 @@ Hls to_hls(const Coo& tensor, const Options& options) {
     throw InputError("HLS: found values in double precision, expected single");
   const HlsShape shape(tensor.dims, options);
   return with_tiled_entries(tensor, shape.grid, [&]<class Key>(const TiledEntries<Key>& entries) {
-    return Filler<Key>(shape, entries).filled();
+    return filled(shape, entries);
   });
 }
 

@@ -23,6 +23,11 @@
 
 namespace retensor::hlsto {
 
+/// A place or a mode as a subscript.
+inline std::size_t at(int k) {
+  return static_cast<std::size_t>(k);
+}
+
 inline constexpr int kTiledModes = 3;
 inline constexpr int kHighestOrder = 5;
 
@@ -36,6 +41,9 @@ struct Options {
 
 /// The threshold that leaves every tile sparse, HLS-S alone.
 inline constexpr Count kNoTileIsDense = ~Count{0};
+
+/// Modes by descending length, equal ones in natural order.
+std::vector<int> longest_first(const Dims& dims);
 
 /// Grid of tiles over a tensor and the linear indices of its tiles and nonzeros.
 class Grid {
@@ -77,12 +85,11 @@ class Grid {
     std::array<Index, kHighestOrder> place{};
     std::array<Index, kTiledModes> inside{};
     for (std::size_t k = 0; k < kTiledModes; ++k) {
-      const Index i = index[static_cast<std::size_t>(tiled_[k])];
+      const Index i = index[at(tiled_[k])];
       place[k] = i >> edge_bits_;
       inside[k] = i & (edge() - 1);
     }
-    for (std::size_t k = 0; k < kept_.size(); ++k)
-      place[kTiledModes + k] = index[static_cast<std::size_t>(kept_[k])];
+    for (std::size_t k = 0; k < kept_.size(); ++k) place[kTiledModes + k] = index[at(kept_[k])];
     return tile_index_.encode<Key>(place) << cell_bits() | cell(inside);
   }
   /// index[mode] of a tile's cell.
@@ -96,8 +103,7 @@ class Grid {
 };
 
 /// HLS without its arrays: its grid, and how much of it is dense.
-class HlsShape {
- public:
+struct HlsShape {
   /// Nothing is dense or sparse yet. Throws InputError as Grid does.
   HlsShape(const Dims& mode_lengths, const Options& given)
       : dims(mode_lengths), options(given), grid(mode_lengths, given) {}
@@ -105,19 +111,15 @@ class HlsShape {
   Dims dims;
   Options options;
   Grid grid;
-  Count tiles = 0;  ///< non-empty ones, sparse included
+  Count tiles = 0;           ///< non-empty ones, sparse included
+  Count dense_tiles = 0;     ///< [nmb]
+  Count dense_nonzeros = 0;  ///< in dense tiles
+  Count sparse_nonzeros = 0;
 
-  Count dense_tiles() const { return dense_tiles_; }        ///< [nmb]
-  Count dense_nonzeros() const { return dense_nonzeros_; }  ///< in dense tiles
-  Count sparse_nonzeros() const { return sparse_nonzeros_; }
-  Count nnz() const { return dense_nonzeros_ + sparse_nonzeros_; }
+  Count nnz() const { return dense_nonzeros + sparse_nonzeros; }
   /// Bytes as stored: indices in words of 32, 64 or 128 bits, offsets in 64.
-  Count bytes() const;
+  Count bytes() const { return index_bytes() + nnz() * bits_of(options.values) / 8; }
   Count index_bytes() const;  ///< bytes() without the values
-  void set_counts(Count dense_tiles, Count dense_nonzeros, Count sparse_nonzeros);
-
- private:
-  Count dense_tiles_ = 0, dense_nonzeros_ = 0, sparse_nonzeros_ = 0;
 };
 
 /// The format; in brackets the paper's names (section V.B).
@@ -126,13 +128,17 @@ struct Hls : HlsShape {
   explicit Hls(const HlsShape& shape);
 
   PackedIndices tile_index;  ///< [b_inds] ascending
-  std::vector<std::uint64_t>
-      bitmap;  ///< [b_bmp] grid.bitmap_words() a tile, bit c % 64 of word c / 64
-  std::vector<Count> value_start;  ///< [b_vals_ptr] dense_tiles() + 1 entries
+  /// [b_bmp] grid.bitmap_words() a tile, bit c % 64 of word c / 64.
+  std::vector<std::uint64_t> bitmap;
+  std::vector<Count> value_start;  ///< [b_vals_ptr] dense_tiles + 1 entries
   StoredValues dense_values;       ///< [b_vals]
   PackedIndices nonzero_index;     ///< [nnz_inds] by tile, then cell
   StoredValues sparse_values;      ///< [nnz_vals]
 
+  /// Whether a cell of a dense tile has a nonzero.
+  bool holds(Count tile, Index cell) const {
+    return (bitmap[tile * grid.bitmap_words() + cell / 64] >> (cell % 64) & 1) != 0;
+  }
   /// The nonzeros, those of dense tiles first, with values as stored.
   Coo to_coo() const;
   /// Throws InputError naming the first tile or nonzero that breaks an invariant: array lengths,

@@ -36,7 +36,6 @@ namespace retensor::hlsto {
 namespace {
 
 using device::Buffer;
-using Positions = Buffer<std::uint32_t>;
 
 constexpr unsigned kThreads = 256;
 constexpr Count kMostBlocks = 1 << 16;
@@ -228,104 +227,110 @@ void set_element(Buffer<T>& to, Count p, T x) {
   RETENSOR_CUDA_CHECK(cudaMemcpy(to.data() + p, &x, sizeof(T), cudaMemcpyHostToDevice));
 }
 
-/// Makes the format of at least one nonzero; all on the default stream.
+unsigned blocks(Count threads) {
+  return device::blocks_for(threads, kThreads, kMostBlocks);
+}
+
+/// Nonzeros by key.
 template <class Key>
-class Builder {
- public:
-  Builder(const DeviceCoo& tensor, const HlsShape& shape)
-      : shape_(shape), view_(shape.grid), keys_(tensor.nnz), values_(tensor.nnz) {
-    sort(tensor);
-    add_up_duplicates();
-    classify();
-  }
-
-  DeviceHls build() const {
-    DeviceHls hls(shape_);
-    hls.bitmap.zero(nullptr);
-    set_element(hls.value_start, hls.dense_tiles(), hls.dense_nonzeros());
-    const FillArguments<Key> a{view_,
-                               hls.tiles,
-                               keys_.data(),
-                               values_.data(),
-                               positions_.data(),
-                               before_.data(),
-                               hls.options.values,
-                               2 * hls.grid.bitmap_words(),
-                               hls.tile_index.data(),
-                               hls.bitmap.data(),
-                               hls.nonzero_index.data(),
-                               hls.value_start.data(),
-                               hls.dense_values.data(),
-                               hls.sparse_values.data()};
-    RETENSOR_CUDA_LAUNCH(fill_tiles<Key>, blocks(32 * hls.tiles), kThreads, 0, nullptr, a);
-    return hls;
-  }
-
- private:
-  static unsigned blocks(Count threads) {
-    return device::blocks_for(threads, kThreads, kMostBlocks);
-  }
-
-  void sort(const DeviceCoo& tensor) {
-    Buffer<Key> unsorted(tensor.nnz);
-    RETENSOR_CUDA_LAUNCH(make_keys<Key>, blocks(tensor.nnz), kThreads, 0, nullptr, tensor.nnz,
-                         view_, CooView(tensor, view_), unsorted.data());
-    const int bits = std::max(1, shape_.grid.key_bits());
-    device::with_scratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(scratch, bytes, unsorted.data(), keys_.data(),
-                                             tensor.values.data(), values_.data(),
-                                             static_cast<int>(tensor.nnz), 0, bits);
-    });
-  }
-
-  /// The positions whose keys differ from the ones before in the bits from `shift` on, and the end;
-  /// the number of them.
-  Count select(Count n, int shift) {
-    positions_ = Positions(n + 1);
-    Buffer<std::uint32_t> selected(1);
-    device::with_scratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
-                                   positions_.data(), selected.data(), static_cast<int>(n),
-                                   device::Begins<Key>{keys_.data(), shift});
-    });
-    const std::uint32_t count = element(selected, 0);
-    set_element(positions_, count, static_cast<std::uint32_t>(n));
-    return count;
-  }
-
-  void add_up_duplicates() {
-    const Count coordinates = select(keys_.size(), 0);
-    if (coordinates == keys_.size()) return;
-    Buffer<Key> keys(coordinates);
-    Buffer<float> values(coordinates);
-    RETENSOR_CUDA_LAUNCH(merge<Key>, blocks(coordinates), kThreads, 0, nullptr, coordinates,
-                         positions_.data(), keys_.data(), values_.data(), keys.data(),
-                         values.data());
-    keys_ = std::move(keys);
-    values_ = std::move(values);
-  }
-
-  void classify() {
-    shape_.tiles = select(keys_.size(), view_.cell_bits());
-    before_ = Buffer<Dense>(shape_.tiles + 1);
-    const auto of_tiles = thrust::make_transform_iterator(
-        thrust::counting_iterator<std::uint32_t>(0),
-        DenseOfTile{positions_.data(), shape_.tiles, shape_.options.threshold});
-    device::with_scratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceScan::ExclusiveScan(scratch, bytes, of_tiles, before_.data(), Plus{},
-                                            Dense{0, 0}, static_cast<int>(shape_.tiles + 1));
-    });
-    const Dense all = element(before_, shape_.tiles);
-    shape_.set_counts(all.tiles, all.values, keys_.size() - all.values);
-  }
-
-  HlsShape shape_;
-  const GridView view_;
-  Buffer<Key> keys_;
-  Buffer<float> values_;
-  Positions positions_;  // of first nonzeros of coordinates, then of tiles
-  Buffer<Dense> before_;
+struct Entries {
+  explicit Entries(Count n) : keys(n), values(n) {}
+  Buffer<Key> keys;
+  Buffer<float> values;
 };
+
+template <class Key>
+Entries<Key> sorted(const DeviceCoo& tensor, const GridView& view, int bits) {
+  Buffer<Key> unsorted(tensor.nnz);
+  Entries<Key> to(tensor.nnz);
+  RETENSOR_CUDA_LAUNCH(make_keys<Key>, blocks(tensor.nnz), kThreads, 0, nullptr, tensor.nnz, view,
+                       CooView(tensor, view), unsorted.data());
+  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, unsorted.data(), to.keys.data(),
+                                           tensor.values.data(), to.values.data(),
+                                           static_cast<int>(tensor.nnz), 0, std::max(1, bits));
+  });
+  return to;
+}
+
+/// Positions of sorted keys, and how many there are; after the last stands the number of keys.
+struct Selection {
+  Buffer<std::uint32_t> at;
+  Count count;
+};
+
+/// Where keys differ from the ones before in the bits from `shift` on.
+template <class Key>
+Selection begins_of(const Buffer<Key>& keys, int shift) {
+  const auto n = static_cast<std::uint32_t>(keys.size());
+  Selection positions{Buffer<std::uint32_t>(n + Count{1}), 0};
+  Buffer<std::uint32_t> count(1);
+  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
+                                 positions.at.data(), count.data(), static_cast<int>(n),
+                                 device::Begins<Key>{keys.data(), shift});
+  });
+  positions.count = element(count, 0);
+  set_element(positions.at, positions.count, n);
+  return positions;
+}
+
+template <class Key>
+Entries<Key> without_duplicates(Entries<Key> all) {
+  const Selection first = begins_of(all.keys, 0);
+  if (first.count == all.keys.size()) return all;
+  Entries<Key> merged(first.count);
+  RETENSOR_CUDA_LAUNCH(merge<Key>, blocks(first.count), kThreads, 0, nullptr, first.count,
+                       first.at.data(), all.keys.data(), all.values.data(), merged.keys.data(),
+                       merged.values.data());
+  return merged;
+}
+
+/// What is dense before each tile, and before the end.
+Buffer<Dense> dense_before(const Selection& tiles, Count threshold) {
+  Buffer<Dense> before(tiles.count + 1);
+  const auto of_tiles =
+      thrust::make_transform_iterator(thrust::counting_iterator<std::uint32_t>(0),
+                                      DenseOfTile{tiles.at.data(), tiles.count, threshold});
+  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveScan(scratch, bytes, of_tiles, before.data(), Plus{},
+                                          Dense{0, 0}, static_cast<int>(tiles.count + 1));
+  });
+  return before;
+}
+
+/// The format of at least one nonzero, of a shape that has no counts yet; all on the default
+/// stream.
+template <class Key>
+DeviceHls built(const DeviceCoo& tensor, HlsShape shape) {
+  const GridView view(shape.grid);
+  const auto entries = without_duplicates(sorted<Key>(tensor, view, shape.grid.key_bits()));
+  const Selection tiles = begins_of(entries.keys, view.cell_bits());
+  const Buffer<Dense> before = dense_before(tiles, shape.options.threshold);
+  const Dense all = element(before, tiles.count);
+  shape.tiles = tiles.count, shape.dense_tiles = all.tiles, shape.dense_nonzeros = all.values;
+  shape.sparse_nonzeros = entries.keys.size() - all.values;
+
+  DeviceHls hls(shape);
+  hls.bitmap.zero(nullptr);
+  set_element(hls.value_start, hls.dense_tiles, hls.dense_nonzeros);
+  const FillArguments<Key> a{view,
+                             hls.tiles,
+                             entries.keys.data(),
+                             entries.values.data(),
+                             tiles.at.data(),
+                             before.data(),
+                             hls.options.values,
+                             2 * hls.grid.bitmap_words(),
+                             hls.tile_index.data(),
+                             hls.bitmap.data(),
+                             hls.nonzero_index.data(),
+                             hls.value_start.data(),
+                             hls.dense_values.data(),
+                             hls.sparse_values.data()};
+  RETENSOR_CUDA_LAUNCH(fill_tiles<Key>, blocks(32 * hls.tiles), kThreads, 0, nullptr, a);
+  return hls;
+}
 
 /// Zeros for values of so many nonzeros and for what whole vectors of 16 bytes read beyond them.
 Buffer<std::byte> zero_values(const HlsShape& hls, Count nonzeros) {
@@ -335,8 +340,8 @@ Buffer<std::byte> zero_values(const HlsShape& hls, Count nonzeros) {
   return values;
 }
 
-Count words_of(const LinearIndex& index, Count n) {
-  return n * static_cast<Count>(words_for(index.bits()));
+Buffer<std::uint32_t> indices_of(const LinearIndex& index, Count n) {
+  return Buffer<std::uint32_t>(n * static_cast<Count>(words_for(index.bits())));
 }
 
 void upload_values(Buffer<std::byte>& to, const StoredValues& values) {
@@ -348,12 +353,12 @@ void upload_values(Buffer<std::byte>& to, const StoredValues& values) {
 
 DeviceHls::DeviceHls(const HlsShape& shape)
     : HlsShape(shape),
-      tile_index(words_of(grid.tile_index(), dense_tiles())),
-      bitmap(2 * grid.bitmap_words() * dense_tiles()),
-      value_start(dense_tiles() + 1),
-      dense_values(zero_values(shape, dense_nonzeros())),
-      nonzero_index(words_of(grid.nonzero_index(), sparse_nonzeros())),
-      sparse_values(zero_values(shape, sparse_nonzeros())) {}
+      tile_index(indices_of(grid.tile_index(), dense_tiles)),
+      bitmap(2 * grid.bitmap_words() * dense_tiles),
+      value_start(dense_tiles + 1),
+      dense_values(zero_values(shape, dense_nonzeros)),
+      nonzero_index(indices_of(grid.nonzero_index(), sparse_nonzeros)),
+      sparse_values(zero_values(shape, sparse_nonzeros)) {}
 
 DeviceHls upload(const Hls& hls) {
   DeviceHls to(hls);
@@ -369,13 +374,13 @@ DeviceHls upload(const Hls& hls) {
 
 DeviceHls to_hls(const DeviceCoo& tensor, const Options& options) {
   const HlsShape shape(tensor.dims, options);
+  const int bits = shape.grid.key_bits();
   if (tensor.nnz > kMostOnDevice)
     throw InputError("HLS: found " + std::to_string(tensor.nnz) + " nonzeros, the device sorts " +
                      std::to_string(kMostOnDevice) + " at most");
   if (tensor.nnz == 0) return upload(Hls(shape));
-  const int bits = shape.grid.key_bits();
-  if (bits <= 64) return Builder<std::uint64_t>(tensor, shape).build();
-  if (bits <= 128) return Builder<Uint128>(tensor, shape).build();
+  if (bits <= 64) return built<std::uint64_t>(tensor, shape);
+  if (bits <= 128) return built<Uint128>(tensor, shape);
   throw InputError("HLS: tile and cell take " + std::to_string(bits) +
                    " bits, found room for 128 in a key");
 }

@@ -3,13 +3,15 @@
 #pragma once
 
 #include "common/method/method.hpp"
+#include "common/numeric/tensor_core.hpp"
 #include "papers/hlsto/format/hls.hpp"
-#include "papers/hlsto/format/tensor_core.hpp"
 
 namespace retensor::hlsto {
 
 Options format_options(const Problem& problem, const Params& params);
 Arithmetic arithmetic_of(const Params& params);
+/// What checks assume of two chained products on values as they are stored.
+reference::Precision precision_of(const Problem& problem, const Params& params);
 /// What a row tells of a format: threshold, tiles, dense tiles, sparse nonzeros, bits of an index
 /// by eq. 11 and 13, bytes by eq. 16 and as stored.
 Executed format_facts(const HlsShape& hls);

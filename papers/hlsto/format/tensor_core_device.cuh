@@ -1,34 +1,46 @@
-// Operands of a tensor core in the arithmetics of tensor_core.hpp. Included by .cu files alone.
+// Operands of a tensor core in the paper's half precision (section VII.B.3) and the others of
+// common/numeric. Included by .cu files alone.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>
 
+#include <string>
 #include <type_traits>
 
 #include "common/device/cuda.cuh"
-#include "papers/hlsto/format/tensor_core.hpp"
+#include "common/numeric/rounding.hpp"
+#include "common/numeric/tensor_core.hpp"
 
 namespace retensor::hlsto {
 
-inline constexpr unsigned kFragmentEdge = 16;
 inline constexpr unsigned kFragmentSize = kFragmentEdge * kFragmentEdge;
 
+/// Parts of an operand: two halves where it is split.
+constexpr int parts_of(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::split_fp16 ? 2 : 1;
+}
+
+/// Part `part` of x in 16 bits, on the host; not of tf32.
+inline std::uint16_t operand_bits(float x, Arithmetic arithmetic, int part) {
+  if (arithmetic == Arithmetic::bf16) return to_bf16_bits(x);
+  return to_fp16_bits(part == 0 ? x : x - round_fp16(x));
+}
+
+/// Calls f<arithmetic>(); throws LogicError where operands do not have 16 bits.
+template <class F>
+auto with_narrow_arithmetic(Arithmetic arithmetic, F&& f) {
+  if (arithmetic == Arithmetic::fp16) return f.template operator()<Arithmetic::fp16>();
+  if (arithmetic == Arithmetic::bf16) return f.template operator()<Arithmetic::bf16>();
+  if (arithmetic == Arithmetic::split_fp16) return f.template operator()<Arithmetic::split_fp16>();
+  throw LogicError("operands of 16 bits alone, found " + std::string(name(arithmetic)));
+}
 /// Calls f<arithmetic>().
 template <class F>
 auto with_arithmetic(Arithmetic arithmetic, F&& f) {
-  switch (arithmetic) {
-    case Arithmetic::fp16:
-      return f.template operator()<Arithmetic::fp16>();
-    case Arithmetic::bf16:
-      return f.template operator()<Arithmetic::bf16>();
-    case Arithmetic::tf32:
-      return f.template operator()<Arithmetic::tf32>();
-    case Arithmetic::split_fp16:
-      return f.template operator()<Arithmetic::split_fp16>();
-  }
-  throw LogicError("an arithmetic of no name");
+  if (arithmetic == Arithmetic::tf32) return f.template operator()<Arithmetic::tf32>();
+  return with_narrow_arithmetic(arithmetic, f);
 }
 
 /// Nearest tf32, ties to even, as the operands on the host are rounded.

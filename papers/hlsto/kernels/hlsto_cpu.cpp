@@ -5,23 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/run/cpu_run.hpp"
+#include "papers/hlsto/format/chain.hpp"
+#include "papers/hlsto/format/options.hpp"
 
 namespace retensor::hlsto {
 namespace {
 
-constexpr Index kEdge = 16;  // of a fragment
-
-std::size_t at(int k) {
-  return static_cast<std::size_t>(k);
-}
+constexpr Index kEdge = kFragmentEdge;
+constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
 
 /// Products of factor rows: one weight for each place in a row of the result, elementwise products
 /// in MTTKRP, the Kronecker product in TTM-chain, which has as many places as columns so far.
 class RowProduct {
  public:
   explicit RowProduct(const Chain& chain) : chain_(chain) {
-    for (auto* places : {&offset_, &old_offset_}) places->reserve(chain.width);
-    for (auto* weights : {&weight_, &old_weight_}) weights->reserve(chain.width);
+    offset_.reserve(chain.width), weight_.reserve(chain.width);
     restart();
   }
 
@@ -37,13 +39,17 @@ class RowProduct {
       for (std::size_t r = 0; r < weight_.size(); ++r) weight_[r] *= factor[r];
       return;
     }
-    old_offset_.swap(offset_), old_weight_.swap(weight_);
-    offset_.clear(), weight_.clear();
-    for (std::size_t p = 0; p < old_weight_.size(); ++p)
-      for (std::uint64_t r = 0; r < chain_.columns[at(mode)]; ++r) {
-        offset_.push_back(old_offset_[p] + r * chain_.stride[at(mode)]);
-        weight_.push_back(old_weight_[p] * factor[r]);
+    const std::uint64_t columns = chain_.columns(mode);
+    const std::size_t before = size();
+    offset_.resize(before * columns), weight_.resize(before * columns);
+    for (std::size_t p = before; p-- > 0;) {  // downwards: place p moves to p * columns and on
+      const std::uint64_t offset = offset_[p];
+      const float weight = weight_[p];
+      for (std::uint64_t r = 0; r < columns; ++r) {
+        offset_[p * columns + r] = offset + r * chain_.stride[at(mode)];
+        weight_[p * columns + r] = weight * factor[r];
       }
+    }
   }
 
   std::size_t size() const { return weight_.size(); }
@@ -52,16 +58,14 @@ class RowProduct {
 
  private:
   const Chain& chain_;
-  std::vector<std::uint64_t> offset_, old_offset_;
-  std::vector<float> weight_, old_weight_;
+  std::vector<std::uint64_t> offset_;
+  std::vector<float> weight_;
 };
 
 void add(float& to, float x) {
 #pragma omp atomic
   to += x;
 }
-
-}  // namespace
 
 /// One dense tile or sparse nonzero after another; each thread has its own.
 class Worker {
@@ -120,10 +124,9 @@ class Worker {
 
   void unpack(Count t) {
     Count value = hls_.value_start[t];
-    const std::uint64_t* const words = hls_.bitmap.data() + t * grid_.bitmap_words();
     std::ranges::fill(is_empty_, true);
     for (Index c = 0; c < grid_.cells(); ++c) {
-      const bool stored = (words[c / 64] >> (c % 64) & 1) != 0;
+      const bool stored = hls_.holds(t, c);
       cells_[c] = stored ? hls_.dense_values.at(value++) : 0.0f;
       if (stored) is_empty_[grid_.within(c, roles_.slice)] = false;
     }
@@ -188,14 +191,15 @@ class Worker {
   }
 
   void chain_slice(Index i, float* out, const RowProduct& kept) {
-    const auto row = at(grid_.tiled()[at(roles_.row)]);
-    const auto column = at(grid_.tiled()[at(roles_.column)]);
-    for (std::uint64_t r = 0; r < chain_.columns[row]; r += kEdge)
-      for (std::uint64_t s = 0; s < chain_.columns[column]; s += kEdge) {
+    const int row = grid_.tiled()[at(roles_.row)], column = grid_.tiled()[at(roles_.column)];
+    const std::uint64_t rows = chain_.columns(row), columns = chain_.columns(column);
+    for (std::uint64_t r = 0; r < rows; r += kEdge)
+      for (std::uint64_t s = 0; s < columns; s += kEdge) {
         const auto y = chained(i, r, s);
-        for (Index a = 0; a < kEdge && r + a < chain_.columns[row]; ++a)
-          for (Index b = 0; b < kEdge && s + b < chain_.columns[column]; ++b) {
-            const auto place = (r + a) * chain_.stride[row] + (s + b) * chain_.stride[column];
+        for (Index a = 0; a < kEdge && r + a < rows; ++a)
+          for (Index b = 0; b < kEdge && s + b < columns; ++b) {
+            const auto place =
+                (r + a) * chain_.stride[at(row)] + (s + b) * chain_.stride[at(column)];
             for (std::size_t p = 0; p < kept.size(); ++p)
               add(out[place + kept.offset(p)], y[a * kEdge + b] * kept.weight(p));
           }
@@ -215,24 +219,52 @@ class Worker {
   Uint128 tile_ = 0;
 };
 
-Product::Product(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-                 int threads)
-    : hls_(hls) {
-  for (int t = 0; t < threads; ++t)
-    workers_.push_back(std::make_unique<Worker>(hls, chain, arithmetic, out));
-}
-
-Product::~Product() = default;
-
-void Product::run() {
-#pragma omp parallel num_threads(static_cast <int>(workers_.size()))
-  {
-    Worker& worker = *workers_[at(omp_get_thread_num())];
-#pragma omp for schedule(dynamic, 4) nowait
-    for (Count t = 0; t < hls_.dense_tiles(); ++t) worker.add_tile(t);
-#pragma omp for schedule(static)
-    for (Count x = 0; x < hls_.sparse_nonzeros(); ++x) worker.add_nonzero(x);
+class Run : public CpuRun {
+ public:
+  Run(const Problem& problem, const Params& params)
+      : CpuRun(problem, thread_count(params), "HLSTO with an emulated tensor core"),
+        chain_(problem),
+        hls_(to_hls(problem.x(), format_options(problem, params))),
+        out_(problem.x().dims[at(problem.mode())], chain_.width, problem.dtype()) {
+    const Arithmetic arithmetic = arithmetic_of(params);
+    for (int t = 0; t < threads_; ++t)
+      workers_.push_back(std::make_unique<Worker>(hls_, chain_, arithmetic, out_.view<float>()));
+    format_bytes_ = hls_.bytes();
+    executed_.merge(format_facts(hls_));
+    executed_["precision"] = std::string(name(arithmetic));
+    executed_["mma"] = std::to_string(mma_count(hls_, chain_, arithmetic));
+    if (hls_.nnz() <= kDrawnNonzeros) executed_["layout"] = layout_text(hls_);
   }
+
+  void run(StageTimer& timer) override {
+    timer.stage("zero");
+    std::ranges::fill(out_.values().as<float>(), 0.0f);
+    timer.stage("kernel");
+#pragma omp parallel num_threads(threads_)
+    {
+      Worker& worker = *workers_[at(omp_get_thread_num())];
+#pragma omp for schedule(dynamic, 4) nowait
+      for (Count t = 0; t < hls_.dense_tiles; ++t) worker.add_tile(t);
+#pragma omp for schedule(static)
+      for (Count x = 0; x < hls_.sparse_nonzeros; ++x) worker.add_nonzero(x);
+    }
+  }
+
+  Result result() override {
+    return out_;
+  }
+
+ private:
+  const Chain chain_;
+  const Hls hls_;
+  Matrix out_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // one a thread
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params) {
+  return std::make_unique<Run>(problem, params);
 }
 
 }  // namespace retensor::hlsto

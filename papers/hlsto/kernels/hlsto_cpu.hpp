@@ -18,85 +18,14 @@
 // (line 26). Here a slice begins with zero, its values are those of its bits, and sums are atomic.
 #pragma once
 
-#include <omp.h>
-
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "common/method/method.hpp"
-#include "papers/hlsto/format/chain.hpp"
-#include "papers/hlsto/format/options.hpp"
 
 namespace retensor::hlsto {
 
-class Worker;
-
-/// The product of a tensor that others keep, with the room that its threads work in.
-class Product {
- public:
-  /// `out`: I_mode x width, zeros when a run begins.
-  Product(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out,
-          int threads);
-  ~Product();
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
-  /// Adds the tensor's result to `out`; allocates nothing.
-  void run();
-
- private:
-  const Hls& hls_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // one a thread
-};
-
 /// The run of hlsto.cpu: the format and the algorithm of the GPU's form, so that sizes, counts and
 /// errors are the same on any machine.
-class CpuRun : public Prepared {
- public:
-  CpuRun(const Problem& problem, const Params& params)
-      : problem_(problem),
-        chain_(problem),
-        arithmetic_(arithmetic_of(params)),
-        threads_(params.integer("threads") > 0 ? static_cast<int>(params.integer("threads"))
-                                               : omp_get_max_threads()),
-        hls_(to_hls(problem.x(), format_options(problem, params))),
-        out_(problem.x().dims[static_cast<std::size_t>(problem.mode())], chain_.width,
-             problem.dtype()),
-        product_(hls_, chain_, arithmetic_, out_.view<float>(), threads_) {}
-
-  void run(StageTimer& timer) override {
-    timer.stage("zero");
-    const auto values = out_.values().as<float>();
-    std::fill(values.begin(), values.end(), 0.0f);
-    timer.stage("kernel");
-    product_.run();
-  }
-
-  Result result() override { return out_; }
-
-  Executed executed() const override {
-    Executed facts = format_facts(hls_);
-    facts["kernel"] = "HLSTO with an emulated tensor core";
-    facts["precision"] = std::string(name(arithmetic_));
-    facts["mma"] = std::to_string(mma_count(hls_, chain_, arithmetic_));
-    facts["threads"] = std::to_string(threads_);
-    if (hls_.nnz() <= kDrawnNonzeros) facts["layout"] = layout_text(hls_);
-    return facts;
-  }
-  Footprint footprint() const override { return {hls_.bytes(), 0}; }
-  Work work() const override { return work_model(problem_); }
-
- private:
-  static constexpr Count kDrawnNonzeros = 16;  // larger tensors are not drawn in rows
-
-  const Problem& problem_;
-  const Chain chain_;
-  const Arithmetic arithmetic_;
-  const int threads_;
-  const Hls hls_;
-  Matrix out_;
-  Product product_;
-};
+std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

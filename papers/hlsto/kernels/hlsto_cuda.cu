@@ -30,13 +30,11 @@ Buffer<std::byte> operand_of(MatrixView<const float> factor, Count edge, const P
 std::vector<Buffer<std::byte>> operands_of(MatrixView<const float> factor, Count edge,
                                            Arithmetic arithmetic) {
   std::vector<Buffer<std::byte>> parts;
-  if (arithmetic == Arithmetic::tf32) {
-    parts.push_back(operand_of<float>(factor, edge, round_tf32));
-    return parts;
+  for (int p = 0; p < parts_of(arithmetic); ++p) {
+    const auto bits = [&](float x) { return operand_bits(x, arithmetic, p); };
+    parts.push_back(arithmetic == Arithmetic::tf32 ? operand_of<float>(factor, edge, round_tf32)
+                                                   : operand_of<std::uint16_t>(factor, edge, bits));
   }
-  for (int p = 0; p < parts_of(arithmetic); ++p)
-    parts.push_back(operand_of<std::uint16_t>(
-        factor, edge, [&](float x) { return operand_bits(x, arithmetic, p); }));
   return parts;
 }
 
@@ -77,21 +75,15 @@ class PaperRun : public HlsRun {
   }
 
   void launch(cudaStream_t stream) override {
-    const auto tiles = static_cast<unsigned>(x_.tiles);
-    const unsigned others =
-        x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, 32 * launch_.warps);
-    if (launch_.fused) {
-      launch(tiles, others, stream);
-      return;
-    }
-    launch(tiles, 0, stream);
-    launch(0, others, stream);
-  }
-
-  void launch(unsigned tile_blocks, unsigned nonzero_blocks, cudaStream_t stream) {
-    if (tile_blocks + nonzero_blocks == 0) return;
-    RETENSOR_CUDA_LAUNCH(kernel_, tile_blocks + nonzero_blocks, 32 * launch_.warps, shared_, stream,
-                         x_, tile_blocks);
+    const auto tiles = static_cast<unsigned>(x_.tiles), threads = 32 * launch_.warps;
+    const unsigned others = x_.nonzeros == 0 ? 0 : device::blocks_for(x_.nonzeros, threads);
+    const auto add = [&](unsigned tile_blocks, unsigned nonzero_blocks) {
+      if (tile_blocks + nonzero_blocks > 0)
+        RETENSOR_CUDA_LAUNCH(kernel_, tile_blocks + nonzero_blocks, threads, shared_, stream, x_,
+                             tile_blocks);
+    };
+    add(tiles, launch_.fused ? others : 0);
+    if (!launch_.fused) add(0, others);
   }
 
   void choose_kernel() {

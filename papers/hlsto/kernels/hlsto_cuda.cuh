@@ -17,7 +17,7 @@
 #include <mma.h>
 
 #include "common/device/warp.cuh"
-#include "papers/hlsto/format/chain_device.cuh"
+#include "papers/hlsto/format/hls_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
 
 namespace retensor::hlsto {

@@ -8,17 +8,12 @@
 
 #include "common/run/cuda_run.cuh"
 #include "papers/hlsto/format/chain.hpp"
-#include "papers/hlsto/format/chain_device.cuh"
 #include "papers/hlsto/format/hls_device.cuh"
 #include "papers/hlsto/format/options.hpp"
 
 namespace retensor::hlsto {
 
 using device::Buffer;
-
-inline std::size_t at(int k) {
-  return static_cast<std::size_t>(k);
-}
 
 inline Count rounded_up(Count n, Count unit) {
   return (n + unit - 1) / unit * unit;
@@ -37,7 +32,8 @@ struct PreparedHls {
   Executed facts;
 };
 
-/// Made where the parameter `prepare` says; finish(tensor) is the last step, on the device.
+/// Made where the parameter `prepare` says; finish(tensor) is the last step, on the device. The
+/// milliseconds between CUDA events, where it is made there, count allocations, not the upload.
 template <class Finish>
 PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& params,
                         Finish&& finish) {
@@ -47,10 +43,14 @@ PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& para
   };
   if (params.word("prepare") == "host")
     return {finished(upload(to_hls(x, options))), {{"prepared", "on the host"}}};
-  Executed facts;
-  auto tensor =
-      made_on_device(x, facts, [&](const DeviceCoo& c) { return finished(to_hls(c, options)); });
-  return {std::move(tensor), std::move(facts)};
+  const DeviceCoo coordinates(x);
+  device::Event begin, end;
+  begin.record(nullptr);
+  PreparedHls made{finished(to_hls(coordinates, options)), {{"prepared", "on the device"}}};
+  end.record(nullptr);
+  end.synchronise();
+  made.facts["prepare_device_ms"] = std::to_string(1e3 * end.seconds_since(begin));
+  return made;
 }
 
 /// The tensor as kernels get it for an output along `mode`, without factors and result.
@@ -64,7 +64,7 @@ inline DeviceChain chain_on(const DeviceHls& tensor, int mode) {
   x.nonzero_index = tensor.nonzero_index.data();
   x.sparse_values = tensor.sparse_values.data();
   x.values = tensor.options.values;
-  x.tiles = tensor.dense_tiles(), x.nonzeros = tensor.sparse_nonzeros();
+  x.tiles = tensor.dense_tiles, x.nonzeros = tensor.sparse_nonzeros;
   x.tile_words = words_for(grid.tile_index().bits());
   x.nonzero_words = words_for(grid.nonzero_index().bits());
   x.edge_bits = grid.edge_bits();
@@ -85,23 +85,22 @@ inline DeviceChain chain_on(const DeviceHls& tensor, int mode) {
 }
 
 /// The chain on the device, factors in single precision; a method adds operands and the launch.
-class HlsRun : public CudaRun {
+class HlsRun : public CudaSumRun<float> {
  public:
   /// Rows of the factors are padded by zeros to a multiple of `row_unit` elements.
   HlsRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic, std::string kernel,
          Count row_unit = 1)
-      : CudaRun(problem, std::move(kernel)),
+      : CudaSumRun(problem, std::move(kernel), Chain(problem).width),
         chain_(problem),
         arithmetic_(arithmetic),
         tensor_(std::move(hls.tensor)),
         x_(chain_on(tensor_, chain_.mode)),
         row_unit_(row_unit),
-        out_(problem.x().dims[at(problem.mode())] * chain_.width),
         rows_(problem.x().dims.size()) {
     x_.kronecker = chain_.kronecker;
     x_.width = chain_.width, x_.out = out_.data();
     for (int m = 0; m < x_.order; ++m) set_rows(m);
-    count_bytes(out_, tensor_.tile_index, tensor_.bitmap, tensor_.value_start, tensor_.dense_values,
+    count_bytes(tensor_.tile_index, tensor_.bitmap, tensor_.value_start, tensor_.dense_values,
                 tensor_.nonzero_index, tensor_.sparse_values);
     for (const auto& rows : rows_) count_bytes(rows);
     executed_.merge(format_facts(tensor_));
@@ -109,15 +108,8 @@ class HlsRun : public CudaRun {
     executed_["precision"] = std::string(name(arithmetic));
   }
 
-  void run(StageTimer& timer) override {
-    timer.stage("zero");
-    out_.zero(stream_of(timer));
-    timer.stage("kernel");
-    if (problem_.x().nnz() > 0) launch(stream_of(timer));
-  }
-
   Result result() override {
-    Matrix matrix(problem_.x().dims[at(problem_.mode())], chain_.width, problem_.dtype());
+    Matrix matrix(rows(), chain_.width, problem_.dtype());
     out_.download(matrix.values().as<float>());
     return matrix;
   }
@@ -125,8 +117,6 @@ class HlsRun : public CudaRun {
   void refresh(int m) override { set_rows(m); }
 
  protected:
-  virtual void launch(cudaStream_t stream) = 0;
-
   const Chain chain_;
   const Arithmetic arithmetic_;
   const DeviceHls tensor_;
@@ -143,7 +133,6 @@ class HlsRun : public CudaRun {
   }
 
   const Count row_unit_;
-  Buffer<float> out_;
   std::vector<Buffer<float>> rows_;  // by mode
 };
 

@@ -1,14 +1,13 @@
-// The run of hlsto.cuda.tuned; the kernel stands in tuned_cuda.cuh.
-#include "papers/hlsto/kernels/tuned_cuda.hpp"
+// The run of hlsto.cuda.tuned; the kernels stand in tuned_cuda.cuh.
 
 #include <algorithm>
-#include <numeric>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/device/device.hpp"
-#include "papers/hlsto/format/order_device.cuh"
+#include "papers/hlsto/kernels/hlsto_cuda.hpp"
 #include "papers/hlsto/kernels/run_cuda.cuh"
 #include "papers/hlsto/kernels/tuned_cuda.cuh"
 
@@ -60,66 +59,64 @@ std::vector<T> weights_of(MatrixView<const float> factor, unsigned walks, unsign
   return weights;
 }
 
-/// Ascending, the first of equal ones last.
-std::vector<int> modes_by_length(const Problem& problem) {
-  const auto& dims = problem.x().dims;
-  std::vector<int> modes(dims.size());
-  std::iota(modes.rbegin(), modes.rend(), 0);
-  std::ranges::stable_sort(modes, {}, [&](int m) { return dims[at(m)]; });
+/// All modes but the output's, the longest first.
+std::vector<int> others_of(const Problem& problem) {
+  auto modes = longest_first(problem.x().dims);
+  std::erase(modes, problem.mode());
   return modes;
 }
+
+/// Fragments of 16 columns that a warp takes at a time.
+unsigned fragments_for(Count width) {
+  return width <= kFragmentColumns ? 1 : 2;
+}
+
+struct TunedLaunch {
+  void (*kernel)(DeviceChain, TunedTiles) = nullptr;
+  dim3 grid;
+  unsigned threads = 0, shared = 0;  // of a thread block; bytes
+};
 
 class TunedRun : public HlsRun {
  public:
   TunedRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic)
       : HlsRun(problem, std::move(hls), arithmetic, "HLSTO, the diagonal alone",
-               walk_columns(problem.rank())),
-        lists_(list_cells(tensor_, x_, arithmetic)) {
-    set_lists();
-    tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, walk_columns(chain_.width)));
+               fragments_for(problem.rank()) * kFragmentColumns),
+        lists_(list_cells(tensor_, x_, arithmetic)),
+        fragments_(fragments_for(chain_.width)) {
+    tiles_.tiles = lists_.tiles.data();
+    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
+    for (std::size_t p = 0; p < lists_.values.size(); ++p)
+      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
+    tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, fragments_ * kFragmentColumns));
     tiles_.column_blocks = tiles_.stride / kFragmentColumns;
-    for (const int m : modes_by_length(problem))
-      if (m != x_.mode) tiles_.other[tiles_.others++] = m;
-    set_fragments();
+    for (const int m : std::views::reverse(others_of(problem))) tiles_.other[tiles_.others++] = m;
+    set_operands();
     set_weights();
-    choose_kernel();
-    count_bytes(weights_);
-    for (const auto& part : fragments_) count_bytes(part);
-    executed_["mma"] = std::to_string(count_mmas());
+    with_narrow_arithmetic(arithmetic, [this]<Arithmetic kArithmetic>() {
+      fragments_ == 1 ? choose<kArithmetic, 1>() : choose<kArithmetic, 2>();
+    });
+    count_bytes(lists_.tiles, lists_.places, weights_);
+    for (const auto& part : lists_.values) count_bytes(part);
+    for (const auto& part : operands_) count_bytes(part);
+    // In units of 16 x 16 x 16, two m16n8k16 each.
+    executed_["mma"] = std::to_string(tensor_.dense_tiles * kFragmentEdge * tiles_.column_blocks *
+                                      static_cast<Count>(products_of(arithmetic)));
   }
 
   void refresh(int m) override {
     HlsRun::refresh(m);
-    if (m == column_mode()) set_fragments();
-    if (m == row_mode()) set_weights();
+    if (m == x_.mode_at[x_.column]) set_operands();
+    if (m == x_.mode_at[x_.row]) set_weights();
   }
 
  private:
-  /// Columns that a warp takes at a time.
-  static Count walk_columns(Count width) { return width <= kFragmentColumns ? 16 : 32; }
-  unsigned fragments() const {
-    return static_cast<unsigned>(walk_columns(chain_.width)) / kFragmentColumns;
-  }
-
-  unsigned column_walks() const { return tiles_.column_blocks / fragments(); }
-
-  int column_mode() const { return x_.mode_at[x_.column]; }
-  int row_mode() const { return x_.mode_at[x_.row]; }
-
-  void set_lists() {
-    tiles_.tiles = lists_.tiles.data();
-    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
-    count_bytes(lists_.tiles, lists_.places);
-    for (std::size_t p = 0; p < lists_.values.size(); ++p) {
-      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
-      count_bytes(lists_.values[p]);
-    }
-  }
+  unsigned column_walks() const { return tiles_.column_blocks / fragments_; }
+  MatrixView<const float> factor(int place) const { return chain_.factor[at(x_.mode_at[place])]; }
 
   void set_weights() {
     const auto of = [&]<class T>(auto&& convert) {
-      const auto weights =
-          weights_of<T>(chain_.factor[at(row_mode())], column_walks(), 2 * fragments(), convert);
+      const auto weights = weights_of<T>(factor(x_.row), column_walks(), 2 * fragments_, convert);
       weights_ = bytes_of(weights.data(), weights.size());
     };
     if (arithmetic_ == Arithmetic::split_fp16)
@@ -129,97 +126,73 @@ class TunedRun : public HlsRun {
     tiles_.weights = reinterpret_cast<const uint4*>(weights_.data());
   }
 
-  void set_fragments() {
-    fragments_.clear();
+  void set_operands() {
+    operands_.clear();
     for (int p = 0; p < parts_of(arithmetic_); ++p) {
-      fragments_.emplace_back(fragments_of(chain_.factor[at(column_mode())], tiles_.column_blocks,
-                                           fragments(), arithmetic_, p));
-      tiles_.fragments[p] = fragments_.back().data();
+      operands_.emplace_back(
+          fragments_of(factor(x_.column), tiles_.column_blocks, fragments_, arithmetic_, p));
+      tiles_.fragments[p] = operands_.back().data();
     }
-  }
-
-  /// In units of 16 x 16 x 16, two m16n8k16 each.
-  Count count_mmas() const {
-    return tensor_.dense_tiles() * kFragmentEdge * tiles_.column_blocks *
-           static_cast<Count>(products_of(arithmetic_));
   }
 
   void launch(cudaStream_t stream) override {
     if (x_.tiles > 0)
-      RETENSOR_CUDA_LAUNCH(tile_kernel_, tile_grid_, threads_, shared_, stream, x_, tiles_);
+      RETENSOR_CUDA_LAUNCH(tile_.kernel, tile_.grid, tile_.threads, tile_.shared, stream, x_,
+                           tiles_);
     if (x_.nonzeros > 0)
-      RETENSOR_CUDA_LAUNCH(sparse_kernel_, sparse_grid_, kSparseThreads, 0, stream, x_, tiles_);
+      RETENSOR_CUDA_LAUNCH(sparse_.kernel, sparse_.grid, sparse_.threads, 0, stream, x_, tiles_);
   }
 
-  void choose_kernel() {
-    with_arithmetic(arithmetic_, [this]<Arithmetic kArithmetic>() {
-      if constexpr (kArithmetic == Arithmetic::tf32)
-        throw LogicError("hlsto.cuda.tuned was prepared for tf32, which it declines");
-      else
-        choose_walk<kArithmetic>();
-    });
-  }
-
-  template <int kFragments>
-  auto sparse_kernel() const {
-    return tiles_.others == 2   ? add_sparse<kFragments, 2>
-           : tiles_.others == 3 ? add_sparse<kFragments, 3>
-                                : add_sparse<kFragments, 4>;
-  }
-
-  template <Arithmetic kArithmetic>
-  void choose_walk() {
+  template <Arithmetic kArithmetic, int kFragments>
+  void choose() {
     using Block = TunedBlock<kArithmetic>;
-    threads_ = 32 * Block::kWarps;
-    shared_ = Block::kBytes;
-    const bool kept = x_.order > kTiledModes;
-    if (fragments() == 1)
-      tile_kernel_ = kept ? walk_tiles<kArithmetic, 1, true> : walk_tiles<kArithmetic, 1, false>;
-    else
-      tile_kernel_ = kept ? walk_tiles<kArithmetic, 2, true> : walk_tiles<kArithmetic, 2, false>;
-    sparse_kernel_ = fragments() == 1 ? sparse_kernel<1>() : sparse_kernel<2>();
+    tile_.kernel = x_.order > kTiledModes ? walk_tiles<kArithmetic, kFragments, true>
+                                          : walk_tiles<kArithmetic, kFragments, false>;
+    tile_.threads = 32 * Block::kWarps, tile_.shared = Block::kBytes;
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
-        tile_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
+        tile_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(tile_.shared)));
     int at_once = 0;
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &at_once, tile_kernel_, static_cast<int>(threads_), shared_));
+        &at_once, tile_.kernel, static_cast<int>(tile_.threads), tile_.shared));
     const Count walks =
         static_cast<Count>(at_once) * Block::kWarps * static_cast<Count>(device::facts().sms);
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
-    tile_grid_ =
+    tile_.grid =
         dim3(device::blocks_for(x_.tiles, Block::kWarps * tiles_.tiles_per_warp), column_walks());
-    const Count of_block = kSparseThreads / (4 * fragments()) * kGroupNonzeros;
-    sparse_grid_ = dim3(device::blocks_for(x_.nonzeros, of_block), column_walks());
+
+    sparse_.kernel = tiles_.others == 2   ? add_sparse<kFragments, 2>
+                     : tiles_.others == 3 ? add_sparse<kFragments, 3>
+                                          : add_sparse<kFragments, 4>;
+    sparse_.threads = kSparseThreads;
+    const Count of_block = kSparseThreads / (4 * kFragments) * kGroupNonzeros;
+    sparse_.grid = dim3(device::blocks_for(x_.nonzeros, of_block), column_walks());
   }
 
   const CellLists lists_;
-  std::vector<Buffer<uint4>> fragments_;  // by part
-  Buffer<std::byte> weights_;
+  const unsigned fragments_;
+  std::vector<Buffer<uint4>> operands_;  // of the columns' factor, by part
+  Buffer<std::byte> weights_;            // of the rows' factor
   TunedTiles tiles_;
-  void (*tile_kernel_)(DeviceChain, TunedTiles) = nullptr;
-  void (*sparse_kernel_)(DeviceChain, TunedTiles) = nullptr;
-  dim3 tile_grid_, sparse_grid_;
-  unsigned threads_ = 0, shared_ = 0;  // of a thread block; bytes
+  TunedLaunch tile_, sparse_;
 };
 
 /// The output's mode is tiled, with the two longest others: a result row of a kept mode would be
 /// one of all slices.
 Options tuned_options(const Problem& problem, const Params& params) {
   Options options = format_options(problem, params);
-  auto modes = modes_by_length(problem);
-  std::erase(modes, problem.mode());
-  options.tiled = {problem.mode(), modes.end()[-2], modes.end()[-1]};
-  std::sort(options.tiled.begin(), options.tiled.end());
+  const auto others = others_of(problem);
+  options.tiled = {problem.mode(), others[0], others[1]};
+  std::ranges::sort(options.tiled);
   return options;
 }
 
 /// The output's mode, then the others but the longest, along which fibers lie.
 std::vector<int> sparse_order(const Problem& problem) {
-  auto modes = modes_by_length(problem);
-  std::erase(modes, problem.mode());
+  auto modes = others_of(problem);
+  modes.push_back(problem.mode());
+  std::ranges::reverse(modes);
   modes.pop_back();
-  modes.insert(modes.begin(), problem.mode());
   return modes;
 }
 

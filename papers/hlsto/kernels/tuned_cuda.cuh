@@ -7,7 +7,7 @@
 // registers as long as these stay the same; then they are added to the result. While it works on a
 // tile, the list of the next is on its way.
 //
-// A tile comes as a list of places and values (format/cell_lists_device.cuh): a lane stores eight
+// A tile comes as a list of places and values (format/tuned_device.cuh): a lane stores eight
 // of them in shared memory, where every lane then finds both operands of slice j in 16 consecutive
 // bytes, and puts zeros at the same places afterwards. Factor C lies in global memory as the
 // fragments want it, with its columns dealt out so that a thread's sums are of neighbouring
@@ -17,9 +17,9 @@
 #include "common/device/mma.cuh"
 #include "common/device/vec.cuh"
 #include "common/device/warp.cuh"
-#include "papers/hlsto/format/cell_lists_device.cuh"
-#include "papers/hlsto/format/chain_device.cuh"
+#include "papers/hlsto/format/hls_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
+#include "papers/hlsto/format/tuned_device.cuh"
 
 namespace retensor::hlsto {
 
@@ -28,8 +28,8 @@ using device::Vec;
 
 inline constexpr unsigned kFragmentColumns = 16;  ///< of the factor, rows of m16n8k16
 inline constexpr int kInFlight = 4;  ///< sparse ones whose factor rows are loaded at a time
-inline constexpr unsigned kVectorsAhead = 2;      ///< of a tile's list that a lane loads ahead
-inline constexpr unsigned kGroupNonzeros = 32;    ///< sparse ones that a group of lanes adds up
+inline constexpr unsigned kVectorsAhead = 2;    ///< of a tile's list that a lane loads ahead
+inline constexpr unsigned kGroupNonzeros = 32;  ///< sparse ones that a group of lanes adds up
 inline constexpr unsigned kSparseThreads = 256;
 inline constexpr Index kNoRow = ~Index{0};
 
@@ -72,26 +72,6 @@ struct TunedBlock {
 
 static_assert(TunedBlock<Arithmetic::split_fp16>::kBytes <= device::kSharedOfEveryChip);
 
-/// A lane's columns of a row.
-template <int kFragments>
-struct Columns;
-template <>
-struct Columns<1> {
-  float v[2];
-  __device__ static Columns load(const float* at) {
-    const float2 x = __ldg(reinterpret_cast<const float2*>(at));
-    return {{x.x, x.y}};
-  }
-};
-template <>
-struct Columns<2> {
-  float v[4];
-  __device__ static Columns load(const float* at) {
-    const float4 x = __ldg(reinterpret_cast<const float4*>(at));
-    return {{x.x, x.y, x.z, x.w}};
-  }
-};
-
 /// 16 bytes of factor B: what a lane has of kSlices consecutive rows, its columns of one after the
 /// other; as operands of the tensor core are, or in single precision where these are split.
 template <Arithmetic kArithmetic, int kFragments>
@@ -113,7 +93,8 @@ struct alignas(16) Weights {
 /// d += A B, m16n8k16.
 template <Arithmetic kArithmetic>
 __device__ inline void multiply_add(float (&d)[4], uint4 a, std::uint32_t b0, std::uint32_t b1) {
-  constexpr auto kType = kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
+  constexpr auto kType =
+      kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
   device::multiply_add<kType>(d, a.x, a.y, a.z, a.w, b0, b1);
 }
 
@@ -138,6 +119,7 @@ class TileWalk {
   using Block = TunedBlock<kArithmetic>;
   static constexpr int kParts = Block::kParts;
   static constexpr int kColumns = 2 * kFragments;  // of a lane
+  using Columns = std::conditional_t<kFragments == 1, float2, float4>;
 
   /// What a lane has loaded of a tile's list.
   struct Ahead {
@@ -324,10 +306,11 @@ class TileWalk {
 #pragma unroll
     for (float& weight : kept) weight = 1;
     for (int k = 0; k < x_.order - kTiledModes; ++k) {
-      const auto row = Columns<kFragments>::load(x_.factor[x_.mode_at[kTiledModes + k]].rows +
-                                                 Count{tile.kept[k]} * tiles_.stride + column_);
+      const float* const row = x_.factor[x_.mode_at[kTiledModes + k]].rows +
+                               Count{tile.kept[k]} * tiles_.stride + column_;
+      const auto columns = __ldg(reinterpret_cast<const Columns*>(row));
 #pragma unroll
-      for (int r = 0; r < kColumns; ++r) kept[r] *= row.v[r];
+      for (int r = 0; r < kColumns; ++r) kept[r] *= reinterpret_cast<const float*>(&columns)[r];
     }
   }
 

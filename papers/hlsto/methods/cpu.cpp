@@ -9,7 +9,7 @@ MethodSpec make_hlsto_cpu() {
       .id = "hlsto.cpu",
       .summary =
           "MTTKRP and TTM-chain on HLS, an emulated tensor core for dense tiles (Algorithm 1)",
-      .prepare = prepare_run<CpuRun>,
+      .prepare = prepare_cpu,
       .params = format_params(false).with({threads_param()}),
   });
 }

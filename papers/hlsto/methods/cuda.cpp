@@ -1,10 +1,9 @@
 // hlsto.cuda and hlsto.cuda.tuned.
-#include <memory>
+#include <utility>
 
 #include "common/device/device.hpp"
 #include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
-#include "papers/hlsto/kernels/tuned_cuda.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
 #include "papers/hlsto/methods/methods.hpp"
 
@@ -27,28 +26,23 @@ Support supports_tuned(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-/// A method whose threshold may be that of the cost model, which runs the method to find it.
-class HlsCuda : public DescribedMethod {
- public:
-  using DescribedMethod::DescribedMethod;
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const final {
-    const auto run_with = [&](const Params& p) { return make(problem, p); };
-    if (params.integer("threshold") != kByModel || params.word("format") != "hls")
-      return run_with(params);
-    return run_with(
-        with_model_threshold(this->params(), params, run_with, *device::make_event_timer()));
-  }
-
- private:
-  std::unique_ptr<Prepared> make(const Problem& problem, const Params& params) const {
-    return DescribedMethod::prepare(problem, params);
-  }
-};
+/// `own` with a threshold that may be the cost model's, which runs the method to find it.
+MethodSpec modelled_method(MethodSpec own) {
+  if (own.prepare)
+    own.prepare = [make = own.prepare, schema = own.params](const Problem& problem,
+                                                            const Params& params) {
+      const auto run_with = [&](const Params& p) { return make(problem, p); };
+      if (params.integer("threshold") != kByModel || params.word("format") != "hls")
+        return run_with(params);
+      return run_with(with_model_threshold(schema, params, run_with, *device::make_event_timer()));
+    };
+  return tiles_method(std::move(own));
+}
 
 }  // namespace
 
-std::unique_ptr<Method> make_hlsto_cuda() {
-  return std::make_unique<HlsCuda>(tiles_method({
+MethodSpec make_hlsto_cuda() {
+  return modelled_method({
       .id = "hlsto.cuda",
       .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
       .conditions = {supports_preparation},
@@ -61,11 +55,11 @@ std::unique_ptr<Method> make_hlsto_cuda() {
                  "dense and sparse part in one grid or one after the other (section VI.C)")
                .words({"fused", "sequential"}),
            prepare_param()}),
-  }));
+  });
 }
 
-std::unique_ptr<Method> make_hlsto_cuda_tuned() {
-  return std::make_unique<HlsCuda>(tiles_method({
+MethodSpec make_hlsto_cuda_tuned() {
+  return modelled_method({
       .id = "hlsto.cuda.tuned",
       .summary =
           "MTTKRP on HLS: the diagonal of the second product by multiply-adds, rows in registers",
@@ -73,7 +67,7 @@ std::unique_ptr<Method> make_hlsto_cuda_tuned() {
       .conditions = {supports_preparation, supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
       .params = format_params(true).with({prepare_param()}),
-  }));
+  });
 }
 
 }  // namespace retensor::hlsto

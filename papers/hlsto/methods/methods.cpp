@@ -45,14 +45,10 @@ Support supports_format(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-reference::Precision precision_of_format(const Problem& problem, const Params& params) {
-  return precision_of(arithmetic_of(params), format_options(problem, params).values);
-}
-
 }  // namespace
 
 MethodSpec tiles_method(MethodSpec own) {
-  own.precision = precision_of_format;
+  own.precision = precision_of;
   return with_shared({Operation::mttkrp, Operation::ttm_chain}, supports_format, std::move(own));
 }
 

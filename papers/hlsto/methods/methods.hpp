@@ -1,15 +1,13 @@
 // The methods of HLSTO, and what they share.
 #pragma once
 
-#include <memory>
-
 #include "common/method/method_spec.hpp"
 
 namespace retensor::hlsto {
 
 MethodSpec make_hlsto_cpu();
-std::unique_ptr<Method> make_hlsto_cuda();
-std::unique_ptr<Method> make_hlsto_cuda_tuned();
+MethodSpec make_hlsto_cuda();
+MethodSpec make_hlsto_cuda_tuned();
 
 /// format, threshold (kByModel too where `modelled`), edge, values, precision.
 ParamSchema format_params(bool modelled);

@@ -1,11 +1,13 @@
 // mm_csf_chain.cuda: TTM-chain on mixed-mode compressed sparse fibers.
 #include "common/baselines/hicoo_chain/chain_method.hpp"
-#include "common/baselines/mm_csf/mm_csf_cuda.hpp"
+#include "common/baselines/mm_csf/format.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/csf_method.hpp"
-#include "papers/hlsto/baselines/mm_csf_chain/mm_csf_chain_cuda.hpp"
 
 namespace retensor {
+namespace mm_csf_chain {
+Prepare prepare_cuda;  // mm_csf_chain_cuda.cu
+}
 
 void register_mm_csf_chain(Registry& registry) {
   registry.add(chain::chain_method({

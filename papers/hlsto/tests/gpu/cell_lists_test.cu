@@ -10,7 +10,7 @@
 
 #include "common/core/rng.hpp"
 #include "common/numeric/rounding.hpp"
-#include "papers/hlsto/format/cell_lists_device.cuh"
+#include "papers/hlsto/format/tuned_device.cuh"
 #include "papers/hlsto/kernels/run_cuda.cuh"
 #include "tests/gpu/mma_layout.hpp"
 #include "tests/support/entries.hpp"

@@ -10,7 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/hlsto/format/hls_device.cuh"
-#include "papers/hlsto/format/order_device.cuh"
+#include "papers/hlsto/format/tuned_device.cuh"
 #include "tests/gpu/clustered.hpp"
 
 using namespace retensor;
@@ -60,7 +60,7 @@ bool same_values(const StoredValues& host, const device::Buffer<std::byte>& made
 /// The first array in which the two differ; empty where none does.
 std::string difference(const Hls& host, const DeviceHls& made) {
   if (host.dims != made.dims || host.tiles != made.tiles || host.nnz() != made.nnz() ||
-      host.dense_tiles() != made.dense_tiles() || host.bytes() != made.bytes())
+      host.dense_tiles != made.dense_tiles || host.bytes() != made.bytes())
     return "shape";
   if (!same(host.tile_index.data(), made.tile_index)) return "tile index";
   if (!same(host.bitmap, made.bitmap)) return "bitmap";
@@ -159,7 +159,7 @@ TEST_CASE("sparse nonzeros by their indices along modes, else as stored") {
 
 TEST_CASE("dense tiles by their place along a mode, else as stored") {
   const Hls host = to_hls(clustered_with_zeros({300, 200, 70, 3}, 5000), {.threshold = 2});
-  REQUIRE(host.dense_tiles() > 100);
+  REQUIRE(host.dense_tiles > 100);
   for (int k = 0; k < kTiledModes; ++k)
     CHECK(same(order_of(host.tile_index, host.grid.tile_index(), {k}),
                tiles_by_place(upload(host), k)));
@@ -171,8 +171,8 @@ TEST_CASE("a planted difference is named") {
   const Coo x = clustered_with_zeros({300, 200, 70}, 5000);
   const Options options{.threshold = 20};
   const Hls good = to_hls(x, options);
-  REQUIRE(good.dense_tiles() > 0);
-  REQUIRE(good.sparse_nonzeros() > 1);
+  REQUIRE(good.dense_tiles > 0);
+  REQUIRE(good.sparse_nonzeros > 1);
   const DeviceHls made = to_hls(DeviceCoo(x), options);
   const auto named = [&](auto&& change) {
     Hls hls = good;

@@ -50,7 +50,7 @@ class PlantedRun : public Prepared {
 
 /// The threshold that follows when the formats run as planted.
 std::int64_t threshold_of(const Planted& sparse, const Planted& dense) {
-  const auto schema = make_hlsto_cuda()->params();
+  const auto schema = make_hlsto_cuda().params;
   PlantedTimer timer;
   const auto make = [&](const Params& params) -> std::unique_ptr<Prepared> {
     CHECK(params.word("precision") == "bf16");

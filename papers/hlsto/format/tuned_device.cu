@@ -1,20 +1,77 @@
-// Lists of cells from bitmaps: vectors of each tile counted, scanned, filled by a warp a tile.
-#include "papers/hlsto/format/cell_lists_device.cuh"
+// Orders: stable sorts of tiles and nonzeros by fields of their linear indices. Lists of cells from
+// bitmaps: vectors of each tile counted, scanned, filled by a warp a tile.
+#include "papers/hlsto/format/tuned_device.cuh"
+
+#include <ranges>
+#include <utility>
 
 #include <cub/device/device_scan.cuh>
 
 #include "common/device/cub.cuh"
 #include "common/device/loops.cuh"
 #include "common/device/warp.cuh"
-#include "papers/hlsto/format/order_device.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
 
 namespace retensor::hlsto {
 namespace {
 
 using device::Buffer;
+using Numbers = Buffer<std::uint32_t>;
 
 constexpr unsigned kThreads = 256;
+constexpr Count kMostBlocks = 1 << 16;
+
+unsigned blocks(Count n) {
+  return device::blocks_for(n, kThreads, kMostBlocks);
+}
+
+__global__ void number(Count n, std::uint32_t* positions) {
+  device::for_each_of_grid(n, [&](Count p) { positions[p] = static_cast<std::uint32_t>(p); });
+}
+
+/// Of the entries in this order.
+__global__ void read_field(Count n, const std::uint32_t* order, const std::uint32_t* indices,
+                           int words, BitField field, std::uint32_t* fields) {
+  const Count step = Count{gridDim.x} * blockDim.x;
+  for (Count p = device::thread_of_grid(); p < n; p += step)
+    fields[p] = decode(indices + Count{order[p]} * static_cast<Count>(words), field);
+}
+
+/// to[p] = from[order[p]] of elements of so many units.
+template <class Unit>
+__global__ void gather(Count n, const std::uint32_t* order, int units, const Unit* from, Unit* to) {
+  device::for_each_of_grid(n, [&](Count p) {
+    for (int u = 0; u < units; ++u) {
+      const auto width = static_cast<Count>(units), unit = static_cast<Count>(u);
+      to[p * width + unit] = from[order[p] * width + unit];
+    }
+  });
+}
+
+/// The entries of `indices` in ascending order of the fields of listed modes, the first of `modes`
+/// before the next, stably: sorted by the last field first.
+Numbers order_of(const Numbers& indices, const LinearIndex& index, std::span<const int> modes) {
+  const int words = words_for(index.bits());
+  device::DeviceSort sort(static_cast<std::uint32_t>(indices.size() / static_cast<Count>(words)));
+  if (sort.n == 0) return Numbers();
+  RETENSOR_CUDA_LAUNCH(number, blocks(sort.n), kThreads, 0, nullptr, sort.n, sort.values.data());
+  for (const int k : std::views::reverse(modes)) {
+    RETENSOR_CUDA_LAUNCH(read_field, blocks(sort.n), kThreads, 0, nullptr, sort.n,
+                         sort.values.data(), indices.data(), words,
+                         (BitField{index.shift(k), index.width(k)}), sort.keys.data());
+    sort.sort(index.width(k));
+  }
+  return std::move(sort.values);
+}
+
+template <class Unit>
+void gather_values(Count n, const Numbers& order, const Buffer<std::byte>& from,
+                   Buffer<std::byte>& to) {
+  RETENSOR_CUDA_LAUNCH(gather<Unit>, blocks(n), kThreads, 0, nullptr, n, order.data(), 1,
+                       reinterpret_cast<const Unit*>(from.data()),
+                       reinterpret_cast<Unit*>(to.data()));
+}
+
 constexpr unsigned kBanks = 32;  // of shared memory, 4 bytes wide
 
 struct Lists {
@@ -110,18 +167,29 @@ __global__ void fill(const DeviceChain x, const Lists lists) {
   if (lane == 0) lists.tiles[t] = listed(x, lists, t);
 }
 
-using Fill = void (*)(DeviceChain, Lists);
+}  // namespace
 
-Fill fill_kernel(Arithmetic arithmetic) {
-  return with_arithmetic(arithmetic, [&]<Arithmetic kArithmetic>() -> Fill {
-    if constexpr (kArithmetic == Arithmetic::tf32)
-      throw LogicError("cells are listed as operands of 16 bits");
-    else
-      return fill<kArithmetic>;
-  });
+Numbers tiles_by_place(const DeviceHls& hls, int k) {
+  return order_of(hls.tile_index, hls.grid.tile_index(), std::span(&k, 1));
 }
 
-}  // namespace
+void sort_sparse(DeviceHls& hls, std::span<const int> modes) {
+  const Count n = hls.sparse_nonzeros;
+  if (n == 0) return;
+  const Numbers order = order_of(hls.nonzero_index, hls.grid.nonzero_index(), modes);
+  Numbers index(hls.nonzero_index.size());
+  RETENSOR_CUDA_LAUNCH(gather<std::uint32_t>, blocks(n), kThreads, 0, nullptr, n, order.data(),
+                       words_for(hls.grid.nonzero_index().bits()), hls.nonzero_index.data(),
+                       index.data());
+  Buffer<std::byte> values(hls.sparse_values.size());
+  values.zero(nullptr);
+  if (hls.options.values == ValueType::f32)
+    gather_values<std::uint32_t>(n, order, hls.sparse_values, values);
+  else
+    gather_values<std::uint16_t>(n, order, hls.sparse_values, values);
+  hls.nonzero_index = std::move(index);
+  hls.sparse_values = std::move(values);
+}
 
 CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arithmetic) {
   CellLists made;
@@ -140,8 +208,10 @@ CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arit
   for (int p = 0; p < parts_of(arithmetic); ++p) made.values.emplace_back(cells);
   lists.first = first.data(), lists.places = made.places.data();
   for (std::size_t p = 0; p < made.values.size(); ++p) lists.values[p] = made.values[p].data();
-  RETENSOR_CUDA_LAUNCH(fill_kernel(arithmetic), device::blocks_for(x.tiles, kThreads / 32),
-                       kThreads, 0, nullptr, x, lists);
+  with_narrow_arithmetic(arithmetic, [&]<Arithmetic kArithmetic>() {
+    RETENSOR_CUDA_LAUNCH(fill<kArithmetic>, device::blocks_for(x.tiles, kThreads / 32), kThreads, 0,
+                         nullptr, x, lists);
+  });
   return made;
 }
 

@@ -1,13 +1,14 @@
-// Dense tiles of HLS as lists of their nonzeros' places. Included by .cu files alone.
+// HLS as hlsto.cuda.tuned takes it: sparse nonzeros and dense tiles in the order of the output's
+// rows, tiles as lists of their nonzeros' places. Included by .cu files alone.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "papers/hlsto/format/chain_device.cuh"
+#include "common/numeric/tensor_core.hpp"
 #include "papers/hlsto/format/hls_device.cuh"
-#include "papers/hlsto/format/tensor_core.hpp"
 
 namespace retensor::hlsto {
 
@@ -38,6 +39,13 @@ __host__ __device__ inline unsigned place_of(unsigned i, unsigned j, unsigned k)
   const unsigned lane = i % 8 * 4 + k % 8 / 2, reg = i / 8 * 2 + k / 8;
   return ((j * 32 + lane) * 4 + reg) * 2 + k % 2;
 }
+
+/// The dense tiles by their places along tiled mode k (0 to 2), else as stored.
+device::Buffer<std::uint32_t> tiles_by_place(const DeviceHls& hls, int k);
+
+/// Puts the sparse nonzeros, fewer than 2^32, in the order of their indices along the first of
+/// `modes`, then along the next, else as stored.
+void sort_sparse(DeviceHls& hls, std::span<const int> modes);
 
 /// The lists of fewer than 2^32 vectors; x tells the roles of the modes, and has the arrays of hls.
 CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arithmetic);
