@@ -7,12 +7,13 @@
 #include "common/device/cuda.cuh"
 #include "papers/flycoo/format/coo_device.cuh"
 #include "papers/flycoo/format/flycoo.hpp"
+#include "papers/flycoo/format/records_device.cuh"
 
 namespace retensor::flycoo {
 
 /// Flycoo on the device; records are padded as upload_records does.
 struct DeviceFlycoo : FlycooShape {
-  device::Buffer<std::uint32_t> records;
+  RecordBuffer records;
   std::vector<device::Buffer<std::uint32_t>> streams;
   std::vector<device::Buffer<Count>> start;  ///< of the partitions, by mode
   /// Stream of a mode; nullptr where ids stand in the records.

@@ -19,6 +19,7 @@ namespace retensor::flycoo {
 struct CutRow {
   Index row;
   std::uint32_t first, last;
+  bool operator==(const CutRow&) const = default;
 };
 
 /// What tiles share rows of the output.
@@ -49,11 +50,12 @@ struct TileOptions {
 struct TiledShape {
   Dims dims;
   DType dtype = DType::f32;
-  RecordLayout layout;  ///< packed indices and the value
+  RecordLayout layout;
   Count nnz = 0;
   std::uint32_t tile = 1;  ///< nonzeros of every tile but the last
 
   int order() const { return static_cast<int>(dims.size()); }
+  int next_mode(int mode) const { return (mode + 1) % order(); }
   std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
   /// The positions of tile t are those from begin(t) on and before end(t).
   Count begin(std::uint32_t t) const { return Count{t} * tile; }
@@ -82,10 +84,25 @@ struct Tiled : TiledShape {
 /// processor has equally many tiles but for that rounding.
 std::uint32_t tile_size(Count nnz, const TileOptions& options);
 
+/// A record of tiles: packed indices and the value.
+RecordLayout tiled_layout(const Dims& dims, DType dtype);
 /// The shape that to_tiled gives a tensor; throws as it does.
 TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options);
-/// From the row of the first and of the last nonzero of each tile.
-SharedRows shared_rows(std::span<const Index> first, std::span<const Index> last);
+/// The rows that tiles share; row(p) is that of the nonzero at place p of the walk.
+template <class Row>
+SharedRows shared_rows(const TiledShape& shape, const Row& row) {
+  SharedRows shared;
+  shared.joined.assign(Count{shape.tiles()} + 1, 0);
+  for (std::uint32_t t = 1; t < shape.tiles(); ++t) {
+    const Index first = row(shape.begin(t));
+    if (first != row(shape.begin(t) - 1)) continue;
+    shared.joined[t] = 1;
+    if (shared.cut.empty() || shared.cut.back().row != first)
+      shared.cut.push_back({first, t - 1, t});
+    shared.cut.back().last = t;
+  }
+  return shared;
+}
 
 /// Throws InputError for a tensor of order 1, more than 2^32 - 1 nonzeros or options out of range.
 /// Rows of equal output index are ordered by the indices of the modes before, the nearest first.
