@@ -28,8 +28,7 @@ class Als {
   /// parameters, `updates` (by default the host's) has room for the longest mode. Throws InputError
   /// where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {},
-      std::unique_ptr<Updates> updates = nullptr);
+      const std::map<std::string, ParamValue>& given = {}, Updates updates = nullptr);
 
   /// Back to the initial factors.
   void restart();
@@ -60,8 +59,11 @@ class Als {
   const Problem passes_problem_;  // MTTKRP with the model's factors
   const std::unique_ptr<Prepared> mttkrp_;
   std::vector<Eigen::MatrixXd> grams_;
-  const std::unique_ptr<Updates> updates_;
+  Updates updates_;
 };
+
+/// Throws InputError unless a factor has the shape and the type of `like`.
+void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like);
 
 /// Rows of the longest factor of a problem.
 std::uint64_t longest_mode(const Problem& problem);

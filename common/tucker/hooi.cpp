@@ -1,6 +1,6 @@
 #include "common/tucker/hooi.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,27 +13,10 @@
 namespace retensor::tucker {
 namespace {
 
+using cpd::norm_of;
+using cpd::to_eigen;
 using Eigen::Index;
 using Eigen::MatrixXd;
-
-double norm_of(const Values& values) {
-  return values.visit([](const auto& all) {
-    double squares = 0;
-    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
-    return std::sqrt(squares);
-  });
-}
-
-MatrixXd to_eigen(const Matrix& m) {
-  return dispatch(m.dtype(), [&]<class T>() -> MatrixXd {
-    const auto view = m.view<T>();
-    using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const Rows, 0, Eigen::OuterStride<>>(
-               view.data, static_cast<Index>(view.rows), static_cast<Index>(view.cols),
-               Eigen::OuterStride<>(static_cast<Index>(view.ld)))
-        .template cast<double>();
-  });
-}
 
 /// An orthonormal basis of the columns; where they depend on one another, more directions.
 MatrixXd orthonormal(const MatrixXd& columns) {
@@ -76,12 +59,6 @@ void check_ranks(const Dims& ranks, const Dims& dims) {
   }
 }
 
-std::string text_of(const Dims& ranks) {
-  std::string text;
-  for (const auto rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : " x ", rank);
-  return text;
-}
-
 ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
   Dims others = settings.ranks;
   others.erase(others.begin() + mode);
@@ -90,7 +67,7 @@ ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
     throw InputError(fmt::format(
         "tucker: found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has "
         "matrices of one width after the first",
-        text_of(settings.ranks)));
+        fmt::join(settings.ranks, " x ")));
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.mode = mode;

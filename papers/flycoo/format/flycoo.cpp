@@ -110,9 +110,9 @@ void check_partitioning(const Flycoo& f, std::size_t mode) {
 }
 
 void check_lengths(const Flycoo& f) {
-  if (f.modes.size() != f.dims.size() || f.layout.order != f.order())
-    broken("{} partitionings and records of order {} for order {}", f.modes.size(), f.layout.order,
-           f.order());
+  if (f.modes.size() != f.dims.size() || f.dims.size() != static_cast<std::size_t>(f.order()))
+    broken("{} partitionings and records of order {} for order {}", f.modes.size(), f.order(),
+           f.dims.size());
   if (f.records.size() != f.nnz * f.record_words())
     broken("{} words of records, expected {}", f.records.size(), f.nnz * f.record_words());
   const std::size_t streams = f.options.ids == Ids::stream ? f.dims.size() : 0;
@@ -173,13 +173,12 @@ RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options
   return layout;
 }
 
-Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
-            std::span<const std::uint32_t> records) {
-  const auto words = static_cast<Count>(layout.words);
-  Coo x(dims, dtype, records.size() / words);
-  dispatch(dtype, [&]<class T>() {
+Coo decoded(const RecordShape& shape, std::span<const std::uint32_t> records) {
+  const RecordLayout layout = shape.layout;
+  Coo x(shape.dims, shape.dtype, records.size() / shape.record_words());
+  dispatch(shape.dtype, [&]<class T>() {
     for_all(x.nnz(), [&, values = x.values.as<T>()](Count p) {
-      const std::uint32_t* const record = records.data() + p * words;
+      const std::uint32_t* const record = records.data() + p * static_cast<Count>(layout.words);
       for (int m = 0; m < layout.order; ++m)
         x.indices[static_cast<std::size_t>(m)][p] = record_index(layout, record, m);
       values[p] = record_value<T>(layout, record);
@@ -190,7 +189,7 @@ Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
 
 FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options) {
   check_options(dims, nnz, options);
-  return {dims, dtype, options, record_layout(dims, dtype, options, nnz), nnz, {}};
+  return {{dims, dtype, record_layout(dims, dtype, options, nnz), nnz}, options, {}};
 }
 
 Flycoo to_flycoo(const Coo& tensor, const Options& options) {
@@ -229,7 +228,7 @@ Count Flycoo::bytes() const {
 }
 
 Coo Flycoo::to_coo() const {
-  return decoded(dims, dtype, layout, records);
+  return decoded(*this, records);
 }
 
 void Flycoo::check() const {

@@ -17,17 +17,10 @@
 namespace retensor::flycoo {
 
 /// The format but for its arrays, which lie on the host or on a device.
-struct FlycooShape {
-  Dims dims;
-  DType dtype = DType::f32;
+struct FlycooShape : RecordShape {
   Options options;
-  RecordLayout layout;
-  Count nnz = 0;
   std::vector<Partitioning> modes;  ///< one per mode
 
-  int order() const { return static_cast<int>(dims.size()); }
-  int next_mode(int mode) const { return (mode + 1) % order(); }
-  Count record_words() const { return static_cast<Count>(layout.words); }
   Count record_bytes() const { return record_words() * sizeof(std::uint32_t); }
   /// What a row tells of the format: its options, bytes of a record, bits of a nonzero as stored
   /// and by section 3.5.1, the load ratio of each mode and the largest.
@@ -69,8 +62,7 @@ void encode(const Coo& x, std::span<const T> values, Count n, const RecordLayout
   set_record_value(layout, record, values[n]);
 }
 /// The nonzeros that `records` holds, in its order.
-Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
-            std::span<const std::uint32_t> records);
+Coo decoded(const RecordShape& shape, std::span<const std::uint32_t> records);
 
 /// The shape that to_flycoo gives a tensor, still without partitions; throws as it does.
 FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options);

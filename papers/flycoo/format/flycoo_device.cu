@@ -9,7 +9,6 @@
 
 #include "common/device/cub.cuh"
 #include "common/tensor/linear_index.hpp"
-#include "papers/flycoo/format/loops_device.cuh"
 #include "papers/flycoo/format/records_device.cuh"
 
 namespace retensor::flycoo {
@@ -119,13 +118,6 @@ Count bytes_of_indices(const Dims& dims) {
 }
 
 }  // namespace
-
-Count DeviceFlycoo::bytes() const {
-  Count total = records.bytes();
-  for (const auto& stream : streams) total += stream.bytes();
-  for (const auto& s : start) total += s.bytes();
-  return total;
-}
 
 DeviceFlycoo upload(const Flycoo& tensor) {
   DeviceFlycoo f{tensor, upload_records(tensor.records), {}, {}};

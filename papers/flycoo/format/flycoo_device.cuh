@@ -20,7 +20,7 @@ struct DeviceFlycoo : FlycooShape {
   const std::uint32_t* stream(int mode) const {
     return streams.empty() ? nullptr : streams[static_cast<std::size_t>(mode)].data();
   }
-  Count bytes() const;
+  Count bytes() const { return records.bytes() + bytes_of(streams) + bytes_of(start); }
 };
 
 DeviceFlycoo upload(const Flycoo& tensor);

@@ -28,6 +28,18 @@ struct RecordLayout {
   int value_words = 1;  ///< 1 single precision, 2 double (the lower word first)
 };
 
+/// Nonzeros in records.
+struct RecordShape {
+  Dims dims;
+  DType dtype = DType::f32;
+  RecordLayout layout;
+  Count nnz = 0;
+
+  int order() const { return layout.order; }
+  int next_mode(int mode) const { return (mode + 1) % order(); }
+  Count record_words() const { return static_cast<Count>(layout.words); }
+};
+
 /// A remap id at any place: in a record or in a stream.
 RETENSOR_HOST_DEVICE inline Count read_id(const RecordLayout& layout, const std::uint32_t* at) {
   Count id = at[0];

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/core/rng.hpp"
-#include "papers/flycoo/format/loops_device.cuh"
+#include "papers/flycoo/format/coo_device.cuh"
 
 namespace retensor::flycoo {
 namespace {
@@ -54,12 +54,6 @@ const std::uint32_t* RunRecords::in(int mode) const {
 void RunRecords::end_pass() {
   if (remapped()) std::swap(copies_.front(), out_);
   next_ = (next_ + 1) % order_;
-}
-
-Count RunRecords::bytes() const {
-  Count total = out_.bytes();
-  for (const auto& copy : copies_) total += copy.bytes();
-  return total;
 }
 
 void RunRecords::check_back() const {

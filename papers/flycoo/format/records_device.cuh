@@ -12,6 +12,13 @@ namespace retensor::flycoo {
 
 using RecordBuffer = device::Buffer<std::uint32_t>;
 
+template <class Buffers>
+Count bytes_of(const Buffers& all) {
+  Count total = 0;
+  for (const auto& one : all) total += one.bytes();
+  return total;
+}
+
 /// Zeros for records of so many words, with 4 more for kernels that read whole 16 bytes.
 RecordBuffer zero_records(Count words);
 RecordBuffer upload_records(std::span<const std::uint32_t> records);
@@ -27,7 +34,7 @@ class RunRecords {
   /// What it writes; nullptr without remapping.
   std::uint32_t* out() { return out_.data(); }
   void end_pass();
-  Count bytes() const;
+  Count bytes() const { return out_.bytes() + bytes_of(copies_); }
   /// Throws LogicError unless T_in has the records that it had at first.
   void check_back() const;
 

@@ -301,7 +301,7 @@ RecordLayout tiled_layout(const Dims& dims, DType dtype) {
 
 TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options) {
   check_options(dims, nnz, options);
-  return {dims, dtype, tiled_layout(dims, dtype), nnz, tile_size(nnz, options)};
+  return {{dims, dtype, tiled_layout(dims, dtype), nnz}, tile_size(nnz, options)};
 }
 
 Tiled to_tiled(const Coo& tensor, const TileOptions& options) {
@@ -335,7 +335,7 @@ Count Tiled::bytes() const {
 }
 
 Coo Tiled::to_coo() const {
-  return decoded(dims, dtype, layout, records.front());
+  return decoded(*this, records.front());
 }
 
 void Tiled::check() const {
@@ -344,7 +344,7 @@ void Tiled::check() const {
   for (const auto& copy : records)
     if (copy.size() != nnz * record_words())
       refuse("{} words of records, expected {}", copy.size(), nnz * record_words());
-  for (const auto& copy : records) decoded(dims, dtype, layout, copy).check();
+  for (const auto& copy : records) decoded(*this, copy).check();
   Array<std::uint32_t> in = records.front(), out(in.size());
   for (int m = 0; m < order(); ++m) {
     check_mode(*this, m, remaps() ? in : records[static_cast<std::size_t>(m)]);

@@ -47,20 +47,13 @@ struct TileOptions {
 };
 
 /// A tensor in tiles but for its arrays, which lie on the host or on a device.
-struct TiledShape {
-  Dims dims;
-  DType dtype = DType::f32;
-  RecordLayout layout;
-  Count nnz = 0;
+struct TiledShape : RecordShape {
   std::uint32_t tile = 1;  ///< nonzeros of every tile but the last
 
-  int order() const { return static_cast<int>(dims.size()); }
-  int next_mode(int mode) const { return (mode + 1) % order(); }
   std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
   /// The positions of tile t are those from begin(t) on and before end(t).
   Count begin(std::uint32_t t) const { return Count{t} * tile; }
   Count end(std::uint32_t t) const { return std::min(begin(t) + tile, nnz); }
-  Count record_words() const { return static_cast<Count>(layout.words); }
 };
 
 struct Tiled : TiledShape {

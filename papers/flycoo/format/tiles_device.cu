@@ -8,7 +8,6 @@
 
 #include "common/device/cub.cuh"
 #include "common/tensor/linear_index.hpp"
-#include "papers/flycoo/format/loops_device.cuh"
 #include "papers/flycoo/format/records_device.cuh"
 #include "papers/flycoo/format/tiles_device.cuh"
 
@@ -194,13 +193,6 @@ Count bytes_of_arrays(const TiledShape& shape, const TileOptions& options) {
 }
 
 }  // namespace
-
-Count DeviceTiled::bytes() const {
-  Count total = 0;
-  for (const DeviceMode& mode : modes) total += mode.bytes();
-  for (const auto& copy : records) total += copy.bytes();
-  return total;
-}
 
 DeviceTiled upload(const Tiled& tensor) {
   DeviceTiled f{tensor, {}, {}};

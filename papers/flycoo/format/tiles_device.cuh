@@ -28,7 +28,7 @@ struct DeviceTiled : TiledShape {
   std::vector<DeviceMode> modes;
   std::vector<RecordBuffer> records;
   bool remaps() const { return records.size() < dims.size(); }
-  Count bytes() const;
+  Count bytes() const { return bytes_of(modes) + bytes_of(records); }
 };
 
 DeviceTiled upload(const Tiled& tensor);

@@ -78,27 +78,23 @@ struct FactorRows {
   int count = 0;
 };
 
-/// out[r] += value * product of the rows' elements r, for kWidth columns, or `width` where it is 0.
-template <class T, Count kWidth>
-inline void add_columns(T value, const FactorRows<T>& factors, T* out, Count first, Count width) {
-  constexpr Count kMost = 64 / sizeof(T);
-  const Count columns = kWidth > 0 ? kWidth : width;
-  std::array<T, kMost> product;
-  for (Count r = 0; r < columns; ++r) product[r] = value;
-  for (int k = 0; k < factors.count; ++k)
-    for (Count r = 0; r < columns; ++r)
-      product[r] *= factors.row[static_cast<std::size_t>(k)][first + r];
-  for (Count r = 0; r < columns; ++r) out[first + r] += product[r];
-}
-
-/// Algorithm 2 for one nonzero; `out` is its row of the output, R elements.
+/// Algorithm 2 for one nonzero: adds value * product of the rows to `out`, its row of the output,
+/// by cache lines of R columns.
 template <class T>
 inline void add_product(T value, const FactorRows<T>& factors, T* out, Count rank) {
-  constexpr Count kColumns = 64 / sizeof(T);  // a cache line of each row
+  constexpr Count kColumns = 64 / sizeof(T);
+  const auto add = [&](Count first, auto columns) {
+    std::array<T, kColumns> product;
+    for (Count r = 0; r < columns; ++r) product[r] = value;
+    for (int k = 0; k < factors.count; ++k)
+      for (Count r = 0; r < columns; ++r)
+        product[r] *= factors.row[static_cast<std::size_t>(k)][first + r];
+    for (Count r = 0; r < columns; ++r) out[first + r] += product[r];
+  };
   Count first = 0;
   for (; first + kColumns <= rank; first += kColumns)
-    add_columns<T, kColumns>(value, factors, out, first, kColumns);
-  if (first < rank) add_columns<T, 0>(value, factors, out, first, rank - first);
+    add(first, std::integral_constant<Count, kColumns>());
+  if (first < rank) add(first, rank - first);
 }
 
 /// Algorithm 4: one partition on one thread. factors[m] is row 0 of mode m's factor, R columns

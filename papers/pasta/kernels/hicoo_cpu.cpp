@@ -5,8 +5,6 @@
 // the product mode plain, so that fibers stay contiguous inside blocks. MTTKRP runs over blocks
 // (Algorithm 3, atomic updates); `owner` gives neighbouring rows of blocks to one thread, `private`
 // keeps a copy of the output per thread, `scheduled` chooses one of the two by the output's size.
-#include "papers/pasta/kernels/hicoo_cpu.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -16,6 +14,7 @@
 #include "papers/pasta/format/fibers.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/kernels/run_cpu.hpp"
 
 namespace retensor::pasta {
