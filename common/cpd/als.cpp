@@ -44,17 +44,6 @@ Eigen::MatrixXd hadamard(const std::vector<Eigen::MatrixXd>& grams, int left_out
   return product;
 }
 
-std::unique_ptr<Prepared> with_passes(const Method& method, const Problem& problem,
-                                      const std::map<std::string, ParamValue>& given) {
-  const Params params = method.params().resolve(given);
-  if (const auto support = supports(method, problem, params); !support.ok)
-    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
-  auto prepared = prepare(method, problem, params);
-  if (prepared->passes() == nullptr)
-    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", method.id()));
-  return prepared;
-}
-
 /// The values of a matrix to another of the same shape and type, which stays where it lies.
 void copy_values(const Matrix& from, Matrix& to) {
   check_factor(from.rows(), from.cols(), from.dtype(), to);
@@ -65,6 +54,14 @@ void copy_values(const Matrix& from, Matrix& to) {
 }
 
 }  // namespace
+
+std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
+                                            const std::map<std::string, ParamValue>& given) {
+  const Params params = method.params().resolve(given);
+  if (const auto support = supports(method, problem, params); !support.ok)
+    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  return prepare(method, problem, params);
+}
 
 void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like) {
   if (rows != like.rows() || cols != like.cols() || type != like.dtype())
@@ -90,9 +87,11 @@ Als::Als(const Problem& problem, const Method& mttkrp,
       norm_(norm_of(problem.x().values)),
       model_(initial_model(problem)),
       passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
-      mttkrp_(with_passes(mttkrp, passes_problem_, given)),
+      mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)),
       grams_(model_->factors.size()),
       updates_(updates ? std::move(updates) : host_updates(longest_mode(problem), problem.rank())) {
+  if (mttkrp_->passes() == nullptr)
+    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
   restart();
 }
 
@@ -121,15 +120,6 @@ void Als::sweep(StageTimer& timer) {
     last = update(mode, mttkrp_->passes()->mode_result(mode));
   }
   model_->fit.push_back(fit(weights().dot(vector_of(last.products))));
-}
-
-bool Als::converged() const {
-  const auto& fit = model_->fit;
-  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < problem_.spec().tolerance;
-}
-
-bool Als::finished() const {
-  return converged() || model_->fit.size() >= static_cast<std::size_t>(problem_.spec().max_sweeps);
 }
 
 void Als::set_factors(const std::vector<Matrix>& factors) {

@@ -14,12 +14,18 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cpd/updates.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::cpd {
+
+/// Whether the last of the sweeps gained less than `tolerance`.
+inline bool converged(const std::vector<double>& fit, double tolerance) {
+  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < tolerance;
+}
 
 class Als {
  public:
@@ -40,8 +46,10 @@ class Als {
   /// The factors are the initial ones and weights zero before the first sweep.
   const KruskalModel& model() const { return *model_; }
   /// The last sweep gained less than the tolerance.
-  bool converged() const;
-  bool finished() const;
+  bool converged() const { return cpd::converged(model_->fit, problem_.spec().tolerance); }
+  bool finished() const {
+    return converged() || std::cmp_greater_equal(model_->fit.size(), problem_.spec().max_sweeps);
+  }
   /// The fit of the model at hand by a pass over the nonzeros in fp64. That of a sweep comes from
   /// the last MTTKRP and shares its error, which is more than rounding where operands are halves.
   double true_fit() const;
@@ -64,6 +72,10 @@ class Als {
 
 /// Throws InputError unless a factor has the shape and the type of `like`.
 void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like);
+
+/// Prepares a method with its parameters; throws InputError where it does not take the problem.
+std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
+                                            const std::map<std::string, ParamValue>& given);
 
 /// Rows of the longest factor of a problem.
 std::uint64_t longest_mode(const Problem& problem);

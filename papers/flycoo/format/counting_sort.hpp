@@ -16,10 +16,10 @@
 
 namespace retensor::flycoo {
 
-/// Calls f(i) for every i below n on all threads.
+/// Calls f(i) for every i below n on all threads, each of which has a copy of f.
 template <class F>
-void for_all(Count n, const F& f) {
-#pragma omp parallel for schedule(static)
+void for_all(Count n, F f) {
+#pragma omp parallel for schedule(static) firstprivate(f)
   for (Count i = 0; i < n; ++i) f(i);
 }
 

@@ -109,7 +109,7 @@ class Builder {
   std::span<const Entry> next_walk(int mode) {
     const int next = out_.next_mode(mode);
     const auto old = walk_.all(), walk = spare_.all();
-    for_all(out_.nnz, [&, to = entries_.all()](Count p) {
+    for_all(out_.nnz, [=, this, to = entries_.all()](Count p) {
       to[p] = {index(old[p], next), static_cast<std::uint32_t>(p)};
     });
     entries_.sort(bits_for(out_.dims[static_cast<std::size_t>(next)]));

@@ -130,6 +130,20 @@ class FiberRun : public CpuRun {
   const Store how_;
 };
 
+/// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal
+/// weight; start[i] is the weight before item i (n + 1 entries).
+std::vector<Count> fair_cuts(std::span<const Count> start, int parts) {
+  std::vector<Count> cuts;
+  for (int part = 0; part <= parts; ++part) {
+    const Count target = start.back() * static_cast<Count>(part) / static_cast<Count>(parts);
+    const auto at = std::lower_bound(start.begin(), start.end(), target);
+    cuts.push_back(static_cast<Count>(at - start.begin()));
+  }
+  cuts.front() = 0;
+  cuts.back() = start.size() - 1;
+  return cuts;
+}
+
 template <class T>
 class MttkrpRun : public MttkrpRunBase<T> {
  public:

@@ -162,7 +162,7 @@ TEST_CASE("the paper's format made on the device is that of the host") {
           CAPTURE(order);
           CAPTURE(nnz);
           CAPTURE(options.kappa);
-          CAPTURE(name(options.assignment));
+          CAPTURE(word_of(options.assignment));
           const Flycoo host = to_flycoo(x, options);
           CHECK(difference(host, to_flycoo(on, options)) == "");
           CHECK(difference(host, upload(host)) == "");
