@@ -25,12 +25,8 @@ class StreamOf final : public StageTimer {
   void* const stream_;
 };
 
-double norm_of(const Values& values) {
-  double squares = 0;
-  values.visit([&](const auto& all) {
-    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
-  });
-  return std::sqrt(squares);
+Eigen::Map<const Eigen::VectorXd> vector_of(const std::vector<double>& numbers) {
+  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
 }
 
 std::shared_ptr<KruskalModel> initial_model(const Problem& problem) {
@@ -48,23 +44,9 @@ Eigen::MatrixXd hadamard(const std::vector<Eigen::MatrixXd>& grams, int left_out
   return product;
 }
 
-std::unique_ptr<Prepared> with_passes(const Method& method, const Problem& problem,
-                                      const std::map<std::string, ParamValue>& given) {
-  const Params params = method.params().resolve(given);
-  if (const auto support = supports(method, problem, params); !support.ok)
-    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
-  auto prepared = prepare(method, problem, params);
-  if (prepared->passes() == nullptr)
-    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", method.id()));
-  return prepared;
-}
-
 /// The values of a matrix to another of the same shape and type, which stays where it lies.
 void copy_values(const Matrix& from, Matrix& to) {
-  if (from.rows() != to.rows() || from.cols() != to.cols() || from.dtype() != to.dtype())
-    throw InputError(fmt::format("cpd: found a factor of {} x {} {}, expected {} x {} {}",
-                                 from.rows(), from.cols(), name(from.dtype()), to.rows(), to.cols(),
-                                 name(to.dtype())));
+  check_factor(from.rows(), from.cols(), from.dtype(), to);
   dispatch(from.dtype(), [&]<class T>() {
     const auto source = from.values().as<T>();
     std::copy(source.begin(), source.end(), to.values().as<T>().begin());
@@ -72,6 +54,20 @@ void copy_values(const Matrix& from, Matrix& to) {
 }
 
 }  // namespace
+
+std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
+                                            const std::map<std::string, ParamValue>& given) {
+  const Params params = method.params().resolve(given);
+  if (const auto support = supports(method, problem, params); !support.ok)
+    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  return prepare(method, problem, params);
+}
+
+void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like) {
+  if (rows != like.rows() || cols != like.cols() || type != like.dtype())
+    throw InputError(fmt::format("cpd: found a factor of {} x {} {}, expected {} x {} {}", rows,
+                                 cols, name(type), like.rows(), like.cols(), name(like.dtype())));
+}
 
 std::uint64_t longest_mode(const Problem& problem) {
   const Dims& dims = problem.x().dims;
@@ -86,14 +82,16 @@ Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Mat
 }
 
 Als::Als(const Problem& problem, const Method& mttkrp,
-         const std::map<std::string, ParamValue>& given, std::unique_ptr<Updates> updates)
+         const std::map<std::string, ParamValue>& given, Updates updates)
     : problem_(problem),
       norm_(norm_of(problem.x().values)),
       model_(initial_model(problem)),
       passes_problem_(mttkrp_problem(problem, {model_, &model_->factors})),
-      mttkrp_(with_passes(mttkrp, passes_problem_, given)),
+      mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)),
       grams_(model_->factors.size()),
       updates_(updates ? std::move(updates) : host_updates(longest_mode(problem), problem.rank())) {
+  if (mttkrp_->passes() == nullptr)
+    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
   restart();
 }
 
@@ -121,16 +119,7 @@ void Als::sweep(StageTimer& timer) {
     mttkrp_->passes()->run_mode(mode, stream);
     last = update(mode, mttkrp_->passes()->mode_result(mode));
   }
-  model_->fit.push_back(fit(last.products.dot(weights())));
-}
-
-bool Als::converged() const {
-  const auto& fit = model_->fit;
-  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < problem_.spec().tolerance;
-}
-
-bool Als::finished() const {
-  return converged() || model_->fit.size() >= static_cast<std::size_t>(problem_.spec().max_sweeps);
+  model_->fit.push_back(fit(weights().dot(vector_of(last.products))));
 }
 
 void Als::set_factors(const std::vector<Matrix>& factors) {
@@ -143,9 +132,11 @@ void Als::set_factors(const std::vector<Matrix>& factors) {
 
 Update Als::update(int mode, const Matrix& product) {
   const auto at = static_cast<std::size_t>(mode);
-  Update update = updates_->update(product, hadamard(grams_, mode), model_->factors[at]);
+  const Eigen::MatrixXd v = hadamard(grams_, mode);
+  Update update =
+      updates_(product, {v.data(), static_cast<std::size_t>(v.size())}, model_->factors[at]);
   std::copy(update.norms.begin(), update.norms.end(), model_->weights.begin());
-  grams_[at] = update.gram;
+  grams_[at] = square(update.gram, problem_.rank());
   mttkrp_->refresh(mode);
   return update;
 }
@@ -162,7 +153,7 @@ double Als::true_fit() const {
 }
 
 Eigen::Map<const Eigen::VectorXd> Als::weights() const {
-  return {model_->weights.data(), static_cast<Eigen::Index>(model_->weights.size())};
+  return vector_of(model_->weights);
 }
 
 }  // namespace retensor::cpd

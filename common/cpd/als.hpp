@@ -14,12 +14,18 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cpd/updates.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::cpd {
+
+/// Whether the last of the sweeps gained less than `tolerance`.
+inline bool converged(const std::vector<double>& fit, double tolerance) {
+  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < tolerance;
+}
 
 class Als {
  public:
@@ -28,8 +34,7 @@ class Als {
   /// parameters, `updates` (by default the host's) has room for the longest mode. Throws InputError
   /// where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {},
-      std::unique_ptr<Updates> updates = nullptr);
+      const std::map<std::string, ParamValue>& given = {}, Updates updates = nullptr);
 
   /// Back to the initial factors.
   void restart();
@@ -41,8 +46,10 @@ class Als {
   /// The factors are the initial ones and weights zero before the first sweep.
   const KruskalModel& model() const { return *model_; }
   /// The last sweep gained less than the tolerance.
-  bool converged() const;
-  bool finished() const;
+  bool converged() const { return cpd::converged(model_->fit, problem_.spec().tolerance); }
+  bool finished() const {
+    return converged() || std::cmp_greater_equal(model_->fit.size(), problem_.spec().max_sweeps);
+  }
   /// The fit of the model at hand by a pass over the nonzeros in fp64. That of a sweep comes from
   /// the last MTTKRP and shares its error, which is more than rounding where operands are halves.
   double true_fit() const;
@@ -60,8 +67,15 @@ class Als {
   const Problem passes_problem_;  // MTTKRP with the model's factors
   const std::unique_ptr<Prepared> mttkrp_;
   std::vector<Eigen::MatrixXd> grams_;
-  const std::unique_ptr<Updates> updates_;
+  Updates updates_;
 };
+
+/// Throws InputError unless a factor has the shape and the type of `like`.
+void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like);
+
+/// Prepares a method with its parameters; throws InputError where it does not take the problem.
+std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
+                                            const std::map<std::string, ParamValue>& given);
 
 /// Rows of the longest factor of a problem.
 std::uint64_t longest_mode(const Problem& problem);

@@ -11,6 +11,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/cpd/als.hpp"
 #include "common/io/atomic_file.hpp"
 
 namespace retensor::cpd {
@@ -21,16 +22,12 @@ using nlohmann::json;
 constexpr int kVersion = 1;
 constexpr std::size_t kDigest = 64;
 
-template <class T>
-void update(Sha256& hash, const std::vector<T>& all) {
-  hash.update(all.data(), all.size() * sizeof(T));
-}
-
 std::string digest_of(const Coo& x) {
   Sha256 hash;
-  update(hash, x.dims);
-  for (const auto& indices : x.indices) update(hash, indices);
-  x.values.visit([&](const auto& all) { hash.update(all.data(), all.size() * sizeof(all[0])); });
+  const auto add = [&](const auto& all) { hash.update(all.data(), all.size() * sizeof(all[0])); };
+  add(x.dims);
+  for (const auto& indices : x.indices) add(indices);
+  x.values.visit(add);
   return hash.hex();
 }
 
@@ -48,9 +45,7 @@ json to_json(const Matrix& m) {
 Matrix matrix_from(const json& j, const Matrix& like) {
   const std::uint64_t rows = j.at("rows"), cols = j.at("cols");
   const auto type = dtype_from_name(j.at("type").get<std::string>());
-  if (rows != like.rows() || cols != like.cols() || type != like.dtype())
-    throw InputError(fmt::format("found a factor of {} x {} {}, expected {} x {} {}", rows, cols,
-                                 name(type), like.rows(), like.cols(), name(like.dtype())));
+  check_factor(rows, cols, type, like);
   Matrix m(rows, cols, type);
   const auto& bytes = j.at("values").get_binary();
   if (bytes.size() != m.bytes()) throw InputError("a factor has another size than it states");

@@ -1,8 +1,9 @@
 // cpd.cpu.als and cpd.cuda.als: parameters, checkpoints and facts around the sweeps of als.hpp.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,6 @@ namespace retensor {
 namespace cpd {
 namespace {
 
-/// The numbers with blanks between them.
-std::string text_of(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double x : numbers) text += fmt::format("{}{:.9g}", text.empty() ? "" : " ", x);
-  return text;
-}
-
 /// A run enters two stages for each checkpoint, and for the first and the last time its file is
 /// touched; a timer has entries for no more.
 constexpr std::size_t kMostCheckpoints = (StageLog::kCapacity - 5) / 2;
@@ -37,7 +31,7 @@ std::size_t checkpoint_distance(const Problem& problem, const Params& params) {
 }
 
 /// Where the dense part runs: parameter `solve` of the device's method.
-std::unique_ptr<Updates> updates_of(const Problem& problem, Backend backend, const Params& params) {
+Updates updates_of(const Problem& problem, Backend backend, const Params& params) {
   if (backend == Backend::cpu || params.word("solve") == "host")
     return host_updates(longest_mode(problem), problem.rank());
   return device_updates(longest_mode(problem), problem.rank(), problem.dtype());
@@ -83,7 +77,7 @@ class AlsRun : public Prepared {
     facts["sweeps"] = std::to_string(sweeps());
     facts["fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", fit.back());
     facts["true_fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", als_.true_fit());
-    facts["fit_curve"] = text_of(fit);
+    facts["fit_curve"] = fmt::format("{:.9g}", fmt::join(fit, " "));
     facts["stopped_by"] = als_.converged() ? "tolerance" : "max_sweeps";
     facts["resumed_after"] = fmt::format("{} sweeps", resumed_);
     if (!checkpoint_.empty()) facts["checkpoint_every"] = fmt::format("{} sweeps", every_);
@@ -127,100 +121,86 @@ class AlsRun : public Prepared {
   std::size_t resumed_ = 0;  // sweeps that the last run took from a checkpoint
 };
 
-/// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend, which the
-/// parameter `mttkrp` names.
-class AlsMethod : public Method {
- public:
-  AlsMethod(Backend backend, Registry (*methods)())
-      : id_(fmt::format("cpd.{}.als", name(backend))), backend_(backend), methods_(methods) {}
-
-  std::string_view id() const override { return id_; }
-  std::string_view summary() const override {
-    return "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)";
-  }
-  Backend backend() const override { return backend_; }
-  std::vector<Operation> operations() const override { return {Operation::cpd}; }
-
-  ParamSchema params() const override {
-    const ParamSchema shared{
-        param("mttkrp", standard(), "the method whose MTTKRP is used").words(choices()),
-        param("mttkrp_params", "",
-              "its parameters, name=value with blanks between them; those left out have defaults"),
-        param("checkpoint", "",
-              "file that a run cut short goes on from; removed when a run ends; empty: none"),
-        param("checkpoint_every", 10,
-              fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
-                          kMostCheckpoints))
-            .range(1, 1000000)};
-    if (backend_ == Backend::cpu) return shared;
-    return shared.with(
-        {param("solve", "host", "where systems are solved and Gram matrices made: host, device")
-             .words({"host", "device"})});
-  }
-
-  Support supports(const Problem& problem, const Params& params) const override {
-    if (problem.operation() != Operation::cpd)
-      return Support::no(fmt::format("{} is no decomposition", name(problem.operation())));
-    if (problem.x().order() < 2) return Support::no("a first-order tensor is its own model");
-    const Registry all = methods_();
-    const Method& method = all.find(params.word("mttkrp"));
-    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
-    Support support = retensor::supports(method, passes, params_of(method, params));
-    if (!support.ok && !support.reason.empty())
-      support.reason = fmt::format("{}: {}", method.id(), support.reason);
-    return support;
-  }
-
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
-    const Registry all = methods_();
-    return std::make_unique<AlsRun>(problem, all.find(params.word("mttkrp")), params);
-  }
-
-  reference::Precision precision(const Problem& problem, const Params& params) const override {
-    const Registry all = methods_();
-    const Method& method = all.find(params.word("mttkrp"));
-    const Problem passes = mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()});
-    return method.precision(passes, params_of(method, params));
-  }
-
- private:
-  static Params params_of(const Method& mttkrp, const Params& params) {
-    return mttkrp.params().resolve(params_in(params.word("mttkrp_params")));
-  }
-
-  std::string standard() const {
-    const Registry all = methods_();
-    for (const auto& method : all.methods())
-      if (method->backend() == backend_ && method->is_default_of_passes())
-        return std::string(method->id());
-    throw LogicError(fmt::format("no method of {} is the default of passes", name(backend_)));
-  }
-
-  /// Every other method of the backend; those that have no MTTKRP decline.
-  std::vector<std::string> choices() const {
-    std::vector<std::string> ids;
-    const Registry all = methods_();
-    for (const auto& method : all.methods())
-      if (method->backend() == backend_ && method->id() != id_) ids.emplace_back(method->id());
-    return ids;
-  }
-
-  const std::string id_;
-  const Backend backend_;
-  Registry (*const methods_)();
+/// The MTTKRP of a decomposition: parameters `mttkrp` and `mttkrp_params`.
+struct Mttkrp {
+  const Method& method;
+  Problem problem;
+  Params params;
 };
-
-}  // namespace
-
-std::unique_ptr<Method> make_als(Backend backend, Registry (*methods)()) {
-  return std::make_unique<AlsMethod>(backend, methods);
+using Methods = std::map<std::string, const Method*>;
+Mttkrp mttkrp_of(const Methods& methods, const Problem& problem, const Params& params) {
+  const Method& method = *methods.at(params.word("mttkrp"));
+  return {method, mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()}),
+          method.params().resolve(params_in(params.word("mttkrp_params")))};
 }
 
+ParamSchema als_params(Backend backend, const std::string& standard,
+                       const std::vector<std::string>& choices) {
+  const ParamSchema shared{
+      param("mttkrp", standard, "the method whose MTTKRP is used").words(choices),
+      param("mttkrp_params", "",
+            "its parameters, name=value with blanks between them; those left out have defaults"),
+      param("checkpoint", "",
+            "file that a run cut short goes on from; removed when a run ends; empty: none"),
+      param("checkpoint_every", 10,
+            fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
+                        kMostCheckpoints))
+          .range(1, 1000000)};
+  if (backend == Backend::cpu) return shared;
+  return shared.with(
+      {param("solve", "host", "where systems are solved and Gram matrices made: host, device")
+           .words({"host", "device"})});
+}
+
+/// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend: of any that the
+/// registry, which lives as long, has so far. Those that have no MTTKRP decline.
+MethodSpec make_als(Backend backend, const Registry& registry) {
+  Methods methods;
+  std::vector<std::string> ids;
+  std::string standard;
+  for (const auto& method : registry.methods()) {
+    if (method->backend() != backend) continue;
+    ids.emplace_back(method->id());
+    methods.emplace(method->id(), method.get());
+    if (method->is_default_of_passes()) standard = ids.back();
+  }
+  if (standard.empty())
+    throw LogicError(fmt::format("no method of {} is the default of passes", name(backend)));
+  const auto has_model = [](const Problem& problem, const Params&) {
+    return problem.x().order() > 1 ? Support::yes()
+                                   : Support::no("a first-order tensor is its own model");
+  };
+  const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
+    const Mttkrp passes = mttkrp_of(methods, problem, params);
+    Support support = supports(passes.method, passes.problem, passes.params);
+    if (!support.ok && !support.reason.empty())
+      support.reason = fmt::format("{}: {}", passes.method.id(), support.reason);
+    return support;
+  };
+  return {
+      .id = fmt::format("cpd.{}.als", name(backend)),
+      .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
+      .operations = {Operation::cpd},
+      .conditions = {has_model, has_mttkrp},
+      .precision =
+          [methods](const Problem& problem, const Params& params) {
+            const Mttkrp passes = mttkrp_of(methods, problem, params);
+            return passes.method.precision(passes.problem, passes.params);
+          },
+      .prepare = [methods](const Problem& problem,
+                           const Params& params) -> std::unique_ptr<Prepared> {
+        return std::make_unique<AlsRun>(problem, *methods.at(params.word("mttkrp")), params);
+      },
+      .params = als_params(backend, standard, ids),
+  };
+}
+
+}  // namespace
 }  // namespace cpd
 
 void register_cpd(Registry& registry) {
   for (const auto backend : {Backend::cpu, Backend::cuda})
-    registry.add(cpd::make_als(backend, all_methods));
+    registry.add(cpd::make_als(backend, registry));
 }
 
 }  // namespace retensor

@@ -1,10 +1,13 @@
 #include "common/cpd/normal_equations.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "common/cpd/updates.hpp"
+#include "common/method/method_spec.hpp"
 
 namespace retensor::cpd {
 namespace {
@@ -58,7 +61,26 @@ Eigen::MatrixXd sum_of_blocks(std::uint64_t rows, Index height, Index width, F&&
   return sum;
 }
 
+template <class Numbers>
+std::vector<double> numbers_of(const Numbers& numbers) {
+  return {numbers.data(), numbers.data() + numbers.size()};
+}
+
 }  // namespace
+
+Eigen::MatrixXd to_eigen(const Matrix& m) {
+  return dispatch(m.dtype(), [&]<class T>() -> Eigen::MatrixXd {
+    return rows_of(m.view<T>()).template cast<double>();
+  });
+}
+
+double norm_of(const Values& values) {
+  return values.visit([](const auto& all) {
+    double squares = 0;
+    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
+    return std::sqrt(squares);
+  });
+}
 
 Eigen::MatrixXd gram(const Matrix& a) {
   return dispatch(a.dtype(), [&]<class T>() -> Eigen::MatrixXd {
@@ -97,18 +119,37 @@ Eigen::VectorXd solve_rows(const Matrix& product, const Eigen::MatrixXd& inverse
 Eigen::VectorXd column_products(const Matrix& a, const Matrix& b) {
   return dispatch(a.dtype(), [&]<class T>() -> Eigen::VectorXd {
     const auto left = rows_of(a.view<T>()), right = rows_of(b.view<T>());
-    return sum_of_blocks(a.rows(), 1, left.cols(),
-                         [&](Index first, Index n) {
-                           return Eigen::MatrixXd(
-                               left.middleRows(first, n)
-                                   .template cast<double>()
-                                   .cwiseProduct(right.middleRows(first, n).template cast<double>())
-                                   .colwise()
-                                   .sum());
-                         })
-        .transpose();
+    const auto sums = [&](Index first, Index n) -> Eigen::MatrixXd {
+      const auto in_fp64 = [&](const auto& m) {
+        return m.middleRows(first, n).template cast<double>();
+      };
+      return in_fp64(left).cwiseProduct(in_fp64(right)).colwise().sum();
+    };
+    return sum_of_blocks(a.rows(), 1, left.cols(), sums).transpose();
   });
 }
+
+std::vector<double> pseudo_inverse(std::span<const double> v, std::uint64_t rank) {
+  const Eigen::MatrixXd matrix = square(v, rank);
+  const Eigen::MatrixXd inverse = matrix.completeOrthogonalDecomposition().pseudoInverse();
+  return numbers_of(inverse);
+}
+
+Updates host_updates(std::uint64_t rows, std::uint64_t rank) {
+  std::vector<double> room(rows * rank);  // for the solution of the longest mode
+  return [rank, room = std::move(room)](const Matrix& m, std::span<const double> v,
+                                        Matrix& factor) mutable -> Update {
+    const auto inverse = pseudo_inverse(v, rank);
+    const auto norms = solve_rows(m, square(inverse, rank), factor, room);
+    return {numbers_of(norms), numbers_of(gram(factor)), numbers_of(column_products(m, factor))};
+  };
+}
+
+#ifndef RETENSOR_CUDA
+Updates device_updates(std::uint64_t, std::uint64_t, DType) {
+  no_cuda();
+}
+#endif
 
 double inner_product(const Coo& x, const KruskalModel& model) {
   return dispatch(x.dtype(), [&]<class T>() -> double {

@@ -11,6 +11,17 @@
 
 namespace retensor::cpd {
 
+/// The numbers of an R x R matrix as Eigen sees them.
+inline Eigen::Map<const Eigen::MatrixXd> square(std::span<const double> numbers,
+                                                std::uint64_t rank) {
+  const auto n = static_cast<Eigen::Index>(rank);
+  return {numbers.data(), n, n};
+}
+Eigen::MatrixXd to_eigen(const Matrix& m);
+
+/// The 2-norm of all values.
+double norm_of(const Values& values);
+
 /// A^T A, R x R.
 Eigen::MatrixXd gram(const Matrix& a);
 

@@ -1,9 +1,10 @@
 // The dense part of a CP-ALS update on the device: V is inverted by one thread block, then a fixed
 // number of thread blocks share out the rows, and what they add up meets in their order.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
-#include "common/cpd/updates_device.hpp"
+#include "common/cpd/updates.hpp"
 #include "common/device/cuda.cuh"
 
 namespace retensor::cpd {
@@ -153,7 +154,7 @@ __global__ void add_parts(const double* parts, unsigned n, bool root, double* su
 }
 
 template <class T>
-class UpdatesOf final : public UpdatesOnDevice {
+class UpdatesOf {
  public:
   UpdatesOf(Count rows, unsigned rank)
       : rank_(rank),
@@ -167,20 +168,16 @@ class UpdatesOf final : public UpdatesOnDevice {
         norms_(rank),
         products_(rank),
         gram_(Count{rank} * rank),
-        singular_(1),
-        room_(Count{rank} * rank) {
+        singular_(1) {
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
         gram_of_part<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared())));
   }
 
-  void update(const Matrix& m, std::span<const double> v,
-              const std::function<void(std::span<double>)>& pseudo_inverse, Matrix& factor,
-              std::span<double> norms, std::span<double> gram,
-              std::span<double> products) override {
+  Update operator()(const Matrix& m, std::span<const double> v, Matrix& factor) {
     const Count rows = m.rows();
     if (rows * rank_ > m_.size()) throw LogicError("an update of more rows than there is room for");
     copy(m_.data(), rank_, m.view<T>().data, m.ld(), rows, cudaMemcpyHostToDevice);
-    invert_v(v, pseudo_inverse);
+    invert_v(v);
     RETENSOR_CUDA_LAUNCH(multiply<T>, kParts, kThreads, 0, nullptr, m_.data(), rows, rank_,
                          inverse_.data(), solved_.data(), parts_.data());
     add_up(norms_, true);
@@ -191,9 +188,7 @@ class UpdatesOf final : public UpdatesOnDevice {
                          rank_, held_, parts_.data());
     add_up(gram_, false);
     copy(factor.view<T>().data, factor.ld(), factor_.data(), rank_, rows, cudaMemcpyDeviceToHost);
-    norms_.download(norms);
-    gram_.download(gram);
-    products_.download(products);
+    return {norms_.to_host(), gram_.to_host(), products_.to_host()};
   }
 
  private:
@@ -206,16 +201,11 @@ class UpdatesOf final : public UpdatesOnDevice {
                                      rank_ * sizeof(T), rows, kind));
   }
 
-  void invert_v(std::span<const double> v,
-                const std::function<void(std::span<double>)>& pseudo_inverse) {
+  void invert_v(std::span<const double> v) {
     lower_.upload(v);
     RETENSOR_CUDA_LAUNCH(invert, 1, kThreads, 0, nullptr, rank_, lower_.data(), inverse_.data(),
                          singular_.data());
-    int singular = 0;
-    singular_.download({&singular, 1});
-    if (singular == 0) return;
-    pseudo_inverse(room_);
-    inverse_.upload(room_);
+    if (singular_.to_host().front() != 0) inverse_.upload(pseudo_inverse(v, rank_));
   }
 
   void add_up(Buffer<double>& sums, bool root) {
@@ -228,16 +218,21 @@ class UpdatesOf final : public UpdatesOnDevice {
   Buffer<T> m_, factor_;
   Buffer<double> solved_, lower_, inverse_, parts_, norms_, products_, gram_;
   Buffer<int> singular_;
-  std::vector<double> room_;  // for a pseudo-inverse
 };
+
+template <class T>
+Updates updates_in(Count rows, unsigned rank) {
+  return [on_device = std::make_shared<UpdatesOf<T>>(rows, rank)](
+             const Matrix& m, std::span<const double> v, Matrix& factor) {
+    return (*on_device)(m, v, factor);
+  };
+}
 
 }  // namespace
 
-std::unique_ptr<UpdatesOnDevice> updates_on_device(std::uint64_t rows, std::uint64_t rank,
-                                                   DType dtype) {
+Updates device_updates(std::uint64_t rows, std::uint64_t rank, DType dtype) {
   const auto columns = static_cast<unsigned>(rank);
-  if (dtype == DType::f64) return std::make_unique<UpdatesOf<double>>(rows, columns);
-  return std::make_unique<UpdatesOf<float>>(rows, columns);
+  return dtype == DType::f64 ? updates_in<double>(rows, columns) : updates_in<float>(rows, columns);
 }
 
 }  // namespace retensor::cpd

@@ -1,6 +1,6 @@
 #include "common/tucker/hooi.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,27 +13,10 @@
 namespace retensor::tucker {
 namespace {
 
+using cpd::norm_of;
+using cpd::to_eigen;
 using Eigen::Index;
 using Eigen::MatrixXd;
-
-double norm_of(const Values& values) {
-  return values.visit([](const auto& all) {
-    double squares = 0;
-    for (const auto v : all) squares += static_cast<double>(v) * static_cast<double>(v);
-    return std::sqrt(squares);
-  });
-}
-
-MatrixXd to_eigen(const Matrix& m) {
-  return dispatch(m.dtype(), [&]<class T>() -> MatrixXd {
-    const auto view = m.view<T>();
-    using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const Rows, 0, Eigen::OuterStride<>>(
-               view.data, static_cast<Index>(view.rows), static_cast<Index>(view.cols),
-               Eigen::OuterStride<>(static_cast<Index>(view.ld)))
-        .template cast<double>();
-  });
-}
 
 /// An orthonormal basis of the columns; where they depend on one another, more directions.
 MatrixXd orthonormal(const MatrixXd& columns) {
@@ -55,31 +38,26 @@ MatrixXd random_factor(std::uint64_t rows, std::uint64_t cols, std::uint64_t see
   return orthonormal(factor);
 }
 
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
+  throw InputError("tucker: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
 void check_ranks(const Dims& ranks, const Dims& dims) {
-  if (dims.size() < 2)
-    throw InputError(
-        fmt::format("tucker: found a tensor of order {}, expected 2 or more", dims.size()));
+  if (dims.size() < 2) refuse("found a tensor of order {}, expected 2 or more", dims.size());
   if (ranks.size() != dims.size())
-    throw InputError(fmt::format("tucker: found {} ranks, expected one for each of {} modes",
-                                 ranks.size(), dims.size()));
+    refuse("found {} ranks, expected one for each of {} modes", ranks.size(), dims.size());
   for (std::size_t m = 0; m < ranks.size(); ++m) {
     double others = 1;
     for (std::size_t n = 0; n < ranks.size(); ++n)
       if (n != m) others *= static_cast<double>(std::max<std::uint64_t>(ranks[n], 1));
     const double most = std::min(static_cast<double>(dims[m]), others);
     if (ranks[m] < 1 || static_cast<double>(ranks[m]) > most)
-      throw InputError(
-          fmt::format("tucker: found rank {} of mode {}, expected 1 to {}, its length {} and the "
-                      "product of the "
-                      "other ranks at most",
-                      ranks[m], m, most, dims[m]));
+      refuse(
+          "found rank {} of mode {}, expected 1 to {}, its length {} and the product of the "
+          "other ranks at most",
+          ranks[m], m, most, dims[m]);
   }
-}
-
-std::string text_of(const Dims& ranks) {
-  std::string text;
-  for (const auto rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : " x ", rank);
-  return text;
 }
 
 ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
@@ -87,10 +65,10 @@ ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
   others.erase(others.begin() + mode);
   const auto second = others.begin() + 1;
   if (std::any_of(second, others.end(), [&](auto rank) { return rank != *second; }))
-    throw InputError(fmt::format(
-        "tucker: found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has "
-        "matrices of one width after the first",
-        text_of(settings.ranks)));
+    refuse(
+        "found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has matrices "
+        "of one width after the first",
+        fmt::join(settings.ranks, " x "));
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.mode = mode;
@@ -111,9 +89,9 @@ void set_operand(const Problem& problem, std::size_t m, const Matrix& from) {
 }
 
 void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode) {
-  if (found.rows() == expected.rows() && found.cols() == expected.cols()) return;
-  throw InputError(fmt::format("tucker: found a factor of mode {} of {} x {}, expected {} x {}",
-                               mode, found.rows(), found.cols(), expected.rows(), expected.cols()));
+  if (found.rows() != expected.rows() || found.cols() != expected.cols())
+    refuse("found a factor of mode {} of {} x {}, expected {} x {}", mode, found.rows(),
+           found.cols(), expected.rows(), expected.cols());
 }
 
 }  // namespace
@@ -131,7 +109,8 @@ Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method&
   for (int mode = 0; mode < x_->order(); ++mode) {
     const auto at = static_cast<std::size_t>(mode);
     model_.factors.emplace_back(x_->dims[at], settings_.ranks[at], x_->dtype());
-    add_chain(mode, chain, given);
+    const Problem& problem = problems_.emplace_back(chain_spec(settings_, mode, x_->dtype()), x_);
+    chains_.push_back(cpd::prepare_or_refuse(chain, problem, given));
   }
   for (int mode = 0; mode < x_->order(); ++mode) {
     const auto at = static_cast<std::size_t>(mode);
@@ -139,19 +118,9 @@ Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method&
   }
 }
 
-void Hooi::add_chain(int mode, const Method& method,
-                     const std::map<std::string, ParamValue>& given) {
-  const Params params = method.params().resolve(given);
-  const Problem& problem = problems_.emplace_back(chain_spec(settings_, mode, x_->dtype()), x_);
-  if (const auto support = method.supports(problem, params); !support.ok)
-    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
-  chains_.push_back(method.prepare(problem, params));
-}
-
 void Hooi::start(const std::vector<Matrix>& factors) {
   if (factors.size() != model_.factors.size())
-    throw InputError(fmt::format("tucker: found {} factors, expected {}", factors.size(),
-                                 model_.factors.size()));
+    refuse("found {} factors, expected {}", factors.size(), model_.factors.size());
   for (std::size_t m = 0; m < factors.size(); ++m) check_factor(factors[m], model_.factors[m], m);
   for (std::size_t m = 0; m < factors.size(); ++m) set_factor(m, to_eigen(factors[m]));
   model_.core.clear();
@@ -172,15 +141,6 @@ void Hooi::sweep() {
   model_.core.assign(core.data(), core.data() + core.size());
   const double residual = std::sqrt(std::max(0.0, norm_ * norm_ - core.squaredNorm()));
   model_.fit.push_back(norm_ == 0 ? 1 : 1 - residual / norm_);
-}
-
-bool Hooi::converged() const {
-  const auto& fit = model_.fit;
-  return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < settings_.tolerance;
-}
-
-bool Hooi::finished() const {
-  return converged() || model_.fit.size() >= static_cast<std::size_t>(settings_.max_sweeps);
 }
 
 void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {

@@ -13,8 +13,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/cpd/als.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::tucker {
@@ -51,12 +53,13 @@ class Hooi {
   /// The core is empty before the first sweep.
   const Model& model() const { return model_; }
   /// The last sweep gained less than the tolerance.
-  bool converged() const;
-  bool finished() const;
+  bool converged() const { return cpd::converged(model_.fit, settings_.tolerance); }
+  bool finished() const {
+    return converged() || std::cmp_greater_equal(model_.fit.size(), settings_.max_sweeps);
+  }
   const Prepared& chain(int mode) const { return *chains_.at(static_cast<std::size_t>(mode)); }
 
  private:
-  void add_chain(int mode, const Method& method, const std::map<std::string, ParamValue>& given);
   void set_factor(std::size_t mode, const Eigen::MatrixXd& factor);
 
   const std::shared_ptr<const Coo> x_;

@@ -1,8 +1,11 @@
 // The dense part of a CP-ALS update on the device beside that of the host.
 #include <doctest/doctest.h>
 
+#include <Eigen/Dense>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
@@ -32,7 +35,16 @@ Eigen::MatrixXd positive(Eigen::Index n, Eigen::Index rank) {
   return gram;
 }
 
-double distance(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+std::span<const double> numbers(const Eigen::MatrixXd& m) {
+  return {m.data(), static_cast<std::size_t>(m.size())};
+}
+
+Eigen::Map<const Eigen::VectorXd> vector_of(const std::vector<double>& numbers) {
+  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
+}
+
+double distance(const std::vector<double>& of, const std::vector<double>& from) {
+  const auto a = vector_of(of), b = vector_of(from);
   return (a - b).norm() / std::max(b.norm(), std::numeric_limits<double>::min());
 }
 
@@ -41,13 +53,14 @@ void check_beside_host(std::uint64_t rows, std::uint64_t rank, DType dtype,
   CAPTURE(rows);
   CAPTURE(rank);
   Matrix on_host(rows, rank, dtype, rank + 2), on_device(rows, rank, dtype, rank + 2);
-  const auto host = cpd::host_updates(rows, rank)->update(m, v, on_host);
-  const auto device = cpd::device_updates(rows, rank, dtype)->update(m, v, on_device);
+  const auto host = cpd::host_updates(rows, rank)(m, numbers(v), on_host);
+  const auto device = cpd::device_updates(rows, rank, dtype)(m, numbers(v), on_device);
   const double eps = dtype == DType::f64 ? 1e-11 : 1e-6;
   CHECK(distance(device.norms, host.norms) < eps);
   CHECK(distance(device.gram, host.gram) < eps);
-  CHECK(std::abs(device.products.sum() - host.products.sum()) <
-        eps * (1 + host.products.cwiseAbs().sum()));
+  const auto products = vector_of(host.products);
+  CHECK(std::abs(vector_of(device.products).sum() - products.sum()) <
+        eps * (1 + products.cwiseAbs().sum()));
   double worst = 0;
   for (std::uint64_t i = 0; i < rows; ++i)
     for (std::uint64_t r = 0; r < rank; ++r)
@@ -74,6 +87,6 @@ TEST_CASE("a singular system is solved by the pseudo-inverse, a zero column stay
 
 TEST_CASE("more rows than there is room for") {
   Matrix factor(11, 4, DType::f32);
-  CHECK_THROWS_AS(cpd::device_updates(10, 4, DType::f32)->update(factor, positive(4, 4), factor),
-                  LogicError);
+  const auto update = cpd::device_updates(10, 4, DType::f32);
+  CHECK_THROWS_AS(update(factor, numbers(positive(4, 4)), factor), LogicError);
 }

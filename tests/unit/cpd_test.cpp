@@ -471,11 +471,11 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
                          (path + ": " + what).c_str(), InputError);
   };
   constexpr std::uint64_t kHuge = std::uint64_t{1} << 50;
-  refused("found a factor of 1125899906842624 x 3 f64, expected 20 x 3 f64",
+  refused("cpd: found a factor of 1125899906842624 x 3 f64, expected 20 x 3 f64",
           [&](json& j) { j["factors"][1]["rows"] = kHuge; });
-  refused("found a factor of 25 x 1125899906842624 f64, expected 25 x 3 f64",
+  refused("cpd: found a factor of 25 x 1125899906842624 f64, expected 25 x 3 f64",
           [&](json& j) { j["factors"][2]["cols"] = kHuge; });
-  refused("found a factor of 30 x 3 f32, expected 30 x 3 f64",
+  refused("cpd: found a factor of 30 x 3 f32, expected 30 x 3 f64",
           [](json& j) { j["factors"][0]["type"] = "f32"; });
   refused("found 2 factors, expected 3", [](json& j) { j["factors"].erase(0); });
   refused("found 2 weights, expected 3", [](json& j) { j["weights"].erase(0); });
@@ -576,7 +576,7 @@ TEST_CASE("what is declined or refused") {
   CHECK_THROWS_AS(method.params().resolve({{"mttkrp", std::string("cpd.cpu.als")}}), InputError);
   ProblemSpec spec = spec_of(4, 3);
   spec.operation = Operation::mttkrp;
-  CHECK(measured(sparse_problem(spec), {}).reason == "mttkrp is no decomposition");
+  CHECK(measured(sparse_problem(spec), {}).reason == "found mttkrp, expected cpd");
   const Problem vector(spec_of(4, 3), std::make_shared<const Coo>(uniform({30}, 5, 1, DType::f64)));
   CHECK(measured(vector, {}).reason == "a first-order tensor is its own model");
   const Problem problem = sparse_problem(spec_of(4, 3));

@@ -1,5 +1,5 @@
-// A tensor in coordinate form on the device, of which formats are made there. Included by .cu files
-// alone.
+// A tensor in coordinate form on the device, of which formats are made there, and loops over
+// positions, all on the default stream, that make them. Included by .cu files alone.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,44 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/device/loops.cuh"
 #include "common/method/method.hpp"
 #include "common/tensor/coo.hpp"
 #include "papers/flycoo/format/record.hpp"
 
 namespace retensor::flycoo {
+
+inline constexpr unsigned kLoopThreads = 256;
+
+template <class F>
+__global__ void loop(Count n, F f) {
+  device::for_each_of_grid(n, f);
+}
+
+template <class F>
+__global__ void add_up(Count n, F f, unsigned long long* sum) {
+  unsigned long long mine = 0;
+  device::for_each_of_grid(n, [&](Count i) { mine += f(i); });
+  atomicAdd(sum, mine);
+}
+
+/// Calls f(i) for every i below n, in any order.
+template <class F>
+void for_each(Count n, F f) {
+  constexpr Count kMostBlocks = 1 << 16;
+  if (n == 0) return;
+  RETENSOR_CUDA_LAUNCH(loop<F>, device::blocks_for(n, kLoopThreads, kMostBlocks), kLoopThreads, 0,
+                       nullptr, n, f);
+}
+
+/// Adds f(i) for every i below n to *sum, which lies on the device.
+template <class F>
+void add_each(Count n, F f, unsigned long long* sum) {
+  constexpr Count kMostBlocks = 1024;  // each thread adds to the sum once
+  if (n == 0) return;
+  RETENSOR_CUDA_LAUNCH(add_up<F>, device::blocks_for(n, kLoopThreads, kMostBlocks), kLoopThreads, 0,
+                       nullptr, n, f, sum);
+}
 
 struct DeviceCoo {
   explicit DeviceCoo(const Coo& x) : dims(x.dims), dtype(x.dtype()), nnz(x.nnz()) {

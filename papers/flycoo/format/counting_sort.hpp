@@ -1,4 +1,5 @@
-// Stable radix sort in counting passes, of which every order of the nonzeros is made.
+// Stable radix sort in counting passes, of which every order of the nonzeros is made, and what the
+// arrays that it sorts are made of.
 #pragma once
 
 #include <omp.h>
@@ -15,12 +16,18 @@
 
 namespace retensor::flycoo {
 
+/// Calls f(i) for every i below n on all threads, each of which has a copy of f.
+template <class F>
+void for_all(Count n, F f) {
+#pragma omp parallel for schedule(static) firstprivate(f)
+  for (Count i = 0; i < n; ++i) f(i);
+}
+
 /// n elements without initial value: a parallel loop touches them first. Large ones lie on huge
 /// pages, since most are written or read at random.
 template <class T>
 class Uninitialised {
  public:
-  Uninitialised() = default;
   explicit Uninitialised(Count n)
       : data_(static_cast<T*>(allocate_array(n * sizeof(T)))), size_(n) {}
   std::span<T> all() { return {data_.get(), size_}; }
@@ -31,7 +38,7 @@ class Uninitialised {
     void operator()(T* at) const { std::free(at); }
   };
   std::unique_ptr<T, Free> data_;
-  Count size_ = 0;
+  Count size_;
 };
 
 /// What a sort moves. The key travels along: to look it up in each pass would cost a cache miss.
@@ -41,14 +48,9 @@ struct Keyed {
   Value value;
 };
 
-/// Parts in which as many elements are sorted at a time, a thread each.
-inline Count sort_shares(Count elements) {
-  constexpr Count kLeastShare = 4096;  // below which a thread costs more than it saves
-  return std::clamp<Count>(elements / kLeastShare, 1, static_cast<Count>(omp_get_max_threads()));
-}
-
 /// Writes the elements of `from` to `to` by the `width` bits of their keys from bit `shift` on;
-/// elements that agree in them keep their order. A thread counts its share, then moves it.
+/// elements that agree in them keep their order. So many threads as there are shares count one each
+/// and then move it.
 template <class Value>
 void counting_pass(std::span<const Keyed<Value>> from, std::span<Keyed<Value>> to, int shift,
                    int width, Count shares) {
@@ -96,7 +98,9 @@ class Sortable {
   std::span<Keyed<Value>> all() { return elements_.all(); }
   /// Sorts them stably by the lowest `bits` bits of their keys, on all threads.
   void sort(int bits) {
-    const auto shares = sort_shares(all().size());
+    constexpr Count kLeastShare = 4096;  // below which a thread costs more than it saves
+    const auto threads = static_cast<Count>(omp_get_max_threads());
+    const Count shares = std::clamp<Count>(all().size() / kLeastShare, 1, threads);
     const auto sorted = stable_sort(all(), spare_.all(), bits, shares);
     if (sorted.data() != all().data()) std::swap(elements_, spare_);
   }

@@ -18,219 +18,142 @@
 namespace retensor::flycoo {
 namespace {
 
-int id_words(const Options& options, Count nnz) {
-  if (options.id_bits != 0) return options.id_bits / 32;
-  return nnz >= Count{1} << 32 ? 2 : 1;
+template <class... Args>
+[[noreturn]] void broken(fmt::format_string<Args...> text, Args&&... args) {
+  throw InputError("FLYCOO: " + fmt::format(text, std::forward<Args>(args)...));
 }
 
 void check_options(const Dims& dims, Count nnz, const Options& options) {
-  if (dims.size() < 2) throw InputError("FLYCOO: found a tensor of order 1, expected order 2 to 8");
+  if (dims.size() < 2) broken("found a tensor of order 1, expected order 2 to 8");
   if (options.align < 4 || options.align > 256 || options.align % 4 != 0)
-    throw InputError(
-        fmt::format("FLYCOO: found records aligned to {} bytes, expected a multiple of 4 up to 256",
-                    options.align));
+    broken("found records aligned to {} bytes, expected a multiple of 4 up to 256", options.align);
   if (options.id_bits != 0 && options.id_bits != 32 && options.id_bits != 64)
-    throw InputError(
-        fmt::format("FLYCOO: found remap ids of {} bits, expected 32 or 64", options.id_bits));
+    broken("found remap ids of {} bits, expected 32 or 64", options.id_bits);
   if (options.id_bits == 32 && nnz > Count{1} << 32)
-    throw InputError(fmt::format("FLYCOO: {} nonzeros have more than 32 bits of remap ids", nnz));
+    broken("{} nonzeros have more than 32 bits of remap ids", nnz);
 }
 
-// Fills the format of a tensor. Positions of nonzeros are 32-bit where these hold them.
+// Nonzeros as numbers in the input: the nonzero of each position, or the position of each nonzero.
 template <class Position>
-class Builder {
- public:
-  Builder(const Coo& x, Flycoo& out)
-      : x_(x), out_(out), entries_(x.nnz()), position_(x.dims.size()) {}
+using Positions = Uninitialised<Position>;
 
-  void build() {
-    const bool streams = out_.options.ids == Ids::stream;
-    Positions previous = input_order();
-    for (std::size_t mode = 0; mode < position_.size(); ++mode) {
-      Positions sorted = sort(previous, mode);
-      position_[mode] = inverse(sorted);
-      if (streams && mode > 0) add_stream(previous, position_[mode]);
-      previous = std::move(sorted);
-    }
-    if (streams) add_stream(previous, position_[0]);
-    dispatch(out_.dtype, [this]<class T>() { this->template encode<T>(); });
+// Sorts the nonzeros, which are in `order`, into that of `mode`.
+template <class Position>
+void sort_for_mode(const Coo& x, const Flycoo& f, std::size_t mode,
+                   const Positions<Position>& order, Sortable<Position>& entries) {
+  const Index* const index = x.indices[mode].data();
+  const std::uint32_t* const part = f.modes[mode].part.data();
+  for_all(x.nnz(), [=, to = entries.all(), nonzero = order.all()](Count p) {
+    to[p] = {index[nonzero[p]], nonzero[p]};
+  });
+  if (f.options.arrangement == Arrangement::row) entries.sort(bits_for(x.dims[mode]));
+  for_all(x.nnz(), [=, all = entries.all()](Count p) { all[p].key = part[all[p].key]; });
+  entries.sort(bits_for(f.options.kappa));
+}
+
+// The stream of a mode in whose order the nonzeros are `order`, towards positions `next`.
+template <class Position>
+void add_stream(const Positions<Position>& order, const Positions<Position>& next, Flycoo& f) {
+  const RecordLayout layout = f.layout;
+  const auto width = static_cast<Count>(layout.id_words);
+  std::uint32_t* const stream = f.streams.emplace_back(f.nnz * width).data();
+  for_all(f.nnz, [=, nonzero = order.all(), to = next.all()](Count p) {
+    write_id(layout, stream + p * width, to[nonzero[p]]);
+  });
+}
+
+// The records with position[m] of each nonzero in the order of mode m.
+template <class Position, class T>
+void add_records(const Coo& x, const std::vector<Positions<Position>>& position, Flycoo& f) {
+  const RecordLayout layout = f.layout;
+  f.records.resize(f.nnz * f.record_words());
+  for_all(f.nnz, [&, layout, values = x.values.as<T>()](Count n) {
+    std::uint32_t* const record =
+        f.records.data() + position[0].all()[n] * static_cast<Count>(layout.words);
+    for (int m = 0; m < layout.order && layout.id_word >= 0; ++m)
+      set_remap_id(layout, record, m, position[static_cast<std::size_t>(m)].all()[n]);
+    encode<T>(x, values, n, layout, record);
+  });
+}
+
+// Fills the format of a tensor.
+template <class Position>
+void build(const Coo& x, Flycoo& f) {
+  const bool streams = f.options.ids == Ids::stream;
+  Sortable<Position> entries(f.nnz);
+  Positions<Position> order(f.nnz);
+  std::vector<Positions<Position>> position;
+  for_all(f.nnz, [to = order.all()](Count p) { to[p] = static_cast<Position>(p); });
+  for (std::size_t mode = 0; mode < f.dims.size(); ++mode) {
+    sort_for_mode(x, f, mode, order, entries);
+    const auto sorted = entries.all();
+    const auto inverse = position.emplace_back(f.nnz).all();
+    for_all(f.nnz, [=](Count p) { inverse[sorted[p].value] = static_cast<Position>(p); });
+    if (streams && mode > 0) add_stream(order, position[mode], f);
+    for_all(f.nnz, [=, to = order.all()](Count p) { to[p] = sorted[p].value; });
   }
-
- private:
-  /// Nonzeros as numbers in the input: the nonzero of each position, or the position of each.
-  using Positions = Uninitialised<Position>;
-
-  Positions input_order() const {
-    Positions order(x_.nnz());
-    const auto to = order.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < to.size(); ++p) to[p] = static_cast<Position>(p);
-    return order;
-  }
-
-  Positions sort(const Positions& previous, std::size_t mode) {
-    const auto& index = x_.indices[mode];
-    const auto& part = out_.modes[mode].part;
-    const auto nonzero = previous.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < nonzero.size(); ++p) entries_.all()[p] = {index[nonzero[p]], nonzero[p]};
-    if (out_.options.arrangement == Arrangement::row) entries_.sort(bits_for(x_.dims[mode]));
-    const auto entries = entries_.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < entries.size(); ++p) entries[p].key = part[entries[p].key];
-    entries_.sort(bits_for(out_.options.kappa));
-    Positions sorted(x_.nnz());
-    const auto to = sorted.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < to.size(); ++p) to[p] = entries_.all()[p].value;
-    return sorted;
-  }
-
-  Positions inverse(const Positions& order) const {
-    Positions position(x_.nnz());
-    const auto from = order.all();
-    const auto to = position.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < from.size(); ++p) to[from[p]] = static_cast<Position>(p);
-    return position;
-  }
-
-  // The stream of a mode in whose order the nonzeros are `order`, towards positions `next`.
-  void add_stream(const Positions& order, const Positions& next) const {
-    const auto width = static_cast<Count>(out_.layout.id_words);
-    auto& stream = out_.streams.emplace_back(x_.nnz() * width);
-    const auto nonzero = order.all();
-    const auto to = next.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < nonzero.size(); ++p)
-      write_id(out_.layout, stream.data() + p * width, to[nonzero[p]]);
-  }
-
-  template <class T>
-  void encode() const {
-    const RecordLayout layout = out_.layout;
-    const auto values = x_.values.as<T>();
-    out_.records.resize(x_.nnz() * static_cast<Count>(layout.words));
-#pragma omp parallel for schedule(static)
-    for (Count n = 0; n < values.size(); ++n) {
-      std::uint32_t* const record =
-          out_.records.data() + position_[0].all()[n] * static_cast<Count>(layout.words);
-      for (int m = 0; m < layout.order; ++m) {
-        const auto mode = static_cast<std::size_t>(m);
-        if (layout.id_word >= 0) set_remap_id(layout, record, m, position_[mode].all()[n]);
-        set_record_index(layout, record, m, x_.indices[mode][n]);
-      }
-      set_record_value(layout, record, values[n]);
-    }
-  }
-
-  const Coo& x_;
-  Flycoo& out_;
-  Sortable<Position> entries_;
-  std::vector<Positions> position_;  // of each nonzero in each mode's order
-};
-
-[[noreturn]] void broken(const std::string& what) {
-  throw InputError("FLYCOO: " + what);
+  if (streams) add_stream(order, position[0], f);
+  dispatch(f.dtype, [&]<class T>() { add_records<Position, T>(x, position, f); });
 }
 
 void check_partitioning(const Flycoo& f, std::size_t mode) {
   const Partitioning& p = f.modes[mode];
   if (p.part.size() != f.dims[mode])
-    broken(
-        fmt::format("mode {} assigns {} indices, expected {}", mode, p.part.size(), f.dims[mode]));
+    broken("mode {} assigns {} indices, expected {}", mode, p.part.size(), f.dims[mode]);
   for (std::size_t i = 0; i < p.part.size(); ++i)
     if (p.part[i] >= f.options.kappa)
-      broken(fmt::format("mode {} assigns index {} to partition {} of {}", mode, i, p.part[i],
-                         f.options.kappa));
+      broken("mode {} assigns index {} to partition {} of {}", mode, i, p.part[i], f.options.kappa);
   if (p.start.size() != Count{f.options.kappa} + 1 || p.start.front() != 0 ||
       p.start.back() != f.nnz || !std::is_sorted(p.start.begin(), p.start.end()))
-    broken(fmt::format("the partition starts of mode {} do not run from 0 to {} in {} steps", mode,
-                       f.nnz, f.options.kappa));
+    broken("the partition starts of mode {} do not run from 0 to {} in {} steps", mode, f.nnz,
+           f.options.kappa);
 }
 
 void check_lengths(const Flycoo& f) {
-  if (f.modes.size() != f.dims.size() || f.layout.order != f.order())
-    broken(fmt::format("{} partitionings and records of order {} for order {}", f.modes.size(),
-                       f.layout.order, f.order()));
+  if (f.modes.size() != f.dims.size() || f.dims.size() != static_cast<std::size_t>(f.order()))
+    broken("{} partitionings and records of order {} for order {}", f.modes.size(), f.order(),
+           f.dims.size());
   if (f.records.size() != f.nnz * f.record_words())
-    broken(fmt::format("{} words of records, expected {}", f.records.size(),
-                       f.nnz * f.record_words()));
+    broken("{} words of records, expected {}", f.records.size(), f.nnz * f.record_words());
   const std::size_t streams = f.options.ids == Ids::stream ? f.dims.size() : 0;
   if (f.streams.size() != streams)
-    broken(fmt::format("found {} streams of remap ids, expected {}", f.streams.size(), streams));
+    broken("found {} streams of remap ids, expected {}", f.streams.size(), streams);
   for (const auto& stream : f.streams)
     if (stream.size() != f.nnz * static_cast<Count>(f.layout.id_words))
-      broken(fmt::format("a stream of {} words for {} nonzeros", stream.size(), f.nnz));
+      broken("a stream of {} words for {} nonzeros", stream.size(), f.nnz);
   for (std::size_t m = 0; m < f.dims.size(); ++m) check_partitioning(f, m);
 }
 
-// Records in the order of `mode` as they should be.
-class ModeOrder {
- public:
-  ModeOrder(const Flycoo& f, int mode, std::span<const std::uint32_t> records)
-      : f_(f), mode_(mode), records_(records), taken_(f.nnz) {}
-
-  void check() {
-    const Partitioning& partitioning = f_.modes[static_cast<std::size_t>(mode_)];
-    for (std::uint32_t k = 0; k < partitioning.kappa(); ++k)
-      for (Count p = partitioning.start[k]; p < partitioning.start[k + 1]; ++p) {
-        const Index row = record_index(f_.layout, record(p), mode_);
-        if (partitioning.part[row] != k)
-          broken(fmt::format("mode {}, position {}: index {} of partition {} stands in {}", mode_,
-                             p, row, partitioning.part[row], k));
-        if (f_.options.arrangement == Arrangement::row && p > partitioning.start[k] &&
-            row < record_index(f_.layout, record(p - 1), mode_))
-          broken(fmt::format("mode {}, position {}: row {} follows a higher one", mode_, p, row));
-        check_ids(p);
-      }
-  }
-
- private:
-  void check_ids(Count p) {
-    if (f_.layout.id_word >= 0 && remap_id(f_.layout, record(p), mode_) != p)
-      broken(fmt::format("mode {}, position {}: remap id {}", mode_, p,
-                         remap_id(f_.layout, record(p), mode_)));
-    const Count to = next_position(f_.layout, record(p), f_.stream(mode_), p, f_.next_mode(mode_));
-    if (to >= f_.nnz || taken_[to])
-      broken(fmt::format("mode {}, position {}: {} for the next mode, {}", mode_, p, to,
-                         to >= f_.nnz ? "beyond the last position" : "which is taken"));
-    taken_[to] = true;
-  }
-  const std::uint32_t* record(Count p) const {
-    return records_.data() + p * static_cast<Count>(f_.layout.words);
-  }
-
-  const Flycoo& f_;
-  const int mode_;
-  const std::span<const std::uint32_t> records_;
-  std::vector<bool> taken_;  // positions of the next mode's order
-};
+// That `records` stand in the order of `mode`.
+void check_order(const Flycoo& f, int mode, const Array<std::uint32_t>& records) {
+  const Partitioning& partitions = f.modes[static_cast<std::size_t>(mode)];
+  std::vector<bool> taken(f.nnz);  // positions of the next mode's order
+  for (std::uint32_t k = 0; k < partitions.kappa(); ++k)
+    for (Count p = partitions.start[k]; p < partitions.start[k + 1]; ++p) {
+      const std::uint32_t* const record = records.data() + p * f.record_words();
+      const Index row = record_index(f.layout, record, mode);
+      if (partitions.part[row] != k)
+        broken("mode {}, position {}: index {} of partition {} stands in {}", mode, p, row,
+               partitions.part[row], k);
+      if (f.options.arrangement == Arrangement::row && p > partitions.start[k] &&
+          row < record_index(f.layout, record - f.record_words(), mode))
+        broken("mode {}, position {}: row {} follows a higher one", mode, p, row);
+      if (f.layout.id_word >= 0 && remap_id(f.layout, record, mode) != p)
+        broken("mode {}, position {}: remap id {}", mode, p, remap_id(f.layout, record, mode));
+      const Count to = next_position(f.layout, record, f.stream(mode), p, f.next_mode(mode));
+      if (to >= f.nnz || taken[to])
+        broken("mode {}, position {}: {} for the next mode, {}", mode, p, to,
+               to >= f.nnz ? "beyond the last position" : "which is taken");
+      taken[to] = true;
+    }
+}
 
 }  // namespace
-
-Arrangement arrangement_from_name(std::string_view text) {
-  if (text == "arrival") return Arrangement::arrival;
-  if (text == "row") return Arrangement::row;
-  throw InputError(fmt::format("unknown arrangement '{}', expected arrival or row", text));
-}
-
-Indices indices_from_name(std::string_view text) {
-  if (text == "plain") return Indices::plain;
-  if (text == "packed") return Indices::packed;
-  throw InputError(fmt::format("unknown indices '{}', expected plain or packed", text));
-}
-
-Ids ids_from_name(std::string_view text) {
-  if (text == "record") return Ids::record;
-  if (text == "stream") return Ids::stream;
-  throw InputError(fmt::format("unknown ids '{}', expected record or stream", text));
-}
 
 RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options, Count nnz) {
   RecordLayout layout;
   layout.order = static_cast<int>(dims.size());
-  layout.id_words = id_words(options, nnz);
+  layout.id_words = options.id_bits == 64 || (options.id_bits == 0 && nnz >> 32 != 0) ? 2 : 1;
   int word = 0;
   if (options.ids == Ids::record) {
     layout.id_word = 0;
@@ -250,26 +173,23 @@ RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options
   return layout;
 }
 
-Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
-            std::span<const std::uint32_t> records) {
-  const auto words = static_cast<Count>(layout.words);
-  Coo x(dims, dtype, records.size() / words);
-  dispatch(dtype, [&]<class T>() {
-    const auto values = x.values.as<T>();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < values.size(); ++p) {
-      const std::uint32_t* const record = records.data() + p * words;
+Coo decoded(const RecordShape& shape, std::span<const std::uint32_t> records) {
+  const RecordLayout layout = shape.layout;
+  Coo x(shape.dims, shape.dtype, records.size() / shape.record_words());
+  dispatch(shape.dtype, [&]<class T>() {
+    for_all(x.nnz(), [&, values = x.values.as<T>()](Count p) {
+      const std::uint32_t* const record = records.data() + p * static_cast<Count>(layout.words);
       for (int m = 0; m < layout.order; ++m)
         x.indices[static_cast<std::size_t>(m)][p] = record_index(layout, record, m);
       values[p] = record_value<T>(layout, record);
-    }
+    });
   });
   return x;
 }
 
 FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options) {
   check_options(dims, nnz, options);
-  return {dims, dtype, options, record_layout(dims, dtype, options, nnz), nnz, {}};
+  return {{dims, dtype, record_layout(dims, dtype, options, nnz), nnz}, options, {}};
 }
 
 Flycoo to_flycoo(const Coo& tensor, const Options& options) {
@@ -278,23 +198,21 @@ Flycoo to_flycoo(const Coo& tensor, const Options& options) {
     f.modes.push_back(partition_mode(tensor.indices[m], f.dims[m], options.kappa,
                                      options.assignment, options.seed + m));
   if (tensor.nnz() <= Count{1} << 32)
-    Builder<std::uint32_t>(tensor, f).build();
+    build<std::uint32_t>(tensor, f);
   else
-    Builder<Count>(tensor, f).build();
+    build<Count>(tensor, f);
   return f;
 }
 
 void remap(const Flycoo& tensor, int mode, std::span<const std::uint32_t> in,
            std::span<std::uint32_t> out) {
   const RecordLayout layout = tensor.layout;
-  const std::uint32_t* const stream = tensor.stream(mode);
   const int next = tensor.next_mode(mode);
-  const auto words = static_cast<Count>(layout.words);
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < tensor.nnz; ++p) {
+  const Count words = tensor.record_words();
+  for_all(tensor.nnz, [=, stream = tensor.stream(mode)](Count p) {
     const std::uint32_t* const record = in.data() + p * words;
     std::copy_n(record, words, out.data() + next_position(layout, record, stream, p, next) * words);
-  }
+  });
 }
 
 const std::uint32_t* Flycoo::stream(int mode) const {
@@ -310,7 +228,7 @@ Count Flycoo::bytes() const {
 }
 
 Coo Flycoo::to_coo() const {
-  return decoded(dims, dtype, layout, records);
+  return decoded(*this, records);
 }
 
 void Flycoo::check() const {
@@ -318,11 +236,33 @@ void Flycoo::check() const {
   to_coo().check();
   Array<std::uint32_t> in = records, out(records.size());
   for (int mode = 0; mode < order(); ++mode) {
-    ModeOrder(*this, mode, in).check();
+    check_order(*this, mode, in);
     remap(*this, mode, in, out);
     std::swap(in, out);
   }
   if (in != records) broken("the records are not as they were after the last mode");
+}
+
+Executed FlycooShape::facts() const {
+  const int id_words = options.ids == Ids::stream ? order() * layout.id_words : 0;
+  Executed facts = {
+      {"kappa", std::to_string(options.kappa)},
+      {"partition", word_of(options.assignment)},
+      {"order", word_of(options.arrangement)},
+      {"indices", word_of(options.indices)},
+      {"ids", word_of(options.ids)},
+      {"record_bytes", std::to_string(record_bytes())},
+      {"nonzero_bits", std::to_string(32 * (layout.words + id_words))},
+      {"nonzero_bits_formula", fmt::format("{:.1f}", bits_per_nonzero(dims, nnz, dtype))},
+      {"nonzero_bits_whole", std::to_string(whole_bits_per_nonzero(dims, nnz, dtype))}};
+  double largest = 1;
+  for (std::size_t m = 0; m < modes.size(); ++m) {
+    const double ratio = modes[m].load_ratio();
+    largest = std::max(largest, ratio);
+    facts[fmt::format("load_ratio_{}", m)] = fmt::format("{:.4f}", ratio);
+  }
+  facts["load_ratio"] = fmt::format("{:.4f}", largest);
+  return facts;
 }
 
 double bits_per_nonzero(const Dims& dims, Count nnz, DType dtype) {

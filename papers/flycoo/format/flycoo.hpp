@@ -4,59 +4,27 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/array.hpp"
 #include "common/tensor/coo.hpp"
+#include "papers/flycoo/format/options.hpp"
 #include "papers/flycoo/format/partition.hpp"
 #include "papers/flycoo/format/record.hpp"
 
 namespace retensor::flycoo {
 
-/// Order of the nonzeros inside a partition, which the paper leaves open.
-enum class Arrangement {
-  arrival,  ///< as the pass over the mode before meets them; in mode 0 as the input has them
-  row       ///< by output index, then arrival
-};
-enum class Indices {
-  plain,  ///< 32 bits each
-  packed  ///< ceil(log2 I_m) bits each, side by side
-};
-enum class Ids {
-  record,  ///< all ids in the record (section 3.5)
-  stream   ///< an array per mode that its pass reads in sequence: only one id moves at a time
-};
-/// Throw InputError for anything but the two names.
-Arrangement arrangement_from_name(std::string_view text);
-Indices indices_from_name(std::string_view text);
-Ids ids_from_name(std::string_view text);
-
-struct Options {
-  std::uint32_t kappa = 1;  ///< partitions of each mode: the processors that share the work
-  Assignment assignment = Assignment::least_loaded;
-  Arrangement arrangement = Arrangement::arrival;
-  Indices indices = Indices::plain;
-  Ids ids = Ids::record;
-  int align = 4;           ///< bytes, a multiple of 4, whose multiple a record takes
-  int id_bits = 0;         ///< 32 or 64; 0: 64 from 2^32 nonzeros on
-  std::uint64_t seed = 1;  ///< of Assignment::random
-};
-
 /// The format but for its arrays, which lie on the host or on a device.
-struct FlycooShape {
-  Dims dims;
-  DType dtype = DType::f32;
+struct FlycooShape : RecordShape {
   Options options;
-  RecordLayout layout;
-  Count nnz = 0;
   std::vector<Partitioning> modes;  ///< one per mode
 
-  int order() const { return static_cast<int>(dims.size()); }
-  int next_mode(int mode) const { return (mode + 1) % order(); }
-  Count record_words() const { return static_cast<Count>(layout.words); }
   Count record_bytes() const { return record_words() * sizeof(std::uint32_t); }
+  /// What a row tells of the format: its options, bytes of a record, bits of a nonzero as stored
+  /// and by section 3.5.1, the load ratio of each mode and the largest.
+  Executed facts() const;
 };
 
 struct Flycoo : FlycooShape {
@@ -85,9 +53,16 @@ struct Flycoo : FlycooShape {
 /// The record of a tensor's nonzeros: ids, indices and value in the order of section 3.5's tuple,
 /// then padding.
 RecordLayout record_layout(const Dims& dims, DType dtype, const Options& options, Count nnz);
+/// Writes the indices and the value of nonzero n to a record of zeros; `values` are the tensor's.
+template <class T>
+void encode(const Coo& x, std::span<const T> values, Count n, const RecordLayout& layout,
+            std::uint32_t* record) {
+  for (int m = 0; m < layout.order; ++m)
+    set_record_index(layout, record, m, x.indices[static_cast<std::size_t>(m)][n]);
+  set_record_value(layout, record, values[n]);
+}
 /// The nonzeros that `records` holds, in its order.
-Coo decoded(const Dims& dims, DType dtype, const RecordLayout& layout,
-            std::span<const std::uint32_t> records);
+Coo decoded(const RecordShape& shape, std::span<const std::uint32_t> records);
 
 /// The shape that to_flycoo gives a tensor, still without partitions; throws as it does.
 FlycooShape flycoo_shape(const Dims& dims, DType dtype, Count nnz, const Options& options);

@@ -9,7 +9,6 @@
 
 #include "common/device/cub.cuh"
 #include "common/tensor/linear_index.hpp"
-#include "papers/flycoo/format/loops_device.cuh"
 #include "papers/flycoo/format/records_device.cuh"
 
 namespace retensor::flycoo {
@@ -19,111 +18,93 @@ using device::Buffer;
 using device::DeviceSort;
 using Numbers = Buffer<std::uint32_t>;
 
-// A struct, since device code cannot be defined in private functions.
-struct Builder {
-  Builder(const DeviceCoo& tensor, DeviceFlycoo& flycoo)
-      : out(flycoo),
-        n(static_cast<std::uint32_t>(tensor.nnz)),
-        view(tensor),
-        entries(n),
-        order(n),
-        first(n),
-        position(n) {}
+// Counts the nonzeros of each index of a mode and assigns the indices to partitions on the host.
+Partitioning partition(const CooView& x, int mode, const FlycooShape& f) {
+  const auto at = static_cast<std::size_t>(mode);
+  Buffer<unsigned> counts(f.dims[at]);
+  counts.zero(nullptr);
+  for_each(f.nnz, [count = counts.data(), rows = x.index[mode]] __device__(Count p) {
+    atomicAdd(count + rows[p], 1u);
+  });
+  const std::vector<unsigned> counted = counts.to_host();
+  return partition_counts({counted.begin(), counted.end()}, f.options.kappa, f.options.assignment,
+                          f.options.seed + at);
+}
 
-  void build() {
-    const bool streams = out.options.ids == Ids::stream;
-    std::uint32_t* const to = order.data();
-    for_each(n, [=] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
-    for (int m = 0; m < out.order(); ++m) {
-      sort(m);
-      invert(m == 0 ? first : position);
-      if (streams && m > 0) add_stream(position);
-      std::swap(order, entries.values);
-      if (m == 0) encode();
-      if (!streams) write_ids(m);
-    }
-    if (streams) add_stream(first);
+// The values of the entries become the nonzeros in the order of `mode`; `order` has that of the
+// mode before.
+void sort_for_mode(const CooView& x, int mode, const Numbers& order, DeviceFlycoo& f,
+                   DeviceSort& entries) {
+  const auto at = static_cast<std::size_t>(mode);
+  f.modes.push_back(partition(x, mode, f));
+  f.start.emplace_back(f.modes.back().start);
+  const Numbers parts(f.modes.back().part);
+  for_each(f.nnz, [values = entries.values.data(), before = order.data(),
+                   keys = entries.keys.data(), rows = x.index[mode]] __device__(Count p) {
+    values[p] = before[p];
+    keys[p] = rows[before[p]];
+  });
+  if (f.options.arrangement == Arrangement::row) entries.sort(bits_for(f.dims[at]));
+  for_each(f.nnz, [keys = entries.keys.data(), part = parts.data()] __device__(Count p) {
+    keys[p] = part[keys[p]];
+  });
+  entries.sort(bits_for(f.options.kappa));
+}
+
+void invert(const Numbers& order, Numbers& inverse) {
+  for_each(order.size(), [place = inverse.data(), nonzero = order.data()] __device__(Count p) {
+    place[nonzero[p]] = static_cast<std::uint32_t>(p);
+  });
+}
+
+// The stream of a mode in whose order the nonzeros are `order`, towards positions `next`.
+void add_stream(const Numbers& order, const Numbers& next, DeviceFlycoo& f) {
+  const auto width = static_cast<Count>(f.layout.id_words);
+  Numbers& stream = f.streams.emplace_back(f.nnz * width);
+  for_each(f.nnz, [layout = f.layout, stream = stream.data(), width, place = next.data(),
+                   nonzero = order.data()] __device__(Count p) {
+    write_id(layout, stream + p * width, place[nonzero[p]]);
+  });
+}
+
+// The records of the nonzeros in `order`, without ids.
+RecordBuffer records_of(const CooView& x, const Numbers& order, const FlycooShape& f) {
+  RecordBuffer records = zero_records(f.nnz * f.record_words());
+  for_each(f.nnz, [x, layout = f.layout, nonzero = order.data(),
+                   records = records.data()] __device__(Count p) {
+    x.encode(layout, nonzero[p], records + p * static_cast<Count>(layout.words));
+  });
+  return records;
+}
+
+// Writes the ids of a mode in whose order the nonzeros are `order`; `first` has the place of each
+// one's record.
+void write_ids(int mode, const Numbers& order, const Numbers& first, DeviceFlycoo& f) {
+  for_each(f.nnz, [layout = f.layout, records = f.records.data(), place = first.data(),
+                   nonzero = order.data(), mode] __device__(Count p) {
+    set_remap_id(layout, records + place[nonzero[p]] * static_cast<Count>(layout.words), mode, p);
+  });
+}
+
+void build(const DeviceCoo& tensor, DeviceFlycoo& f) {
+  const auto n = static_cast<std::uint32_t>(f.nnz);
+  const bool streams = f.options.ids == Ids::stream;
+  const CooView x(tensor);
+  DeviceSort entries(n);
+  Numbers order(n);  // nonzeros in the order of the current mode
+  Numbers first(n),
+      place(n);  // of each nonzero in the order of mode 0, in that of the current mode
+  for_each(n, [to = order.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
+  for (int m = 0; m < f.order(); ++m) {
+    sort_for_mode(x, m, order, f, entries);
+    invert(entries.values, m == 0 ? first : place);
+    if (streams && m > 0) add_stream(order, place, f);
+    std::swap(order, entries.values);
+    if (m == 0) f.records = records_of(x, order, f);
+    if (!streams) write_ids(m, order, first, f);
   }
-
-  static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
-
-  // The partition of each index of a mode.
-  Numbers partition(int mode) {
-    Buffer<unsigned> counts(out.dims[at(mode)]);
-    counts.zero(nullptr);
-    unsigned* const count = counts.data();
-    const Index* const rows = view.index[mode];
-    for_each(n, [=] __device__(Count p) { atomicAdd(count + rows[p], 1u); });
-    const std::vector<unsigned> counted = counts.to_host();
-    const Options& o = out.options;
-    out.modes.push_back(partition_counts({counted.begin(), counted.end()}, o.kappa, o.assignment,
-                                         o.seed + at(mode)));
-    out.start.emplace_back(out.modes.back().start);
-    return Numbers(out.modes.back().part);
-  }
-
-  // The values of the entries become the nonzeros in the order of `mode`; `order` still has the
-  // order of the mode before.
-  void sort(int mode) {
-    const Numbers parts = partition(mode);
-    const std::uint32_t* const part = parts.data();
-    const std::uint32_t* const before = order.data();
-    const Index* const rows = view.index[mode];
-    std::uint32_t *keys = entries.keys.data(), *const values = entries.values.data();
-    for_each(n, [=] __device__(Count p) {
-      values[p] = before[p];
-      keys[p] = rows[before[p]];
-    });
-    if (out.options.arrangement == Arrangement::row) entries.sort(bits_for(out.dims[at(mode)]));
-    keys = entries.keys.data();
-    for_each(n, [=] __device__(Count p) { keys[p] = part[keys[p]]; });
-    entries.sort(bits_for(out.options.kappa));
-  }
-
-  void invert(Numbers& inverse) {
-    const std::uint32_t* const nonzero = entries.values.data();
-    std::uint32_t* const place = inverse.data();
-    for_each(n, [=] __device__(Count p) { place[nonzero[p]] = static_cast<std::uint32_t>(p); });
-  }
-
-  // From the positions of `order` to those of the next mode.
-  void add_stream(const Numbers& next) {
-    const RecordLayout layout = out.layout;
-    const auto width = static_cast<Count>(layout.id_words);
-    std::uint32_t* const stream = out.streams.emplace_back(n * width).data();
-    const std::uint32_t *const nonzero = order.data(), *const place = next.data();
-    for_each(n,
-             [=] __device__(Count p) { write_id(layout, stream + p * width, place[nonzero[p]]); });
-  }
-
-  // The records in mode 0's order, without ids.
-  void encode() {
-    out.records = zero_records(out.nnz * out.record_words());
-    std::uint32_t* const records = out.records.data();
-    const std::uint32_t* const nonzero = order.data();
-    const RecordLayout layout = out.layout;
-    const CooView all = view;
-    for_each(n, [=] __device__(Count p) {
-      all.encode(layout, nonzero[p], records + p * static_cast<Count>(layout.words));
-    });
-  }
-
-  void write_ids(int mode) {
-    const RecordLayout layout = out.layout;
-    std::uint32_t* const records = out.records.data();
-    const std::uint32_t *const nonzero = order.data(), *const place = first.data();
-    for_each(n, [=] __device__(Count p) {
-      set_remap_id(layout, records + place[nonzero[p]] * static_cast<Count>(layout.words), mode, p);
-    });
-  }
-
-  DeviceFlycoo& out;
-  const std::uint32_t n;
-  const CooView view;
-  DeviceSort entries;
-  Numbers order;            // nonzeros in the order of the current mode
-  Numbers first, position;  // of each nonzero in the order of mode 0, in that of the current mode
-};
+  if (streams) add_stream(order, first, f);
+}
 
 Count bytes_of_arrays(const FlycooShape& shape) {
   const bool streams = shape.options.ids == Ids::stream;
@@ -138,13 +119,6 @@ Count bytes_of_indices(const Dims& dims) {
 
 }  // namespace
 
-Count DeviceFlycoo::bytes() const {
-  Count total = records.bytes();
-  for (const auto& stream : streams) total += stream.bytes();
-  for (const auto& s : start) total += s.bytes();
-  return total;
-}
-
 DeviceFlycoo upload(const Flycoo& tensor) {
   DeviceFlycoo f{tensor, upload_records(tensor.records), {}, {}};
   for (const auto& stream : tensor.streams)
@@ -158,9 +132,9 @@ DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options) {
     throw InputError("FLYCOO: found " + std::to_string(tensor.nnz) +
                      " nonzeros to sort on the device, expected below 2^32");
   DeviceFlycoo f{flycoo_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}, {}};
-  constexpr Count kWorking = 7 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of Builder
+  constexpr Count kWorking = 7 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of `build`
   require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * kWorking + bytes_of_indices(f.dims));
-  Builder(tensor, f).build();
+  build(tensor, f);
   return f;
 }
 

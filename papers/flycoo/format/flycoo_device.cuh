@@ -7,19 +7,20 @@
 #include "common/device/cuda.cuh"
 #include "papers/flycoo/format/coo_device.cuh"
 #include "papers/flycoo/format/flycoo.hpp"
+#include "papers/flycoo/format/records_device.cuh"
 
 namespace retensor::flycoo {
 
 /// Flycoo on the device; records are padded as upload_records does.
 struct DeviceFlycoo : FlycooShape {
-  device::Buffer<std::uint32_t> records;
+  RecordBuffer records;
   std::vector<device::Buffer<std::uint32_t>> streams;
   std::vector<device::Buffer<Count>> start;  ///< of the partitions, by mode
   /// Stream of a mode; nullptr where ids stand in the records.
   const std::uint32_t* stream(int mode) const {
     return streams.empty() ? nullptr : streams[static_cast<std::size_t>(mode)].data();
   }
-  Count bytes() const;
+  Count bytes() const { return records.bytes() + bytes_of(streams) + bytes_of(start); }
 };
 
 DeviceFlycoo upload(const Flycoo& tensor);

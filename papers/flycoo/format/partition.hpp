@@ -1,26 +1,14 @@
 // Load-balanced partitions of the indices of one mode (FLYCOO section 3.4, Algorithm 1).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "common/core/types.hpp"
+#include "papers/flycoo/format/options.hpp"
 
 namespace retensor::flycoo {
-
-/// How the indices of a mode, sorted by nonzeros in descending order, reach the partitions.
-enum class Assignment {
-  least_loaded,  ///< each to the partition that is least filled (Algorithm 1)
-  cyclic,        ///< in turn (the text of section 3.4)
-  contiguous,    ///< unsorted: neighbouring indices with nearly equal nonzeros
-  random         ///< unsorted: each drawn
-};
-std::string_view name(Assignment assignment);
-/// Throws InputError for anything but the four names.
-Assignment assignment_from_name(std::string_view text);
 
 /// kappa partitions of one mode: every index, and with it every nonzero, belongs to one of them.
 struct Partitioning {

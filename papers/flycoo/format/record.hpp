@@ -28,6 +28,18 @@ struct RecordLayout {
   int value_words = 1;  ///< 1 single precision, 2 double (the lower word first)
 };
 
+/// Nonzeros in records.
+struct RecordShape {
+  Dims dims;
+  DType dtype = DType::f32;
+  RecordLayout layout;
+  Count nnz = 0;
+
+  int order() const { return layout.order; }
+  int next_mode(int mode) const { return (mode + 1) % order(); }
+  Count record_words() const { return static_cast<Count>(layout.words); }
+};
+
 /// A remap id at any place: in a record or in a stream.
 RETENSOR_HOST_DEVICE inline Count read_id(const RecordLayout& layout, const std::uint32_t* at) {
   Count id = at[0];
@@ -81,29 +93,16 @@ RETENSOR_HOST_DEVICE inline void set_record_index(const RecordLayout& layout, st
 template <class T>
 RETENSOR_HOST_DEVICE inline T record_value(const RecordLayout& layout,
                                            const std::uint32_t* record) {
+  std::uint32_t words[sizeof(T) / sizeof(std::uint32_t)];
+  for (std::size_t w = 0; w < sizeof(T) / sizeof(std::uint32_t); ++w)
+    words[w] = record[static_cast<std::size_t>(layout.value_word) + w];
   T value;
-  const std::uint32_t* const at = record + layout.value_word;
-  if constexpr (sizeof(T) == 8) {
-    const std::uint64_t bits = at[0] | std::uint64_t{at[1]} << 32;
-    memcpy(&value, &bits, sizeof value);
-  } else {
-    const std::uint32_t bits = at[0];
-    memcpy(&value, &bits, sizeof value);
-  }
+  memcpy(&value, words, sizeof value);
   return value;
 }
 template <class T>
-RETENSOR_HOST_DEVICE inline void set_record_value(const RecordLayout& layout, std::uint32_t* record,
-                                                  T value) {
-  std::uint32_t* const at = record + layout.value_word;
-  if constexpr (sizeof(T) == 8) {
-    std::uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    at[0] = static_cast<std::uint32_t>(bits);
-    at[1] = static_cast<std::uint32_t>(bits >> 32);
-  } else {
-    memcpy(at, &value, sizeof value);
-  }
+void set_record_value(const RecordLayout& layout, std::uint32_t* record, T value) {
+  std::memcpy(record + layout.value_word, &value, sizeof value);
 }
 
 }  // namespace retensor::flycoo

@@ -1,62 +1,49 @@
-// Records on the device, and the proof that they are back in mode 0's order after a run. Included
-// by .cu files alone.
+// Records on the device, and those of a run, which come back to mode 0's order. Included by .cu
+// files alone.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
+#include <vector>
 
-#include "common/core/rng.hpp"
 #include "common/device/cuda.cuh"
-#include "papers/flycoo/format/loops_device.cuh"
 
 namespace retensor::flycoo {
 
+using RecordBuffer = device::Buffer<std::uint32_t>;
+
+template <class Buffers>
+Count bytes_of(const Buffers& all) {
+  Count total = 0;
+  for (const auto& one : all) total += one.bytes();
+  return total;
+}
+
 /// Zeros for records of so many words, with 4 more for kernels that read whole 16 bytes.
-inline device::Buffer<std::uint32_t> zero_records(Count words) {
-  device::Buffer<std::uint32_t> records(words + 4);
-  records.zero(nullptr);
-  return records;
-}
+RecordBuffer zero_records(Count words);
+RecordBuffer upload_records(std::span<const std::uint32_t> records);
 
-inline device::Buffer<std::uint32_t> upload_records(std::span<const std::uint32_t> records) {
-  auto copy = zero_records(records.size());
-  copy.upload(records);
-  return copy;
-}
-
-/// A number that any change of a word, or of the order of words, alters but for one case in 2^64.
-inline unsigned long long fingerprint(const device::Buffer<std::uint32_t>& records) {
-  device::Buffer<unsigned long long> sum(1);
-  sum.zero(nullptr);
-  const std::uint32_t* const words = records.data();
-  add_each(
-      records.size(),
-      [=] __device__(Count i) -> unsigned long long { return CounterRng(words[i]).bits(i); },
-      sum.data());
-  return sum.to_host().front();
-}
-
-/// The copies T_in and T_out of Algorithm 5.
-class Copies {
+/// The records of a run: T_in and T_out of Algorithm 5, or a copy in the order of each mode.
+class RunRecords {
  public:
-  explicit Copies(device::Buffer<std::uint32_t> records)
-      : in_(std::move(records)), out_(in_.size()), start_(fingerprint(in_)) {
-    out_.zero(nullptr);
-  }
-  const std::uint32_t* in() const { return in_.data(); }
+  /// `copies`: those in mode 0's order alone, which are remapped, or one of each mode.
+  RunRecords(std::vector<RecordBuffer> copies, int order);
+  bool remapped() const { return out_.size() > 0; }
+  /// What the pass over a mode reads; throws LogicError unless modes are taken in turn from 0.
+  const std::uint32_t* in(int mode) const;
+  /// What it writes; nullptr without remapping.
   std::uint32_t* out() { return out_.data(); }
-  void swap() { std::swap(in_, out_); }
-  Count bytes() const { return in_.bytes() + out_.bytes(); }
+  void end_pass();
+  Count bytes() const { return out_.bytes() + bytes_of(copies_); }
   /// Throws LogicError unless T_in has the records that it had at first.
-  void check_back() const {
-    if (fingerprint(in_) != start_)
-      throw LogicError("after the last mode the tensor is not in mode 0's order again");
-  }
+  void check_back() const;
 
  private:
-  device::Buffer<std::uint32_t> in_, out_;
-  unsigned long long start_;
+  std::vector<RecordBuffer> copies_;  // T_in, or one a mode
+  RecordBuffer out_;
+  unsigned long long start_ = 0;
+  const int order_;
+  int next_ = 0;  // the mode whose turn it is
 };
 
 }  // namespace retensor::flycoo

@@ -17,28 +17,29 @@ namespace {
 
 constexpr std::uint32_t kMostSlots = 1u << 16;  // slots have 16 bits
 
-[[noreturn]] void broken(int mode, const std::string& what) {
-  throw InputError(fmt::format("FLYCOO tiles: mode {}, {}", mode, what));
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
+  throw InputError("FLYCOO tiles: " + fmt::format(text, std::forward<Args>(args)...));
 }
 
 void check_options(const Dims& dims, Count nnz, const TileOptions& options) {
-  if (dims.size() < 2)
-    throw InputError("FLYCOO tiles: found a tensor of order 1, expected order 2 to 8");
-  if (nnz >> 32 != 0)
-    throw InputError(fmt::format("FLYCOO tiles: found {} nonzeros, expected below 2^32", nnz));
+  if (dims.size() < 2) refuse("found a tensor of order 1, expected order 2 to 8");
+  if (nnz >> 32 != 0) refuse("found {} nonzeros, expected below 2^32", nnz);
   if (options.tile < 1 || options.tile > kMostSlots || options.processors < 1)
-    throw InputError(
-        fmt::format("FLYCOO tiles: found {} nonzeros a tile on {} processors, "
-                    "expected 1 to {} on at least 1",
-                    options.tile, options.processors, kMostSlots));
+    refuse("found {} nonzeros a tile on {} processors, expected 1 to {} on at least 1",
+           options.tile, options.processors, kMostSlots);
   if (options.unit < 1 || options.tile % options.unit != 0)
-    throw InputError(
-        fmt::format("FLYCOO tiles: found tiles of {} nonzeros, expected a multiple of {}",
-                    options.tile, options.unit));
+    refuse("found tiles of {} nonzeros, expected a multiple of {}", options.tile, options.unit);
 }
 
 using Numbers = Uninitialised<std::uint32_t>;
 using Entry = Keyed<std::uint32_t>;
+
+// Calls f(tile) for every tile on all threads.
+template <class F>
+void for_tiles(const TiledShape& f, const F& call) {
+  for_all(f.tiles(), [&](Count t) { call(static_cast<std::uint32_t>(t)); });
+}
 
 // Walks are made one from the other, each by sorting the one before by its mode's rows. All orders
 // inside tiles come from where the places of one walk lie on the other, sorted tile by tile.
@@ -51,12 +52,21 @@ class Builder {
         spare_(x.nnz()),
         entries_(x.nnz()) {
     out_.modes.resize(x.dims.size());
-    dispatch(x.dtype(), [&]<class T>() { encode<T>(x); });
+    dispatch(x.dtype(), [&]<class T>() {
+      for_all(x.nnz(), [&, values = x.values.as<T>()](Count n) {
+        std::uint32_t* const to = records_.all().data() + n * out_.record_words();
+        std::fill_n(to, out_.record_words(), 0u);
+        encode<T>(x, values, n, out_.layout, to);
+      });
+    });
+    // Mode 0's walk, by the rows of mode 0, then of the last mode and so on down to mode 1: so the
+    // last mode's walk hands it on again.
+    for_all(x.nnz(), [walk = walk_.all()](Count p) { walk[p] = static_cast<std::uint32_t>(p); });
+    for (int m = 0; m < out_.order(); ++m) next_walk(m);
   }
 
   void remapping() {
     allocate_streams();
-    start();
     for (int m = 0; m < out_.order(); ++m) {
       look_along(m);
       hand_over(m, next_walk(m));
@@ -67,7 +77,6 @@ class Builder {
   }
 
   void copies() {
-    start();
     for (int m = 0; m < out_.order(); ++m) {
       if (m > 0) next_walk(m - 1);
       look_along(m);
@@ -76,22 +85,6 @@ class Builder {
   }
 
  private:
-  static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
-  int next(int mode) const { return (mode + 1) % out_.order(); }
-
-  template <class T>
-  void encode(const Coo& x) {
-    const RecordLayout layout = out_.layout;
-    const auto values = x.values.as<T>();
-#pragma omp parallel for schedule(static)
-    for (Count n = 0; n < values.size(); ++n) {
-      std::uint32_t* const to = records_.all().data() + n * out_.record_words();
-      std::fill_n(to, layout.words, 0u);
-      for (int m = 0; m < layout.order; ++m) set_record_index(layout, to, m, x.indices[at(m)][n]);
-      set_record_value(layout, to, values[n]);
-    }
-  }
-
   const std::uint32_t* record(std::uint32_t nonzero) const {
     return records_.all().data() + nonzero * out_.record_words();
   }
@@ -101,82 +94,65 @@ class Builder {
 
   // The first touch of so much memory takes long, so threads share it; no exception may leave them.
   void allocate_streams() {
-    for (TiledMode& mode : out_.modes)
-      mode.walk.reserve(out_.nnz), mode.leave.reserve(out_.nnz), mode.target.reserve(out_.nnz);
-#pragma omp parallel for schedule(static, 1)
-    for (TiledMode& mode : out_.modes)
-      mode.walk.resize(out_.nnz), mode.leave.resize(out_.nnz), mode.target.resize(out_.nnz);
-  }
-
-  // Mode 0's walk, by the rows of mode 0, then of the last mode and so on down to mode 1: so the
-  // last mode's walk hands it on again.
-  void start() {
-    const auto walk = walk_.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < walk.size(); ++p) walk[p] = static_cast<std::uint32_t>(p);
-    for (int m = 0; m < out_.order(); ++m) next_walk(m);
+    const auto each = [&](TiledMode& mode, auto&& grow) {
+      grow(mode.walk);
+      grow(mode.leave);
+      grow(mode.target);
+    };
+    for (TiledMode& mode : out_.modes) each(mode, [&](auto& a) { a.reserve(out_.nnz); });
+    for_all(out_.modes.size(),
+            [&](Count m) { each(out_.modes[m], [&](auto& a) { a.resize(out_.nnz); }); });
   }
 
   // Goes on to the walk of the mode after `mode`; the value of entry p is the place on the old walk
   // of the nonzero at place p of the new one.
   std::span<const Entry> next_walk(int mode) {
-    const auto old = walk_.all();
-    const auto unsorted = entries_.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < old.size(); ++p)
-      unsorted[p] = {index(old[p], next(mode)), static_cast<std::uint32_t>(p)};
-    entries_.sort(bits_for(out_.dims[at(next(mode))]));
+    const int next = out_.next_mode(mode);
+    const auto old = walk_.all(), walk = spare_.all();
+    for_all(out_.nnz, [=, this, to = entries_.all()](Count p) {
+      to[p] = {index(old[p], next), static_cast<std::uint32_t>(p)};
+    });
+    entries_.sort(bits_for(out_.dims[static_cast<std::size_t>(next)]));
     const std::span<const Entry> from = entries_.all();
-    const auto walk = spare_.all();
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < walk.size(); ++p) walk[p] = old[from[p].value];
+    for_all(out_.nnz, [=](Count p) { walk[p] = old[from[p].value]; });
     std::swap(walk_, spare_);
     return from;
   }
 
+  // The rows that tiles share and the fibers along the walk of a mode.
   void look_along(int mode) {
     const auto walk = walk_.all();
-    std::vector<Index> first, last;
-    for (std::uint32_t t = 0; t < out_.tiles(); ++t) {
-      first.push_back(index(walk[out_.begin(t)], mode));
-      last.push_back(index(walk[out_.end(t) - 1], mode));
-    }
-    SharedRows& shared = out_.modes[at(mode)];
-    shared = shared_rows(first, last);
-    out_.modes[at(mode)].fibers = count_fibers(mode);
-  }
-
-  Count count_fibers(int mode) const {
-    const auto nonzero = walk_.all();
-    const std::vector<std::uint32_t> equal = bits_but_of(next(mode));
-    Count fibers = nonzero.empty() ? 0 : 1;
+    TiledMode& along = out_.modes[static_cast<std::size_t>(mode)];
+    static_cast<SharedRows&>(along) =
+        shared_rows(out_, [&](Count p) { return index(walk[p], mode); });
+    const std::vector<std::uint32_t> equal = bits_but_of(out_.next_mode(mode));
+    Count fibers = walk.empty() ? 0 : 1;
 #pragma omp parallel for schedule(static) reduction(+ : fibers)
-    for (Count p = 1; p < nonzero.size(); ++p) {
-      const std::uint32_t *const a = record(nonzero[p - 1]), *const b = record(nonzero[p]);
+    for (Count p = 1; p < walk.size(); ++p) {
+      const std::uint32_t *const a = record(walk[p - 1]), *const b = record(walk[p]);
       std::uint32_t differ = 0;
       for (std::size_t w = 0; w < equal.size(); ++w) differ |= (a[w] ^ b[w]) & equal[w];
       fibers += differ != 0 ? 1 : 0;
     }
-    return fibers;
+    along.fibers = fibers;
   }
 
   // The bits of a record that hold the indices of all modes but `mode`.
   std::vector<std::uint32_t> bits_but_of(int mode) const {
     std::vector<std::uint32_t> bits(out_.record_words());
-    for (int m = 0; m < out_.order(); ++m)
-      if (m != mode) set_record_index(out_.layout, bits.data(), m, last_index(m));
+    for (int m = 0; m < out_.order(); ++m) {
+      const auto last = static_cast<Index>((Count{1} << out_.layout.index[m].width) - 1);
+      if (m != mode) set_record_index(out_.layout, bits.data(), m, last);
+    }
     return bits;
-  }
-  Index last_index(int mode) const {
-    return static_cast<Index>((Count{1} << out_.layout.index[mode].width) - 1);
   }
 
   // Remapping from `mode` to the next one. Both walks being known, a tile of the next mode is
   // filled in the order of this walk, and a tile of this mode leaves in the order of the places
   // filled.
   void hand_over(int mode, std::span<const Entry> from) {
-    TiledMode& leaving = out_.modes[at(mode)];
-    TiledMode& arriving = out_.modes[at(next(mode))];
+    TiledMode& leaving = out_.modes[static_cast<std::size_t>(mode)];
+    TiledMode& arriving = out_.modes[static_cast<std::size_t>(out_.next_mode(mode))];
     const auto filled = spare_.all();  // by each place of this walk
     sort_tiles([&](Count p) { return from[p].value; },
                [&](Count begin, Count slot, const Entry& e) {
@@ -197,23 +173,22 @@ class Builder {
     const int bits = bits_for(out_.nnz);
     const Count room = Count{out_.tile} * static_cast<Count>(omp_get_max_threads());
     Uninitialised<Entry> entries(room), spare(room);
-#pragma omp parallel for schedule(static)
-    for (std::uint32_t t = 0; t < out_.tiles(); ++t) {
+    for_tiles(out_, [&](std::uint32_t t) {
       const Count begin = out_.begin(t), count = out_.end(t) - begin;
       const Count mine = Count{out_.tile} * static_cast<Count>(omp_get_thread_num());
       const auto tile = entries.all().subspan(mine, count);
       for (Count k = 0; k < count; ++k) tile[k] = {key(begin + k), static_cast<std::uint32_t>(k)};
       const auto sorted = stable_sort(tile, spare.all().subspan(mine, count), bits, 1);
       for (Count k = 0; k < count; ++k) use(begin, k, sorted[k]);
-    }
+    });
   }
 
   // From the leaving nonzeros' places on the walk to their slots.
   void name_slots(TiledMode& mode) const {
-#pragma omp parallel for schedule(static)
-    for (std::uint32_t t = 0; t < out_.tiles(); ++t)
+    for_tiles(out_, [&](std::uint32_t t) {
       for (Count p = out_.begin(t); p < out_.end(t); ++p)
         mode.leave[p] = mode.walk[out_.begin(t) + mode.leave[p]];
+    });
   }
 
   // The records of the walk's nonzeros, each at position(first place of its tile, place).
@@ -221,11 +196,11 @@ class Builder {
   Array<std::uint32_t> placed(Position&& position) const {
     Array<std::uint32_t> records(out_.nnz * out_.record_words());
     const auto walk = walk_.all();
-#pragma omp parallel for schedule(static)
-    for (std::uint32_t t = 0; t < out_.tiles(); ++t)
+    for_tiles(out_, [&](std::uint32_t t) {
       for (Count p = out_.begin(t); p < out_.end(t); ++p)
         std::copy_n(record(walk[p]), out_.record_words(),
                     records.data() + position(out_.begin(t), p) * out_.record_words());
+    });
     return records;
   }
 
@@ -236,95 +211,80 @@ class Builder {
   Sortable<std::uint32_t> entries_;
 };
 
-/// Checks one mode of a layout whose records stand in that mode's storage order.
-class ModeCheck {
- public:
-  ModeCheck(const Tiled& f, int mode, std::span<const std::uint32_t> records)
-      : f_(f), mode_(mode), m_(f.modes[static_cast<std::size_t>(mode)]), records_(records) {}
+// What is wrong with a mode names it.
+template <class... Args>
+[[noreturn]] void broken(int mode, fmt::format_string<Args...> text, Args&&... args) {
+  refuse("mode {}, {}", mode, fmt::format(text, std::forward<Args>(args)...));
+}
 
-  void check() const {
-    const Count streams = f_.remaps() ? f_.nnz : 0;
-    if (m_.walk.size() != streams || m_.leave.size() != streams || m_.target.size() != streams)
-      broken(mode_, fmt::format("streams of {}, {} and {} entries, expected {}", m_.walk.size(),
-                                m_.leave.size(), m_.target.size(), streams));
-    if (m_.joined.size() != Count{f_.tiles()} + 1)
-      broken(mode_, fmt::format("{} marks of joined tiles, expected {}", m_.joined.size(),
-                                f_.tiles() + 1));
-    if (f_.remaps()) check_streams();
-    check_rows();
-  }
+void check_lengths(const Tiled& f, int mode, const TiledMode& m) {
+  const Count streams = f.remaps() ? f.nnz : 0;
+  if (m.walk.size() != streams || m.leave.size() != streams || m.target.size() != streams)
+    broken(mode, "streams of {}, {} and {} entries, expected {}", m.walk.size(), m.leave.size(),
+           m.target.size(), streams);
+  if (m.joined.size() != Count{f.tiles()} + 1)
+    broken(mode, "{} marks of joined tiles, expected {}", m.joined.size(), f.tiles() + 1);
+}
 
- private:
-  void check_streams() const {
-    std::vector<bool> target(f_.nnz);
-    for (std::uint32_t t = 0; t < f_.tiles(); ++t) {
-      check_slots(t, m_.walk, "walk");
-      check_slots(t, m_.leave, "leave");
-      for (Count p = f_.begin(t); p < f_.end(t); ++p) {
-        if (m_.target[p] >= f_.nnz || target[m_.target[p]])
-          broken(mode_,
-                 fmt::format("position {}: target {} is beyond the end or taken", p, m_.target[p]));
-        target[m_.target[p]] = true;
-        if (p > f_.begin(t) && m_.target[p] < m_.target[p - 1])
-          broken(mode_, fmt::format("position {}: target {} follows {}", p, m_.target[p],
-                                    m_.target[p - 1]));
-      }
-    }
+// That the slots of each tile are a permutation.
+void check_slots(const Tiled& f, int mode, const Array<std::uint16_t>& slots, const char* what) {
+  std::vector<bool> taken(f.nnz);
+  for (Count p = 0; p < slots.size(); ++p) {
+    const auto t = static_cast<std::uint32_t>(p / f.tile);
+    const Count slot = f.begin(t) + slots[p];
+    if (slot >= f.end(t) || taken[slot])
+      broken(mode, "position {}: {} slot {} is beyond the tile or taken", p, what, slots[p]);
+    taken[slot] = true;
   }
+}
 
-  void check_slots(std::uint32_t t, const Array<std::uint16_t>& slots, const char* what) const {
-    std::vector<bool> taken(f_.end(t) - f_.begin(t));
-    for (Count p = f_.begin(t); p < f_.end(t); ++p) {
-      if (slots[p] >= taken.size() || taken[slots[p]])
-        broken(mode_, fmt::format("position {}: {} slot {} is beyond the tile or taken", p, what,
-                                  slots[p]));
-      taken[slots[p]] = true;
-    }
+// That the targets are a permutation, ascending in each tile.
+void check_targets(const Tiled& f, int mode, const Array<std::uint32_t>& target) {
+  std::vector<bool> taken(f.nnz);
+  for (Count p = 0; p < target.size(); ++p) {
+    if (target[p] >= f.nnz || taken[target[p]])
+      broken(mode, "position {}: target {} is beyond the end or taken", p, target[p]);
+    taken[target[p]] = true;
+    if (p % f.tile != 0 && target[p] < target[p - 1])
+      broken(mode, "position {}: target {} follows {}", p, target[p], target[p - 1]);
   }
+}
 
-  Index index(Count p, int mode) const {
-    const Count slot = f_.remaps() ? p / f_.tile * f_.tile + m_.walk[p] : p;
-    return record_index(f_.layout, records_.data() + slot * f_.record_words(), mode);
+// That rows ascend along the walk, and what is told of them; index(p, m) is that of place p.
+template <class IndexOf>
+void check_rows(const Tiled& f, int mode, const TiledMode& m, const IndexOf& index) {
+  const auto same_fiber = [&](Count p, Count q) {
+    bool same = true;
+    for (int k = 0; k < f.order() && same; ++k)
+      same = k == f.next_mode(mode) || index(p, k) == index(q, k);
+    return same;
+  };
+  Count fibers = f.nnz > 0 ? 1 : 0;
+  for (Count p = 1; p < f.nnz; ++p) {
+    fibers += same_fiber(p - 1, p) ? 0 : 1;
+    if (index(p, mode) < index(p - 1, mode))
+      broken(mode, "position {}: row {} follows {}", p, index(p, mode), index(p - 1, mode));
   }
-  Index row(Count p) const { return index(p, mode_); }
-  bool same_fiber(Count p, Count q) const {
-    for (int m = 0; m < f_.order(); ++m)
-      if (m != (mode_ + 1) % f_.order() && index(p, m) != index(q, m)) return false;
-    return true;
-  }
+  const SharedRows found = shared_rows(f, [&](Count p) { return index(p, mode); });
+  const auto wrong = std::mismatch(found.joined.begin(), found.joined.end(), m.joined.begin());
+  if (wrong.first != found.joined.end())
+    broken(mode, "tile {}: its mark of a joined row is wrong", wrong.first - found.joined.begin());
+  if (found.cut != m.cut) broken(mode, "the rows that tiles share are not those listed");
+  if (fibers != m.fibers) broken(mode, "{} fibers are stated, {} found", m.fibers, fibers);
+}
 
-  void check_rows() const {
-    if (m_.joined.front() != 0 || m_.joined.back() != 0)
-      broken(mode_, "the first tile or the end is marked as joined");
-    std::vector<CutRow> cut;
-    Count fibers = f_.nnz > 0 ? 1 : 0;
-    for (Count p = 1; p < f_.nnz; ++p) {
-      fibers += same_fiber(p - 1, p) ? 0 : 1;
-      if (row(p) < row(p - 1))
-        broken(mode_, fmt::format("position {}: row {} follows {}", p, row(p), row(p - 1)));
-      if (p % f_.tile != 0) continue;
-      const auto t = static_cast<std::uint32_t>(p / f_.tile);
-      const bool joined = row(p) == row(p - 1);
-      if (m_.joined[t] != (joined ? 1 : 0))
-        broken(mode_, fmt::format("tile {}: its mark of a joined row is wrong", t));
-      if (!joined) continue;
-      if (cut.empty() || cut.back().row != row(p)) cut.push_back({row(p), t - 1, t});
-      cut.back().last = t;
-    }
-    const auto same = [](const CutRow& a, const CutRow& b) {
-      return a.row == b.row && a.first == b.first && a.last == b.last;
-    };
-    if (!std::equal(cut.begin(), cut.end(), m_.cut.begin(), m_.cut.end(), same))
-      broken(mode_, "the rows that tiles share are not those listed");
-    if (fibers != m_.fibers)
-      broken(mode_, fmt::format("{} fibers are stated, {} found", m_.fibers, fibers));
-  }
-
-  const Tiled& f_;
-  const int mode_;
-  const TiledMode& m_;
-  const std::span<const std::uint32_t> records_;
-};
+// Checks one mode of a layout whose records stand in that mode's storage order.
+void check_mode(const Tiled& f, int mode, const Array<std::uint32_t>& records) {
+  const TiledMode& m = f.modes[static_cast<std::size_t>(mode)];
+  check_lengths(f, mode, m);
+  check_slots(f, mode, m.walk, "walk");
+  check_slots(f, mode, m.leave, "leave");
+  check_targets(f, mode, m.target);
+  check_rows(f, mode, m, [&](Count p, int of) {
+    const Count slot = f.remaps() ? p / f.tile * f.tile + m.walk[p] : p;
+    return record_index(f.layout, records.data() + slot * f.record_words(), of);
+  });
+}
 
 }  // namespace
 
@@ -335,28 +295,13 @@ std::uint32_t tile_size(Count nnz, const TileOptions& options) {
   return static_cast<std::uint32_t>((size + options.unit - 1) / options.unit * options.unit);
 }
 
-TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options) {
-  check_options(dims, nnz, options);
-  TiledShape shape;
-  shape.dims = dims;
-  shape.dtype = dtype;
-  shape.nnz = nnz;
-  shape.layout = record_layout(dims, dtype, {.indices = Indices::packed, .ids = Ids::stream}, nnz);
-  shape.tile = tile_size(nnz, options);
-  return shape;
+RecordLayout tiled_layout(const Dims& dims, DType dtype) {
+  return record_layout(dims, dtype, {.indices = Indices::packed, .ids = Ids::stream}, 0);
 }
 
-SharedRows shared_rows(std::span<const Index> first, std::span<const Index> last) {
-  SharedRows shared;
-  shared.joined.assign(first.size() + 1, 0);
-  for (std::uint32_t t = 1; t < first.size(); ++t) {
-    if (first[t] != last[t - 1]) continue;
-    shared.joined[t] = 1;
-    if (shared.cut.empty() || shared.cut.back().row != first[t])
-      shared.cut.push_back({first[t], t - 1, t});
-    shared.cut.back().last = t;
-  }
-  return shared;
+TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options) {
+  check_options(dims, nnz, options);
+  return {{dims, dtype, tiled_layout(dims, dtype), nnz}, tile_size(nnz, options)};
 }
 
 Tiled to_tiled(const Coo& tensor, const TileOptions& options) {
@@ -372,12 +317,11 @@ Tiled to_tiled(const Coo& tensor, const TileOptions& options) {
 void remap(const Tiled& tensor, int mode, std::span<const std::uint32_t> in,
            std::span<std::uint32_t> out) {
   const TiledMode& m = tensor.modes[static_cast<std::size_t>(mode)];
-  const Count words = tensor.record_words();
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < tensor.nnz; ++p) {
-    const Count slot = p / tensor.tile * tensor.tile + m.leave[p];
+  const Count words = tensor.record_words(), tile = tensor.tile;
+  for_all(tensor.nnz, [=, &m](Count p) {
+    const Count slot = p / tile * tile + m.leave[p];
     std::copy_n(in.data() + slot * words, words, out.data() + m.target[p] * words);
-  }
+  });
 }
 
 Count Tiled::bytes() const {
@@ -391,31 +335,24 @@ Count Tiled::bytes() const {
 }
 
 Coo Tiled::to_coo() const {
-  return decoded(dims, dtype, layout, records.front());
+  return decoded(*this, records.front());
 }
 
 void Tiled::check() const {
   if (modes.size() != dims.size() || (records.size() != 1 && records.size() != dims.size()))
-    throw InputError(fmt::format("FLYCOO tiles: {} modes and {} copies for order {}", modes.size(),
-                                 records.size(), order()));
+    refuse("{} modes and {} copies for order {}", modes.size(), records.size(), order());
   for (const auto& copy : records)
     if (copy.size() != nnz * record_words())
-      throw InputError(fmt::format("FLYCOO tiles: {} words of records, expected {}", copy.size(),
-                                   nnz * record_words()));
-  for (const auto& copy : records) decoded(dims, dtype, layout, copy).check();
-  if (!remaps()) {
-    for (int m = 0; m < order(); ++m)
-      ModeCheck(*this, m, records[static_cast<std::size_t>(m)]).check();
-    return;
-  }
+      refuse("{} words of records, expected {}", copy.size(), nnz * record_words());
+  for (const auto& copy : records) decoded(*this, copy).check();
   Array<std::uint32_t> in = records.front(), out(in.size());
   for (int m = 0; m < order(); ++m) {
-    ModeCheck(*this, m, in).check();
+    check_mode(*this, m, remaps() ? in : records[static_cast<std::size_t>(m)]);
+    if (!remaps()) continue;
     remap(*this, m, in, out);
     std::swap(in, out);
   }
-  if (in != records.front())
-    throw InputError("FLYCOO tiles: the records are not as they were after the last mode");
+  if (in != records.front()) refuse("the records are not as they were after the last mode");
 }
 
 }  // namespace retensor::flycoo

@@ -19,6 +19,7 @@ namespace retensor::flycoo {
 struct CutRow {
   Index row;
   std::uint32_t first, last;
+  bool operator==(const CutRow&) const = default;
 };
 
 /// What tiles share rows of the output.
@@ -46,19 +47,13 @@ struct TileOptions {
 };
 
 /// A tensor in tiles but for its arrays, which lie on the host or on a device.
-struct TiledShape {
-  Dims dims;
-  DType dtype = DType::f32;
-  RecordLayout layout;  ///< packed indices and the value
-  Count nnz = 0;
+struct TiledShape : RecordShape {
   std::uint32_t tile = 1;  ///< nonzeros of every tile but the last
 
-  int order() const { return static_cast<int>(dims.size()); }
   std::uint32_t tiles() const { return static_cast<std::uint32_t>((nnz + tile - 1) / tile); }
   /// The positions of tile t are those from begin(t) on and before end(t).
   Count begin(std::uint32_t t) const { return Count{t} * tile; }
   Count end(std::uint32_t t) const { return std::min(begin(t) + tile, nnz); }
-  Count record_words() const { return static_cast<Count>(layout.words); }
 };
 
 struct Tiled : TiledShape {
@@ -82,10 +77,25 @@ struct Tiled : TiledShape {
 /// processor has equally many tiles but for that rounding.
 std::uint32_t tile_size(Count nnz, const TileOptions& options);
 
+/// A record of tiles: packed indices and the value.
+RecordLayout tiled_layout(const Dims& dims, DType dtype);
 /// The shape that to_tiled gives a tensor; throws as it does.
 TiledShape tiled_shape(const Dims& dims, DType dtype, Count nnz, const TileOptions& options);
-/// From the row of the first and of the last nonzero of each tile.
-SharedRows shared_rows(std::span<const Index> first, std::span<const Index> last);
+/// The rows that tiles share; row(p) is that of the nonzero at place p of the walk.
+template <class Row>
+SharedRows shared_rows(const TiledShape& shape, const Row& row) {
+  SharedRows shared;
+  shared.joined.assign(Count{shape.tiles()} + 1, 0);
+  for (std::uint32_t t = 1; t < shape.tiles(); ++t) {
+    const Index first = row(shape.begin(t));
+    if (first != row(shape.begin(t) - 1)) continue;
+    shared.joined[t] = 1;
+    if (shared.cut.empty() || shared.cut.back().row != first)
+      shared.cut.push_back({first, t - 1, t});
+    shared.cut.back().last = t;
+  }
+  return shared;
+}
 
 /// Throws InputError for a tensor of order 1, more than 2^32 - 1 nonzeros or options out of range.
 /// Rows of equal output index are ordered by the indices of the modes before, the nearest first.

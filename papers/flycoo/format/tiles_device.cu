@@ -8,7 +8,6 @@
 
 #include "common/device/cub.cuh"
 #include "common/tensor/linear_index.hpp"
-#include "papers/flycoo/format/loops_device.cuh"
 #include "papers/flycoo/format/records_device.cuh"
 #include "papers/flycoo/format/tiles_device.cuh"
 
@@ -32,14 +31,15 @@ struct Builder {
         fibers(static_cast<Count>(out.order())) {
     out.modes.resize(out.dims.size());
     fibers.zero(nullptr);
+    start();
   }
 
   void remapping() {
-    start();
     for (int m = 0; m < out.order(); ++m) {
       look_along(m);
       next_walk(m);
-      hand_over(m);
+      arrive(out.modes[at(out.next_mode(m))]);
+      leave(out.modes[at(m)]);
     }
     for (DeviceMode& mode : out.modes) name_slots(mode);
     encode(out.modes.front().walk.data());
@@ -47,7 +47,6 @@ struct Builder {
   }
 
   void copies() {
-    start();
     for (int m = 0; m < out.order(); ++m) {
       if (m > 0) next_walk(m - 1);
       look_along(m);
@@ -57,50 +56,45 @@ struct Builder {
   }
 
   static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
-  int next(int mode) const { return (mode + 1) % out.order(); }
 
   void start() {
-    std::uint32_t* const to = walk.data();
-    for_each(n, [=] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
+    for_each(n, [to = walk.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
     for (int m = 0; m < out.order(); ++m) next_walk(m);
   }
 
   // Goes on to the walk of the mode after `mode`; `from` receives for each of its places the place
   // on the old walk.
   void next_walk(int mode) {
-    std::uint32_t *const keys = entries.keys.data(), *const values = entries.values.data();
+    const int next = out.next_mode(mode);
     const std::uint32_t* const old = walk.data();
-    const Index* const rows = view.index[next(mode)];
-    for_each(n, [=] __device__(Count p) {
+    for_each(n, [keys = entries.keys.data(), rows = view.index[next], old,
+                 values = entries.values.data()] __device__(Count p) {
       keys[p] = rows[old[p]];
       values[p] = static_cast<std::uint32_t>(p);
     });
-    entries.sort(bits_for(out.dims[at(next(mode))]));
+    entries.sort(bits_for(out.dims[at(next)]));
     std::swap(entries.values, from);
-    const std::uint32_t* const places = from.data();
-    std::uint32_t* const sorted = entries.keys.data();
-    for_each(n, [=] __device__(Count p) { sorted[p] = old[places[p]]; });
+    for_each(n, [sorted = entries.keys.data(), old, places = from.data()] __device__(Count p) {
+      sorted[p] = old[places[p]];
+    });
     std::swap(entries.keys, walk);
   }
 
   // Rows at both ends of each tile, and fibers.
   void look_along(int mode) {
     const std::uint32_t* const nonzero = walk.data();
-    const Index* const rows = view.index[mode];
     const std::uint32_t tiles = out.tiles();
     Index* const first = ends.data() + 2 * static_cast<Count>(mode) * tiles;
-    Index* const last = first + tiles;
-    const Count tile = out.tile, nnz = out.nnz;
-    for_each(tiles, [=] __device__(Count t) {
+    for_each(tiles, [tile = Count{out.tile}, first, rows = view.index[mode], nonzero,
+                     last = first + tiles, nnz = out.nnz] __device__(Count t) {
       const Count end = (t + 1) * tile;
       first[t] = rows[nonzero[t * tile]];
       last[t] = rows[nonzero[(end < nnz ? end : nnz) - 1]];
     });
-    const CooView all = view;
-    const int order = out.order(), leaf = next(mode);
     add_each(
         n,
-        [=] __device__(Count p) -> unsigned {
+        [order = out.order(), leaf = out.next_mode(mode), all = view,
+         nonzero] __device__(Count p) -> unsigned {
           bool begins = p == 0;
           for (int m = 0; m < order && !begins; ++m)
             begins = m != leaf && all.index[m][nonzero[p]] != all.index[m][nonzero[p - 1]];
@@ -109,26 +103,21 @@ struct Builder {
         fibers.data() + mode);
   }
 
-  // After next_walk(mode): `from` leads from the next mode's walk to this one's.
-  void hand_over(int mode) {
-    arrive(out.modes[at(next(mode))]);
-    leave(out.modes[at(mode)]);
-  }
-
-  // The tiles of the next mode are filled in the order of this walk. Afterwards `from` leads from
-  // the storage filled to the places on this walk.
+  // The tiles of the next mode are filled in the order of this walk; `from` leads from the next
+  // mode's walk to this one's. Afterwards it leads from the storage filled to the places on this
+  // walk.
   void arrive(DeviceMode& arriving) {
-    std::uint32_t *const keys = entries.keys.data(), *const values = entries.values.data();
     const std::uint32_t* const places = from.data();
     const std::uint32_t tile = out.tile;
+    std::uint32_t* const values = entries.values.data();
     for_each(n, [=] __device__(Count p) { values[places[p]] = static_cast<std::uint32_t>(p); });
-    for_each(n, [=] __device__(Count q) { keys[q] = values[q] / tile; });
+    for_each(n, [keys = entries.keys.data(), values, tile] __device__(Count q) {
+      keys[q] = values[q] / tile;
+    });
     entries.sort(bits_for(out.tiles()));
     arriving.walk = Buffer<std::uint16_t>(n);
-    std::uint16_t* const slot = arriving.walk.data();
-    const std::uint32_t* const place = entries.values.data();
-    std::uint32_t* const filled = entries.spare_values.data();
-    for_each(n, [=] __device__(Count r) {
+    for_each(n, [slot = arriving.walk.data(), place = entries.values.data(), tile,
+                 filled = entries.spare_values.data(), places] __device__(Count r) {
       slot[place[r]] = static_cast<std::uint16_t>(r % tile);
       filled[r] = places[place[r]];
     });
@@ -137,20 +126,18 @@ struct Builder {
 
   // A tile leaves in the order of the storage filled; `leave` has places on the walk at first.
   void leave(DeviceMode& leaving) {
-    std::uint32_t *const keys = entries.keys.data(), *const values = entries.values.data();
     const std::uint32_t* const filled = from.data();
     const std::uint32_t tile = out.tile;
-    for_each(n, [=] __device__(Count r) {
+    for_each(n, [keys = entries.keys.data(), filled, tile,
+                 values = entries.values.data()] __device__(Count r) {
       keys[r] = filled[r] / tile;
       values[r] = static_cast<std::uint32_t>(r);
     });
     entries.sort(bits_for(out.tiles()));
     leaving.leave = Buffer<std::uint16_t>(n);
     leaving.target = Buffer<std::uint32_t>(n);
-    std::uint16_t* const place = leaving.leave.data();
-    std::uint32_t* const target = leaving.target.data();
-    const std::uint32_t* const sorted = entries.values.data();
-    for_each(n, [=] __device__(Count p) {
+    for_each(n, [target = leaving.target.data(), sorted = entries.values.data(),
+                 place = leaving.leave.data(), filled, tile] __device__(Count p) {
       target[p] = sorted[p];
       place[p] = static_cast<std::uint16_t>(filled[sorted[p]] % tile);
     });
@@ -158,21 +145,16 @@ struct Builder {
 
   // From the leaving nonzeros' places on the walk to their slots.
   void name_slots(DeviceMode& mode) {
-    const std::uint16_t* const slot = mode.walk.data();
-    std::uint16_t* const leave = mode.leave.data();
-    const Count tile = out.tile;
-    for_each(n, [=] __device__(Count p) { leave[p] = slot[p / tile * tile + leave[p]]; });
+    for_each(
+        n, [leave = mode.leave.data(), slot = mode.walk.data(), tile = Count{out.tile}] __device__(
+               Count p) { leave[p] = slot[p / tile * tile + leave[p]]; });
   }
 
   // The records of the walk's nonzeros in their slots, without any in the order of the walk.
   void encode(const std::uint16_t* slot) {
-    out.records.push_back(zero_records(out.nnz * out.record_words()));
-    std::uint32_t* const records = out.records.back().data();
-    const std::uint32_t* const nonzero = walk.data();
-    const RecordLayout layout = out.layout;
-    const CooView all = view;
-    const Count tile = out.tile;
-    for_each(n, [=] __device__(Count p) {
+    RecordBuffer& made = out.records.emplace_back(zero_records(out.nnz * out.record_words()));
+    for_each(n, [slot, tile = Count{out.tile}, all = view, layout = out.layout,
+                 nonzero = walk.data(), records = made.data()] __device__(Count p) {
       const Count position = slot == nullptr ? p : p / tile * tile + slot[p];
       all.encode(layout, nonzero[p], records + position * static_cast<Count>(layout.words));
     });
@@ -182,10 +164,11 @@ struct Builder {
   void tell() {
     const std::vector<Index> rows = ends.to_host();
     const std::vector<unsigned long long> counted = fibers.to_host();
-    const Count tiles = out.tiles();
+    const Count tile = out.tile, tiles = out.tiles();
     for (int m = 0; m < out.order(); ++m) {
-      const std::span<const Index> mine = std::span(rows).subspan(2 * at(m) * tiles, 2 * tiles);
-      const SharedRows shared = shared_rows(mine.first(tiles), mine.last(tiles));
+      const Index* const first = rows.data() + 2 * at(m) * tiles;
+      const SharedRows shared = shared_rows(
+          out, [&](Count p) { return first[p % tile == 0 ? p / tile : tiles + p / tile]; });
       DeviceMode& mode = out.modes[at(m)];
       mode.joined = Buffer<std::uint8_t>(shared.joined);
       mode.cut = Buffer<CutRow>(shared.cut);
@@ -198,7 +181,7 @@ struct Builder {
   const CooView view;
   DeviceSort entries;
   Numbers walk, from;  // nonzeros in the order of the current walk; their places on the one before
-  Buffer<Index> ends;  // by mode and tile
+  Buffer<Index> ends;  // by mode: of each tile's first nonzero, then of each one's last
   Buffer<unsigned long long> fibers;  // by mode
 };
 
@@ -210,13 +193,6 @@ Count bytes_of_arrays(const TiledShape& shape, const TileOptions& options) {
 }
 
 }  // namespace
-
-Count DeviceTiled::bytes() const {
-  Count total = 0;
-  for (const DeviceMode& mode : modes) total += mode.bytes();
-  for (const auto& copy : records) total += copy.bytes();
-  return total;
-}
 
 DeviceTiled upload(const Tiled& tensor) {
   DeviceTiled f{tensor, {}, {}};

@@ -6,6 +6,7 @@
 
 #include "common/device/cuda.cuh"
 #include "papers/flycoo/format/coo_device.cuh"
+#include "papers/flycoo/format/records_device.cuh"
 #include "papers/flycoo/format/tiles.hpp"
 
 namespace retensor::flycoo {
@@ -25,9 +26,9 @@ struct DeviceMode {
 /// Tiled on the device; records are padded as upload_records does.
 struct DeviceTiled : TiledShape {
   std::vector<DeviceMode> modes;
-  std::vector<device::Buffer<std::uint32_t>> records;
+  std::vector<RecordBuffer> records;
   bool remaps() const { return records.size() < dims.size(); }
-  Count bytes() const;
+  Count bytes() const { return bytes_of(modes) + bytes_of(records); }
 };
 
 DeviceTiled upload(const Tiled& tensor);

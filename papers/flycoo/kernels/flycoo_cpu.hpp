@@ -48,27 +48,26 @@ struct TensorPass {
 class RunTensor {
  public:
   RunTensor(Flycoo tensor, bool remaps);
-  RunTensor(const RunTensor&) = delete;
-  RunTensor& operator=(const RunTensor&) = delete;
   const Flycoo& format() const { return tensor_; }
-  bool remaps() const { return remaps_; }
   /// The pass over a mode; throws LogicError unless modes are taken in turn from 0.
   TensorPass pass(int mode);
   /// After a pass: Algorithm 5, line 11; without remapping no copies change places.
   void swap();
   /// T_in: between runs the records in the order of mode 0.
-  std::span<const std::uint32_t> records() const { return *in_; }
+  std::span<const std::uint32_t> records() const { return tensor_.records; }
   /// Of the format and the copies.
-  Count bytes() const;
+  Count bytes() const { return tensor_.bytes() + copies_.size() * tensor_.copy_bytes(); }
 
  private:
-  using Records = Array<std::uint32_t>;
+  /// Those that the pass over a mode reads.
+  const Array<std::uint32_t>& records_of(int mode) const {
+    return remaps_ || mode == 0 ? tensor_.records : copies_[static_cast<std::size_t>(mode) - 1];
+  }
+
   Flycoo tensor_;
   const bool remaps_;
-  std::vector<Records> copies_;  // T_out, or those of modes 1 to N - 1
-  Records* in_ = &tensor_.records;
-  Records* out_ = nullptr;
-  int next_ = 0;  // the mode whose order T_in is in
+  std::vector<Array<std::uint32_t>> copies_;  // T_out, or those of modes 1 to N - 1
+  int next_ = 0;                              // the mode whose order T_in is in
 };
 
 /// The rows of the other modes' factors that a nonzero multiplies; the mode of the output is left
@@ -79,27 +78,23 @@ struct FactorRows {
   int count = 0;
 };
 
-/// out[r] += value * product of the rows' elements r, for kWidth columns, or `width` where it is 0.
-template <class T, Count kWidth>
-inline void add_columns(T value, const FactorRows<T>& factors, T* out, Count first, Count width) {
-  constexpr Count kMost = 64 / sizeof(T);
-  const Count columns = kWidth > 0 ? kWidth : width;
-  std::array<T, kMost> product;
-  for (Count r = 0; r < columns; ++r) product[r] = value;
-  for (int k = 0; k < factors.count; ++k)
-    for (Count r = 0; r < columns; ++r)
-      product[r] *= factors.row[static_cast<std::size_t>(k)][first + r];
-  for (Count r = 0; r < columns; ++r) out[first + r] += product[r];
-}
-
-/// Algorithm 2 for one nonzero; `out` is its row of the output, R elements.
+/// Algorithm 2 for one nonzero: adds value * product of the rows to `out`, its row of the output,
+/// by cache lines of R columns.
 template <class T>
 inline void add_product(T value, const FactorRows<T>& factors, T* out, Count rank) {
-  constexpr Count kColumns = 64 / sizeof(T);  // a cache line of each row
+  constexpr Count kColumns = 64 / sizeof(T);
+  const auto add = [&](Count first, auto columns) {
+    std::array<T, kColumns> product;
+    for (Count r = 0; r < columns; ++r) product[r] = value;
+    for (int k = 0; k < factors.count; ++k)
+      for (Count r = 0; r < columns; ++r)
+        product[r] *= factors.row[static_cast<std::size_t>(k)][first + r];
+    for (Count r = 0; r < columns; ++r) out[first + r] += product[r];
+  };
   Count first = 0;
   for (; first + kColumns <= rank; first += kColumns)
-    add_columns<T, kColumns>(value, factors, out, first, kColumns);
-  if (first < rank) add_columns<T, 0>(value, factors, out, first, rank - first);
+    add(first, std::integral_constant<Count, kColumns>());
+  if (first < rank) add(first, rank - first);
 }
 
 /// Algorithm 4: one partition on one thread. factors[m] is row 0 of mode m's factor, R columns
@@ -159,72 +154,7 @@ void mttkrp_all(RunTensor& tensor, const std::vector<Matrix>& factors, MatrixVie
     mttkrp_pass(tensor, mode, factors, rows_of_mode(dims, mode, out), threads, watch);
 }
 
-struct Unwatched {
-  void operator()(std::uint32_t, Index) const {}
-};
-
-/// The run of flycoo.cpu: the format, the partitions and the remapping of the GPU's form with
-/// threads in the place of thread blocks.
-template <class T>
-class AllModes : public Prepared, private Passes {
- public:
-  AllModes(const Problem& problem, const Params& params)
-      : problem_(problem),
-        threads_(thread_count(params)),
-        tensor_(to_flycoo(problem.x(), format_options(params, threads_, problem.spec().seed)),
-                params.flag("remap")),
-        out_(total_rows(problem.x().dims), problem.rank(), problem.dtype()) {}
-
-  void run(StageTimer& timer) override {
-    timer.stage("zero");
-    zero(out_.values().template as<T>());
-    timer.stage("kernel");
-    mttkrp_all<T>(tensor_, problem_.dense(), out_.template view<T>(), threads_, Unwatched{});
-  }
-
-  Result result() override { return out_; }
-
-  Executed executed() const override {
-    Executed facts = format_facts(tensor_.format());
-    facts["kernel"] = "FLYCOO-MTTKRP-OMP";
-    facts["threads"] = std::to_string(threads_);
-    facts["remap"] = tensor_.remaps() ? "in the pass" : "none, a copy per mode";
-    return facts;
-  }
-  Footprint footprint() const override { return {tensor_.bytes(), 0}; }
-  Work work() const override { return work_model(problem_); }
-  Passes* passes() override { return this; }
-
- private:
-  void run_mode(int mode, StageTimer& timer) override {
-    const auto rows = rows_of(mode);
-    timer.stage("zero");
-    zero({rows.data, rows.rows * rows.cols});
-    timer.stage("kernel");
-    mttkrp_pass<T>(tensor_, mode, problem_.dense(), rows, threads_, Unwatched{});
-  }
-
-  Matrix mode_result(int mode) override {
-    const auto rows = rows_of(mode);
-    Matrix one(rows.rows, rows.cols, problem_.dtype());
-    std::copy_n(rows.data, rows.rows * rows.cols, one.view<T>().data);
-    return one;
-  }
-
-  MatrixView<T> rows_of(int mode) {
-    return rows_of_mode(problem_.x().dims, mode, out_.template view<T>());
-  }
-
-  void zero(std::span<T> values) const {
-    T* const at = values.data();
-#pragma omp parallel for num_threads(threads_) schedule(static)
-    for (Count i = 0; i < values.size(); ++i) at[i] = T{0};
-  }
-
-  const Problem& problem_;
-  const int threads_;
-  RunTensor tensor_;
-  Matrix out_;
-};
+/// flycoo.cpu: parameters of the format, remap, threads.
+std::unique_ptr<Prepared> prepare_flycoo_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::flycoo

@@ -11,7 +11,7 @@ namespace retensor::flycoo {
 /// flycoo.cuda: parameters of the format, p, atomics, tag_owners, prepare.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
 /// The same on a format at hand; its kappa is the number of thread blocks.
-std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params,
-                                             const Flycoo& tensor);
+std::unique_ptr<Prepared> prepare_with_tensor(const Problem& problem, const Params& params,
+                                              const Flycoo& tensor);
 
 }  // namespace retensor::flycoo

@@ -1,19 +1,8 @@
 // flycoo.cpu.
-#include <memory>
-
 #include "papers/flycoo/kernels/flycoo_cpu.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 
 namespace retensor::flycoo {
-namespace {
-
-std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params) {
-  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
-    return std::make_unique<AllModes<T>>(problem, params);
-  });
-}
-
-}  // namespace
 
 MethodSpec make_flycoo_cpu() {
   return passes_method({
@@ -22,7 +11,7 @@ MethodSpec make_flycoo_cpu() {
           "MTTKRP over all modes with remapping in the pass, threads as thread blocks (FLYCOO "
           "Algorithms 2 to 5)",
       .conditions = {supports_format},
-      .prepare = prepare_cpu,
+      .prepare = prepare_flycoo_cpu,
       .params = format_params("threads").with({threads_param()}),
       .default_of_passes = true,
   });

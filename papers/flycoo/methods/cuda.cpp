@@ -77,9 +77,7 @@ MethodSpec make_flycoo_cuda() {
       .id = "flycoo.cuda",
       .summary = "all modes with remapping in the pass, thread blocks of R x P (Algorithms 2 to 5)",
       .conditions = {supports_format, supports_preparation},
-      .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-        return prepare_paper_cuda(problem, params);
-      }),
+      .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
       .params =
           format_params("multiprocessor")
               .with(

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/method/registry.hpp"
+#include "papers/flycoo/format/options.hpp"
 
 namespace retensor {
 namespace flycoo {
@@ -19,15 +20,15 @@ ParamSchema format_params(const std::string& processors) {
       param("partition", "least_loaded",
             "how indices reach partitions: least_loaded (Algorithm 1), cyclic (the text of section "
             "3.4), contiguous, random")
-          .words({"least_loaded", "cyclic", "contiguous", "random"}),
+          .words(kWords<Assignment>),
       param("order", "arrival",
             "nonzeros of a partition: as the pass before meets them, or by output row")
-          .words({"arrival", "row"}),
+          .words(kWords<Arrangement>),
       param("indices", "plain",
             "plain: 32 bits an index, packed: ceil(log2 I) bits (section 3.5.1)")
-          .words({"plain", "packed"}),
+          .words(kWords<Indices>),
       param("ids", "record", "remap ids in the record (the paper), or a stream per mode")
-          .words({"record", "stream"}),
+          .words(kWords<Ids>),
       param("align", 4, "bytes whose multiple a record takes: 4, 16 or 32").range(4, 32),
       param("remap", true,
             "remapping in the pass (Algorithm 3); false: a copy per mode in its order (Fig. 5)")};

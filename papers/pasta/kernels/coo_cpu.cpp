@@ -3,16 +3,14 @@
 // Pre-processing as the paper has it: TEW predicts the pattern of the result, TTV and TTM sort a
 // copy so that fibers of the product mode are contiguous and allocate the result by the
 // sparse-dense property; MTTKRP allocates alone. All of it happens in prepare.
-#include "papers/pasta/kernels/coo_cpu.hpp"
-
 #include <string>
 #include <utility>
 
 #include "common/tensor/operations.hpp"
 #include "papers/pasta/format/fibers.hpp"
-#include "papers/pasta/format/options.hpp"
 #include "papers/pasta/format/patterns.hpp"
 #include "papers/pasta/format/segments.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/kernels/run_cpu.hpp"
 
 namespace retensor::pasta {

@@ -1,8 +1,7 @@
 // Runs of pasta.cuda.coo: the paper's kernels on coordinates (section III.B.2). MTTKRP is ParTI's,
 // which the section adopts.
-#include "papers/pasta/kernels/coo_cuda.hpp"
-
 #include "common/baselines/parti/parti_cuda.cuh"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/run_cuda.cuh"
 
 namespace retensor::pasta {

@@ -27,6 +27,16 @@ struct DeviceFibers {
   unsigned rank = 0, stride = 0;
 };
 
+/// z[i] = x[i] (op) y[i] for all i below n, or x[i] (op) s without y.
+template <class T>
+struct Elementwise {
+  Arithmetic op;
+  const T *x, *y;
+  T s;
+  T* z;
+  Count n;
+};
+
 template <class T>
 __device__ T apply(Arithmetic op, T a, T b) {
   switch (op) {

@@ -5,8 +5,6 @@
 // the product mode plain, so that fibers stay contiguous inside blocks. MTTKRP runs over blocks
 // (Algorithm 3, atomic updates); `owner` gives neighbouring rows of blocks to one thread, `private`
 // keeps a copy of the output per thread, `scheduled` chooses one of the two by the output's size.
-#include "papers/pasta/kernels/hicoo_cpu.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -16,6 +14,7 @@
 #include "papers/pasta/format/fibers.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/format/patterns.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/kernels/run_cpu.hpp"
 
 namespace retensor::pasta {
@@ -130,6 +129,20 @@ class FiberRun : public CpuRun {
   Values y_;
   const Store how_;
 };
+
+/// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal
+/// weight; start[i] is the weight before item i (n + 1 entries).
+std::vector<Count> fair_cuts(std::span<const Count> start, int parts) {
+  std::vector<Count> cuts;
+  for (int part = 0; part <= parts; ++part) {
+    const Count target = start.back() * static_cast<Count>(part) / static_cast<Count>(parts);
+    const auto at = std::lower_bound(start.begin(), start.end(), target);
+    cuts.push_back(static_cast<Count>(at - start.begin()));
+  }
+  cuts.front() = 0;
+  cuts.back() = start.size() - 1;
+  return cuts;
+}
 
 template <class T>
 class MttkrpRun : public MttkrpRunBase<T> {

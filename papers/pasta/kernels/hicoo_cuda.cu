@@ -1,10 +1,9 @@
 // Runs of pasta.cuda.hicoo (section III.D.2): TEW, TS, TTV and TTM by the kernels on coordinates,
 // over the arrays of HiCOO and gHiCOO; MTTKRP with a thread block per tensor block.
-#include "papers/pasta/kernels/hicoo_cuda.hpp"
-
 #include "common/formats/hicoo.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/kernels/hicoo_cuda.cuh"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/run_cuda.cuh"
 
 namespace retensor::pasta {

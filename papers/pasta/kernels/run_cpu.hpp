@@ -1,4 +1,4 @@
-// What the CPU runs of the suite share: output zeroing, private copies, fair cuts.
+// What the CPU runs of MTTKRP share: output zeroing, private copies.
 #pragma once
 
 #include <span>
@@ -11,13 +11,6 @@
 #include "papers/pasta/kernels/shared_cpu.hpp"
 
 namespace retensor::pasta {
-
-/// How to write a result when a run touches this many bytes between two uses of it.
-Store store_for(Count bytes);
-
-/// Positions 0 = c_0 <= ... <= c_parts = n that cut n weighted items into shares of about equal
-/// weight; start[i] is the weight before item i (n + 1 entries).
-std::vector<Count> fair_cuts(std::span<const Count> start, int parts);
 
 /// Base of the MTTKRP runs: the output, the private copies where the update asks for them, and the
 /// stages zero, kernel, reduce.

@@ -24,39 +24,49 @@ device::Buffer<T> upload_padded_to_8(std::span<const T> elements) {
   return padded;
 }
 
+/// TEW and TS by the paper's kernels.
+template <class T>
+void launch_paper(const Elementwise<T>& e, cudaStream_t stream) {
+  const unsigned grid = device::blocks_for(e.n, kBlock);
+  if (e.y != nullptr)
+    RETENSOR_CUDA_LAUNCH(paper::tew<T>, grid, kBlock, 0, stream, e.op, e.x, e.y, e.z, e.n);
+  else
+    RETENSOR_CUDA_LAUNCH(paper::ts<T>, grid, kBlock, 0, stream, e.op, e.x, e.s, e.z, e.n);
+}
+
 /// TEW and TS: value arrays in, value array out. `x` and `y` (TS: empty) hold the operands in the
-/// order of the format at hand.
+/// order of the format at hand; `launch` takes those of equal patterns.
 template <class T>
 class ElementwiseRun : public CudaRun {
  public:
-  ElementwiseRun(const Problem& problem, const Coo& x, const Coo& y, std::string kernel)
-      : CudaRun(problem, std::move(kernel)),
-        op_(arithmetic(problem.spec().variant)),
-        x_(x.values.template as<T>()) {
-    if (binary()) {
-      auto pattern = predict_pattern(x, y, op_);
+  using Launch = void (*)(const Elementwise<T>&, cudaStream_t);
+  ElementwiseRun(const Problem& problem, const Coo& x, const Coo& y, std::string kernel,
+                 Launch launch = launch_paper<T>)
+      : CudaRun(problem, std::move(kernel)), launch_(launch), x_(x.values.template as<T>()) {
+    const Arithmetic op = arithmetic(problem.spec().variant);
+    TewPattern pattern;
+    if (problem.operation() == Operation::tew) {
+      pattern = predict_pattern(x, y, op);
       y_ = device::Buffer<T>(y.values.template as<T>());
-      from_x_ = device::Buffer<Count>(pattern.from_x);
-      from_y_ = device::Buffer<Count>(pattern.from_y);
-      equal_ = pattern.equal();
-      result_ = std::move(pattern.z);
     } else {
-      result_ = x;
+      pattern.z = x;
     }
+    from_x_ = device::Buffer<Count>(pattern.from_x);
+    from_y_ = device::Buffer<Count>(pattern.from_y);
+    executed_["pattern"] = pattern.equal() ? "equal" : "general";
+    result_ = std::move(pattern.z);
     z_ = device::Buffer<T>(result_.nnz());
-    executed_["pattern"] = equal_ ? "equal" : "general";
+    e_ = {op, x_.data(), y_.data(), static_cast<T>(problem.spec().scalar), z_.data(), z_.size()};
     count_bytes(x_, y_, z_, from_x_, from_y_);
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    if (z_.size() == 0) return;
-    if (equal_)
-      launch_equal(stream_of(timer));
-    else
-      RETENSOR_CUDA_LAUNCH(paper::tew_general<T>, device::blocks_for(z_.size(), kBlock), kBlock, 0,
-                           stream_of(timer), op_, x_.data(), y_.data(), from_x_.data(),
-                           from_y_.data(), z_.data(), z_.size());
+    if (e_.n == 0) return;
+    if (from_x_.size() == 0) return launch_(e_, stream_of(timer));
+    RETENSOR_CUDA_LAUNCH(paper::tew_general<T>, device::blocks_for(e_.n, kBlock), kBlock, 0,
+                         stream_of(timer), e_.op, e_.x, e_.y, from_x_.data(), from_y_.data(), e_.z,
+                         e_.n);
   }
 
   Result result() override {
@@ -64,27 +74,12 @@ class ElementwiseRun : public CudaRun {
     return result_;
   }
 
- protected:
-  virtual void launch_equal(cudaStream_t stream) {
-    const unsigned grid = device::blocks_for(z_.size(), kBlock);
-    if (binary())
-      RETENSOR_CUDA_LAUNCH(paper::tew<T>, grid, kBlock, 0, stream, op_, x_.data(), y_.data(),
-                           z_.data(), z_.size());
-    else
-      RETENSOR_CUDA_LAUNCH(paper::ts<T>, grid, kBlock, 0, stream, op_, x_.data(), scalar(),
-                           z_.data(), z_.size());
-  }
-
-  bool binary() const { return problem_.operation() == Operation::tew; }
-  T scalar() const { return static_cast<T>(problem_.spec().scalar); }
-
-  const Arithmetic op_;
-  device::Buffer<T> x_, y_, z_;
-
  private:
+  const Launch launch_;
+  device::Buffer<T> x_, y_, z_;
+  device::Buffer<Count> from_x_, from_y_;  // empty for equal patterns
+  Elementwise<T> e_;
   Coo result_;
-  device::Buffer<Count> from_x_, from_y_;
-  bool equal_ = true;
 };
 
 /// TTV and TTM on fibers of the product mode.

@@ -19,6 +19,7 @@
 #include <array>
 #include <type_traits>
 
+#include "common/machine/machine.hpp"
 #include "papers/pasta/kernels/vectors_cpu.hpp"
 
 namespace retensor::pasta {
@@ -131,6 +132,10 @@ RETENSOR_INLINE void stream_copy(const T* from, Count n, T* to) {
 }
 
 }  // namespace
+
+Store store_for(Count bytes) {
+  return bytes > cpu_facts().llc_bytes ? Store::past_caches : Store::cached;
+}
 
 template <class T>
 void tew(Arithmetic op, std::span<const T> x, std::span<const T> y, std::span<T> z, Store how,

@@ -17,6 +17,8 @@ namespace retensor::pasta {
 /// cache, more where it fits; the result then begins on 32 bytes, as values do
 /// (common/tensor/array.hpp).
 enum class Store { cached, past_caches };
+/// That of a run which touches this many bytes between two uses of a result.
+Store store_for(Count bytes);
 
 /// z = x (op) y, element by element of the value arrays (section II.A, equal patterns).
 template <class T>

@@ -1,8 +1,9 @@
 // Runs of pasta.cuda.tuned; the kernels stand in tuned_cuda.cuh.
-#include "papers/pasta/kernels/tuned_cuda.hpp"
+#include <optional>
 
 #include "common/tensor/operations.hpp"
 #include "papers/pasta/format/segments.hpp"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/run_cuda.cuh"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
 
@@ -12,21 +13,11 @@ namespace {
 using device::Buffer;
 
 template <class T>
-class TunedElementwiseRun : public ElementwiseRun<T> {
- public:
-  using ElementwiseRun<T>::ElementwiseRun;
-
- private:
-  void launch_equal(cudaStream_t stream) override {
-    const Count n = this->z_.size();
-    const T* y = this->binary() ? this->y_.data() : nullptr;
-    const tuned::Elementwise<T> e{this->op_,      this->x_.data(), y,
-                                  this->scalar(), this->z_.data(), n};
-    constexpr Count kWidth = tuned::Vec<T>::kWidth;
-    RETENSOR_CUDA_LAUNCH(tuned::elementwise<T>, device::blocks_for(n / kWidth + n % kWidth, kBlock),
-                         kBlock, 0, stream, e);
-  }
-};
+void launch_tuned(const Elementwise<T>& e, cudaStream_t stream) {
+  constexpr Count kWidth = tuned::Vec<T>::kWidth;
+  const unsigned grid = device::blocks_for(e.n / kWidth + e.n % kWidth, kBlock);
+  RETENSOR_CUDA_LAUNCH(tuned::elementwise<T>, grid, kBlock, 0, stream, e);
+}
 
 template <class T, int kLanes>
 dim3 grid_for(Count groups, unsigned stride) {
@@ -46,13 +37,9 @@ Count fair_chunk(Count wanted, Count nnz, unsigned lanes) {
 // Segments on the device.
 class DeviceSegments {
  public:
-  DeviceSegments(std::span<const Count> start, Count target) {
-    const SegmentParts parts = cut_segments(start, target);
-    bound_ = Buffer<Count>(parts.bound);
-    first_ = Buffer<Count>(parts.first);
-    cut_ = Buffer<Count>(parts.cut);
-  }
-  void name_rows(const std::vector<Index>& row) { row_ = Buffer<Index>(row); }
+  /// `row`: the output row of each segment where that is not its number.
+  DeviceSegments(const SegmentParts& parts, const std::vector<Index>& row = {})
+      : bound_(parts.bound), first_(parts.first), cut_(parts.cut), row_(row) {}
 
   tuned::Parts parts() const { return {bound_.data(), first_.data(), row_.data(), first_.size()}; }
   bool any_cut() const { return cut_.size() > 0; }
@@ -93,8 +80,9 @@ class TunedFiberRun : public FiberRun<T> {
       : FiberRun<T>(problem, fiber_arrays(problem.x(), problem.mode()),
                     problem.operation() == Operation::ttv ? "tuned TTV" : "tuned TTM"),
         index_(upload_padded_to_8<Index>(with_heads(this->fibers_.index, this->fibers_.start))),
-        segments_(this->fibers_.start, this->ttv() ? fair_chunk(8 * chunk, problem.x().nnz(), 32)
-                                                   : fair_chunk(chunk, problem.x().nnz(), 4)) {
+        segments_(cut_segments(this->fibers_.start,
+                               this->ttv() ? fair_chunk(8 * chunk, problem.x().nnz(), 32)
+                                           : fair_chunk(chunk, problem.x().nnz(), 4))) {
     x_.index[0] = index_.data(), x_.factor[0] = this->factor_.data();
     x_.value = this->value_.data(), x_.out = this->out_.data();
     x_.nnz = problem.x().nnz(), x_.stride = this->stride_, x_.others = 1;
@@ -130,6 +118,12 @@ class TunedFiberRun : public FiberRun<T> {
   tuned::Gather<T> x_;
 };
 
+void sort_by_row(Coo& x, int mode) {
+  auto modes = natural_order(x.order());
+  std::stable_partition(modes.begin(), modes.end(), [&](int m) { return m == mode; });
+  if (!is_sorted(x, modes)) sort_nonzeros(x, modes);
+}
+
 // Both orders of MTTKRP: nonzeros sorted by output row, or as they stand.
 template <class T>
 class TunedMttkrpRun : public CudaMttkrpRun<T> {
@@ -138,17 +132,16 @@ class TunedMttkrpRun : public CudaMttkrpRun<T> {
       : CudaMttkrpRun<T>(problem, "tuned MTTKRP"),
         chunk_(static_cast<unsigned>(fair_chunk(chunk, problem.x().nnz(), 4))) {
     Coo x = problem.x();
-    const auto mode = static_cast<std::size_t>(problem.mode());
-    if (by_row) sort_by_row(x);
-    auto& row = x.indices[mode];
+    if (by_row) sort_by_row(x, problem.mode());
+    const auto& row = x.indices[static_cast<std::size_t>(problem.mode())];
     const auto modes = this->gathered();
     if (by_row) {
       const auto start = run_starts(row);
-      if (!modes.empty()) x.indices[modes[0]] = with_heads(std::move(x.indices[modes[0]]), start);
+      auto& first = x.indices[modes.front()];
+      first = with_heads(std::move(first), start);
       std::vector<Index> rows;
       for (std::size_t s = 0; s + 1 < start.size(); ++s) rows.push_back(row[start[s]]);
-      segments_ = std::make_unique<DeviceSegments>(start, chunk_);
-      segments_->name_rows(rows);
+      segments_.emplace(cut_segments(start, chunk_), rows);
       this->count_bytes(*segments_);
     } else {
       row_ = Buffer<Index>(row);
@@ -168,13 +161,6 @@ class TunedMttkrpRun : public CudaMttkrpRun<T> {
   }
 
  private:
-  static void sort_by_row(Coo& x, int mode) {
-    auto modes = natural_order(x.order());
-    std::stable_partition(modes.begin(), modes.end(), [&](int m) { return m == mode; });
-    if (!is_sorted(x, modes)) sort_nonzeros(x, modes);
-  }
-  void sort_by_row(Coo& x) const { sort_by_row(x, this->problem_.mode()); }
-
   void launch(cudaStream_t stream) override {
     if (segments_) return launch_segments(x_, segments_->parts(), stream);
     device::with_lanes<T>(x_.stride, [&]<int kLanes>() {
@@ -187,9 +173,9 @@ class TunedMttkrpRun : public CudaMttkrpRun<T> {
   }
 
   const unsigned chunk_;
-  std::unique_ptr<DeviceSegments> segments_;
+  std::optional<DeviceSegments> segments_;  // of nonzeros sorted by row
   std::vector<Buffer<Index>> indices_;
-  Buffer<Index> row_;
+  Buffer<Index> row_;  // else
   Buffer<T> value_;
   tuned::Gather<T> x_;
 };
@@ -201,10 +187,11 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
     switch (problem.operation()) {
       case Operation::tew:
-        return std::make_unique<TunedElementwiseRun<T>>(problem, problem.x(), problem.y(),
-                                                        "tuned TEW");
+        return std::make_unique<ElementwiseRun<T>>(problem, problem.x(), problem.y(), "tuned TEW",
+                                                   launch_tuned<T>);
       case Operation::ts:
-        return std::make_unique<TunedElementwiseRun<T>>(problem, problem.x(), Coo(), "tuned TS");
+        return std::make_unique<ElementwiseRun<T>>(problem, problem.x(), Coo(), "tuned TS",
+                                                   launch_tuned<T>);
       case Operation::ttv:
       case Operation::ttm:
         return std::make_unique<TunedFiberRun<T>>(problem, chunk);

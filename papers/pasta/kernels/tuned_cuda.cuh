@@ -29,37 +29,29 @@ namespace retensor::pasta::tuned {
 using device::RowLane;
 using device::Vec;
 
-/// z[i] = x[i] (op) y[i], or x[i] (op) s without y, four or two elements an access.
+/// The 16 bytes from element i on.
 template <class T>
-struct Elementwise {
-  Arithmetic op;
-  const T *x, *y;
-  T s;
-  T* z;
-  Count n;
-
-  __device__ void scalar(Count i) const { z[i] = apply(op, x[i], y == nullptr ? s : y[i]); }
-  __device__ void vector(Count i) const {
-    const auto a = Vec<T>::load(x + i);
-    const auto b = y == nullptr ? Vec<T>::splat(s) : Vec<T>::load(y + i);
-    Vec<T> c;
-    const T* pa = reinterpret_cast<const T*>(&a);
-    const T* pb = reinterpret_cast<const T*>(&b);
-    T* pc = reinterpret_cast<T*>(&c);
+__device__ void apply_to_vector(const Elementwise<T>& e, Count i) {
+  const auto a = Vec<T>::load(e.x + i);
+  const auto b = e.y == nullptr ? Vec<T>::splat(e.s) : Vec<T>::load(e.y + i);
+  Vec<T> c;
+  const T* pa = reinterpret_cast<const T*>(&a);
+  const T* pb = reinterpret_cast<const T*>(&b);
+  T* pc = reinterpret_cast<T*>(&c);
 #pragma unroll
-    for (unsigned e = 0; e < Vec<T>::kWidth; ++e) pc[e] = apply(op, pa[e], pb[e]);
-    c.store(z + i);
-  }
-};
+  for (unsigned k = 0; k < Vec<T>::kWidth; ++k) pc[k] = apply(e.op, pa[k], pb[k]);
+  c.store(e.z + i);
+}
 
 /// The n % width last elements fall to the last threads.
 template <class T>
 __global__ void elementwise(Elementwise<T> e) {
   const Count vectors = e.n / Vec<T>::kWidth;
   const Count i = device::thread_of_grid();
-  if (i < vectors) e.vector(i * Vec<T>::kWidth);
+  if (i < vectors) apply_to_vector(e, i * Vec<T>::kWidth);
   const Count rest = vectors * Vec<T>::kWidth + (i - vectors);
-  if (i >= vectors && rest < e.n) e.scalar(rest);
+  if (i >= vectors && rest < e.n)
+    e.z[rest] = apply(e.op, e.x[rest], e.y == nullptr ? e.s : e.y[rest]);
 }
 
 inline constexpr int kThreads = 256;  // a block

@@ -2,8 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "papers/pasta/kernels/coo_cpu.hpp"
-#include "papers/pasta/kernels/hicoo_cpu.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {

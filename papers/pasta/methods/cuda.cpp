@@ -1,9 +1,7 @@
 // pasta.cuda.coo, pasta.cuda.hicoo and pasta.cuda.tuned.
 #include <algorithm>
 
-#include "papers/pasta/kernels/coo_cuda.hpp"
-#include "papers/pasta/kernels/hicoo_cuda.hpp"
-#include "papers/pasta/kernels/tuned_cuda.hpp"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {

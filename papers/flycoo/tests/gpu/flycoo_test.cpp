@@ -52,13 +52,13 @@ TEST_CASE("one thread block writes each output row, and a second one is found") 
   const Registry registry = all_methods();
   const auto params = registry.find("flycoo.cuda").params().resolve({{"tag_owners", true}});
   flycoo::Flycoo tensor = flycoo::to_flycoo(problem.x(), {.kappa = 8});
-  const auto good = flycoo::prepare_paper_cuda(problem, params, tensor);
+  const auto good = flycoo::prepare_with_tensor(problem, params, tensor);
   const auto report =
       problem.oracle().check(after_one_run(*good), reference::Precision::of(DType::f32));
   CHECK_MESSAGE(report.ok, report.reason);
   // The first partition of mode 1 holds the hot row; half of it goes to the second.
   tensor.modes[1].start[1] /= 2;
-  const auto planted = flycoo::prepare_paper_cuda(problem, params, tensor);
+  const auto planted = flycoo::prepare_with_tensor(problem, params, tensor);
   CHECK_THROWS_WITH_AS(after_one_run(*planted), "two thread blocks wrote row 7 of an output",
                        LogicError);
 }

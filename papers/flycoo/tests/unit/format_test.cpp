@@ -214,10 +214,11 @@ TEST_CASE("wrong input is refused") {
   CHECK_THROWS_WITH_AS(to_flycoo(x, {.kappa = 0}), doctest::Contains("at least 1"), InputError);
   CHECK_THROWS_WITH_AS(to_flycoo(x, {.align = 6}), doctest::Contains("multiple of 4"), InputError);
   CHECK_THROWS_WITH_AS(to_flycoo(x, {.id_bits = 16}), doctest::Contains("32 or 64"), InputError);
-  CHECK_THROWS_WITH_AS(arrangement_from_name("rows"), doctest::Contains("arrival or row"),
+  CHECK_THROWS_WITH_AS(choice_of<Arrangement>("rows"), doctest::Contains("arrival or row"),
                        InputError);
-  CHECK_THROWS_WITH_AS(indices_from_name("pack"), doctest::Contains("plain or packed"), InputError);
-  CHECK_THROWS_WITH_AS(ids_from_name("apart"), doctest::Contains("record or stream"), InputError);
+  CHECK_THROWS_WITH_AS(choice_of<Indices>("pack"), doctest::Contains("plain or packed"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(choice_of<Ids>("apart"), doctest::Contains("record or stream"), InputError);
 }
 
 TEST_CASE("check finds planted errors") {

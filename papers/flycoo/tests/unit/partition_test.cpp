@@ -178,6 +178,6 @@ TEST_CASE("counts of many nonzeros by several threads") {
 TEST_CASE("wrong input") {
   CHECK_THROWS_WITH_AS(partition({1}, 0, Assignment::cyclic), doctest::Contains("at least 1"),
                        InputError);
-  CHECK_THROWS_WITH_AS(assignment_from_name("cylcic"), doctest::Contains("expected least_loaded"),
+  CHECK_THROWS_WITH_AS(choice_of<Assignment>("cylcic"), doctest::Contains("expected least_loaded"),
                        InputError);
 }

@@ -1,4 +1,4 @@
-// pasta.cpu.hicoo for its method.
+// The runs of pasta.cpu.coo and pasta.cpu.hicoo.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,8 @@
 
 namespace retensor::pasta {
 
-/// A run of one of the five kernels. Parameters: threads, update, block.
+/// Parameters `threads` and `update`; of HiCOO also `block`, the block edge B.
+std::unique_ptr<Prepared> prepare_coo_cpu(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_hicoo_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

@@ -1,0 +1,16 @@
+// The runs of pasta.cuda.coo, pasta.cuda.hicoo and pasta.cuda.tuned.
+#pragma once
+
+#include <memory>
+
+#include "common/method/method.hpp"
+
+namespace retensor::pasta {
+
+std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params& params);
+/// Parameter `block`: the block edge B.
+std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params);
+/// Parameters `order` and `chunk`.
+std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
+
+}  // namespace retensor::pasta
