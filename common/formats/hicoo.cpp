@@ -237,6 +237,8 @@ void Hicoo::check() const {
   for (Count b = 0; b < blocks(); ++b) {
     if (block_start[b] >= block_start[b + 1])
       throw InputError(fmt::format("HiCOO: block {} is empty", b));
+    if (block_start[b + 1] > entries())
+      throw InputError(fmt::format("HiCOO: block {} ends after the last entry", b));
     if (b > 0 && !in_order(b))
       throw InputError(fmt::format("HiCOO: block {} breaks the Morton order", b));
     for (std::size_t k = 0; k < blocked.size(); ++k)
@@ -248,12 +250,15 @@ void Hicoo::check() const {
               fmt::format("HiCOO: entry {} is out of range in mode {}", p, blocked[k] + 1));
       }
   }
-  for (std::size_t k = 0; k < plain.size(); ++k)
-    for (Count p = 0; p < plain_index[k].size(); ++p)
-      if (plain_index[k].size() != entries() ||
-          plain_index[k][p] >= dims[static_cast<std::size_t>(plain[k])])
+  for (std::size_t k = 0; k < plain.size(); ++k) {
+    if (plain_index[k].size() != entries())
+      throw InputError(
+          fmt::format("HiCOO: the index array of mode {} has the wrong length", plain[k] + 1));
+    for (Count p = 0; p < entries(); ++p)
+      if (plain_index[k][p] >= dims[static_cast<std::size_t>(plain[k])])
         throw InputError(
             fmt::format("HiCOO: entry {} is out of range in mode {}", p, plain[k] + 1));
+  }
   to_coo().check();
 }
 

@@ -222,7 +222,8 @@ std::uint16_t half_of(const RowBlock& block, unsigned lane, unsigned i) {
 void check_places(const Panels& panels, const RowBlock& block, Count stage) {
   for (const auto& places : block.places)
     for (const unsigned bytes : places)
-      if (bytes != place_in_stage(bytes / kStageRowBytes) ||
+      if (bytes / kStageRowBytes >= kStageColumns ||
+          bytes != place_in_stage(bytes / kStageRowBytes) ||
           column_at(panels, stage, bytes) == kNone)
         throw InputError(
             fmt::format("stage {}: a block names byte {}, where no row of D stands", stage, bytes));
