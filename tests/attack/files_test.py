@@ -1,4 +1,4 @@
-"""Files that are no result file, and result files that were damaged: refused, and left as they are."""
+"""Files that are no result files, and damaged ones: refused, and left as they are."""
 
 import os
 import random

@@ -1,10 +1,11 @@
-"""A registry is data, whoever wrote it: it runs none of his code and writes none of the user's files."""
+"""A registry is data, whoever wrote it: it runs no code of his and writes none of my files."""
 
 import pytest
 
 from attacks import RECIPES, refused, registry, run
 
-PARAMETERS = ["out", "--out", "ou", "o", "input", "inp", "dims", "nnz", "-o", "=x", "help", "source"]
+PARAMETERS = ["out", "--out", "ou", "o", "input", "inp", "dims", "nnz", "-o", "=x", "help",
+              "source"]
 
 
 @pytest.mark.parametrize("parameter", PARAMETERS)
