@@ -27,13 +27,12 @@ std::vector<std::string> option_names(const po::options_description& options) {
 
 }  // namespace
 
-std::optional<po::variables_map> parse_options(const Usage& usage,
-                                               const po::options_description& options,
-                                               const Args& args) {
+std::optional<Given> parse_options(const Usage& usage, const po::options_description& options,
+                                   const Args& args) {
   po::options_description visible("Options");
   visible.add(options).add_options()("help,h", "print this help");
   po::options_description all;
-  all.add(visible).add_options()(kPositional, po::value<std::vector<std::string>>());
+  all.add(visible).add_options()(kPositional, po::value<Args>());
   po::positional_options_description places;
   places.add(kPositional, usage.positionals);
 
@@ -55,41 +54,56 @@ std::optional<po::variables_map> parse_options(const Usage& usage,
     print_help(usage, visible);
     return std::nullopt;
   }
-  return given;
+  return Given(std::move(given));
 }
 
-std::vector<std::string> positionals(const po::variables_map& given) {
-  return given.count(kPositional) == 0 ? Args{} : given[kPositional].as<Args>();
+Args Given::positionals() const {
+  return texts(kPositional);
 }
 
-std::string required_positional(const po::variables_map& given, const std::string& what) {
-  const auto found = positionals(given);
+Args Given::positionals(const char* complaint) const {
+  auto found = positionals();
+  if (found.empty()) throw InputError(complaint);
+  return found;
+}
+
+std::string Given::positional(const std::string& what) const {
+  const auto found = positionals();
   if (found.size() != 1) throw InputError("expected " + what);
   return found.front();
 }
 
+std::string Given::registry() const {
+  const auto named = text("registry");
+  return named.empty() ? default_registry() : named;
+}
+
+std::string Given::cache() const {
+  const auto named = text("cache");
+  return named.empty() ? default_cache() : named;
+}
+
+po::value_semantic* flag() {
+  return po::bool_switch();
+}
+
+po::value_semantic* word(const char* name, const char* standard) {
+  return po::value<std::string>()->value_name(name)->default_value(standard);
+}
+
+po::value_semantic* words(const char* name) {
+  return po::value<Args>()->multitoken()->value_name(name);
+}
+
 void add_profile_option(po::options_description& options) {
-  options.add_options()("with", po::value<std::string>()->value_name("PROFILE")->default_value(""),
+  options.add_options()("with", word("PROFILE"),
                         "overlay of the spec's profiles to apply: quick, device, full");
 }
 
 void add_location_options(po::options_description& options) {
-  options.add_options()("registry", po::value<std::string>()->value_name("FILE"),
-                        "data set registry (default: datasets/registry.yaml)")(
-      "cache", po::value<std::string>()->value_name("DIR"),
-      "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
-}
-
-std::string profile_of(const po::variables_map& given) {
-  return given["with"].as<std::string>();
-}
-
-std::string registry_of(const po::variables_map& given) {
-  return given.count("registry") != 0 ? given["registry"].as<std::string>() : default_registry();
-}
-
-std::string cache_of(const po::variables_map& given) {
-  return given.count("cache") != 0 ? given["cache"].as<std::string>() : default_cache();
+  auto add = options.add_options();
+  add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
+  add("cache", word("DIR"), "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
 
 }  // namespace retensor::driver
