@@ -94,21 +94,22 @@ int audit_command(const Args& args) {
                     "algorithms. A check is open where rounding leaves a factor of ten.",
                     "retensor audit hlsto --all", -1};
   po::options_description options;
-  options.add_options()("all", po::bool_switch(), "list the checks that fit too")(
-      "strict", po::bool_switch(), "exit code 1 when there are findings other than of wording")(
-      "json", po::bool_switch(), "a JSON list instead of text");
+  auto add = options.add_options();
+  add("all", flag(), "list the checks that fit too");
+  add("strict", flag(), "exit code 1 when there are findings other than of wording");
+  add("json", flag(), "a JSON list instead of text");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
 
-  const auto all = audits_of(positionals(*given));
-  if ((*given)["json"].as<bool>()) {
+  const auto all = audits_of(given->positionals());
+  if (given->flag("json")) {
     std::cout << to_json(all).dump(2) << '\n';
   } else {
-    for (const auto& audit : all) std::cout << audit_text(audit, (*given)["all"].as<bool>());
+    for (const auto& audit : all) std::cout << audit_text(audit, given->flag("all"));
   }
   const bool any =
       std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
-  return any && (*given)["strict"].as<bool>() ? 1 : 0;
+  return any && given->flag("strict") ? 1 : 0;
 }
 
 }  // namespace retensor::driver

@@ -191,18 +191,14 @@ void print_text(const Side& a, const Side& b, const Comparison& comparison) {
       comparison.only_b.size());
 }
 
-std::vector<std::string> words_of(const po::variables_map& given, const char* option) {
-  return given.count(option) == 0 ? Args{} : given[option].as<Args>();
-}
-
-CompareOptions options_of(const po::variables_map& given) {
+CompareOptions options_of(const Given& given) {
   CompareOptions options;
-  options.ignore = words_of(given, "ignore");
-  const auto percent = given["threshold"].as<double>();
+  options.ignore = given.texts("ignore");
+  const auto percent = given.get<double>("threshold");
   if (!(percent >= 0 && percent < 100))
     throw InputError("compare: a threshold is a percentage from 0 to below 100");
   options.threshold = percent / 100;
-  const auto methods = words_of(given, "by-method");
+  const auto methods = given.texts("by-method");
   if (methods.empty()) return options;
   if (methods.size() != 2)
     throw InputError("compare: --by-method takes two methods, after the files");
@@ -230,8 +226,8 @@ void check_names(const std::vector<Side>& sides, const CompareOptions& options) 
 }
 
 /// Two files, or one of two methods.
-std::vector<std::string> files_of(const po::variables_map& given, bool by_method) {
-  auto files = positionals(given);
+std::vector<std::string> files_of(const Given& given, bool by_method) {
+  auto files = given.positionals();
   if (files.size() == 1 && by_method) files.push_back(files[0]);
   if (files.size() != 2)
     throw InputError("compare: expected two result files, or one with --by-method");
@@ -249,15 +245,14 @@ int compare_command(const Args& args) {
       "the threshold. With --by-method A is the first method and B the second, in one file or two.",
       "retensor compare before.jsonl after.jsonl --strict", 2};
   po::options_description options;
-  options.add_options()("by-method", po::value<Args>()->multitoken()->value_name("A B"),
-                        "compare two methods where the other members of their cases agree")(
-      "ignore", po::value<Args>()->multitoken()->value_name("FIELD..."),
-      "members of the case that may differ, such as artifact or params.threads")(
-      "threshold", po::value<double>()->value_name("PERCENT")->default_value(2.0),
-      "smallest change that counts")(
-      "strict", po::bool_switch(),
-      "exit code 1 when something is significantly slower in B or no longer ok")(
-      "json", po::bool_switch(), "a JSON object instead of a table");
+  auto add = options.add_options();
+  add("by-method", words("A B"),
+      "compare two methods where the other members of their cases agree");
+  add("ignore", words("FIELD..."),
+      "members of the case that may differ, such as artifact or params.threads");
+  add("threshold", number("PERCENT", 2.0), "smallest change that counts");
+  add("strict", flag(), "exit code 1 when something is significantly slower in B or no longer ok");
+  add("json", flag(), "a JSON object instead of a table");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
 
@@ -267,11 +262,11 @@ int compare_command(const Args& args) {
   const Side b{"B", files[1], how.method_b, newest_rows({files[1]})};
   check_names({a, b}, how);
   const auto comparison = compare_rows(a.rows, b.rows, how);
-  if ((*given)["json"].as<bool>())
+  if (given->flag("json"))
     print_json(a, b, comparison);
   else
     print_text(a, b, comparison);
-  return comparison.worse() && (*given)["strict"].as<bool>() ? 1 : 0;
+  return comparison.worse() && given->flag("strict") ? 1 : 0;
 }
 
 }  // namespace retensor::driver

@@ -75,17 +75,17 @@ int confirm_command(const Args& args) {
                     "agree with the old ones, its other rows count as confirmed.",
                     "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   po::options_description options;
-  options.add_options()("dirty", po::bool_switch(),
-                        "take rows too that were measured with uncommitted changes")(
-      "dry-run", po::bool_switch(), "print the cases that would be measured, and measure nothing")(
-      "out", po::value<std::string>()->value_name("FILE")->default_value(""),
+  auto add = options.add_options();
+  add("dirty", flag(), "take rows too that were measured with uncommitted changes");
+  add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
+  add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto path = required_positional(*given, "a result file");
+  const auto path = given->positional("a result file");
 
-  const auto rows = rows_to_confirm(newest_rows({path}), (*given)["dirty"].as<bool>());
+  const auto rows = rows_to_confirm(newest_rows({path}), given->flag("dirty"));
   if (rows.empty()) {
     std::cerr << path << ": every row is of today's code\n";
     return 0;
@@ -93,21 +93,21 @@ int confirm_command(const Args& args) {
   const auto sample = sample_of(rows);
   std::cerr << fmt::format("{}: {} rows to confirm, {} of them to measure again\n", path,
                            rows.size(), sample.size());
-  if ((*given)["dry-run"].as<bool>()) {
+  if (given->flag("dry-run")) {
     for (const auto& row : sample) std::cout << row.row_case().dump() << '\n';
     return 0;
   }
 
   expect_this_machine(sample);
   SweepOptions sweep;
-  sweep.out = (*given)["out"].as<std::string>();
+  sweep.out = given->text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
-  sweep.at = locations_of(*given);
+  sweep.at = given->locations();
   sweep.rerun = true;
   sweep.argv = {"retensor", "confirm"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
   StopSignals stop;
-  const auto done = run_sweep(plan_of(sample), registry_of(*given), sweep, stop);
+  const auto done = run_sweep(plan_of(sample), given->registry(), sweep, stop);
   if (done.stopped) return 128 + stop.first();
 
   const auto session = newest_session(sweep.out);

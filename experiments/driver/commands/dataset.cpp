@@ -71,7 +71,7 @@ void add_stand_in(std::vector<TableRow>& rows, const Dataset& d) {
 /// Whether the tensor would have to be generated first, at a size that takes long.
 bool takes_long(const Dataset& d, const DatasetRegistry& datasets, const std::string& cache) {
   constexpr Count kQuick = 5'000'000;
-  return generator_params().count(d.recipe) != 0 && d.nnz > kQuick &&
+  return generators().contains(d.recipe) && d.nnz > kQuick &&
          !fs::exists(datasets.cache_file(d, cache));
 }
 
@@ -86,7 +86,7 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
                                 {"density", fmt::format("{:.4g}", density(d))},
                                 {"source", d.source},
                                 {"licence", d.licence}};
-  if (generator_params().count(d.recipe) != 0)
+  if (generators().contains(d.recipe))
     rows.push_back({"generator", d.recipe + " " + d.recipe_params.dump()});
   if (!d.variant.empty()) add_stand_in(rows, d);
   if (d.paper.is_object())
@@ -140,14 +140,14 @@ bool verify(const std::string& name, const DatasetRegistry& datasets, const std:
 }
 
 /// Starts the program that stands beside this one; its talk and progress are on stderr.
-int fetch(const Dataset& d, const std::string& out, const po::variables_map& given) {
+int fetch(const Dataset& d, const std::string& out, const Given& given) {
   const auto program = fs::read_symlink("/proc/self/exe").parent_path() / "retensor-fetch";
   if (!fs::is_regular_file(program))
     throw SystemError(fmt::format(
         "{} isn't there: it is built where libcurl is found (Debian: libcurl4-openssl-dev)",
         program.string()));
   fs::create_directories(fs::path(out).parent_path());
-  Args argv = {program.string(),
+  Args argv = {program,
                "--url",
                d.fetch.url,
                "--sha256",
@@ -157,20 +157,20 @@ int fetch(const Dataset& d, const std::string& out, const po::variables_map& giv
                "--out",
                out};
   for (const char* option : {"cacert", "time-limit"})
-    if (given.count(option) != 0)
-      argv.insert(argv.end(), {std::string("--") + option, given[option].as<std::string>()});
+    if (const auto value = given.text(option); !value.empty())
+      argv.insert(argv.end(), {std::string("--") + option, value});
   const int code = run_process(argv, "", ChildOutput::to_stderr);
   if (code == 0) std::cout << out << '\n';
   return code;
 }
 
 int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
-         const std::string& cache, const po::variables_map& given) {
-  if (given.count("input") != 0) {
+         const std::string& cache, const Given& given) {
+  if (const auto input = given.text("input"); !input.empty()) {
     if (!d.needs_input)
       throw InputError(fmt::format("data set {} takes no --input: it is {}", d.name,
                                    d.recipe.empty() ? "a file" : "made by " + d.recipe));
-    d.input = fs::absolute(given["input"].as<std::string>()).lexically_normal().string();
+    d.input = fs::absolute(given.get<std::string>("input")).lexically_normal().string();
   }
   const auto tensor = datasets.obtain(d, cache);
   if (!copy.empty()) write_portable(copy, *tensor);
@@ -223,13 +223,13 @@ int dataset_command(const Args& args) {
       "retensor dataset make wordnet wordnet.tnsb", -1};
   po::options_description options;
   add_location_options(options);
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()("input", text("PATH"), "make: file or folder that the recipe reads")(
-      "cacert", text("FILE"), "fetch: PEM file of authorities to trust instead of the system's")(
-      "time-limit", text("SECONDS"), "fetch: for the whole download (default: 4 hours)");
+  auto add = options.add_options();
+  add("input", word("PATH"), "make: file or folder that the recipe reads");
+  add("cacert", word("FILE"), "fetch: PEM file of authorities to trust instead of the system's");
+  add("time-limit", word("SECONDS"), "fetch: for the whole download (default: 4 hours)");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  auto rest = positionals(*given);
+  auto rest = given->positionals();
   if (rest.empty())
     throw InputError("dataset: expected list, info, fetch, make, convert or verify");
   const auto action = rest.front();
@@ -239,8 +239,8 @@ int dataset_command(const Args& args) {
     write_portable(rest[1], read_tensor(rest[0]));
     return 0;
   }
-  const auto datasets = registry_of(*given);
-  const auto cache = cache_of(*given);
+  const auto datasets = given->registry();
+  const auto cache = given->cache();
   if (action == "verify") return verify_all(rest, datasets, cache);
   if (action == "list") {
     std::cout << datasets_text(datasets, cache);

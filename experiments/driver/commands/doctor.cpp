@@ -86,12 +86,12 @@ int doctor_command(const Args& args) {
       "Python modules of plots and report, data sets that can be obtained.",
       "retensor doctor --ceilings", 0};
   po::options_description options;
-  options.add_options()("ceilings", po::bool_switch(), "measure bandwidths and peaks (seconds)");
+  options.add_options()("ceilings", flag(), "measure bandwidths and peaks (seconds)");
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto cache = cache_of(*given);
-  const auto datasets = registry_of(*given);
+  const auto cache = given->cache();
+  const auto datasets = given->registry();
   std::cout << table_text({{"build", build_text()},
                            {"CPU", cpu_text()},
                            {"GPU", gpu_text()},
@@ -99,7 +99,7 @@ int doctor_command(const Args& args) {
                            {"python", python_text()},
                            {"cache", cache_text(cache)}});
   std::cout << "\nData sets\n" << datasets_text(datasets, cache);
-  if ((*given)["ceilings"].as<bool>()) print_ceilings();
+  if (given->flag("ceilings")) print_ceilings();
   return 0;
 }
 

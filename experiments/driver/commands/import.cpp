@@ -18,27 +18,27 @@ int import_command(const Args& args) {
       "'NVIDIA "
       "H200' --out rows.jsonl",
       1};
-  const auto text = [] { return po::value<std::string>()->default_value(""); };
   po::options_description options;
-  options.add_options()("who", text()->value_name("TEXT"), "whose code it is and who ran it")(
-      "commit", text()->value_name("TEXT"), "version of the code, as far as known")(
-      "gpu", text()->value_name("NAME"), "the GPU that ran it, as its driver calls it")(
-      "cpu", text()->value_name("NAME"), "the processor that ran it, where it was no GPU")(
-      "out", text()->value_name("FILE"), "result file to append to");
+  auto add = options.add_options();
+  add("who", word("TEXT"), "whose code it is and who ran it");
+  add("commit", word("TEXT"), "version of the code, as far as known");
+  add("gpu", word("NAME"), "the GPU that ran it, as its driver calls it");
+  add("cpu", word("NAME"), "the processor that ran it, where it was no GPU");
+  add("out", word("FILE"), "result file to append to");
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto value = [&](const char* name) { return (*given)[name].as<std::string>(); };
-  const ImportSource source{value("who"), value("commit"), value("gpu"), value("cpu")};
+  const ImportSource source{given->text("who"), given->text("commit"), given->text("gpu"),
+                            given->text("cpu")};
+  const auto out = given->text("out");
   if (source.who.empty()) throw InputError("import: expected --who, whose times these are");
   if (source.gpu.empty() == source.cpu.empty())
     throw InputError("import: expected either --gpu or --cpu, the device that was timed");
-  if (value("out").empty()) throw InputError("import: expected --out, the file to append to");
-  const auto lines =
-      import_rows(required_positional(*given, "a table of times"), source, registry_of(*given));
-  Store store(value("out"));
+  if (out.empty()) throw InputError("import: expected --out, the file to append to");
+  const auto lines = import_rows(given->positional("a table of times"), source, given->registry());
+  Store store(out);
   for (const auto& line : lines) store.append(line);
-  std::cout << value("out") << '\n';
+  std::cout << out << '\n';
   return 0;
 }
 

@@ -84,9 +84,8 @@ void print(const std::string& title, Count bytes, const std::string& text) {
   std::cout << fmt::format("{}, {} bytes\n{}\n", title, bytes, text);
 }
 
-std::vector<int> modes_of(const po::variables_map& given, const char* option, const Coo& tensor) {
-  if (given.count(option) == 0) return {};
-  auto modes = given[option].as<std::vector<int>>();
+std::vector<int> modes_of(const Given& given, const char* option, const Coo& tensor) {
+  auto modes = given.get<std::vector<int>>(option);
   std::sort(modes.begin(), modes.end());
   modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
   for (const int m : modes)
@@ -98,8 +97,8 @@ std::vector<int> modes_of(const po::variables_map& given, const char* option, co
   return modes;
 }
 
-int block_bits_of(const po::variables_map& given) {
-  const int edge = given["block"].as<int>();
+int block_bits_of(const Given& given) {
+  const int edge = given.get<int>("block");
   if (edge < 1 || edge > 256 || (edge & (edge - 1)) != 0)
     throw InputError(fmt::format("--block: found {}, expected a power of two up to 256", edge));
   return bits_for(static_cast<std::uint64_t>(edge));
@@ -117,20 +116,20 @@ int layout_command(const Args& args) {
   const auto modes = [] {
     return po::value<std::vector<int>>()->multitoken()->value_name("MODE...");
   };
-  options.add_options()("block", po::value<int>()->value_name("EDGE")->default_value(128),
-                        "block edge, a power of two up to 256")(
-      "plain", modes(), "modes that gHiCOO leaves in coordinates")(
-      "dense", modes(), "modes that sCOO and sHiCOO store dense");
+  auto add = options.add_options();
+  add("block", number("EDGE", 128), "block edge, a power of two up to 256");
+  add("plain", modes(), "modes that gHiCOO leaves in coordinates");
+  add("dense", modes(), "modes that sCOO and sHiCOO store dense");
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto name = required_positional(*given, "a data set or file");
-  const auto datasets = registry_of(*given);
+  const auto name = given->positional("a data set or file");
+  const auto datasets = given->registry();
   const auto& dataset = datasets.with_facts(name);
   if (dataset.nnz > kMostEntries)
     throw InputError(fmt::format("{} has {} nonzeros, a layout shows at most {}", name, dataset.nnz,
                                  kMostEntries));
-  const auto tensor = datasets.obtain(dataset, cache_of(*given));
+  const auto tensor = datasets.obtain(dataset, given->cache());
   const int bits = block_bits_of(*given);
   const auto plain = modes_of(*given, "plain", *tensor), dense = modes_of(*given, "dense", *tensor);
 

@@ -16,7 +16,6 @@
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/claims.hpp"
 #include "experiments/driver/spec/case.hpp"
-#include "experiments/driver/spec/spec_shape.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -161,23 +160,23 @@ int list_command(const Args& args) {
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);
-  options.add_options()("json", po::bool_switch(), "methods or artifacts as a JSON list")(
-      "backend", po::value<std::string>()->value_name("NAME")->default_value(""),
-      "experiments that measure methods of this backend alone: cpu, cuda");
+  auto add = options.add_options();
+  add("json", flag(), "methods or artifacts as a JSON list");
+  add("backend", word("NAME"), "experiments that measure methods of this backend alone: cpu, cuda");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto what = required_positional(*given, "methods, datasets, experiments or artifacts");
-  const bool as_json = (*given)["json"].as<bool>();
+  const auto what = given->positional("methods, datasets, experiments or artifacts");
+  const bool as_json = given->flag("json");
   if (what == "methods") {
     std::cout << (as_json ? methods().dump(2) + '\n' : methods_table());
   } else if (what == "datasets") {
-    std::cout << datasets_text(registry_of(*given), cache_of(*given));
+    std::cout << datasets_text(given->registry(), given->cache());
   } else if (what == "experiments") {
-    const auto backend = (*given)["backend"].as<std::string>();
-    for (const auto& spec : all_specs(profile_of(*given)))
+    const auto backend = given->text("backend");
+    for (const auto& spec : all_specs(given->profile()))
       if (backend.empty() || measures_on(spec, backend)) std::cout << spec.path << '\n';
   } else if (what == "artifacts") {
-    const auto list = artifacts(profile_of(*given), result_files(), locations_of(*given));
+    const auto list = artifacts(given->profile(), result_files(), given->locations());
     std::cout << (as_json ? list.dump(2) + '\n' : artifacts_text(list));
   } else {
     throw InputError(
@@ -195,7 +194,7 @@ int show_command(const Args& args) {
                     fmt::format("retensor show {}", example), 1};
   const auto given = parse_options(usage, {}, args);
   if (!given) return 0;
-  const auto& method = methods.find(required_positional(*given, "the id of a method"));
+  const auto& method = methods.find(given->positional("the id of a method"));
   std::cout << fmt::format("{}\n{}\nbackend: {}\n", method.id(), method.summary(),
                            name(method.backend()));
   const auto schema = method.params();

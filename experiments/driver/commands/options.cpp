@@ -27,13 +27,12 @@ std::vector<std::string> option_names(const po::options_description& options) {
 
 }  // namespace
 
-std::optional<po::variables_map> parse_options(const Usage& usage,
-                                               const po::options_description& options,
-                                               const Args& args) {
+std::optional<Given> parse_options(const Usage& usage, const po::options_description& options,
+                                   const Args& args) {
   po::options_description visible("Options");
   visible.add(options).add_options()("help,h", "print this help");
   po::options_description all;
-  all.add(visible).add_options()(kPositional, po::value<std::vector<std::string>>());
+  all.add(visible).add_options()(kPositional, po::value<Args>());
   po::positional_options_description places;
   places.add(kPositional, usage.positionals);
 
@@ -55,41 +54,29 @@ std::optional<po::variables_map> parse_options(const Usage& usage,
     print_help(usage, visible);
     return std::nullopt;
   }
-  return given;
+  return Given(std::move(given));
 }
 
-std::vector<std::string> positionals(const po::variables_map& given) {
-  return given.count(kPositional) == 0 ? Args{} : given[kPositional].as<Args>();
+Args Given::positionals() const {
+  return texts(kPositional);
 }
 
-std::string required_positional(const po::variables_map& given, const std::string& what) {
-  const auto found = positionals(given);
+Args Given::positionals(const char* complaint) const {
+  auto found = positionals();
+  if (found.empty()) throw InputError(complaint);
+  return found;
+}
+
+std::string Given::positional(const std::string& what) const {
+  const auto found = positionals();
   if (found.size() != 1) throw InputError("expected " + what);
   return found.front();
 }
 
-void add_profile_option(po::options_description& options) {
-  options.add_options()("with", po::value<std::string>()->value_name("PROFILE")->default_value(""),
-                        "overlay of the spec's profiles to apply: quick, device, full");
-}
-
-void add_location_options(po::options_description& options) {
-  options.add_options()("registry", po::value<std::string>()->value_name("FILE"),
-                        "data set registry (default: datasets/registry.yaml)")(
-      "recipes", po::value<std::string>()->value_name("DIR"),
-      "folder of programs that make data sets (default: the project's, whichever the registry)")(
-      "cache", po::value<std::string>()->value_name("DIR"),
-      "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
-}
-
-std::string profile_of(const po::variables_map& given) {
-  return given["with"].as<std::string>();
-}
-
-Locations locations_of(const po::variables_map& given) {
+Locations Given::locations() const {
   Locations at;
-  const auto take = [&given](const char* option, std::string& place) {
-    if (given.count(option) != 0) place = given[option].as<std::string>();
+  const auto take = [this](const char* option, std::string& place) {
+    if (const auto named = text(option); !named.empty()) place = named;
   };
   take("registry", at.registry);
   take("recipes", at.recipes);
@@ -97,13 +84,34 @@ Locations locations_of(const po::variables_map& given) {
   return at;
 }
 
-DatasetRegistry registry_of(const po::variables_map& given) {
-  const auto at = locations_of(given);
+DatasetRegistry Given::registry() const {
+  const auto at = locations();
   return DatasetRegistry::load(at.registry, at.recipes);
 }
 
-std::string cache_of(const po::variables_map& given) {
-  return locations_of(given).cache;
+po::value_semantic* flag() {
+  return po::bool_switch();
+}
+
+po::value_semantic* word(const char* name, const char* standard) {
+  return po::value<std::string>()->value_name(name)->default_value(standard);
+}
+
+po::value_semantic* words(const char* name) {
+  return po::value<Args>()->multitoken()->value_name(name);
+}
+
+void add_profile_option(po::options_description& options) {
+  options.add_options()("with", word("PROFILE"),
+                        "overlay of the spec's profiles to apply: quick, device, full");
+}
+
+void add_location_options(po::options_description& options) {
+  auto add = options.add_options();
+  add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
+  add("recipes", word("DIR"),
+      "folder of programs that make data sets (default: the project's, whichever the registry)");
+  add("cache", word("DIR"), "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
 
 }  // namespace retensor::driver

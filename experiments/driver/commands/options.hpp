@@ -8,12 +8,10 @@
 #include <boost/program_options.hpp>
 
 #include "experiments/driver/commands/commands.hpp"
-
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
-
 namespace po = boost::program_options;
 
 struct Usage {
@@ -23,23 +21,53 @@ struct Usage {
   int positionals = 0;   ///< most positional arguments; -1: any number
 };
 
-/// Parsed options; nothing when --help was asked for and has been printed. Throws InputError for an
-/// unknown option (naming the nearest one), a malformed value, or too many positional arguments.
-std::optional<po::variables_map> parse_options(const Usage& usage,
-                                               const po::options_description& options,
-                                               const Args& args);
-/// The positional arguments in order.
-std::vector<std::string> positionals(const po::variables_map& given);
-/// The only positional argument; throws InputError with `what` when it is missing.
-std::string required_positional(const po::variables_map& given, const std::string& what);
+/// The kinds of options; `name` stands for the value in the help.
+po::value_semantic* flag();
+po::value_semantic* word(const char* name, const char* standard = "");
+po::value_semantic* words(const char* name);
+template <class T>
+po::value_semantic* number(const char* name, T standard) {
+  return po::value<T>()->value_name(name)->default_value(standard);
+}
 
 /// Options that several commands share.
 void add_profile_option(po::options_description& options);    ///< --with NAME
-void add_location_options(po::options_description& options);  ///< --registry FILE, --cache DIR
-std::string profile_of(const po::variables_map& given);
-Locations locations_of(const po::variables_map& given);
-/// The registry that was given, or the project's.
-DatasetRegistry registry_of(const po::variables_map& given);
-std::string cache_of(const po::variables_map& given);
+void add_location_options(po::options_description& options);  ///< --registry, --recipes, --cache
+
+/// What was given on the command line.
+class Given {
+ public:
+  explicit Given(po::variables_map values) : values_(std::move(values)) {}
+
+  bool flag(const char* option) const { return get<bool>(option); }
+  /// Empty where the option is not given and has no default.
+  std::string text(const char* option) const { return get<std::string>(option); }
+  std::vector<std::string> texts(const char* option) const { return get<Args>(option); }
+  /// T() where the option is not given and has no default.
+  template <class T>
+  T get(const char* option) const {
+    return values_.count(option) == 0 ? T() : values_[option].as<T>();
+  }
+
+  /// The positional arguments in order.
+  Args positionals() const;
+  /// At least one; throws InputError with this complaint when there is none.
+  Args positionals(const char* complaint) const;
+  /// The only positional argument; throws InputError with `what` when it is missing.
+  std::string positional(const std::string& what) const;
+  std::string profile() const { return text("with"); }
+  Locations locations() const;
+  /// The registry that was given, or the project's.
+  DatasetRegistry registry() const;
+  std::string cache() const { return locations().cache; }
+
+ private:
+  po::variables_map values_;
+};
+
+/// Parsed options; nothing when --help was asked for and has been printed. Throws InputError for an
+/// unknown option (naming the nearest one), a malformed value, or too many positional arguments.
+std::optional<Given> parse_options(const Usage& usage, const po::options_description& options,
+                                   const Args& args);
 
 }  // namespace retensor::driver

@@ -79,13 +79,12 @@ int plan_command(const Args& args) {
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto specs = positionals(*given);
-  if (specs.empty()) throw InputError("plan: expected at least one spec");
-  const auto datasets = registry_of(*given);
+  const auto specs = given->positionals("plan: expected at least one spec");
+  const auto datasets = given->registry();
   const auto methods = all_methods();
   for (const auto& spec : specs)
-    print_plan(make_plan(load_spec(spec, profile_of(*given)), methods, datasets), datasets,
-               cache_of(*given));
+    print_plan(make_plan(load_spec(spec, given->profile()), methods, datasets), datasets,
+               given->cache());
   return 0;
 }
 

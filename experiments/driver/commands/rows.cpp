@@ -52,7 +52,7 @@ int rows_command(const Args& args) {
                     "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1};
   const auto given = parse_options(usage, {}, args);
   if (!given) return 0;
-  std::cout << rows_text(required_results(positionals(*given)));
+  std::cout << rows_text(required_results(given->positionals()));
   return 0;
 }
 

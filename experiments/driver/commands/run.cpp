@@ -45,37 +45,37 @@ int run_command(const Args& args) {
                     "prints the paths of those files.",
                     "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
-  options.add_options()("out", po::value<std::string>()->value_name("FILE")->default_value(""),
-                        "result file, or folder of <paper>-<artifact>.jsonl (default: "
-                        "out/results/<device>/)")("rerun", po::bool_switch(),
-                                                  "measure again what is stored")(
-      "profile", po::bool_switch(),
+  auto add = options.add_options();
+  add("out", word("FILE"),
+      "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
+  add("rerun", flag(), "measure again what is stored");
+  add("profile", flag(),
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
       "counters, or why there are none (with --rerun: of stored cases too); a spec with "
-      "`counters` does so anyway")(
-      "keep-oracles", po::bool_switch(),
+      "`counters` does so anyway");
+  add("keep-oracles", flag(),
       "leave the expected results in the cache folder, for further runs on the same data sets "
-      "(default: until the last spec on a data set)")("quiet", po::bool_switch(),
-                                                      "no progress, messages of trouble alone");
+      "(default: until the last spec on a data set)");
+  add("quiet", flag(), "no progress, messages of trouble alone");
   add_profile_option(options);
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  const auto specs = positionals(*given);
-  if (specs.empty()) throw InputError("run: expected at least one spec (see: retensor run --help)");
+  const auto specs =
+      given->positionals("run: expected at least one spec (see: retensor run --help)");
 
   SweepOptions sweep;
-  sweep.out = (*given)["out"].as<std::string>();
-  sweep.at = locations_of(*given);
-  sweep.rerun = (*given)["rerun"].as<bool>();
-  sweep.profile = (*given)["profile"].as<bool>();
-  sweep.keep_oracles = (*given)["keep-oracles"].as<bool>();
-  sweep.quiet = (*given)["quiet"].as<bool>();
+  sweep.out = given->text("out");
+  sweep.at = given->locations();
+  sweep.rerun = given->flag("rerun");
+  sweep.profile = given->flag("profile");
+  sweep.keep_oracles = given->flag("keep-oracles");
+  sweep.quiet = given->flag("quiet");
   sweep.argv = {"retensor", "run"};
   sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
 
-  const auto datasets = registry_of(*given);
-  const auto plans = plans_of(specs, profile_of(*given), datasets);
+  const auto datasets = given->registry();
+  const auto plans = plans_of(specs, given->profile(), datasets);
   StopSignals stop;
   std::set<std::string> printed;
   std::size_t not_ok = 0;

@@ -7,11 +7,11 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/data/registry_shape.hpp"
+#include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/judge/artifacts.hpp"
 #include "experiments/driver/judge/audit/findings.hpp"
 #include "experiments/driver/judge/claims.hpp"
-#include "experiments/driver/spec/spec_shape.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
 
@@ -26,14 +26,11 @@ int schema_command(const Args& args) {
   const auto given = parse_options(usage, po::options_description(), args);
   if (!given) return 0;
 
-  const auto kind = required_positional(*given, "spec, registry, recipes, claims, findings or artifacts");
+  const auto kind = given->positional("spec, registry, recipes, claims, findings or artifacts");
   const auto known = shapes.find(kind);
-  if (known == shapes.end()) {
-    std::vector<std::string> kinds;
-    for (const auto& [name, shape] : shapes) kinds.push_back(name);
-    throw InputError(
-        fmt::format("no kind of file '{}', the nearest is '{}'", kind, nearest(kind, kinds)));
-  }
+  if (known == shapes.end())
+    throw InputError(fmt::format("no kind of file '{}', the nearest is '{}'", kind,
+                                 nearest(kind, names_of(shapes))));
   std::cout << json_schema(*known->second(), "ReTensor: " + kind).dump(2) << '\n';
   return 0;
 }

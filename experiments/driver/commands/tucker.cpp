@@ -47,33 +47,31 @@ std::vector<std::string> chain_methods(const Registry& registry) {
   return ids;
 }
 
-tucker::Settings settings_of(const po::variables_map& given) {
-  if (given.count("ranks") == 0) throw InputError("expected --ranks, one for each mode");
+tucker::Settings settings_of(const Given& given) {
   tucker::Settings settings;
-  settings.ranks = given["ranks"].as<Dims>();
-  settings.max_sweeps = given["sweeps"].as<int>();
+  settings.ranks = given.get<Dims>("ranks");
+  if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
+  settings.max_sweeps = given.get<int>("sweeps");
   if (settings.max_sweeps < 1)
     throw InputError(fmt::format("--sweeps: found {}, expected 1 or more", settings.max_sweeps));
-  settings.tolerance = given["tolerance"].as<double>();
-  settings.seed = given["seed"].as<std::uint64_t>();
+  settings.tolerance = given.get<double>("tolerance");
+  settings.seed = given.get<std::uint64_t>("seed");
   return settings;
 }
 
 po::options_description all_options() {
   const tucker::Settings standard;
   po::options_description options;
-  options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-                        "lengths of the core, one for each mode")(
-      "method", po::value<std::string>()->value_name("ID"), "method of ttm_chain")(
-      "params", po::value<std::string>()->value_name("TEXT")->default_value(""),
-      "its parameters, \"name=value name=value\"")(
-      "sweeps", po::value<int>()->value_name("N")->default_value(standard.max_sweeps),
-      "most sweeps")(
-      "tolerance", po::value<double>()->value_name("X")->default_value(standard.tolerance, "1e-5"),
-      "smallest gain of the fit that continues")(
-      "seed", po::value<std::uint64_t>()->value_name("N")->default_value(standard.seed),
-      "of the first factors")("output", po::value<std::string>()->value_name("FOLDER"),
-                              "writes core.tns and factor-0.tns, factor-1.tns, ...");
+  auto add = options.add_options();
+  add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
+      "lengths of the core, one for each mode");
+  add("method", word("ID"), "method of ttm_chain");
+  add("params", word("TEXT"), "its parameters, \"name=value name=value\"");
+  add("sweeps", number("N", standard.max_sweeps), "most sweeps");
+  add("tolerance", po::value<double>()->value_name("X")->default_value(standard.tolerance, "1e-5"),
+      "smallest gain of the fit that continues");
+  add("seed", number("N", standard.seed), "of the first factors");
+  add("output", word("FOLDER"), "writes core.tns and factor-0.tns, factor-1.tns, ...");
   add_location_options(options);
   return options;
 }
@@ -92,24 +90,24 @@ int tucker_command(const Args& args) {
       1};
   const auto given = parse_options(usage, all_options(), args);
   if (!given) return 0;
-  const auto name = required_positional(*given, "a data set or file");
+  const auto name = given->positional("a data set or file");
   const auto settings = settings_of(*given);
-  if (given->count("method") == 0)
+  const auto method = given->text("method");
+  if (method.empty())
     throw InputError(
         fmt::format("expected --method, one of {}", boost::algorithm::join(methods, ", ")));
-  const auto datasets = registry_of(*given);
-  const auto tensor = datasets.obtain(datasets.with_facts(name), cache_of(*given));
+  const auto datasets = given->registry();
+  const auto tensor = datasets.obtain(datasets.with_facts(name), given->cache());
 
-  tucker::Hooi hooi(tensor, settings, registry.find((*given)["method"].as<std::string>()),
-                    cpd::params_in((*given)["params"].as<std::string>()));
+  tucker::Hooi hooi(tensor, settings, registry.find(method), cpd::params_in(given->text("params")));
   std::cout << "sweep  fit\n";
   while (!hooi.finished()) {
     hooi.sweep();
     const auto& fit = hooi.model().fit;
     std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
   }
-  if (given->count("output") != 0)
-    write_model((*given)["output"].as<std::string>(), settings, hooi.model());
+  if (const auto output = given->text("output"); !output.empty())
+    write_model(output, settings, hooi.model());
   return 0;
 }
 

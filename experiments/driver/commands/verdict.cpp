@@ -108,27 +108,25 @@ int verdict_command(const Args& args) {
                     "of the result files bear it out.",
                     "retensor verdict pasta --results out/results/cpu/pasta-fig4.jsonl", -1};
   po::options_description options;
-  options.add_options()("results",
-                        po::value<std::vector<std::string>>()->multitoken()->value_name("FILES"),
-                        "result files (default: all of experiments/results and out/results)")(
-      "strict", po::bool_switch(), "exit code 1 when a verdict speaks against a claim")(
-      "json", po::bool_switch(), "a JSON list instead of a table");
+  auto add = options.add_options();
+  add("results", words("FILES"),
+      "result files (default: all of experiments/results and out/results)");
+  add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
+  add("json", flag(), "a JSON list instead of a table");
   add_location_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
 
-  const auto list =
-      verdicts(positionals(*given),
-               given->count("results") != 0 ? (*given)["results"].as<std::vector<std::string>>()
-                                            : result_files(),
-               locations_of(*given));
+  auto files = given->texts("results");
+  if (files.empty()) files = result_files();
+  const auto list = verdicts(given->positionals(), files, given->locations());
   const bool against =
       std::any_of(list.begin(), list.end(), [](const json& v) { return v["holds"] == false; });
-  if ((*given)["json"].as<bool>())
+  if (given->flag("json"))
     std::cout << list.dump(2) << '\n';
   else
     print_table(list);
-  return against && (*given)["strict"].as<bool>() ? 1 : 0;
+  return against && given->flag("strict") ? 1 : 0;
 }
 
 }  // namespace retensor::driver

@@ -13,8 +13,6 @@
 #include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
-#include "experiments/driver/data/registry_shape.hpp"
-#include "experiments/driver/yaml/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
@@ -45,16 +43,12 @@ FetchSource fetch_of(const YamlNode& node) {
 
 /// A generator that is told no dims and nnz makes those of the entry.
 void fill_target(Dataset& d) {
-  const auto generator = generator_params().find(d.recipe);
-  if (generator == generator_params().end()) return;
-  const auto fill = [&](const char* param, const auto& value) {
-    const auto& known = generator->second;
-    if (std::find(known.begin(), known.end(), param) != known.end() &&
-        !d.recipe_params.contains(param))
-      d.recipe_params[param] = value;
-  };
-  fill("dims", d.dims);
-  fill("nnz", d.nnz);
+  const auto generator = generators().find(d.recipe);
+  if (generator == generators().end()) return;
+  const nlohmann::json target = {{"dims", d.dims}, {"nnz", d.nnz}};
+  for (const auto& param : generator->second.params)
+    if (target.contains(param) && !d.recipe_params.contains(param))
+      d.recipe_params[param] = target[param];
 }
 
 /// Names of recipes and of the parameters that a registry may set (recipes.yaml); none in a folder
@@ -68,9 +62,8 @@ Recipes read_recipes(const std::string& folder) {
   const auto tree = parse_yaml(read_small_file(path), path);
   recipes_shape()->check(tree);
   Recipes recipes;
-  const auto& entries = tree.need("recipes");
-  for (std::size_t k = 0; k < entries.keys.size(); ++k)
-    for (auto& params = recipes[entries.keys[k].name]; const auto& item : entries.items[k].items)
+  for (const auto& entry : tree.items_of("recipes"))
+    for (auto& params = recipes[entry.key]; const auto& item : entry.items)
       params.push_back(item.text);
   return recipes;
 }
@@ -78,19 +71,18 @@ Recipes read_recipes(const std::string& folder) {
 /// Generators have the parameters that their shape states; those of recipes are declared.
 void check_recipe(const YamlNode& make, const Recipes& recipes) {
   const auto& name = make.need("recipe");
-  if (generator_params().contains(name.text)) return;
+  if (generators().contains(name.text)) return;
   const auto recipe = recipes.find(name.text);
   if (recipe == recipes.end()) {
-    std::vector<std::string> words;
-    for (const auto& [known, params] : generator_params()) words.push_back(known);
-    for (const auto& [known, params] : recipes) words.push_back(known);
+    auto words = names_of(generators());
+    for (const auto& known : names_of(recipes)) words.push_back(known);
     refuse_unknown(name.at, "recipe", name.text, words);
   }
   auto words = recipe->second;
   words.insert(words.end(), {"recipe", "needs"});
-  for (const auto& key : make.keys)
-    if (std::find(words.begin(), words.end(), key.name) == words.end())
-      refuse_unknown(key.at, "parameter of " + name.text, key.name, words);
+  for (const auto& param : make.items)
+    if (std::find(words.begin(), words.end(), param.key) == words.end())
+      refuse_unknown(param.key_at, "parameter of " + name.text, param.key, words);
 }
 
 void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
@@ -116,14 +108,8 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "a generated data set without make", "the key 'make'");
   if ((d.kind == "stand-in") != d.stand_in.is_object())
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
-  if (d.kind == "stand-in" && generator_params().count(d.recipe) == 0)
+  if (d.kind == "stand-in" && !generators().contains(d.recipe))
     throw ParseError(d.at, "a stand-in without a generator", "make with one");
-}
-
-nlohmann::json stand_in_of(const YamlNode& node) {
-  auto stand_in = to_json(node);
-  stand_in["for"] = node.need("for").text;
-  return stand_in;
 }
 
 /// The stand-in with the parameters that one of its variants changes; dims and nnz stay.
@@ -142,11 +128,11 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
 
 /// `directory`: of the file that holds the entry; `root`: the registry's, which files may not
 /// leave.
-Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::string& directory,
-                   const std::string& root, const Recipes& recipes) {
+Dataset dataset_of(const YamlNode& entry, const std::string& directory, const std::string& root,
+                   const Recipes& recipes) {
   Dataset d;
-  d.name = key.name;
-  d.at = key.at;
+  d.name = entry.key;
+  d.at = entry.key_at;
   d.kind = entry.need("kind").text;
   d.form = entry.need("form").text;
   d.dims = dims_of(entry.need("dims"));
@@ -162,7 +148,8 @@ Dataset dataset_of(const YamlNode::Key& key, const YamlNode& entry, const std::s
   if (const auto* fetch = entry.find("fetch")) d.fetch = fetch_of(*fetch);
   if (const auto* paper = entry.find("paper")) d.paper = to_json(*paper);
   if (const auto* stand_in = entry.find("stand_in")) {
-    d.stand_in = stand_in_of(*stand_in);
+    d.stand_in = to_json(*stand_in);
+    d.stand_in["for"] = stand_in->need("for").text;
     d.variant = "base";
   }
   check_kind(d);
@@ -181,27 +168,25 @@ class Reader {
   void read(std::string_view text, const std::string& path) {
     const auto tree = parse_yaml(text, path);
     registry_shape()->check(tree);
-    const auto& entries = tree.need("datasets");
-    for (std::size_t k = 0; k < entries.keys.size(); ++k) {
-      const auto d =
-          dataset_of(entries.keys[k], entries.items[k], folder_of(path), root_, recipes_);
+    for (const auto& entry : tree.items_of("datasets")) {
+      const auto d = dataset_of(entry, folder_of(path), root_, recipes_);
       add(d);
       if (d.kind != "stand-in") continue;
-      const auto& variants = entries.items[k].need("stand_in").need("variants");
+      const auto& variants = entry.need("stand_in").need("variants");
       for (const auto& variant : stand_in_variants())
         add(variant_of(d, variant, variants.need(variant)));
     }
-    if (const auto* include = tree.find("include"))
-      for (const auto& entry : include->items) read_included(entry, path);
+    for (const auto& entry : tree.items_of("include")) read_included(entry, path);
   }
 
   /// What stands in has to be known.
   void check_originals() const {
-    std::vector<std::string> names;
-    for (const auto& [name, d] : datasets_) names.push_back(name);
-    for (const auto& [name, d] : datasets_)
-      if (d.variant == "base" && datasets_.count(d.stand_in["for"].get<std::string>()) == 0)
-        refuse_unknown(d.at, "data set", d.stand_in["for"].get<std::string>(), names);
+    for (const auto& [name, d] : datasets_) {
+      if (d.variant != "base") continue;
+      const std::string original = d.stand_in["for"];
+      if (!datasets_.contains(original))
+        refuse_unknown(d.at, "data set", original, names_of(datasets_));
+    }
   }
 
   static std::string folder_of(const std::string& path) {
@@ -225,14 +210,7 @@ class Reader {
     if (!files_.insert(fs::weakly_canonical(fs::absolute(path)).string()).second)
       throw ParseError(entry.at, shown(word) + " a second time",
                        "includes that name a file once and no file that leads to them");
-    try {
-      read(read_small_file(path), path);
-    } catch (const ParseError&) {
-      throw;
-    } catch (InputError& e) {
-      e.add_context(fmt::format("{}:{}", entry.at.file, entry.at.line));
-      throw;
-    }
+    located({entry.at.file, entry.at.line}, [&] { read(read_small_file(path), path); });
   }
 
   std::string root_;
@@ -327,9 +305,7 @@ DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string&
 }
 
 std::vector<std::string> DatasetRegistry::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, dataset] : datasets_) names.push_back(name);
-  return names;
+  return names_of(datasets_);
 }
 
 std::vector<std::string> DatasetRegistry::with_variants(const std::string& name) const {

@@ -7,13 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "common/core/error.hpp"
-#include "common/core/types.hpp"
 #include "common/io/cache.hpp"
 #include "common/tensor/coo.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
@@ -106,9 +103,21 @@ std::string dims_text(const Dims& dims);
 /// Throws InputError when the tensor has not the registry's dims, nnz and checksum.
 void check_against_registry(const Dataset& d, const Coo& tensor);
 
-/// Generators of common/generate that `make: {recipe: ...}` may name, and their parameters.
-const std::map<std::string, std::vector<std::string>>& generator_params();
+/// A generator of common/generate that `make: {recipe: ...}` may name.
+struct Generator {
+  std::vector<std::string> params;
+  Coo (*make)(const nlohmann::json& params);
+};
+const std::map<std::string, Generator>& generators();
+
 /// Throws InputError when a parameter is missing or wrong.
 Coo generate(const std::string& generator, const nlohmann::json& params);
+
+/// What the registry and the files that it includes may hold (experiments/schema/README.md).
+ShapePtr registry_shape();
+/// The recipes of a folder and the parameters of each that a registry may set.
+ShapePtr recipes_shape();
+/// What a variant of a stand-in may change of its generator's parameters: all but dims and nnz.
+ShapePtr stand_in_variant_shape(const std::string& generator);
 
 }  // namespace retensor::driver

@@ -13,11 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-struct Generator {
-  std::vector<std::string> params;
-  Coo (*make)(const json&);
-};
-
 Target target_of(const json& p) {
   Target target;
   p.at("dims").get_to(target.dims);
@@ -25,16 +20,6 @@ Target target_of(const json& p) {
   target.seed = p.value("seed", target.seed);
   if (p.contains("values")) target.values = value_model_from_name(p["values"].get<std::string>());
   return target;
-}
-
-Coo make_uniform(const json& p) {
-  const auto t = target_of(p);
-  return uniform(t.dims, t.nnz, t.seed, t.dtype, t.values);
-}
-
-Coo make_matmul(const json& p) {
-  const auto size = [&p](const char* name) { return p.at(name).get<std::uint64_t>(); };
-  return matmul_tensor(size("m"), size("n"), size("k"));
 }
 
 /// Either the binary initiator's skew and clustering or an initiator of one's own.
@@ -76,78 +61,63 @@ Coo make_tiled(const json& p) {
   return tiled(target_of(p), law);
 }
 
-Coo make_banded(const json& p) {
-  return banded(target_of(p),
-                {p.at("lower").get<std::uint64_t>(), p.at("upper").get<std::uint64_t>()});
-}
-
-Coo make_block_diagonal(const json& p) {
-  return block_diagonal(target_of(p), {p.at("blocks").get<std::uint64_t>()});
-}
-
-Coo make_poisson_2d(const json& p) {
-  return poisson_2d(p.at("nx").get<std::uint64_t>(), p.at("ny").get<std::uint64_t>());
-}
-
-Coo make_low_rank(const json& p) {
-  return low_rank(target_of(p), {p.at("rank").get<int>(), p.value("noise", 0.0)});
-}
-
-Coo make_sampled_uniform(const json& p) {
-  return sampled_uniform(target_of(p));
-}
-
-Coo make_sampled_zipf(const json& p) {
-  return sampled_zipf(target_of(p), p.at("exponent").get<double>());
-}
-
-Coo make_sampled_clusters(const json& p) {
-  return sampled_clusters(target_of(p),
-                          {p.at("centers").get<std::uint64_t>(), p.at("sigma").get<double>()});
-}
-
-Coo make_sampled_blocks(const json& p) {
-  return sampled_blocks(target_of(p),
-                        {p.at("edge").get<std::uint64_t>(), p.at("fill").get<double>()});
-}
-
 /// The parameters of a target and the law's own.
 std::vector<std::string> with_target(std::vector<std::string> own) {
   own.insert(own.begin(), {"dims", "nnz", "seed", "values"});
   return own;
 }
 
+}  // namespace
+
 const std::map<std::string, Generator>& generators() {
   static const std::map<std::string, Generator> table = {
-      {"uniform", {with_target({}), make_uniform}},
-      {"matmul", {{"m", "n", "k"}, make_matmul}},
+      {"uniform",
+       {with_target({}),
+        [](const json& p) {
+          const auto t = target_of(p);
+          return uniform(t.dims, t.nnz, t.seed, t.dtype, t.values);
+        }}},
+      {"matmul",
+       {{"m", "n", "k"},
+        [](const json& p) { return matmul_tensor(p.at("m"), p.at("n"), p.at("k")); }}},
       {"kronecker",
        {with_target({"skew", "clustering", "initiator_dims", "initiator"}), make_kronecker}},
       {"power_law", {with_target({"exponent", "slice_modes", "run", "group"}), make_power_law}},
       {"tiled",
        {with_target({"edge", "tiles", "dense_share", "dense_fill", "spread", "exponent"}),
         make_tiled}},
-      {"banded", {with_target({"lower", "upper"}), make_banded}},
-      {"block_diagonal", {with_target({"blocks"}), make_block_diagonal}},
-      {"poisson_2d", {{"nx", "ny"}, make_poisson_2d}},
-      {"low_rank", {with_target({"rank", "noise"}), make_low_rank}},
-      {"sampled_uniform", {{"dims", "nnz", "seed"}, make_sampled_uniform}},
-      {"sampled_zipf", {{"dims", "nnz", "seed", "exponent"}, make_sampled_zipf}},
-      {"sampled_clusters", {{"dims", "nnz", "seed", "centers", "sigma"}, make_sampled_clusters}},
-      {"sampled_blocks", {{"dims", "nnz", "seed", "edge", "fill"}, make_sampled_blocks}},
+      {"banded",
+       {with_target({"lower", "upper"}),
+        [](const json& p) {
+          return banded(target_of(p), {p.at("lower"), p.at("upper")});
+        }}},
+      {"block_diagonal",
+       {with_target({"blocks"}),
+        [](const json& p) { return block_diagonal(target_of(p), {p.at("blocks")}); }}},
+      {"poisson_2d",
+       {{"nx", "ny"}, [](const json& p) { return poisson_2d(p.at("nx"), p.at("ny")); }}},
+      {"low_rank",
+       {with_target({"rank", "noise"}),
+        [](const json& p) {
+          return low_rank(target_of(p), {p.at("rank"), p.value("noise", 0.0)});
+        }}},
+      {"sampled_uniform",
+       {{"dims", "nnz", "seed"}, [](const json& p) { return sampled_uniform(target_of(p)); }}},
+      {"sampled_zipf",
+       {{"dims", "nnz", "seed", "exponent"},
+        [](const json& p) { return sampled_zipf(target_of(p), p.at("exponent")); }}},
+      {"sampled_clusters",
+       {{"dims", "nnz", "seed", "centers", "sigma"},
+        [](const json& p) {
+          return sampled_clusters(target_of(p), {p.at("centers"), p.at("sigma")});
+        }}},
+      {"sampled_blocks",
+       {{"dims", "nnz", "seed", "edge", "fill"},
+        [](const json& p) {
+          return sampled_blocks(target_of(p), {p.at("edge"), p.at("fill")});
+        }}},
   };
   return table;
-}
-
-}  // namespace
-
-const std::map<std::string, std::vector<std::string>>& generator_params() {
-  static const auto names = [] {
-    std::map<std::string, std::vector<std::string>> result;
-    for (const auto& [name, generator] : generators()) result[name] = generator.params;
-    return result;
-  }();
-  return names;
 }
 
 Coo generate(const std::string& generator, const json& params) {

@@ -189,7 +189,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
     std::error_code error;
     if (!fs::is_regular_file(origin.file, error)) origin.obstacle = origin.file + ": no such file";
     origin.identity = file_identity(origin.file);
-  } else if (generator_params().count(d.recipe) != 0) {
+  } else if (generators().contains(d.recipe)) {
     origin.generator = d.recipe;
     origin.identity = {{"generator", d.recipe}, {"params", d.recipe_params}};
   } else if (!d.recipe.empty()) {

@@ -1,7 +1,4 @@
-// Each generator has the parameters of generator_params(), a recipe those that recipes.yaml names.
-#include "experiments/driver/data/registry_shape.hpp"
-
-#include "common/core/types.hpp"
+// Each generator has the parameters of generators(); a recipe those that recipes.yaml names.
 #include "experiments/driver/data/datasets.hpp"
 
 namespace retensor::driver {
@@ -30,23 +27,23 @@ ShapePtr fetch_shape() {
 
 std::vector<Member> params_of(const std::string& generator) {
   std::vector<Member> params;
-  for (const auto& name : generator_params().at(generator))
+  for (const auto& name : generators().at(generator).params)
     params.push_back(optional(name, anything()));
   return params;
 }
 
 ShapePtr make_shape() {
   const auto recipe = required("recipe", pattern("the name of a generator or recipe", kPlainName));
-  std::map<std::string, ShapePtr> generators;
-  for (const auto& [name, params] : generator_params()) {
+  std::map<std::string, ShapePtr> makes;
+  for (const auto& [name, generator] : generators()) {
     auto members = params_of(name);
     members.push_back(recipe);
-    generators[name] = map({.what = "make", .members = members});
+    makes[name] = map({.what = "make", .members = members});
   }
   const auto other = map({.what = "make",
                           .members = {recipe, optional("needs", word("needs", {"input"}))},
                           .others = anything()});
-  return by_word("recipe", generators, other);
+  return by_word("recipe", makes, other);
 }
 
 ShapePtr stand_in_shape() {

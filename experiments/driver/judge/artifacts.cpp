@@ -6,18 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "experiments/driver/yaml/files.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
-
 namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
 PaperArtifact paper_artifact(const YamlNode& node, const std::string& paper) {
-  PaperArtifact result{paper, node.need("place").text, {}, text_or(node, "drawing"), node.at};
-  if (const auto* specs = node.find("specs"))
-    for (const auto& spec : specs->items) result.specs.push_back(spec.text);
-  return result;
+  return {paper, node.need("place").text, texts_of(node.find("specs")), text_or(node, "drawing"),
+          node.at};
 }
 
 }  // namespace
@@ -39,12 +34,11 @@ ShapePtr artifacts_shape() {
 }
 
 std::vector<PaperArtifact> load_artifacts(const std::string& path) {
-  const auto root = parse_yaml(read_small_file(path), path);
-  artifacts_shape()->check(root);
+  const auto root = load_yaml(path, artifacts_shape());
   const auto& paper = root.need("paper").text;
   std::vector<PaperArtifact> result;
   std::set<std::string> places;
-  for (const auto& node : root.need("artifacts").items) {
+  for (const auto& node : root.items_of("artifacts")) {
     result.push_back(paper_artifact(node, paper));
     if (!places.insert(result.back().place).second)
       throw ParseError(node.at, fmt::format("'{}' a second time", result.back().place),

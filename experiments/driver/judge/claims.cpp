@@ -11,8 +11,6 @@
 #include <set>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/yaml/files.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -120,12 +118,8 @@ ShapePtr claim_shape() {
 }
 
 std::vector<json> any_of(const YamlNode& node) {
-  std::vector<json> values;
-  if (node.is_list())
-    for (const auto& item : node.items) values.push_back(to_json(item));
-  else
-    values.push_back(to_json(node));
-  return values;
+  const auto value = to_json(node);
+  return node.is_list() ? value.get<std::vector<json>>() : std::vector<json>{value};
 }
 
 /// Claims about a paper take no tuned method; those of the project about itself may.
@@ -141,8 +135,7 @@ void expect_published_methods(const YamlNode& node, const Part& part) {
 void read_part(const YamlNode& node, Part& part) {
   if (const auto* where = node.find("where")) {
     part.where.clear();
-    for (std::size_t k = 0; k < where->keys.size(); ++k)
-      part.where[where->keys[k].name] = any_of(where->items[k]);
+    for (const auto& values : where->items) part.where[values.key] = any_of(values);
   }
   part.value = text_or(node, "value", part.value);
   part.reduce = text_or(node, "reduce", part.reduce);
@@ -152,6 +145,7 @@ Query read_query(const YamlNode& node) {
   Query query;
   read_part(node, query);
   query.all_machines = text_or(node, "machines") == "all";
+  query.within = text_or(node, "within", query.within);
   const auto* per = node.find("per");
   const auto* orders = node.find("orders");
   const auto* ratio = node.find("ratio_to");
@@ -159,12 +153,9 @@ Query read_query(const YamlNode& node) {
     throw ParseError(orders->at, "orders beside ratio_to", "one of them");
   if (per != nullptr && orders == nullptr && ratio == nullptr)
     throw ParseError(per->at, "per without a comparison", "ratio_to or orders beside it");
-  query.within = text_or(node, "within", query.within);
-  if (per != nullptr)
-    for (const auto& name : per->items) query.per.push_back(name.text);
-  if (orders != nullptr)
-    for (const auto& part : orders->items)
-      read_part(part, query.orders.emplace_back(static_cast<const Part&>(query)));
+  query.per = texts_of(per);
+  for (const auto& part : node.items_of("orders"))
+    read_part(part, query.orders.emplace_back(static_cast<const Part&>(query)));
   if (ratio != nullptr) {
     read_part(*ratio, query.ratio_to.emplace(static_cast<const Part&>(query)));
     query.competitor = text_or(*ratio, "code", query.competitor);
@@ -199,7 +190,7 @@ void expect_positive(const Interval& published, const YamlNode& tolerance) {
 }
 
 void read_hardware(const YamlNode& node, Claim& claim) {
-  if (node.is_map()) claim.hardware_kind = node.keys.front().name;
+  if (node.is_map()) claim.hardware_kind = node.items.front().key;
   claim.hardware = node.is_map() ? node.items.front().text : node.text;
 }
 
@@ -250,12 +241,11 @@ ShapePtr claims_shape() {
 }
 
 std::vector<Claim> load_claims(const std::string& path) {
-  const auto root = parse_yaml(read_small_file(path), path);
-  claims_shape()->check(root);
+  const auto root = load_yaml(path, claims_shape());
   const auto& paper = root.need("paper").text;
   std::vector<Claim> claims;
   std::set<std::string> ids;
-  for (const auto& node : root.need("claims").items) {
+  for (const auto& node : root.items_of("claims")) {
     claims.push_back(read_claim(node));
     claims.back().paper = paper;
     if (const auto& query = claims.back().query; query && paper != kProject) {

@@ -4,27 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "common/generate/values.hpp"
 
 namespace retensor::driver {
 namespace {
 
-double real(const ParamValue& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  const auto* number = std::get_if<double>(&value);
-  return number == nullptr ? std::numeric_limits<double>::quiet_NaN() : *number;
-}
-
-std::int64_t integer(const ParamValue& value) {
-  return std::get<std::int64_t>(value);
-}
-std::uint64_t natural(const ParamValue& value) {
-  return static_cast<std::uint64_t>(integer(value));
-}
-ParamValue number(std::uint64_t value) {
-  return static_cast<std::int64_t>(value);
-}
 ParamValue word(std::string_view value) {
   return std::string(value);
 }
@@ -36,52 +22,53 @@ struct Axis {
   ParamValue (*get)(const Case&);
 };
 
+/// The axis of a number of the problem.
+template <auto member>
+Axis number(const std::string& name, ShapePtr shape) {
+  using Number = std::remove_reference_t<decltype(ProblemSpec{}.*member)>;
+  using Given = std::conditional_t<std::is_floating_point_v<Number>, double, std::int64_t>;
+  return {name, std::move(shape),
+          [](Case& c, const ParamValue& v) {
+            c.problem.*member = std::is_same_v<Given, double>
+                                    ? static_cast<Number>(real(v))
+                                    : static_cast<Number>(std::get<std::int64_t>(v));
+          },
+          [](const Case& c) { return ParamValue(static_cast<Given>(c.problem.*member)); }};
+}
+
+/// The axis of a value of the problem that has a name.
+template <auto member, auto from_name>
+Axis named(const std::string& axis, const std::string& what, std::vector<std::string> words) {
+  return {axis, shape::word(what, std::move(words)),
+          [](Case& c, const ParamValue& v) { c.problem.*member = from_name(text(v)); },
+          [](const Case& c) { return word(name(c.problem.*member)); }};
+}
+
 constexpr std::int64_t kMaxRank = 1 << 20;  ///< far beyond the papers' 8192 columns
 constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();
 
 const std::vector<Axis>& axes() {
+  using P = ProblemSpec;
+  using shape::integer;
+  const auto mode = shape::either(
+      "a mode", {shape::word("mode", {"all"}), integer("mode (or all)", 0, kMaxOrder - 1)});
+  const auto models = names_up_to(ValueModel::ones);
   static const std::vector<Axis> table = {
       {"dataset", shape::string("the name of a data set"),
        [](Case& c, const ParamValue& v) { c.dataset = text(v); },
        [](const Case& c) { return word(c.dataset); }},
-      {"mode",
-       shape::either("a mode", {shape::word("mode", {"all"}),
-                                shape::integer("mode (or all)", 0, kMaxOrder - 1)}),
-       [](Case& c, const ParamValue& v) { c.problem.mode = static_cast<int>(integer(v)); },
-       [](const Case& c) { return number(static_cast<std::uint64_t>(c.problem.mode)); }},
-      {"rank", shape::integer("rank", 1, kMaxRank),
-       [](Case& c, const ParamValue& v) { c.problem.rank = natural(v); },
-       [](const Case& c) { return number(c.problem.rank); }},
-      {"rank2", shape::integer("rank2 (0: as rank)", 0, kMaxRank),
-       [](Case& c, const ParamValue& v) { c.problem.rank2 = natural(v); },
-       [](const Case& c) { return number(c.problem.rank2); }},
-      {"dtype", shape::word("value type", names_up_to(DType::f64)),
-       [](Case& c, const ParamValue& v) { c.problem.dtype = dtype_from_name(text(v)); },
-       [](const Case& c) { return word(name(c.problem.dtype)); }},
-      {"values", shape::word("value model", names_up_to(ValueModel::ones)),
-       [](Case& c, const ParamValue& v) { c.problem.values = value_model_from_name(text(v)); },
-       [](const Case& c) { return word(name(c.problem.values)); }},
-      {"operands", shape::word("value model", names_up_to(ValueModel::ones)),
-       [](Case& c, const ParamValue& v) { c.problem.operands = value_model_from_name(text(v)); },
-       [](const Case& c) { return word(name(c.problem.operands)); }},
-      {"seed", shape::integer("seed", 0, kMaxSeed),
-       [](Case& c, const ParamValue& v) { c.problem.seed = natural(v); },
-       [](const Case& c) { return number(c.problem.seed); }},
-      {"scalar", shape::number("scalar"),
-       [](Case& c, const ParamValue& v) { c.problem.scalar = real(v); },
-       [](const Case& c) { return ParamValue(c.problem.scalar); }},
-      {"alpha", shape::number("alpha"),
-       [](Case& c, const ParamValue& v) { c.problem.alpha = real(v); },
-       [](const Case& c) { return ParamValue(c.problem.alpha); }},
-      {"beta", shape::number("beta"),
-       [](Case& c, const ParamValue& v) { c.problem.beta = real(v); },
-       [](const Case& c) { return ParamValue(c.problem.beta); }},
-      {"max_sweeps", shape::integer("max_sweeps", 1, 100'000),
-       [](Case& c, const ParamValue& v) { c.problem.max_sweeps = static_cast<int>(integer(v)); },
-       [](const Case& c) { return number(static_cast<std::uint64_t>(c.problem.max_sweeps)); }},
-      {"tolerance", shape::number("tolerance", 0),
-       [](Case& c, const ParamValue& v) { c.problem.tolerance = real(v); },
-       [](const Case& c) { return ParamValue(c.problem.tolerance); }},
+      number<&P::mode>("mode", mode),
+      number<&P::rank>("rank", integer("rank", 1, kMaxRank)),
+      number<&P::rank2>("rank2", integer("rank2 (0: as rank)", 0, kMaxRank)),
+      named<&P::dtype, dtype_from_name>("dtype", "value type", names_up_to(DType::f64)),
+      named<&P::values, value_model_from_name>("values", "value model", models),
+      named<&P::operands, value_model_from_name>("operands", "value model", models),
+      number<&P::seed>("seed", integer("seed", 0, kMaxSeed)),
+      number<&P::scalar>("scalar", shape::number("scalar")),
+      number<&P::alpha>("alpha", shape::number("alpha")),
+      number<&P::beta>("beta", shape::number("beta")),
+      number<&P::max_sweeps>("max_sweeps", integer("max_sweeps", 1, 100'000)),
+      number<&P::tolerance>("tolerance", shape::number("tolerance", 0)),
   };
   return table;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/hash.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -14,8 +15,7 @@ using nlohmann::json;
 
 json params_to_json(const std::map<std::string, ParamValue>& params) {
   auto object = json::object();
-  for (const auto& [name, value] : params)
-    object[name] = std::visit([](const auto& v) { return json(v); }, value);
+  for (const auto& [name, value] : params) object[name] = json_value(value);
   return object;
 }
 

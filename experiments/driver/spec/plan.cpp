@@ -2,42 +2,24 @@
 #include "experiments/driver/spec/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "experiments/driver/spec/axes.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace {
 
 using nlohmann::json;
-using Choices = std::map<std::string, std::vector<Located>>;
 using Setting = std::map<std::string, ParamValue>;
 
 constexpr double kMaxCombinations = 100'000;
 
-/// Rethrows an InputError with the place in front.
-template <class F>
-auto located(const FilePosition& at, F&& f) {
-  try {
-    return f();
-  } catch (InputError& e) {
-    e.add_context(fmt::format("{}:{}:{}", at.file, at.line, at.column));
-    throw;
-  }
-}
-
-std::vector<std::string> method_ids(const Registry& methods) {
+void check_method(const std::string& id, const FilePosition& at, const Registry& methods) {
   std::vector<std::string> ids;
   for (const auto& method : methods.methods()) ids.emplace_back(method->id());
-  return ids;
-}
-
-void check_method(const std::string& id, const FilePosition& at, const Registry& methods) {
-  const auto ids = method_ids(methods);
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) refuse_unknown(at, "method", id, ids);
 }
 
@@ -170,42 +152,23 @@ void check_size(const Spec& spec) {
                                  count, kMaxCombinations));
 }
 
-/// Every setting extended by every value of one axis; the new axis varies fastest.
-void cross(std::vector<Setting>& settings, const std::string& name,
-           const std::vector<Located>& values) {
+/// Every setting extended by each step of a walk along lists of equal length; the walk varies
+/// fastest.
+void extend(std::vector<Setting>& settings, const Choices& lists) {
   std::vector<Setting> result;
-  for (const auto& setting : settings)
-    for (const auto& value : values) {
-      result.push_back(setting);
-      result.back()[name] = value.value;
-    }
-  settings = std::move(result);
-}
-
-void walk_zip(std::vector<Setting>& settings, const Choices& zip) {
-  std::vector<Setting> result;
-  const auto length = zip.begin()->second.size();
+  const auto length = lists.begin()->second.size();
   for (const auto& setting : settings)
     for (std::size_t k = 0; k < length; ++k) {
       result.push_back(setting);
-      for (const auto& [name, values] : zip) result.back()[name] = values[k].value;
+      for (const auto& [name, values] : lists) result.back()[name] = values[k].value;
     }
   settings = std::move(result);
 }
 
-std::vector<Setting> settings_of(const Spec& spec) {
+/// Every combination of the values; the last axis varies fastest.
+std::vector<Setting> crossed(const Choices& axes) {
   std::vector<Setting> settings(1);
-  const auto dataset = spec.axes.find("dataset");
-  if (dataset != spec.axes.end()) cross(settings, "dataset", dataset->second);
-  for (const auto& [name, values] : spec.axes)
-    if (name != "dataset") cross(settings, name, values);
-  for (const auto& zip : spec.zips) walk_zip(settings, zip);
-  return settings;
-}
-
-std::vector<Setting> settings_of(const MethodEntry& entry) {
-  std::vector<Setting> settings(1);
-  for (const auto& [name, values] : entry.params) cross(settings, name, values);
+  for (const auto& axis : axes) extend(settings, {axis});
   return settings;
 }
 
@@ -243,7 +206,8 @@ class Planner {
     plan_.measure = spec_.measure;
     plan_.figure = spec_.figure;
     if (!spec_.of.empty()) return std::move(plan_);  // draws rows of another, measures nothing
-    const auto settings = settings_of(spec_);
+    auto settings = crossed(spec_.axes);
+    for (const auto& zip : spec_.zips) extend(settings, zip);
     for (const auto& dataset : dataset_order(settings))
       for (const auto& operation : spec_.operations)
         for (const auto& setting : settings)
@@ -291,17 +255,14 @@ class Planner {
     if (at != setting.end())
       if (const auto* mode = std::get_if<std::int64_t>(&at->second))
         return {static_cast<int>(*mode)};
-    std::vector<int> modes;
-    for (const auto length : datasets_.find(c.dataset).dims) {
-      (void)length;
-      modes.push_back(static_cast<int>(modes.size()));
-    }
+    std::vector<int> modes(datasets_.find(c.dataset).dims.size());
+    std::iota(modes.begin(), modes.end(), 0);
     return modes;
   }
 
   void add_methods(const Case& problem) {
     for (const auto& entry : spec_.methods)
-      for (const auto& params : settings_of(entry)) {
+      for (const auto& params : crossed(entry.params)) {
         auto c = problem;
         c.method = entry.id;
         const auto resolved =

@@ -1,23 +1,72 @@
-// From the merged tree to the checked form. The shape of a spec (spec_shape.hpp) admits each value
-// by itself; here stands what several say together.
+// From the files behind a spec to the checked form. Includes are read depth first, so that the
+// including file has the last word. The shape of a spec (spec_shape.cpp) admits each value by
+// itself; here stands what several say together.
 #include "experiments/driver/spec/spec.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
 
+#include "common/core/hash.hpp"
 #include "experiments/driver/spec/case.hpp"
-#include "experiments/driver/spec/spec_files.hpp"
-#include "experiments/driver/spec/spec_shape.hpp"
-#include "experiments/driver/yaml/files.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
+namespace fs = std::filesystem;
 namespace {
 
-using Choices = std::map<std::string, std::vector<Located>>;
+constexpr int kMaxIncludeDepth = 8;
+constexpr int kMaxFiles = 64;  ///< includes that include each other twice grow exponentially
+
+/// The nearest directory above the spec that is named experiments, else the spec's own.
+fs::path experiments_of(const fs::path& spec) {
+  const auto own = fs::weakly_canonical(fs::absolute(spec)).parent_path();
+  for (auto dir = own; dir != dir.root_path(); dir = dir.parent_path())
+    if (dir.filename() == "experiments") return dir;
+  return own;
+}
+
+class Includer {
+ public:
+  explicit Includer(const std::string& root_spec) : root_spec_(root_spec) {}
+
+  YamlNode read(std::string_view text, const std::string& name, int depth) {
+    hash_.update(text.data(), text.size());
+    auto tree = parse_yaml(text, name);
+    spec_part_shape()->check(tree);
+    const auto include = take(tree, "include");
+    YamlNode merged;
+    merged.kind = YamlNode::Kind::map;
+    merged.at = tree.at;
+    if (!include.text.empty()) overlay(merged, included(include, name, depth));
+    for (const auto& item : include.items) overlay(merged, included(item, name, depth));
+    overlay(merged, std::move(tree));
+    return merged;
+  }
+
+  std::string hash() { return hash_.hex(); }
+
+ private:
+  YamlNode included(const YamlNode& entry, const std::string& from, int depth) {
+    if (depth == kMaxIncludeDepth || ++files_ > kMaxFiles)
+      throw ParseError(entry.at, "more includes",
+                       fmt::format("at most {} files, {} deep", kMaxFiles, kMaxIncludeDepth));
+    const auto path = (fs::path(from).parent_path() / entry.text).lexically_normal().string();
+    const auto experiments = experiments_of(root_spec_);
+    if (!lies_below(path, experiments.string()) && !lies_below(path, fs::current_path().string()))
+      throw ParseError(entry.at, shown(entry.text),
+                       fmt::format("a file below {}/ or the working directory",
+                                   experiments.filename().string()));
+    return located({entry.at.file, entry.at.line},
+                   [&] { return read(read_small_file(path), path, depth + 1); });
+  }
+
+  std::string root_spec_;
+  Sha256 hash_;
+  int files_ = 0;
+};
 
 /// A scalar is a list of one.
 std::vector<Located> values_of(const YamlNode& node) {
@@ -30,30 +79,26 @@ std::vector<Located> values_of(const YamlNode& node) {
 /// The values under each key of a map.
 Choices choices_of(const YamlNode& node) {
   Choices choices;
-  for (std::size_t k = 0; k < node.keys.size(); ++k)
-    choices[node.keys[k].name] = values_of(node.items[k]);
+  for (const auto& values : node.items) choices[values.key] = values_of(values);
   return choices;
 }
 
-std::vector<Choices> zips_of(const YamlNode& node, const Choices& axes) {
+std::vector<Choices> zips_of(const std::vector<YamlNode>& groups, const Choices& axes) {
   std::vector<Choices> zips;
   std::set<std::string> taken;
   for (const auto& [name, values] : axes) taken.insert(name);
-  for (const auto& group : node.items) {
+  for (const auto& group : groups) {
+    if (group.items.empty()) throw ParseError(group.at, "an empty group", "axes with lists");
     zips.push_back(choices_of(group));
-    std::size_t length = 0;
-    for (std::size_t k = 0; k < group.keys.size(); ++k) {
-      const auto& key = group.keys[k];
-      const auto size = zips.back()[key.name].size();
-      if (!taken.insert(key.name).second)
-        throw ParseError(key.at, fmt::format("'{}' a second time", key.name),
+    const auto length = zips.back()[group.items.front().key].size();
+    for (const auto& axis : group.items) {
+      if (!taken.insert(axis.key).second)
+        throw ParseError(axis.key_at, fmt::format("'{}' a second time", axis.key),
                          "an axis in one place: axes or one group of zip");
-      if (k > 0 && size != length)
-        throw ParseError(key.at, fmt::format("{} values", size),
+      if (const auto size = zips.back()[axis.key].size(); size != length)
+        throw ParseError(axis.key_at, fmt::format("{} values", size),
                          fmt::format("{} as in the group's first list", length));
-      length = size;
     }
-    if (length == 0) throw ParseError(group.at, "an empty group", "axes with lists");
   }
   return zips;
 }
@@ -109,14 +154,13 @@ Spec spec_of(const YamlNode& tree) {
   if (const auto* variant = tree.find("variant")) spec.variants = values_of(*variant);
   const auto& axes = tree.need("axes");
   spec.axes = choices_of(axes);
-  if (const auto* zip = tree.find("zip")) spec.zips = zips_of(*zip, spec.axes);
+  spec.zips = zips_of(tree.items_of("zip"), spec.axes);
   const auto names_data = [](const Choices& c) { return c.count("dataset") != 0; };
   if (!names_data(spec.axes) && std::none_of(spec.zips.begin(), spec.zips.end(), names_data))
     throw ParseError(axes.at, "no dataset", "the key 'dataset'");
-  if (const auto* exclude = tree.find("exclude"))
-    for (const auto& entry : exclude->items)
-      spec.exclusions.push_back({choices_of(entry.need("when")), entry.need("reason").text});
-  for (const auto& entry : tree.need("methods").items) spec.methods.push_back(method_of(entry));
+  for (const auto& entry : tree.items_of("exclude"))
+    spec.exclusions.push_back({choices_of(entry.need("when")), entry.need("reason").text});
+  for (const auto& entry : tree.items_of("methods")) spec.methods.push_back(method_of(entry));
   if (const auto* measure = tree.find("measure")) spec.measure = measure_of(*measure);
   return spec;
 }
@@ -124,22 +168,24 @@ Spec spec_of(const YamlNode& tree) {
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile) {
-  const auto tree = read_spec_tree(text, name);
-  auto spec = spec_of(tree.merged);
+  Includer files(name);
+  auto tree = files.read(text, name, 0);
+  const auto overlays = take(tree, "profiles");
+  auto spec = spec_of(tree);
   std::vector<std::string> profiles;
-  for (const auto& [key, content] : tree.overlays) {
-    profiles.push_back(key.name);
-    auto merged = tree.merged;
+  for (const auto& content : overlays.items) {
+    profiles.push_back(content.key);
+    auto merged = tree;
     if (content.is_map()) overlay(merged, content);
     auto overlaid = spec_of(merged);
-    if (key.name == profile) spec = std::move(overlaid);
+    if (content.key == profile) spec = std::move(overlaid);
   }
   if (!profile.empty() && std::find(profiles.begin(), profiles.end(), profile) == profiles.end())
     throw ParseError({name, 0, 0}, fmt::format("no profile '{}'", profile),
                      profiles.empty() ? "none: the spec has no profiles"
                                       : boost::algorithm::join(profiles, " or "));
   spec.path = name;
-  spec.sha256 = tree.sha256;
+  spec.sha256 = files.hash();
   spec.profiles = std::move(profiles);
   return spec;
 }

@@ -7,12 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "common/core/error.hpp"
 #include "common/core/types.hpp"
 #include "common/measure/timing.hpp"
-#include "common/method/params.hpp"
+#include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
@@ -35,14 +32,17 @@ struct Located {
   FilePosition at;
 };
 
+/// Values by axis, parameter or condition.
+using Choices = std::map<std::string, std::vector<Located>>;
+
 struct MethodEntry {
   std::string id;
   FilePosition at;
-  std::map<std::string, std::vector<Located>> params;  ///< lists are axes
+  Choices params;  ///< lists are axes
 };
 
 struct Exclusion {
-  std::map<std::string, std::vector<Located>> when;  ///< all must match; of a list any
+  Choices when;  ///< all must match; of a list any
   std::string reason;
 };
 
@@ -53,8 +53,8 @@ struct Spec {
   std::string of;  ///< the artifact whose rows are drawn, where the spec measures none of its own
   std::vector<std::string> profiles;  ///< that the spec belongs to
   std::vector<Located> operations, variants;
-  std::map<std::string, std::vector<Located>> axes;
-  std::vector<std::map<std::string, std::vector<Located>>> zips;
+  Choices axes;
+  std::vector<Choices> zips;
   std::vector<Exclusion> exclusions;
   std::vector<MethodEntry> methods;
   MeasureSpec measure;
@@ -71,5 +71,15 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
 
 /// Whether a file is there to be included: it names no artifact of its own.
 bool is_fragment(const std::string& path);
+
+/// The profiles that exist: quick, device, full.
+const std::vector<std::string>& profile_names();
+
+/// A file with a spec or a fragment of one. Where it includes others it need not be complete.
+ShapePtr spec_shape();
+/// One file by itself: any part of a spec.
+ShapePtr spec_part_shape();
+/// A spec with its includes merged, all there that it needs.
+ShapePtr whole_spec_shape();
 
 }  // namespace retensor::driver

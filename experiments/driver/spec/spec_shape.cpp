@@ -1,9 +1,8 @@
 // A spec comes in three forms: cases to measure, the view of another spec's rows, and a part of
 // either, such as a fragment, a file that includes others, and the overlay of a profile.
-#include "experiments/driver/spec/spec_shape.hpp"
-
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -32,9 +31,9 @@ ShapePtr any_of_scalars(const std::string& what) {
 
 ShapePtr exclusion_shape() {
   auto conditions = axis_members();
-  conditions.push_back(optional("operation", operation_shape()));
-  conditions.push_back(optional("variant", any_of_scalars("a variant")));
-  conditions.push_back(optional("method", any_of_scalars("the id of a method")));
+  conditions.insert(conditions.end(), {optional("operation", operation_shape()),
+                                       optional("variant", any_of_scalars("a variant")),
+                                       optional("method", any_of_scalars("the id of a method"))});
   const auto when = map({.what = "conditions as a map from axes to values",
                          .members = conditions,
                          .others = any_of_scalars("a value of a parameter"),
@@ -110,10 +109,10 @@ Member profiles_member() {
 ShapePtr part_shape() {
   auto members = sections(Form::part);
   const auto path = scalar("the path of a file");
-  for (const auto& member : {optional("artifact", artifact_shape()),
-                             optional("include", list_or_one("include as a list of files", path)),
-                             optional("of", artifact_shape()), profiles_member()})
-    members.push_back(member);
+  members.insert(members.end(),
+                 {optional("artifact", artifact_shape()),
+                  optional("include", list_or_one("include as a list of files", path)),
+                  optional("of", artifact_shape()), profiles_member()});
   return file({.what = "a spec", .members = members});
 }
 

@@ -1,4 +1,4 @@
-// One class per kind of shape; each holds its check beside its form in JSON Schema, so that the two
+// Each function below makes the check of a shape beside its form in JSON Schema, so that the two
 // say the same.
 #include "experiments/driver/yaml/shape.hpp"
 
@@ -19,13 +19,15 @@ namespace shape {
 namespace {
 
 constexpr std::size_t kLongestMatch = 1000;  ///< std::regex recurses with the text's length
+constexpr const char* kSchema = "schema";
+constexpr std::int64_t kSchemaNumber = 1;
 
 /// Found instead of `expected`.
 [[noreturn]] void refuse(const YamlNode& node, const std::string& expected) {
   throw ParseError(node.at, described(node), expected);
 }
 
-json typed(const char* type, const std::string& what) {
+json typed(const json& type, const std::string& what) {
   return {{"type", type}, {"description", what}};
 }
 
@@ -33,265 +35,49 @@ std::string whole(const std::string& expression) {
   return "^(?:" + expression + ")$";
 }
 
-json pattern_of(const std::string& expression) {
-  return {{"pattern", whole(expression)}, {"maxLength", kLongestMatch}};
-}
-
 bool matches(const std::regex& expression, const std::string& text) {
   return text.size() <= kLongestMatch && std::regex_match(text, expression);
 }
 
-/// Any scalar but an empty one; each kind of it says which of them fit.
-class Scalar : public Shape {
- public:
-  explicit Scalar(const std::string& what) : what_(what) {}
-  bool takes(Kind kind) const override { return kind == Kind::scalar; }
-  void check(const YamlNode& node) const override {
-    if (node.kind != Kind::scalar || !fits(node)) refuse(node, what_);
-  }
-  json print(json&) const override {
-    return {{"type", {"string", "number", "boolean"}}, {"minLength", 1}, {"description", what_}};
-  }
+ShapePtr make(std::set<Kind> kinds, std::function<void(const YamlNode&)> check,
+              std::function<json(json&)> print) {
+  return std::make_shared<const Shape>(Shape{std::move(kinds), std::move(check), std::move(print)});
+}
 
- protected:
-  virtual bool fits(const YamlNode& node) const { return !node.text.empty(); }
-  const std::string& what() const { return what_; }
+/// A scalar that `fits`, which `expected` describes to who wrote another.
+template <class Fits>
+ShapePtr scalar_that(Fits fits, const std::string& expected, const json& printed) {
+  const auto check = [fits, expected](const YamlNode& node) {
+    if (node.kind != Kind::scalar || !fits(node)) refuse(node, expected);
+  };
+  return make({Kind::scalar}, check, [printed](json&) { return printed; });
+}
 
- private:
-  std::string what_;
-};
-
-class String : public Scalar {
- public:
-  using Scalar::Scalar;
-  json print(json&) const override {
-    return {{"type", "string"}, {"minLength", 1}, {"description", what()}};
-  }
-
- protected:
-  bool fits(const YamlNode& node) const override {
-    return !node.text.empty() && std::holds_alternative<std::string>(scalar_value(node));
-  }
-};
-
-class Pattern : public Scalar {
- public:
-  Pattern(const std::string& what, const std::string& expression, bool numbers)
-      : Scalar(what), expression_(expression), regex_(expression), numbers_(numbers) {}
-  json print(json&) const override {
-    auto result = pattern_of(expression_);
-    result["type"] = numbers_ ? json{"string", "number"} : json("string");
-    result["description"] = what();
-    return result;
-  }
-
- protected:
-  bool fits(const YamlNode& node) const override { return matches(regex_, node.text); }
-
- private:
-  std::string expression_;
-  std::regex regex_;
-  bool numbers_;
-};
-
-class Word : public Scalar {
- public:
-  Word(const std::string& what, std::vector<std::string> words)
-      : Scalar(what), words_(std::move(words)) {}
-  void check(const YamlNode& node) const override {
-    Scalar::check(node);
-    if (std::find(words_.begin(), words_.end(), node.text) == words_.end())
-      refuse_unknown(node.at, what(), node.text, words_);
-  }
-  json print(json&) const override { return {{"enum", words_}, {"description", what()}}; }
-
- protected:
-  bool fits(const YamlNode&) const override { return true; }
-
- private:
-  std::vector<std::string> words_;
-};
-
-class Integer : public Scalar {
- public:
-  Integer(const std::string& what, std::int64_t lowest, std::int64_t highest)
-      : Scalar(fmt::format("{}: {} to {}", what, lowest, highest)),
-        name_(what),
-        lowest_(lowest),
-        highest_(highest) {}
-  json print(json&) const override {
-    auto result = typed("integer", name_);
-    result["minimum"] = lowest_;
-    result["maximum"] = highest_;
-    return result;
-  }
-
- protected:
-  bool fits(const YamlNode& node) const override {
-    const auto value = scalar_value(node);
-    const auto* number = std::get_if<std::int64_t>(&value);
-    return number != nullptr && *number >= lowest_ && *number <= highest_;
-  }
-
- private:
-  std::string name_;
-  std::int64_t lowest_, highest_;
-};
-
-class Number : public Scalar {
- public:
-  Number(const std::string& what, double lowest)
-      : Scalar(std::isinf(lowest) ? what + ": a number"
-                                  : fmt::format("{}: a number from {}", what, lowest)),
-        name_(what),
-        lowest_(lowest) {}
-  json print(json&) const override {
-    auto result = typed("number", name_);
-    if (!std::isinf(lowest_)) result["minimum"] = lowest_;
-    return result;
-  }
-
- protected:
-  bool fits(const YamlNode& node) const override {
-    const auto value = scalar_value(node);
-    if (const auto* integer = std::get_if<std::int64_t>(&value))
-      return static_cast<double>(*integer) >= lowest_;
-    const auto* number = std::get_if<double>(&value);
-    return number != nullptr && *number >= lowest_;
-  }
-
- private:
-  std::string name_;
-  double lowest_;
-};
-
-class Flag : public Scalar {
- public:
-  explicit Flag(const std::string& what) : Scalar(what + ": true or false"), name_(what) {}
-  json print(json&) const override { return typed("boolean", name_); }
-
- protected:
-  bool fits(const YamlNode& node) const override {
-    return std::holds_alternative<bool>(scalar_value(node));
-  }
-
- private:
-  std::string name_;
-};
-
-class Nothing : public Shape {
- public:
-  bool takes(Kind kind) const override { return kind == Kind::null; }
-  void check(const YamlNode& node) const override {
-    if (node.kind != Kind::null) refuse(node, "nothing");
-  }
-  json print(json&) const override { return {{"type", "null"}}; }
-};
-
-class Anything : public Shape {
- public:
-  bool takes(Kind) const override { return true; }
-  void check(const YamlNode&) const override {}
-  json print(json&) const override { return true; }
-};
-
-class List : public Shape {
- public:
-  List(const std::string& what, ShapePtr item, std::size_t least, std::size_t most)
-      : what_(what), item_(std::move(item)), least_(least), most_(most) {}
-  bool takes(Kind kind) const override { return kind == Kind::list; }
-  void check(const YamlNode& node) const override {
-    if (!node.is_list()) refuse(node, what_ + " as a list");
-    const auto size = node.items.size();
-    if (size < least_ || size > most_)
-      throw ParseError(node.at, size == 0 ? "an empty list" : fmt::format("a list of {}", size),
-                       what_ + " as a list" + sizes());
-    for (const auto& item : node.items) item_->check(item);
-  }
-  json print(json& parts) const override {
-    auto result = typed("array", what_);
-    result["items"] = item_->print(parts);
-    if (least_ > 0) result["minItems"] = least_;
-    if (most_ != kAnySize) result["maxItems"] = most_;
-    return result;
-  }
-
- private:
-  std::string sizes() const {
-    if (least_ == most_) return fmt::format(" of {}", least_);
-    if (most_ != kAnySize) return fmt::format(" of {} to {}", least_, most_);
-    return least_ > 1 ? fmt::format(" of {} or more", least_) : "";
-  }
-
-  std::string what_;
-  ShapePtr item_;
-  std::size_t least_, most_;
-};
-
-class Either : public Shape {
- public:
-  Either(const std::string& what, std::vector<ShapePtr> shapes)
-      : what_(what), shapes_(std::move(shapes)) {}
-  bool takes(Kind kind) const override {
-    return std::any_of(shapes_.begin(), shapes_.end(),
-                       [kind](const ShapePtr& s) { return s->takes(kind); });
-  }
-  void check(const YamlNode& node) const override {
-    std::optional<ParseError> refusal;
-    for (const auto& s : shapes_) {
-      if (!s->takes(node.kind)) continue;
-      try {
-        return s->check(node);
-      } catch (const ParseError& e) {
-        refusal = e;
-      }
-    }
-    if (refusal) throw ParseError(*refusal);
-    refuse(node, what_);
-  }
-  json print(json& parts) const override {
-    json all = json::array();
-    for (const auto& s : shapes_) all.push_back(s->print(parts));
-    return {{"anyOf", all}, {"description", what_}};
-  }
-
- private:
-  std::string what_;
-  std::vector<ShapePtr> shapes_;
-};
-
-constexpr const char* kSchema = "schema";
-constexpr std::int64_t kSchemaNumber = 1;
-
-class SchemaNumber : public Shape {
- public:
-  bool takes(Kind kind) const override { return kind == Kind::scalar; }
-  void check(const YamlNode& node) const override {
-    Integer("a schema number", 1, 1'000'000).check(node);
+ShapePtr schema_number() {
+  const auto any = integer("a schema number", 1, 1'000'000);
+  const auto check = [any](const YamlNode& node) {
+    any->check(node);
     if (as_integer(node) != kSchemaNumber)
       throw ParseError(node.at, "schema " + node.text,
                        fmt::format("{}, which this program reads", kSchemaNumber));
-  }
-  json print(json&) const override {
-    return {{"const", kSchemaNumber}, {"description", "number of the file format"}};
-  }
-};
+  };
+  const json printed = {{"const", kSchemaNumber}, {"description", "number of the file format"}};
+  return make({Kind::scalar}, check, [printed](json&) { return printed; });
+}
 
-class Map : public Shape {
+class Map {
  public:
   explicit Map(MapRules rules) : rules_(std::move(rules)), other_names_(rules_.other_names) {
     for (const auto& member : rules_.members) names_.push_back(member.name);
   }
-  bool takes(Kind kind) const override { return kind == Kind::map; }
 
-  void check(const YamlNode& node) const override {
+  void check(const YamlNode& node) const {
     if (!node.is_map()) refuse(node, rules_.what + " as a map");
     try {
       if (!names_.empty() && names_.front() == kSchema)
         rules_.members.front().shape->check(node.need(kSchema));
       check_keys(node);
-      for (std::size_t k = 0; k < node.keys.size(); ++k)
-        shape_of(node.keys[k].name).check(node.items[k]);
+      for (const auto& value : node.items) shape_of(value.key).check(value);
       check_presence(node);
     } catch (ParseError& e) {
       const auto* name = rules_.named_by.empty() ? nullptr : node.find(rules_.named_by);
@@ -300,20 +86,16 @@ class Map : public Shape {
     }
   }
 
-  json print(json& parts) const override {
+  json print(json& parts) const {
     auto result = typed("object", rules_.what);
     for (const auto& member : rules_.members) {
       result["properties"][member.name] = member.shape->print(parts);
       if (member.required) result["required"].push_back(member.name);
     }
-    if (rules_.others == nullptr)
-      result["additionalProperties"] = false;
-    else if (rules_.other_names.empty())
-      result["additionalProperties"] = rules_.others->print(parts);
-    else {
-      result["patternProperties"][whole(rules_.other_names)] = rules_.others->print(parts);
-      result["additionalProperties"] = false;
-    }
+    const auto others = rules_.others == nullptr ? json(false) : rules_.others->print(parts);
+    const bool any_name = rules_.others == nullptr || rules_.other_names.empty();
+    if (!any_name) result["patternProperties"][whole(rules_.other_names)] = others;
+    result["additionalProperties"] = any_name ? others : json(false);
     if (!rules_.may_be_empty) result["minProperties"] = 1;
     for (const auto& group : rules_.one_of) {
       json ways = json::array();
@@ -325,11 +107,14 @@ class Map : public Shape {
   }
 
  private:
+  bool is_member(const std::string& name) const {
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+
   const Shape& shape_of(const std::string& name) const {
-    const auto at = std::find(names_.begin(), names_.end(), name);
-    return at == names_.end()
-               ? *rules_.others
-               : *rules_.members[static_cast<std::size_t>(at - names_.begin())].shape;
+    for (const auto& member : rules_.members)
+      if (member.name == name) return *member.shape;
+    return *rules_.others;
   }
 
   bool takes_other(const std::string& name) const {
@@ -337,14 +122,12 @@ class Map : public Shape {
   }
 
   void check_keys(const YamlNode& node) const {
-    if (node.keys.empty() && !rules_.may_be_empty)
+    if (node.items.empty() && !rules_.may_be_empty)
       throw ParseError(node.at, fmt::format("no {}s", rules_.key), rules_.what);
-    for (const auto& key : node.keys) {
-      if (std::find(names_.begin(), names_.end(), key.name) != names_.end() ||
-          takes_other(key.name))
-        continue;
-      if (names_.empty()) throw ParseError(key.at, shown(key.name), rules_.other_what);
-      refuse_unknown(key.at, rules_.key, key.name, names_);
+    for (const auto& value : node.items) {
+      if (is_member(value.key) || takes_other(value.key)) continue;
+      if (names_.empty()) throw ParseError(value.key_at, shown(value.key), rules_.other_what);
+      refuse_unknown(value.key_at, rules_.key, value.key, names_);
     }
   }
 
@@ -374,134 +157,208 @@ class Map : public Shape {
   std::vector<std::string> names_;
 };
 
-class ByWord : public Shape {
- public:
-  ByWord(const std::string& member, std::map<std::string, ShapePtr> shapes, ShapePtr otherwise)
-      : member_(member), shapes_(std::move(shapes)), otherwise_(std::move(otherwise)) {}
-  bool takes(Kind kind) const override { return kind == Kind::map; }
-  void check(const YamlNode& node) const override {
-    const auto* word = node.is_map() ? node.find(member_) : nullptr;
-    const auto at = word == nullptr ? shapes_.end() : shapes_.find(word->text);
-    (at == shapes_.end() ? otherwise_ : at->second)->check(node);
-  }
-  json print(json& parts) const override {
-    json result = otherwise_->print(parts);
-    for (const auto& [word, s] : shapes_)
-      result = {{"if", {{"properties", {{member_, {{"const", word}}}}}, {"required", {member_}}}},
-                {"then", s->print(parts)},
-                {"else", result}};
-    return result;
-  }
-
- private:
-  std::string member_;
-  std::map<std::string, ShapePtr> shapes_;
-  ShapePtr otherwise_;
-};
-
-class ByKey : public Shape {
- public:
-  ByKey(const std::string& key, ShapePtr with, ShapePtr without)
-      : key_(key), with_(std::move(with)), without_(std::move(without)) {}
-  bool takes(Kind kind) const override { return kind == Kind::map; }
-  void check(const YamlNode& node) const override {
-    (node.is_map() && node.find(key_) != nullptr ? with_ : without_)->check(node);
-  }
-  json print(json& parts) const override {
-    return {{"if", {{"required", {key_}}}},
-            {"then", with_->print(parts)},
-            {"else", without_->print(parts)}};
-  }
-
- private:
-  std::string key_;
-  ShapePtr with_, without_;
-};
-
-class Named : public Shape {
- public:
-  Named(const std::string& name, ShapePtr shape) : name_(name), shape_(std::move(shape)) {}
-  bool takes(Kind kind) const override { return shape_->takes(kind); }
-  void check(const YamlNode& node) const override { shape_->check(node); }
-  json print(json& parts) const override {
-    if (!parts.contains(name_)) {
-      auto printed = shape_->print(parts);
-      parts[name_] = std::move(printed);
-    }
-    return {{"$ref", "#/$defs/" + name_}};
-  }
-
- private:
-  std::string name_;
-  ShapePtr shape_;
-};
+/// " of 2 or more": how many items a list may have, empty where that is clear.
+std::string sizes(std::size_t least, std::size_t most) {
+  if (least == most) return fmt::format(" of {}", least);
+  if (most != kAnySize) return fmt::format(" of {} to {}", least, most);
+  return least > 1 ? fmt::format(" of {} or more", least) : "";
+}
 
 }  // namespace
 
 ShapePtr scalar(const std::string& what) {
-  return std::make_shared<Scalar>(what);
+  return scalar_that(
+      [](const YamlNode& node) { return !node.text.empty(); }, what,
+      {{"type", {"string", "number", "boolean"}}, {"minLength", 1}, {"description", what}});
 }
+
 ShapePtr string(const std::string& what) {
-  return std::make_shared<String>(what);
+  const auto fits = [](const YamlNode& node) {
+    return !node.text.empty() && std::holds_alternative<std::string>(scalar_value(node));
+  };
+  return scalar_that(fits, what, {{"type", "string"}, {"minLength", 1}, {"description", what}});
 }
+
 ShapePtr pattern(const std::string& what, const std::string& expression, bool numbers) {
-  return std::make_shared<Pattern>(what, expression, numbers);
+  auto printed = typed(numbers ? json{"string", "number"} : json("string"), what);
+  printed["pattern"] = whole(expression);
+  printed["maxLength"] = kLongestMatch;
+  const auto fits = [regex = std::regex(expression)](const YamlNode& node) {
+    return matches(regex, node.text);
+  };
+  return scalar_that(fits, what, printed);
 }
-ShapePtr word(const std::string& what, std::vector<std::string> words) {
-  return std::make_shared<Word>(what, std::move(words));
+
+ShapePtr word(const std::string& what, const std::vector<std::string>& words) {
+  const auto fits = [what, words](const YamlNode& node) {
+    if (std::find(words.begin(), words.end(), node.text) == words.end())
+      refuse_unknown(node.at, what, node.text, words);
+    return true;
+  };
+  return scalar_that(fits, what, {{"enum", words}, {"description", what}});
 }
+
 ShapePtr integer(const std::string& what, std::int64_t lowest, std::int64_t highest) {
-  return std::make_shared<Integer>(what, lowest, highest);
+  auto printed = typed("integer", what);
+  printed["minimum"] = lowest;
+  printed["maximum"] = highest;
+  const auto fits = [lowest, highest](const YamlNode& node) {
+    const auto value = scalar_value(node);
+    const auto* number = std::get_if<std::int64_t>(&value);
+    return number != nullptr && *number >= lowest && *number <= highest;
+  };
+  return scalar_that(fits, fmt::format("{}: {} to {}", what, lowest, highest), printed);
 }
+
 ShapePtr number(const std::string& what, double lowest) {
-  return std::make_shared<Number>(what, lowest);
+  auto printed = typed("number", what);
+  if (!std::isinf(lowest)) printed["minimum"] = lowest;
+  const auto expected =
+      std::isinf(lowest) ? what + ": a number" : fmt::format("{}: a number from {}", what, lowest);
+  // No order holds for the NaN of what is no number.
+  const auto fits = [lowest](const YamlNode& node) { return real(scalar_value(node)) >= lowest; };
+  return scalar_that(fits, expected, printed);
 }
+
 ShapePtr flag(const std::string& what) {
-  return std::make_shared<Flag>(what);
+  const auto fits = [](const YamlNode& node) {
+    return std::holds_alternative<bool>(scalar_value(node));
+  };
+  return scalar_that(fits, what + ": true or false", typed("boolean", what));
 }
+
 ShapePtr nothing() {
-  return std::make_shared<Nothing>();
+  const auto check = [](const YamlNode& node) {
+    if (node.kind != Kind::null) refuse(node, "nothing");
+  };
+  return make({Kind::null}, check, [](json&) { return json{{"type", "null"}}; });
 }
+
 ShapePtr anything() {
-  return std::make_shared<Anything>();
+  return make(
+      {Kind::null, Kind::scalar, Kind::list, Kind::map}, [](const YamlNode&) {},
+      [](json&) { return true; });
 }
-ShapePtr list(const std::string& what, ShapePtr item, std::size_t least, std::size_t most) {
-  return std::make_shared<List>(what, std::move(item), least, most);
+
+ShapePtr list(const std::string& what, const ShapePtr& item, std::size_t least, std::size_t most) {
+  const auto check = [=](const YamlNode& node) {
+    if (!node.is_list()) refuse(node, what + " as a list");
+    const auto size = node.items.size();
+    if (size < least || size > most)
+      throw ParseError(node.at, size == 0 ? "an empty list" : fmt::format("a list of {}", size),
+                       what + " as a list" + sizes(least, most));
+    for (const auto& value : node.items) item->check(value);
+  };
+  const auto print = [=](json& parts) {
+    auto result = typed("array", what);
+    result["items"] = item->print(parts);
+    if (least > 0) result["minItems"] = least;
+    if (most != kAnySize) result["maxItems"] = most;
+    return result;
+  };
+  return make({Kind::list}, check, print);
 }
+
 ShapePtr list_or_one(const std::string& what, const ShapePtr& item) {
   return either(what, {item, list(what, item)});
 }
-ShapePtr either(const std::string& what, std::vector<ShapePtr> shapes) {
-  return std::make_shared<Either>(what, std::move(shapes));
+
+ShapePtr either(const std::string& what, const std::vector<ShapePtr>& shapes) {
+  std::set<Kind> kinds;
+  for (const auto& s : shapes) kinds.insert(s->kinds.begin(), s->kinds.end());
+  const auto check = [=](const YamlNode& node) {
+    std::optional<ParseError> refusal;
+    for (const auto& s : shapes) {
+      if (!s->kinds.contains(node.kind)) continue;
+      try {
+        return s->check(node);
+      } catch (const ParseError& e) {
+        refusal = e;
+      }
+    }
+    if (refusal) throw ParseError(*refusal);
+    refuse(node, what);
+  };
+  const auto print = [=](json& parts) {
+    json all = json::array();
+    for (const auto& s : shapes) all.push_back(s->print(parts));
+    return json{{"anyOf", all}, {"description", what}};
+  };
+  return make(kinds, check, print);
 }
+
 Member required(const std::string& name, ShapePtr shape) {
   return {name, std::move(shape), true};
 }
+
 Member optional(const std::string& name, ShapePtr shape) {
   return {name, std::move(shape), false};
 }
+
 ShapePtr map(MapRules rules) {
-  return std::make_shared<Map>(std::move(rules));
+  const auto made = std::make_shared<const Map>(std::move(rules));
+  return make(
+      {Kind::map}, [made](const YamlNode& node) { made->check(node); },
+      [made](json& parts) { return made->print(parts); });
 }
+
 ShapePtr file(MapRules rules) {
-  rules.members.insert(rules.members.begin(), required(kSchema, std::make_shared<SchemaNumber>()));
+  rules.members.insert(rules.members.begin(), required(kSchema, schema_number()));
   return map(std::move(rules));
 }
+
 ShapePtr map_of(const std::string& what, ShapePtr values) {
   return map({.what = what, .others = std::move(values)});
 }
-ShapePtr by_word(const std::string& member, std::map<std::string, ShapePtr> shapes,
-                 ShapePtr otherwise) {
-  return std::make_shared<ByWord>(member, std::move(shapes), std::move(otherwise));
+
+ShapePtr by_word(const std::string& member, const std::map<std::string, ShapePtr>& shapes,
+                 const ShapePtr& otherwise) {
+  const auto check = [=](const YamlNode& node) {
+    const auto* word = node.is_map() ? node.find(member) : nullptr;
+    const auto at = word == nullptr ? shapes.end() : shapes.find(word->text);
+    (at == shapes.end() ? otherwise : at->second)->check(node);
+  };
+  const auto print = [=](json& parts) {
+    json result = otherwise->print(parts);
+    for (const auto& [word, s] : shapes)
+      result = {{"if", {{"properties", {{member, {{"const", word}}}}}, {"required", {member}}}},
+                {"then", s->print(parts)},
+                {"else", result}};
+    return result;
+  };
+  return make({Kind::map}, check, print);
 }
-ShapePtr by_key(const std::string& key, ShapePtr with, ShapePtr without) {
-  return std::make_shared<ByKey>(key, std::move(with), std::move(without));
+
+ShapePtr by_key(const std::string& key, const ShapePtr& with, const ShapePtr& without) {
+  const auto check = [=](const YamlNode& node) {
+    (node.is_map() && node.find(key) != nullptr ? with : without)->check(node);
+  };
+  const auto print = [=](json& parts) {
+    return json{{"if", {{"required", {key}}}},
+                {"then", with->print(parts)},
+                {"else", without->print(parts)}};
+  };
+  return make({Kind::map}, check, print);
 }
-ShapePtr named(const std::string& name, ShapePtr shape) {
-  return std::make_shared<Named>(name, std::move(shape));
+
+ShapePtr named(const std::string& name, const ShapePtr& shape) {
+  const auto print = [=](json& parts) {
+    if (!parts.contains(name)) {
+      auto printed = shape->print(parts);
+      parts[name] = std::move(printed);
+    }
+    return json{{"$ref", "#/$defs/" + name}};
+  };
+  return make(shape->kinds, shape->check, print);
 }
 
 }  // namespace shape
+
+YamlNode load_yaml(const std::string& path, const ShapePtr& shape) {
+  auto tree = parse_yaml(read_small_file(path), path);
+  shape->check(tree);
+  return tree;
+}
 
 json json_schema(const Shape& shape, const std::string& title) {
   json parts = json::object();

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,18 +21,17 @@ namespace retensor::driver {
 
 /// What may stand at one place. The `what` of the functions below says it in the words of a
 /// message: "file:line:column: found 'x', expected <what>".
-class Shape {
- public:
-  virtual ~Shape() = default;
+struct Shape {
+  std::set<YamlNode::Kind> kinds;  ///< of values that can have this shape at all
   /// Throws ParseError at the first value that has another shape.
-  virtual void check(const YamlNode& node) const = 0;
-  /// Whether values of this kind can have this shape at all.
-  virtual bool takes(YamlNode::Kind kind) const = 0;
+  std::function<void(const YamlNode&)> check;
   /// As JSON Schema; named parts are entered in `parts` and referred to.
-  virtual nlohmann::json print(nlohmann::json& parts) const = 0;
+  std::function<nlohmann::json(nlohmann::json& parts)> print;
 };
 using ShapePtr = std::shared_ptr<const Shape>;
 
+/// The tree of a file that has this shape.
+YamlNode load_yaml(const std::string& path, const ShapePtr& shape);
 /// A JSON Schema document.
 nlohmann::json json_schema(const Shape& shape, const std::string& title);
 
@@ -45,7 +46,7 @@ ShapePtr string(const std::string& what);
 /// Text that the regular expression (ECMAScript) matches as a whole; with `numbers` any number too
 /// whose text it matches.
 ShapePtr pattern(const std::string& what, const std::string& expression, bool numbers = false);
-ShapePtr word(const std::string& what, std::vector<std::string> words);
+ShapePtr word(const std::string& what, const std::vector<std::string>& words);
 ShapePtr integer(const std::string& what, std::int64_t lowest, std::int64_t highest);
 ShapePtr number(const std::string& what, double lowest = -std::numeric_limits<double>::infinity());
 ShapePtr flag(const std::string& what);
@@ -53,12 +54,12 @@ ShapePtr flag(const std::string& what);
 ShapePtr nothing();
 ShapePtr anything();
 
-ShapePtr list(const std::string& what, ShapePtr item, std::size_t least = 1,
+ShapePtr list(const std::string& what, const ShapePtr& item, std::size_t least = 1,
               std::size_t most = kAnySize);
 /// A list, or one item without it.
 ShapePtr list_or_one(const std::string& what, const ShapePtr& item);
 /// The first that fits. Where none does, the last that takes a value of this kind says why.
-ShapePtr either(const std::string& what, std::vector<ShapePtr> shapes);
+ShapePtr either(const std::string& what, const std::vector<ShapePtr>& shapes);
 
 struct Member {
   std::string name;
@@ -90,13 +91,13 @@ ShapePtr file(MapRules rules);
 ShapePtr map_of(const std::string& what, ShapePtr values);
 
 /// A map with the shape that the word under `member` chooses.
-ShapePtr by_word(const std::string& member, std::map<std::string, ShapePtr> shapes,
-                 ShapePtr otherwise);
+ShapePtr by_word(const std::string& member, const std::map<std::string, ShapePtr>& shapes,
+                 const ShapePtr& otherwise);
 /// A map with one shape where it has the key and another where not.
-ShapePtr by_key(const std::string& key, ShapePtr with, ShapePtr without);
+ShapePtr by_key(const std::string& key, const ShapePtr& with, const ShapePtr& without);
 
 /// The same, printed once under this name and then referred to.
-ShapePtr named(const std::string& name, ShapePtr shape);
+ShapePtr named(const std::string& name, const ShapePtr& shape);
 
 }  // namespace shape
 }  // namespace retensor::driver

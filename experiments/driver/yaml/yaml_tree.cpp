@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,13 +20,20 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/text.hpp"
-#include "experiments/driver/yaml/files.hpp"
 
 namespace retensor::driver {
+namespace fs = std::filesystem;
+using Kind = YamlNode::Kind;
+
 namespace {
 
 constexpr std::size_t kMaxValues = 100'000;
 constexpr std::size_t kMaxDepth = 16;  ///< the deepest path of the schemas has 6 levels
+
+FilePosition place(const std::string& file, const YAML::Mark& mark) {
+  return {file, static_cast<std::uint64_t>(mark.line + 1),
+          static_cast<std::uint64_t>(mark.column + 1)};
+}
 
 /// Builds the tree on a stack of open lists and maps.
 class TreeBuilder : public YAML::EventHandler {
@@ -33,68 +44,60 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    refuse_anchor(mark, anchor);
-    add(node(YamlNode::Kind::null, mark));
+    add(node(Kind::null, mark, anchor));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_anchor(mark, 1); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    node(Kind::null, mark, anchor);
+  }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    refuse_anchor(mark, anchor);
+    auto scalar = node(Kind::scalar, mark, anchor);
     if (tag != "?" && tag != "!" && !tag.empty())
-      throw ParseError(place(mark), "tag " + tag, "a plain value");
+      throw ParseError(scalar.at, "tag " + tag, "a plain value");
     for (std::size_t at = 0; at < value.size(); ++at)
       if (is_control(value, at) && value[at] != '\n' && value[at] != '\t')
-        throw ParseError(place(mark), "a control character in " + shown(value), "text");
-    auto scalar = node(YamlNode::Kind::scalar, mark);
+        throw ParseError(scalar.at, "a control character in " + shown(value), "text");
     scalar.quoted = tag == "!";
     scalar.text = value;
     add(std::move(scalar));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
-    open(node(YamlNode::Kind::list, mark));
+    open(node(Kind::list, mark, anchor));
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
-    open(node(YamlNode::Kind::map, mark));
+    open(node(Kind::map, mark, anchor));
   }
   void OnMapEnd() override { close(); }
 
  private:
   struct Level {
     YamlNode node;
-    std::set<std::string> names;  ///< keys so far
-    bool key_is_next = true;
+    std::set<std::string> names = {};            ///< keys so far
+    std::optional<YamlNode> key = std::nullopt;  ///< of a map, when its value is next
+    bool key_is_next() const { return node.is_map() && !key; }
   };
 
-  FilePosition place(const YAML::Mark& mark) const {
-    return {file_, static_cast<std::uint64_t>(mark.line + 1),
-            static_cast<std::uint64_t>(mark.column + 1)};
-  }
-
-  YamlNode node(YamlNode::Kind kind, const YAML::Mark& mark) {
+  YamlNode node(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    const auto at = place(file_, mark);
+    if (anchor != YAML::NullAnchor)
+      throw ParseError(at, "an anchor or alias", "values written out or included");
     if (++values_ > kMaxValues)
-      throw ParseError(place(mark), "too many values", fmt::format("at most {}", kMaxValues));
+      throw ParseError(at, "too many values", fmt::format("at most {}", kMaxValues));
     YamlNode result;
     result.kind = kind;
-    result.at = place(mark);
+    result.at = at;
     return result;
-  }
-
-  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
-    if (anchor != YAML::NullAnchor)
-      throw ParseError(place(mark), "an anchor or alias", "values written out or included");
   }
 
   void open(YamlNode node) {
     if (stack_.size() == kMaxDepth)
       throw ParseError(node.at, "deeper nesting", fmt::format("at most {} levels", kMaxDepth));
-    if (!stack_.empty() && stack_.back().node.is_map() && stack_.back().key_is_next)
+    if (!stack_.empty() && stack_.back().key_is_next())
       throw ParseError(node.at, "a list or map as key", "a name");
-    stack_.push_back({std::move(node), {}, true});
+    stack_.push_back({std::move(node)});
   }
 
   void close() {
@@ -109,20 +112,20 @@ class TreeBuilder : public YAML::EventHandler {
       return;
     }
     auto& level = stack_.back();
-    if (level.node.is_map() && level.key_is_next) {
-      add_key(level, node);
-      return;
+    if (level.key_is_next()) return add_key(level, std::move(node));
+    if (level.key) {
+      node.key = level.key->text;
+      node.key_at = level.key->at;
+      level.key.reset();
     }
     level.node.items.push_back(std::move(node));
-    level.key_is_next = true;
   }
 
-  static void add_key(Level& level, const YamlNode& key) {
-    if (key.kind != YamlNode::Kind::scalar) throw ParseError(key.at, "an empty key", "a name");
+  static void add_key(Level& level, YamlNode key) {
+    if (key.kind != Kind::scalar) throw ParseError(key.at, "an empty key", "a name");
     if (!level.names.insert(key.text).second)
       throw ParseError(key.at, fmt::format("{} a second time", shown(key.text)), "each key once");
-    level.node.keys.push_back({key.text, key.at});
-    level.key_is_next = false;
+    level.key = std::move(key);
   }
 
   std::string file_;
@@ -153,22 +156,52 @@ void check_utf8(std::string_view text, const std::string& name) {
   }
 }
 
-std::size_t position_of(const YamlNode& map, std::string_view key) {
-  const auto at = std::find_if(map.keys.begin(), map.keys.end(),
-                               [key](const YamlNode::Key& k) { return k.name == key; });
-  return static_cast<std::size_t>(at - map.keys.begin());
+/// Iterator to the value under a key.
+template <class Items>
+auto value_under(Items& items, std::string_view key) {
+  return std::find_if(items.begin(), items.end(), [&](const auto& v) { return v.key == key; });
 }
 
 }  // namespace
 
-const YamlNode* YamlNode::find(std::string_view key) const {
-  const auto k = position_of(*this, key);
-  return k == keys.size() ? nullptr : &items[k];
+std::string read_small_file(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) throw InputError(path + ": there is no such file");
+  const auto bytes = fs::file_size(path, error);
+  if (error || bytes > kMaxSmallFile)
+    throw InputError(
+        fmt::format("{}: found {} bytes, expected at most {}", path, bytes, kMaxSmallFile));
+  std::ifstream file(path, std::ios::binary);
+  std::string text(bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(bytes));
+  if (!file) throw SystemError(path + ": can't be read");
+  return text;
 }
 
-const YamlNode& YamlNode::need(std::string_view key) const {
-  if (const auto* found = find(key)) return *found;
-  throw ParseError(at, "no " + std::string(key), fmt::format("the key '{}'", key));
+bool lies_below(const std::string& path, const std::string& directory) {
+  std::error_code error;
+  const auto inner = fs::weakly_canonical(fs::absolute(path), error);
+  if (error) return false;
+  const auto outer = fs::weakly_canonical(fs::absolute(directory), error);
+  if (error) return false;
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+const YamlNode* YamlNode::find(std::string_view name) const {
+  if (!is_map()) return nullptr;
+  const auto value = value_under(items, name);
+  return value == items.end() ? nullptr : &*value;
+}
+
+const YamlNode& YamlNode::need(std::string_view name) const {
+  if (const auto* found = find(name)) return *found;
+  throw ParseError(at, "no " + std::string(name), fmt::format("the key '{}'", name));
+}
+
+const std::vector<YamlNode>& YamlNode::items_of(std::string_view name) const {
+  static const std::vector<YamlNode> none;
+  const auto* found = find(name);
+  return found == nullptr ? none : found->items;
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& name) {
@@ -187,9 +220,7 @@ YamlNode parse_yaml(std::string_view text, const std::string& name) {
       throw ParseError({name, 0, 0}, "a second document", "one document");
     return tree;
   } catch (const YAML::Exception& e) {
-    throw ParseError({name, static_cast<std::uint64_t>(e.mark.line + 1),
-                      static_cast<std::uint64_t>(e.mark.column + 1)},
-                     fmt::format("a flaw ({})", e.msg), "YAML");
+    throw ParseError(place(name, e.mark), fmt::format("a flaw ({})", e.msg), "YAML");
   }
 }
 
@@ -198,23 +229,20 @@ void overlay(YamlNode& base, YamlNode top) {
     base = std::move(top);
     return;
   }
-  for (std::size_t k = 0; k < top.keys.size(); ++k) {
-    const auto at = position_of(base, top.keys[k].name);
-    if (at < base.items.size()) {
-      overlay(base.items[at], std::move(top.items[k]));
-    } else {
-      base.keys.push_back(std::move(top.keys[k]));
-      base.items.push_back(std::move(top.items[k]));
-    }
+  for (auto& value : top.items) {
+    const auto at = value_under(base.items, value.key);
+    if (at == base.items.end())
+      base.items.push_back(std::move(value));
+    else
+      overlay(*at, std::move(value));
   }
 }
 
 YamlNode take(YamlNode& map, std::string_view key) {
-  const auto k = position_of(map, key);
-  if (k == map.keys.size()) return {};
-  auto value = std::move(map.items[k]);
-  map.keys.erase(map.keys.begin() + static_cast<std::ptrdiff_t>(k));
-  map.items.erase(map.items.begin() + static_cast<std::ptrdiff_t>(k));
+  const auto at = value_under(map.items, key);
+  if (at == map.items.end()) return {};
+  auto value = std::move(*at);
+  map.items.erase(at);
   return value;
 }
 
@@ -228,24 +256,26 @@ ParamValue scalar_value(const YamlNode& node) {
   return text;
 }
 
+nlohmann::json json_value(const ParamValue& value) {
+  return std::visit([](const auto& v) { return nlohmann::json(v); }, value);
+}
+
 nlohmann::json to_json(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return nullptr;
-    case YamlNode::Kind::scalar:
-      return std::visit([](const auto& v) { return nlohmann::json(v); }, scalar_value(node));
-    case YamlNode::Kind::list: {
-      auto list = nlohmann::json::array();
-      for (const auto& item : node.items) list.push_back(to_json(item));
-      return list;
-    }
-    case YamlNode::Kind::map:
-      break;
-  }
-  auto map = nlohmann::json::object();
-  for (std::size_t k = 0; k < node.keys.size(); ++k)
-    map[node.keys[k].name] = to_json(node.items[k]);
-  return map;
+  if (node.kind == Kind::null) return nullptr;
+  if (node.kind == Kind::scalar) return json_value(scalar_value(node));
+  auto result = node.is_map() ? nlohmann::json::object() : nlohmann::json::array();
+  for (const auto& item : node.items)
+    if (node.is_map())
+      result[item.key] = to_json(item);
+    else
+      result.push_back(to_json(item));
+  return result;
+}
+
+double real(const ParamValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  const auto* number = std::get_if<double>(&value);
+  return number == nullptr ? std::numeric_limits<double>::quiet_NaN() : *number;
 }
 
 std::int64_t as_integer(const YamlNode& node) {
@@ -255,14 +285,21 @@ std::int64_t as_integer(const YamlNode& node) {
 }
 
 double as_number(const YamlNode& node) {
-  const auto value = scalar_value(node);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return static_cast<double>(as_integer(node));
+  const auto value = real(scalar_value(node));
+  if (!std::isnan(value)) return value;
+  throw LogicError("no shape has checked that this is a number: " + described(node));
 }
 
 std::string text_or(const YamlNode& map, std::string_view key, const std::string& standard) {
   const auto* node = map.find(key);
   return node == nullptr ? standard : node->text;
+}
+
+std::vector<std::string> texts_of(const YamlNode* list) {
+  std::vector<std::string> texts;
+  if (list != nullptr)
+    for (const auto& item : list->items) texts.push_back(item.text);
+  return texts;
 }
 
 std::string shown(const std::string& word) {
@@ -271,17 +308,8 @@ std::string shown(const std::string& word) {
 }
 
 std::string described(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return "nothing";
-    case YamlNode::Kind::list:
-      return "a list";
-    case YamlNode::Kind::map:
-      return "a map";
-    case YamlNode::Kind::scalar:
-      break;
-  }
-  return shown(node.text);
+  if (node.kind == Kind::scalar) return shown(node.text);
+  return node.is_list() ? "a list" : node.is_map() ? "a map" : "nothing";
 }
 
 void refuse_unknown(const FilePosition& at, const std::string& what, const std::string& word,

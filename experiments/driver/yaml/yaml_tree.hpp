@@ -17,17 +17,14 @@ namespace retensor::driver {
 
 struct YamlNode {
   enum class Kind { null, scalar, list, map };
-  struct Key {
-    std::string name;
-    FilePosition at;
-  };
 
   Kind kind = Kind::null;
   FilePosition at;
   std::string text;             ///< of a scalar
   bool quoted = false;          ///< a quoted scalar is a string whatever it looks like
-  std::vector<YamlNode> items;  ///< of a list; of a map in the order of `keys`
-  std::vector<Key> keys;
+  std::vector<YamlNode> items;  ///< of a list or map
+  std::string key;              ///< of a value in a map
+  FilePosition key_at;
 
   bool is_map() const { return kind == Kind::map; }
   bool is_list() const { return kind == Kind::list; }
@@ -35,7 +32,30 @@ struct YamlNode {
   const YamlNode* find(std::string_view key) const;
   /// The same, throwing ParseError at the map when the key is missing.
   const YamlNode& need(std::string_view key) const;
+  /// The items of the list or map under a key, none when there is none.
+  const std::vector<YamlNode>& items_of(std::string_view key) const;
 };
+
+inline constexpr std::size_t kMaxSmallFile = std::size_t{1} << 20;
+
+/// Content of a regular file of at most kMaxSmallFile bytes; throws InputError.
+std::string read_small_file(const std::string& path);
+/// Whether `path` (links resolved) lies in `directory` or below it.
+bool lies_below(const std::string& path, const std::string& directory);
+
+/// What `work` returns; an InputError without a place of its own gets this one in front.
+template <class Work>
+auto located(const FilePosition& at, Work work) {
+  try {
+    return work();
+  } catch (const ParseError&) {
+    throw;
+  } catch (InputError& e) {
+    e.add_context(at.file + ":" + std::to_string(at.line) +
+                  (at.column == 0 ? "" : ":" + std::to_string(at.column)));
+    throw;
+  }
+}
 
 /// One document; throws ParseError with line and column. `name` stands for the file in messages.
 YamlNode parse_yaml(std::string_view text, const std::string& name);
@@ -47,18 +67,31 @@ YamlNode take(YamlNode& map, std::string_view key);
 
 /// A scalar by YAML's core schema: truth value, integer, number, else text.
 ParamValue scalar_value(const YamlNode& node);
+nlohmann::json json_value(const ParamValue& value);
 nlohmann::json to_json(const YamlNode& node);
 
 /// What a shape (shape.hpp) has let pass, as numbers.
 std::int64_t as_integer(const YamlNode& node);
 double as_number(const YamlNode& node);
+/// NaN where the value is no number.
+double real(const ParamValue& value);
 /// The text under a key of a map, `standard` when there is none.
 std::string text_or(const YamlNode& map, std::string_view key, const std::string& standard = "");
+
+/// The texts of a list's items, none where the list is not there.
+std::vector<std::string> texts_of(const YamlNode* list);
 
 /// A word of the input as messages show it: quoted and short.
 std::string shown(const std::string& word);
 /// What a message says was found: the scalar, or that it is a list, a map, nothing.
 std::string described(const YamlNode& node);
+/// The keys of a map, as candidates for a word that is not among them.
+template <class Map>
+std::vector<std::string> names_of(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
 /// "file:line:column: found unknown key 'axis', expected 'axes' (the nearest of ...)".
 [[noreturn]] void refuse_unknown(const FilePosition& at, const std::string& what,
                                  const std::string& word,

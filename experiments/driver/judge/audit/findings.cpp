@@ -8,29 +8,28 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/yaml/files.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace {
+
+using namespace shape;
 
 /// Names that expressions can spell.
 constexpr const char* kSpelled = "[A-Za-z_][A-Za-z0-9_]*";
 constexpr const char* kSpelledWhat = "letters, digits and _, no digit first";
 
 ShapePtr statement_shape(const std::string& what) {
-  return shape::map({.what = what,
-                     .members = {shape::required("place", shape::scalar("a place in the paper")),
-                                 shape::required("text", shape::scalar("a statement"))}});
+  return map({.what = what,
+              .members = {required("place", scalar("a place in the paper")),
+                          required("text", scalar("a statement"))}});
 }
 
 ShapePtr cell_shape() {
   const auto what = "a printed number, or ~ where there is none";
-  return shape::either(what, {shape::nothing(), shape::scalar(what)});
+  return either(what, {nothing(), scalar(what)});
 }
 
 ShapePtr table_shape() {
-  using namespace shape;
   const auto columns = list("columns", pattern(kSpelledWhat, kSpelled));
   return map({.what = "table",
               .members = {
@@ -39,18 +38,17 @@ ShapePtr table_shape() {
 }
 
 ShapePtr figure_shape() {
-  return shape::map({.what = "figure",
-                     .members = {shape::required("place", shape::scalar("a place in the paper")),
-                                 shape::required("is", cell_shape())}});
+  return map({.what = "figure",
+              .members = {required("place", scalar("a place in the paper")),
+                          required("is", cell_shape())}});
 }
 
 ShapePtr check_shape() {
-  return shape::scalar("a check: sum relation sum");
+  return scalar("a check: sum relation sum");
 }
 
 /// What rules and listings have in common.
-std::vector<shape::Member> claimed_members(bool test_required) {
-  using namespace shape;
+std::vector<Member> claimed_members(bool test_required) {
   auto test = optional("test", map({.what = "test",
                                     .members = {required("file", scalar("the source of a test")),
                                                 required("case", scalar("a test's name"))}}));
@@ -64,21 +62,19 @@ std::vector<shape::Member> claimed_members(bool test_required) {
 }
 
 ShapePtr rule_shape() {
-  using namespace shape;
   const auto reading = map({.what = "reading",
                             .members = {required("states", scalar("what it states")),
                                         required("check", check_shape())}});
   auto members = claimed_members(false);
-  for (const auto& member :
-       {optional("table", scalar("a table")), optional("rows", list("rows", scalar("a row"))),
-        required("check", check_shape()), optional("instead", list("instead", reading))})
-    members.push_back(member);
+  members.insert(
+      members.end(),
+      {optional("table", scalar("a table")), optional("rows", list("rows", scalar("a row"))),
+       required("check", check_shape()), optional("instead", list("instead", reading))});
   return map({.what = "rule", .members = members, .beside = {{"rows", {"table"}}}});
 }
 
 ShapePtr by_name(const std::string& what, const ShapePtr& values) {
-  return shape::map(
-      {.what = what, .others = values, .other_names = kSpelled, .other_what = kSpelledWhat});
+  return map({.what = what, .others = values, .other_names = kSpelled, .other_what = kSpelledWhat});
 }
 
 Cell cell(const YamlNode& node) {
@@ -98,16 +94,14 @@ Figure figure(const YamlNode& node) {
 Table table(const YamlNode& node) {
   Table result;
   result.place = node.need("place").text;
-  for (const auto& name : node.need("columns").items) result.columns.push_back(name.text);
-  const auto& rows = node.need("rows");
-  for (std::size_t r = 0; r < rows.keys.size(); ++r) {
-    const auto& cells = rows.items[r].items;
-    if (cells.size() != result.columns.size())
-      throw ParseError(rows.items[r].at, fmt::format("{} cells", cells.size()),
+  result.columns = texts_of(&node.need("columns"));
+  for (const auto& cells : node.items_of("rows")) {
+    if (cells.items.size() != result.columns.size())
+      throw ParseError(cells.at, fmt::format("{} cells", cells.items.size()),
                        fmt::format("{}, one for each column", result.columns.size()));
-    result.rows.push_back(rows.keys[r].name);
+    result.rows.push_back(cells.key);
     auto& row = result.cells.emplace_back();
-    for (const auto& c : cells) row.push_back(cell(c));
+    for (const auto& c : cells.items) row.push_back(cell(c));
   }
   return result;
 }
@@ -144,21 +138,15 @@ void read_claimed(const YamlNode& node, const std::string& root, Claimed& claime
 /// Positions of the rows of a rule in its table; all without `rows`.
 std::vector<std::size_t> rows_of(const YamlNode& node, const Table& table) {
   std::vector<std::size_t> rows;
-  const auto* named = node.find("rows");
-  for (std::size_t r = 0; named == nullptr && r < table.rows.size(); ++r) rows.push_back(r);
-  if (named == nullptr) return rows;
-  for (const auto& item : named->items) {
+  for (const auto& item : node.items_of("rows")) {
     const auto at = std::find(table.rows.begin(), table.rows.end(), item.text);
     if (at == table.rows.end()) refuse_unknown(item.at, "row", item.text, table.rows);
     rows.push_back(static_cast<std::size_t>(at - table.rows.begin()));
   }
+  if (!rows.empty()) return rows;
+  rows.resize(table.rows.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
   return rows;
-}
-
-std::vector<std::string> names_of(const std::map<std::string, Table>& tables) {
-  std::vector<std::string> names;
-  for (const auto& [name, t] : tables) names.push_back(name);
-  return names;
 }
 
 Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables,
@@ -173,9 +161,8 @@ Rule rule(const YamlNode& node, const std::map<std::string, Table>& tables,
       refuse_unknown(name->at, "table", result.table, names_of(tables));
     result.rows = rows_of(node, tables.at(result.table));
   }
-  if (const auto* instead = node.find("instead"))
-    for (const auto& item : instead->items)
-      result.instead.push_back({item.need("states").text, check(item.need("check"))});
+  for (const auto& item : node.items_of("instead"))
+    result.instead.push_back({item.need("states").text, check(item.need("check"))});
   return result;
 }
 
@@ -190,18 +177,9 @@ void expect_new(std::set<std::string>& ids, const Claimed& claimed, const FilePo
     throw ParseError(at, fmt::format("{} a second time", claimed.id), "ids that differ");
 }
 
-template <class T>
-void read_named(const YamlNode* node, std::map<std::string, T>& things,
-                T (*read)(const YamlNode&)) {
-  if (node == nullptr) return;
-  for (std::size_t k = 0; k < node->keys.size(); ++k)
-    things[node->keys[k].name] = read(node->items[k]);
-}
-
 }  // namespace
 
 ShapePtr findings_shape() {
-  using namespace shape;
   static const auto findings =
       file({.what = "a findings file",
             .members = {
@@ -215,23 +193,21 @@ ShapePtr findings_shape() {
 }
 
 Findings load_findings(const std::string& path, const std::string& root) {
-  const auto file = parse_yaml(read_small_file(path), path);
-  findings_shape()->check(file);
+  const auto file = load_yaml(path, findings_shape());
   Findings result;
   result.paper = file.need("paper").text;
   result.file = path;
-  read_named(file.find("tables"), result.tables, table);
-  read_named(file.find("figures"), result.figures, figure);
+  for (const auto& node : file.items_of("tables")) result.tables[node.key] = table(node);
+  for (const auto& node : file.items_of("figures")) result.figures[node.key] = figure(node);
   std::set<std::string> ids;
-  for (const auto& node : file.need("rules").items) {
+  for (const auto& node : file.items_of("rules")) {
     result.rules.push_back(rule(node, result.tables, root));
     expect_new(ids, result.rules.back(), node.at);
   }
-  if (const auto* listings = file.find("listings"))
-    for (const auto& node : listings->items) {
-      result.listings.push_back(listing(node, root));
-      expect_new(ids, result.listings.back(), node.at);
-    }
+  for (const auto& node : file.items_of("listings")) {
+    result.listings.push_back(listing(node, root));
+    expect_new(ids, result.listings.back(), node.at);
+  }
   return result;
 }
 
