@@ -16,7 +16,7 @@ class PaperRun : public SpmmRun {
  public:
   PaperRun(const Problem& problem, const Params& params, const Csr& s)
       : SpmmRun(problem, "TCA-SpMM, traces of m16n8k" + std::to_string(params.integer("depth")),
-                params.word("output") == "f16" ? Element::half : Element::single),
+                output_of(params)),
         s_(s, Element::half),
         d_(problem.dense().front(), dense_order(params), Element::half),
         plan_(make_plan(s.row_start, problem.rank(), plan_options(params))),

@@ -7,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 #include "papers/tca_spmm/kernels/tensor_map_cuda.cuh"
 #include "papers/tca_spmm/kernels/tiles_cuda.cuh"
@@ -41,8 +42,7 @@ std::vector<Count> part_start(const Tiles& tiles, Count parts) {
 class TilesRun : public SpmmRun {
  public:
   TilesRun(const Problem& problem, const Params& params, const Tiles& tiles)
-      : SpmmRun(problem, "tiles of 128 x 64, wgmma",
-                params.word("output") == "f16" ? Element::half : Element::single),
+      : SpmmRun(problem, "tiles of 128 x 64, wgmma", output_of(params)),
         columns_(block_columns(width_)),
         kernel_(tile_kernel(columns_)),
         tile_column_(tiles.tile_column),

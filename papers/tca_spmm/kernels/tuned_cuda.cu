@@ -7,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/format/panel_tasks.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 #include "papers/tca_spmm/kernels/tuned_cuda.cuh"
@@ -35,7 +36,7 @@ class TunedRun : public SpmmRun {
  public:
   TunedRun(const Problem& problem, const Params& params, const Panels& panels)
       : SpmmRun(problem, "panels of " + std::to_string(panels.groups) + " groups of eight rows",
-                params.word("output") == "f16" ? Element::half : Element::single),
+                output_of(params)),
         kernel_(panels.groups == kManyGroups ? multiply_panels<kManyGroups>
                                              : multiply_panels<kFewGroups>),
         shared_(kPanelMemory + stages_that_fit() * kStageBytes),

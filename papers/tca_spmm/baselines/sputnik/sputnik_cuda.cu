@@ -11,7 +11,7 @@
 #include "papers/tca_spmm/baselines/sputnik/shuffled_rows_cuda.cuh"
 #include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
 #include "papers/tca_spmm/baselines/sputnik/staged_rows_cuda.cuh"
-#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
 namespace retensor::sputnik {
