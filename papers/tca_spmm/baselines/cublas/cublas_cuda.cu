@@ -5,7 +5,7 @@
 
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
-#include "papers/tca_spmm/baselines/cuda_library.cuh"
+#include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
@@ -39,13 +39,11 @@ std::vector<float> dense_rows(const Coo& s, Count stride) {
 class DenseRun : public tca_spmm::SpmmRun {
  public:
   DenseRun(const Problem& problem, tca_spmm::Types types, DenseOrder order)
-      : SpmmRun(problem, "cublasGemmEx", types.output),
-        operands_(types.operands),
+      : SpmmRun(problem, "cublasGemmEx", types, order),
         depth_(problem.x().dims[1]),
         s_stride_(tca_spmm::rounded_up(depth_, 8)),
-        s_(tca_spmm::upload_elements(dense_rows(problem.x(), s_stride_), operands_)),
-        d_(problem.dense().front(), order, operands_) {
-    count_bytes(s_, d_.values);
+        s_(tca_spmm::upload_elements(dense_rows(problem.x(), s_stride_), operands_)) {
+    count_bytes(s_);
     RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_);
   }
   ~DenseRun() override { RETENSOR_LIBRARY_FUNCTION(cublasDestroy_v2)(handle_); }
@@ -64,10 +62,8 @@ class DenseRun : public tca_spmm::SpmmRun {
   }
 
  private:
-  const Element operands_;
   const Count depth_, s_stride_;
   const device::Buffer<std::byte> s_;
-  const tca_spmm::DeviceDense d_;
   cublasHandle_t handle_ = nullptr;
 };
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/cuda_library.cuh"
 #include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
 #include "papers/tca_spmm/baselines/cusparse/format.hpp"
+#include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
@@ -40,11 +40,7 @@ class SpmmCall : public tca_spmm::SpmmRun {
  public:
   SpmmCall(const Problem& problem, const std::string& kernel, tca_spmm::Types types,
            DenseOrder order, Count row_unit, cusparseSpMMAlg_t algorithm)
-      : SpmmRun(problem, kernel, types.output, order, row_unit),
-        operands_(types.operands),
-        d_(problem.dense().front(), order, operands_, row_unit),
-        algorithm_(algorithm) {
-    count_bytes(d_.values);
+      : SpmmRun(problem, kernel, types, order, order, row_unit), algorithm_(algorithm) {
     RETENSOR_LIBRARY_CALL(cusparseCreate, &handle_);
   }
   ~SpmmCall() override {
@@ -73,8 +69,6 @@ class SpmmCall : public tca_spmm::SpmmRun {
          workspace_.data());
   }
 
-  const Element operands_;
-  tca_spmm::DeviceDense d_;
   cusparseSpMatDescr_t s_matrix_ = nullptr;
 
  private:
