@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
 
 namespace retensor::tca_spmm {

@@ -25,14 +25,10 @@ inline Buffer<std::byte> upload_elements(std::span<const float> from, Element el
 /// S as CSR on the device.
 struct DeviceCsr {
   DeviceCsr(const Csr& s, Element element)
-      : rows(s.rows),
-        cols(s.cols),
-        row_start(s.row_start),
+      : row_start(s.row_start),
         columns(s.columns),
         values(upload_elements(s.values.as<float>(), element)) {}
-  Count nnz() const { return columns.size(); }
 
-  std::uint64_t rows, cols;
   Buffer<Count> row_start;
   Buffer<Index> columns;
   Buffer<std::byte> values;
@@ -55,6 +51,11 @@ struct DeviceDense {
       for (std::uint64_t j = 0; j < cols; ++j)
         elements[by_row ? i * stride + j : j * stride + i] = from(i, j);
     values = upload_elements(elements, element);
+  }
+
+  /// Of a matrix of halves.
+  const std::uint16_t* halves() const {
+    return reinterpret_cast<const std::uint16_t*>(values.data());
   }
 
   DenseOrder order;

@@ -20,6 +20,16 @@ DenseOrder dense_order(const Params& params) {
   return params.word("dense") == "row_major" ? DenseOrder::row_major : DenseOrder::column_major;
 }
 
+Element output_of(const Params& params) {
+  return params.word("output") == "f16" ? Element::half : Element::single;
+}
+
+Types types_of(const Params& params) {
+  const std::string& word = params.word("types");
+  return {word == "f32" ? Element::single : Element::half,
+          word == "f16" ? Element::half : Element::single};
+}
+
 Executed plan_facts(const Plan& plan, std::span<const Count> row_start) {
   const PlanCounts counts = count(plan, row_start);
   const Count working = plan.warps() - counts.idle();

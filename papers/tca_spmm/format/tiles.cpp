@@ -16,25 +16,17 @@ namespace {
 
 constexpr Count kMostVectors = Count{1} << 32;
 
-/// Elements of a tile as place * 2^16 + value, where place = ((strip * 32 + lane) * 16 + register)
-/// * 2 + half, so that they sort by it.
-using Elements = std::vector<std::uint32_t>;
-
-unsigned strip_of(std::uint32_t element) {
-  return element >> 26;
-}
+/// A cell of a tile that is not zero.
+struct Cell {
+  unsigned row, column;
+  std::uint16_t value;
+};
 
 /// A row of tiles, those that have nonzeros.
 struct TileRow {
   std::vector<Index> columns, vectors;
   std::vector<std::uint32_t> words;
 };
-
-std::uint32_t element_of(unsigned row, unsigned column, float value) {
-  const auto [lane, reg, half] = strip_place(row % kStripRows, column);
-  const unsigned header = row / kStripRows * kStripLanes + lane;
-  return ((header * kLaneRegisters + reg) * 2 + half) << 16 | to_fp16_bits(value);
-}
 
 /// A lane's registers of a strip; bit r of `stored` where register r has a nonzero.
 struct Lane {
@@ -43,85 +35,66 @@ struct Lane {
 };
 using Strip = std::array<Lane, kStripLanes>;
 
-/// Where lanes of a strip put their registers, word by word: a warp fetches register r of all its
-/// lanes at once, and those that lie in one bank of shared memory one after the other.
-class Banks {
- public:
-  /// Meetings with words that are there, if the lane's first one is `word`.
-  unsigned meetings(std::uint32_t stored, Count word) const {
-    unsigned sum = 0;
-    for (; stored != 0; stored &= stored - 1, ++word)
-      sum += taken_[register_of(stored)][bank(word)];
-    return sum;
-  }
-  void take(std::uint32_t stored, Count word) {
-    for (; stored != 0; stored &= stored - 1, ++word) ++taken_[register_of(stored)][bank(word)];
-  }
+/// Calls f(register, word) for each register that a lane stores, in words from `word` on.
+template <class F>
+void for_each_stored(std::uint32_t stored, Count word, const F& f) {
+  for (; stored != 0; stored &= stored - 1)
+    f(static_cast<unsigned>(std::countr_zero(stored)), word++);
+}
 
- private:
-  static constexpr unsigned kBanks = 32;
-  static unsigned register_of(std::uint32_t stored) {
-    return static_cast<unsigned>(std::countr_zero(stored));
-  }
-  static unsigned bank(Count word) { return word % kBanks; }
-
-  std::array<std::array<std::uint8_t, kBanks>, kLaneRegisters> taken_{};
-};
-
-/// Appends the registers of a strip and notes where they are. Next comes the lane whose registers
-/// meet the fewest others each.
-void add_strip(const Strip& strip, Count first, std::uint32_t* headers,
-               std::vector<std::uint32_t>& words) {
-  Banks banks;
+/// Appends the registers of a strip to a tile that begins at word `first`, and notes in its headers
+/// where they are. A warp fetches register r of all its lanes at once, and those that lie in one
+/// bank of shared memory one after the other: next comes the lane whose registers meet the fewest
+/// others each.
+void add_strip(const Strip& strip, Count first, Count headers, std::vector<std::uint32_t>& words) {
+  constexpr unsigned kBanks = 32;
+  std::array<std::array<std::uint8_t, kBanks>, kLaneRegisters> taken{};
   std::vector<unsigned> left;
   for (unsigned lane = 0; lane < kStripLanes; ++lane)
     if (strip[lane].stored != 0) left.push_back(lane);
   while (!left.empty()) {
-    const Count word = words.size() - first;
+    const Count begin = words.size() - first;
     const auto cost = [&](unsigned lane) {
-      const auto stored = strip[lane].stored;
-      return static_cast<float>(banks.meetings(stored, word)) /
-             static_cast<float>(std::popcount(stored));
+      unsigned meetings = 0;
+      for_each_stored(strip[lane].stored, begin,
+                      [&](unsigned reg, Count word) { meetings += taken[reg][word % kBanks]; });
+      return static_cast<float>(meetings) / static_cast<float>(std::popcount(strip[lane].stored));
     };
     const auto next = std::min_element(left.begin(), left.end(),
                                        [&](unsigned a, unsigned b) { return cost(a) < cost(b); });
     const Lane& lane = strip[*next];
-    headers[*next] = static_cast<std::uint32_t>(word) << 16 | lane.stored;
-    banks.take(lane.stored, word);
-    for (unsigned r = 0; r < kLaneRegisters; ++r)
-      if ((lane.stored >> r & 1) != 0) words.push_back(lane.registers[r]);
+    words[headers + *next] = static_cast<std::uint32_t>(begin) << 16 | lane.stored;
+    for_each_stored(lane.stored, begin, [&](unsigned reg, Count word) {
+      ++taken[reg][word % kBanks];
+      words.push_back(lane.registers[reg]);
+    });
     left.erase(next);
   }
 }
 
 /// Appends the tile's words.
-void add_tile(Elements& elements, std::vector<std::uint32_t>& words) {
-  std::sort(elements.begin(), elements.end());
+void add_tile(const std::vector<Cell>& cells, std::vector<std::uint32_t>& words) {
+  std::array<Strip, kTileStrips> strips{};
+  for (const Cell& cell : cells) {
+    const auto [number, reg, half] = strip_place(cell.row % kStripRows, cell.column);
+    Lane& lane = strips[cell.row / kStripRows][number];
+    lane.stored |= 1u << reg;
+    lane.registers[reg] |= std::uint32_t{cell.value} << 16 * half;
+  }
   const Count first = words.size();
   words.resize(first + kHeaderWords, 0);
-  std::array<std::uint32_t, kHeaderWords> headers{};
-  for (auto e = elements.begin(); e != elements.end();) {
-    const unsigned number = strip_of(*e);
-    Strip strip;
-    for (; e != elements.end() && strip_of(*e) == number; ++e) {
-      Lane& lane = strip[*e >> 21 & (kStripLanes - 1)];
-      const unsigned reg = *e >> 17 & (kLaneRegisters - 1), half = *e >> 16 & 1;
-      lane.stored |= 1u << reg;
-      lane.registers[reg] |= (*e & 0xffff) << 16 * half;
-    }
-    add_strip(strip, first, &headers[number * kStripLanes], words);
-  }
-  std::copy(headers.begin(), headers.end(), words.begin() + static_cast<std::ptrdiff_t>(first));
+  for (unsigned s = 0; s < kTileStrips; ++s)
+    add_strip(strips[s], first, first + s * kStripLanes, words);
   words.resize((words.size() + kVectorWords - 1) / kVectorWords * kVectorWords, 0);
 }
 
 TileRow tile_row(const Csr& matrix, Count number) {
-  std::vector<Elements> tiles((matrix.cols + kTileDepth - 1) / kTileDepth);
+  std::vector<std::vector<Cell>> tiles((matrix.cols + kTileDepth - 1) / kTileDepth);
   const Count first = number * kTileRows, end = std::min<Count>(first + kTileRows, matrix.rows);
   for (Count row = first; row < end; ++row)
     for_each_sum(matrix, row, [&](Index column, float sum) {
       tiles[column / kTileDepth].push_back(
-          element_of(static_cast<unsigned>(row - first), column % kTileDepth, sum));
+          {static_cast<unsigned>(row - first), column % kTileDepth, to_fp16_bits(sum)});
     });
   TileRow result;
   for (Count column = 0; column < tiles.size(); ++column) {
@@ -134,33 +107,13 @@ TileRow tile_row(const Csr& matrix, Count number) {
   return result;
 }
 
-}  // namespace
-
-Count Tiles::most_words() const {
-  Count most = 0;
-  for (Count t = 0; t < tiles(); ++t)
-    most = std::max<Count>(most, (word_start[t + 1] - word_start[t]) * Count{kVectorWords});
-  return most;
-}
-
-Count Tiles::bytes() const {
-  return tile_start.size() * sizeof(Count) +
-         (tile_column.size() + word_start.size()) * sizeof(Index) +
-         words.size() * sizeof(std::uint32_t);
-}
-
-namespace {
-
 /// Calls f(header's number, register, word) for each register that tile t stores.
 template <class F>
 void for_each_register(const Tiles& tiles, Count t, const F& f) {
-  const Count first = tiles.word_start[t] * Count{kVectorWords};
-  for (unsigned h = 0; h < kHeaderWords; ++h) {
-    const auto header = tiles.words[first + h];
-    Count word = header >> 16;
-    for (unsigned r = 0; r < kLaneRegisters; ++r)
-      if ((header >> r & 1) != 0) f(h, r, word++);
-  }
+  const auto* const headers = &tiles.words[tiles.word_start[t] * Count{kVectorWords}];
+  for (unsigned h = 0; h < kHeaderWords; ++h)
+    for_each_stored(headers[h] & 0xffff, headers[h] >> 16,
+                    [&](unsigned reg, Count word) { f(h, reg, word); });
 }
 
 void check_arrays(const Tiles& tiles) {
@@ -204,6 +157,19 @@ void check_words_of(const Tiles& tiles, Count t) {
 }
 
 }  // namespace
+
+Count Tiles::most_words() const {
+  Count most = 0;
+  for (Count t = 0; t < tiles(); ++t)
+    most = std::max<Count>(most, (word_start[t + 1] - word_start[t]) * Count{kVectorWords});
+  return most;
+}
+
+Count Tiles::bytes() const {
+  return tile_start.size() * sizeof(Count) +
+         (tile_column.size() + word_start.size()) * sizeof(Index) +
+         words.size() * sizeof(std::uint32_t);
+}
 
 Coo Tiles::to_coo() const {
   Coo matrix({rows, cols}, DType::f32);

@@ -35,7 +35,8 @@ __device__ inline void multiply_add(float (&sum)[4], const Left<kDepth>& a,
   if constexpr (kDepth == 8)
     device::multiply_add<device::MmaType::f16>(sum, a.pair[0], a.pair[1], b.pair[0]);
   else
-    device::multiply_add<device::MmaType::f16>(sum, a.pair[0], a.pair[1], a.pair[2], a.pair[3], b.pair[0], b.pair[1]);
+    device::multiply_add<device::MmaType::f16>(sum, a.pair[0], a.pair[1], a.pair[2], a.pair[3],
+                                               b.pair[0], b.pair[1]);
 }
 
 /// Begins the copy of 16 aligned bytes from global to shared memory; of less where `bytes` says so,

@@ -1,5 +1,5 @@
-// What the runs of sparse times dense matrix on the device share: the result. Included by .cu files
-// alone.
+// What the runs of sparse times dense matrix on the device share: D and the result. Included by .cu
+// files alone.
 #pragma once
 
 #include <string>
@@ -9,25 +9,36 @@
 #include "common/numeric/rounding.hpp"
 #include "common/run/cuda_run.cuh"
 #include "papers/tca_spmm/format/operands_device.cuh"
+#include "papers/tca_spmm/format/options.hpp"
 
 namespace retensor::tca_spmm {
 
-/// O, M x N, in either order, its leading dimension padded to whole 16-byte vectors and M to a
-/// multiple of `row_unit`.
+/// Lets a kernel have so many bytes of dynamic shared memory a thread block.
+template <class Kernel>
+void give_shared(Kernel* kernel, std::size_t bytes) {
+  RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(bytes)));
+}
+
+/// D, and O, M x N, each in either order, its leading dimension padded to whole 16-byte vectors, K
+/// and M to a multiple of `row_unit`.
 class SpmmRun : public CudaRun {
  public:
-  SpmmRun(const Problem& problem, std::string kernel, Element output,
-          DenseOrder order = DenseOrder::row_major, Count row_unit = 1)
+  SpmmRun(const Problem& problem, std::string kernel, Types types,
+          DenseOrder dense_order = DenseOrder::row_major, DenseOrder order = DenseOrder::row_major,
+          Count row_unit = 1)
       : CudaRun(problem, std::move(kernel)),
         rows_(problem.x().dims[0]),
         width_(problem.rank()),
         stored_rows_(rounded_up(rows_, row_unit)),
-        output_(output),
+        operands_(types.operands),
+        output_(types.output),
         order_(order),
         out_stride_(rounded_up(order == DenseOrder::row_major ? width_ : stored_rows_, 8)),
         out_((order == DenseOrder::row_major ? stored_rows_ : width_) * out_stride_ *
-             size_of(output)) {
-    count_bytes(out_);
+             size_of(output_)),
+        d_(problem.dense().front(), dense_order, operands_, row_unit) {
+    count_bytes(out_, d_.values);
   }
 
   Result result() override {
@@ -44,10 +55,11 @@ class SpmmRun : public CudaRun {
  protected:
   const std::uint64_t rows_, width_;
   const Count stored_rows_;
-  const Element output_;
+  const Element operands_, output_;
   const DenseOrder order_;
   const Count out_stride_;
   Buffer<std::byte> out_;
+  DeviceDense d_;
 
  private:
   float element(const std::vector<std::byte>& bytes, Count at) const {

@@ -16,17 +16,16 @@ class PaperRun : public SpmmRun {
  public:
   PaperRun(const Problem& problem, const Params& params, const Csr& s)
       : SpmmRun(problem, "TCA-SpMM, traces of m16n8k" + std::to_string(params.integer("depth")),
-                params.word("output") == "f16" ? Element::half : Element::single),
+                {Element::half, output_of(params)}, dense_order(params)),
         s_(s, Element::half),
-        d_(problem.dense().front(), dense_order(params), Element::half),
         plan_(make_plan(s.row_start, problem.rank(), plan_options(params))),
         row_id_for_each_warp_(plan_.row_id_for_each_warp),
         warpid_within_row_(plan_.warpid_within_row),
         num_warps_per_row_(plan_.num_warps_per_row) {
     set_product(params);
     choose_kernel();
-    count_bytes(s_.row_start, s_.columns, s_.values, d_.values, row_id_for_each_warp_,
-                warpid_within_row_, num_warps_per_row_);
+    count_bytes(s_.row_start, s_.columns, s_.values, row_id_for_each_warp_, warpid_within_row_,
+                num_warps_per_row_);
     executed_.merge(plan_facts(plan_, s.row_start));
     executed_["shared_bytes"] = std::to_string(shared_);
     executed_["row_shared_bytes"] = std::to_string(shared_ / kWarpsPerBlock * most_warps());
@@ -45,7 +44,7 @@ class PaperRun : public SpmmRun {
   void set_product(const Params& params) {
     p_.row_start = s_.row_start.data(), p_.columns = s_.columns.data();
     p_.values = reinterpret_cast<const std::uint16_t*>(s_.values.data());
-    p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
+    p_.dense = d_.halves();
     p_.dense_stride = d_.stride, p_.column_major = d_.order == DenseOrder::column_major;
     p_.out = out_.data(), p_.out_stride = out_stride_;
     p_.half_output = output_ == Element::half;
@@ -62,8 +61,7 @@ class PaperRun : public SpmmRun {
     const bool deep = plan_.options.depth == 16;
     kernel_ = deep ? multiply_rows<16> : multiply_rows<8>;
     shared_ = deep ? BlockMemory<16>::bytes(p_.one_warp) : BlockMemory<8>::bytes(p_.one_warp);
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+    give_shared(kernel_, shared_);
   }
 
   /// Of a row in one block.
@@ -74,7 +72,6 @@ class PaperRun : public SpmmRun {
   }
 
   const DeviceCsr s_;
-  const DeviceDense d_;
   const Plan plan_;
   const Buffer<Index> row_id_for_each_warp_, warpid_within_row_, num_warps_per_row_;
   DeviceProduct p_;

@@ -7,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 #include "papers/tca_spmm/kernels/tensor_map_cuda.cuh"
 #include "papers/tca_spmm/kernels/tiles_cuda.cuh"
@@ -41,18 +42,16 @@ std::vector<Count> part_start(const Tiles& tiles, Count parts) {
 class TilesRun : public SpmmRun {
  public:
   TilesRun(const Problem& problem, const Params& params, const Tiles& tiles)
-      : SpmmRun(problem, "tiles of 128 x 64, wgmma",
-                params.word("output") == "f16" ? Element::half : Element::single),
+      : SpmmRun(problem, "tiles of 128 x 64, wgmma", {Element::half, output_of(params)}),
         columns_(block_columns(width_)),
         kernel_(tile_kernel(columns_)),
         tile_column_(tiles.tile_column),
         word_start_(tiles.word_start),
-        words_(std::span<const std::uint32_t>(tiles.words.begin(), tiles.words.end())),
-        d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
+        words_(std::span<const std::uint32_t>(tiles.words.begin(), tiles.words.end())) {
     set_stages(tiles.most_words() * sizeof(std::uint32_t));
     set_grid(tiles, params.word("parts"));
     set_pointers();
-    count_bytes(part_start_, tile_column_, word_start_, words_, d_.values);
+    count_bytes(part_start_, tile_column_, word_start_, words_);
     executed_["tiles"] = std::to_string(tiles.tiles());
     executed_["tile_bytes"] = std::to_string(tiles.bytes());
     executed_["parts"] = std::to_string(p_.parts);
@@ -110,8 +109,7 @@ class TilesRun : public SpmmRun {
     while (p_.stages > kFewestStages && bytes(p_.stages) > device::facts().shared_per_block)
       --p_.stages;
     config_.dynamicSmemBytes = bytes(p_.stages);
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(config_.dynamicSmemBytes)));
+    give_shared(kernel_, config_.dynamicSmemBytes);
   }
   void set_pointers() {
     p_.dense = map_of_halves(d_.values.data(), d_.rows, d_.stride, d_.stride, kTileDepth);
@@ -128,7 +126,6 @@ class TilesRun : public SpmmRun {
   Buffer<Count> part_start_;
   const Buffer<Index> tile_column_, word_start_;
   const Buffer<std::uint32_t> words_;
-  const DeviceDense d_;
   DeviceTiles p_;
   cudaLaunchAttribute cluster_{};
   cudaLaunchConfig_t config_{};

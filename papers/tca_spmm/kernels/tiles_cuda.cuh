@@ -64,210 +64,219 @@ struct TileMemory {
   }
 };
 
+/// What a thread block multiplies, and where its memory begins. Nothing of it changes.
 template <int kColumns>
-class TileProduct {
-  using Memory = TileMemory<kColumns>;
-  static constexpr unsigned kBlocks = Memory::kBlocks;
-  static constexpr unsigned kHalfSteps = kTileSteps / 2;
-  static constexpr unsigned kStepBytes = kStepDepth * 2 * kPanelColumns;  ///< of a panel
-  /// A lane's registers of half a strip.
-  using Left = std::uint32_t[kHalfSteps][kStepRegisters];
-  /// What a lane has of a strip: its header and where its next stored register is.
-  struct Strip {
-    std::uint32_t header;
-    SharedPlace next;
-  };
+struct TileBlock {
+  static constexpr unsigned kBlocks = TileMemory<kColumns>::kBlocks;
+  const DeviceTiles& p;
+  char* memory;
+  Barrier *full, *empty;  ///< of the stages
+  Count first_tile;
+  unsigned tiles;
+  unsigned warp;  ///< by a shuffle, so that the compiler knows it to be the same in all lanes
 
- public:
-  __device__ explicit TileProduct(const DeviceTiles& p)
-      : p_(p),
-        // By a shuffle, so that the compiler knows it and the stage to be the same in all lanes.
-        warp_(__shfl_sync(kWholeWarp, threadIdx.x / kWarpSize, 0)),
-        lane_(threadIdx.x % kWarpSize),
-        row_(blockIdx.x / p.parts),
-        part_(blockIdx.x & (p.parts - 1)),
-        owned_(kBlocks / p.parts),
-        first_column_(blockIdx.y * kColumns) {
-    char* const memory = block_memory();
-    memory_ = memory +
-              (Memory::kAlignment - shared_place(memory) % Memory::kAlignment) % Memory::kAlignment;
-    full_ = reinterpret_cast<Barrier*>(tile_at(p.stages)), empty_ = full_ + p.stages;
-    first_tile_ = p.part_start[blockIdx.x];
-    tiles_ = static_cast<unsigned>(p.part_start[blockIdx.x + 1] - first_tile_);
+  __device__ explicit TileBlock(const DeviceTiles& product)
+      : p(product), warp(__shfl_sync(kWholeWarp, threadIdx.x / kWarpSize, 0)) {
+    constexpr unsigned kAlignment = TileMemory<kColumns>::kAlignment;
+    char* const unaligned = block_memory();
+    memory = unaligned + (kAlignment - shared_place(unaligned) % kAlignment) % kAlignment;
+    full = reinterpret_cast<Barrier*>(tile(p.stages)), empty = full + p.stages;
+    first_tile = p.part_start[blockIdx.x];
+    tiles = static_cast<unsigned>(p.part_start[blockIdx.x + 1] - first_tile);
   }
+  __device__ unsigned turn() const { return warp / kTileStrips; }
+  __device__ unsigned part() const { return blockIdx.x & (p.parts - 1); }
+  /// Blocks of sums that each part stores.
+  __device__ unsigned owned() const { return kBlocks / p.parts; }
+  __device__ unsigned first_column() const { return blockIdx.y * kColumns; }
 
-  __device__ void run() {
-    if (threadIdx.x == 0) {
-      for (unsigned s = 0; s < p_.stages; ++s)
-        make_barrier(full_ + s, 2), make_barrier(empty_ + s, kTurnThreads);
-      show_barriers();
-    }
-    __syncthreads();
-    if (warp_ < kMultiplyingWarps) {
-      take_registers<kMultiplyingRegisters>();
-      multiply();
-      meet_cluster();  // all stages have been read
-      share_sums();
-      meet_cluster();
-      store_owned();
-    } else {
-      leave_registers<kBringingRegisters>();
-      if (warp_ == kMultiplyingWarps) bring_tiles();
-      if (warp_ == kMultiplyingWarps + 1) bring_dense();
-      meet_cluster();
-      meet_cluster();
-    }
+  __device__ char* dense(unsigned stage) const {
+    return memory + stage * TileMemory<kColumns>::kDense;
   }
-
- private:
-  __device__ char* dense_at(unsigned stage) const { return memory_ + stage * Memory::kDense; }
-  __device__ char* tile_at(unsigned stage) const {
-    return memory_ + p_.stages * Memory::kDense + stage * p_.tile_bytes;
-  }
-
-  /// Calls f(stage, value) for each tile when its stage is empty, with load(tile)'s value. Each
-  /// lane has that of one of 32 tiles and of the next 32.
-  template <class Load, class F>
-  __device__ void bring(const Load& load, const F& f) const {
-    const auto loaded = [&](unsigned t) { return load(first_tile_ + min(t + lane_, tiles_ - 1)); };
-    if (tiles_ == 0) return;
-    auto next = loaded(0), own = next;
-    RingPlace at;
-    for (unsigned t = 0; t < tiles_; ++t, at.advance(p_.stages)) {
-      if (t % kWarpSize == 0) own = next, next = loaded(t + kWarpSize);
-      const auto value = __shfl_sync(kWholeWarp, own, static_cast<int>(t % kWarpSize));
-      if (lane_ == 0) {
-        wait_for(empty_ + at.slot, at.parity ^ 1);
-        f(at.slot, value);
-      }
-      __syncwarp();
-    }
-  }
-  __device__ void bring_tiles() const {
-    bring(
-        [&](Count tile) {
-          return Count{p_.word_start[tile]} << 32 | (p_.word_start[tile + 1] - p_.word_start[tile]);
-        },
-        [&](unsigned stage, Count place) {
-          const unsigned bytes = static_cast<unsigned>(place) * sizeof(uint4);
-          arrive_for(full_ + stage, bytes);
-          copy_bulk(tile_at(stage), p_.words + (place >> 32), bytes, full_ + stage);
-        });
-  }
-  __device__ void bring_dense() const {
-    bring([&](Count tile) { return p_.tile_column[tile]; },
-          [&](unsigned stage, Index tile_column) {
-            arrive_for(full_ + stage, Memory::kDense);
-#pragma unroll
-            for (unsigned c = 0; c < kColumns; c += kPanelColumns)
-              copy_box(dense_at(stage) + c / kPanelColumns * kPanelBytes, p_.dense,
-                       tile_column * kTileDepth, first_column_ + c, full_ + stage);
-          });
-  }
-
-  /// The warps that multiply: half a tile while they decompress the next half.
-  __device__ void multiply() {
-    const unsigned turn = warp_ / kTileStrips;
-    if (turn >= tiles_) return;
-    Left left[2];
-    Strip strip;
-    RingPlace at;
-    if (turn == 1) at.advance(p_.stages);
-    open(at, strip);
-    decompress<0>(strip, left[0]);
-    for (unsigned t = turn, before = kMostStages;;) {
-      begin_product(dense_at(at.slot), left[0]);
-      // Each lane for its own reads.
-      if (before != kMostStages) arrive(empty_ + before);
-      decompress<1>(strip, left[1]);
-      begin_product(dense_at(at.slot) + kHalfSteps * kStepBytes, left[1]);
-      before = at.slot;
-      for (unsigned n = 0; n < kTurns; ++n) at.advance(p_.stages);
-      t += kTurns;
-      if (t >= tiles_) break;
-      open(at, strip);
-      decompress<0>(strip, left[0]);
-    }
-    wait_for_products<0>();
-  }
-  /// Begins the product of half a tile and waits for the one before.
-  __device__ void begin_product(const char* dense, const Left& left) {
-    begin_products();
-#pragma unroll
-    for (unsigned k = 0; k < kHalfSteps; ++k)
-      multiply_add_async(sums_, left[k],
-                         swizzled_matrix(dense + k * kStepBytes, kPanelBytes, 1024));
-    commit_products();
-    wait_for_products<1>();
-  }
-  __device__ void open(RingPlace at, Strip& strip) const {
-    wait_for(full_ + at.slot, at.parity);
-    const char* const tile = tile_at(at.slot);
-    strip.header = reinterpret_cast<const std::uint32_t*>(tile)[threadIdx.x % kTurnThreads];
-    strip.next = shared_place(tile) + (strip.header >> 16) * sizeof(strip.header);
-  }
-  /// The lane's registers of one half.
-  template <unsigned kHalf>
-  __device__ static void decompress(Strip& strip, Left& left) {
-    [&]<unsigned... kR>(std::integer_sequence<unsigned, kR...>) {
-      ((left[kR / kStepRegisters][kR % kStepRegisters] =
-            take_stored<1u << (kHalf * sizeof...(kR) + kR)>(strip.header, strip.next)),
-       ...);
-    }
-    (std::make_integer_sequence<unsigned, kLaneRegisters / 2>());
-  }
-
-  /// Sums of the owner's block j that a turn of a part has, in the owner's shared memory, where
+  __device__ char* tile(unsigned stage) const { return dense(p.stages) + stage * p.tile_bytes; }
+  /// The lane's sums of the owner's block j that a turn of a part has, in the owner's memory, where
   /// `from` counts turns and parts.
   __device__ float4* shared_sums(unsigned from, unsigned j) const {
-    return reinterpret_cast<float4*>(memory_) + (from * owned_ + j) * kTurnThreads +
+    return reinterpret_cast<float4*>(memory) + (from * owned() + j) * kTurnThreads +
            threadIdx.x % kTurnThreads;
   }
-  /// Writes each block of sums to the part that owns it.
-  __device__ void share_sums() const {
-    const unsigned from = part_ * kTurns + warp_ / kTileStrips;
-#pragma unroll
-    for (unsigned b = 0; b < kBlocks; ++b)
-      store_remote(shared_sums(from, b & (owned_ - 1)), b * p_.parts / kBlocks, sums_[b]);
-  }
-  /// Adds up and stores the blocks that the part owns; turns take them in turn.
-  __device__ void store_owned() const {
-    for (unsigned j = warp_ / kTileStrips; j < owned_; j += kTurns) {
-      float4 sum = *shared_sums(0, j);
-      for (unsigned from = 1; from < kTurns * p_.parts; ++from) {
-        const float4 v = *shared_sums(from, j);
-        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-      }
-      const Count row = Count{row_} * kTileRows + warp_ % kTileStrips * kStripRows + lane_ / 4;
-      const Count column = first_column_ + (part_ * owned_ + j) * kFragmentWidth + lane_ % 4 * 2;
-      if (column >= p_.out_stride) return;
-      if (row < p_.rows) store_pair(row * p_.out_stride + column, sum.x, sum.y);
-      if (row + 8 < p_.rows) store_pair((row + 8) * p_.out_stride + column, sum.z, sum.w);
-    }
-  }
-  __device__ void store_pair(Count at, float low, float high) const {
-    if (p_.half_output)
-      *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(p_.out) + at) =
-          to_half_pair(low, high);
-    else
-      *reinterpret_cast<float2*>(static_cast<float*>(p_.out) + at) = make_float2(low, high);
-  }
-
-  const DeviceTiles& p_;
-  const unsigned warp_, lane_, row_, part_;
-  const unsigned owned_;  ///< blocks of sums that each part stores
-  const unsigned first_column_;
-  Barrier *full_, *empty_;
-  char* memory_;
-  Count first_tile_;
-  unsigned tiles_;
-  float sums_[kBlocks][4] = {};
 };
+
+/// Calls f(stage, value) for each tile when its stage is empty, with load(tile)'s value. Each lane
+/// has that of one of 32 tiles and of the next 32.
+template <int kColumns, class Load, class F>
+__device__ void bring(const TileBlock<kColumns>& b, const Load& load, const F& f) {
+  const unsigned lane = threadIdx.x % kWarpSize;
+  const auto loaded = [&](unsigned t) { return load(b.first_tile + min(t + lane, b.tiles - 1)); };
+  if (b.tiles == 0) return;
+  auto next = loaded(0), own = next;
+  RingPlace at;
+  for (unsigned t = 0; t < b.tiles; ++t, at.advance(b.p.stages)) {
+    if (t % kWarpSize == 0) own = next, next = loaded(t + kWarpSize);
+    const auto value = __shfl_sync(kWholeWarp, own, static_cast<int>(t % kWarpSize));
+    if (lane == 0) {
+      wait_for(b.empty + at.slot, at.parity ^ 1);
+      f(at.slot, value);
+    }
+    __syncwarp();
+  }
+}
+
+template <int kColumns>
+__device__ void bring_tiles(const TileBlock<kColumns>& b) {
+  const Index* const start = b.p.word_start;
+  bring(
+      b, [&](Count tile) { return Count{start[tile]} << 32 | (start[tile + 1] - start[tile]); },
+      [&](unsigned stage, Count place) {
+        const unsigned bytes = static_cast<unsigned>(place) * sizeof(uint4);
+        arrive_for(b.full + stage, bytes);
+        copy_bulk(b.tile(stage), b.p.words + (place >> 32), bytes, b.full + stage);
+      });
+}
+
+template <int kColumns>
+__device__ void bring_dense(const TileBlock<kColumns>& b) {
+  bring(
+      b, [&](Count tile) { return b.p.tile_column[tile]; },
+      [&](unsigned stage, Index tile_column) {
+        arrive_for(b.full + stage, TileMemory<kColumns>::kDense);
+#pragma unroll
+        for (unsigned c = 0; c < kColumns; c += kPanelColumns)
+          copy_box(b.dense(stage) + c / kPanelColumns * kPanelBytes, b.p.dense,
+                   tile_column * kTileDepth, b.first_column() + c, b.full + stage);
+      });
+}
+
+/// A lane's registers of half a strip.
+inline constexpr unsigned kHalfSteps = kTileSteps / 2;
+using HalfStrip = std::uint32_t[kHalfSteps][kStepRegisters];
+/// What a lane has of a strip: its header and where its next stored register is.
+struct StripReader {
+  std::uint32_t header;
+  SharedPlace next;
+};
+
+/// Waits for the tile of a stage.
+template <int kColumns>
+__device__ StripReader open_strip(const TileBlock<kColumns>& b, RingPlace at) {
+  wait_for(b.full + at.slot, at.parity);
+  const char* const tile = b.tile(at.slot);
+  const auto header = reinterpret_cast<const std::uint32_t*>(tile)[threadIdx.x % kTurnThreads];
+  return {header, shared_place(tile) + (header >> 16) * static_cast<unsigned>(sizeof(header))};
+}
+
+/// The lane's registers of one half.
+template <unsigned kHalf>
+__device__ void decompress(StripReader& strip, HalfStrip& left) {
+  [&]<unsigned... kR>(std::integer_sequence<unsigned, kR...>) {
+    ((left[kR / kStepRegisters][kR % kStepRegisters] =
+          take_stored<1u << (kHalf * sizeof...(kR) + kR)>(strip.header, strip.next)),
+     ...);
+  }
+  (std::make_integer_sequence<unsigned, kLaneRegisters / 2>());
+}
+
+/// Begins the product of half a tile with its rows of D and waits for the one before.
+template <unsigned kBlocks>
+__device__ void begin_product(float (&sums)[kBlocks][4], const char* dense, const HalfStrip& left) {
+  constexpr unsigned kStepBytes = kStepDepth * 2 * kPanelColumns;  // of a panel
+  begin_products();
+#pragma unroll
+  for (unsigned k = 0; k < kHalfSteps; ++k)
+    multiply_add_async(sums, left[k], swizzled_matrix(dense + k * kStepBytes, kPanelBytes, 1024));
+  commit_products();
+  wait_for_products<1>();
+}
+
+/// The warps that multiply: half a tile while they decompress the next half.
+template <int kColumns>
+__device__ void multiply(const TileBlock<kColumns>& b,
+                         float (&sums)[TileBlock<kColumns>::kBlocks][4]) {
+  if (b.turn() >= b.tiles) return;
+  HalfStrip left[2];
+  RingPlace at;
+  if (b.turn() == 1) at.advance(b.p.stages);
+  StripReader strip = open_strip(b, at);
+  decompress<0>(strip, left[0]);
+  for (unsigned t = b.turn(), before = kMostStages;;) {
+    begin_product(sums, b.dense(at.slot), left[0]);
+    // Each lane for its own reads.
+    if (before != kMostStages) arrive(b.empty + before);
+    decompress<1>(strip, left[1]);
+    begin_product(sums, b.dense(at.slot) + kPanelBytes / 2, left[1]);
+    before = at.slot;
+    for (unsigned n = 0; n < kTurns; ++n) at.advance(b.p.stages);
+    t += kTurns;
+    if (t >= b.tiles) break;
+    strip = open_strip(b, at);
+    decompress<0>(strip, left[0]);
+  }
+  wait_for_products<0>();
+}
+
+/// Writes each block of sums to the part that owns it.
+template <int kColumns>
+__device__ void share_sums(const TileBlock<kColumns>& b,
+                           const float (&sums)[TileBlock<kColumns>::kBlocks][4]) {
+  const unsigned from = b.part() * kTurns + b.turn();
+#pragma unroll
+  for (unsigned n = 0; n < b.kBlocks; ++n)
+    store_remote(b.shared_sums(from, n & (b.owned() - 1)), n * b.p.parts / b.kBlocks, sums[n]);
+}
+
+__device__ inline void store_pair(const DeviceTiles& p, Count at, float low, float high) {
+  if (p.half_output)
+    *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(p.out) + at) =
+        to_half_pair(low, high);
+  else
+    *reinterpret_cast<float2*>(static_cast<float*>(p.out) + at) = make_float2(low, high);
+}
+
+/// Adds up and stores the blocks that the part owns; turns take them in turn.
+template <int kColumns>
+__device__ void store_owned(const TileBlock<kColumns>& b) {
+  const unsigned lane = threadIdx.x % kWarpSize;
+  for (unsigned j = b.turn(); j < b.owned(); j += kTurns) {
+    float4 sum = *b.shared_sums(0, j);
+    for (unsigned from = 1; from < kTurns * b.p.parts; ++from) {
+      const float4 v = *b.shared_sums(from, j);
+      sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+    }
+    const Count row =
+        Count{blockIdx.x / b.p.parts} * kTileRows + b.warp % kTileStrips * kStripRows + lane / 4;
+    const Count column =
+        b.first_column() + (b.part() * b.owned() + j) * kFragmentWidth + lane % 4 * 2;
+    if (column >= b.p.out_stride) return;
+    if (row < b.p.rows) store_pair(b.p, row * b.p.out_stride + column, sum.x, sum.y);
+    if (row + 8 < b.p.rows) store_pair(b.p, (row + 8) * b.p.out_stride + column, sum.z, sum.w);
+  }
+}
 
 template <int kColumns>
 __global__ void __launch_bounds__(kTileThreads, 1)
     multiply_tiles(const __grid_constant__ DeviceTiles p) {
-  TileProduct<kColumns>(p).run();
+  const TileBlock<kColumns> b(p);
+  if (threadIdx.x == 0) {
+    for (unsigned s = 0; s < p.stages; ++s)
+      make_barrier(b.full + s, 2), make_barrier(b.empty + s, kTurnThreads);
+    show_barriers();
+  }
+  __syncthreads();
+  if (b.warp < kMultiplyingWarps) {
+    take_registers<kMultiplyingRegisters>();
+    float sums[TileBlock<kColumns>::kBlocks][4] = {};
+    multiply(b, sums);
+    meet_cluster();  // all stages have been read
+    share_sums(b, sums);
+    meet_cluster();
+    store_owned(b);
+  } else {
+    leave_registers<kBringingRegisters>();
+    if (b.warp == kMultiplyingWarps) bring_tiles(b);
+    if (b.warp == kMultiplyingWarps + 1) bring_dense(b);
+    meet_cluster();
+    meet_cluster();
+  }
 }
 
 using TileKernel = void (*)(DeviceTiles);

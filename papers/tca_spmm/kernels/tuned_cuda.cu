@@ -7,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/tensor/operations.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/format/panel_tasks.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 #include "papers/tca_spmm/kernels/tuned_cuda.cuh"
@@ -35,20 +36,18 @@ class TunedRun : public SpmmRun {
  public:
   TunedRun(const Problem& problem, const Params& params, const Panels& panels)
       : SpmmRun(problem, "panels of " + std::to_string(panels.groups) + " groups of eight rows",
-                params.word("output") == "f16" ? Element::half : Element::single),
+                {Element::half, output_of(params)}),
         kernel_(panels.groups == kManyGroups ? multiply_panels<kManyGroups>
                                              : multiply_panels<kFewGroups>),
         shared_(kPanelMemory + stages_that_fit() * kStageBytes),
         row_order_(panels.row_order),
         columns_(panels.columns),
         block_start_(panels.block_start),
-        blocks_(panels.blocks),
-        d_(problem.dense().front(), DenseOrder::row_major, Element::half) {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+        blocks_(panels.blocks) {
+    give_shared(kernel_, shared_);
     set_tasks(panels);
     set_pointers();
-    count_bytes(tasks_, row_order_, columns_, block_start_, blocks_, d_.values, sums_, arrived_);
+    count_bytes(tasks_, row_order_, columns_, block_start_, blocks_, sums_, arrived_);
     executed_["panels"] = std::to_string(panels.panels());
     executed_["panel_bytes"] = std::to_string(panels.bytes());
     executed_["gathered_rows"] = std::to_string(panels.listed());
@@ -77,7 +76,7 @@ class TunedRun : public SpmmRun {
     p_.tasks = tasks_.data(), p_.row_order = row_order_.data();
     p_.columns = columns_.data(), p_.block_start = block_start_.data();
     p_.blocks = blocks_.data();
-    p_.dense = reinterpret_cast<const std::uint16_t*>(d_.values.data());
+    p_.dense = d_.halves();
     p_.dense_stride = d_.stride;
     p_.out = out_.data(), p_.out_stride = out_stride_;
     p_.half_output = output_ == Element::half;
@@ -90,7 +89,6 @@ class TunedRun : public SpmmRun {
   Buffer<PanelTask> tasks_;
   const Buffer<Index> row_order_, columns_, block_start_;
   const Buffer<RowBlock> blocks_;
-  const DeviceDense d_;
   Buffer<float> sums_;
   Buffer<unsigned> arrived_;
   DevicePanels p_;

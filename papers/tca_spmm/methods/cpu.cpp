@@ -10,7 +10,7 @@ MethodSpec make_tca_spmm_cpu() {
       .summary = "sparse times dense matrix by traces of small products, an emulated tensor core "
                  "(section 4)",
       .conditions = {supports_kernel},
-      .prepare = prepare_run<CpuRun>,
+      .prepare = prepare_run<PlanRun>,
       .params = kernel_params().with({threads_param()}),
   });
 }

@@ -7,6 +7,7 @@
 
 #include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 
 namespace retensor {
 namespace tca_spmm {
@@ -66,7 +67,7 @@ reference::Precision half_precision(Element output) {
 
 MethodSpec kernel_method(MethodSpec own) {
   own.precision = [](const Problem&, const Params& params) {
-    return half_precision(params.word("output") == "f16" ? Element::half : Element::single);
+    return half_precision(output_of(params));
   };
   return with_shared({Operation::spmm}, supports_single, std::move(own));
 }

@@ -5,8 +5,7 @@
 
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
-#include "papers/tca_spmm/baselines/cuda_library.hpp"
-#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
@@ -15,31 +14,19 @@ namespace {
 
 using tca_spmm::DenseOrder;
 using tca_spmm::Element;
+using tca_spmm::signed_of;
+using tca_spmm::type_of;
 
 const tca_spmm::CudaLibrary& library() {
   static const tca_spmm::CudaLibrary cublas("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
   return cublas;
 }
 
-struct Functions {
-  Functions() {
-    library().load(create, "cublasCreate_v2");
-    library().load(destroy, "cublasDestroy_v2");
-    library().load(set_stream, "cublasSetStream_v2");
-    library().load(multiply, "cublasGemmEx_64");
-    library().load(words, "cublasGetStatusString");
-  }
-  void check(cublasStatus_t status, const char* call) const {
-    if (status != CUBLAS_STATUS_SUCCESS)
-      throw DeviceError(std::string(call) + ": " + words(status));
-  }
-
-  decltype(cublasCreate_v2)* create;
-  decltype(cublasDestroy_v2)* destroy;
-  decltype(cublasSetStream_v2)* set_stream;
-  decltype(cublasGemmEx_64)* multiply;
-  decltype(cublasGetStatusString)* words;
-};
+void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw DeviceError(std::string(call) + ": " +
+                      RETENSOR_LIBRARY_FUNCTION(cublasGetStatusString)(status));
+}
 
 /// Rows of S with their zeros, padded to `stride` elements; equal coordinates are added up.
 std::vector<float> dense_rows(const Coo& s, Count stride) {
@@ -52,40 +39,31 @@ std::vector<float> dense_rows(const Coo& s, Count stride) {
 class DenseRun : public tca_spmm::SpmmRun {
  public:
   DenseRun(const Problem& problem, tca_spmm::Types types, DenseOrder order)
-      : SpmmRun(problem, "cublasGemmEx", types.output),
-        operands_(types.operands),
+      : SpmmRun(problem, "cublasGemmEx", types, order),
         depth_(problem.x().dims[1]),
         s_stride_(tca_spmm::rounded_up(depth_, 8)),
-        s_(tca_spmm::upload_elements(dense_rows(problem.x(), s_stride_), operands_)),
-        d_(problem.dense().front(), order, operands_) {
-    count_bytes(s_, d_.values);
-    f_.check(f_.create(&handle_), "cublasCreate");
+        s_(tca_spmm::upload_elements(dense_rows(problem.x(), s_stride_), operands_)) {
+    count_bytes(s_);
+    RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_);
   }
-  ~DenseRun() override { f_.destroy(handle_); }
+  ~DenseRun() override { RETENSOR_LIBRARY_FUNCTION(cublasDestroy_v2)(handle_); }
 
   /// The library's matrices are column-major, so that O^T = D^T S^T.
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    f_.check(f_.set_stream(handle_, stream_of(timer)), "cublasSetStream");
+    RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream_of(timer));
     const float one = 1, zero = 0;
     const auto transposed = d_.order == DenseOrder::row_major ? CUBLAS_OP_N : CUBLAS_OP_T;
-    f_.check(f_.multiply(handle_, transposed, CUBLAS_OP_N, signed_of(width_), signed_of(rows_),
-                         signed_of(depth_), &one, d_.values.data(), type_of(operands_),
-                         signed_of(d_.stride), s_.data(), type_of(operands_), signed_of(s_stride_),
-                         &zero, out_.data(), type_of(output_), signed_of(out_stride_),
-                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-             "cublasGemmEx");
+    RETENSOR_LIBRARY_CALL(cublasGemmEx_64, handle_, transposed, CUBLAS_OP_N, signed_of(width_),
+                          signed_of(rows_), signed_of(depth_), &one, d_.values.data(),
+                          type_of(operands_), signed_of(d_.stride), s_.data(), type_of(operands_),
+                          signed_of(s_stride_), &zero, out_.data(), type_of(output_),
+                          signed_of(out_stride_), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   }
 
  private:
-  static std::int64_t signed_of(Count n) { return static_cast<std::int64_t>(n); }
-  static cudaDataType type_of(Element e) { return e == Element::half ? CUDA_R_16F : CUDA_R_32F; }
-
-  const Functions f_;
-  const Element operands_;
   const Count depth_, s_stride_;
   const device::Buffer<std::byte> s_;
-  const tca_spmm::DeviceDense d_;
   cublasHandle_t handle_ = nullptr;
 };
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/cuda_library.hpp"
 #include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
-#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/baselines/cusparse/format.hpp"
+#include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
@@ -21,6 +20,8 @@ namespace {
 using device::Buffer;
 using tca_spmm::DenseOrder;
 using tca_spmm::Element;
+using tca_spmm::signed_of;
+using tca_spmm::type_of;
 
 const tca_spmm::CudaLibrary& library() {
   static const tca_spmm::CudaLibrary cusparse("libcusparse.so." +
@@ -28,45 +29,10 @@ const tca_spmm::CudaLibrary& library() {
   return cusparse;
 }
 
-struct Functions {
-  Functions() {
-    library().load(create, "cusparseCreate");
-    library().load(destroy, "cusparseDestroy");
-    library().load(set_stream, "cusparseSetStream");
-    library().load(words, "cusparseGetErrorString");
-    library().load(create_csr, "cusparseCreateCsr");
-    library().load(create_ell, "cusparseCreateBlockedEll");
-    library().load(destroy_sparse, "cusparseDestroySpMat");
-    library().load(create_dense, "cusparseCreateDnMat");
-    library().load(destroy_dense, "cusparseDestroyDnMat");
-    library().load(workspace, "cusparseSpMM_bufferSize");
-    library().load(analyse, "cusparseSpMM_preprocess");
-    library().load(multiply, "cusparseSpMM");
-  }
-  void check(cusparseStatus_t status, const char* call) const {
-    if (status != CUSPARSE_STATUS_SUCCESS)
-      throw DeviceError(std::string(call) + ": " + words(status));
-  }
-
-  decltype(cusparseCreate)* create;
-  decltype(cusparseDestroy)* destroy;
-  decltype(cusparseSetStream)* set_stream;
-  decltype(cusparseGetErrorString)* words;
-  decltype(cusparseCreateCsr)* create_csr;
-  decltype(cusparseCreateBlockedEll)* create_ell;
-  decltype(cusparseDestroySpMat)* destroy_sparse;
-  decltype(cusparseCreateDnMat)* create_dense;
-  decltype(cusparseDestroyDnMat)* destroy_dense;
-  decltype(cusparseSpMM_bufferSize)* workspace;
-  decltype(cusparseSpMM_preprocess)* analyse;
-  decltype(cusparseSpMM)* multiply;
-};
-
-cudaDataType type_of(Element e) {
-  return e == Element::half ? CUDA_R_16F : CUDA_R_32F;
-}
-std::int64_t signed_of(Count n) {
-  return static_cast<std::int64_t>(n);
+void check(cusparseStatus_t status, const char* call) {
+  if (status != CUSPARSE_STATUS_SUCCESS)
+    throw DeviceError(std::string(call) + ": " +
+                      RETENSOR_LIBRARY_FUNCTION(cusparseGetErrorString)(status));
 }
 
 /// The call; a class derived from it makes `s_matrix_` and calls begin().
@@ -74,58 +40,59 @@ class SpmmCall : public tca_spmm::SpmmRun {
  public:
   SpmmCall(const Problem& problem, const std::string& kernel, tca_spmm::Types types,
            DenseOrder order, Count row_unit, cusparseSpMMAlg_t algorithm)
-      : SpmmRun(problem, kernel, types.output, order, row_unit),
-        operands_(types.operands),
-        algorithm_(algorithm),
-        d_(problem.dense().front(), order, operands_, row_unit) {
-    count_bytes(d_.values);
-    f_.check(f_.create(&handle_), "cusparseCreate");
+      : SpmmRun(problem, kernel, types, order, order, row_unit), algorithm_(algorithm) {
+    RETENSOR_LIBRARY_CALL(cusparseCreate, &handle_);
   }
   ~SpmmCall() override {
-    if (s_matrix_ != nullptr) f_.destroy_sparse(s_matrix_);
-    if (d_matrix_ != nullptr) f_.destroy_dense(d_matrix_);
-    if (o_matrix_ != nullptr) f_.destroy_dense(o_matrix_);
-    f_.destroy(handle_);
+    if (s_matrix_ != nullptr) RETENSOR_LIBRARY_FUNCTION(cusparseDestroySpMat)(s_matrix_);
+    for (const auto dense : {d_matrix_, o_matrix_})
+      if (dense != nullptr) RETENSOR_LIBRARY_FUNCTION(cusparseDestroyDnMat)(dense);
+    RETENSOR_LIBRARY_FUNCTION(cusparseDestroy)(handle_);
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
     if (problem_.x().nnz() == 0) return out_.zero(stream_of(timer));
-    f_.check(f_.set_stream(handle_, stream_of(timer)), "cusparseSetStream");
-    f_.check(f_.multiply(handle_, kPlain, kPlain, &kOne, s_matrix_, d_matrix_, &kZero, o_matrix_,
-                         CUDA_R_32F, algorithm_, workspace_.data()),
-             "cusparseSpMM");
+    RETENSOR_LIBRARY_CALL(cusparseSetStream, handle_, stream_of(timer));
+    spmm(RETENSOR_LIBRARY_FUNCTION(cusparseSpMM), "cusparseSpMM", workspace_.data());
   }
 
  protected:
   void begin() {
-    const auto order = order_ == DenseOrder::row_major ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
-    f_.check(f_.create_dense(&d_matrix_, signed_of(d_.rows), signed_of(d_.cols),
-                             signed_of(d_.stride), d_.values.data(), type_of(operands_), order),
-             "cusparseCreateDnMat");
-    f_.check(f_.create_dense(&o_matrix_, signed_of(stored_rows_), signed_of(width_),
-                             signed_of(out_stride_), out_.data(), type_of(output_), order),
-             "cusparseCreateDnMat");
+    d_matrix_ = dense(d_.rows, d_.cols, d_.stride, d_.values.data(), operands_);
+    o_matrix_ = dense(stored_rows_, width_, out_stride_, out_.data(), output_);
     std::size_t bytes = 0;
-    f_.check(f_.workspace(handle_, kPlain, kPlain, &kOne, s_matrix_, d_matrix_, &kZero, o_matrix_,
-                          CUDA_R_32F, algorithm_, &bytes),
-             "cusparseSpMM_bufferSize");
+    spmm(RETENSOR_LIBRARY_FUNCTION(cusparseSpMM_bufferSize), "cusparseSpMM_bufferSize", &bytes);
     workspace_ = Buffer<std::byte>(std::max<std::size_t>(bytes, 1));
     count_bytes(workspace_);
-    f_.check(f_.analyse(handle_, kPlain, kPlain, &kOne, s_matrix_, d_matrix_, &kZero, o_matrix_,
-                        CUDA_R_32F, algorithm_, workspace_.data()),
-             "cusparseSpMM_preprocess");
+    spmm(RETENSOR_LIBRARY_FUNCTION(cusparseSpMM_preprocess), "cusparseSpMM_preprocess",
+         workspace_.data());
   }
 
-  static constexpr cusparseOperation_t kPlain = CUSPARSE_OPERATION_NON_TRANSPOSE;
-  static constexpr float kOne = 1, kZero = 0;
-
-  const Functions f_;
-  const Element operands_;
-  const cusparseSpMMAlg_t algorithm_;
-  tca_spmm::DeviceDense d_;
-  cusparseHandle_t handle_ = nullptr;
   cusparseSpMatDescr_t s_matrix_ = nullptr;
+
+ private:
+  cusparseDnMatDescr_t dense(Count rows, Count cols, Count stride, std::byte* values,
+                             Element element) const {
+    cusparseDnMatDescr_t matrix = nullptr;
+    RETENSOR_LIBRARY_CALL(
+        cusparseCreateDnMat, &matrix, signed_of(rows), signed_of(cols), signed_of(stride), values,
+        type_of(element),
+        order_ == DenseOrder::row_major ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL);
+    return matrix;
+  }
+  /// The library's functions for the product differ in their last argument.
+  template <class F, class Last>
+  void spmm(F* function, const char* name, Last last) const {
+    constexpr auto kPlain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const float one = 1, zero = 0;
+    check(function(handle_, kPlain, kPlain, &one, s_matrix_, d_matrix_, &zero, o_matrix_,
+                   CUDA_R_32F, algorithm_, last),
+          name);
+  }
+
+  const cusparseSpMMAlg_t algorithm_;
+  cusparseHandle_t handle_ = nullptr;
   cusparseDnMatDescr_t d_matrix_ = nullptr, o_matrix_ = nullptr;
   Buffer<std::byte> workspace_;
 };
@@ -149,10 +116,10 @@ class CsrRun : public SpmmCall {
         values_(tca_spmm::upload_elements(s.values.as<float>(), operands_)) {
     count_bytes(row_start_, columns_, values_);
     if (s.nnz() == 0) return;
-    f_.check(f_.create_csr(&s_matrix_, signed_of(s.rows), signed_of(s.cols), signed_of(s.nnz()),
-                           row_start_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
-                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type_of(operands_)),
-             "cusparseCreateCsr");
+    RETENSOR_LIBRARY_CALL(cusparseCreateCsr, &s_matrix_, signed_of(s.rows), signed_of(s.cols),
+                          signed_of(s.nnz()), row_start_.data(), columns_.data(), values_.data(),
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                          type_of(operands_));
     begin();
   }
 
@@ -162,34 +129,6 @@ class CsrRun : public SpmmCall {
   Buffer<std::byte> values_;
 };
 
-/// Every row of blocks has as many as the fullest, those that lack by the column -1.
-struct BlockedEll {
-  BlockedEll(const Coo& s, Count block_edge)
-      : edge(block_edge), block_rows((s.dims[0] + edge - 1) / edge) {
-    std::map<std::pair<Count, Count>, Count> blocks;  // by row and column; place in its row
-    for (Count x = 0; x < s.nnz(); ++x)
-      blocks.emplace(std::pair(s.indices[0][x] / edge, s.indices[1][x] / edge), 0);
-    std::vector<Count> of_row(block_rows, 0);
-    for (auto& block : blocks) block.second = of_row[block.first.first]++;
-    per_row = *std::max_element(of_row.begin(), of_row.end());
-    columns.assign(block_rows * per_row, -1);
-    for (const auto& block : blocks)
-      columns[block.first.first * per_row + block.second] =
-          static_cast<std::int32_t>(block.first.second);
-    values.assign(block_rows * edge * per_row * edge, 0);
-    const auto from = s.values.as<float>();
-    for (Count x = 0; x < s.nnz(); ++x) {
-      const Count row = s.indices[0][x], column = s.indices[1][x];
-      const Count place = blocks.at({row / edge, column / edge});
-      values[row * per_row * edge + place * edge + column % edge] += from[x];
-    }
-  }
-
-  Count edge, block_rows, per_row = 0;
-  std::vector<std::int32_t> columns;  // of blocks
-  std::vector<float> values;          // rows x (per_row edge), row-major
-};
-
 class EllRun : public SpmmCall {
  public:
   EllRun(const Problem& problem, const Params& params)
@@ -197,16 +136,16 @@ class EllRun : public SpmmCall {
                  DenseOrder::row_major, static_cast<Count>(params.integer("edge")),
                  CUSPARSE_SPMM_BLOCKED_ELL_ALG1) {
     if (problem.x().nnz() == 0) return;
-    const BlockedEll ell(problem.x(), static_cast<Count>(params.integer("edge")));
+    const auto edge = static_cast<Count>(params.integer("edge"));
+    const BlockedEll ell = to_blocked_ell(problem.x(), edge);
     columns_ = Buffer<std::int32_t>(ell.columns);
     values_ = tca_spmm::upload_elements(ell.values, operands_);
     count_bytes(columns_, values_);
     executed_["blocks_per_row"] = std::to_string(ell.per_row);
-    f_.check(
-        f_.create_ell(&s_matrix_, signed_of(stored_rows_), signed_of(d_.rows), signed_of(ell.edge),
-                      signed_of(ell.per_row * ell.edge), columns_.data(), values_.data(),
-                      CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type_of(operands_)),
-        "cusparseCreateBlockedEll");
+    RETENSOR_LIBRARY_CALL(cusparseCreateBlockedEll, &s_matrix_, signed_of(stored_rows_),
+                          signed_of(d_.rows), signed_of(edge), signed_of(ell.per_row * edge),
+                          columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
+                          CUSPARSE_INDEX_BASE_ZERO, type_of(operands_));
     begin();
   }
 

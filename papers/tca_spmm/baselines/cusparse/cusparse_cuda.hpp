@@ -12,8 +12,6 @@ namespace retensor::cusparse {
 std::unique_ptr<Prepared> prepare_csr(const Problem& problem, const Params& params);
 /// Blocked-ELL; parameters `types` and `edge`.
 std::unique_ptr<Prepared> prepare_ell(const Problem& problem, const Params& params);
-/// Elements that Blocked-ELL with blocks of `edge` stores.
-Count ell_elements(const Coo& s, Count edge);
 /// Why the library could not be loaded; empty when it was.
 std::string missing_library();
 

@@ -1,27 +1,15 @@
 // cusparse.cuda, cusparse.cuda.ell: sparse times dense matrix by cuSPARSE.
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
+#include "papers/tca_spmm/baselines/cusparse/format.hpp"
 
 namespace retensor {
 namespace cusparse {
-
-Count ell_elements(const Coo& s, Count edge) {
-  std::set<std::pair<Count, Count>> blocks;
-  for (Count x = 0; x < s.nnz(); ++x)
-    blocks.emplace(s.indices[0][x] / edge, s.indices[1][x] / edge);
-  const Count rows = (s.dims[0] + edge - 1) / edge;
-  std::vector<Count> of_row(rows, 0);
-  for (const auto& block : blocks) ++of_row[block.first];
-  return rows * edge * edge * *std::max_element(of_row.begin(), of_row.end());
-}
 
 namespace {
 

@@ -38,6 +38,12 @@ struct DeviceRows {
   bool half_output = false;
 };
 
+/// The row that a thread's lanes take; behind the last one without entries.
+__device__ inline Row row_of_thread(const DeviceRows& p) {
+  const unsigned at = blockIdx.x * kBlockRows + threadIdx.x / kRowLanes;
+  return at < p.row_count ? p.rows[at] : Row{};
+}
+
 /// What depends on the type of the operands: bits of a half, or a float.
 template <class T>
 struct Lane {
@@ -94,11 +100,12 @@ class DenseColumns {
       for (unsigned e = 0; e < L::kVector; ++e) sums_[v][e] = fmaf(s, d[e], sums_[v][e]);
     }
   }
-  __device__ void store(const DeviceRows& p, Index row) const {
+  __device__ void store(const DeviceRows& p, const Row& row) const {
+    if (blockIdx.x * kBlockRows + threadIdx.x / kRowLanes >= p.row_count) return;
 #pragma unroll
     for (unsigned v = 0; v < kVectors; ++v) {
       if (column_of(v) >= p.out_stride) continue;
-      const Count to = row * p.out_stride + column_of(v);
+      const Count to = row.number * p.out_stride + column_of(v);
       if constexpr (L::kVector == 8)
         tca_spmm::store_eight(p.out, p.half_output, to, sums_[v]);
       else

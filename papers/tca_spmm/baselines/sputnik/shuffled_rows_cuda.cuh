@@ -50,8 +50,7 @@ template <class T, class C, unsigned kVectors, unsigned kAhead>
 __global__ void __launch_bounds__(kWarps* kWarpSize, kVectors* kAhead <= 8 ? 8 : 4)
     multiply_shuffled_rows(const DeviceRows p) {
   using Entries = Chunk<T, C>;
-  const unsigned at = blockIdx.x * kBlockRows + threadIdx.x / kRowLanes;
-  const Row row = at < p.row_count ? p.rows[at] : Row{};
+  const Row row = row_of_thread(p);
   const Index longest = __reduce_max_sync(kWholeWarp, row.length);
   DenseColumns<T, kVectors> dense(p);
   for (Index done = 0; done < longest; done += Entries::kEntries) {
@@ -69,7 +68,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kVectors* kAhead <= 8 ? 8 :
         if (first + e < left) dense.add_products(entries.value(first + e), parts[e]);
     }
   }
-  if (at < p.row_count) dense.store(p, row.number);
+  dense.store(p, row);
 }
 
 }  // namespace retensor::sputnik

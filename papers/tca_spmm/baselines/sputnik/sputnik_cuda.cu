@@ -11,7 +11,7 @@
 #include "papers/tca_spmm/baselines/sputnik/shuffled_rows_cuda.cuh"
 #include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
 #include "papers/tca_spmm/baselines/sputnik/staged_rows_cuda.cuh"
-#include "papers/tca_spmm/baselines/types.hpp"
+#include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 
 namespace retensor::sputnik {
@@ -70,13 +70,11 @@ Walk walk_of(std::string_view name, Count width) {
 class RowsRun : public tca_spmm::SpmmRun {
  public:
   RowsRun(const Problem& problem, const Params& params, Csr s)
-      : SpmmRun(problem, "eight threads a row", tca_spmm::types_of(params).output),
-        operands_(tca_spmm::types_of(params).operands),
+      : SpmmRun(problem, "eight threads a row", tca_spmm::types_of(params)),
         s_rows_(rows_of(s, params.word("order") == "by_length")),
         narrow_columns_(narrowed(s = padded(std::move(s)))),
-        s_(s, operands_),
-        d_(problem.dense().front(), tca_spmm::DenseOrder::row_major, operands_) {
-    count_bytes(s_rows_, narrow_columns_, s_.columns, s_.values, d_.values);
+        s_(s, operands_) {
+    count_bytes(s_rows_, narrow_columns_, s_.columns, s_.values);
     p_.rows = s_rows_.data();
     p_.columns =
         are_narrow() ? static_cast<const void*>(narrow_columns_.data()) : s_.columns.data();
@@ -127,11 +125,9 @@ class RowsRun : public tca_spmm::SpmmRun {
     return fastest;
   }
 
-  const Element operands_;
   const Buffer<Row> s_rows_;
   const Buffer<std::uint16_t> narrow_columns_;
   const tca_spmm::DeviceCsr s_;
-  const tca_spmm::DeviceDense d_;
   DeviceRows p_;
   Walk walk_;
 };

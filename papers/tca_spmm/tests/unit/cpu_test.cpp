@@ -55,9 +55,7 @@ Ran run_of(const Problem& problem, const Given& given) {
 }
 
 reference::Precision precision_of(const Given& given) {
-  return half_precision(make_tca_spmm_cpu().params.resolve(given).word("output") == "f16"
-                            ? Element::half
-                            : Element::single);
+  return half_precision(output_of(make_tca_spmm_cpu().params.resolve(given)));
 }
 
 const std::vector<Given> kSettings = {{},
@@ -118,18 +116,13 @@ TEST_CASE("the count of MMAs and the check find a plan that leaves a warp out") 
   Plan plan = make_plan(s.row_start, 64, {});
   const auto expected = count(plan, s.row_start).mma;
   Matrix out(s.rows, 64, DType::f32);
-  Product whole(s, d, plan, out.view<float>(), 2);
-  whole.run();
-  CHECK(whole.mma() == expected);
+  CHECK(multiply(s, d, plan, out.view<float>(), 2) == expected);
   CHECK(problem.oracle().check(out, precision_of({})).ok);
-  whole.run();
-  CHECK(whole.mma() == expected);  // of the last run alone
+  CHECK(multiply(s, d, plan, out.view<float>(), 2) == expected);  // of the last run alone
 
   plan.row_id_for_each_warp[1] = kNoRow;
   Matrix less(s.rows, 64, DType::f32);
-  Product partial(s, d, plan, less.view<float>(), 2);
-  partial.run();
-  CHECK(partial.mma() < expected);
+  CHECK(multiply(s, d, plan, less.view<float>(), 2) < expected);
   CHECK_FALSE(problem.oracle().check(less, precision_of({})).ok);
 }
 
@@ -166,7 +159,7 @@ TEST_CASE("columns of a row in any order and twice; damaged CSR is refused") {
   const HalfMatrix d(dense, DenseOrder::row_major);
   const Plan plan = make_plan(half.row_start, 3, {});
   Matrix out(2, 3, DType::f32);
-  Product(half, d, plan, out.view<float>(), 1).run();
+  multiply(half, d, plan, out.view<float>(), 1);
   for (std::uint64_t j = 0; j < 3; ++j) {
     CHECK(out.at(0, j) == 5 * dense.at(3, j) + 2 * dense.at(0, j) + 8 * dense.at(1, j));
     CHECK(out.at(1, j) == 16 * dense.at(2, j));

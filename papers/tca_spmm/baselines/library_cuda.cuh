@@ -1,12 +1,15 @@
 // A library of the CUDA toolkit, loaded when it is first used: a program that is carried to another
-// machine starts without it.
+// machine starts without it. Included by .cu files alone.
 #pragma once
 
+#include <cuda_runtime.h>
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <string>
 
 #include "common/core/error.hpp"
+#include "papers/tca_spmm/format/operands.hpp"
 
 namespace retensor::tca_spmm {
 
@@ -26,15 +29,32 @@ class CudaLibrary {
 
   /// The function of that name; throws DeviceError where there is none.
   template <class F>
-  void load(F*& function, const char* name) const {
+  F* find(const char* name) const {
     if (handle_ == nullptr) throw DeviceError(missing_);
-    function = reinterpret_cast<F*>(dlsym(handle_, name));
+    void* const function = dlsym(handle_, name);
     if (function == nullptr) throw DeviceError(std::string(name) + ": " + dlerror());
+    return reinterpret_cast<F*>(function);
   }
 
  private:
   void* handle_ = nullptr;  // for the life of the process: its state is on the device
   std::string missing_;
 };
+
+inline cudaDataType type_of(Element e) {
+  return e == Element::half ? CUDA_R_16F : CUDA_R_32F;
+}
+inline std::int64_t signed_of(Count n) {
+  return static_cast<std::int64_t>(n);
+}
+
+/// A function of the file's library(), found when this place is first reached.
+#define RETENSOR_LIBRARY_FUNCTION(name)                                 \
+  [] {                                                                  \
+    static auto* const found = library().find<decltype(::name)>(#name); \
+    return found;                                                       \
+  }()
+/// Calls it; the file's check(status, name) throws where it fails.
+#define RETENSOR_LIBRARY_CALL(name, ...) check(RETENSOR_LIBRARY_FUNCTION(name)(__VA_ARGS__), #name)
 
 }  // namespace retensor::tca_spmm
