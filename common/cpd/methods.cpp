@@ -1,5 +1,5 @@
 // cpd.cpu.als and cpd.cuda.als: parameters, checkpoints and facts around the sweeps of als.hpp.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,6 +18,13 @@
 namespace retensor {
 namespace cpd {
 namespace {
+
+/// The numbers with blanks between them.
+std::string text_of(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double x : numbers) text += fmt::format("{}{:.9g}", text.empty() ? "" : " ", x);
+  return text;
+}
 
 /// A run enters two stages for each checkpoint, and for the first and the last time its file is
 /// touched; a timer has entries for no more.
@@ -77,7 +84,7 @@ class AlsRun : public Prepared {
     facts["sweeps"] = std::to_string(sweeps());
     facts["fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", fit.back());
     facts["true_fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", als_.true_fit());
-    facts["fit_curve"] = fmt::format("{:.9g}", fmt::join(fit, " "));
+    facts["fit_curve"] = text_of(fit);
     facts["stopped_by"] = als_.converged() ? "tolerance" : "max_sweeps";
     facts["resumed_after"] = fmt::format("{} sweeps", resumed_);
     if (!checkpoint_.empty()) facts["checkpoint_every"] = fmt::format("{} sweeps", every_);

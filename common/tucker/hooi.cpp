@@ -1,6 +1,6 @@
 #include "common/tucker/hooi.hpp"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,6 +60,12 @@ void check_ranks(const Dims& ranks, const Dims& dims) {
   }
 }
 
+std::string text_of(const Dims& ranks) {
+  std::string text;
+  for (const auto rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : " x ", rank);
+  return text;
+}
+
 ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
   Dims others = settings.ranks;
   others.erase(others.begin() + mode);
@@ -68,7 +74,7 @@ ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
     refuse(
         "found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has matrices "
         "of one width after the first",
-        fmt::join(settings.ranks, " x "));
+        text_of(settings.ranks));
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.mode = mode;
