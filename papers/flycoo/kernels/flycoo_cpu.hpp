@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "common/method/method.hpp"
+#include "common/run/cpu_run.hpp"
 #include "common/tensor/matrix.hpp"
 #include "papers/flycoo/format/flycoo.hpp"
 #include "papers/flycoo/format/options.hpp"
