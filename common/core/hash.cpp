@@ -11,31 +11,22 @@
 
 namespace retensor {
 
-struct Sha256::State {
-  EVP_MD_CTX* ctx = EVP_MD_CTX_new();
-  ~State() { EVP_MD_CTX_free(ctx); }
-};
-
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->ctx == nullptr || EVP_DigestInit_ex(state_->ctx, EVP_sha256(), nullptr) != 1)
+Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
     throw SystemError("SHA-256 is not available");
 }
-Sha256::~Sha256() = default;
-Sha256::Sha256(Sha256&&) noexcept = default;
-Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::update(const void* data, std::size_t bytes) {
-  if (EVP_DigestUpdate(state_->ctx, data, bytes) != 1) throw SystemError("SHA-256 update failed");
+  if (EVP_DigestUpdate(context_.get(), data, bytes) != 1)
+    throw SystemError("SHA-256 update failed");
 }
 
 std::string Sha256::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
-  if (EVP_DigestFinal_ex(state_->ctx, digest.data(), &length) != 1)
+  if (EVP_DigestFinal_ex(context_.get(), digest.data(), &length) != 1)
     throw SystemError("SHA-256 failed");
-  std::string text;
-  for (unsigned int i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
 }
 
 std::string sha256_hex(std::string_view bytes) {

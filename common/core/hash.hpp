@@ -6,23 +6,20 @@
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;  // of OpenSSL
+
 namespace retensor {
 
 /// Incremental SHA-256 (OpenSSL).
 class Sha256 {
  public:
   Sha256();
-  ~Sha256();
-  Sha256(Sha256&&) noexcept;
-  Sha256& operator=(Sha256&&) noexcept;
-
   void update(const void* data, std::size_t bytes);
   /// Lower-case hexadecimal digest, 64 characters; the object is spent afterwards.
   std::string hex();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 std::string sha256_hex(std::string_view bytes);

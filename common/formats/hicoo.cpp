@@ -189,16 +189,12 @@ Coo Hicoo::to_coo() const {
       for (std::uint64_t d = 0; d < volume; ++d) {
         const Count at = p * volume + d;
         for (std::size_t k = 0; k < blocked.size(); ++k)
-          coo.indices[static_cast<std::size_t>(blocked[k])][at] =
-              (block_index[k][b] << block_bits) | element[k][p];
+          coo.indices[blocked[k]][at] = (block_index[k][b] << block_bits) | element[k][p];
         for (std::size_t k = 0; k < plain.size(); ++k)
-          coo.indices[static_cast<std::size_t>(plain[k])][at] = plain_index[k][p];
+          coo.indices[plain[k]][at] = plain_index[k][p];
         std::uint64_t rest = d;
-        for (std::size_t k = dense.size(); k-- > 0;) {
-          const auto m = static_cast<std::size_t>(dense[k]);
-          coo.indices[m][at] = static_cast<Index>(rest % dims[m]);
-          rest /= dims[m];
-        }
+        for (std::size_t k = dense.size(); k-- > 0; rest /= dims[dense[k]])
+          coo.indices[dense[k]][at] = static_cast<Index>(rest % dims[dense[k]]);
       }
   return coo;
 }
@@ -245,7 +241,7 @@ void Hicoo::check() const {
       for (Count p = block_start[b]; p < block_start[b + 1]; ++p) {
         const std::uint64_t index =
             (std::uint64_t{block_index[k][b]} << block_bits) | element[k][p];
-        if (element[k][p] >> block_bits != 0 || index >= dims[static_cast<std::size_t>(blocked[k])])
+        if (element[k][p] >> block_bits != 0 || index >= dims[blocked[k]])
           throw InputError(
               fmt::format("HiCOO: entry {} is out of range in mode {}", p, blocked[k] + 1));
       }
@@ -255,7 +251,7 @@ void Hicoo::check() const {
       throw InputError(
           fmt::format("HiCOO: the index array of mode {} has the wrong length", plain[k] + 1));
     for (Count p = 0; p < entries(); ++p)
-      if (plain_index[k][p] >= dims[static_cast<std::size_t>(plain[k])])
+      if (plain_index[k][p] >= dims[plain[k]])
         throw InputError(
             fmt::format("HiCOO: entry {} is out of range in mode {}", p, plain[k] + 1));
   }

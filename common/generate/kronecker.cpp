@@ -12,12 +12,11 @@
 #include <cmath>
 
 #include "common/core/rng.hpp"
-#include "common/generate/alias_table.hpp"
+#include "common/generate/draws.hpp"
 #include "common/generate/generators.hpp"
 #include "common/generate/sampling.hpp"
 
 namespace retensor {
-
 namespace {
 
 constexpr std::size_t kTableCells = 4096;  // 64 KiB of alias table stay in the second-level cache

@@ -11,7 +11,6 @@
 #include "common/generate/sampling.hpp"
 
 namespace retensor {
-
 namespace {
 
 constexpr std::uint64_t kFactorStream = sampling::kFirstReserved + 16;
@@ -40,9 +39,8 @@ double model_value(const Coo& tensor, const std::vector<CounterRng>& factors, in
 }  // namespace
 
 Matrix low_rank_factor(const Target& target, const LowRankLaw& law, int mode) {
-  const auto m = static_cast<std::size_t>(mode);
-  const CounterRng rng = factor_rng(target, m);
-  Matrix factor(target.dims.at(m), static_cast<std::uint64_t>(law.rank), DType::f64);
+  const CounterRng rng = factor_rng(target, mode);
+  Matrix factor(target.dims.at(mode), law.rank, DType::f64);
   for (Count at = 0; at < factor.values().size(); ++at)
     factor.values().set(at, factor_entry(rng, at));
   return factor;

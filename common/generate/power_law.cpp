@@ -11,13 +11,11 @@
 #include <cmath>
 
 #include "common/core/rng.hpp"
+#include "common/generate/draws.hpp"
 #include "common/generate/generators.hpp"
-#include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"
-#include "common/generate/zipf.hpp"
 
 namespace retensor {
-
 namespace {
 
 constexpr std::uint64_t kAttempts = 16;  // counters kept for the rejections of one draw
@@ -72,9 +70,9 @@ void check_law(const Target& target, const PowerLaw& law) {
   if (law.run == 0 || law.group == 0) throw InputError("a run or a group of 0");
   std::vector<bool> seen(target.dims.size(), false);
   for (const int m : law.slice_modes) {
-    if (m < 0 || m >= static_cast<int>(seen.size()) || seen[static_cast<std::size_t>(m)])
+    if (m < 0 || m >= static_cast<int>(seen.size()) || seen[m])
       throw InputError(fmt::format("slice mode {} is repeated or no mode of the tensor", m + 1));
-    seen[static_cast<std::size_t>(m)] = true;
+    seen[m] = true;
   }
 }
 
@@ -82,7 +80,7 @@ void check_law(const Target& target, const PowerLaw& law) {
 
 Index power_law_index(const Target& target, const PowerLaw& law, int mode, std::uint64_t rank) {
   check_law(target, law);
-  const SparseMode sparse(target, law, static_cast<std::size_t>(mode));
+  const SparseMode sparse(target, law, mode);
   if (rank >= target.dims.at(sparse.mode)) throw InputError("the rank is beyond the mode");
   return sparse.index_of(rank);
 }
@@ -98,9 +96,8 @@ Coo power_law(const Target& target, const PowerLaw& law) {
   return sampling::collect(target, [&](Count i, sampling::Coordinate& coordinate) {
     Count turn = i;
     for (const int m : law.slice_modes) {
-      const std::uint64_t length = target.dims[static_cast<std::size_t>(m)];
-      coordinate[static_cast<std::size_t>(m)] = static_cast<Index>(turn % length);
-      turn /= length;
+      coordinate[m] = static_cast<Index>(turn % target.dims[m]);
+      turn /= target.dims[m];
     }
     for (const SparseMode& mode : sparse) coordinate[mode.mode] = mode.draw(i);
     return true;

@@ -67,7 +67,6 @@ void remove_surplus(std::vector<Key>& keys, Count count, Stream& stream) {
 
 template <class Key, class Law>
 Coo collect_keys(const Target& target, const LinearIndex& layout, Stream& stream, Law& law) {
-  const Key none = static_cast<Key>(~Key{0});  // no key: layouts leave the highest bit free
   std::vector<Key> keys;
   while (keys.size() < target.nnz) {
     const Count kept = keys.size(), draws = (target.nnz - kept) * 105 / 100 + 1000;
@@ -75,14 +74,14 @@ Coo collect_keys(const Target& target, const LinearIndex& layout, Stream& stream
     law(stream, draws, [&](const Coordinate& coordinate) {
       keys.push_back(layout.encode<Key>(std::span<const Index>(coordinate)));
     });
-    sampling::merge_new(keys, kept, none);
+    sampling::merge_new(keys, kept);
     if (keys.size() < target.nnz && keys.size() - kept <= draws / 1024)
       throw InputError(fmt::format("{} draws gave {} new coordinates, {} are missing", draws,
                                    keys.size() - kept, target.nnz - keys.size()));
   }
   if (keys.size() > target.nnz) {
     remove_surplus(keys, target.nnz, stream);
-    sampling::merge_new(keys, 0, none);
+    sampling::merge_new(keys, 0);
   }
   return sampling::unpack(target, layout, keys);
 }
@@ -91,8 +90,8 @@ Coo collect_keys(const Target& target, const LinearIndex& layout, Stream& stream
 template <class Law>
 Coo collect(const Target& target, Stream stream, Law law) {
   const LinearIndex layout = sampling::key_layout(target);
-  Coo tensor = layout.bits() < 64 ? collect_keys<std::uint64_t>(target, layout, stream, law)
-                                  : collect_keys<Uint128>(target, layout, stream, law);
+  Coo tensor = sampling::with_key(
+      layout, [&]<class Key>() { return collect_keys<Key>(target, layout, stream, law); });
   tensor.values = Values(target.dtype, target.nnz);
   tensor.values.visit([&stream]<class T>(Array<T>& values) {
     // Quotients of exact numbers: those nearest to the decimal fractions of four digits.

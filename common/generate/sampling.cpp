@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "common/core/rng.hpp"
-#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::sampling {
@@ -46,54 +44,10 @@ LinearIndex key_layout(const Target& target) {
   return layout;
 }
 
-Values target_values(const Target& target) {
-  return draw_values(target.values, target.dtype, target.nnz, target.seed, kValueStream);
-}
-
 Count next_batch(Count nnz, Count missing, double yield, Count previous) {
   const double wanted = 1.1 * static_cast<double>(missing) / std::max(yield, kSmallestYield) + 64;
   const Count most = std::max(nnz / 2, kSmallestRound);
   return std::min(most, std::max(static_cast<Count>(wanted), 2 * previous));
 }
-
-// Selection sampling: Knuth, TAOCP vol. 2, algorithm 3.4.2 S.
-template <class Key>
-void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
-  const CounterRng rng(seed, kThinningStream);
-  const Count n = keys.size();
-  Count kept = 0;
-  for (Count i = 0; i < n && kept < count; ++i)
-    if (rng.below(i, n - i) < count - kept) keys[kept++] = keys[i];
-  keys.resize(count);
-}
-
-template <class Key>
-void merge_new(std::vector<Key>& keys, Count sorted, Key rejected) {
-  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
-  sort_keys(std::span(middle, keys.end()));
-  std::inplace_merge(keys.begin(), middle, keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  if (!keys.empty() && keys.back() == rejected) keys.pop_back();
-}
-
-template <class Key>
-Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys) {
-  Coo tensor(target.dims, target.dtype);
-  for (std::size_t m = 0; m < tensor.dims.size(); ++m) {
-    auto& index = tensor.indices[m];
-    index.resize(keys.size());
-#pragma omp parallel for schedule(static)
-    for (Count x = 0; x < keys.size(); ++x) index[x] = layout.decode(keys[x], static_cast<int>(m));
-  }
-  return tensor;
-}
-
-// The two widths of keys.
-template void thin(std::vector<std::uint64_t>&, Count, std::uint64_t);
-template void merge_new(std::vector<std::uint64_t>&, Count, std::uint64_t);
-template Coo unpack(const Target&, const LinearIndex&, const std::vector<std::uint64_t>&);
-template void thin(std::vector<Uint128>&, Count, std::uint64_t);
-template void merge_new(std::vector<Uint128>&, Count, Uint128);
-template Coo unpack(const Target&, const LinearIndex&, const std::vector<Uint128>&);
 
 }  // namespace retensor::sampling

@@ -7,12 +7,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 
 namespace retensor::sampling {
@@ -30,26 +33,58 @@ inline constexpr std::uint64_t kThinningStream = kFirstReserved + 1;
 inline constexpr double kSmallestYield = 1.0 / 512;
 inline constexpr Count kSmallestRound = 65536;
 
+/// No key: layouts leave the highest bit free.
+template <class Key>
+inline constexpr Key kRejected = static_cast<Key>(~Key{0});
+
 /// Number of coordinates; throws InputError when it passes 2^127.
 Uint128 volume(const Dims& dims);
 /// Coordinate of position p when the last mode varies fastest.
 Coordinate coordinate_at(const Dims& dims, Uint128 p);
 /// Layout of the keys; throws InputError when the target can't be met.
 LinearIndex key_layout(const Target& target);
-/// Values of the target's model.
-Values target_values(const Target& target);
 
-/// Keeps `count` of the sorted keys, every subset alike.
+/// Keeps `count` of the sorted keys, every subset alike (selection sampling: Knuth, TAOCP vol. 2,
+/// algorithm 3.4.2 S).
 template <class Key>
-void thin(std::vector<Key>& keys, Count count, std::uint64_t seed);
+void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
+  const CounterRng rng(seed, kThinningStream);
+  const Count n = keys.size();
+  Count kept = 0;
+  for (Count i = 0; i < n && kept < count; ++i)
+    if (rng.below(i, n - i) < count - kept) keys[kept++] = keys[i];
+  keys.resize(count);
+}
 
 /// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects.
 template <class Key>
-void merge_new(std::vector<Key>& keys, Count sorted, Key rejected);
+void merge_new(std::vector<Key>& keys, Count sorted) {
+  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
+  sort_keys(std::span(middle, keys.end()));
+  std::inplace_merge(keys.begin(), middle, keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  if (!keys.empty() && keys.back() == kRejected<Key>) keys.pop_back();
+}
 
 /// The tensor, still without values, whose coordinates the keys hold.
 template <class Key>
-Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys);
+Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys) {
+  Coo tensor(target.dims, target.dtype);
+  for (std::size_t m = 0; m < tensor.dims.size(); ++m) {
+    auto& index = tensor.indices[m];
+    index.resize(keys.size());
+#pragma omp parallel for schedule(static)
+    for (Count x = 0; x < keys.size(); ++x) index[x] = layout.decode(keys[x], static_cast<int>(m));
+  }
+  return tensor;
+}
+
+/// Calls f<Key>() with the narrowest type of keys, of which kRejected is none.
+template <class F>
+decltype(auto) with_key(const LinearIndex& layout, const F& f) {
+  return layout.bits() < 64 ? f.template operator()<std::uint64_t>()
+                            : f.template operator()<Uint128>();
+}
 
 /// The next number of draws: what is missing over the share of draws that helped so far and a
 /// little more, at least twice the draws before, but never so many that memory doubles.
@@ -57,7 +92,6 @@ Count next_batch(Count nnz, Count missing, double yield, Count previous);
 
 template <class Key, class Draw>
 std::vector<Key> distinct_keys(const Target& target, const LinearIndex& layout, Draw draw) {
-  const Key rejected = static_cast<Key>(~Key{0});  // no key: layouts leave the highest bit free
   std::vector<Key> keys;
   Count drawn = 0;
   for (Count batch = target.nnz; keys.size() < target.nnz;) {
@@ -69,9 +103,9 @@ std::vector<Key> distinct_keys(const Target& target, const LinearIndex& layout, 
       Coordinate coordinate{};
       keys[kept + i] = draw(drawn + i, coordinate)
                            ? layout.encode<Key>(std::span<const Index>(coordinate))
-                           : rejected;
+                           : kRejected<Key>;
     }
-    merge_new(keys, kept, rejected);
+    merge_new(keys, kept);
     drawn += batch;
     const double yield = static_cast<double>(keys.size() - kept) / static_cast<double>(batch);
     if (keys.size() < target.nnz && yield < kSmallestYield && batch >= kSmallestRound)
@@ -90,10 +124,10 @@ std::vector<Key> distinct_keys(const Target& target, const LinearIndex& layout, 
 template <class Draw>
 Coo collect(const Target& target, Draw draw) {
   const LinearIndex layout = key_layout(target);
-  Coo tensor = layout.bits() < 64
-                   ? unpack(target, layout, distinct_keys<std::uint64_t>(target, layout, draw))
-                   : unpack(target, layout, distinct_keys<Uint128>(target, layout, draw));
-  tensor.values = target_values(target);
+  Coo tensor = with_key(layout, [&]<class Key>() {
+    return unpack(target, layout, distinct_keys<Key>(target, layout, draw));
+  });
+  tensor.values = draw_values(target.values, target.dtype, target.nnz, target.seed, kValueStream);
   return tensor;
 }
 

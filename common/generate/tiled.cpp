@@ -9,12 +9,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/generate/draws.hpp"
 #include "common/generate/generators.hpp"
-#include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"
 
 namespace retensor {
-
 namespace {
 
 struct Grid {

@@ -4,29 +4,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 
 namespace retensor {
-
 namespace {
 
-constexpr std::array<std::pair<ValueModel, std::string_view>, 9> kNames{{
-    {ValueModel::stored, "stored"},
-    {ValueModel::uniform, "uniform"},
-    {ValueModel::signed_uniform, "signed_uniform"},
-    {ValueModel::normal, "normal"},
-    {ValueModel::lognormal, "lognormal"},
-    {ValueModel::ratings, "ratings"},
-    {ValueModel::near_overflow, "near_overflow"},
-    {ValueModel::integers, "integers"},
-    {ValueModel::ones, "ones"},
-}};
+/// In the order of ValueModel.
+constexpr std::array<std::string_view, 9> kNames = {"stored",        "uniform",   "signed_uniform",
+                                                    "normal",        "lognormal", "ratings",
+                                                    "near_overflow", "integers",  "ones"};
 
 // Uniform in [0, 1) with as many bits as T holds: rounding a longer fraction could give 1.
 template <class T>
@@ -86,19 +77,14 @@ Values draw(ValueModel model, Count n, const CounterRng& rng) {
 }  // namespace
 
 std::string_view name(ValueModel model) {
-  for (const auto& [known, text] : kNames)
-    if (known == model) return text;
-  throw LogicError("unknown value model");
+  return kNames.at(static_cast<std::size_t>(model));
 }
 
 ValueModel value_model_from_name(std::string_view text) {
-  std::string valid;
-  for (const auto& [model, known] : kNames) {
-    if (known == text) return model;
-    if (!valid.empty()) valid += ", ";
-    valid += known;
-  }
-  throw InputError(fmt::format("unknown value model '{}', expected one of {}", text, valid));
+  const auto at = std::find(kNames.begin(), kNames.end(), text);
+  if (at != kNames.end()) return static_cast<ValueModel>(at - kNames.begin());
+  throw InputError(
+      fmt::format("unknown value model '{}', expected one of {}", text, fmt::join(kNames, ", ")));
 }
 
 Values draw_values(ValueModel model, DType type, Count n, std::uint64_t seed,

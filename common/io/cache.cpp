@@ -65,9 +65,17 @@ Header make_header(const Coo& tensor) {
 
 /// Calls f(data, bytes) for each array of the body in file order.
 template <class Tensor, class F>
-void for_arrays(Tensor& tensor, F f) {
+void for_arrays(Tensor& tensor, const F& f) {
   for (auto& mode : tensor.indices) f(mode.data(), mode.size() * sizeof(Index));
   tensor.values.visit([&f](auto& v) { f(v.data(), v.size() * sizeof v[0]); });
+}
+
+/// The same for the header and each array.
+template <class F>
+void for_parts(const Coo& tensor, const F& f) {
+  const Header h = make_header(tensor);
+  f(&h, sizeof h);
+  for_arrays(tensor, f);
 }
 
 /// Throws unless the header is sound and the sizes agree: nothing is allocated on its word before.
@@ -118,17 +126,14 @@ bool is_cache(std::string_view bytes) {
 }
 
 void write_cache(const std::string& path, const Coo& tensor) {
-  const Header h = make_header(tensor);
   AtomicFile file(path);
-  file.write(&h, sizeof h);
-  for_arrays(tensor, [&file](const void* data, std::size_t bytes) { file.write(data, bytes); });
+  for_parts(tensor, [&file](const void* data, std::size_t bytes) { file.write(data, bytes); });
   file.commit();
 }
 
 std::string to_cache(const Coo& tensor) {
-  const Header h = make_header(tensor);
-  std::string all(reinterpret_cast<const char*>(&h), sizeof h);
-  for_arrays(tensor, [&all](const void* data, std::size_t bytes) {
+  std::string all;
+  for_parts(tensor, [&all](const void* data, std::size_t bytes) {
     all.append(static_cast<const char*>(data), bytes);
   });
   return all;

@@ -38,52 +38,35 @@ struct Job {
     throw ParseError({name}, fmt::format("{} at byte {}", found, used),
                      fmt::format("a complete {} archive", kind));
   }
-  void check_limit() const {
+  /// Notes that text was written into the room of the content.
+  void added(std::size_t bytes) {
+    content.added(bytes);
     if (content.size() > limit)
       throw ParseError({name}, fmt::format("more than {} unpacked bytes", limit),
                        "an archive within this limit");
   }
 };
 
-class Inflater {
- public:
-  Inflater() {
-    constexpr int gzip_only = 16;
-    if (inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  /// Advances the job by one call; returns zlib's code.
-  int step(Job& job) {
-    const auto in = static_cast<uInt>(std::min(job.archive.size() - job.used, kMostAtOnce));
-    char* to = job.content.room();
-    const auto out = static_cast<uInt>(std::min(job.content.room_bytes(), kMostAtOnce));
-    // zlib never writes through next_in.
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(job.archive.data() + job.used));
-    stream_.avail_in = in;
-    stream_.next_out = reinterpret_cast<Bytef*>(to);
-    stream_.avail_out = out;
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    job.used += in - stream_.avail_in;
-    job.content.added(out - stream_.avail_out);
-    return code;
-  }
-  void next_member() { inflateReset(&stream_); }
-
- private:
-  z_stream stream_{};
-};
-
 void unpack_gzip(Job& job) {
-  Inflater inflater;
+  constexpr int gzip_only = 16;
+  z_stream stream{};
+  if (inflateInit2(&stream, MAX_WBITS + gzip_only) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, inflateEnd);
+  // zlib never writes through next_in.
+  const auto bytes = [](const char* p) { return reinterpret_cast<Bytef*>(const_cast<char*>(p)); };
   while (true) {
-    const int code = inflater.step(job);
-    job.check_limit();
+    const auto in = static_cast<uInt>(std::min(job.archive.size() - job.used, kMostAtOnce));
+    stream.next_out = bytes(job.content.room());
+    const auto out = static_cast<uInt>(std::min(job.content.room_bytes(), kMostAtOnce));
+    stream.next_in = bytes(job.archive.data() + job.used);
+    stream.avail_in = in;
+    stream.avail_out = out;
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    job.used += in - stream.avail_in;
+    job.added(out - stream.avail_out);
     if (code == Z_STREAM_END) {
       if (job.used == job.archive.size()) return;
-      inflater.next_member();
+      inflateReset(&stream);  // the next member
     } else if (code == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (code != Z_OK) {
@@ -104,8 +87,7 @@ void unpack_zstd(Job& job) {
     pending = ZSTD_decompressStream(context.get(), &out, &in);
     job.used += in.pos;
     if (ZSTD_isError(pending)) job.refuse(ZSTD_getErrorName(pending), "zstd");
-    job.content.added(out.pos);
-    job.check_limit();
+    job.added(out.pos);
     if (pending != 0 && in.pos == in.size && out.pos < out.size) job.refuse("the end", "zstd");
   }
 }

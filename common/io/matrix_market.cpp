@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
-#include <cctype>
+#include <boost/algorithm/string/predicate.hpp>
 
 #include "common/core/error.hpp"
 #include "common/io/duplicates.hpp"
@@ -20,49 +20,37 @@ constexpr std::string_view kBanner = "%%matrixmarket";
 
 enum class Symmetry { general, symmetric, skew };
 
-struct Banner {
+struct MatrixHeader {
   ValueKind values = ValueKind::real;
   Symmetry symmetry = Symmetry::general;
-};
-
-struct MatrixHeader {
-  Banner banner;
   std::uint64_t rows = 0, cols = 0;
   Count entries = 0;
   const char* entries_field = nullptr;
   const char* body = nullptr;
 };
 
-std::string lower(std::string_view s) {
-  std::string t(s);
-  std::transform(t.begin(), t.end(), t.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return t;
-}
-
 /// Takes one word of the banner that must be among `choices`; returns which.
 std::size_t read_word(const Source& source, const char*& p, const std::vector<std::string>& choices,
                       std::string expected = "") {
   const char* const stop = text::field_end(p, source.end());
-  const std::string word = lower({p, static_cast<std::size_t>(stop - p)});
-  const auto found = std::find(choices.begin(), choices.end(), word);
+  const auto found = std::find_if(choices.begin(), choices.end(), [&](const auto& choice) {
+    return boost::algorithm::iequals(choice, std::string_view(p, stop));
+  });
   if (expected.empty()) expected = boost::algorithm::join(choices, " or ");
   if (found == choices.end()) source.refuse(p, expected);
   p = text::skip_blanks(stop, source.end());
   return static_cast<std::size_t>(found - choices.begin());
 }
 
-Banner read_banner(const Source& source, const char*& p) {
-  Banner banner;
+void read_banner(const Source& source, const char*& p, MatrixHeader& h) {
   read_word(source, p, {std::string(kBanner)}, "the banner %%MatrixMarket");
   read_word(source, p, {"matrix"});
   read_word(source, p, {"coordinate"});
   constexpr ValueKind kinds[] = {ValueKind::real, ValueKind::integer, ValueKind::pattern};
-  banner.values = kinds[read_word(source, p, {"real", "integer", "pattern"})];
+  h.values = kinds[read_word(source, p, {"real", "integer", "pattern"})];
   constexpr Symmetry symmetries[] = {Symmetry::general, Symmetry::symmetric, Symmetry::skew};
-  banner.symmetry = symmetries[read_word(source, p, {"general", "symmetric", "skew-symmetric"})];
+  h.symmetry = symmetries[read_word(source, p, {"general", "symmetric", "skew-symmetric"})];
   text::finish_line(source, p, "the end of the line after the banner");
-  return banner;
 }
 
 std::uint64_t read_length(const Source& source, const char*& p, const Dims& given, int mode) {
@@ -77,11 +65,11 @@ std::uint64_t read_length(const Source& source, const char*& p, const Dims& give
 MatrixHeader read_header(const Source& source, const Dims& given) {
   MatrixHeader h;
   const char* p = source.begin();
-  h.banner = read_banner(source, p);
+  read_banner(source, p, h);
   const char* const cols_field = text::skip_blanks(text::field_end(p, source.end()), source.end());
   h.rows = read_length(source, p, given, 0);
   h.cols = read_length(source, p, given, 1);
-  if (h.banner.symmetry != Symmetry::general && h.rows != h.cols)
+  if (h.symmetry != Symmetry::general && h.rows != h.cols)
     source.refuse(cols_field, fmt::format("{} columns: the file is symmetric", h.rows));
   h.entries_field = p;
   constexpr Count most = std::uint64_t{1} << 62;
@@ -93,7 +81,7 @@ MatrixHeader read_header(const Source& source, const Dims& given) {
 
 /// Entries above the diagonal of a symmetric file, or on or above that of a skew one, are refused.
 void check_triangle(const Source& source, const MatrixHeader& h, const Coo& matrix) {
-  const bool diagonal = h.banner.symmetry == Symmetry::symmetric;
+  const bool diagonal = h.symmetry == Symmetry::symmetric;
   for (Count x = 0; x < matrix.nnz(); ++x) {
     const Index row = matrix.indices[0][x], col = matrix.indices[1][x];
     if (row > col || (diagonal && row == col)) continue;
@@ -124,32 +112,28 @@ void add_mirrored(Coo& matrix, Symmetry symmetry) {
   });
 }
 
-void check_request(const Dims& dims, const std::string& name) {
-  if (!dims.empty() && dims.size() != 2)
-    throw InputError(fmt::format("{}: {} modes requested of a matrix", name, dims.size()));
-}
-
 }  // namespace
 
 bool is_matrix_market(std::string_view bytes) {
-  return lower(bytes.substr(0, kBanner.size())) == kBanner;
+  return boost::algorithm::istarts_with(bytes, kBanner);
 }
 
 Coo parse_matrix_market(std::string_view bytes, const std::string& name,
                         const ReadOptions& options) {
-  check_request(options.dims, name);
+  if (!options.dims.empty() && options.dims.size() != 2)
+    throw InputError(fmt::format("{}: {} modes requested of a matrix", name, options.dims.size()));
   const Source source{bytes, name, '%'};
   const MatrixHeader h = read_header(source, options.dims);
-  Coo matrix = text::parse_records(source, h.body, {{h.rows, h.cols}, h.banner.values}, options);
+  Coo matrix = text::parse_records(source, h.body, {{h.rows, h.cols}, h.values}, options);
   matrix.dims = {h.rows, h.cols};
   if (matrix.nnz() != h.entries)
     source.refuse(h.entries_field, fmt::format("{}, the entries of the body", matrix.nnz()));
-  const bool general = h.banner.symmetry == Symmetry::general;
+  const bool general = h.symmetry == Symmetry::general;
   if (!general) check_triangle(source, h, matrix);
   resolve_duplicates(matrix, options.duplicates, [&](Count x) {
     return source.position(text::find_record(source, h.body, x));
   });
-  if (!general) add_mirrored(matrix, h.banner.symmetry);
+  if (!general) add_mirrored(matrix, h.symmetry);
   return matrix;
 }
 

@@ -24,7 +24,7 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& v)
   while (p != end && *p == '0') ++p;
   const char* const first = p;
   v = 0;
-  for (; p != end && is_digit(*p); ++p) v = v * 10 + static_cast<std::uint64_t>(*p - '0');
+  for (; p != end && is_digit(*p); ++p) v = v * 10 + (*p - '0');
   constexpr int always_fit = 19;
   if (p - first > always_fit) v = std::numeric_limits<std::uint64_t>::max();
   return p;
@@ -69,16 +69,16 @@ const char* read_value(const char* p, const char* end, T& value) {
   const bool negative = p != end && *p == '-';
   if (negative || (p != end && *p == '+')) ++p;
   std::uint64_t digits = 0;
-  const char* const whole = p;
-  for (; p != end && is_digit(*p); ++p) digits = digits * 10 + static_cast<std::uint64_t>(*p - '0');
-  auto count = p - whole;
-  int exponent = 0;
+  const auto take_digits = [&] {
+    const char* const first = p;
+    for (; p != end && is_digit(*p); ++p) digits = digits * 10 + (*p - '0');
+    return static_cast<int>(p - first);
+  };
+  int count = take_digits(), exponent = 0;
   if (p != end && *p == '.') {
-    const char* const fraction = ++p;
-    for (; p != end && is_digit(*p); ++p)
-      digits = digits * 10 + static_cast<std::uint64_t>(*p - '0');
-    count += p - fraction;
-    exponent = -static_cast<int>(p - fraction);
+    ++p;
+    exponent = -take_digits();
+    count -= exponent;
   }
   constexpr int always_fit = 19;
   constexpr int last_power = static_cast<int>(kPowersOfTen.size()) - 1;
@@ -96,8 +96,7 @@ const char* read_value(const char* p, const char* end, T& value) {
     p = stop;
   }
   double x = static_cast<double>(digits);
-  x = exponent < 0 ? x / kPowersOfTen[static_cast<std::size_t>(-exponent)]
-                   : x * kPowersOfTen[static_cast<std::size_t>(exponent)];
+  x = exponent < 0 ? x / kPowersOfTen[-exponent] : x * kPowersOfTen[exponent];
   if constexpr (std::is_same_v<T, float>)
     if (!rounds_to_float(x)) return read_value_slow(begin, end, value);
   value = static_cast<T>(negative ? -x : x);

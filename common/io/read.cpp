@@ -16,16 +16,11 @@
 namespace retensor {
 namespace {
 
-std::string dims_text(const Dims& dims) {
-  std::string text;
-  for (const auto d : dims) text += (text.empty() ? "" : " x ") + std::to_string(d);
-  return text;
-}
-
 Coo conforming_cache(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   Coo tensor = parse_cache(bytes, name);
   if (!options.dims.empty() && options.dims != tensor.dims)
-    throw ParseError({name}, "mode lengths " + dims_text(tensor.dims), dims_text(options.dims));
+    throw ParseError({name}, fmt::format("mode lengths {}", fmt::join(tensor.dims, " x ")),
+                     fmt::format("{}", fmt::join(options.dims, " x ")));
   if (tensor.dtype() != options.dtype) {
     tensor.values = tensor.values.cast(options.dtype);
     check_named(tensor, name);  // a value beyond the narrower range has become infinite

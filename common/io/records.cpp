@@ -50,7 +50,6 @@ const char* read_value_field(const char* p, const char* end, ValueKind kind, T& 
 template <class T>
 ChunkResult parse_chunk(const char* p, const char* end, char comment, const RecordFormat& format,
                         Target<T> to) {
-  ChunkResult result;
   const int order = format.order();
   std::array<std::uint64_t, kMaxOrder> limit{}, largest{};
   std::copy(format.limits.begin(), format.limits.end(), limit.begin());
@@ -59,28 +58,18 @@ ChunkResult parse_chunk(const char* p, const char* end, char comment, const Reco
     for (int m = 0; m < order; ++m) {
       std::uint64_t index = 0;
       const char* const stop = read_digits(p, end, index);
-      if (index - 1 >= limit[m] || !at_separator(stop, end)) {
-        result.flaw = Flaw{p, m};
-        return result;
-      }
+      if (index - 1 >= limit[m] || !at_separator(stop, end)) return {Flaw{p, m}, {}};
       to.indices[m][x] = static_cast<Index>(index - 1);
       largest[m] = std::max(largest[m], index);
       p = skip_blanks(stop, end);
     }
     const char* const stop = read_value_field(p, end, format.values, to.values[x]);
-    if (stop == nullptr) {
-      result.flaw = Flaw{p, order};
-      return result;
-    }
+    if (stop == nullptr) return {Flaw{p, order}, {}};
     p = skip_blanks(stop, end);
-    if (p != end && *p != '\n') {
-      result.flaw = Flaw{p, order + 1};
-      return result;
-    }
+    if (p != end && *p != '\n') return {Flaw{p, order + 1}, {}};
     p = next_record(p, end, comment);
   }
-  result.largest = largest;
-  return result;
+  return {std::nullopt, largest};
 }
 
 std::string expectation(const RecordFormat& format, int field, DType type) {
@@ -181,10 +170,8 @@ std::string describe(const char* p, const char* end) {
   constexpr std::ptrdiff_t longest = 40;
   const char* const stop = field_end(p, end);
   std::string text;
-  for (const char* c = p; c != std::min(stop, p + std::min(stop - p, longest)); ++c) {
-    const auto byte = static_cast<unsigned char>(*c);
-    text += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, *c);
-  }
+  for (const unsigned char c : std::string_view(p, std::min(stop - p, longest)))
+    text += c < 0x20 || c >= 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, c);
   return fmt::format("'{}{}'", text, stop - p > longest ? "..." : "");
 }
 

@@ -65,7 +65,7 @@ Preamble read_preamble(const Source& source, const Dims& given) {
     return {p, std::move(dims), true};
   }
   if (!given.empty()) return {p, given, true};
-  return {p, Dims(static_cast<std::size_t>(infer_order(source, p)), text::kMaxDim), false};
+  return {p, Dims(infer_order(source, p), text::kMaxDim), false};
 }
 
 /// What text can hold is a little less than what Coo can: 2^32 counts as too large an index.
@@ -85,16 +85,6 @@ void append(std::string& out, Number x) {
   out.append(digits, stop);
 }
 
-void append_header(std::string& out, const Coo& tensor) {
-  append(out, tensor.order());
-  out += '\n';
-  for (int m = 0; m < tensor.order(); ++m) {
-    if (m > 0) out += ' ';
-    append(out, tensor.dims[m]);
-  }
-  out += '\n';
-}
-
 template <class T>
 void append_nonzero(std::string& out, const Coo& tensor, Count x, T value) {
   for (const auto& mode : tensor.indices) {
@@ -111,7 +101,8 @@ void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
   check_lengths(tensor.dims);
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::string out;
-  if (header == TnsHeader::order_and_dims) append_header(out, tensor);
+  if (header == TnsHeader::order_and_dims)
+    out = fmt::format("{}\n{}\n", tensor.order(), fmt::join(tensor.dims, " "));
   tensor.values.visit([&](const auto& values) {
     for (Count x = 0; x < tensor.nnz(); ++x) {
       append_nonzero(out, tensor, x, values[x]);

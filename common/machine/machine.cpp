@@ -64,11 +64,6 @@ std::vector<Fields> processors() {
   return all;
 }
 
-double number(const Fields& fields, const std::string& key) {
-  const auto at = fields.find(key);
-  return at == fields.end() ? 0 : std::strtod(at->second.c_str(), nullptr);
-}
-
 std::string word(const Fields& fields, const std::string& key) {
   const auto at = fields.find(key);
   return at == fields.end() ? std::string() : at->second;
@@ -133,15 +128,14 @@ std::string widest_simd() {
 
 /// "0-3,8" for 0 1 2 3 8.
 std::string ranges(const std::vector<int>& ascending) {
-  std::string text;
-  for (std::size_t i = 0; i < ascending.size();) {
-    std::size_t last = i;
-    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ascending[i]);
-    if (last > i) text += fmt::format("-{}", ascending[last]);
-    i = last + 1;
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < ascending.size(); ++i) {
+    const int first = ascending[i];
+    while (i + 1 < ascending.size() && ascending[i + 1] == ascending[i] + 1) ++i;
+    runs.push_back(first == ascending[i] ? fmt::format("{}", first)
+                                         : fmt::format("{}-{}", first, ascending[i]));
   }
-  return text;
+  return fmt::format("{}", fmt::join(runs, ","));
 }
 
 std::string usable_processors() {
@@ -156,14 +150,14 @@ std::string usable_processors() {
 
 /// What OpenMP made of OMP_PLACES: "{0},{1}", or none.
 std::string places() {
-  std::string text;
+  std::vector<std::string> all;
   for (int place = 0; place < omp_get_num_places(); ++place) {
-    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    std::vector<int> ids(omp_get_place_num_procs(place));
     omp_get_place_proc_ids(place, ids.data());
     std::sort(ids.begin(), ids.end());
-    text += fmt::format("{}{{{}}}", text.empty() ? "" : ",", ranges(ids));
+    all.push_back(fmt::format("{{{}}}", ranges(ids)));
   }
-  return text.empty() ? "none" : text;
+  return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ","));
 }
 
 std::string affinity() {
@@ -225,18 +219,14 @@ nlohmann::json gpu_json(const device::DeviceFacts& f) {
           {"memory_bus_bits", f.memory_bus_bits}};
 }
 
-void add_gpu(nlohmann::json& facts) {
-  facts["cuda"] = build_info().cuda;
-  facts["driver"] = "";
-  const auto gpu = device::available();
-  if (!gpu.ok) {
-    facts["gpu"] = {{"available", false}, {"reason", gpu.reason}};
-    return;
-  }
+/// Device, driver and CUDA, or why there is none.
+nlohmann::json device_json() {
+  if (const auto gpu = device::available(); !gpu.ok)
+    return {{"cuda", build_info().cuda},
+            {"driver", ""},
+            {"gpu", {{"available", false}, {"reason", gpu.reason}}}};
   const auto f = device::facts();
-  facts["gpu"] = gpu_json(f);
-  facts["driver"] = f.driver;
-  facts["cuda"] = f.runtime;
+  return {{"cuda", f.runtime}, {"driver", f.driver}, {"gpu", gpu_json(f)}};
 }
 
 /// A "VmHWM:  1234 kB" line of /proc/self/status in bytes, 0 when absent.
@@ -269,11 +259,11 @@ CpuFacts cpu_facts() {
 
 nlohmann::json machine_facts() {
   const auto cpu = cpu_facts();
-  nlohmann::json facts = {{"cpu", cpu_json(cpu)},
-                          {"os", os_json()},
-                          {"memory_bytes", cpu.memory_bytes},
-                          {"numa", cpu.numa}};
-  add_gpu(facts);
+  auto facts = device_json();
+  facts["cpu"] = cpu_json(cpu);
+  facts["os"] = os_json();
+  facts["memory_bytes"] = cpu.memory_bytes;
+  facts["numa"] = cpu.numa;
   return facts;
 }
 
@@ -297,7 +287,7 @@ double core_clock_mhz() {
   if (khz > 0) return khz / 1000;
   const auto cpus = processors();
   const auto at = static_cast<std::size_t>(cpu);
-  return at < cpus.size() ? number(cpus[at], "cpu MHz") : 0;
+  return at < cpus.size() ? std::strtod(word(cpus[at], "cpu MHz").c_str(), nullptr) : 0;
 }
 
 }  // namespace retensor

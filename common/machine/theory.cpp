@@ -9,20 +9,8 @@ namespace {
 /// Single-precision lanes of a multiprocessor by compute capability (CUDA programming guide, table
 /// of arithmetic throughput); 0 for a generation that is not listed here.
 int lanes_per_sm(int major, int minor) {
-  switch (major) {
-    case 6:
-      return minor == 0 ? 64 : 128;
-    case 7:
-      return 64;
-    case 8:
-      return minor == 0 ? 64 : 128;
-    case 9:
-    case 10:
-    case 12:
-      return 128;
-    default:
-      return 0;
-  }
+  if (major < 6 || major > 12 || major == 11) return 0;
+  return major == 7 || (major <= 8 && minor == 0) ? 64 : 128;
 }
 
 }  // namespace

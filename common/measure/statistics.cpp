@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -40,6 +42,15 @@ double resampled_median(Launches launches, const CounterRng& rng, std::vector<do
   return median_of(drawn);
 }
 
+/// The 95% percentile interval of what draw(resample) gives.
+template <class Draw>
+std::pair<double, double> bootstrap(const Draw& draw) {
+  std::vector<double> drawn(kResamples);
+  for (std::size_t b = 0; b < kResamples; ++b) drawn[b] = draw(b);
+  std::sort(drawn.begin(), drawn.end());
+  return {quantile(drawn, 0.025), quantile(drawn, 0.975)};
+}
+
 std::vector<double> pooled(Launches launches) {
   std::vector<double> all;
   for (const auto& launch : launches) {
@@ -66,12 +77,9 @@ Summary summarise(std::span<const double> samples, std::uint64_t seed) {
   s.min = sorted.front();
   s.max = sorted.back();
   const std::vector<double> only[] = {sorted};
-  std::vector<double> medians(kResamples), drawn;
-  for (std::size_t b = 0; b < kResamples; ++b)
-    medians[b] = resampled_median(only, CounterRng(seed, b), drawn);
-  std::sort(medians.begin(), medians.end());
-  s.ci_low = quantile(medians, 0.025);
-  s.ci_high = quantile(medians, 0.975);
+  std::vector<double> drawn;
+  std::tie(s.ci_low, s.ci_high) =
+      bootstrap([&](std::size_t b) { return resampled_median(only, CounterRng(seed, b), drawn); });
   return s;
 }
 
@@ -83,14 +91,11 @@ double median(Launches launches) {
 Ratio ratio_of_medians(Launches above, Launches below, std::uint64_t seed) {
   Ratio r;
   r.value = median(above) / median(below);
-  std::vector<double> ratios(kResamples), drawn;
-  for (std::size_t b = 0; b < kResamples; ++b) {
+  std::vector<double> drawn;
+  std::tie(r.ci_low, r.ci_high) = bootstrap([&](std::size_t b) {
     const auto top = resampled_median(above, CounterRng(seed, 2 * b), drawn);
-    ratios[b] = top / resampled_median(below, CounterRng(seed, 2 * b + 1), drawn);
-  }
-  std::sort(ratios.begin(), ratios.end());
-  r.ci_low = quantile(ratios, 0.025);
-  r.ci_high = quantile(ratios, 0.975);
+    return top / resampled_median(below, CounterRng(seed, 2 * b + 1), drawn);
+  });
   return r;
 }
 

@@ -90,8 +90,7 @@ std::shared_ptr<const Coo> second_operand(const ProblemSpec& spec,
 
 Matrix draw_matrix(const ProblemSpec& spec, std::uint64_t rows, std::uint64_t cols, int which) {
   Matrix m(rows, cols, spec.dtype);
-  m.values() = draw_values(spec.operands, spec.dtype, rows * cols, spec.seed,
-                           kStreamDense + static_cast<std::uint64_t>(which));
+  m.values() = draw_values(spec.operands, spec.dtype, rows * cols, spec.seed, kStreamDense + which);
   return m;
 }
 
@@ -105,17 +104,16 @@ std::uint64_t columns(const ProblemSpec& spec, int m) {
 
 std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
   std::vector<Matrix> dense;
-  const auto mode = static_cast<std::size_t>(spec.mode);
   switch (spec.operation) {
     case Operation::tew:
     case Operation::ts:
     case Operation::contraction:
       break;
     case Operation::ttv:
-      dense.push_back(draw_matrix(spec, dims[mode], 1, 0));
+      dense.push_back(draw_matrix(spec, dims[spec.mode], 1, 0));
       break;
     case Operation::ttm:
-      dense.push_back(draw_matrix(spec, dims[mode], spec.rank, 0));
+      dense.push_back(draw_matrix(spec, dims[spec.mode], spec.rank, 0));
       break;
     case Operation::spmm:
       dense.push_back(draw_matrix(spec, dims[1], spec.rank, 0));
@@ -125,7 +123,7 @@ std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
     case Operation::ttm_chain:
     case Operation::cpd:
       for (int m = 0; m < static_cast<int>(dims.size()); ++m)
-        dense.push_back(draw_matrix(spec, dims[static_cast<std::size_t>(m)], columns(spec, m), m));
+        dense.push_back(draw_matrix(spec, dims[m], columns(spec, m), m));
   }
   return dense;
 }
@@ -209,8 +207,8 @@ std::string_view name(Operation op) {
 }
 
 Operation operation_from_name(std::string_view text) {
-  for (std::size_t k = 0; k < kOperations.size(); ++k)
-    if (kOperations[k] == text) return static_cast<Operation>(k);
+  const auto at = std::find(kOperations.begin(), kOperations.end(), text);
+  if (at != kOperations.end()) return static_cast<Operation>(at - kOperations.begin());
   throw InputError(fmt::format("unknown operation '{}', nearest is '{}'", text,
                                nearest(text, {kOperations.begin(), kOperations.end()})));
 }

@@ -1,7 +1,7 @@
 // The list of methods: unique ids of the form module.backend.variant.
 #include "common/method/registry.hpp"
 
-#include <algorithm>
+#include <regex>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,20 +12,10 @@
 namespace retensor {
 namespace {
 
-bool is_word(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
-
 /// The id must name the backend that the method runs on, so that a row can't claim another.
 bool well_formed(std::string_view id, Backend backend) {
-  const auto first = id.find('.');
-  if (first == std::string_view::npos) return false;
-  const auto second = id.find('.', first + 1);
-  const bool variant = second == std::string_view::npos || is_word(id.substr(second + 1));
-  return variant && is_word(id.substr(0, first)) &&
-         id.substr(first + 1, second - first - 1) == name(backend);
+  const std::regex form(fmt::format(R"([a-z0-9_]+\.{}(\.[a-z0-9_]+)?)", name(backend)));
+  return std::regex_match(id.begin(), id.end(), form);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ struct Sizes {
 
   /// Bytes of coordinates and values.
   double tensor() const { return (kIndexBytes * N + v) * M; }
-  double length(int mode) const { return dims[static_cast<std::size_t>(mode)]; }
+  double length(int mode) const { return dims[mode]; }
   /// Bytes of the rows of a dense operand that can occur.
   double rows(int mode, double columns) const { return std::min(length(mode), M) * columns * v; }
 
@@ -102,7 +102,7 @@ Work ttm_chain(const Problem& p, const Sizes& s) {
   Work w{0, s.tensor(), s.tensor(), 0};
   for (int m = 0; m < p.x().order(); ++m) {
     if (m == p.mode()) continue;
-    const auto columns = static_cast<double>(p.dense()[static_cast<std::size_t>(m)].cols());
+    const auto columns = static_cast<double>(p.dense()[m].cols());
     block *= columns;
     flops += block;
     gathered += columns;
@@ -123,20 +123,9 @@ Work contraction(const Problem& p, const Sizes& s) {
   return {2 * q, s.tensor() + (kIndexBytes * free_y + 2 * s.v) * q, both, 0};
 }
 
-Work spmm(const Sizes& s) {
-  return {2 * s.M * s.R, 2 * s.v * s.M * s.R + s.tensor(),
-          s.tensor() + s.rows(1, s.R) + s.length(0) * s.R * s.v, s.M * s.R};
-}
-
 Work mttkrp_all(const Sizes& s) {
   Work sum;
-  for (int m = 0; m < static_cast<int>(s.dims.size()); ++m) {
-    const Work w = mttkrp(s, m);
-    sum.flops += w.flops;
-    sum.bytes += w.bytes;
-    sum.compulsory_bytes += w.compulsory_bytes;
-    sum.atomics += w.atomics;
-  }
+  for (int m = 0; m < static_cast<int>(s.dims.size()); ++m) sum += mttkrp(s, m);
   return sum;
 }
 
@@ -153,6 +142,14 @@ Work cpd(const Problem& p, const Sizes& s) {
 }
 
 }  // namespace
+
+Work& Work::operator+=(const Work& other) {
+  flops += other.flops;
+  bytes += other.bytes;
+  compulsory_bytes += other.compulsory_bytes;
+  atomics += other.atomics;
+  return *this;
+}
 
 Work work_model(const Problem& problem) {
   const Sizes s(problem);
@@ -174,7 +171,7 @@ Work work_model(const Problem& problem) {
     case Operation::contraction:
       return contraction(problem, s);
     case Operation::spmm:
-      return spmm(s);
+      return mttkrp(s, 0);
     case Operation::cpd:
       return cpd(problem, s);
   }

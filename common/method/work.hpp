@@ -15,6 +15,7 @@ struct Work {
   double compulsory_bytes = 0;
   double atomics = 0;
   double intensity() const { return bytes > 0 ? flops / bytes : 0; }
+  Work& operator+=(const Work& other);
 };
 
 /// The model of the problem's operation on coordinates, any order: N indices of 4 bytes and a value

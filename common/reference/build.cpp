@@ -2,20 +2,15 @@
 #include <algorithm>
 #include <boost/sort/sort.hpp>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 
 namespace retensor::reference {
 namespace {
-
-template <class F>
-double sum_over_rows(const RowSource& source, F&& of_row) {
-  double sum = 0;
-  for (Count r = 0; r < source.rows(); ++r) sum += of_row(r);
-  return sum;
-}
 
 std::vector<Count> all_rows(Count n) {
   std::vector<Count> rows(n);
@@ -30,8 +25,8 @@ Count stratum(Count n, Count parts, Count s) {
 
 std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
   const Count n = source.rows();
-  if (n <= limits.fibers) return all_rows(n);
   std::vector<Count> heavy = all_rows(n);
+  if (n <= limits.fibers) return heavy;
   const Count heaviest = std::max<Count>(1, limits.fibers / 4);
   std::partial_sort(heavy.begin(), heavy.begin() + static_cast<std::ptrdiff_t>(heaviest),
                     heavy.end(), [&](Count a, Count b) {
@@ -39,8 +34,7 @@ std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
                       return pa != pb ? pa > pb : a < b;
                     });
   std::vector<Count> rows(heavy.begin(), heavy.begin() + static_cast<std::ptrdiff_t>(heaviest));
-  rows.push_back(0);
-  rows.push_back(n - 1);
+  rows.insert(rows.end(), {0, n - 1});
   const CounterRng rng(limits.seed, 104);
   for (Count s = 0; s < limits.fibers; ++s) {
     const Count begin = stratum(n, limits.fibers, s), end = stratum(n, limits.fibers, s + 1);
@@ -57,74 +51,63 @@ void sort_fibers(Fibers& fibers) {
   std::vector<std::pair<Key, Count>> order(fibers.count());
   for (Count f = 0; f < order.size(); ++f) order[f] = {fibers.keys[f], f};
   boost::sort::block_indirect_sort(order.begin(), order.end());
-  const Count width = fibers.values.size() / fibers.count();
-  Fibers sorted;
-  sorted.keys.reserve(fibers.count());
-  sorted.terms.reserve(fibers.count());
-  sorted.values.reserve(fibers.values.size());
-  sorted.l1.reserve(fibers.l1.size());
-  for (const auto& [key, f] : order) {
-    sorted.keys.push_back(key);
-    sorted.terms.push_back(fibers.terms[f]);
-    for (Count e = f * width; e < (f + 1) * width; ++e) {
-      sorted.values.push_back(fibers.values[e]);
-      sorted.l1.push_back(fibers.l1[e]);
-    }
+  const auto sort = [&order]<class T>(std::vector<T>& v) {
+    std::vector<T> sorted(v.size());
+    for (Count f = 0; f < v.size(); ++f) sorted[f] = v[order[f].second];
+    v = std::move(sorted);
+  };
+  sort(fibers.keys);
+  sort(fibers.terms);
+  sort(fibers.values);
+  sort(fibers.l1);
+}
+
+// One member of all parts behind each other; frees the parts'.
+template <class T>
+std::vector<T> joined(std::vector<Fibers>& parts, std::vector<T> Fibers::*member) {
+  Count size = 0;
+  for (const Fibers& part : parts) size += (part.*member).size();
+  std::vector<T> all;
+  all.reserve(size);
+  for (Fibers& part : parts) {
+    const std::vector<T> own = std::exchange(part.*member, {});
+    all.insert(all.end(), own.begin(), own.end());
   }
-  fibers = std::move(sorted);
+  return all;
 }
 
 Fibers evaluate_rows(const RowSource& source, const std::vector<Count>& rows,
                      const Weights& weights, Count stride) {
   double work = 0;
   for (const Count r : rows) work += source.products(r);
-  const Count chunks = chunk_count(rows.size(), 1, 1024);
-  std::vector<Fibers> parts(chunks);
-  const int threads = std::min(threads_for(work), source.threads());
-  for_chunks(rows.size(), chunks, threads, [&](Count c, Count begin, Count end) {
-    for (Count r = begin; r < end; ++r) source.evaluate(rows[r], weights, stride, parts[c]);
-  });
-  Fibers all;
-  Count fibers = 0, elements = 0;
-  for (const Fibers& part : parts) {
-    fibers += part.count();
-    elements += part.values.size();
-  }
-  all.keys.reserve(fibers);
-  all.terms.reserve(fibers);
-  all.values.reserve(elements);
-  all.l1.reserve(elements);
-  for (Fibers& part : parts) {
-    all.append(part);
-    part = {};
-  }
+  const auto evaluate = [&](Fibers& part, Count begin, Count end) {
+    for (Count r = begin; r < end; ++r) source.evaluate(rows[r], weights, stride, part);
+  };
+  auto parts = in_chunks<Fibers>(rows.size(), chunk_count(rows.size(), 1, 1024),
+                                 std::min(threads_for(work), source.threads()), evaluate);
+  Fibers all{joined(parts, &Fibers::keys), joined(parts, &Fibers::terms),
+             joined(parts, &Fibers::values), joined(parts, &Fibers::l1)};
   sort_fibers(all);
   return all;
 }
 
 std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights,
                                           double products) {
+  using Buckets = std::vector<WeightedSum>;
   // Fewer chunks where their buckets would outnumber the rows.
   const Count chunks = chunk_count(source.rows(), Weights::kBuckets);
-  std::vector<std::vector<WeightedSum>> parts(chunks);
-  const int threads = threads_for(products);
-  for_chunks(source.rows(), chunks, threads, [&](Count c, Count begin, Count end) {
-    parts[c].resize(Weights::kBuckets);
+  const auto add_rows = [&](Buckets& part, Count begin, Count end) {
+    part.resize(Weights::kBuckets);
     for (Count r = begin; r < end; ++r) {
       const Key key = source.key(r);
-      parts[c][weights.bucket(key)].add(source.checksum(r), weights.row(key));
+      part[weights.bucket(key)].add(source.checksum(r), weights.row(key));
     }
-  });
-  std::vector<WeightedSum> buckets(Weights::kBuckets);
-  for (const auto& part : parts)
+  };
+  Buckets buckets(Weights::kBuckets);
+  for (const auto& part :
+       in_chunks<Buckets>(source.rows(), chunks, threads_for(products), add_rows))
     for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b].add(part[b], 1.0);
   return buckets;
-}
-
-double index_space(const Dims& dims) {
-  double space = 1;
-  for (const std::uint64_t n : dims) space *= static_cast<double>(n);
-  return space;
 }
 
 }  // namespace
@@ -133,9 +116,13 @@ Expected build(const RowSource& source, const Limits& limits) {
   const Weights weights(limits.seed);
   Expected::Data data;
   data.layout = source.layout();
-  data.index_space = index_space(data.layout.dims);
-  const double products = sum_over_rows(source, [&](Count r) { return source.products(r); });
-  const double entries = sum_over_rows(source, [&](Count r) { return source.entries(r); });
+  data.index_space = std::accumulate(data.layout.dims.begin(), data.layout.dims.end(), 1.0,
+                                     std::multiplies<double>());
+  double products = 0, entries = 0;
+  for (Count r = 0; r < source.rows(); ++r) {
+    products += source.products(r);
+    entries += source.entries(r);
+  }
   data.sampled = products > limits.products || entries > limits.entries;
   if (!data.sampled) {
     data.fibers = evaluate_rows(source, all_rows(source.rows()), weights, 1);
@@ -149,11 +136,9 @@ Expected build(const RowSource& source, const Limits& limits) {
   }
   std::sort(data.sample.rows.begin(), data.sample.rows.end());
   data.sample.seed = limits.seed;
-  data.sample.column_stride =
-      data.layout.column_modes.empty()
-          ? 1
-          : std::max<Count>(1,
-                            static_cast<Count>(sampled_products / std::max(1.0, limits.products)));
+  if (!data.layout.column_modes.empty())
+    data.sample.column_stride =
+        std::max<Count>(1, static_cast<Count>(sampled_products / std::max(1.0, limits.products)));
   data.fibers = evaluate_rows(source, rows, weights, data.sample.column_stride);
   data.sample.buckets = checksum_buckets(source, weights, products);
   // The share of the index space that the sampled rows stand for.

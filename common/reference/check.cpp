@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/sort/sort.hpp>
 #include <cmath>
 #include <limits>
@@ -19,12 +18,6 @@
 
 namespace retensor::reference {
 namespace {
-
-std::string join(const Dims& numbers, const std::string& separator) {
-  std::string text;
-  for (const std::uint64_t n : numbers) text += (text.empty() ? "" : separator) + std::to_string(n);
-  return text;
-}
 
 // Any sparse or dense result as fibers; a matrix has one for each row.
 struct ResultView {
@@ -58,6 +51,7 @@ struct Keyed {
     return key != other.key ? key < other.key : fiber < other.fiber;
   }
 };
+using Selected = std::vector<Keyed>;
 
 // What a comparison has found so far. Chunks are merged in order, so the first difference is the
 // same for any number of threads.
@@ -67,22 +61,24 @@ struct Findings {
   Count entries = 0;
   ErrorAccumulator errors;
 
-  void difference(const std::string& what) {
+  void difference(double over_bound, const std::string& what) {
+    error_over_bound = std::max(error_over_bound, over_bound);
     if (reason.empty()) reason = what;
   }
   void merge(const Findings& other) {
-    difference(other.reason);
-    error_over_bound = std::max(error_over_bound, other.error_over_bound);
+    difference(other.error_over_bound, other.reason);
     entries += other.entries;
     errors.merge(other.errors);
   }
 };
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // NaN and an error without allowance become infinity, so that they pass no comparison.
 double over_bound(double error, double bound) {
   if (error == 0) return 0;
   const double ratio = error / bound;
-  return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
+  return std::isnan(ratio) ? kInfinity : ratio;
 }
 
 class Comparison {
@@ -98,22 +94,14 @@ class Comparison {
         weights_(expected.sample.seed) {}
 
   CheckReport run() {
-    CheckReport report;
-    report.sampled = expected_.sampled;
-    report.reason = shape_difference();
-    if (!report.reason.empty()) {
-      report.error_over_bound = std::numeric_limits<double>::infinity();
-      return report;
-    }
-    Findings findings = compare_fibers(select_fibers());
-    if (expected_.sampled) compare_checksum(findings);
-    report.ok = findings.reason.empty();
-    report.reason = findings.reason;
-    report.entries = findings.entries;
-    report.error_over_bound = findings.error_over_bound;
-    const auto pairs = static_cast<double>(findings.errors.pairs());
-    report.metrics = findings.errors.metrics(std::max(pairs, expected_.index_space));
-    return report;
+    if (const auto reason = shape_difference(); !reason.empty())
+      return {false, reason, expected_.sampled, 0, kInfinity, {}};
+    Findings found = compare_fibers(select_fibers());
+    if (expected_.sampled) compare_checksum(found);
+    const auto pairs = static_cast<double>(found.errors.pairs());
+    return {found.reason.empty(),   found.reason,
+            expected_.sampled,      found.entries,
+            found.error_over_bound, found.errors.metrics(std::max(pairs, expected_.index_space))};
   }
 
  private:
@@ -125,10 +113,10 @@ class Comparison {
 
   std::string shape_difference() const {
     if (result_.dims != layout_.dims)
-      return fmt::format("the result has mode lengths {}, expected {}", join(result_.dims, "x"),
-                         join(layout_.dims, "x"));
+      return fmt::format("the result has mode lengths {}, expected {}",
+                         fmt::join(result_.dims, "x"), fmt::join(layout_.dims, "x"));
     if (result_.dense_modes != layout_.dense_modes)
-      return fmt::format("the result has other dense modes than expected");
+      return "the result has other dense modes than expected";
     return result_.indices == nullptr ? matrix_difference() : index_difference();
   }
 
@@ -173,14 +161,14 @@ class Comparison {
            weights_.held(row_column_.column(fiber), expected_.sample.column_stride);
   }
 
-  std::vector<Keyed> select_fibers() const {
-    const Count chunks = chunk_count(result_.fibers, kGrain);
-    std::vector<std::vector<Keyed>> parts(chunks);
-    for_chunks(result_.fibers, chunks, threads(), [&](Count c, Count begin, Count end) {
+  Selected select_fibers() const {
+    const auto select = [&](Selected& part, Count begin, Count end) {
       for (Count f = begin; f < end; ++f)
-        if (const Key k = key(f); is_selected(k)) parts[c].push_back({k, f});
-    });
-    std::vector<Keyed> selected;
+        if (const Key k = key(f); is_selected(k)) part.push_back({k, f});
+    };
+    auto parts =
+        in_chunks<Selected>(result_.fibers, chunk_count(result_.fibers, kGrain), threads(), select);
+    Selected selected;
     for (auto& part : parts) {
       selected.insert(selected.end(), part.begin(), part.end());
       part = {};
@@ -191,31 +179,30 @@ class Comparison {
   }
 
   // Merges the chunks of the expected fibers with the selected ones of the same key range.
-  Findings compare_fibers(const std::vector<Keyed>& selected) const {
+  Findings compare_fibers(const Selected& selected) const {
     const Fibers& fibers = expected_.fibers;
-    const Count chunks = chunk_count(fibers.count(), kGrain);
-    std::vector<Findings> parts(chunks);
-    for_chunks(fibers.count(), chunks, threads(), [&](Count c, Count begin, Count end) {
-      auto at = c == 0 ? selected.begin() : first_from(selected, begin);
-      const auto last = c + 1 == chunks ? selected.end() : first_from(selected, end);
+    const auto compare = [&](Findings& part, Count begin, Count end) {
+      auto at = begin == 0 ? selected.begin() : first_from(selected, begin);
+      const auto last = first_from(selected, end);
       for (Count f = begin; f < end; ++f) {
-        while (at != last && at->key < fibers.keys[f]) compare_extra(selected, at++, parts[c]);
+        while (at != last && at->key < fibers.keys[f]) compare_extra(selected, at++, part);
         const bool found = at != last && at->key == fibers.keys[f];
         const Keyed* measured = found ? &*at++ : nullptr;
         // Repeats first: they explain a wrong value better than the value does.
         while (found && at != last && at->key == fibers.keys[f])
-          compare_extra(selected, at++, parts[c]);
-        compare_fiber(f, measured, parts[c]);
+          compare_extra(selected, at++, part);
+        compare_fiber(f, measured, part);
       }
-      while (at != last) compare_extra(selected, at++, parts[c]);
-    });
+      while (at != last) compare_extra(selected, at++, part);
+    };
     Findings all;
-    for (const Findings& part : parts) all.merge(part);
+    for (const auto& part : in_chunks<Findings>(fibers.count(), chunk_count(fibers.count(), kGrain),
+                                                threads(), compare))
+      all.merge(part);
     return all;
   }
 
-  std::vector<Keyed>::const_iterator first_from(const std::vector<Keyed>& selected,
-                                                Count fiber) const {
+  Selected::const_iterator first_from(const Selected& selected, Count fiber) const {
     if (fiber == expected_.fibers.count()) return selected.end();
     return std::lower_bound(selected.begin(), selected.end(),
                             Keyed{expected_.fibers.keys[fiber], 0});
@@ -231,34 +218,31 @@ class Comparison {
       const double bound = bound_({expected, l1, l1 * terms, terms});
       const double ratio = over_bound(std::abs(found - expected), bound);
       findings.errors.add(expected, found);
-      findings.error_over_bound = std::max(findings.error_over_bound, ratio);
+      std::string what;
       if (ratio > 1)
-        findings.difference(
+        what =
             measured == nullptr
                 ? fmt::format("{} is missing, expected {:.9g}", place(fibers.keys[f], j), expected)
                 : fmt::format("{} is {:.9g}, expected {:.9g}: {:.3g} times the bound {:.3g}",
-                              place(fibers.keys[f], j), found, expected, ratio, bound));
+                              place(fibers.keys[f], j), found, expected, ratio, bound);
+      findings.difference(ratio, what);
     }
     findings.entries += width_;
   }
 
   // A fiber without counterpart: outside the pattern, or the second of its coordinate.
-  void compare_extra(const std::vector<Keyed>& selected, std::vector<Keyed>::const_iterator at,
+  void compare_extra(const Selected& selected, Selected::const_iterator at,
                      Findings& findings) const {
-    const bool repeated = at != selected.begin() && std::prev(at)->key == at->key;
-    if (repeated) {
-      findings.error_over_bound = std::numeric_limits<double>::infinity();
-      findings.difference(fmt::format("{} stands twice in the result", place(at->key, 0)));
-      return;
-    }
+    if (at != selected.begin() && std::prev(at)->key == at->key)
+      return findings.difference(kInfinity,
+                                 fmt::format("{} stands twice in the result", place(at->key, 0)));
     for (Count j = 0; j < width_; ++j) {
       const double found = value(at->fiber, j);
       ++findings.entries;
       if (found == 0) continue;
       findings.errors.add(0.0, found);
-      findings.error_over_bound = std::numeric_limits<double>::infinity();
-      findings.difference(
-          fmt::format("{} is {:.9g}, but not in the expected pattern", place(at->key, j), found));
+      findings.difference(kInfinity, fmt::format("{} is {:.9g}, but not in the expected pattern",
+                                                 place(at->key, j), found));
     }
   }
 
@@ -271,47 +255,43 @@ class Comparison {
       // The sums of both sides are themselves rounded.
       const double bound = bound_(sum) + 0x1p-51 * sum.terms * sum.l1;
       const double ratio = over_bound(error, bound);
-      findings.error_over_bound = std::max(findings.error_over_bound, ratio);
-      if (ratio > 1)
-        findings.difference(
-            fmt::format("the checksum over row group {} is {:.9g}, expected {:.9g}: {:.3g} times "
-                        "the bound {:.3g}",
-                        b, measured[b], sum.value, ratio, bound));
+      findings.difference(
+          ratio, ratio > 1 ? fmt::format("the checksum over row group {} is {:.9g}, expected "
+                                         "{:.9g}: {:.3g} times the bound {:.3g}",
+                                         b, measured[b], sum.value, ratio, bound)
+                           : "");
     }
   }
 
   std::vector<double> measured_buckets() const {
     const std::vector<double> elements = weights_.elements(layout_.block_dims);
     const Count chunks = chunk_count(result_.fibers, Weights::kBuckets);
-    std::vector<std::vector<double>> parts(chunks);
-    for_chunks(result_.fibers, chunks, threads(), [&](Count c, Count begin, Count end) {
-      parts[c].resize(Weights::kBuckets, 0.0);
+    const auto add_fibers = [&](std::vector<double>& part, Count begin, Count end) {
+      part.resize(Weights::kBuckets, 0.0);
       for (Count f = begin; f < end; ++f) {
         const Key k = key(f), row = row_column_.row(k);
         double sum = 0;
         for (Count j = 0; j < width_; ++j) sum += elements[j] * value(f, j);
         if (!layout_.column_modes.empty()) sum *= weights_.column(row_column_.column(k));
-        parts[c][weights_.bucket(row)] += weights_.row(row) * sum;
+        part[weights_.bucket(row)] += weights_.row(row) * sum;
       }
-    });
+    };
     std::vector<double> buckets(Weights::kBuckets, 0.0);
-    for (const auto& part : parts)
+    for (const auto& part :
+         in_chunks<std::vector<double>>(result_.fibers, chunks, threads(), add_fibers))
       for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b] += part[b];
     return buckets;
   }
 
   // An entry for messages, counted from 1.
   std::string place(Key fiber, Count j) const {
-    std::array<Index, kMaxOrder> coordinate{};
-    packer_.unpack(fiber, coordinate);
-    std::vector<std::uint64_t> shown;
-    for (std::size_t m = 0; m < layout_.sparse_dims.size(); ++m)
-      shown.push_back(std::uint64_t{coordinate[m]} + 1);
-    if (layout_.kind == Kind::matrix)
-      return fmt::format("entry ({}, {})", join(shown, ", "), j + 1);
+    Dims shown;
+    for (const int k : packer_.modes()) shown.push_back(Count{packer_.decode(fiber, k)} + 1);
+    if (layout_.kind == Kind::matrix) shown.push_back(j + 1);
+    const auto coordinate = fmt::format("({})", fmt::join(shown, ", "));
     if (layout_.kind == Kind::semi_sparse)
-      return fmt::format("element {} of fiber ({})", j + 1, join(shown, ", "));
-    return fmt::format("entry ({})", join(shown, ", "));
+      return fmt::format("element {} of fiber {}", j + 1, coordinate);
+    return "entry " + coordinate;
   }
 
   const Expected::Data& expected_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <vector>
 
 #include "common/core/types.hpp"
 
@@ -21,23 +22,25 @@ inline int threads_for(double work) {
   return work < 1e5 ? 1 : omp_get_max_threads();
 }
 
-/// Calls f(chunk, begin, end) for `chunks` nearly equal parts of 0 .. n. An exception of any call
-/// is rethrown once all have ended.
-template <class F>
-void for_chunks(Count n, Count chunks, int threads, const F& f) {
+/// What f(part, begin, end) makes of `chunks` nearly equal parts of 0 .. n, in their order. An
+/// exception of any call is rethrown once all have ended.
+template <class Part, class F>
+std::vector<Part> in_chunks(Count n, Count chunks, int threads, const F& f) {
+  std::vector<Part> parts(chunks);
   const Count size = n / chunks, longer = n % chunks;
   std::exception_ptr failure;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (Count c = 0; c < chunks; ++c) {
     try {
       const Count begin = c * size + std::min(c, longer);
-      f(c, begin, begin + size + (c < longer ? 1 : 0));
+      f(parts[c], begin, begin + size + (c < longer ? 1 : 0));
     } catch (...) {
 #pragma omp critical(retensor_reference_chunks)
       failure = std::current_exception();
     }
   }
   if (failure) std::rethrow_exception(failure);
+  return parts;
 }
 
 }  // namespace retensor::reference

@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 
-#include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/operations.hpp"
@@ -19,13 +18,11 @@ namespace retensor::reference {
 namespace {
 
 constexpr Count kNoGroup = ~Count{0};
+constexpr Count kParallel = 100'000;  // searches that pay for threads
 
-template <class F>
-void for_each_in_parallel(Count n, const F& f) {
-  for_chunks(n, chunk_count(n, 1024), threads_for(static_cast<double>(n)),
-             [&f](Count, Count begin, Count end) {
-               for (Count i = begin; i < end; ++i) f(i);
-             });
+// The place of a key among ascending ones, that of the next where it is missing.
+Count rank(const std::vector<Key>& keys, Key key) {
+  return static_cast<Count>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
 }
 
 // The operands' modes in the order in which the result lists them.
@@ -64,10 +61,9 @@ GroupedOperand group_operand(const Coo& y, const std::vector<int>& contracted,
     const Key key = group.pack(y.indices, p);
     if (g.group_keys.empty() || g.group_keys.back() != key) {
       g.group_keys.push_back(key);
-      g.group_starts.push_back(g.columns.size());
+      g.group_starts.push_back(g.values.size());
     }
     g.column_keys.push_back(column.pack(y.indices, p));
-    g.columns.push_back(0);
     g.values.push_back(y.values.at(p));
   }
   g.group_starts.push_back(order.size());
@@ -75,11 +71,9 @@ GroupedOperand group_operand(const Coo& y, const std::vector<int>& contracted,
   const std::vector<Key> key_of = g.column_keys;
   std::sort(g.column_keys.begin(), g.column_keys.end());
   g.column_keys.erase(std::unique(g.column_keys.begin(), g.column_keys.end()), g.column_keys.end());
-  for_each_in_parallel(key_of.size(), [&](Count i) {
-    g.columns[i] =
-        static_cast<Count>(std::lower_bound(g.column_keys.begin(), g.column_keys.end(), key_of[i]) -
-                           g.column_keys.begin());
-  });
+  g.columns.resize(key_of.size());
+#pragma omp parallel for schedule(static) if (key_of.size() >= kParallel)
+  for (Count i = 0; i < key_of.size(); ++i) g.columns[i] = rank(g.column_keys, key_of[i]);
 
   for (Count k = 0; k < g.group_keys.size(); ++k) {
     double sum = 0, absolute = 0;
@@ -114,7 +108,10 @@ struct Accumulator {
     l1[column] += std::abs(product);
   }
   void clear() {
-    for (const Count c : touched) value[c] = l1[c] = 0, terms[c] = 0;
+    for (const Count c : touched) {
+      value[c] = l1[c] = 0;
+      terms[c] = 0;
+    }
     touched.clear();
   }
 };
@@ -135,12 +132,11 @@ class ContractionRows : public RowSource {
   int threads() const override {
     constexpr Count budget = Count{4} << 30;
     const Count each = 32 * std::max<Count>(1, y_.column_keys.size());
-    return static_cast<int>(
-        std::clamp<Count>(budget / each, 1, static_cast<Count>(omp_get_max_threads())));
+    return static_cast<int>(std::clamp<Count>(budget / each, 1, omp_get_max_threads()));
   }
 
   void evaluate(Count row, const Weights& weights, Count stride, Fibers& out) const override {
-    Accumulator& sums = accumulators_[static_cast<std::size_t>(omp_get_thread_num())];
+    Accumulator& sums = accumulators_[omp_get_thread_num()];
     sums.resize(y_.column_keys.size());
     for (Count i = rows_[row].begin; i < rows_[row].end; ++i) {
       if (group_[i] == kNoGroup) continue;
@@ -194,7 +190,7 @@ class ContractionRows : public RowSource {
         y_(group_operand(y, c.contracted_y, modes.y_column, Weights(seed))),
         values_(as_doubles(x.values)),
         order_(sort_permutation(x, modes.x_row)),
-        accumulators_(static_cast<std::size_t>(omp_get_max_threads())) {
+        accumulators_(omp_get_max_threads()) {
     for (double& v : values_) v *= alpha;
     layout_.cofactor =
         std::max(largest_magnitude(values_), std::abs(alpha) * largest_magnitude(y_.values));
@@ -214,12 +210,12 @@ class ContractionRows : public RowSource {
 
   void match_groups(const Packer& contracted) {
     group_.resize(order_.size());
-    for_each_in_parallel(order_.size(), [&](Count i) {
+#pragma omp parallel for schedule(static) if (group_.size() >= kParallel)
+    for (Count i = 0; i < group_.size(); ++i) {
       const Key key = contracted.pack(x_.indices, order_[i]);
-      const auto at = std::lower_bound(y_.group_keys.begin(), y_.group_keys.end(), key);
-      const bool found = at != y_.group_keys.end() && *at == key;
-      group_[i] = found ? static_cast<Count>(at - y_.group_keys.begin()) : kNoGroup;
-    });
+      const Count at = rank(y_.group_keys, key);
+      group_[i] = at < y_.group_keys.size() && y_.group_keys[at] == key ? at : kNoGroup;
+    }
   }
 
   // Rows without a product have no structural entry and are left out.

@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "common/core/error.hpp"
 #include "common/reference/data.hpp"
@@ -20,8 +21,13 @@ using Factors = std::vector<Dense>;
 
 Dense to_dense(const Matrix& m) {
   const std::vector<double> packed = as_doubles(m);
-  return Eigen::Map<const Dense>(packed.data(), static_cast<Eigen::Index>(m.rows()),
-                                 static_cast<Eigen::Index>(m.cols()));
+  return Eigen::Map<const Dense>(packed.data(), m.rows(), m.cols());
+}
+
+Factors to_dense(const std::vector<Matrix>& matrices) {
+  Factors factors;
+  for (const Matrix& m : matrices) factors.push_back(to_dense(m));
+  return factors;
 }
 
 // Writes value p times the Hadamard product of the factor rows that nonzero p meets, all modes but
@@ -29,19 +35,16 @@ Dense to_dense(const Matrix& m) {
 void row_product(const Coo& x, double value, const Factors& factors, Count p, int skipped,
                  Eigen::ArrayXd& product) {
   product.setConstant(value);
-  for (int m = 0; m < x.order(); ++m) {
-    const auto at = static_cast<std::size_t>(m);
-    if (m != skipped) product *= factors[at].row(x.indices[at][p]).transpose().array();
-  }
+  for (int m = 0; m < x.order(); ++m)
+    if (m != skipped) product *= factors[m].row(x.indices[m][p]).transpose().array();
 }
 
 Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& factors, int mode) {
-  const auto at = static_cast<std::size_t>(mode);
-  Dense out = Dense::Zero(factors[at].rows(), factors[at].cols());
+  Dense out = Dense::Zero(factors[mode].rows(), factors[mode].cols());
   Eigen::ArrayXd product(out.cols());
   for (Count p = 0; p < values.size(); ++p) {
     row_product(x, values[p], factors, p, mode, product);
-    out.row(x.indices[at][p]) += product.matrix().transpose();
+    out.row(x.indices[mode][p]) += product.matrix().transpose();
   }
   return out;
 }
@@ -72,9 +75,7 @@ Dense gram_product(const std::vector<Dense>& grams, int skipped) {
 }
 
 double norm_of(const std::vector<double>& values) {
-  double squares = 0;
-  for (const double v : values) squares += v * v;
-  return std::sqrt(squares);
+  return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }
 
 // 1 - |X - model| / |X|; a zero tensor is fitted by the zero model alone.
@@ -119,23 +120,21 @@ std::vector<double> fit_curve(const Coo& x, const std::vector<Matrix>& initial, 
                               double tolerance) {
   const std::vector<double> values = as_doubles(x.values);
   const double norm = norm_of(values);
-  Factors factors;
-  for (const Matrix& m : initial) factors.push_back(to_dense(m));
+  Factors factors = to_dense(initial);
   std::vector<Dense> grams = grams_of(factors);
   std::vector<double> fit;
   for (int sweep = 0; sweep < max_sweeps; ++sweep) {
     Eigen::VectorXd weights;
     double inner = 0;
     for (int mode = 0; mode < x.order(); ++mode) {
-      const auto at = static_cast<std::size_t>(mode);
       const Dense product = mttkrp_of(x, values, factors, mode);
-      factors[at] = product;
+      Dense& factor = factors[mode] = product;
       // The pseudo-inverse: the Gram product is singular where components coincide.
-      multiply_rows(factors[at],
+      multiply_rows(factor,
                     gram_product(grams, mode).completeOrthogonalDecomposition().pseudoInverse());
-      weights = normalise(factors[at]);
-      grams[at] = gram_of(factors[at]);
-      inner = (product.array() * factors[at].array()).colwise().sum().matrix().dot(weights);
+      weights = normalise(factor);
+      grams[mode] = gram_of(factor);
+      inner = (product.array() * factor.array()).colwise().sum().matrix().dot(weights);
     }
     fit.push_back(fit_of(norm, inner, model_square(grams, weights)));
     if (sweep > 0 && fit.back() - fit[fit.size() - 2] < tolerance) break;
@@ -153,10 +152,9 @@ double fit_tolerance(const Precision& precision, double fit) {
 }
 
 double true_fit(const Coo& x, const KruskalModel& model) {
-  Factors factors;
-  for (const Matrix& m : model.factors) factors.push_back(to_dense(m));
-  const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
-      model.weights.data(), static_cast<Eigen::Index>(model.weights.size()));
+  const Factors factors = to_dense(model.factors);
+  const Eigen::VectorXd weights =
+      Eigen::Map<const Eigen::VectorXd>(model.weights.data(), model.weights.size());
   const std::vector<double> values = as_doubles(x.values);
   Eigen::ArrayXd product(weights.size());
   double inner = 0;
@@ -193,7 +191,7 @@ std::string norm_difference(const KruskalModel& model, const Precision& precisio
       const double norm = factor.col(r).norm();
       const double allowed =
           1e-10 + 64 * precision.accumulate_eps * std::sqrt(static_cast<double>(factor.rows()) + 1);
-      const bool vanished = norm == 0 && model.weights[static_cast<std::size_t>(r)] == 0;
+      const bool vanished = norm == 0 && model.weights[r] == 0;
       if (!vanished && !(std::abs(norm - 1) <= allowed))
         return fmt::format("column {} of the factor of mode {} has norm {:.9g}, expected 1", r + 1,
                            m + 1, norm);

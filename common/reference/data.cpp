@@ -1,8 +1,7 @@
-// Sums, keys, weights and bounds that building and checking share.
+// The parts of an expected result; sums, keys, weights and bounds that building and checking share.
 #include "common/reference/data.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "common/core/error.hpp"
@@ -11,11 +10,17 @@
 
 namespace retensor::reference {
 
-void Fibers::append(const Fibers& other) {
-  keys.insert(keys.end(), other.keys.begin(), other.keys.end());
-  terms.insert(terms.end(), other.terms.begin(), other.terms.end());
-  values.insert(values.end(), other.values.begin(), other.values.end());
-  l1.insert(l1.end(), other.l1.begin(), other.l1.end());
+Expected::Expected(Data data) : data_(std::make_shared<const Data>(std::move(data))) {}
+
+bool Expected::sampled() const {
+  return data_->sampled;
+}
+
+Count Expected::bytes() const {
+  const Fibers& f = data_->fibers;
+  return f.keys.size() * (sizeof(Key) + sizeof(Count)) + 2 * f.values.size() * sizeof(double) +
+         data_->sample.rows.size() * sizeof(Key) +
+         data_->sample.buckets.size() * sizeof(WeightedSum) + data_->cpd.x.bytes();
 }
 
 void WeightedSum::add(const WeightedSum& other, double weight) {
@@ -29,20 +34,6 @@ RowColumn::RowColumn(const Layout& layout)
     : full_(layout.sparse_dims, natural_order(static_cast<int>(layout.sparse_dims.size()))),
       row_(layout.sparse_dims, layout.row_modes),
       column_(layout.sparse_dims, layout.column_modes) {}
-
-Key RowColumn::row(Key fiber) const {
-  if (column_.modes().empty()) return fiber;
-  std::array<Index, kMaxOrder> coordinate{};
-  full_.unpack(fiber, coordinate);
-  return row_.pack(coordinate);
-}
-
-Key RowColumn::column(Key fiber) const {
-  if (column_.modes().empty()) return 0;
-  std::array<Index, kMaxOrder> coordinate{};
-  full_.unpack(fiber, coordinate);
-  return column_.pack(coordinate);
-}
 
 std::vector<double> Weights::elements(const Dims& block_dims) const {
   std::vector<double> product{1.0};
@@ -91,9 +82,7 @@ Bound::Bound(const Precision& precision, const Layout& layout) {
 }
 
 Precision Precision::of(DType type) {
-  Precision p;
-  p.accumulate_eps = type == DType::f32 ? kUnitRoundoffF32 : kUnitRoundoffF64;
-  return p;
+  return {.accumulate_eps = type == DType::f32 ? kUnitRoundoffF32 : kUnitRoundoffF64};
 }
 
 }  // namespace retensor::reference

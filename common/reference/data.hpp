@@ -6,6 +6,7 @@
 // or, for a contraction, all entries that agree in the modes that come from the first operand.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -41,7 +42,6 @@ struct Fibers {
   std::vector<double> l1;      ///< sums of the absolute values of the terms
 
   Count count() const { return keys.size(); }
-  void append(const Fibers& other);
 };
 
 /// A weighted sum of entries with what its bound needs. One entry is a sum with weight 1.
@@ -81,42 +81,39 @@ struct Expected::Data {
 
 /// Packs coordinates over `dims`, restricted to the listed modes, into keys whose numeric order is
 /// the lexicographic order of the listed modes.
-class Packer {
+class Packer : public LinearIndex {
  public:
-  Packer(const Dims& dims, std::vector<int> modes)
-      : modes_(std::move(modes)), layout_(dims, modes_) {}
+  using LinearIndex::LinearIndex;
 
   /// Key of position p of the index arrays, one for each mode of `dims`.
   Key pack(const std::vector<std::vector<Index>>& indices, Count p) const {
     Key key = 0;
-    for (std::size_t k = 0; k < modes_.size(); ++k)
-      key |= static_cast<Key>(indices[static_cast<std::size_t>(modes_[k])][p])
-             << layout_.shift(static_cast<int>(k));
+    for (std::size_t k = 0; k < modes().size(); ++k)
+      key |= Key{indices[modes()[k]][p]} << shift(static_cast<int>(k));
     return key;
   }
   /// Key of a coordinate, one index for each mode of `dims`.
-  Key pack(std::span<const Index> coordinate) const { return layout_.encode<Key>(coordinate); }
+  Key pack(std::span<const Index> coordinate) const { return encode<Key>(coordinate); }
   /// Writes the indices of the listed modes into `coordinate`.
   void unpack(Key key, std::span<Index> coordinate) const {
-    for (std::size_t k = 0; k < modes_.size(); ++k)
-      coordinate[static_cast<std::size_t>(modes_[k])] =
-          layout_.decode<Key>(key, static_cast<int>(k));
+    for (std::size_t k = 0; k < modes().size(); ++k)
+      coordinate[modes()[k]] = decode(key, static_cast<int>(k));
   }
-  const std::vector<int>& modes() const { return modes_; }
-
- private:
-  std::vector<int> modes_;
-  LinearIndex layout_;
 };
 
 /// Splits the key of a fiber into the keys of its row and its column.
 class RowColumn {
  public:
   explicit RowColumn(const Layout& layout);
-  Key row(Key fiber) const;
-  Key column(Key fiber) const;
+  Key row(Key fiber) const { return column_.modes().empty() ? fiber : part(fiber, row_); }
+  Key column(Key fiber) const { return column_.modes().empty() ? 0 : part(fiber, column_); }
 
  private:
+  Key part(Key fiber, const Packer& packer) const {
+    std::array<Index, kMaxOrder> coordinate{};
+    full_.unpack(fiber, coordinate);
+    return packer.pack(coordinate);
+  }
   Packer full_, row_, column_;
 };
 

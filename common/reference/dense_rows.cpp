@@ -28,10 +28,9 @@ struct Factor {
 };
 
 Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
-  const std::uint64_t length = x.dims[static_cast<std::size_t>(mode)];
-  if (matrix.rows() != length)
+  if (matrix.rows() != x.dims[mode])
     throw InputError(fmt::format("the operand of mode {} has {} rows, the mode has length {}",
-                                 mode + 1, matrix.rows(), length));
+                                 mode + 1, matrix.rows(), x.dims[mode]));
   if (matrix.cols() == 0)
     throw InputError(fmt::format("the operand of mode {} has no columns", mode + 1));
   return {mode, matrix.cols(), as_doubles(matrix), {}, {}};
@@ -111,9 +110,7 @@ class DenseRows : public RowSource {
  private:
   double nonzeros(Count row) const { return static_cast<double>(starts_[row + 1] - starts_[row]); }
 
-  const double* factor_row(const Factor& f, Count p) const {
-    return f.row(x_.indices[static_cast<std::size_t>(f.mode)][p]);
-  }
+  const double* factor_row(const Factor& f, Count p) const { return f.row(x_.indices[f.mode][p]); }
 
   void find_rows() {
     for (Count i = 0; i < order_.size(); ++i)
@@ -169,7 +166,7 @@ class DenseRows : public RowSource {
   WeightedSum kronecker_checksum(Count p) const {
     WeightedSum sum{1, 1, 0, 0};
     for (const Factor& f : factors_) {
-      const Index i = x_.indices[static_cast<std::size_t>(f.mode)][p];
+      const Index i = x_.indices[f.mode][p];
       sum.value *= f.weighted[i];
       sum.l1 *= f.weighted_absolute[i];
     }
@@ -207,30 +204,36 @@ class StackedRows : public RowSource {
   const Layout& layout() const override { return layout_; }
   Count rows() const override { return rows_; }
   Key key(Count row) const override {
-    const std::size_t p = part(row);
-    return first_key_[p] + parts_[p].key(row - first_row_[p]);
+    const Place at = place(row);
+    return at.first_key + at.part.key(at.row);
   }
   double products(Count row) const override {
-    const std::size_t p = part(row);
-    return parts_[p].products(row - first_row_[p]);
+    const Place at = place(row);
+    return at.part.products(at.row);
   }
   double entries(Count row) const override { return parts_.front().entries(row); }
 
   void evaluate(Count row, const Weights& weights, Count stride, Fibers& out) const override {
-    const std::size_t p = part(row);
-    parts_[p].evaluate(row - first_row_[p], weights, stride, out);
-    out.keys.back() += first_key_[p];
+    const Place at = place(row);
+    at.part.evaluate(at.row, weights, stride, out);
+    out.keys.back() += at.first_key;
   }
 
   WeightedSum checksum(Count row) const override {
-    const std::size_t p = part(row);
-    return parts_[p].checksum(row - first_row_[p]);
+    const Place at = place(row);
+    return at.part.checksum(at.row);
   }
 
  private:
-  std::size_t part(Count row) const {
-    const auto next = std::upper_bound(first_row_.begin(), first_row_.end(), row);
-    return static_cast<std::size_t>(next - first_row_.begin()) - 1;
+  struct Place {
+    const DenseRows& part;
+    Count row;  ///< in the part
+    std::uint64_t first_key;
+  };
+  Place place(Count row) const {
+    const auto p =
+        std::upper_bound(first_row_.begin(), first_row_.end(), row) - first_row_.begin() - 1;
+    return {parts_[p], row - first_row_[p], first_key_[p]};
   }
 
   std::vector<DenseRows> parts_;
@@ -253,32 +256,28 @@ std::vector<int> others(int order, int mode) {
   return modes;
 }
 
-Dims lengths(const Dims& dims, const std::vector<int>& modes) {
-  Dims chosen;
-  for (const int m : modes) chosen.push_back(dims[static_cast<std::size_t>(m)]);
-  return chosen;
-}
-
-Layout matrix_layout(std::uint64_t rows, Dims block_dims) {
-  Layout layout;
-  layout.kind = Kind::matrix;
-  layout.sparse_dims = {rows};
-  layout.row_modes = {0};
-  layout.block_dims = std::move(block_dims);
-  layout.dims = {rows, layout.width()};
-  return layout;
-}
-
 // x times one matrix along `mode`: the common part of ttv and ttm.
 Expected times_matrix(const Coo& x, const Matrix& u, int mode, Layout layout,
                       const Limits& limits) {
   const std::vector<int> kept = others(x.order(), mode);
-  layout.sparse_dims = lengths(x.dims, kept);
+  for (const int m : kept) layout.sparse_dims.push_back(x.dims[m]);
   layout.row_modes = natural_order(static_cast<int>(kept.size()));
-  std::vector<Factor> factors{make_factor(x, u, mode)};
-  return build(
-      DenseRows(x, kept, std::move(factors), Combine::kronecker, std::move(layout), limits.seed),
-      limits);
+  if (layout.kind == Kind::coo) layout.dims = layout.sparse_dims;
+  return build(DenseRows(x, kept, {make_factor(x, u, mode)}, Combine::kronecker, std::move(layout),
+                         limits.seed),
+               limits);
+}
+
+// The rows of a matrix: each index of `mode` is one, its blocks combine the factors' rows.
+DenseRows matrix_rows(const Coo& x, int mode, std::vector<Factor> factors, Combine combine,
+                      Dims block_dims, const Limits& limits) {
+  Layout layout;
+  layout.kind = Kind::matrix;
+  layout.sparse_dims = {x.dims[mode]};
+  layout.row_modes = {0};
+  layout.block_dims = std::move(block_dims);
+  layout.dims = {x.dims[mode], layout.width()};
+  return DenseRows(x, {mode}, std::move(factors), combine, std::move(layout), limits.seed);
 }
 
 // The factors of all modes but `mode`, ascending.
@@ -287,8 +286,7 @@ std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matri
     throw InputError(
         fmt::format("{} factor matrices for a tensor of order {}", matrices.size(), x.order()));
   std::vector<Factor> factors;
-  for (const int m : others(x.order(), mode))
-    factors.push_back(make_factor(x, matrices[static_cast<std::size_t>(m)], m));
+  for (const int m : others(x.order(), mode)) factors.push_back(make_factor(x, matrices[m], m));
   return factors;
 }
 
@@ -296,15 +294,14 @@ DenseRows mttkrp_rows(const Coo& x, const std::vector<Matrix>& factors, int mode
                       const Limits& limits) {
   check_tensor(x, mode);
   auto others_of_mode = other_factors(x, factors, mode);
-  const std::uint64_t rank = factors[static_cast<std::size_t>(mode)].cols();
+  const std::uint64_t rank = factors[mode].cols();
   for (const Factor& f : others_of_mode)
     if (f.cols != rank)
       throw InputError(
           fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} "
                       "has {}",
                       f.mode + 1, f.cols, mode + 1, rank));
-  return DenseRows(x, {mode}, std::move(others_of_mode), Combine::hadamard,
-                   matrix_layout(x.dims[static_cast<std::size_t>(mode)], {rank}), limits.seed);
+  return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits);
 }
 
 }  // namespace
@@ -315,7 +312,6 @@ Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& limits) {
   if (v.cols() != 1) throw InputError(fmt::format("ttv: the vector has {} columns", v.cols()));
   Layout layout;
   layout.kind = Kind::coo;
-  layout.dims = lengths(x.dims, others(x.order(), mode));
   layout.block_dims = {1};
   return times_matrix(x, v, mode, std::move(layout), limits);
 }
@@ -325,7 +321,7 @@ Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& limits) {
   Layout layout;
   layout.kind = Kind::semi_sparse;
   layout.dims = x.dims;
-  layout.dims[static_cast<std::size_t>(mode)] = u.cols();
+  layout.dims[mode] = u.cols();
   layout.dense_modes = {mode};
   layout.block_dims = {u.cols()};
   return times_matrix(x, u, mode, std::move(layout), limits);
@@ -334,9 +330,7 @@ Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& limits) {
 Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
   if (s.order() != 2) throw InputError(fmt::format("spmm of a tensor of order {}", s.order()));
   s.check();
-  std::vector<Factor> factors{make_factor(s, d, 1)};
-  return build(DenseRows(s, {0}, std::move(factors), Combine::kronecker,
-                         matrix_layout(s.dims[0], {d.cols()}), limits.seed),
+  return build(matrix_rows(s, 0, {make_factor(s, d, 1)}, Combine::kronecker, {d.cols()}, limits),
                limits);
 }
 
@@ -356,10 +350,9 @@ Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
   auto others_of_mode = other_factors(x, factors, mode);
   Dims ranks;
   for (const Factor& f : others_of_mode) ranks.push_back(f.cols);
-  return build(DenseRows(x, {mode}, std::move(others_of_mode), Combine::kronecker,
-                         matrix_layout(x.dims[static_cast<std::size_t>(mode)], std::move(ranks)),
-                         limits.seed),
-               limits);
+  return build(
+      matrix_rows(x, mode, std::move(others_of_mode), Combine::kronecker, std::move(ranks), limits),
+      limits);
 }
 
 }  // namespace retensor::reference

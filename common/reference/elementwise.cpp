@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "common/core/error.hpp"
 #include "common/reference/row_source.hpp"
@@ -18,37 +19,23 @@ namespace {
 
 constexpr Count kAbsent = std::numeric_limits<Count>::max();
 
-enum class Variant { add, sub, mul, div };
+struct Variant {
+  std::string_view name;
+  double (*apply)(double, double);
+  bool is_sum = false, is_quotient = false;
+};
 
-Variant variant_from_name(const std::string& operation, const std::string& text) {
-  if (text == "add") return Variant::add;
-  if (text == "sub") return Variant::sub;
-  if (text == "mul") return Variant::mul;
-  if (text == "div") return Variant::div;
+constexpr Variant kVariants[] = {
+    {"add", [](double a, double b) { return a + b; }, true},
+    {"sub", [](double a, double b) { return a - b; }, true},
+    {"mul", [](double a, double b) { return a * b; }},
+    {"div", [](double a, double b) { return a / b; }, false, true},
+};
+
+const Variant& variant_from_name(const std::string& operation, const std::string& text) {
+  for (const Variant& variant : kVariants)
+    if (variant.name == text) return variant;
   throw InputError(fmt::format("{}: variant '{}' is none of add, sub, mul, div", operation, text));
-}
-
-bool is_sum(Variant v) {
-  return v == Variant::add || v == Variant::sub;
-}
-
-double apply(Variant variant, double a, double b) {
-  switch (variant) {
-    case Variant::add:
-      return a + b;
-    case Variant::sub:
-      return a - b;
-    case Variant::mul:
-      return a * b;
-    case Variant::div:
-      return a / b;
-  }
-  throw LogicError("unknown variant");
-}
-
-Dims covering(Dims a, const Dims& b) {
-  for (std::size_t m = 0; m < a.size(); ++m) a[m] = std::max(a[m], b[m]);
-  return a;
 }
 
 // Positions of the two operands of an entry; kAbsent where the pattern lacks it.
@@ -73,12 +60,8 @@ SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
   return sorted;
 }
 
-void refuse_zero_denominator(const Coo& numerator, Count p) {
-  throw InputError(
-      fmt::format("tew div: the denominator has no nonzero at {}", coordinate_text(numerator, p)));
-}
-
-std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer, Variant variant) {
+std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer,
+                                const Variant& variant) {
   const SortedKeys a = sorted_keys(x, packer), b = sorted_keys(y, packer);
   std::vector<Pair> pairs;
   Count i = 0, j = 0;
@@ -86,9 +69,10 @@ std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer
     const bool in_x = i < a.keys.size() && (j == b.keys.size() || a.keys[i] <= b.keys[j]);
     const bool in_y = j < b.keys.size() && (i == a.keys.size() || b.keys[j] <= a.keys[i]);
     const Pair pair{in_x ? a.order[i++] : kAbsent, in_y ? b.order[j++] : kAbsent};
-    if (variant == Variant::div && in_x && (!in_y || y.values.at(pair.y) == 0))
-      refuse_zero_denominator(x, pair.x);
-    if (is_sum(variant) || (in_x && in_y)) pairs.push_back(pair);
+    if (variant.is_quotient && in_x && (!in_y || y.values.at(pair.y) == 0))
+      throw InputError(
+          fmt::format("tew div: the denominator has no nonzero at {}", coordinate_text(x, pair.x)));
+    if (variant.is_sum || (in_x && in_y)) pairs.push_back(pair);
   }
   return pairs;
 }
@@ -97,7 +81,7 @@ class ElementRows : public RowSource {
  public:
   // `y` holds one value, the scalar of ts, where pairs refer to position 0 alone.
   ElementRows(const Coo& x, std::vector<double> y, const Coo& pattern_y, const Packer& packer,
-              const Dims& dims, std::vector<Pair> pairs, Variant variant)
+              const Dims& dims, std::vector<Pair> pairs, const Variant& variant)
       : x_(x),
         pattern_y_(pattern_y),
         packer_(packer),
@@ -132,19 +116,16 @@ class ElementRows : public RowSource {
   WeightedSum checksum(Count row) const override {
     const Pair& p = pairs_[row];
     const double a = p.x == kAbsent ? 0.0 : a_[p.x], b = p.y == kAbsent ? 0.0 : b_[p.y];
-    WeightedSum sum;
-    sum.value = apply(variant_, a, b);
-    sum.l1 = is_sum(variant_) ? std::abs(a) + std::abs(b) : std::abs(sum.value);
-    sum.terms = is_sum(variant_) ? 2 : 1;
-    sum.l1_terms = sum.l1 * sum.terms;
-    return sum;
+    const double value = variant_.apply(a, b), terms = variant_.is_sum ? 2 : 1;
+    const double l1 = variant_.is_sum ? std::abs(a) + std::abs(b) : std::abs(value);
+    return {value, l1, l1 * terms, terms};
   }
 
  private:
   double cofactor() const {
-    if (is_sum(variant_)) return 1;
+    if (variant_.is_sum) return 1;
     const double a = largest_magnitude(a_);
-    if (variant_ == Variant::mul) return std::max(a, largest_magnitude(b_));
+    if (!variant_.is_quotient) return std::max(a, largest_magnitude(b_));
     double smallest = std::numeric_limits<double>::infinity();
     for (const double b : b_)
       if (b != 0) smallest = std::min(smallest, std::abs(b));
@@ -155,28 +136,29 @@ class ElementRows : public RowSource {
   Packer packer_;
   std::vector<double> a_, b_;
   std::vector<Pair> pairs_;
-  Variant variant_;
+  const Variant& variant_;
   Layout layout_;
 };
 
 }  // namespace
 
 Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limits& limits) {
-  const Variant v = variant_from_name("tew", variant);
+  const Variant& v = variant_from_name("tew", variant);
   x.check();
   y.check();
   if (x.order() != y.order()) throw InputError("tew: the operands differ in order");
-  const Dims dims = covering(x.dims, y.dims);
+  Dims dims = x.dims;
+  for (std::size_t m = 0; m < dims.size(); ++m) dims[m] = std::max(dims[m], y.dims[m]);
   const Packer packer(dims, natural_order(x.order()));
   auto pairs = pair_patterns(x, y, packer, v);
   return build(ElementRows(x, as_doubles(y.values), y, packer, dims, std::move(pairs), v), limits);
 }
 
 Expected ts(const Coo& x, double scalar, const std::string& variant, const Limits& limits) {
-  const Variant v = variant_from_name("ts", variant);
+  const Variant& v = variant_from_name("ts", variant);
   x.check();
   if (!std::isfinite(scalar)) throw InputError(fmt::format("ts: the scalar is {}", scalar));
-  if (v == Variant::div && scalar == 0) throw InputError("ts: division by the scalar 0");
+  if (v.is_quotient && scalar == 0) throw InputError("ts: division by the scalar 0");
   const Packer packer(x.dims, natural_order(x.order()));
   std::vector<Pair> pairs;
   for (const Count p : sorted_keys(x, packer).order) pairs.push_back({p, 0});

@@ -43,11 +43,8 @@ struct CheckReport {
 class Expected {
  public:
   struct Data;
-  Expected();
+  Expected() = default;
   explicit Expected(Data data);
-  ~Expected();
-  Expected(Expected&&) noexcept;
-  Expected& operator=(Expected&&) noexcept;
 
   /// Compares dims, pattern and every entry (or the sample and the checksum). Never throws for a
   /// wrong result; throws LogicError for a result of another kind than the operation's.
@@ -59,7 +56,7 @@ class Expected {
   static Expected load(const std::string& path);
 
  private:
-  std::unique_ptr<Data> data_;
+  std::shared_ptr<const Data> data_;
 };
 
 /// Limits above which an oracle samples; tests lower them.

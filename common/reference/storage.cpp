@@ -5,8 +5,6 @@
 // half of one.
 #include <fmt/format.h>
 
-#include <array>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <type_traits>
@@ -18,23 +16,21 @@
 namespace retensor::reference {
 namespace {
 
-constexpr std::array<char, 8> kMagic{'R', 'T', 'O', 'R', 'A', 'C', 'L', 'E'};
+constexpr std::uint64_t kMagic = 0x454c4341524f5452;  // RTORACLE
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kDigestSize = 64;
 
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// Writes fields, and the digest of all that was written.
 class Writer {
  public:
   explicit Writer(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
 
-  void raw(const void* data, std::size_t bytes) {
-    file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-    hash_.update(data, bytes);
-  }
-  template <class Vector>
-  void vector(const Vector& v) {
-    const std::uint64_t size = v.size();
-    raw(&size, sizeof size);
-    raw(v.data(), size * sizeof v[0]);
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (put(fields), ...);
   }
   void finish() {
     const std::string digest = hash_.hex();
@@ -44,11 +40,32 @@ class Writer {
   }
 
  private:
+  void raw(const void* data, std::size_t bytes) {
+    file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    hash_.update(data, bytes);
+  }
+  template <Number T>
+  void put(T field) {
+    raw(&field, sizeof field);
+  }
+  template <class T, class Allocator>
+  void put(const std::vector<T, Allocator>& v) {
+    put(Count{v.size()});
+    raw(v.data(), v.size() * sizeof(T));
+  }
+  void put(const Coo& x) {
+    put(x.dims);
+    for (const auto& mode : x.indices) put(mode);
+    put(x.dtype());
+    x.values.visit([this](const auto& v) { put(v); });
+  }
+
   std::string path_;
   std::ofstream file_;
   Sha256 hash_;
 };
 
+/// Reads what a Writer wrote.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
@@ -58,21 +75,9 @@ class Reader {
     left_ = size - kDigestSize;
   }
 
-  void raw(void* data, std::size_t bytes) {
-    if (bytes > left_) refuse("truncated");
-    file_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
-    if (!file_) refuse("truncated");
-    hash_.update(data, bytes);
-    left_ -= bytes;
-  }
-  template <class Vector>
-  void vector(Vector& v) {
-    std::uint64_t size = 0;
-    raw(&size, sizeof size);
-    // Checked before the allocation: a damaged length must not ask for all memory.
-    if (size > left_ / sizeof v[0]) refuse("truncated");
-    v.resize(size);
-    raw(v.data(), size * sizeof v[0]);
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (get(fields), ...);
   }
   void finish() {
     std::string digest(kDigestSize, ' ');
@@ -84,90 +89,60 @@ class Reader {
   }
 
  private:
+  void raw(void* data, std::size_t bytes) {
+    if (bytes > left_ || !file_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes)))
+      refuse("truncated");
+    hash_.update(data, bytes);
+    left_ -= bytes;
+  }
+  template <Number T>
+  void get(T& field) {
+    raw(&field, sizeof field);
+  }
+  template <class T, class Allocator>
+  void get(std::vector<T, Allocator>& v) {
+    Count size = 0;
+    get(size);
+    // Checked before the allocation: a damaged length must not ask for all memory.
+    if (size > left_ / sizeof(T)) refuse("truncated");
+    v.resize(size);
+    raw(v.data(), size * sizeof(T));
+  }
+  void get(Coo& x) {
+    get(x.dims);
+    if (x.dims.size() > kMaxOrder) refuse("a tensor of too high order");
+    x.indices.resize(x.dims.size());
+    for (auto& mode : x.indices) get(mode);
+    DType type{};
+    get(type);
+    x.values = Values(type, 0);
+    x.values.visit([this](auto& v) { get(v); });
+  }
+
   std::string path_;
   std::ifstream file_;
   std::uint64_t left_ = 0;
   Sha256 hash_;
 };
 
-// One list of fields for both directions; `archive(field)` writes or reads it.
+/// The fields of a file in their order, for both directions.
 template <class Archive, class Data>
-void describe(Archive&& archive, Data& d) {
-  auto& layout = d.layout;
-  archive(layout.kind);
-  archive(layout.dims);
-  archive(layout.dense_modes);
-  archive(layout.sparse_dims);
-  archive(layout.row_modes);
-  archive(layout.column_modes);
-  archive(layout.block_dims);
-  archive(layout.slack);
-  archive(layout.cofactor);
-  archive(d.fibers.keys);
-  archive(d.fibers.terms);
-  archive(d.fibers.values);
-  archive(d.fibers.l1);
-  archive(d.index_space);
-  archive(d.sampled);
-  archive(d.sample.rows);
-  archive(d.sample.column_stride);
-  archive(d.sample.seed);
-  archive(d.sample.buckets);
-  archive(d.cpd.rank);
-  archive(d.cpd.tolerance);
-  archive(d.cpd.max_sweeps);
-  archive(d.cpd.fit);
-  archive(d.cpd.x);
+void describe(Archive& archive, Data& d) {
+  auto& l = d.layout;
+  archive(l.kind, l.dims, l.dense_modes, l.sparse_dims, l.row_modes, l.column_modes, l.block_dims,
+          l.slack, l.cofactor);
+  archive(d.fibers.keys, d.fibers.terms, d.fibers.values, d.fibers.l1, d.index_space, d.sampled);
+  archive(d.sample.rows, d.sample.column_stride, d.sample.seed, d.sample.buckets);
+  archive(d.cpd.rank, d.cpd.tolerance, d.cpd.max_sweeps, d.cpd.fit, d.cpd.x);
 }
-
-struct WriteField {
-  Writer& out;
-
-  template <class T>
-  void operator()(const std::vector<T>& v) const {
-    out.vector(v);
-  }
-  void operator()(const Coo& x) const {
-    out.vector(x.dims);
-    for (const auto& mode : x.indices) out.vector(mode);
-    (*this)(x.dtype());
-    x.values.visit([this](const auto& v) { out.vector(v); });
-  }
-  template <class T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void operator()(const T& field) const { out.raw(&field, sizeof field); }
-};
-
-struct ReadField {
-  Reader& in;
-
-  template <class T>
-  void operator()(std::vector<T>& v) const {
-    in.vector(v);
-  }
-  void operator()(Coo& x) const {
-    in.vector(x.dims);
-    if (x.dims.size() > kMaxOrder) in.refuse("a tensor of too high order");
-    x.indices.resize(x.dims.size());
-    for (auto& mode : x.indices) in.vector(mode);
-    DType type{};
-    (*this)(type);
-    x.values = Values(type, 0);
-    x.values.visit([this](auto& v) { in.vector(v); });
-  }
-  template <class T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void operator()(T& field) const { in.raw(&field, sizeof field); }
-};
 
 }  // namespace
 
 void Expected::save(const std::string& path) const {
   const std::string unfinished = path + ".part";
   Writer out(unfinished);
-  out.raw(kMagic.data(), kMagic.size());
-  WriteField{out}(kVersion);
-  describe(WriteField{out}, std::as_const(*data_));
+  out(kMagic, kVersion);
+  describe(out, *data_);
   out.finish();
   std::error_code failure;
   std::filesystem::rename(unfinished, path, failure);
@@ -176,15 +151,15 @@ void Expected::save(const std::string& path) const {
 
 Expected Expected::load(const std::string& path) {
   Reader in(path);
-  std::array<char, kMagic.size()> magic{};
-  in.raw(magic.data(), magic.size());
-  if (magic != kMagic) in.refuse("it starts with other bytes");
+  std::uint64_t magic = 0;
   std::uint32_t version = 0;
-  ReadField{in}(version);
+  in(magic);
+  if (magic != kMagic) in.refuse("it starts with other bytes");
+  in(version);
   if (version != kVersion)
     in.refuse(fmt::format("found version {}, expected {}", version, kVersion));
   Data data;
-  describe(ReadField{in}, data);
+  describe(in, data);
   in.finish();
   return Expected(std::move(data));
 }

@@ -1,6 +1,8 @@
 // What runs on the CPU share: the problem, the threads and the facts of a run.
 #pragma once
 
+#include <omp.h>
+
 #include <string>
 #include <utility>
 
@@ -10,7 +12,10 @@
 namespace retensor {
 
 /// The value of the parameter `threads`, or every core the process may use.
-int thread_count(const Params& params);
+inline int thread_count(const Params& params) {
+  const auto asked = static_cast<int>(params.integer("threads"));
+  return asked > 0 ? asked : omp_get_max_threads();
+}
 
 /// Base of the runs: problem, threads and the row's facts.
 class CpuRun : public Prepared {

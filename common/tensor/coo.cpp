@@ -8,7 +8,6 @@
 #include "common/core/error.hpp"
 
 namespace retensor {
-
 namespace {
 
 constexpr std::uint64_t kMaxModeLength = std::uint64_t{1} << 32;

@@ -8,7 +8,6 @@
 #include "common/core/error.hpp"
 
 namespace retensor {
-
 namespace {
 
 bool same_coordinate(const Coo& tensor, Count x, Count y) {

@@ -9,7 +9,6 @@
 #include "common/tensor/operations.hpp"
 
 namespace retensor {
-
 namespace {
 
 std::vector<int> complement(const std::vector<int>& modes, int order) {
@@ -37,18 +36,13 @@ Dims dense_lengths(const SemiSparseCoo& tensor) {
 // Position of a nonzero inside its dense block, the highest dense mode varying fastest.
 Count block_offset(const Coo& tensor, const std::vector<int>& dense_modes, Count x) {
   Count offset = 0;
-  for (const int m : dense_modes) {
-    const auto mode = static_cast<std::size_t>(m);
-    offset = offset * tensor.dims[mode] + tensor.indices[mode][x];
-  }
+  for (const int m : dense_modes) offset = offset * tensor.dims[m] + tensor.indices[m][x];
   return offset;
 }
 
 bool same_fiber(const Coo& tensor, const std::vector<int>& sparse_modes, Count x, Count y) {
-  return std::all_of(sparse_modes.begin(), sparse_modes.end(), [&](int m) {
-    const auto& mode = tensor.indices[static_cast<std::size_t>(m)];
-    return mode[x] == mode[y];
-  });
+  return std::all_of(sparse_modes.begin(), sparse_modes.end(),
+                     [&](int m) { return tensor.indices[m][x] == tensor.indices[m][y]; });
 }
 
 }  // namespace
@@ -72,14 +66,13 @@ Coo SemiSparseCoo::to_coo() const {
   const Count volume = dense_volume();
   const std::vector<int> sparse = sparse_modes();
   for (std::size_t s = 0; s < sparse.size(); ++s)
-    for (Count x = 0; x < nnz(); ++x)
-      coo.indices[static_cast<std::size_t>(sparse[s])][x] = indices[s][x / volume];
+    for (Count x = 0; x < nnz(); ++x) coo.indices[sparse[s]][x] = indices[s][x / volume];
   Count stride = 1;
-  for (auto m = dense_modes.rbegin(); m != dense_modes.rend(); ++m) {
-    const auto mode = static_cast<std::size_t>(*m);
+  for (std::size_t k = dense_modes.size(); k-- > 0;) {
+    const int m = dense_modes[k];
     for (Count x = 0; x < nnz(); ++x)
-      coo.indices[mode][x] = static_cast<Index>(x % volume / stride % dims[mode]);
-    stride *= dims[mode];
+      coo.indices[m][x] = static_cast<Index>(x % volume / stride % dims[m]);
+    stride *= dims[m];
   }
   coo.values = values;
   return coo;
@@ -97,7 +90,7 @@ void SemiSparseCoo::check() const {
     if (indices[s].size() != fibers())
       throw InputError(fmt::format("mode {}: {} indices for {} fibers", sparse[s] + 1,
                                    indices[s].size(), fibers()));
-    const std::uint64_t length = dims[static_cast<std::size_t>(sparse[s])];
+    const std::uint64_t length = dims[sparse[s]];
     for (Count f = 0; f < fibers(); ++f)
       if (indices[s][f] >= length)
         throw InputError(fmt::format("fiber {}: index {} of mode {} is beyond its length {}", f + 1,
@@ -123,7 +116,7 @@ SemiSparseCoo to_semi_sparse(const Coo& tensor, const std::vector<int>& dense_mo
   for (Count p = 0; p < at.size(); ++p) {
     if (p == 0 || !same_fiber(tensor, sparse, at[p - 1], at[p])) {
       for (std::size_t s = 0; s < sparse.size(); ++s)
-        result.indices[s].push_back(tensor.indices[static_cast<std::size_t>(sparse[s])][at[p]]);
+        result.indices[s].push_back(tensor.indices[sparse[s]][at[p]]);
       ++fibers;
     }
     fiber_of[p] = fibers - 1;

@@ -15,7 +15,6 @@
 #include "common/tensor/operations.hpp"
 
 namespace retensor {
-
 namespace {
 
 void check_modes(const Coo& tensor, std::span<const int> modes) {

@@ -10,9 +10,8 @@
 #include <numeric>
 
 #include "common/core/error.hpp"
-#include "common/generate/alias_table.hpp"
+#include "common/generate/draws.hpp"
 #include "common/generate/generators.hpp"
-#include "common/generate/zipf.hpp"
 #include "common/tensor/operations.hpp"
 
 using namespace retensor;

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "common/core/error.hpp"
+#include "common/generate/draws.hpp"
 #include "common/generate/generators.hpp"
-#include "common/generate/permutation.hpp"
 #include "common/generate/sampling.hpp"
 #include "common/tensor/operations.hpp"
 #include "tests/support/values.hpp"

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "common/generate/generators.hpp"
-#include "common/generate/zipf.hpp"
+#include "common/generate/draws.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "own_registry.hpp"
 

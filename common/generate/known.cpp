@@ -1,8 +1,23 @@
-// The five-point discretisation of the Poisson equation, the model problem among sparse matrices.
+// Tensors without chance: that of matrix multiplication (Kolda and Bader 2009, section 3.3: its CP
+// rank is the number of products that a bilinear algorithm needs), and the five-point
+// discretisation of the Poisson equation, the model problem among sparse matrices.
 #include "common/core/error.hpp"
 #include "common/generate/generators.hpp"
 
 namespace retensor {
+
+Coo matmul_tensor(std::uint64_t m, std::uint64_t n, std::uint64_t k, DType dtype) {
+  const Count nnz = checked_volume({m, n, k});
+  Coo tensor({checked_volume({m, n}), checked_volume({n, k}), checked_volume({m, k})}, dtype, nnz);
+  for (Count x = 0; x < nnz; ++x) {
+    const std::uint64_t i = x / (n * k), j = x / k % n, l = x % k;
+    tensor.indices[0][x] = static_cast<Index>(i * n + j);
+    tensor.indices[1][x] = static_cast<Index>(j * k + l);
+    tensor.indices[2][x] = static_cast<Index>(i * k + l);
+  }
+  tensor.values = draw_values(ValueModel::ones, dtype, nnz, 0, 0);
+  return tensor;
+}
 
 Coo poisson_2d(std::uint64_t nx, std::uint64_t ny, DType dtype) {
   if (nx == 0 || ny == 0) throw InputError("the grid has no points");
