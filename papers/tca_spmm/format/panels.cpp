@@ -27,8 +27,15 @@ struct Panel {
   std::vector<RowBlock> blocks;
 };
 
-/// Places in the panel's list of columns and values of a row, ascending.
-using RowCells = std::vector<std::pair<Index, std::uint16_t>>;
+/// A cell of a group in one stage that is not zero.
+struct Cell {
+  unsigned row, place;
+  std::uint16_t value;
+};
+/// The cells of a stage, by place and row of the group.
+using StageValues = std::array<std::array<std::uint16_t, kGroupRows>, kStageColumns>;
+constexpr Index kEmpty = kStageColumns;  // no place
+using Slots = std::array<std::vector<Index>, kPlaceClasses>;
 
 /// Rows by length, the longest first; in their order where the length lies in the same quarter of
 /// an octave.
@@ -45,63 +52,52 @@ std::vector<Index> order_of_rows(const Csr& matrix) {
   return order;
 }
 
-/// The cells of a group in one stage, and the blocks that they make.
-class StageCells {
- public:
-  void put(unsigned row, unsigned place, std::uint16_t value) {
-    used_[place] = true;
-    values_[place][row] = value;
+/// Places with cells by the lanes t that load them: each of its own class as far as the blocks
+/// reach, so that lanes meet in no bank; the others where there is room.
+Slots places_by_slot(const std::array<bool, kStageColumns>& used) {
+  Slots slots;
+  for (Index place = 0; place < kStageColumns; ++place)
+    if (used[place]) slots[place % kPlaceClasses].push_back(place);
+  const auto places = static_cast<Count>(std::count(used.begin(), used.end(), true));
+  const Count size = (places + kBlockColumns - 1) / kBlockColumns * kSlots;
+  std::vector<Index> left;
+  for (auto& slot : slots)
+    for (; slot.size() > size; slot.pop_back()) left.push_back(slot.back());
+  for (auto& slot : slots) {
+    for (; slot.size() < size && !left.empty(); left.pop_back()) slot.push_back(left.back());
+    slot.resize(size, kEmpty);
   }
+  return slots;
+}
 
-  /// Appends the blocks and clears the cells. `listed`: places that a row of D stands at.
-  void move_to(std::vector<RowBlock>& blocks, unsigned listed) {
-    const auto slots = places_by_slot();
-    for (Count first = 0; first < slots[0].size(); first += kSlots)
-      blocks.push_back(block(slots, first, listed));
-    used_ = {};
-    values_ = {};
-  }
-
- private:
-  static constexpr Index kEmpty = kStageColumns;
-  using Slots = std::array<std::vector<Index>, kPlaceClasses>;
-
-  /// Places by the lanes t that load them: each of its own class as far as the blocks reach, so
-  /// that lanes meet in no bank; the others where there is room.
-  Slots places_by_slot() const {
-    Slots slots;
-    Count used = 0;
-    for (Index place = 0; place < kStageColumns; ++place)
-      if (used_[place]) ++used, slots[place % kPlaceClasses].push_back(place);
-    const Count size = (used + kBlockColumns - 1) / kBlockColumns * kSlots;
-    std::vector<Index> left;
-    for (auto& slot : slots)
-      for (; slot.size() > size; slot.pop_back()) left.push_back(slot.back());
-    for (auto& slot : slots) {
-      for (; slot.size() < size && !left.empty(); left.pop_back()) slot.push_back(left.back());
-      slot.resize(size, kEmpty);
+/// The block of slots `first` to first + 3. `listed`: places that a row of D stands at.
+RowBlock block_of(const StageValues& values, const Slots& slots, Count first, unsigned listed) {
+  RowBlock block = {};
+  for (unsigned t = 0; t < kPlaceClasses; ++t)
+    for (unsigned i = 0; i < kSlots; ++i) {
+      const Index place = slots[t][first + i];
+      // A place without nonzeros: any that holds a row of D, times zero.
+      block.places[t][i] = static_cast<std::uint16_t>(
+          place_in_stage(place == kEmpty ? std::min(t, listed - 1) : place));
+      if (place == kEmpty) continue;
+      for (unsigned g = 0; g < kGroupRows; ++g)
+        block.values[4 * g + t][i / 2] |= std::uint32_t{values[place][g]} << i % 2 * 16;
     }
-    return slots;
-  }
+  return block;
+}
 
-  RowBlock block(const Slots& slots, Count first, unsigned listed) const {
-    RowBlock block = {};
-    for (unsigned t = 0; t < kPlaceClasses; ++t)
-      for (unsigned i = 0; i < kSlots; ++i) {
-        const Index place = slots[t][first + i];
-        // A place without nonzeros: any that holds a row of D, times zero.
-        block.places[t][i] = static_cast<std::uint16_t>(
-            place_in_stage(place == kEmpty ? std::min(t, listed - 1) : place));
-        if (place == kEmpty) continue;
-        for (unsigned g = 0; g < kGroupRows; ++g)
-          block.values[4 * g + t][i / 2] |= std::uint32_t{values_[place][g]} << i % 2 * 16;
-      }
-    return block;
+/// Appends the blocks of a group in one stage.
+void add_blocks(const std::vector<Cell>& cells, unsigned listed, std::vector<RowBlock>& blocks) {
+  StageValues values = {};
+  std::array<bool, kStageColumns> used = {};
+  for (const Cell& cell : cells) {
+    used[cell.place] = true;
+    values[cell.place][cell.row] = cell.value;
   }
-
-  std::array<bool, kStageColumns> used_ = {};
-  std::array<std::array<std::uint16_t, kGroupRows>, kStageColumns> values_ = {};
-};
+  const Slots slots = places_by_slot(used);
+  for (Count first = 0; first < slots[0].size(); first += kSlots)
+    blocks.push_back(block_of(values, slots, first, listed));
+}
 
 std::vector<Index> distinct_columns(const Csr& matrix, const Index* rows, unsigned count) {
   std::vector<Index> columns;
@@ -116,30 +112,24 @@ std::vector<Index> distinct_columns(const Csr& matrix, const Index* rows, unsign
   return columns;
 }
 
-RowCells cells_of(const Csr& matrix, Index row, const std::vector<Index>& columns) {
-  RowCells cells;
-  if (row == kNone) return cells;
-  auto at = columns.begin();
-  for_each_sum(matrix, row, [&](Index column, float sum) {
-    at = std::lower_bound(at, columns.end(), column);
-    cells.emplace_back(static_cast<Index>(at - columns.begin()), to_fp16_bits(sum));
-  });
-  return cells;
-}
-
 /// Appends the blocks of a group of rows.
 void add_group(const Csr& matrix, const Index* rows, Panel& panel) {
-  std::array<RowCells, kGroupRows> cells;
-  std::array<Count, kGroupRows> at{};
-  for (unsigned g = 0; g < kGroupRows; ++g) cells[g] = cells_of(matrix, rows[g], panel.columns);
-  StageCells stage;
+  const auto& columns = panel.columns;
+  std::vector<std::vector<Cell>> stages((columns.size() + kStageColumns - 1) / kStageColumns);
+  for (unsigned g = 0; g < kGroupRows; ++g) {
+    if (rows[g] == kNone) continue;
+    auto at = columns.begin();
+    for_each_sum(matrix, rows[g], [&](Index column, float sum) {
+      at = std::lower_bound(at, columns.end(), column);
+      const auto place = static_cast<Count>(at - columns.begin());
+      stages[place / kStageColumns].push_back(
+          {g, static_cast<unsigned>(place % kStageColumns), to_fp16_bits(sum)});
+    });
+  }
   panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
-  for (Count first = 0; first < panel.columns.size(); first += kStageColumns) {
-    const auto listed = std::min<Count>(kStageColumns, panel.columns.size() - first);
-    for (unsigned g = 0; g < kGroupRows; ++g)
-      for (; at[g] < cells[g].size() && cells[g][at[g]].first < first + kStageColumns; ++at[g])
-        stage.put(g, static_cast<unsigned>(cells[g][at[g]].first - first), cells[g][at[g]].second);
-    stage.move_to(panel.blocks, static_cast<unsigned>(listed));
+  for (Count s = 0; s < stages.size(); ++s) {
+    const auto listed = std::min<Count>(kStageColumns, columns.size() - s * kStageColumns);
+    add_blocks(stages[s], static_cast<unsigned>(listed), panel.blocks);
     panel.block_start.push_back(static_cast<Index>(panel.blocks.size()));
   }
 }
@@ -153,20 +143,6 @@ Panel panel_of(const Csr& matrix, const Index* rows, unsigned groups) {
   panel.columns.resize(stages * kStageColumns, kNone);
   return panel;
 }
-
-}  // namespace
-
-Count Panels::listed() const {
-  return columns.size() - static_cast<Count>(std::count(columns.begin(), columns.end(), kNone));
-}
-
-Count Panels::bytes() const {
-  return (row_order.size() + stage_start.size() + columns.size() + block_start.size()) *
-             sizeof(Index) +
-         blocks.size() * sizeof(RowBlock);
-}
-
-namespace {
 
 void check_sizes(const Panels& panels) {
   const Count panel_rows = Count{panels.groups} * kGroupRows;
@@ -237,6 +213,16 @@ void check_read_ahead(const Panels& panels) {
 }
 
 }  // namespace
+
+Count Panels::listed() const {
+  return columns.size() - static_cast<Count>(std::count(columns.begin(), columns.end(), kNone));
+}
+
+Count Panels::bytes() const {
+  return (row_order.size() + stage_start.size() + columns.size() + block_start.size()) *
+             sizeof(Index) +
+         blocks.size() * sizeof(RowBlock);
+}
 
 Coo Panels::to_coo() const {
   Coo matrix({rows, cols}, DType::f32);

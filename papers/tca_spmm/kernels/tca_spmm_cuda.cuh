@@ -250,7 +250,7 @@ __device__ void compress_rows(const Group<kDepth>& g, const Step& step, const Ch
     return __ldg(
         reinterpret_cast<const uint4*>(p.dense + chunk.columns[t] * p.dense_stride + output));
   };
-#pragma unroll 1  // few threads have more than one; loads of a second would spill registers
+#pragma unroll 1  // mostly one round; the loads of a second at once would spill registers
   for (unsigned q = g.lanes.thread() >> bits; q < pairs; q += g.lanes.threads() >> bits) {
     const uint4 low = row_part(2 * q), high = row_part(2 * q + 1);
     const std::uint32_t a[4] = {low.x, low.y, low.z, low.w};
