@@ -26,7 +26,9 @@ std::string Sha256::hex() {
   unsigned int length = 0;
   if (EVP_DigestFinal_ex(context_.get(), digest.data(), &length) != 1)
     throw SystemError("SHA-256 failed");
-  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
+  std::string text;
+  for (unsigned int b = 0; b < length; ++b) text += fmt::format("{:02x}", digest[b]);
+  return text;
 }
 
 std::string sha256_hex(std::string_view bytes) {

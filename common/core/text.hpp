@@ -6,10 +6,23 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace retensor {
 
 /// The candidate with the smallest edit distance to `word`; empty when there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// The items with the separator between them. (gcc 12 warns of an overflow in fmt::join.)
+template <class Items>
+std::string joined(const Items& items, std::string_view separator) {
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += separator;
+    text += fmt::to_string(item);
+  }
+  return text;
+}
 
 /// The text on one line, control characters written out (\n, \x1b): what a file or an argument
 /// holds moves no cursor and forges no line of a terminal.

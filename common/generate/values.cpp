@@ -10,6 +10,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor {
 namespace {
@@ -84,7 +85,7 @@ ValueModel value_model_from_name(std::string_view text) {
   const auto at = std::find(kNames.begin(), kNames.end(), text);
   if (at != kNames.end()) return static_cast<ValueModel>(at - kNames.begin());
   throw InputError(
-      fmt::format("unknown value model '{}', expected one of {}", text, fmt::join(kNames, ", ")));
+      fmt::format("unknown value model '{}', expected one of {}", text, joined(kNames, ", ")));
 }
 
 Values draw_values(ValueModel model, DType type, Count n, std::uint64_t seed,

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/compressed.hpp"
 #include "common/io/duplicates.hpp"
@@ -19,8 +20,8 @@ namespace {
 Coo conforming_cache(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   Coo tensor = parse_cache(bytes, name);
   if (!options.dims.empty() && options.dims != tensor.dims)
-    throw ParseError({name}, fmt::format("mode lengths {}", fmt::join(tensor.dims, " x ")),
-                     fmt::format("{}", fmt::join(options.dims, " x ")));
+    throw ParseError({name}, "mode lengths " + joined(tensor.dims, " x "),
+                     joined(options.dims, " x "));
   if (tensor.dtype() != options.dtype) {
     tensor.values = tensor.values.cast(options.dtype);
     check_named(tensor, name);  // a value beyond the narrower range has become infinite

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/io/atomic_file.hpp"
 #include "common/io/duplicates.hpp"
 #include "common/io/records.hpp"
@@ -102,7 +103,7 @@ void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::string out;
   if (header == TnsHeader::order_and_dims)
-    out = fmt::format("{}\n{}\n", tensor.order(), fmt::join(tensor.dims, " "));
+    out = fmt::format("{}\n{}\n", tensor.order(), joined(tensor.dims, " "));
   tensor.values.visit([&](const auto& values) {
     for (Count x = 0; x < tensor.nnz(); ++x) {
       append_nonzero(out, tensor, x, values[x]);

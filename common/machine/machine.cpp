@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/build_info.hpp"
+#include "common/core/text.hpp"
 #include "common/device/device.hpp"
 
 namespace retensor {
@@ -135,7 +136,7 @@ std::string ranges(const std::vector<int>& ascending) {
     runs.push_back(first == ascending[i] ? fmt::format("{}", first)
                                          : fmt::format("{}-{}", first, ascending[i]));
   }
-  return fmt::format("{}", fmt::join(runs, ","));
+  return joined(runs, ",");
 }
 
 std::string usable_processors() {
@@ -157,7 +158,7 @@ std::string places() {
     std::sort(ids.begin(), ids.end());
     all.push_back(fmt::format("{{{}}}", ranges(ids)));
   }
-  return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ","));
+  return all.empty() ? "none" : joined(all, ",");
 }
 
 std::string affinity() {

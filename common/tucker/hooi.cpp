@@ -7,6 +7,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
+#include "common/core/text.hpp"
 #include "common/cpd/normal_equations.hpp"
 #include "common/measure/timing.hpp"
 
@@ -60,12 +61,6 @@ void check_ranks(const Dims& ranks, const Dims& dims) {
   }
 }
 
-std::string text_of(const Dims& ranks) {
-  std::string text;
-  for (const auto rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : " x ", rank);
-  return text;
-}
-
 ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
   Dims others = settings.ranks;
   others.erase(others.begin() + mode);
@@ -74,7 +69,7 @@ ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
     refuse(
         "found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has matrices "
         "of one width after the first",
-        text_of(settings.ranks));
+        joined(settings.ranks, " x "));
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.mode = mode;
