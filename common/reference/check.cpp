@@ -114,8 +114,8 @@ class Comparison {
 
   std::string shape_difference() const {
     if (result_.dims != layout_.dims)
-      return fmt::format("the result has mode lengths {}, expected {}", joined(result_.dims, "x"),
-                         joined(layout_.dims, "x"));
+      return fmt::format("the result has mode lengths {}, expected {}",
+                         retensor::joined(result_.dims, "x"), retensor::joined(layout_.dims, "x"));
     if (result_.dense_modes != layout_.dense_modes)
       return "the result has other dense modes than expected";
     return result_.indices == nullptr ? matrix_difference() : index_difference();
@@ -289,7 +289,7 @@ class Comparison {
     Dims shown;
     for (const int k : packer_.modes()) shown.push_back(Count{packer_.decode(fiber, k)} + 1);
     if (layout_.kind == Kind::matrix) shown.push_back(j + 1);
-    const auto coordinate = fmt::format("({})", joined(shown, ", "));
+    const auto coordinate = fmt::format("({})", retensor::joined(shown, ", "));
     if (layout_.kind == Kind::semi_sparse)
       return fmt::format("element {} of fiber {}", j + 1, coordinate);
     return "entry " + coordinate;
