@@ -324,7 +324,7 @@ TEST_CASE("every generator can be named") {
       {"sampled_zipf", size + R"(, "exponent": 0.8)"},
       {"sampled_clusters", size + R"(, "centers": 3, "sigma": 0.1)"},
       {"sampled_blocks", size + R"(, "edge": 4, "fill": 0.5)"}};
-  for (const auto& generator : generator_params()) {
+  for (const auto& generator : generators()) {
     const auto& name = generator.first;
     CAPTURE(name);
     const auto tensor = generate(name, nlohmann::json::parse("{" + params.at(name) + "}"));
