@@ -2,17 +2,26 @@
 // put in its place and the cache tried again.
 #include "tests/fuzz/invariants.hpp"
 
+#include <algorithm>
+
 namespace {
 
 using namespace retensor;
 
+constexpr std::size_t kVersionAt = 8, kCheckAt = 20, kCheckBytes = 4;
 constexpr std::size_t kDigestAt = 96, kDigestBytes = 32;
 
 void try_cache(const std::string& bytes) {
   const auto outcome = fuzz::attempt([&] { return parse_cache(bytes, "input"); });
   if (!outcome.tensor) return;
   outcome.tensor->check();
-  fuzz::require(to_cache(*outcome.tensor) == bytes, "a cache has one form");
+  // Version 1, which no checksum of the header keeps from being mutated, differs there alone.
+  auto own = to_cache(*outcome.tensor);
+  if (bytes[kVersionAt] == 1) {
+    own[kVersionAt] = 1;
+    std::fill_n(own.begin() + kCheckAt, kCheckBytes, '\0');
+  }
+  fuzz::require(own == bytes, "a cache has one form");
 }
 
 std::string with_own_digest(std::string bytes) {
