@@ -30,10 +30,9 @@ enum class MmaType { f16, bf16, tf32 };
                " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
                : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
-#define RETENSOR_MMA_SHORT(shape_and_types)                             \
-  asm volatile("mma.sync.aligned." shape_and_types                      \
-               " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"          \
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
+#define RETENSOR_MMA_SHORT(shape_and_types)                                                        \
+  asm volatile("mma.sync.aligned." shape_and_types " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" \
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                            \
                : "r"(a0), "r"(a1), "r"(b))
 
 template <MmaType kType>

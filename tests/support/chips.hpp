@@ -1,5 +1,5 @@
-// The limits of chips, from the table of technical specifications per compute capability in the CUDA
-// programming guide; multiprocessors of the product named.
+// The limits of chips, from the table of technical specifications per compute capability in the
+// CUDA programming guide; multiprocessors of the product named.
 #pragma once
 
 #include <array>

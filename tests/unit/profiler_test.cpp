@@ -47,7 +47,7 @@ struct StandIn {
   json profile(const json& row, int milliseconds = 20000) {
     Case c;
     c.method = "planted.cuda.method";
-    return Profiler({"registry", "cache"}, stop)
+    return Profiler({{"registry", "recipes", "cache"}}, stop)
         .profile(c, row, std::chrono::milliseconds(milliseconds));
   }
   json profile() { return profile({{"status", "ok"}, {"work", {{"bytes", 2048}}}}); }
@@ -71,7 +71,8 @@ TEST_CASE("ncu is asked for one range of a process of its own and leaves clocks 
   ncu.profile();
   for (const auto* part : {"--profile-from-start off", "--clock-control none",
                            "--cache-control none", "--csv --page raw", "dram__bytes_read.sum",
-                           " worker --registry registry --cache cache --memory 0 --profiled "})
+                           " worker --registry registry --recipes recipes --cache cache --memory 0 "
+                           "--profiled "})
     CHECK_MESSAGE(contains(ncu.asked(), part), ncu.asked());
 }
 
@@ -115,7 +116,7 @@ TEST_CASE("what has no result or no GPU is not profiled") {
   CHECK(ncu.profile({{"status", "oom"}}) == json{{"reason", "no result to profile (oom)"}});
   Case c;
   c.method = "planted.cpu.method";
-  CHECK(Profiler({"", ""}, ncu.stop).profile(c, {{"status", "ok"}}, std::chrono::seconds(1)) ==
+  CHECK(Profiler({}, ncu.stop).profile(c, {{"status", "ok"}}, std::chrono::seconds(1)) ==
         json{{"note", "a CPU method has no GPU counters"}});
   CHECK(ncu.asked().empty());
 }

@@ -8,7 +8,6 @@
 
 #include "common/core/hash.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
-#include "experiments/driver/yaml/yaml_tree.hpp"
 #include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <numeric>
 
-#include "common/generate/generators.hpp"
 #include "common/generate/draws.hpp"
+#include "common/generate/generators.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "own_registry.hpp"
 

@@ -38,14 +38,15 @@ __device__ inline void multiply_add(float (&c)[4], const Pair (&a)[2], Pair b) {
   const auto low = [](Pair p) { return (p.first & 0xffffu) | p.second << 16; };
   const auto high = [](Pair p) { return p.first >> 16 | (p.second & 0xffff0000u); };
   if constexpr (kArithmetic == Arithmetic::tf32) {
-    device::multiply_add<device::MmaType::tf32>(c, a[0].first, a[1].first, a[0].second, a[1].second, b.first,
-                              b.second);
+    device::multiply_add<device::MmaType::tf32>(c, a[0].first, a[1].first, a[0].second, a[1].second,
+                                                b.first, b.second);
   } else if constexpr (kArithmetic == Arithmetic::split_fp16) {
     device::multiply_add<device::MmaType::f16>(c, high(a[0]), high(a[1]), low(b));
     device::multiply_add<device::MmaType::f16>(c, low(a[0]), low(a[1]), high(b));
     device::multiply_add<device::MmaType::f16>(c, low(a[0]), low(a[1]), low(b));
   } else {
-    constexpr auto kType = kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
+    constexpr auto kType =
+        kArithmetic == Arithmetic::bf16 ? device::MmaType::bf16 : device::MmaType::f16;
     device::multiply_add<kType>(c, low(a[0]), low(a[1]), low(b));
   }
 }
