@@ -180,14 +180,15 @@ def committed_codes(hashes):
 
     return {(file.name, row["key"]) for file in ROOT.glob("experiments/results/*/*.jsonl")
             for row in map(json.loads, file.read_text().splitlines())
-            if row.get("source_hash") and row["source_hash"] == source(row["case"])}
+            if row["kind"] == "row" and row.get("source_hash")
+            and row["source_hash"] == source(row["case"])}
 
 
 def test_a_moved_helper_a_renamed_file_and_a_new_comment_cost_no_committed_row(tmp_path):
     for folder in ("common", "papers"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     before = committed_codes(sources.Tree(tmp_path).methods())
-    assert len(before) > 1000
+    assert len(before) > 500
 
     moved = re.compile(r"/// Elements between rows.*?\n}\n\n", re.DOTALL)
     home, = (f for f in tmp_path.glob("common/**/*.cuh") if moved.search(f.read_text()))

@@ -41,7 +41,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 constexpr int kNotStarted = 127;  // as a shell says it
 
-/// The child's side: it dies with its parent, however that ends. Signals are at their defaults.
+/// The child's side: it dies with its parent, however that ends.
 [[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& variables,
                          pid_t parent, ChildOutput output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,7 +50,6 @@ constexpr int kNotStarted = 127;  // as a shell says it
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::signal(SIGXFSZ, SIG_DFL);
   execvpe(words[0], words.data(), variables.data());
   _exit(kNotStarted);
 }

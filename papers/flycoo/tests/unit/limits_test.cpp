@@ -76,36 +76,38 @@ TEST_CASE("an H200 shares its memory as it did with constants in place of limits
 }
 
 TEST_CASE("every chip has room for the block that is chosen for it") {
-  for (const auto& [name, limits] : kChips)
+  for (const auto& chip : kChips)
     for (const bool remap : {true, false})
       for (const bool few : {true, false}) {
-        CAPTURE(name);
+        CAPTURE(chip.name);
         CAPTURE(remap);
         CAPTURE(few);
-        const Block block = block_of(limits, remap, few);
-        CHECK(supports_block(block, remap, limits).ok);
-        const Count blocks = block.blocks(remap, limits);
+        const Block block = block_of(chip.limits, remap, few);
+        CHECK(supports_block(block, remap, chip.limits).ok);
+        const Count blocks = block.blocks(remap, chip.limits);
         CHECK(blocks == (!remap ? 8 : few ? 2 : 1));
-        CHECK(blocks * (block.shared(remap) + limits.shared_reserved) <= limits.shared_per_sm);
-        CHECK(blocks * block.threads() * tuned::kRegisters <= limits.registers_per_sm);
-        CHECK(blocks * block.threads() <= limits.threads_per_sm);
+        CHECK(blocks * (block.shared(remap) + chip.limits.shared_reserved) <=
+              chip.limits.shared_per_sm);
+        CHECK(blocks * block.threads() * tuned::kRegisters <= chip.limits.registers_per_sm);
+        CHECK(blocks * block.threads() <= chip.limits.threads_per_sm);
         CHECK(block.tile >= 32 * kKibi);
-        const int percent =
-            tuned::shared_percent(block.blocks(remap, limits), block.shared(remap), limits);
+        const int percent = tuned::shared_percent(block.blocks(remap, chip.limits),
+                                                  block.shared(remap), chip.limits);
         CHECK(percent <= 100);
-        CHECK(Count(percent) * limits.shared_per_sm >=
-              100 * blocks * (block.shared(remap) + limits.shared_reserved));
+        CHECK(Count(percent) * chip.limits.shared_per_sm >=
+              100 * blocks * (block.shared(remap) + chip.limits.shared_reserved));
       }
 }
 
 TEST_CASE("a block that a chip has no room for is declined with the chip's limit") {
   const Given wide{{"tile", std::int64_t{150}}};
-  for (const auto& [name, limits] : kChips) {
-    CAPTURE(name);
-    const auto support = supports_block(block_of(limits, true, false, wide), true, limits);
-    CHECK(support.ok == (limits.shared_per_block >= 180 * kKibi));
+  for (const auto& chip : kChips) {
+    CAPTURE(chip.name);
+    const auto support =
+        supports_block(block_of(chip.limits, true, false, wide), true, chip.limits);
+    CHECK(support.ok == (chip.limits.shared_per_block >= 180 * kKibi));
     if (!support.ok)
-      CHECK(support.reason.find(std::to_string(limits.shared_per_block / kKibi) + " KiB") !=
+      CHECK(support.reason.find(std::to_string(chip.limits.shared_per_block / kKibi) + " KiB") !=
             std::string::npos);
   }
   // Not even the walkers' ends: no tile is left, and the block is declined.
@@ -116,11 +118,11 @@ TEST_CASE("a block that a chip has no room for is declined with the chip's limit
 }
 
 TEST_CASE("walkers and senders are whole warps of one block") {
-  for (const auto& [name, limits] : kChips)
+  for (const auto& chip : kChips)
     for (const std::int64_t walkers : {33, 928}) {
-      CAPTURE(name);
-      const Block block = block_of(limits, true, false, {{"walkers", walkers}});
-      CHECK(supports_block(block, true, limits).reason.find("expected multiples of 32") !=
+      CAPTURE(chip.name);
+      const Block block = block_of(chip.limits, true, false, {{"walkers", walkers}});
+      CHECK(supports_block(block, true, chip.limits).reason.find("expected multiples of 32") !=
             std::string::npos);
     }
 }
