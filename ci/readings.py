@@ -2,8 +2,8 @@
 tables was read.
 
 `readings.py` counts them and looks up the claims and findings that they name. For who has the
-papers' texts, `--text FOLDER` finds the sentences, in their order, in <id>.txt there. `--root FOLDER`
-is another repository than that of this file. Exit code 1 when something does not agree.
+papers' texts, `--text FOLDER` finds the sentences, in their order, in <id>.txt there. `--root` is
+another repository than that of this file. Exit code 1 when something does not agree.
 """
 import argparse
 import re
