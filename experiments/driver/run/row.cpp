@@ -43,7 +43,8 @@ json roofline(const json& line, const json& ceilings) {
   return found;
 }
 
-/// Adds `factor` times a stage to the sample of the same run; a stage that a method lacks adds none.
+/// Adds `factor` times a stage to the sample of the same run; a stage that a method lacks adds
+/// none.
 void add_stage(std::vector<double>& seconds, const json& line, const std::string& stage,
                double factor) {
   const auto samples = numbers_in(field(line, "phases.stages." + stage));
