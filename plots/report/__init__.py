@@ -17,7 +17,7 @@ from plots.figures.claims import basis, published, tolerance
 from plots.report import (artifacts, claims, findings, methods, prose, sections, table_files,
                           tables, words)
 from plots.report.processes import run_all
-from plots.report.text import argv, few, flat, show, told
+from plots.report.text import argv, counted, few, flat, show, told
 from plots.report.title_pages import title_page
 from plots.spec import ARTIFACT
 from plots.table import write_csv
@@ -129,7 +129,7 @@ def _environment():
                             "long_columns": LONG, "states": artifacts.STATES}
     environment.filters |= {
         "show": show, "published": published, "tolerance": tolerance, "basis": basis,
-        "argv": argv, "counts": findings.counts, "failing": findings.failing,
+        "argv": argv, "counted": counted, "counts": findings.counts, "failing": findings.failing,
         "outcome": _outcome, "css": words.style_class, "twice": lambda word: (word, word),
         "kind_name": lambda kind: (kind, words.KINDS.get(kind, kind)),
         "paper_name": lambda paper, papers: (paper, papers[paper]["about"].name),

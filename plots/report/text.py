@@ -54,3 +54,8 @@ def joined(words, last="and"):
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def counted(number, word):
+    """A number with what it counts: 1 claim, 2 claims."""
+    return f"{number} {word}" + ("" if number == 1 else "s")

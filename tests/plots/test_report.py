@@ -237,7 +237,7 @@ def test_counters_stand_beside_the_work_model_and_large_differences_are_marked(t
     page = Page(tmp_path / "out" / "pasta.html")
     assert page.problems == []
     assert "In 1 of 2 rows the DRAM bytes differ" in page.text
-    assert "No hardware counters for 1 rows: no ncu" in page.text
+    assert "No hardware counters for 1 row: no ncu" in page.text
     assert "sm__inst_executed_pipe_tensor.sum" in page.text
 
 
