@@ -65,7 +65,7 @@ def test_a_page_has_the_papers_order_then_what_else_there_is(tmp_path, papers):
     assert "on this machine</dt><dd>can run" in text
     assert "steps" in (out / "flycoo.html").read_text()
     start = (out / "index.html").read_text()
-    assert re.search(r'pasta.html">pasta</a></td>' + "".join(
+    assert re.search(r'pasta.html">PASTA</a></td>' + "".join(
         f'<td class="number">{count}</td>' for count in (0, 2, 0, 1, 1)), start)
 
 
