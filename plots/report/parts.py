@@ -1,6 +1,13 @@
 """What an earlier report drew, kept in its folder: a changed figure alone is drawn again."""
 import gzip
+import hashlib
 import json
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib
+
+PACKAGE = Path(__file__).parents[1]
 
 
 class Parts:
@@ -34,3 +41,17 @@ class Parts:
 
     def _path(self, name):
         return self.folder / f"{name}.json.gz"
+
+
+def digest(*made_of):
+    """The hash of what a part is made of, this program included."""
+    return hashlib.sha256(repr((program(), made_of)).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def program():
+    """The hash of all that draws: this package's sources and matplotlib's version."""
+    sources = hashlib.sha256(matplotlib.__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        sources.update(path.read_bytes())
+    return sources.hexdigest()

@@ -3,14 +3,11 @@
 A section is drawn again only when something it is made of has changed: rows, spec, verdicts that it
 shows, points read off the published figure, or the program.
 """
-import hashlib
 import shlex
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-
-import matplotlib
 
 from plots import digitised
 from plots.errors import PlotError
@@ -21,8 +18,6 @@ from plots.report import counters, parts
 from plots.report.text import told
 from plots.save import save_artifact
 from plots.spec import ARTIFACT, FigureSpec
-
-PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass
@@ -174,9 +169,9 @@ def _digest(spec, rows, results, verdicts):
     ceilings = [line for (name, _), line in results.ceilings.items()
                 if name in set(rows["session"])]
     points = Path(digitised.PAPERS.parent / digitised.place_of(spec))
-    told_of = (program(), spec, list(rows.columns), rows.values.tolist(), sessions, ceilings,
-               _shown(spec, rows, verdicts), points.read_bytes() if points.is_file() else b"")
-    return hashlib.sha256(repr(told_of).encode()).hexdigest()
+    return parts.digest(spec, list(rows.columns), rows.values.tolist(), sessions, ceilings,
+                        _shown(spec, rows, verdicts),
+                        points.read_bytes() if points.is_file() else b"")
 
 
 def _shown(spec, rows, verdicts):
@@ -189,11 +184,3 @@ def _shown(spec, rows, verdicts):
             else (verdict["id"], verdict.get("place"), verdict.get("published"))
             for verdict in verdicts]
 
-
-@lru_cache(maxsize=1)
-def program():
-    """The hash of all that draws: this package's sources and matplotlib's version."""
-    digest = hashlib.sha256(matplotlib.__version__.encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
