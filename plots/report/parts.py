@@ -1,13 +1,15 @@
 """What an earlier report drew, kept in its folder: a changed figure alone is drawn again."""
 import gzip
 import hashlib
+import inspect
 import json
+import sys
 from functools import lru_cache
 from pathlib import Path
 
 import matplotlib
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = __name__.split(".")[0] + "."
 
 
 class Parts:
@@ -43,15 +45,35 @@ class Parts:
         return self.folder / f"{name}.json.gz"
 
 
-def digest(*made_of):
-    """The hash of what a part is made of, this program included."""
-    return hashlib.sha256(repr((program(), made_of)).encode()).hexdigest()
+def digest(modules, *made_of):
+    """The hash of what a part is made of, and of the modules that make it."""
+    return hashlib.sha256(repr((_program(tuple(modules)), made_of)).encode()).hexdigest()
 
 
-@lru_cache(maxsize=1)
-def program():
-    """The hash of all that draws: this package's sources and matplotlib's version."""
+@lru_cache(maxsize=None)
+def _program(modules):
+    """The hash of the sources of modules with all that they use of this package, and of
+    matplotlib's version."""
     sources = hashlib.sha256(matplotlib.__version__.encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        sources.update(path.read_bytes())
+    for path in sorted(_used(modules)):
+        sources.update(Path(path).read_bytes())
     return sources.hexdigest()
+
+
+def _used(modules):
+    """Files of modules and of the modules of this package that their names come from. Not those
+    behind a package: what one draws with is named by the caller."""
+    found, left = {}, list(modules)
+    while left:
+        module = left.pop()
+        if module.__name__ in found or not module.__name__.startswith(PACKAGE):
+            continue
+        found[module.__name__] = module.__file__
+        if not hasattr(module, "__path__"):
+            left += filter(None, map(_owner, vars(module).values()))
+    return set(found.values())
+
+
+def _owner(value):
+    return value if inspect.ismodule(value) else sys.modules.get(
+        getattr(value, "__module__", None) or "")

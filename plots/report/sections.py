@@ -4,6 +4,7 @@ A section is drawn again only when something it is made of has changed: rows, sp
 shows, points read off the published figure, or the program.
 """
 import shlex
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from plots.errors import PlotError
 from plots.figures import KINDS, drawer, quantity
 from plots.figures.cells import frame
 from plots.figures.claims import claims_at
+from plots.figures.view import make_view
 from plots.report import counters, parts
 from plots.report.text import told
 from plots.save import save_artifact
@@ -169,7 +171,8 @@ def _digest(spec, rows, results, verdicts):
     ceilings = [line for (name, _), line in results.ceilings.items()
                 if name in set(rows["session"])]
     points = Path(digitised.PAPERS.parent / digitised.place_of(spec))
-    return parts.digest(spec, list(rows.columns), rows.values.tolist(), sessions, ceilings,
+    modules = (drawer(spec), sys.modules[make_view.__module__], sys.modules[__name__])
+    return parts.digest(modules, spec, list(rows.columns), rows.values.tolist(), sessions, ceilings,
                         _shown(spec, rows, verdicts),
                         points.read_bytes() if points.is_file() else b"")
 
@@ -183,4 +186,3 @@ def _shown(spec, rows, verdicts):
     return [verdict if keys.intersection(verdict.get("keys") or ())
             else (verdict["id"], verdict.get("place"), verdict.get("published"))
             for verdict in verdicts]
-

@@ -11,6 +11,7 @@ import rows
 
 from plots.cli import main
 from plots.errors import PlotError
+from plots.figures import lines
 from plots.load import load_results
 from plots.report import (build_report, claims, counters, parts, table_files, tables,
                           title_pages)
@@ -364,3 +365,10 @@ def test_a_second_report_draws_only_what_changed(tmp_path):
     assert times([*rows.sweep(), *other]) == first
     changed = times([*rows.sweep(), *other, rows.row(artifact="pasta/fig5", dataset="gamma")])
     assert changed[0] == first[0] and changed[1] != first[1]
+
+
+def test_a_part_depends_on_what_draws_it_and_not_on_other_kinds():
+    used = {Path(path).stem for path in parts._used([lines])}
+    assert {"lines", "panels", "quantity", "style"} <= used and "stacked_bars" not in used
+    changed = parts.digest([lines], "rows"), parts.digest([lines], "row"), parts.digest([], "rows")
+    assert len(set(changed)) == 3
