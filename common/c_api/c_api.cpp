@@ -68,9 +68,11 @@ const Method* method_at(std::int32_t i) {
              : nullptr;
 }
 
+/// MTTKRP over all modes runs by methods for single modes too.
 bool solves(const Method& method, Operation operation) {
   const auto all = method.operations();
-  return std::find(all.begin(), all.end(), operation) != all.end();
+  const auto has = [&](Operation one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
 }
 
 /// The members that the caller's version of the header has; the others are zero.
@@ -162,16 +164,22 @@ const Method& method_for(const Task& task, const Problem& problem) {
   if (task.call.method != nullptr) return registry().find(task.call.method);
   const Method* best = nullptr;
   int least = 4;
+  std::string refusals;
   for (const auto& method : registry().methods()) {
+    if (!solves(*method, problem.operation())) continue;
     const auto params = method->params().resolve({});
+    if (const auto support = supports(*method, problem, params); !support.ok) {
+      refusals += fmt::format("; {}: {}", method->id(), support.reason);
+      continue;
+    }
     const int found = reluctance(*method, problem, params);
-    if (found >= least || !supports(*method, problem, params).ok) continue;
+    if (found >= least) continue;
     best = method.get();
     least = found;
   }
   if (best == nullptr)
     throw InputError(
-        fmt::format("{}: no method takes this problem here", name(problem.operation())));
+        fmt::format("{}: no method takes this problem{}", name(problem.operation()), refusals));
   return *best;
 }
 
@@ -294,7 +302,7 @@ int32_t retensor_method_solves(int32_t i, const char* operation) {
   const auto* method = c_api::method_at(i);
   if (method == nullptr || operation == nullptr) return 0;
   const auto all = method->operations();
-  return std::any_of(all.begin(), all.end(), [&](auto op) { return name(op) == operation; });
+  return std::any_of(all.begin(), all.end(), [&](auto one) { return name(one) == operation; });
 }
 
 retensor_status retensor_supports(const retensor_call* call) {

@@ -1,5 +1,4 @@
 """Random tensors and their dense forms."""
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,8 +6,6 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# What ci/bootstrap --test has from PyPI, since distributions do not: tests name it.
-PYPI = ROOT / "out" / "pypi"
 
 
 @dataclass
@@ -29,17 +26,6 @@ def random_case(seed, order, rank=4, dtype=np.float32):
     return Case(dense, [rng.uniform(-1, 1, (n, rank)).astype(dtype) for n in shape], rng)
 
 
-@pytest.fixture
-def pypi(monkeypatch):
-    """Packages from PyPI in place of the distribution's; skips where they could not be had."""
-    if not PYPI.is_dir():
-        pytest.skip("no packages from PyPI: ci/bootstrap --test could not install them")
-    mine = {name: module for name, module in sys.modules.items()
-            if name.split(".")[0] in ("scipy", "pyarrow")}
-    for name in mine:
-        del sys.modules[name]
-    monkeypatch.syspath_prepend(str(PYPI))
-    yield
-    for name in [name for name in sys.modules if name.split(".")[0] in ("scipy", "pyarrow")]:
-        del sys.modules[name]
-    sys.modules.update(mine)
+def pytest_configure(config):
+    config.addinivalue_line("markers", "pypi: needs packages that no distribution has")
+

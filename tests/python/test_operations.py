@@ -181,6 +181,11 @@ def test_bad_input_is_refused_in_words(call, words):
         call(random_case(21, 3))
 
 
+def test_a_problem_that_no_method_takes_is_refused_with_every_reason():
+    with pytest.raises(retensor.InputError, match=r"no method takes .*; tca_spmm\.cpu: .*single precision"):
+        retensor.spmm(np.eye(4), np.ones((4, 3)))
+
+
 def test_a_gpu_method_says_why_it_cannot_run():
     case = random_case(22, 3)
     try:
