@@ -4,21 +4,21 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import yaml
 
-from retensor.library import PACKAGE, InputError, RetensorError, candidates
+from retensor.library import InputError, RetensorError, candidates
 
-INSTALLED_TREE = PACKAGE / "tree"  # what the wheel holds of registry and recipes
 POLL = 0.05  # seconds between two looks at a growing result file
 
 
 def program():
     """Path of the program: $RETENSOR, the wheel's, one built in the source tree, or from the PATH."""
-    return next(candidates("RETENSOR", "bin/retensor", "experiments/driver/retensor", "retensor"))
+    return next(candidates("RETENSOR", "tree/bin/retensor", "experiments/driver/retensor", "retensor"))
 
 
 def output_of(*arguments, fine=(0,)):
@@ -127,14 +127,8 @@ def _spec_file(spec, folder):
 
 
 def _environment():
-    """Of a wheel's program away from any source tree: its registry, and a cache of the user."""
-    environment = dict(os.environ)
-    here = Path.cwd()
-    in_tree = any((folder / "experiments/schema").is_dir() for folder in (here, *here.parents))
-    if INSTALLED_TREE.is_dir() and not in_tree:
-        environment.setdefault("RETENSOR_ROOT", str(INSTALLED_TREE))
-        environment.setdefault("RETENSOR_CACHE", str(Path.home() / ".cache" / "retensor"))
-    return environment
+    """The program draws with this interpreter."""
+    return {"RETENSOR_PYTHON": sys.executable, **os.environ}
 
 
 @contextlib.contextmanager
@@ -152,3 +146,8 @@ def _check(code, messages, fine):
     text = messages.strip() or f"retensor ended with exit code {code}"
     raise (InputError if code == 2 else RetensorError)(text)
 
+
+
+def main():
+    """The command `retensor` of an installed wheel: the program."""
+    os.execve(program(), ["retensor", *sys.argv[1:]], _environment())
