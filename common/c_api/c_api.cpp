@@ -71,7 +71,9 @@ const Method* method_at(std::int32_t i) {
 /// MTTKRP over all modes runs by methods for single modes too.
 bool solves(const Method& method, Operation operation) {
   const auto all = method.operations();
-  const auto has = [&](Operation one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  const auto has = [&](Operation one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
   return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
 }
 
@@ -152,8 +154,8 @@ Problem problem_of(const Task& task) {
   return problem;
 }
 
-/// How much a caller who names no method wants this one, least first: exact products before those of
-/// rounded operands, the host before the device.
+/// How much a caller who names no method wants this one, least first: exact products before those
+/// of rounded operands, the host before the device.
 int reluctance(const Method& method, const Problem& problem, const Params& params) {
   const bool rounds = method.precision(problem, params).operand_eps > 0;
   return (rounds ? 2 : 0) + (method.backend() == Backend::cuda ? 1 : 0);
@@ -264,9 +266,8 @@ void refuse_unless_supported(const Task& task) {
   const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
   const Method& method = method_for(task, problem);
   const auto params = method.params().resolve(task.params);
-  const auto support = gives_passes(problem, method)
-                           ? supports(method, passes_of(problem), params)
-                           : supports(method, problem, params);
+  const auto support = gives_passes(problem, method) ? supports(method, passes_of(problem), params)
+                                                     : supports(method, problem, params);
   if (!support.ok) throw InputError(fmt::format("{}: {}", method.id(), support.reason));
 }
 

@@ -49,8 +49,7 @@ void retensor_result::add(const retensor::Matrix& matrix, const std::string& nam
 }
 
 void retensor_result::add(const retensor::Coo& tensor) {
-  add("dims", {tensor.dims.size()}, RETENSOR_U64,
-      bytes_of(tensor.dims.data(), tensor.dims.size()));
+  add("dims", {tensor.dims.size()}, RETENSOR_U64, bytes_of(tensor.dims.data(), tensor.dims.size()));
   for (std::size_t m = 0; m < tensor.indices.size(); ++m)
     add(fmt::format("index{}", m), {tensor.nnz()}, RETENSOR_U32,
         bytes_of(tensor.indices[m].data(), tensor.indices[m].size()));

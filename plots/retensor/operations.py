@@ -73,8 +73,8 @@ def ttv(x, vector, mode, method=None, **params):
 
 
 def ttm(x, matrix, mode, method=None, **params):
-    """Tensor times matrix, I_mode x R, whose rows are summed over (PASTA's convention, the transpose
-    of Kolda and Bader's): a Tensor whose mode `mode` has length R."""
+    """Tensor times matrix, I_mode x R, whose rows are summed over (PASTA's convention, the
+    transpose of Kolda and Bader's): a Tensor whose mode `mode` has length R."""
     return Tensor.from_arrays(_run("ttm", x, [matrix], method, params, mode=mode))
 
 
@@ -90,8 +90,8 @@ def ttm_chain(x, factors, mode, method=None, **params):
 
 
 def contract(einsum, x, y, method=None, **params):
-    """Contraction of two sparse tensors in einsum notation, "abk,kcd->abcd": letters that both share
-    are summed over, all others appear in the result, a Tensor."""
+    """Contraction of two sparse tensors in einsum notation, "abk,kcd->abcd": letters that both
+    share are summed over, all others appear in the result, a Tensor."""
     return Tensor.from_arrays(_run("contraction", x, [], method, params, y=y, variant=einsum))
 
 
@@ -101,8 +101,8 @@ def spmm(matrix, dense, method=None, **params):
 
 
 def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
-    """CP decomposition by alternating least squares with the MTTKRP of a method: a CpModel. `initial`
-    are first factors, I_m x R, in place of those of the seed."""
+    """CP decomposition by alternating least squares with the MTTKRP of a method: a CpModel.
+    `initial` are first factors, I_m x R, in place of those of the seed."""
     arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
                              tolerance=tolerance, seed=seed, ranks=_ranks(rank, initial))
     return CpModel(arrays["weights"], _factors(arrays), arrays["fit"], executed)
@@ -110,8 +110,9 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
 
 def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
     """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: a
-    TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where the
-    order is 4 or more. `initial` are first factors, I_m x R_m, in place of those of the seed."""
+    TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where
+    the order is 4 or more. `initial` are first factors, I_m x R_m, in place of those of the
+    seed."""
     arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
                              tolerance=tolerance, seed=seed, ranks=list(ranks or []))
     return TuckerModel(arrays["core"], _factors(arrays), arrays["fit"], executed)

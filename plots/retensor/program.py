@@ -17,8 +17,9 @@ POLL = 0.05  # seconds between two looks at a growing result file
 
 
 def program():
-    """Path of the program: $RETENSOR, the wheel's, one built in the source tree, or from the PATH."""
-    return next(candidates("RETENSOR", "tree/bin/retensor", "experiments/driver/retensor", "retensor"))
+    """Path of the program: $RETENSOR, the wheel's, one built in the source tree, or any of PATH."""
+    return next(candidates("RETENSOR", "tree/bin/retensor", "experiments/driver/retensor",
+                           "retensor"))
 
 
 def output_of(*arguments, fine=(0,)):
@@ -145,7 +146,6 @@ def _check(code, messages, fine):
         return
     text = messages.strip() or f"retensor ended with exit code {code}"
     raise (InputError if code == 2 else RetensorError)(text)
-
 
 
 def main():

@@ -38,7 +38,7 @@ def test_a_c_program_uses_the_library(prefix, tmp_path):
         *flags)
     (library,) = (path for path in prefix.rglob("libretensor.so.1"))
     assert run(program, LD_LIBRARY_PATH=str(library.parent)).splitlines() == [
-        "20 430", "ttv: found mode 5, expected 0 to 2"]
+        "200 430", "ttv: found mode 5, expected 0 to 2"]
 
 
 def test_the_library_has_the_symbols_of_its_header_alone(prefix):
@@ -57,7 +57,7 @@ def test_the_installed_program_finds_its_registry(prefix, tmp_path):
     own = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
     elsewhere = shutil.copytree(prefix, tmp_path / "moved", symlinks=True)
     for found in (program, elsewhere / "bin" / "retensor"):
-        done = subprocess.run([found, "dataset", "info", "pasta-fig1"], cwd=tmp_path, text=True,
+        done = subprocess.run([found, "dataset", "info", "flycoo-fig2"], cwd=tmp_path, text=True,
                               capture_output=True, check=False, env={**os.environ, **own})
         assert done.returncode == 0, done.stderr
         assert f"{tmp_path}/.cache/retensor" in done.stdout

@@ -3,7 +3,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,4 +27,3 @@ def random_case(seed, order, rank=4, dtype=np.float32):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "pypi: needs packages that no distribution has")
-

@@ -182,7 +182,8 @@ def test_bad_input_is_refused_in_words(call, words):
 
 
 def test_a_problem_that_no_method_takes_is_refused_with_every_reason():
-    with pytest.raises(retensor.InputError, match=r"no method takes .*; tca_spmm\.cpu: .*single precision"):
+    reasons = r"no method takes .*; tca_spmm\.cpu: .*single precision"
+    with pytest.raises(retensor.InputError, match=reasons):
         retensor.spmm(np.eye(4), np.ones((4, 3)))
 
 

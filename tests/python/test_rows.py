@@ -153,4 +153,3 @@ def test_a_stranger_asks_why_a_claim_fails():
     for claim in failed:
         assert claim["states"] and np.isfinite(claim["measured"]) and claim["keys"]
         assert claim["verdict"] in ("deviates", "inconsistent", "does not transfer")
-

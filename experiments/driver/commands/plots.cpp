@@ -114,8 +114,8 @@ int export_command(const Args& args) {
   if (!given) return 0;
   const fs::path out = given->text("out");
   if (out.has_parent_path()) make_folder(out.parent_path().string());
-  const auto rows = write_text(out.string() + ".rows.jsonl",
-                               rows_text(required_results(given->positionals())));
+  const auto rows =
+      write_text(out.string() + ".rows.jsonl", rows_text(required_results(given->positionals())));
   const int code = run_package({"export", "--rows", rows, "--out", out.string()});
   fs::remove(rows);
   return code;
