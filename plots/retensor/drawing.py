@@ -18,7 +18,7 @@ DEFAULT_FIGURE = {"kind": "table"}
 
 
 def plot(what, rows=None, **figure):
-    """A matplotlib Figure of a spec (path or map) or of rows (a frame of `load`, a result file, a Run).
+    """A matplotlib Figure of a spec (path or map) or of rows (a frame of `load`, a file, a Run).
 
     `rows` are those to draw for a spec: a frame, a file, a Run; by default all result files of the
     source tree. `figure` overlays the spec's map of that name (experiments/schema): kind, x, y,
@@ -87,6 +87,6 @@ def _figure_spec(spec, results, figure):
 def _only_artifact(results):
     artifacts = sorted(set(results.rows["case.artifact"]))
     if len(artifacts) != 1:
-        raise InputError(f"found rows of {', '.join(artifacts) or 'no artifact'}, expected those of "
-                         "one: select them, or give a spec")
+        raise InputError(f"found rows of {', '.join(artifacts) or 'no artifact'}, expected those "
+                         "of one: select them, or give a spec")
     return artifacts[0]

@@ -3,9 +3,9 @@
 A column is a leaf of the row's JSON object (experiments/schema) under a name that is an identifier:
 `case.` is left out, dots and blanks are underscores (`dataset`, `params_update`, `stats_median`).
 Whole numbers are Int64, others Float64, truth values boolean, times of day datetime64 in UTC, all
-else string; missing values are <NA>. A list, such as the samples of a run, is its JSON text; `samples`
-gives those as numbers. What turns a frame back into rows travels in `frame.attrs` and in Parquet
-files.
+else string; missing values are <NA>. A list, such as the samples of a run, is its JSON text, and
+`samples` gives those as numbers. What turns a frame back into rows travels in `frame.attrs` and in
+Parquet files.
 """
 import json
 import re
@@ -25,9 +25,9 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def load(rows=None):
-    """A typed DataFrame, a line for every row, of a result file, a list of them, a Parquet file, a Run
-    (which is measured to its end), or all result files of the source tree. Only the newest row of a
-    case on a machine is there. Raises InputError for what is no result file."""
+    """A typed DataFrame, a line for every row, of a result file, a list of them, a Parquet file, a
+    Run (which is measured to its end), or all result files of the source tree. Only the newest row
+    of a case on a machine is there. Raises InputError for what is no result file."""
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, Run):

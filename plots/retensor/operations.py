@@ -1,9 +1,10 @@
 """The operations of the papers on the caller's tensors, by any method of the registry.
 
 Every function takes `method`, an id such as "hlsto.cpu" (`methods` lists them; None: one that takes
-the problem, if possible with exact products, on the host), and the method's parameters by name. A tensor is whatever `tensor` accepts;
-dense operands are arrays of NumPy or of DLPack, on the host or on the GPU, and get the tensor's
-type. InputError says why a method does not take a problem; DeviceError, that there is no GPU.
+the problem, if possible with exact products, on the host), and the method's parameters by name. A
+tensor is whatever `tensor` accepts; dense operands are arrays of NumPy or of DLPack, on
+the host or on the GPU, and get the tensor's type. InputError says why a method does not take a
+problem; DeviceError, that there is no GPU.
 """
 from dataclasses import dataclass
 
@@ -47,9 +48,10 @@ class TuckerModel:
 
 
 def methods(operation=None):
-    """{id: summary} of the methods, of one operation or of all. Any that gives
-    an MTTKRP serves `cp`, any that gives a TTM-chain serves `tucker`. (`retensor show ID` tells a method's parameters.)"""
-    served = {"cp": ("cpd", "mttkrp", "mttkrp_all"), "tucker": ("ttm_chain",), "contract": ("contraction",)}
+    """{id: summary} of the methods, of one operation or of all. Any that gives an MTTKRP serves
+    `cp`, any that gives a TTM-chain serves `tucker`. `retensor show ID` tells the parameters."""
+    served = {"cp": ("cpd", "mttkrp", "mttkrp_all"), "tucker": ("ttm_chain",),
+              "contract": ("contraction",)}
     wanted = served.get(operation, (operation,))
     return {name: summary for name, summary, solves in library.methods()
             if operation is None or any(map(solves, wanted))}

@@ -107,8 +107,8 @@ class Tensor:
 
 
 def tensor(data):
-    """A Tensor of what a caller has: a Tensor, the path of a file, a sparse array of SciPy or PyData
-    Sparse, or anything dense that NumPy or DLPack takes."""
+    """A Tensor of what a caller has: a Tensor, the path of a file, a sparse array of SciPy or of
+    PyData Sparse, or anything dense that NumPy or DLPack takes."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, str) or hasattr(data, "__fspath__"):
