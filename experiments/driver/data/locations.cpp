@@ -69,6 +69,10 @@ std::string default_cache() {
   return given.empty() ? (fs::path(source_root()) / "cache").string() : given;
 }
 
+std::string shared_cache() {
+  return environment("RETENSOR_SHARED_CACHE");
+}
+
 std::string experiments_root() {
   return (fs::path(source_root()) / "experiments").string();
 }

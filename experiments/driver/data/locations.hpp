@@ -12,7 +12,9 @@ std::string source_root();
 std::string default_registry();  ///< <root>/datasets/registry.yaml
 /// datasets/recipes of the program's own tree, wherever it is called: recipes are code.
 std::string default_recipes();
-std::string default_cache();     ///< $RETENSOR_CACHE, else <root>/cache
+std::string default_cache();  ///< $RETENSOR_CACHE, else <root>/cache
+/// $RETENSOR_SHARED_CACHE: a cache that is only read, such as one that a group keeps; empty: none.
+std::string shared_cache();
 std::string experiments_root();  ///< <root>/experiments
 
 /// What a command works with.
