@@ -297,7 +297,7 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   const auto& f = fetched.find("d");
   CHECK(contains(fetched.obstacle(f, w.cache), "retensor dataset fetch d (18 bytes)"));
   const auto file = "cache/fetched/" + sha.substr(0, 12) + "-f.tns";
-  CHECK(fetched.fetched_file(f, w.cache).ends_with(file));
+  CHECK(fetched.fetched(f, w.cache).at(0).path.ends_with(file));
   for (const std::string damaged : {"2\n2 3\n1 2 8\n2 2 8\n", "2\n2 3\n1 2 8\n"}) {
     w.put(file, damaged);
     CHECK_THROWS_WITH_AS(fetched.obtain(f, w.cache), doctest::Contains("fetch it again"),

@@ -21,7 +21,8 @@ namespace {
 
 Dims dims_of(const YamlNode& node) {
   Dims dims;
-  for (const auto& item : node.items) dims.push_back(static_cast<std::uint64_t>(as_integer(item)));
+  for (const auto& item : node.items)
+    dims.push_back(item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item)));
   return dims;
 }
 
@@ -102,7 +103,8 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "fetch beside a file or a recipe without needs: input", "one of them");
   const bool open = std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end();
   if (open && (!d.kind.starts_with("real") || generators().contains(d.recipe)))
-    throw ParseError(d.at, "a mode length 0", "one that is published, or a real data set");
+    throw ParseError(d.at, "a mode length that is not published",
+                     "one that is published, or a real data set");
   if (d.kind == "private" && obtainable)
     throw ParseError(d.at, "a private data set with data", "published facts only");
   if (d.kind == "generated" && d.recipe.empty())

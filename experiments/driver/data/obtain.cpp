@@ -75,11 +75,12 @@ std::string cached_path(const Dataset& d, const json& identity) {
 
 /// What the user can do about data that is not here.
 std::string how_to_give(const Dataset& d) {
-  if (!d.fetch.url.empty())
-    return fmt::format("not fetched: retensor dataset fetch {}{}", d.name,
-                       d.fetch.bytes == 0 ? "" : fmt::format(" ({} bytes)", d.fetch.bytes));
-  return fmt::format("needs your copy: retensor dataset make {} --input PATH (source: {})", d.name,
-                     d.source);
+  const auto by_hand = fmt::format("retensor dataset make {} --input PATH", d.name);
+  if (d.fetch.url.empty())
+    return fmt::format("needs your copy: {} (source: {})", by_hand, d.source);
+  return fmt::format("not fetched: retensor dataset fetch {}{}{}", d.name,
+                     d.fetch.bytes == 0 ? "" : fmt::format(" ({} bytes)", d.fetch.bytes),
+                     d.needs_input ? ", or with your copy: " + by_hand : "");
 }
 
 std::string argument(const json& value) {

@@ -51,6 +51,11 @@ ShapePtr make_shape() {
   return by_word("recipe", makes, other);
 }
 
+ShapePtr length_shape() {
+  const std::string what = "a mode length, or '?' where it is not published";
+  return either(what, {word(what, {"?"}), integer(what, 1, kMaxLength)});
+}
+
 ShapePtr stand_in_shape() {
   std::vector<Member> variants;
   for (const auto& name : stand_in_variants())
@@ -69,10 +74,7 @@ ShapePtr dataset_shape() {
            required("kind",
                     word("kind", {"real", "real pattern", "stand-in", "generated", "private"})),
            required("form", word("form", {"tensor", "matrix"})),
-           required(
-               "dims",
-               list("dims", integer("a mode length, or 0 where it is not published", 0, kMaxLength),
-                    1, kMaxOrder)),
+           required("dims", list("dims", length_shape(), 1, kMaxOrder)),
            required("nnz", integer("nnz", 0, kMaxCount)), required("source", scalar("a source")),
            required("licence", scalar("a licence")), optional("cite", scalar("a publication")),
            optional("pass_on", flag("whether others than the publisher may pass it on")),
