@@ -71,7 +71,11 @@ TEST_CASE("entries are refused at their line") {
   for (const char* url : {"http://a.org/b.tns", "https://a.org/", "https://a.org/..",
                           "https://u:p@a.org/b", "https://a.org/b c", "file:///etc/hostname"})
     CHECK(contains(refusal(entry(fetch(url, sha + ", bytes: 9"))), "https://host/"));
-  CHECK(contains(refusal(entry(fetch("https://a.org/b", sha))), "bytes"));
+  CHECK(refusal(entry(fetch("https://a.org/b", ""))) == "accepted");
+  CHECK(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", ""))) == "accepted");
+  CHECK(contains(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", sha))), "of several files"));
+  CHECK(contains(refusal(entry(fetch("https://a.org/b_{1..x}", ""))), "https://host/"));
+  CHECK(contains(refusal(entry(", aliases: [d]")), "the alias 'd' a second time"));
   CHECK(contains(refusal(entry(fetch("https://a.org/b", sha + ", bytes: 0"))), "length of a file"));
   CHECK(contains(refusal(entry(good + ", file: d.tns")), "fetch beside a file"));
   CHECK(contains(refusal(entry(good, "private")), "published facts only"));

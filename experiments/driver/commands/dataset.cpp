@@ -88,7 +88,7 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
                                 {"density", fmt::format("{:.4g}", density(d))},
                                 {"source", d.source},
                                 {"licence", d.licence},
-                                {"may be passed on", d.may_be_passed_on ? "yes" : "no"}};
+                                {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
   if (!d.cite.empty()) rows.push_back({"cite", d.cite});
   if (!d.aliases.empty()) rows.push_back({"also called", joined(d.aliases, ", ")});
   if (!d.fetch.url.empty()) rows.push_back({"address", d.fetch.url});

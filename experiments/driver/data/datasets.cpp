@@ -128,7 +128,7 @@ void read_terms(Dataset& d, const YamlNode& entry) {
   d.licence = entry.need("licence").text;
   d.cite = text_or(entry, "cite");
   const auto* pass_on = entry.find("pass_on");
-  d.may_be_passed_on = pass_on ? pass_on->text == "true" : !d.kind.starts_with("real");
+  d.may_be_passed_on = pass_on ? pass_on->text == "true" : d.kind == "stand-in" || d.kind == "generated";
   for (const auto& alias : entry.items_of("aliases")) d.aliases.push_back(alias.text);
 }
 
