@@ -72,11 +72,10 @@ def test_every_small_file_comes_back_from_every_format(source, form, tmp_path):
 
 
 @pytest.mark.parametrize("form", ENDINGS)
-@pytest.mark.parametrize("seed, dims", enumerate([(7,), (40, 30), (5, 6, 7), (9, 1, 4, 11),
-                                                  (3, 4, 2, 5, 3), (2, 3, 2, 2, 3, 2, 2, 3)]))
+@pytest.mark.parametrize("seed, dims", enumerate([(7,), (40, 30), (3, 4, 2, 5, 3)]))
 def test_random_tensors_come_back(form, seed, dims, tmp_path):
     needs(form)
-    if form in ("mtx", "smtx") and len(dims) != (3 if form == "mtx" and seed % 2 == 0 else 2):
+    if form in ("mtx", "smtx") and len(dims) != 2:
         pytest.skip("the format holds matrices")
     source = random_tensor(tmp_path / "a.tns", dims, 60, seed)
     there, back = tmp_path / f"b.{ENDINGS[form]}", tmp_path / "c.tns"
