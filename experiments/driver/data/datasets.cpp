@@ -107,8 +107,8 @@ void check_kind(const Dataset& d) {
                      "one that is published, or a real data set");
   if (d.kind == "private" && obtainable)
     throw ParseError(d.at, "a private data set with data", "published facts only");
-  if (d.kind == "generated" && d.recipe.empty())
-    throw ParseError(d.at, "a generated data set without make", "the key 'make'");
+  if (d.kind == "generated" && d.recipe.empty() && d.file.empty())
+    throw ParseError(d.at, "a generated data set without make", "the key 'make' or 'file'");
   if ((d.kind == "stand-in") != d.stand_in.is_object())
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
   if (d.kind == "stand-in" && !generators().contains(d.recipe))
@@ -128,7 +128,8 @@ void read_terms(Dataset& d, const YamlNode& entry) {
   d.licence = entry.need("licence").text;
   d.cite = text_or(entry, "cite");
   const auto* pass_on = entry.find("pass_on");
-  d.may_be_passed_on = pass_on ? pass_on->text == "true" : d.kind == "stand-in" || d.kind == "generated";
+  d.may_be_passed_on =
+      pass_on ? pass_on->text == "true" : d.kind == "stand-in" || d.kind == "generated";
   for (const auto& alias : entry.items_of("aliases")) d.aliases.push_back(alias.text);
 }
 
@@ -311,6 +312,13 @@ nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Di
   if (!d.paper.is_object() || d.paper.empty()) return data;
   for (const auto& [id, quoted] : d.paper.items()) data["papers"].push_back(id);
   return data;
+}
+
+nlohmann::json terms_of(const Dataset& d) {
+  nlohmann::json terms = {
+      {"source", d.source}, {"licence", d.licence}, {"pass_on", d.may_be_passed_on}};
+  if (!d.cite.empty()) terms["cite"] = d.cite;
+  return terms;
 }
 
 DatasetRegistry DatasetRegistry::load(const std::string& path, const std::string& recipes) {

@@ -48,6 +48,10 @@ const std::vector<std::string>& stand_in_variants();
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
                            Count nnz);
 
+/// The `terms` member of a row, no part of its case: {source, licence, pass_on}, and `cite` where a
+/// publication is stated.
+nlohmann::json terms_of(const Dataset& d);
+
 /// A stand-in NAME is there with its variants NAME@seed, NAME@skew and NAME@clustering, each a data
 /// set like any other. Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are
 /// added when asked for.
