@@ -18,8 +18,8 @@ ROOF = FAILED = "#D55E00"
 PUBLISHED = "#8C8C8C"
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-DATA_KINDS = ("stand-in", "generated")  # what a label must announce, in this order
-HATCHES = {"stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
+DATA_KINDS = ("real pattern", "stand-in", "generated")  # what a label must announce, in this order
+HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
 
 SETTINGS = {
     "font.family": "DejaVu Sans",

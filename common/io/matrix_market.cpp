@@ -9,6 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/io/duplicates.hpp"
 #include "common/io/records.hpp"
+#include "common/io/tns.hpp"
 
 namespace retensor {
 namespace {
@@ -135,6 +136,15 @@ Coo parse_matrix_market(std::string_view bytes, const std::string& name,
   });
   if (!general) add_mirrored(matrix, h.symmetry);
   return matrix;
+}
+
+void write_matrix_market(const std::string& path, const Coo& matrix) {
+  if (matrix.order() != 2)
+    throw InputError(fmt::format("{}: {} modes, a Matrix Market file holds the two of a matrix",
+                                 path, matrix.order()));
+  const auto head = fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n",
+                                matrix.dims[0], matrix.dims[1], matrix.nnz());
+  write_nonzeros(path, head, matrix, 1);
 }
 
 }  // namespace retensor

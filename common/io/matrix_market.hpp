@@ -19,4 +19,8 @@ bool is_matrix_market(std::string_view bytes);
 Coo parse_matrix_market(std::string_view bytes, const std::string& name,
                         const ReadOptions& options = {});
 
+/// Writes coordinates and real values in the order of the nonzeros; complete or not at all. Throws
+/// InputError unless the tensor has two modes, SystemError when the file can't be written.
+void write_matrix_market(const std::string& path, const Coo& matrix);
+
 }  // namespace retensor

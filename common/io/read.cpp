@@ -9,9 +9,12 @@
 #include "common/io/cache.hpp"
 #include "common/io/compressed.hpp"
 #include "common/io/duplicates.hpp"
+#include "common/io/genten.hpp"
 #include "common/io/mapped_file.hpp"
 #include "common/io/matrix_market.hpp"
 #include "common/io/records.hpp"
+#include "common/io/smtx.hpp"
+#include "common/io/tar.hpp"
 #include "common/io/tns.hpp"
 
 namespace retensor {
@@ -38,28 +41,38 @@ void refuse_lone_returns(const text::Source& source) {
       source.refuse(bytes.data() + at, "a line feed behind the carriage return");
 }
 
-bool is_called_matrix(std::string name) {
+bool is_called(const std::string& name, std::string_view ending) {
+  std::string_view plain = name;
   for (const std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed)) name.resize(name.size() - packed.size());
-  return name.ends_with(".mtx");
+    if (plain.ends_with(packed)) plain.remove_suffix(packed.size());
+  return plain.ends_with(ending);
 }
 
 Coo parse_unpacked(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   if (is_cache(bytes)) return conforming_cache(bytes, name, options);
   refuse_lone_returns({bytes, name, '#'});
   // Without its banner the line of sizes would be an entry.
-  if (is_matrix_market(bytes) || is_called_matrix(name))
+  if (is_matrix_market(bytes) || is_called(name, ".mtx"))
     return parse_matrix_market(bytes, name, options);
+  if (is_called(name, ".smtx")) return parse_smtx(bytes, name, options);
+  if (is_genten(bytes)) return parse_genten(bytes, name, options);
   return parse_tns(bytes, name, options);
+}
+
+/// A tar archive in a tar archive is none of a tensor.
+Coo parse_content(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  if (!is_tar(bytes)) return parse_unpacked(bytes, name, options);
+  const auto member = tensor_of_tar(bytes, name);
+  return parse_unpacked(member.content, fmt::format("{}: {}", name, member.name), options);
 }
 
 }  // namespace
 
 Coo parse_tensor(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   try {
-    if (!is_archive(bytes)) return parse_unpacked(bytes, name, options);
+    if (!is_archive(bytes)) return parse_content(bytes, name, options);
     const Unpacked content = unpack(bytes, name, options.max_unpacked_bytes);
-    return parse_unpacked(content.view(), name, options);
+    return parse_content(content.view(), name, options);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory(fmt::format("{}: the tensor does not fit in memory", name));
   }

@@ -1,5 +1,6 @@
-// The one entry for tensor files: FROSTT text, Matrix Market and binary caches, each plain or
-// packed with gzip or zstd. The content decides, never the name.
+// The one entry for tensor files: FROSTT text, Matrix Market, GenTen's text, binary caches and the
+// patterns `.smtx`, each plain or packed with gzip or zstd, also the one tensor of a tar archive.
+// The content decides, but `.smtx`, which has no mark of its own, goes by its name.
 #pragma once
 
 #include <string>

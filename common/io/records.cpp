@@ -51,6 +51,7 @@ template <class T>
 ChunkResult parse_chunk(const char* p, const char* end, char comment, const RecordFormat& format,
                         Target<T> to) {
   const int order = format.order();
+  const std::uint64_t first = format.first;
   std::array<std::uint64_t, kMaxOrder> limit{}, largest{};
   std::copy(format.limits.begin(), format.limits.end(), limit.begin());
   p = next_record(p, end, comment);
@@ -58,9 +59,10 @@ ChunkResult parse_chunk(const char* p, const char* end, char comment, const Reco
     for (int m = 0; m < order; ++m) {
       std::uint64_t index = 0;
       const char* const stop = read_digits(p, end, index);
-      if (index - 1 >= limit[m] || !at_separator(stop, end)) return {Flaw{p, m}, {}};
-      to.indices[m][x] = static_cast<Index>(index - 1);
-      largest[m] = std::max(largest[m], index);
+      if (stop == p || index - first >= limit[m] || !at_separator(stop, end))
+        return {Flaw{p, m}, {}};
+      to.indices[m][x] = static_cast<Index>(index - first);
+      largest[m] = std::max(largest[m], index - first + 1);
       p = skip_blanks(stop, end);
     }
     const char* const stop = read_value_field(p, end, format.values, to.values[x]);
@@ -75,8 +77,8 @@ ChunkResult parse_chunk(const char* p, const char* end, char comment, const Reco
 std::string expectation(const RecordFormat& format, int field, DType type) {
   const int order = format.order();
   if (field < order)
-    return fmt::format("an index of mode {} of {}, from 1 to {}", field + 1, order,
-                       format.limits[field]);
+    return fmt::format("an index of mode {} of {}, from {} to {}", field + 1, order, format.first,
+                       format.limits[field] + format.first - 1);
   const char* const number =
       format.values == ValueKind::integer ? "an integer that fits" : "a finite number that fits";
   if (field == order) return fmt::format("{} {}", number, name(type));

@@ -32,8 +32,9 @@ struct Source {
 enum class ValueKind { real, integer, pattern };
 
 struct RecordFormat {
-  Dims limits;  ///< largest legal 1-based index of each mode
+  Dims limits;  ///< how many indices of each mode are legal, from the first on
   ValueKind values = ValueKind::real;
+  std::uint64_t first = 1;  ///< the least legal index: becomes 0 in the tensor
 
   int order() const { return static_cast<int>(limits.size()); }
 };

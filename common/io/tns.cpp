@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 
@@ -69,6 +70,44 @@ Preamble read_preamble(const Source& source, const Dims& given) {
   return {p, Dims(infer_order(source, p), text::kMaxDim), false};
 }
 
+bool has_index_zero(const Coo& tensor) {
+  return std::any_of(tensor.indices.begin(), tensor.indices.end(), [](const auto& mode) {
+    return std::find(mode.begin(), mode.end(), Index{0}) != mode.end();
+  });
+}
+
+/// Parsed as if from zero, with room for one index more: whether that was so is decided now.
+void settle_base(Coo& tensor, const Source& source, const Preamble& start) {
+  if (!has_index_zero(tensor)) {
+    for (auto& mode : tensor.indices)
+      for (auto& index : mode) --index;
+    for (auto& length : tensor.dims) length -= length > 0;
+    return;
+  }
+  for (int m = 0; m < tensor.order(); ++m) {
+    const auto& mode = tensor.indices[m];
+    const auto beyond = std::find_if(mode.begin(), mode.end(),
+                                     [&](Index index) { return index >= start.limits[m]; });
+    if (beyond == mode.end()) continue;
+    const auto x = static_cast<Count>(beyond - mode.begin());
+    throw ParseError(
+        source.position(text::find_record(source, start.body, x)),
+        fmt::format("index {} of mode {} in a file that counts from zero", *beyond, m + 1),
+        fmt::format("at most {}", start.limits[m] - 1));
+  }
+}
+
+Coo parse_body(const Source& source, const Preamble& start, const ReadOptions& options) {
+  text::RecordFormat format{start.limits, text::ValueKind::real};
+  format.first = options.index_base == IndexBase::one ? 1 : 0;
+  const bool open = options.index_base == IndexBase::by_content;
+  if (open)
+    for (auto& limit : format.limits) ++limit;
+  Coo tensor = text::parse_records(source, start.body, format, options);
+  if (open) settle_base(tensor, source, start);
+  return tensor;
+}
+
 /// What text can hold is a little less than what Coo can: 2^32 counts as too large an index.
 void check_lengths(const Dims& dims) {
   if (dims.size() > kMaxOrder)
@@ -87,26 +126,24 @@ void append(std::string& out, Number x) {
 }
 
 template <class T>
-void append_nonzero(std::string& out, const Coo& tensor, Count x, T value) {
+void append_nonzero(std::string& out, const Coo& tensor, Count x, T value, std::uint64_t first) {
   for (const auto& mode : tensor.indices) {
-    append(out, std::uint64_t{mode[x]} + 1);
+    append(out, std::uint64_t{mode[x]} + first);
     out += ' ';
   }
   append(out, value);
   out += '\n';
 }
 
-/// Calls emit(text) for pieces of bounded size.
+/// Calls emit(text) for pieces of bounded size: the head, then one nonzero a line.
 template <class Emit>
-void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
+void format_nonzeros(const std::string& head, const Coo& tensor, std::uint64_t first, Emit emit) {
   check_lengths(tensor.dims);
   constexpr std::size_t piece = std::size_t{1} << 20;
-  std::string out;
-  if (header == TnsHeader::order_and_dims)
-    out = fmt::format("{}\n{}\n", tensor.order(), joined(tensor.dims, " "));
+  std::string out = head;
   tensor.values.visit([&](const auto& values) {
     for (Count x = 0; x < tensor.nnz(); ++x) {
-      append_nonzero(out, tensor, x, values[x]);
+      append_nonzero(out, tensor, x, values[x], first);
       if (out.size() < piece) continue;
       emit(out);
       out.clear();
@@ -115,13 +152,18 @@ void format_tns(const Coo& tensor, TnsHeader header, Emit emit) {
   emit(out);
 }
 
+std::string head_of(const Coo& tensor, TnsHeader header) {
+  if (header == TnsHeader::none) return {};
+  return fmt::format("{}\n{}\n", tensor.order(), joined(tensor.dims, " "));
+}
+
 }  // namespace
 
 Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   check_lengths(options.dims);
   const Source source{bytes, name, '#'};
   Preamble start = read_preamble(source, options.dims);
-  Coo tensor = text::parse_records(source, start.body, {start.limits}, options);
+  Coo tensor = parse_body(source, start, options);
   if (start.dims_given) tensor.dims = std::move(start.limits);
   resolve_duplicates(tensor, options.duplicates, [&](Count x) {
     return source.position(text::find_record(source, start.body, x));
@@ -129,15 +171,21 @@ Coo parse_tns(std::string_view bytes, const std::string& name, const ReadOptions
   return tensor;
 }
 
-void write_tns(const std::string& path, const Coo& tensor, TnsHeader header) {
+void write_nonzeros(const std::string& path, const std::string& head, const Coo& tensor,
+                    std::uint64_t first) {
   AtomicFile file(path);
-  format_tns(tensor, header, [&](const std::string& s) { file.write(s.data(), s.size()); });
+  format_nonzeros(head, tensor, first,
+                  [&](const std::string& s) { file.write(s.data(), s.size()); });
   file.commit();
+}
+
+void write_tns(const std::string& path, const Coo& tensor, TnsHeader header) {
+  write_nonzeros(path, head_of(tensor, header), tensor, 1);
 }
 
 std::string to_tns(const Coo& tensor, TnsHeader header) {
   std::string all;
-  format_tns(tensor, header, [&](const std::string& s) { all += s; });
+  format_nonzeros(head_of(tensor, header), tensor, 1, [&](const std::string& s) { all += s; });
   return all;
 }
 

@@ -22,6 +22,10 @@ enum class TnsHeader { none, order_and_dims };
 /// a mode is longer than text can index.
 void write_tns(const std::string& path, const Coo& tensor,
                TnsHeader header = TnsHeader::order_and_dims);
+/// What the text formats share: `head`, then a nonzero a line, its first index called `first`.
+/// Throws as write_tns does.
+void write_nonzeros(const std::string& path, const std::string& head, const Coo& tensor,
+                    std::uint64_t first);
 /// The text that write_tns writes.
 std::string to_tns(const Coo& tensor, TnsHeader header = TnsHeader::order_and_dims);
 

@@ -44,6 +44,16 @@ void compact(Coo& sorted, Array<T>& values, Merge merge) {
 
 }  // namespace
 
+Coo with_modes(Coo tensor, std::span<const int> modes) {
+  Coo result;
+  for (const int m : modes) {
+    result.dims.push_back(tensor.dims[m]);
+    result.indices.push_back(std::move(tensor.indices[m]));
+  }
+  result.values = std::move(tensor.values);
+  return result;
+}
+
 void dedupe(Coo& tensor, Duplicates policy) {
   sort_nonzeros(tensor, natural_order(tensor.order()));
   const Count duplicate = first_duplicate(tensor);

@@ -28,6 +28,9 @@ std::vector<Count> sort_permutation(const Coo& tensor, std::span<const int> mode
 /// Reorders the nonzeros: position p takes the old nonzero permutation[p].
 void apply_permutation(Coo& tensor, std::span<const Count> permutation);
 
+/// The tensor whose mode k is mode modes[k] of the given one.
+Coo with_modes(Coo tensor, std::span<const int> modes);
+
 enum class Duplicates { error, sum, last };
 /// Sorts by natural order and merges equal coordinates; `error` throws InputError naming the first
 /// duplicate coordinate, `last` keeps the one that stood last in the input.

@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import sys
+import tarfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -120,7 +121,7 @@ def main(doc, convert, add_options, needs_input=True):
         check("nonzeros", len(entries), arguments.nnz)
         tns.write(arguments.out, dims, entries, comment)
     except (Malformed, OSError, EOFError, UnicodeDecodeError, RuntimeError, NotImplementedError,
-            zipfile.BadZipFile, zlib.error) as error:
+            tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     return 0

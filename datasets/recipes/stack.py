@@ -1,17 +1,25 @@
 """Matrices of a folder stacked along the third mode of a tensor: row x column x matrix.
 
 Reads the Matrix Market files (coordinate; real, integer or pattern; general, symmetric or
-skew-symmetric; also .gz) below a folder whose names match `--match`, ordered by name with numbers
-in it by value. All have the same size. A zero that a file stores is no nonzero and is left out.
+skew-symmetric) below a folder whose names match `--match`, ordered by name with numbers in it by
+value: NAME.mtx, NAME.mtx.gz, or the archive NAME.tar.gz of the SuiteSparse collection, which holds
+NAME/NAME.mtx. All have the same size. A zero that a file stores is no nonzero and is left out.
 
-    stack.py --out FILE.tns --input FOLDER [--match 'name_*.mtx']
+With `--copies N` the files are some of N matrices of one pattern, each at the place that the last
+number in its name says; every other place takes the matrix of the nearest number, the lower one
+where two are as near. All patterns must be equal.
+
+    stack.py --out FILE.tns --input FOLDER [--match 'name_*'] [--copies N]
 """
+import io
 import math
 import re
 import sys
+import tarfile
 
 import recipe
 
+ENDINGS = (".mtx", ".mtx.gz", ".tar.gz")
 FIELDS = ("real", "integer", "pattern")
 MIRRORED = {"general": None, "symmetric": 1, "skew-symmetric": -1}  # factor of the other half
 
@@ -55,9 +63,25 @@ def entries_of(file, size, field, mirror):
             yield where, (j - 1, i - 1), mirror * value
 
 
+def unpacked(path):
+    """(place, line) of NAME/NAME.mtx in the archive NAME.tar.gz."""
+    name = path.name.removesuffix(".tar.gz")
+    if not tarfile.is_tarfile(path):
+        raise recipe.Malformed(f"{path}: no tar archive")
+    with tarfile.open(path, "r:gz") as archive:
+        item = recipe.only([m for m in archive if m.isfile() and m.name == f"{name}/{name}.mtx"],
+                           path, f"{name}/{name}.mtx")
+        if item.size > recipe.LONGEST_TEXT:
+            raise recipe.Malformed(f"{path}: {item.name} is beyond all measure")
+        text = io.TextIOWrapper(archive.extractfile(item), "latin-1")
+        for number, line in enumerate(text, 1):
+            yield f"{path}: {item.name}:{number}", line.rstrip("\r\n")
+
+
 def matrix(path):
     """(rows, columns) and a map from cells to nonzero values."""
-    file = recipe.lines(path, path.name, "latin-1")
+    packed = path.name.endswith(".tar.gz")
+    file = unpacked(path) if packed else recipe.lines(path, path.name, "latin-1")
     where, head = next(file, (path, ""))
     field, mirror = banner(where, head)
     content = [(w, t) for w, t in file if t.strip() and not t.startswith("%")]
@@ -72,23 +96,47 @@ def matrix(path):
     return tuple(size), {cell: value for cell, value in cells.items() if value != 0}
 
 
-def convert(arguments):
-    paths = sorted((p for ending in ("", ".gz")
-                    for p in recipe.files_below(arguments.input, arguments.match + ending)),
+def found_below(folder, match):
+    stem = match.removesuffix(".mtx")
+    paths = sorted((p for ending in ENDINGS for p in recipe.files_below(folder, stem + ending)),
                    key=natural)
-    if not arguments.input.is_dir() or not paths:
-        raise recipe.Malformed(f"{arguments.input}: no folder with files {arguments.match}")
-    entries, size = [], None
-    for k, path in enumerate(paths):
+    if not folder.is_dir() or not paths:
+        raise recipe.Malformed(f"{folder}: no folder with files {stem}{{{','.join(ENDINGS)}}}")
+    return paths
+
+
+def at_places(matrices, copies):
+    """The matrices of all places from those that are there, by the last number in their names."""
+    known = {}
+    for path, cells in matrices:
+        numbers_in_name = re.findall(r"[0-9]+", path.name.split(".")[0])
+        place = int(numbers_in_name[-1]) if numbers_in_name else 0
+        if not 1 <= place <= copies or place in known:
+            raise recipe.Malformed(f"{path}: expected a number of its own from 1 to {copies}")
+        recipe.check(f"{path}: pattern equal to the first one's",
+                     cells.keys() == matrices[0][1].keys(), True)
+        known[place] = cells
+    return [known[min(known, key=lambda p: (abs(p - place), p))]
+            for place in range(1, copies + 1)]
+
+
+def convert(arguments):
+    matrices, size = [], None
+    for path in found_below(arguments.input, arguments.match):
         found, cells = matrix(path)
         size = size or found
         recipe.check(f"{path}: rows and columns", found, size)
-        entries += [((i, j, k), f"{value:.17g}") for (i, j), value in cells.items()]
-    return (*size, len(paths)), sorted(entries), f"{arguments.match}: row x column x matrix"
+        matrices.append((path, cells))
+    slices = (at_places(matrices, arguments.copies) if arguments.copies else
+              [cells for _, cells in matrices])
+    entries = [((i, j, k), f"{value:.17g}") for k, cells in enumerate(slices)
+               for (i, j), value in cells.items()]
+    return (*size, len(slices)), sorted(entries), f"{arguments.match}: row x column x matrix"
 
 
 def add_options(parser):
-    parser.add_argument("--match", default="*.mtx")
+    parser.add_argument("--match", default="*")
+    parser.add_argument("--copies", type=recipe.integer, choices=range(1, 1 << 20), metavar="N")
 
 
 if __name__ == "__main__":

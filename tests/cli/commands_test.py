@@ -278,7 +278,7 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["dataset", "mke"], "'make'"),
     (["dataset", "make", "tine"], "'tiny'"),
     (["dataset", "make", "secret"], "published facts only"),
-    (["dataset", "make", "tiny", "x.csv"], "expected .tns or .tnsb"),
+    (["dataset", "make", "tiny", "x.csv"], "'.csv' names no format"),
     (["dataset", "convert", "none.tns", "x.tns"], "none.tns"),
     (["layout", "tiny", "--block", "3"], "power of two"),
     (["layout", "tiny", "--plain", "3"], "expected 0 to 2"),

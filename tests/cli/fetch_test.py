@@ -67,8 +67,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range"),
                                   self.headers.get("If-Range")))
+        if self.path in self.server.files:
+            return self.answer(self.server.files[self.path], self.server.tag)
         times = sum(asked[0] == self.path for asked in self.server.asked)
-        getattr(self, self.path.strip("/").split(".")[0])(times)
+        getattr(self, self.path.strip("/").split(".")[0], self.missing)(times)
 
     def good(self, _):
         self.answer(BODY)
@@ -163,6 +165,7 @@ def server(certificate):
     server.handle_error = lambda *_: None  # broken lines are meant
     server.daemon_threads = True
     server.asked = []
+    server.files, server.tag = {}, '"1"'  # what is answered as it stands
     server.end = threading.Event()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")

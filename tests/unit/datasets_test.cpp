@@ -72,7 +72,11 @@ TEST_CASE("entries are refused at their line") {
   for (const char* url : {"http://a.org/b.tns", "https://a.org/", "https://a.org/..",
                           "https://u:p@a.org/b", "https://a.org/b c", "file:///etc/hostname"})
     CHECK(contains(refusal(entry(fetch(url, sha + ", bytes: 9"))), "https://host/"));
-  CHECK(contains(refusal(entry(fetch("https://a.org/b", sha))), "bytes"));
+  CHECK(refusal(entry(fetch("https://a.org/b", ""))) == "accepted");
+  CHECK(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", ""))) == "accepted");
+  CHECK(contains(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", sha))), "of several files"));
+  CHECK(contains(refusal(entry(fetch("https://a.org/b_{1..x}", ""))), "https://host/"));
+  CHECK(contains(refusal(entry(", aliases: [d]")), "the alias 'd' a second time"));
   CHECK(contains(refusal(entry(fetch("https://a.org/b", sha + ", bytes: 0"))), "length of a file"));
   CHECK(contains(refusal(entry(good + ", file: d.tns")), "fetch beside a file"));
   CHECK(contains(refusal(entry(good, "private")), "published facts only"));
@@ -298,7 +302,7 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   const auto& f = fetched.find("d");
   CHECK(contains(fetched.obstacle(f, w.cache), "retensor dataset fetch d (18 bytes)"));
   const auto file = "cache/fetched/" + sha.substr(0, 12) + "-f.tns";
-  CHECK(fetched.fetched_file(f, w.cache).ends_with(file));
+  CHECK(fetched.fetched(f, w.cache).at(0).path.ends_with(file));
   for (const std::string damaged : {"2\n2 3\n1 2 8\n2 2 8\n", "2\n2 3\n1 2 8\n"}) {
     w.put(file, damaged);
     CHECK_THROWS_WITH_AS(fetched.obtain(f, w.cache), doctest::Contains("fetch it again"),

@@ -95,8 +95,12 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
     const auto& original = registry().find(text_of(d.stand_in, "for"));
     if (original.kind == "stand-in") continue;  // shortened from another stand-in
     CHECK(d.name == original.name + "-like");
-    CHECK(d.dims == original.dims);
-    CHECK(d.nnz == original.nnz);
+    // Of vast5d what FLYCOO prints was rounded; the published sizes were found later.
+    const bool rounded = d.name == "vast5d-like";
+    for (std::size_t m = 0; m < d.dims.size(); ++m)
+      CHECK(close(static_cast<double>(d.dims[m]), static_cast<double>(original.dims[m]),
+                  rounded ? 0.003 : 0));
+    CHECK(close(static_cast<double>(d.nnz), static_cast<double>(original.nnz), rounded ? 0.001 : 0));
     CHECK(d.recipe_params["exponent"].size() == d.dims.size());
     if (!original.paper.contains("pasta")) continue;
     const auto& quoted = original.paper["pasta"];

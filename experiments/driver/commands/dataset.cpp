@@ -1,4 +1,6 @@
 // retensor dataset: list, info, fetch, make, convert, verify.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -7,14 +9,13 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/io/cache.hpp"
-#include "common/io/read.hpp"
-#include "common/io/tns.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/dataset.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/data/exchange.hpp"
 #include "experiments/driver/data/facts.hpp"
-#include "experiments/driver/data/process.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -24,6 +25,7 @@ namespace {
 const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
 
 double density(const Dataset& d) {
+  if (std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
   double cells = 1;
   for (const auto length : d.dims) cells *= static_cast<double>(length);
   return static_cast<double>(d.nnz) / cells;
@@ -85,7 +87,11 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
                                 {"nnz", std::to_string(d.nnz)},
                                 {"density", fmt::format("{:.4g}", density(d))},
                                 {"source", d.source},
-                                {"licence", d.licence}};
+                                {"licence", d.licence},
+                                {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
+  if (!d.cite.empty()) rows.push_back({"cite", d.cite});
+  if (!d.aliases.empty()) rows.push_back({"also called", joined(d.aliases, ", ")});
+  if (!d.fetch.url.empty()) rows.push_back({"address", d.fetch.url});
   if (generators().contains(d.recipe))
     rows.push_back({"generator", d.recipe + " " + d.recipe_params.dump()});
   if (!d.variant.empty()) add_stand_in(rows, d);
@@ -105,21 +111,9 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
   rows.push_back({"sha256", checksum});
   rows.push_back({"cache", datasets.cache_file(d, cache) + (cached ? "" : " (made now)")});
   std::cout << table_text(rows);
-  print_modes(d.dims, facts);
+  print_modes(datasets.cached_facts(d, cache).dims, facts);
   print_tiles(facts);
   print_factors(d.dims);
-}
-
-/// The ending decides: .tns text with header, .tnsb binary.
-void write_portable(const std::string& path, const Coo& tensor) {
-  const auto ending = fs::path(path).extension();
-  if (ending == ".tnsb")
-    write_cache(path, tensor);
-  else if (ending == ".tns")
-    write_tns(path, tensor);
-  else
-    throw InputError(
-        fmt::format("{}: found ending '{}', expected .tns or .tnsb", path, ending.string()));
 }
 
 /// Whether the set, made afresh or taken from the cache, is what the registry states.
@@ -139,29 +133,16 @@ bool verify(const std::string& name, const DatasetRegistry& datasets, const std:
   }
 }
 
-/// Starts the program that stands beside this one; its talk and progress are on stderr.
-int fetch(const Dataset& d, const std::string& out, const Given& given) {
-  const auto program = fs::read_symlink("/proc/self/exe").parent_path() / "retensor-fetch";
-  if (!fs::is_regular_file(program))
-    throw SystemError(fmt::format(
-        "{} isn't there: it is built where libcurl is found (Debian: libcurl4-openssl-dev)",
-        program.string()));
-  fs::create_directories(fs::path(out).parent_path());
-  Args argv = {program,
-               "--url",
-               d.fetch.url,
-               "--sha256",
-               d.fetch.sha256,
-               "--bytes",
-               std::to_string(d.fetch.bytes),
-               "--out",
-               out};
-  for (const char* option : {"cacert", "time-limit"})
-    if (const auto value = given.text(option); !value.empty())
-      argv.insert(argv.end(), {std::string("--") + option, value});
-  const int code = run_process(argv, "", ChildOutput::to_stderr);
-  if (code == 0) std::cout << out << '\n';
-  return code;
+/// A copy that can travel, for the user's own use where the terms say so.
+void write_copy(const Dataset& d, const std::string& path, const Coo& tensor,
+                const std::string& recipes) {
+  const auto& format = exchange_format("", path);
+  if (format.name != "tns" && format.name != "tnsb")
+    throw InputError(fmt::format("{}: found ending '{}', expected .tns or .tnsb", path,
+                                 fs::path(path).extension().string()));
+  write_exchange(format, path, tensor, recipes);
+  if (!d.may_be_passed_on)
+    std::cerr << fmt::format("{}: for your own use only: {}\n", path, d.licence);
 }
 
 int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
@@ -173,7 +154,7 @@ int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
     d.input = fs::absolute(given.get<std::string>("input")).lexically_normal().string();
   }
   const auto tensor = datasets.obtain(d, cache);
-  if (!copy.empty()) write_portable(copy, *tensor);
+  if (!copy.empty()) write_copy(d, copy, *tensor, given.locations().recipes);
   std::cout << (copy.empty() ? datasets.cache_file(d, cache) : copy) << '\n';
   return 0;
 }
@@ -210,14 +191,19 @@ int dataset_command(const Args& args) {
       "dataset list|info|fetch|make|convert|verify [NAME|FILE...]",
       "list: all data sets of the registry.\n"
       "info NAME...: size, density, fibers, tiles, skew, source, licence, checksum.\n"
-      "fetch NAME: downloads the file of a data set over https and checks it; a call that was cut "
-      "is continued by the next.\n"
+      "fetch NAME... or fetch --paper ID: says sizes and disk space, downloads the files over "
+      "https and verifies them; a call that was cut is continued by the next. Where a source "
+      "publishes no checksum, the first fetch compares dims, nonzeros and indices and records "
+      "the checksum for all later ones. https_proxy is heeded; what lies in the folder "
+      "$RETENSOR_SHARED_CACHE is read there.\n"
       "make NAME [FILE]: obtains a data set, checks it against the registry and caches it; FILE "
       "(.tns "
       "or .tnsb) is a copy that can travel: put into the cache folder of another machine under the "
       "name of the data set, it is found there. --input PATH names your copy of the source where "
       "the registry says that the recipe needs one.\n"
-      "convert INPUT OUTPUT: any readable tensor file to .tns or .tnsb.\n"
+      "convert INPUT OUTPUT: a tensor file in another format, read back and compared. INPUT is a "
+      ".tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
+      "archive), or a folder of .mtx files, the slices of the last mode.\n"
       "verify [NAME...]: compares data sets with dims, nonzeros and checksum of the registry; "
       "without a name all that are here or quickly made.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
@@ -225,8 +211,8 @@ int dataset_command(const Args& args) {
   add_location_options(options);
   auto add = options.add_options();
   add("input", word("PATH"), "make: file or folder that the recipe reads");
-  add("cacert", word("FILE"), "fetch: PEM file of authorities to trust instead of the system's");
-  add("time-limit", word("SECONDS"), "fetch: for the whole download (default: 4 hours)");
+  add_fetch_options(options);
+  add_convert_options(options);
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
   auto rest = given->positionals();
@@ -236,8 +222,7 @@ int dataset_command(const Args& args) {
   rest.erase(rest.begin());
   if (action == "convert") {
     expect(rest, 2, 2, "convert INPUT OUTPUT");
-    write_portable(rest[1], read_tensor(rest[0]));
-    return 0;
+    return convert_dataset(rest[0], rest[1], *given);
   }
   const auto datasets = given->registry();
   const auto cache = given->cache();
@@ -251,9 +236,7 @@ int dataset_command(const Args& args) {
     expect(rest, 1, 2, "make NAME [FILE]");
     return make(datasets.find(rest[0]), rest.size() == 2 ? rest[1] : "", datasets, cache, *given);
   } else if (action == "fetch") {
-    expect(rest, 1, 1, "fetch NAME");
-    const auto& d = datasets.find(rest[0]);
-    return fetch(d, datasets.fetched_file(d, cache), *given);
+    return fetch_datasets(rest, datasets, *given);
   } else {
     throw InputError(fmt::format("dataset: unknown action '{}', the nearest is '{}'", action,
                                  nearest(action, kActions)));

@@ -19,14 +19,10 @@ namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-std::string file_of_url(const std::string& url) {
-  const auto path = url.substr(0, url.find_first_of("?#"));
-  return path.substr(path.rfind('/') + 1);
-}
-
 Dims dims_of(const YamlNode& node) {
   Dims dims;
-  for (const auto& item : node.items) dims.push_back(static_cast<std::uint64_t>(as_integer(item)));
+  for (const auto& item : node.items)
+    dims.push_back(item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item)));
   return dims;
 }
 
@@ -38,7 +34,8 @@ std::string file_of(const YamlNode& node, const std::string& directory, const st
 }
 
 FetchSource fetch_of(const YamlNode& node) {
-  return {node.need("url").text, node.need("sha256").text, as_integer(node.need("bytes"))};
+  const auto* bytes = node.find("bytes");
+  return {node.need("url").text, text_or(node, "sha256"), bytes ? as_integer(*bytes) : 0};
 }
 
 /// A generator that is told no dims and nnz makes those of the entry.
@@ -88,7 +85,9 @@ void check_recipe(const YamlNode& make, const Recipes& recipes) {
 void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
   check_recipe(make, recipes);
   d.recipe = make.need("recipe").text;
-  d.needs_input = make.find("needs") != nullptr;
+  d.needs_input = text_or(make, "needs") == "input";
+  if (!d.file.empty() && text_or(make, "needs") != "file")
+    throw ParseError(d.at, "both file and make", "one of them, or make with needs: file");
   d.recipe_params = to_json(make);
   d.recipe_params.erase("recipe");
   d.recipe_params.erase("needs");
@@ -98,10 +97,14 @@ void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
 void check_kind(const Dataset& d) {
   const bool fetched = !d.fetch.url.empty();
   const bool obtainable = !d.file.empty() || !d.recipe.empty() || fetched;
-  if (!d.file.empty() && !d.recipe.empty())
-    throw ParseError(d.at, "both file and make", "one of them");
+  if (fetched && !d.fetch.sha256.empty() && fetched_files(d.fetch).size() != 1)
+    throw ParseError(d.at, "a checksum of several files", "one address, or no checksum");
   if (fetched && (!d.file.empty() || (!d.recipe.empty() && !d.needs_input)))
     throw ParseError(d.at, "fetch beside a file or a recipe without needs: input", "one of them");
+  const bool open = std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end();
+  if (open && (!d.kind.starts_with("real") || generators().contains(d.recipe)))
+    throw ParseError(d.at, "a mode length that is not published",
+                     "one that is published, or a real data set");
   if (d.kind == "private" && obtainable)
     throw ParseError(d.at, "a private data set with data", "published facts only");
   if (d.kind == "generated" && d.recipe.empty() && d.file.empty())
@@ -110,6 +113,24 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
   if (d.kind == "stand-in" && !generators().contains(d.recipe))
     throw ParseError(d.at, "a stand-in without a generator", "make with one");
+}
+
+IndexBase base_of(const std::string& word) {
+  return word == "zero"         ? IndexBase::zero
+         : word == "by_content" ? IndexBase::by_content
+                                : IndexBase::one;
+}
+
+/// Where it comes from and on what terms. What was measured elsewhere is passed on only where its
+/// entry says that it may be.
+void read_terms(Dataset& d, const YamlNode& entry) {
+  d.source = entry.need("source").text;
+  d.licence = entry.need("licence").text;
+  d.cite = text_or(entry, "cite");
+  const auto* pass_on = entry.find("pass_on");
+  d.may_be_passed_on =
+      pass_on ? pass_on->text == "true" : d.kind == "stand-in" || d.kind == "generated";
+  for (const auto& alias : entry.items_of("aliases")) d.aliases.push_back(alias.text);
 }
 
 /// The stand-in with the parameters that one of its variants changes; dims and nnz stay.
@@ -140,8 +161,9 @@ Dataset dataset_of(const YamlNode& entry, const std::string& directory, const st
     throw ParseError(entry.need("dims").at, fmt::format("{} modes", d.dims.size()),
                      "2 of a matrix");
   d.nnz = static_cast<Count>(as_integer(entry.need("nnz")));
-  d.source = entry.need("source").text;
-  d.licence = entry.need("licence").text;
+  read_terms(d, entry);
+  d.index_base = base_of(text_or(entry, "index_base"));
+  d.any_mode_order = entry.find("mode_order") != nullptr;
   d.sha256 = text_or(entry, "sha256");
   if (const auto* file = entry.find("file")) d.file = file_of(*file, directory, root);
   if (const auto* make = entry.find("make")) read_make(d, *make, recipes);
@@ -187,6 +209,17 @@ class Reader {
       if (!datasets_.contains(original))
         refuse_unknown(d.at, "data set", original, names_of(datasets_));
     }
+  }
+
+  /// Data sets by their other names, which name nothing else.
+  std::map<std::string, std::string> aliases() const {
+    std::map<std::string, std::string> names;
+    for (const auto& [name, d] : datasets_)
+      for (const auto& alias : d.variant.empty() ? d.aliases : std::vector<std::string>{})
+        if (datasets_.contains(alias) || !names.try_emplace(alias, name).second)
+          throw ParseError(d.at, fmt::format("the alias '{}' a second time", alias),
+                           "a name of its own");
+    return names;
   }
 
   static std::string folder_of(const std::string& path) {
@@ -281,13 +314,11 @@ nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Di
   return data;
 }
 
-std::string DatasetRegistry::fetched_file(const Dataset& d, const std::string& cache_dir) const {
-  if (d.fetch.url.empty())
-    throw InputError(fmt::format("data set {}: the registry has no address to fetch it from ({})",
-                                 d.name, d.source));
-  constexpr std::size_t kDigits = 12;
-  const auto name = d.fetch.sha256.substr(0, kDigits) + "-" + file_of_url(d.fetch.url);
-  return (fs::path(cache_dir) / "fetched" / name).string();
+nlohmann::json terms_of(const Dataset& d) {
+  nlohmann::json terms = {
+      {"source", d.source}, {"licence", d.licence}, {"pass_on", d.may_be_passed_on}};
+  if (!d.cite.empty()) terms["cite"] = d.cite;
+  return terms;
 }
 
 DatasetRegistry DatasetRegistry::load(const std::string& path, const std::string& recipes) {
@@ -297,10 +328,12 @@ DatasetRegistry DatasetRegistry::load(const std::string& path, const std::string
 DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path,
                                        const std::string& recipes) {
   DatasetRegistry registry;
+  registry.folder_ = Reader::folder_of(path);
   registry.recipes_ = recipes;
   Reader reader(path, recipes, registry.datasets_);
   reader.read(text, path);
   reader.check_originals();
+  registry.aliases_ = reader.aliases();
   return registry;
 }
 
@@ -318,16 +351,18 @@ std::vector<std::string> DatasetRegistry::with_variants(const std::string& name)
 
 const Dataset& DatasetRegistry::find(const std::string& name) const {
   if (const auto at = datasets_.find(name); at != datasets_.end()) return at->second;
+  if (const auto at = aliases_.find(name); at != aliases_.end()) return datasets_.at(at->second);
   if (const auto sizes = matmul_sizes(name)) return datasets_[name] = matmul_dataset(name, *sizes);
   std::error_code error;
   if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
+  auto words = names();
+  for (const auto& alias : names_of(aliases_)) words.push_back(alias);
   throw InputError(
-      fmt::format("unknown data set '{}', nearest is '{}'", name, nearest(name, names())));
+      fmt::format("unknown data set '{}', nearest is '{}'", name, nearest(name, words)));
 }
 
 const Dataset& DatasetRegistry::with_facts(const std::string& name) const {
-  find(name);
-  auto& d = datasets_[name];
+  auto& d = datasets_[find(name).name];
   if (!d.dims.empty()) return d;
   if (fs::path(d.file).extension() == ".tnsb") {
     const auto facts = read_cache_facts(d.file);

@@ -8,33 +8,35 @@
 #include <vector>
 
 #include "common/io/cache.hpp"
+#include "common/io/options.hpp"
 #include "common/tensor/coo.hpp"
+#include "experiments/driver/data/fetched.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
 
-/// A file to fetch; empty url: none.
-struct FetchSource {
-  std::string url, sha256;
-  std::int64_t bytes = 0;
-};
-
 struct Dataset {
   std::string name;
-  std::string kind;  ///< real, stand-in, generated, private; file for a user's own, given by path
+  std::string kind;  ///< real, real pattern (structure as published, values partly not), stand-in,
+                     ///< generated, private; file for a user's own, given by path
   std::string form;  ///< tensor, matrix
-  Dims dims;         ///< empty for a tensor file given by its path, until with_facts()
+  Dims dims;  ///< 0: not published, the file decides; empty for a tensor file given by its path,
+              ///< until with_facts()
   Count nnz = 0;
   std::string sha256;        ///< of the tensor's content, empty where not known
-  std::string file;          ///< absolute path, empty when made by a recipe
+  std::string file;          ///< absolute path; beside a recipe its input
   std::string recipe;        ///< recipe or generator name, empty for files and private sets
   bool needs_input = false;  ///< the recipe reads a file or folder that is the user's or fetched
-  std::string input;         ///< absolute path of that; set by who asks for the data set
-  FetchSource fetch;         ///< the input of the recipe, or the tensor's file when there is none
+  IndexBase index_base = IndexBase::one;  ///< of the fetched or given .tns
+  bool any_mode_order = false;            ///< the file's modes may stand in another order than dims
+  std::string input;  ///< absolute path of that; set by who asks for the data set
+  FetchSource fetch;  ///< the input of the recipe, or the tensor's file when there is none
   nlohmann::json recipe_params, paper, stand_in;
   std::string variant;  ///< of a stand-in: base, seed, skew or clustering; else empty
-  std::string source, licence;
+  std::string source, licence, cite;
+  bool may_be_passed_on = true;  ///< by others than its publisher: in bundles and copies
+  std::vector<std::string> aliases;
   FilePosition at;
 };
 
@@ -45,6 +47,10 @@ const std::vector<std::string>& stand_in_variants();
 /// that use the data set `papers`: their ids, and for a stand-in `for` and `variant`.
 nlohmann::json data_object(const Dataset& d, const std::string& sha256, const Dims& dims,
                            Count nnz);
+
+/// The `terms` member of a row, no part of its case: {source, licence, pass_on}, and `cite` where a
+/// publication is stated.
+nlohmann::json terms_of(const Dataset& d);
 
 /// A stand-in NAME is there with its variants NAME@seed, NAME@skew and NAME@clustering, each a data
 /// set like any other. Not thread-safe: names that are no entry (matmul-<m>-<n>-<k>, paths) are
@@ -64,9 +70,9 @@ class DatasetRegistry {
   std::vector<std::string> names() const;
   /// A stand-in's name and those of its variants; throws InputError for any other data set.
   std::vector<std::string> with_variants(const std::string& name) const;
-  /// Throws InputError naming the nearest data set. matmul-<m>-<n>-<k> needs no entry. A name that
-  /// is a path to an existing .tns, .mtx or .tnsb file (plain, gzip, zstd) is accepted too and
-  /// counts as kind real.
+  /// Throws InputError naming the nearest data set. Aliases count; matmul-<m>-<n>-<k> needs no
+  /// entry. A name that is a path to an existing .tns, .mtx or .tnsb file (plain, gzip, zstd) is
+  /// accepted too and counts as kind real.
   const Dataset& find(const std::string& name) const;
   /// find() with dims and nnz known: reads the file of a path.
   const Dataset& with_facts(const std::string& name) const;
@@ -80,8 +86,11 @@ class DatasetRegistry {
   CacheFacts cached_facts(const Dataset& d, const std::string& cache_dir) const;
   /// SHA-256 over dims, indices and values of the cached tensor: the identity in case keys.
   std::string checksum(const Dataset& d, const std::string& cache_dir) const;
-  /// Where the file of `fetch` belongs; throws InputError when the set has none.
-  std::string fetched_file(const Dataset& d, const std::string& cache_dir) const;
+  /// The files of `fetch` with absolute paths: in the shared cache where they are there, else in
+  /// cache_dir. Throws InputError when the set has none.
+  std::vector<FetchedFile> fetched(const Dataset& d, const std::string& cache_dir) const;
+  /// The records of checksums beside the registry and in the caches.
+  Checksums checksums(const std::string& cache_dir) const;
   /// Where obtain() keeps the tensor.
   std::string cache_file(const Dataset& d, const std::string& cache_dir) const;
   /// Why the set can't be obtained here; empty when it can.
@@ -91,13 +100,17 @@ class DatasetRegistry {
   struct Origin;
   Origin origin_of(const Dataset& d, const std::string& cache_dir) const;
   Origin recipe_origin(const Dataset& d, const std::string& cache_dir) const;
+  void check_fetched(const Dataset& d, const std::string& cache_dir) const;
+  void record_fetched(const Dataset& d, const std::string& cache_dir) const;
   std::string recipe_path(const std::string& recipe) const;
 
+  std::string folder_;   ///< of the registry
   std::string recipes_;  ///< their folder
+  std::map<std::string, std::string> aliases_;
   mutable std::map<std::string, Dataset> datasets_;
 };
 
-/// "117659 x 26 x 117659".
+/// "117659 x 26 x 117659"; "?" for a length that is not published.
 std::string dims_text(const Dims& dims);
 
 /// Throws InputError when the tensor has not the registry's dims, nnz and checksum.

@@ -77,6 +77,10 @@ std::string default_cache() {
       .string();
 }
 
+std::string shared_cache() {
+  return environment("RETENSOR_SHARED_CACHE");
+}
+
 std::string experiments_root() {
   return (fs::path(source_root()) / "experiments").string();
 }

@@ -15,6 +15,8 @@ std::string default_recipes();
 /// $RETENSOR_CACHE, else <root>/cache; of an installed tree, which has installed.txt, retensor in
 /// $XDG_CACHE_HOME, else in ~/.cache.
 std::string default_cache();
+/// $RETENSOR_SHARED_CACHE: a cache that is only read, such as one that a group keeps; empty: none.
+std::string shared_cache();
 std::string experiments_root();  ///< <root>/experiments
 
 /// What a command works with.

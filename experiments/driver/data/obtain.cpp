@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -42,22 +43,19 @@ json file_identity(const std::string& path) {
           {"changed", nanoseconds(found.st_ctim)}};
 }
 
-/// Files outlive their download: what was fetched is compared again whenever it is read.
-void check_fetched(const Dataset& d, const std::string& path) {
-  const auto again = fmt::format("remove it and fetch it again: retensor dataset fetch {}", d.name);
-  if (const auto bytes = fs::file_size(path); bytes != static_cast<std::uintmax_t>(d.fetch.bytes))
-    throw InputError(
-        fmt::format("{}: found {} bytes, expected {}; {}", path, bytes, d.fetch.bytes, again));
-  if (const auto found = sha256_file(path); found != d.fetch.sha256)
-    throw InputError(
-        fmt::format("{}: found SHA-256 {}, expected {}; {}", path, found, d.fetch.sha256, again));
+/// Where a file of a cache is: in one's own, else in the shared one, else where it would be made.
+std::string kept_at(const std::string& cache_dir, const std::string& relative) {
+  const auto own = fs::path(cache_dir) / relative;
+  std::error_code error;
+  if (fs::exists(own, error) || shared_cache().empty()) return own.string();
+  const auto shared = fs::path(shared_cache()) / relative;
+  return fs::exists(shared, error) ? shared.string() : own.string();
 }
 
 /// A file of this name that the user put into the cache folder; empty when there is none.
 std::string carried_file(const std::string& name, const std::string& cache_dir) {
   for (const char* ending : {".tnsb", ".tns", ".tns.gz", ".tns.zst", ".mtx", ".mtx.gz", ".mtx.zst"})
-    if (const auto path = fs::path(cache_dir) / (name + ending); fs::is_regular_file(path))
-      return path.string();
+    if (const auto path = kept_at(cache_dir, name + ending); fs::is_regular_file(path)) return path;
   return {};
 }
 
@@ -68,19 +66,21 @@ std::string file_stem(const std::string& name) {
 }
 
 /// Where the tensor is kept; the name holds a digest of what it is made from.
-std::string cached_path(const Dataset& d, const json& identity, const std::string& cache_dir) {
+std::string cached_path(const Dataset& d, const json& identity) {
   constexpr std::size_t kDigits = 12;
   const auto name =
       fmt::format("{}-{}.tnsb", file_stem(d.name), sha256_hex(identity.dump()).substr(0, kDigits));
-  return (fs::path(cache_dir) / "tensors" / name).string();
+  return (fs::path("tensors") / name).string();
 }
 
 /// What the user can do about data that is not here.
 std::string how_to_give(const Dataset& d) {
-  if (!d.fetch.url.empty())
-    return fmt::format("not fetched: retensor dataset fetch {} ({} bytes)", d.name, d.fetch.bytes);
-  return fmt::format("needs your copy: retensor dataset make {} --input PATH (source: {})", d.name,
-                     d.source);
+  const auto by_hand = fmt::format("retensor dataset make {} --input PATH", d.name);
+  if (d.fetch.url.empty())
+    return fmt::format("needs your copy: {} (source: {})", by_hand, d.source);
+  return fmt::format("not fetched: retensor dataset fetch {}{}{}", d.name,
+                     d.fetch.bytes == 0 ? "" : fmt::format(" ({} bytes)", d.fetch.bytes),
+                     d.needs_input ? ", or with your copy: " + by_hand : "");
 }
 
 std::string argument(const json& value) {
@@ -119,6 +119,57 @@ std::uint64_t unpacked_limit(const Dataset& d) {
   return std::min(most, kHead + d.nnz * (d.dims.size() + 1) * kNumber);
 }
 
+/// What the file or folder of a recipe holds: the digests of its files.
+json content_identity(const std::string& path) {
+  if (!fs::is_directory(path)) return sha256_file(path);
+  std::map<std::string, std::string> digests;
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.is_regular_file())
+      digests[fs::relative(entry.path(), path).string()] = sha256_file(entry.path().string());
+  return digests;
+}
+
+/// What an unpinned file is known by is its address: what it holds is compared by its record.
+json fetched_identity(const Dataset& d) {
+  return d.fetch.sha256.empty() ? d.fetch.url : d.fetch.sha256;
+}
+
+bool all_there(const std::vector<FetchedFile>& files) {
+  return std::all_of(files.begin(), files.end(),
+                     [](const FetchedFile& f) { return fs::is_regular_file(f.path); });
+}
+
+/// Which mode of the file is mode m of the registry, where the lengths tell; empty: they do not.
+std::vector<int> modes_by_dims(const Dims& file, const Dims& wanted) {
+  std::vector<int> modes;
+  for (const auto length : wanted) {
+    int m = 0;
+    const auto fits = [&] {
+      return file[m] == length && std::find(modes.begin(), modes.end(), m) == modes.end();
+    };
+    while (m < static_cast<int>(file.size()) && !fits()) ++m;
+    if (m == static_cast<int>(file.size())) return {};
+    modes.push_back(m);
+  }
+  return modes;
+}
+
+void order_modes(Coo& tensor, const Dims& wanted) {
+  const auto modes = modes_by_dims(tensor.dims, wanted);
+  if (modes.size() == tensor.dims.size()) tensor = with_modes(std::move(tensor), modes);
+}
+
+Coo read_file(const Dataset& d, const std::string& path) {
+  ReadOptions options;
+  const bool published = std::find(d.dims.begin(), d.dims.end(), 0) == d.dims.end();
+  if (published && !d.any_mode_order) options.dims = d.dims;
+  options.index_base = d.index_base;
+  if (published && !d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
+  auto tensor = read_tensor(path, options);
+  if (d.any_mode_order) order_modes(tensor, d.dims);
+  return tensor;
+}
+
 /// Null when there is no cache or it is damaged: then the origin decides.
 std::shared_ptr<const Coo> read_cached(const Dataset& d, const std::string& path) {
   if (!fs::is_regular_file(path)) return nullptr;
@@ -135,16 +186,32 @@ std::shared_ptr<const Coo> read_cached(const Dataset& d, const std::string& path
 
 std::string dims_text(const Dims& dims) {
   std::string text;
-  for (const auto length : dims) text += (text.empty() ? "" : " x ") + std::to_string(length);
+  for (const auto length : dims)
+    text += (text.empty() ? "" : " x ") + (length == 0 ? "?" : std::to_string(length));
   return text;
 }
 
+namespace {
+
+bool are_published(const Dims& dims) {
+  return std::find(dims.begin(), dims.end(), 0) == dims.end();
+}
+
+/// Lengths that are not published fit any.
+bool fits(const Dims& found, const Dims& stated) {
+  return std::equal(found.begin(), found.end(), stated.begin(), stated.end(),
+                    [](auto f, auto s) { return s == 0 || f == s; });
+}
+
+}  // namespace
+
 void check_against_registry(const Dataset& d, const Coo& tensor) {
   const bool known = !d.dims.empty();
-  if (known && tensor.dims != d.dims)
+  if (known && !fits(tensor.dims, d.dims))
     throw InputError(fmt::format("data set {}: found dims {}, the registry states {}", d.name,
                                  dims_text(tensor.dims), dims_text(d.dims)));
-  if (known && tensor.nnz() != d.nnz)
+  const bool counted = known && (d.nnz > 0 || are_published(d.dims));
+  if (counted && tensor.nnz() != d.nnz)
     throw InputError(fmt::format("data set {}: found {} nonzeros, the registry states {}", d.name,
                                  tensor.nnz(), d.nnz));
   if (d.sha256.empty()) return;
@@ -162,12 +229,21 @@ DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
   Origin origin;
   origin.recipe = recipe_path(d.recipe);
   origin.identity = {{"recipe", sha256_file(origin.recipe)}, {"params", d.recipe_params}};
+  if (!d.file.empty()) {
+    origin.input = d.file;
+    if (fs::exists(d.file))
+      origin.identity["file"] = content_identity(d.file);
+    else
+      origin.obstacle = d.file + ": no such file or folder";
+  }
   if (!d.needs_input) return origin;
   const bool fetchable = !d.fetch.url.empty();
-  if (fetchable) origin.identity["fetched"] = d.fetch.sha256;
-  origin.input = fetchable && d.input.empty() ? fetched_file(d, cache_dir) : d.input;
+  if (fetchable) origin.identity["fetched"] = fetched_identity(d);
+  const bool take_fetched = fetchable && d.input.empty();
+  origin.input = take_fetched ? kept_at(cache_dir, fetched_path(d.fetch)) : d.input;
+  const bool here = take_fetched ? all_there(fetched(d, cache_dir)) : fs::exists(origin.input);
   // What was made once is kept, and so is not asked for again.
-  if (!fs::exists(origin.input) && !fs::is_regular_file(cached_path(d, origin.identity, cache_dir)))
+  if (!here && !fs::is_regular_file(kept_at(cache_dir, cached_path(d, origin.identity))))
     origin.obstacle = !d.input.empty() ? d.input + ": no such file or folder" : how_to_give(d);
   return origin;
 }
@@ -184,7 +260,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
   if (!origin.file.empty() && !d.input.empty())
     throw InputError(
         fmt::format("data set {}: {} stands for it; remove that file first", d.name, origin.file));
-  if (origin.file.empty()) origin.file = d.file;
+  if (origin.file.empty() && d.recipe.empty()) origin.file = d.file;
   if (!origin.file.empty()) {
     std::error_code error;
     if (!fs::is_regular_file(origin.file, error)) origin.obstacle = origin.file + ": no such file";
@@ -195,8 +271,8 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
   } else if (!d.recipe.empty()) {
     return recipe_origin(d, cache_dir);
   } else if (!d.fetch.url.empty()) {
-    origin.file = fetched_file(d, cache_dir);
-    origin.identity = {{"fetched", d.fetch.sha256}};
+    origin.file = fetched(d, cache_dir).front().path;
+    origin.identity = {{"fetched", fetched_identity(d)}};
     if (!fs::is_regular_file(origin.file)) origin.obstacle = how_to_give(d);
   } else {
     origin.obstacle = fmt::format("no file and no recipe; put {}.tns into {} (source: {})", d.name,
@@ -208,7 +284,42 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
 std::string DatasetRegistry::cache_file(const Dataset& d, const std::string& cache_dir) const {
   const auto origin = origin_of(d, cache_dir);
   if (origin.file.ends_with(".tnsb")) return origin.file;
-  return cached_path(d, origin.identity, cache_dir);
+  return kept_at(cache_dir, cached_path(d, origin.identity));
+}
+
+std::vector<FetchedFile> DatasetRegistry::fetched(const Dataset& d,
+                                                  const std::string& cache_dir) const {
+  if (d.fetch.url.empty())
+    throw InputError(fmt::format("data set {}: the registry has no address to fetch it from ({})",
+                                 d.name, d.source));
+  auto files = fetched_files(d.fetch);
+  for (auto& file : files) file.path = kept_at(cache_dir, file.path);
+  return files;
+}
+
+Checksums DatasetRegistry::checksums(const std::string& cache_dir) const {
+  return {folder_, shared_cache(), cache_dir};
+}
+
+/// Files outlive their download: what was fetched is compared again whenever it is read.
+void DatasetRegistry::check_fetched(const Dataset& d, const std::string& cache_dir) const {
+  const auto known = checksums(cache_dir);
+  try {
+    for (const auto& file : fetched(d, cache_dir)) known.check(d.fetch, file.url, file.path);
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("{}; remove it and fetch it again: retensor dataset fetch {}",
+                                 e.what(), d.name));
+  }
+}
+
+/// Once the tensor is what the registry states, its files are known by their checksums.
+void DatasetRegistry::record_fetched(const Dataset& d, const std::string& cache_dir) const {
+  auto known = checksums(cache_dir);
+  for (const auto& file : fetched(d, cache_dir))
+    if (known.expected(d.fetch, file.url).empty()) {
+      known.record(file.url, file.path);
+      known.save();
+    }
 }
 
 std::string DatasetRegistry::obstacle(const Dataset& d, const std::string& cache_dir) const {
@@ -220,24 +331,26 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   const auto origin = origin_of(d, cache_dir);
   if (!origin.obstacle.empty())
     throw InputError(fmt::format("data set {}: {}", d.name, origin.obstacle));
-  const auto cached = cache_file(d, cache_dir);
+  const auto kept = cache_file(d, cache_dir);
   if (d.input.empty())
-    if (auto tensor = read_cached(d, cached)) return tensor;
+    if (auto tensor = read_cached(d, kept)) return tensor;
+  const auto cached =
+      kept == origin.file ? kept : (fs::path(cache_dir) / cached_path(d, origin.identity)).string();
   if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input))
     throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   std::error_code error;
   fs::create_directories(fs::path(cached).parent_path(), error);
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
-  for (const auto& read : {origin.file, origin.input})
-    if (!d.fetch.url.empty() && read == fetched_file(d, cache_dir)) check_fetched(d, read);
-  ReadOptions options;
-  options.dims = d.dims;
-  if (!d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
+  const auto kept_files = d.fetch.url.empty() ? "" : kept_at(cache_dir, fetched_path(d.fetch));
+  const bool reads_fetched =
+      !kept_files.empty() && (origin.file == kept_files || origin.input == kept_files);
+  if (reads_fetched) check_fetched(d, cache_dir);
   auto tensor = std::make_shared<const Coo>(
-      !origin.file.empty()        ? read_tensor(origin.file, options)
+      !origin.file.empty()        ? read_file(d, origin.file)
       : !origin.generator.empty() ? generate(origin.generator, d.recipe_params)
                                   : run_recipe(origin.recipe, origin.input, d, cache_dir));
   check_against_registry(d, *tensor);
+  if (reads_fetched) record_fetched(d, cache_dir);
   if (cached != origin.file) write_cache(cached, *tensor);
   return tensor;
 }

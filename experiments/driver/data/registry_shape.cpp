@@ -17,12 +17,17 @@ ShapePtr sha256_shape() {
 
 /// An https address without user name, in printable characters; the last part of its path is the
 /// name under which the file is kept.
+ShapePtr url_shape() {
+  return pattern("https://host/.../file", std::string("https://([!-\"$->A-z|~]*/)?") + kPlainName +
+                                              "([{][0-9]{1,4}[.][.][0-9]{1,4}[}][A-Za-z0-9_.-]*)?"
+                                              "([?#][!-?A-z|~]*)?");
+}
+
+/// Few sources publish a checksum or a length.
 ShapePtr fetch_shape() {
-  const auto url = pattern("https://host/.../file", std::string("https://([!-\"$->A-~]*/)?") +
-                                                        kPlainName + "([?#][!-?A-~]*)?");
   return map({.what = "fetch",
-              .members = {required("url", url), required("sha256", sha256_shape()),
-                          required("bytes", integer("the length of a file", 1, kMaxCount))}});
+              .members = {required("url", url_shape()), optional("sha256", sha256_shape()),
+                          optional("bytes", integer("the length of a file", 1, kMaxCount))}});
 }
 
 std::vector<Member> params_of(const std::string& generator) {
@@ -41,9 +46,14 @@ ShapePtr make_shape() {
     makes[name] = map({.what = "make", .members = members});
   }
   const auto other = map({.what = "make",
-                          .members = {recipe, optional("needs", word("needs", {"input"}))},
+                          .members = {recipe, optional("needs", word("needs", {"input", "file"}))},
                           .others = anything()});
   return by_word("recipe", makes, other);
+}
+
+ShapePtr length_shape() {
+  const std::string what = "a mode length, or '?' where it is not published";
+  return either(what, {word(what, {"?"}), integer(what, 1, kMaxLength)});
 }
 
 ShapePtr stand_in_shape() {
@@ -61,14 +71,19 @@ ShapePtr dataset_shape() {
   return map(
       {.what = "a data set",
        .members = {
-           required("kind", word("kind", {"real", "stand-in", "generated", "private"})),
+           required("kind",
+                    word("kind", {"real", "real pattern", "stand-in", "generated", "private"})),
            required("form", word("form", {"tensor", "matrix"})),
-           required("dims", list("dims", integer("a mode length", 1, kMaxLength), 1, kMaxOrder)),
+           required("dims", list("dims", length_shape(), 1, kMaxOrder)),
            required("nnz", integer("nnz", 0, kMaxCount)), required("source", scalar("a source")),
-           required("licence", scalar("a licence")), optional("paper", map_of("paper", anything())),
-           optional("sha256", sha256_shape()), optional("file", scalar("the path of a file")),
-           optional("make", make_shape()), optional("fetch", fetch_shape()),
-           optional("stand_in", stand_in_shape())}});
+           required("licence", scalar("a licence")), optional("cite", scalar("a publication")),
+           optional("pass_on", flag("whether others than the publisher may pass it on")),
+           optional("aliases", list("aliases", pattern("a name", kPlainName))),
+           optional("index_base", word("index_base", {"one", "zero", "by_content"})),
+           optional("mode_order", word("mode_order", {"any"})),
+           optional("paper", map_of("paper", anything())), optional("sha256", sha256_shape()),
+           optional("file", scalar("the path of a file")), optional("make", make_shape()),
+           optional("fetch", fetch_shape()), optional("stand_in", stand_in_shape())}});
 }
 
 }  // namespace
@@ -83,6 +98,18 @@ ShapePtr registry_shape() {
                                  .other_names = kPlainName,
                                  .other_what = "a name of at most 200 letters, digits, _ . -"}))}});
   return registry;
+}
+
+ShapePtr checksums_shape() {
+  const auto record =
+      map({.what = "a record",
+           .members = {required("url", url_shape()), required("sha256", sha256_shape()),
+                       required("bytes", integer("the length of a file", 1, kMaxCount)),
+                       required("by", scalar("who recorded it, and when"))}});
+  static const auto checksums =
+      file({.what = "a list of checksums",
+            .members = {required("checksums", list("checksums", record, 0))}});
+  return checksums;
 }
 
 ShapePtr recipes_shape() {

@@ -33,20 +33,22 @@ constexpr std::array<std::string_view, 9> kWords = {
     "reproduced",        "deviates", "consistent", "inconsistent",      "transfers",
     "does not transfer", "fitted",   "not tested", "contradicts itself"};
 
-/// The kind of a row's data; real data that the claim's paper does not use is "other real".
+/// The kind of a row's data; real data, also a real pattern, that the claim's paper does not use is
+/// "other real".
 std::string data_kind(const Row& row, const std::string& paper) {
   const auto& kind = row.field("case.data.kind");
   if (!kind.is_string()) return "unknown";
-  if (kind != "real") return kind;
+  if (kind != "real" && kind != "real pattern") return kind;
   const auto& papers = row.field("case.data.papers");
   const bool of_paper =
       papers.is_array() && std::find(papers.begin(), papers.end(), json(paper)) != papers.end();
-  return of_paper ? "real" : "other real";
+  return of_paper ? kind.get<std::string>() : "other real";
 }
 
 /// 0 for the paper's data; the larger, the less a verdict on it says.
 int weakness(const std::string& kind) {
-  static const std::vector<std::string> order = {"real", "other real", "stand-in", "generated"};
+  static const std::vector<std::string> order = {"real", "real pattern", "other real", "stand-in",
+                                                 "generated"};
   return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
 }
 

@@ -251,6 +251,7 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
     bodies[k]["facts"] =
         with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
                      is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
+    bodies[k]["terms"] = terms_of(datasets_.find(group[k].dataset));
     record(group[k], data, bodies[k]);
   }
 }

@@ -22,19 +22,21 @@ namespace po = boost::program_options;
 /// Percent on stderr: redrawn on a terminal, else a line for each tenth.
 class Meter {
  public:
-  explicit Meter(std::uint64_t bytes) : bytes_(bytes) {}
+  Meter() = default;
   ~Meter() { end_line(); }
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  void show(std::uint64_t have) {
-    const auto percent = static_cast<int>(100.0 * static_cast<double>(have) /
-                                          static_cast<double>(bytes_ == 0 ? 1 : bytes_));
+  /// Nothing where the server does not say how long the file is.
+  void show(std::uint64_t have, std::uint64_t length) {
+    if (length == 0) return;
+    const auto percent =
+        static_cast<int>(100.0 * static_cast<double>(have) / static_cast<double>(length));
     const int step = terminal_ ? 1 : 10;
     if (percent / step == shown_) return;
     shown_ = percent / step;
     drawn_ = terminal_;
-    std::cerr << fmt::format("{}{:3} % of {} bytes{}", terminal_ ? "\r" : "", percent, bytes_,
+    std::cerr << fmt::format("{}{:3} % of {} bytes{}", terminal_ ? "\r" : "", percent, length,
                              terminal_ ? "" : "\n")
               << std::flush;
   }
@@ -49,7 +51,6 @@ class Meter {
     drawn_ = false;
   }
 
-  std::uint64_t bytes_;
   bool terminal_ = isatty(STDERR_FILENO) == 1;
   int shown_ = -1;
   bool drawn_ = false;
@@ -60,8 +61,12 @@ std::optional<fetch::Request> request_of(int argc, char** argv) {
   po::options_description options("Usage: retensor-fetch OPTIONS\n\nFetches one file over https");
   const auto text = [](std::string& to) { return po::value<std::string>(&to); };
   options.add_options()("help,h", "print this help")("url", text(r.url)->required(), "https://...")(
-      "sha256", text(r.sha256)->required(), "of the file, lower-case hexadecimal")(
-      "bytes", po::value<std::uint64_t>(&r.bytes)->required(), "length of the file")(
+      "sha256", text(r.sha256),
+      "of the file, lower-case hexadecimal; without it nothing is compared")(
+      "bytes", po::value<std::uint64_t>(&r.bytes)->default_value(0),
+      "length of the file; 0: the server says it")(
+      "most-bytes", po::value<std::uint64_t>(&r.most_bytes)->default_value(std::uint64_t{1} << 40),
+      "what a file of unknown length may have")(
       "out", text(r.out)->required(), "final path; FILE.part beside it keeps what has arrived")(
       "cacert", text(r.cacert), "PEM file of authorities to trust instead of the system's")(
       "time-limit", po::value<double>(&r.time_limit)->default_value(4 * 3600), "seconds in all")(
@@ -95,9 +100,9 @@ int main(int argc, char** argv) {
   int code = 0;
   try {
     if (const auto request = request_of(argc, argv)) {
-      Meter meter(request->bytes);
+      Meter meter;
       fetch::download(
-          *request, [&](std::uint64_t have) { meter.show(have); },
+          *request, [&](std::uint64_t have, std::uint64_t length) { meter.show(have, length); },
           [&](const std::string& text) { meter.note(text); });
     }
   } catch (const InputError& e) {

@@ -35,6 +35,7 @@ struct State {
   CURL* curl;
   const Request& request;
   const OnProgress& progress;
+  Version& version;
   int fd;
   std::uint64_t have;
   bool begun = false;          ///< the first bytes of the body have come
@@ -102,11 +103,21 @@ void write_all(int fd, const char* data, std::size_t bytes) {
   }
 }
 
+/// The length that the server announces is the file's where none is known.
+void compare_length(State& s, std::uint64_t announced) {
+  auto& length = s.version.length;
+  if (length == 0) length = announced;
+  if (announced != length)
+    s.refusal = fmt::format("found {} bytes, expected {}", announced, length);
+  else if (s.request.bytes == 0 && length > s.request.most_bytes)
+    s.refusal = fmt::format("found {} bytes, expected at most {}", length, s.request.most_bytes);
+}
+
 /// Puts the file where the body belongs and compares the announced length.
 void begin_body(State& s) {
   s.begun = true;
-  const auto expected = s.request.bytes;
-  std::uint64_t whole = expected;
+  s.version.on_validator(s.validator);
+  std::uint64_t whole = s.version.length;
   if (status_of(s) == kPartial) {
     const auto from = number_after(s.content_range, "bytes ");
     if (from != s.have) {
@@ -114,7 +125,7 @@ void begin_body(State& s) {
                               from ? std::to_string(*from) : "nowhere", s.have);
       return;
     }
-    whole = number_after(s.content_range, "/").value_or(expected);
+    whole = number_after(s.content_range, "/").value_or(whole);
   } else {
     curl_off_t announced = -1;
     curl_easy_getinfo(s.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
@@ -123,19 +134,23 @@ void begin_body(State& s) {
       throw SystemError(fmt::format("emptying: {}", std::strerror(errno)));
     s.have = 0;
   }
-  if (whole != expected) s.refusal = fmt::format("found {} bytes, expected {}", whole, expected);
+  compare_length(s, whole);
+}
+
+std::uint64_t most_bytes(const State& s) {
+  return s.version.length != 0 ? s.version.length : s.request.most_bytes;
 }
 
 std::size_t on_body(char* data, std::size_t, std::size_t size, void* user) {
   auto& s = *static_cast<State*>(user);
   try {
     if (!s.begun) begin_body(s);
-    if (s.refusal.empty() && size > s.request.bytes - s.have)
-      s.refusal = fmt::format("found more than {} bytes", s.request.bytes);
+    if (s.refusal.empty() && size > most_bytes(s) - s.have)
+      s.refusal = fmt::format("found more than {} bytes", most_bytes(s));
     if (!s.refusal.empty()) return 0;
     write_all(s.fd, data, size);
     s.have += size;
-    s.progress(s.have);
+    s.progress(s.have, s.version.length);
     return size;
   } catch (...) {
     s.failure = std::current_exception();
@@ -159,12 +174,17 @@ bool is_final(CURLcode code, long status) {
   }
 }
 
-/// How a connection without refusal ended. A server may send less of a range than was asked for.
+/// How a connection without refusal ended. A server may send less of a range than was asked for; it
+/// has no range behind the file's end, which tells that all of a file of unknown length is here.
 Transfer outcome(const State& s, CURLcode code, const char* text) {
   const auto status = status_of(s);
-  const auto shorter = fmt::format("found {} bytes, expected {}", s.have, s.request.bytes);
-  if (s.have == s.request.bytes) return {End::complete, ""};
+  const auto length = s.version.length;
+  const auto shorter = fmt::format("found {} bytes, expected {}", s.have, length);
+  if (length != 0 && s.have == length) return {End::complete, ""};
+  if (status == kNoSuchRange && length == 0 && number_after(s.content_range, "*/") == s.have)
+    return {End::complete, ""};
   if (status == kNoSuchRange) return {End::wrong, shorter};
+  if (code == CURLE_OK && length == 0 && s.have > 0) return {End::complete, ""};
   if (code == CURLE_OK && status == kPartial) return {End::cut, "the server sent a part"};
   if (code == CURLE_OK) return {End::wrong, shorter};
   const std::string reason = *text != '\0' ? text : curl_easy_strerror(code);
@@ -197,12 +217,12 @@ void set_limits(CURL* curl, const Request& request, double seconds) {
 }  // namespace
 
 Transfer transfer(const Request& request, int fd, std::uint64_t have, double seconds,
-                  std::string& validator, const OnProgress& progress) {
+                  Version& version, const OnProgress& progress) {
   const std::unique_ptr<CURL, Cleanup> curl(curl_easy_init());
   if (curl == nullptr) throw SystemError("libcurl can't be started");
   if (lseek(fd, static_cast<off_t>(have), SEEK_SET) < 0)
     throw SystemError(fmt::format("seeking: {}", std::strerror(errno)));
-  State s{curl.get(), request, progress, fd, have, false, {}, {}, {}, {}};
+  State s{curl.get(), request, progress, version, fd, have, false, {}, {}, {}, {}};
   char text[CURL_ERROR_SIZE] = "";
   set_limits(s.curl, request, seconds);
   curl_easy_setopt(s.curl, CURLOPT_URL, request.url.c_str());
@@ -215,8 +235,8 @@ Transfer transfer(const Request& request, int fd, std::uint64_t have, double sec
   std::unique_ptr<curl_slist, Cleanup> headers;
   const auto range = fmt::format("{}-", have);
   if (have > 0) curl_easy_setopt(s.curl, CURLOPT_RANGE, range.c_str());
-  if (have > 0 && !validator.empty()) {
-    headers.reset(curl_slist_append(nullptr, ("If-Range: " + validator).c_str()));
+  if (have > 0 && !version.validator.empty()) {
+    headers.reset(curl_slist_append(nullptr, ("If-Range: " + version.validator).c_str()));
     curl_easy_setopt(s.curl, CURLOPT_HTTPHEADER, headers.get());
   }
 
@@ -224,7 +244,7 @@ Transfer transfer(const Request& request, int fd, std::uint64_t have, double sec
   if (code == CURLE_OK && !s.begun) begin_body(s);  // an empty one
   if (s.failure) std::rethrow_exception(s.failure);
   if (!s.refusal.empty()) return {End::wrong, s.refusal};
-  if (s.begun) validator = s.validator;
+  if (s.begun) version.validator = s.validator;
   return outcome(s, code, text);
 }
 

@@ -21,11 +21,17 @@ struct Transfer {
   std::string reason;  ///< empty when complete
 };
 
+/// What is known of the server's file; an answer adds to it.
+struct Version {
+  std::uint64_t length;   ///< 0: not known yet
+  std::string validator;  ///< ETag or date of the last answer: keeps parts of two versions apart
+  std::function<void(const std::string&)> on_validator;  ///< called before its first bytes are kept
+};
+
 /// Asks for what follows the `have` bytes of the file `fd`, written from there on; the file is
-/// emptied when the server sends all of its own from the start. `validator` (ETag or date of the
-/// last answer, empty at first) keeps parts of two versions apart within one call and is updated.
-/// `seconds` bounds the request. Throws SystemError when the file can't be written.
+/// emptied when the server sends all of its own from the start. `seconds` bounds the request.
+/// Throws SystemError when the file can't be written.
 Transfer transfer(const Request& request, int fd, std::uint64_t have, double seconds,
-                  std::string& validator, const OnProgress& progress);
+                  Version& version, const OnProgress& progress);
 
 }  // namespace retensor::fetch

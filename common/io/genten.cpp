@@ -1,0 +1,94 @@
+#include "common/io/genten.hpp"
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
+#include "common/io/duplicates.hpp"
+#include "common/io/records.hpp"
+#include "common/io/tns.hpp"
+
+namespace retensor {
+namespace {
+
+using text::Source;
+
+constexpr std::string_view kKeyword = "sptensor", kFromOne = "indices-start-at-one";
+constexpr char kComment = '#';
+
+struct GentenHeader {
+  text::RecordFormat format;
+  Count nnz = 0;
+  const char* nnz_field = nullptr;
+  const char* body = nullptr;
+};
+
+std::string_view word_at(const char* p, const char* end) {
+  return {p, static_cast<std::size_t>(text::field_end(p, end) - p)};
+}
+
+/// Moves p behind the keyword's line; returns what the first index is called.
+std::uint64_t read_keyword(const Source& source, const char*& p) {
+  p = text::skip_blanks(p + kKeyword.size(), source.end());
+  const bool from_one = word_at(p, source.end()) == kFromOne;
+  if (from_one) p = text::skip_blanks(p + kFromOne.size(), source.end());
+  text::finish_line(source, p, fmt::format("{} or the end of the line", kFromOne));
+  return from_one ? 1 : 0;
+}
+
+void read_genten_lengths(const Source& source, const char*& p, const Dims& given, Dims& dims) {
+  const char* const order_field = p;
+  const auto order = text::read_whole(source, p, 1, kMaxOrder, "the number of modes");
+  if (!given.empty() && order != given.size())
+    source.refuse(order_field, fmt::format("{} modes as requested", given.size()));
+  text::finish_line(source, p, "the end of the line after the number of modes");
+  for (std::uint64_t m = 0; m < order; ++m) {
+    const char* const field = p;
+    dims.push_back(text::read_whole(source, p, 1, text::kMaxDim,
+                                    fmt::format("the length of mode {} of {}", m + 1, order)));
+    if (!given.empty() && dims[m] != given[m])
+      source.refuse(field, fmt::format("{}, the length of mode {} as requested", given[m], m + 1));
+  }
+  text::finish_line(source, p, fmt::format("the end of the line after {} mode lengths", order));
+}
+
+GentenHeader read_genten_header(const Source& source, const Dims& given) {
+  constexpr Count kMost = Count{1} << 62;
+  GentenHeader h;
+  const char* p = text::next_record(source.begin(), source.end(), kComment);
+  h.format.first = read_keyword(source, p);
+  read_genten_lengths(source, p, given, h.format.limits);
+  h.nnz_field = p;
+  h.nnz = text::read_whole(source, p, 0, kMost, "the number of nonzeros");
+  text::finish_line(source, p, "the end of the line after the number of nonzeros");
+  h.body = p;
+  return h;
+}
+
+}  // namespace
+
+bool is_genten(std::string_view bytes) {
+  const char* const end = bytes.data() + bytes.size();
+  return word_at(text::next_record(bytes.data(), end, kComment), end) == kKeyword;
+}
+
+Coo parse_genten(std::string_view bytes, const std::string& name, const ReadOptions& options) {
+  const Source source{bytes, name, kComment};
+  auto h = read_genten_header(source, options.dims);
+  Coo tensor = text::parse_records(source, h.body, h.format, options);
+  if (tensor.nnz() != h.nnz)
+    source.refuse(h.nnz_field, fmt::format("{}, the nonzeros of the body", tensor.nnz()));
+  tensor.dims = std::move(h.format.limits);
+  resolve_duplicates(tensor, options.duplicates, [&](Count x) {
+    return source.position(text::find_record(source, h.body, x));
+  });
+  return tensor;
+}
+
+void write_genten(const std::string& path, const Coo& tensor) {
+  const auto head = fmt::format("{}\n{}\n{}\n{}\n", kKeyword, tensor.order(),
+                                joined(tensor.dims, " "), tensor.nnz());
+  write_nonzeros(path, head, tensor, 0);
+}
+
+}  // namespace retensor

@@ -1,0 +1,102 @@
+// retensor dataset convert: a tensor file in the format of another program, read back and compared.
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
+#include "common/tensor/operations.hpp"
+#include "experiments/driver/commands/dataset.hpp"
+#include "experiments/driver/data/exchange.hpp"
+
+namespace retensor::driver {
+namespace {
+
+/// "2,0,1": the modes of the input in the order of the output.
+std::vector<int> modes_of(const std::string& text, int order) {
+  std::vector<int> modes;
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    const auto word = text.substr(at, comma - at);
+    if (word.size() != 1 || word[0] < '0' || word[0] >= '0' + order) break;
+    modes.push_back(word[0] - '0');
+    at = comma + 1;
+  }
+  auto sorted = modes;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int> all(order);
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all)
+    throw InputError(fmt::format("--modes: found '{}', expected each of {} once, as in {}", text,
+                                 joined(all, " "), joined(all, ",")));
+  return modes;
+}
+
+IndexBase base_of(const std::string& word) {
+  if (word == "one") return IndexBase::one;
+  if (word == "zero") return IndexBase::zero;
+  if (word == "by-content") return IndexBase::by_content;
+  throw InputError(fmt::format("--index-base: found '{}', expected one, zero or by-content", word));
+}
+
+void require_ones(const Coo& tensor, const std::string& path) {
+  tensor.values.visit([&](const auto& values) {
+    for (const auto value : values)
+      if (value != 1)
+        throw InputError(
+            fmt::format("{}: .smtx holds a pattern and this tensor has the value {}; "
+                        "--drop-values writes its pattern",
+                        path, value));
+  });
+}
+
+/// Throws when what was written is not what was read; it stays, for one to look at.
+void compare(const ExchangeFormat& format, const std::string& path, const Coo& tensor,
+             const std::string& recipes) {
+  ReadOptions options;
+  options.dtype = tensor.dtype();
+  if (format.name == "splatt" || format.name == "alto") options.dims = tensor.dims;
+  const auto back = read_exchange(path, recipes, options);
+  if (const auto what = difference(tensor, back, format.name == "smtx"); !what.empty())
+    throw InputError(fmt::format("{}: read back with {}", path, what));
+}
+
+}  // namespace
+
+void add_convert_options(po::options_description& options) {
+  auto add = options.add_options();
+  std::string names;
+  for (const auto& format : exchange_formats()) names += (names.empty() ? "" : ", ") + format.name;
+  add("to", word("FORMAT"),
+      fmt::format("convert: {} (default: by the ending of OUTPUT)", names).c_str());
+  add("modes", word("M,M,..."),
+      "convert: which mode of the input each mode of the output is, as in 2,0,1");
+  add("index-base", word("BASE", "one"),
+      "convert: what a .tns calls its first index: one, zero, by-content (zero where one is zero)");
+  add("drop-values", flag(), "convert: writes .smtx, which holds a pattern, of any values");
+}
+
+int convert_dataset(const std::string& input, const std::string& output, const Given& given) {
+  const auto recipes = given.locations().recipes;
+  const auto& format = exchange_format(given.text("to"), output);
+  ReadOptions options;
+  options.index_base = base_of(given.text("index-base"));
+  auto tensor = read_exchange(input, recipes, options);
+  if (const auto modes = given.text("modes"); !modes.empty()) {
+    const auto order = modes_of(modes, tensor.order());
+    tensor = with_modes(std::move(tensor), order);
+  }
+  if (format.name == "smtx" && !given.flag("drop-values")) require_ones(tensor, output);
+  write_exchange(format, output, tensor, recipes);
+  compare(format, output, tensor, recipes);
+  const auto modes = given.text("modes");
+  std::cerr << fmt::format("{}: {}, {} nonzeros, {}; modes {}; indices {}; read back and equal\n",
+                           output, format.name, tensor.nnz(), joined(tensor.dims, " x "),
+                           modes.empty() ? "in the order of the input" : modes + " of the input",
+                           format.indices);
+  return 0;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,228 @@
+#include "experiments/driver/data/exchange.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/genten.hpp"
+#include "common/io/matrix_market.hpp"
+#include "common/io/read.hpp"
+#include "common/io/smtx.hpp"
+#include "common/io/tns.hpp"
+#include "common/tensor/operations.hpp"
+#include "experiments/driver/data/process.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kStackOrder = 3;
+
+bool has_ending(const std::string& path, const ExchangeFormat& format) {
+  return std::any_of(format.endings.begin(), format.endings.end(),
+                     [&](const std::string& ending) { return path.ends_with(ending); });
+}
+
+void run_recipe(const std::string& recipes, const char* recipe, const std::string& input,
+                const std::string& out) {
+  const auto program = (fs::path(recipes) / recipe).string();
+  const int code = run_process({python_interpreter(), program, "--input", input, "--out", out}, "",
+                               ChildOutput::to_stderr);
+  if (code != 0) throw InputError(fmt::format("{} ended with exit code {}", recipe, code));
+}
+
+/// A file that is gone when the object is.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& ending)
+      : path_(
+            (fs::temp_directory_path() / fmt::format("retensor-{}{}", getpid(), ending)).string()) {
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Coo read_by(const char* recipe, const char* ending, const std::string& path,
+            const std::string& recipes, const ReadOptions& options) {
+  const Scratch scratch(ending);
+  run_recipe(recipes, recipe, fs::absolute(path).string(), scratch.path());
+  return read_tensor(scratch.path(), options);
+}
+
+/// By a scratch file beside nothing of the user's.
+void write_by_exchange(const std::string& path, const Coo& tensor, const std::string& recipes) {
+  const Scratch scratch(".tnsb");
+  write_cache(scratch.path(), tensor);
+  run_recipe(recipes, "exchange.py", scratch.path(), fs::absolute(path).string());
+}
+
+/// Slice k of the last mode as a matrix.
+std::vector<Coo> slices_of(const Coo& tensor) {
+  const auto& last = tensor.indices[2];
+  std::vector<Count> sizes(tensor.dims[2], 0), filled(tensor.dims[2], 0);
+  for (const auto k : last) ++sizes[k];
+  std::vector<Coo> slices;
+  for (const auto size : sizes)
+    slices.emplace_back(Dims{tensor.dims[0], tensor.dims[1]}, tensor.dtype(), size);
+  tensor.values.visit([&]<class T>(const Array<T>& values) {
+    for (Count x = 0; x < tensor.nnz(); ++x) {
+      const auto at = filled[last[x]]++;
+      auto& slice = slices[last[x]];
+      for (int m = 0; m < 2; ++m) slice.indices[m][at] = tensor.indices[m][x];
+      slice.values.template as<T>()[at] = values[x];
+    }
+  });
+  return slices;
+}
+
+/// A folder with a matrix per index of the last mode; numbers of equal length keep their order.
+void write_stack(const std::string& path, const Coo& tensor) {
+  if (tensor.order() != kStackOrder)
+    throw InputError(
+        fmt::format("{}: {} modes; Matrix Market holds a matrix, or a folder of them "
+                    "the slices of a tensor with 3 modes",
+                    path, tensor.order()));
+  const fs::path part = path + ".part";
+  fs::remove_all(part);
+  fs::create_directories(part);
+  const auto slices = slices_of(tensor);
+  const auto digits = std::to_string(slices.size()).size();
+  for (std::size_t k = 0; k < slices.size(); ++k)
+    write_matrix_market((part / fmt::format("slice_{:0{}}.mtx", k + 1, digits)).string(),
+                        slices[k]);
+  if (fs::exists(path)) {
+    fs::remove_all(part);
+    throw InputError(path + ": there is something of this name; the slices need a new folder");
+  }
+  fs::rename(part, path);
+}
+
+using Writer = std::function<void(const std::string&, const Coo&, const std::string&)>;
+
+const std::map<std::string, Writer>& writers() {
+  const auto with_header = [](const auto& path, const auto& tensor, const auto&) {
+    write_tns(path, tensor, TnsHeader::order_and_dims);
+  };
+  const auto without_header = [](const auto& path, const auto& tensor, const auto&) {
+    write_tns(path, tensor, TnsHeader::none);
+  };
+  static const std::map<std::string, Writer> all = {
+      {"tns", with_header},
+      {"parti", with_header},
+      {"splatt", without_header},
+      {"alto", without_header},
+      {"genten",
+       [](const auto& path, const auto& tensor, const auto&) { write_genten(path, tensor); }},
+      {"tnsb",
+       [](const auto& path, const auto& tensor, const auto&) { write_cache(path, tensor); }},
+      {"smtx", [](const auto& path, const auto& tensor, const auto&) { write_smtx(path, tensor); }},
+      {"mtx",
+       [](const auto& path, const auto& tensor, const auto&) {
+         tensor.order() == 2 ? write_matrix_market(path, tensor) : write_stack(path, tensor);
+       }},
+      {"npz", write_by_exchange},
+      {"hdf5", write_by_exchange},
+  };
+  return all;
+}
+
+/// In natural order, so that two tensors compare entry by entry.
+Coo sorted(Coo tensor) {
+  const auto modes = natural_order(tensor.order());
+  if (!is_sorted(tensor, modes)) sort_nonzeros(tensor, modes);
+  return tensor;
+}
+
+std::string first_difference(const Coo& a, const Coo& b, bool pattern) {
+  std::string found;
+  a.values.visit([&]<class T>(const Array<T>& values) {
+    const auto other = b.values.cast(a.dtype());
+    for (Count x = 0; x < a.nnz() && found.empty(); ++x) {
+      const bool same = std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(),
+                                   [x](const auto& p, const auto& q) { return p[x] == q[x]; });
+      if (!same)
+        found = fmt::format("{} instead of {}", coordinate_text(b, x), coordinate_text(a, x));
+      else if (!pattern && other.template as<T>()[x] != values[x])
+        found = fmt::format("{} instead of {} at {}", other.template as<T>()[x], values[x],
+                            coordinate_text(a, x));
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+const std::vector<ExchangeFormat>& exchange_formats() {
+  static const std::vector<ExchangeFormat> all = {
+      {"tns", {".tns"}, "from one, below the order and the mode lengths"},
+      {"tnsb", {".tnsb"}, "from zero"},
+      {"mtx",
+       {".mtx"},
+       "from one; three modes become a folder of matrices, the last mode's slices"},
+      {"smtx", {".smtx"}, "columns from zero; values are not kept"},
+      {"npz", {".npz"}, "from zero"},
+      {"hdf5", {".h5", ".hdf5"}, "from zero"},
+      {"parti", {}, "from one, below the order and the mode lengths"},
+      {"splatt", {}, "from one; mode lengths are not kept"},
+      {"alto", {}, "from one; mode lengths are not kept"},
+      {"genten", {".txt"}, "from zero"},
+  };
+  return all;
+}
+
+const ExchangeFormat& exchange_format(const std::string& name, const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& format : exchange_formats()) {
+    if (name.empty() ? has_ending(path, format) : format.name == name) return format;
+    names.push_back(format.name);
+  }
+  if (name.empty())
+    throw InputError(fmt::format("{}: the ending '{}' names no format; --to does: {}", path,
+                                 fs::path(path).extension().string(), joined(names, ", ")));
+  throw InputError(fmt::format("unknown format '{}', nearest is '{}'", name, nearest(name, names)));
+}
+
+Coo read_exchange(const std::string& path, const std::string& recipes, const ReadOptions& options) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return read_by("stack.py", ".tns", path, recipes, options);
+  for (const char* ending : {".npz", ".h5", ".hdf5"})
+    if (path.ends_with(ending)) return read_by("exchange.py", ".tnsb", path, recipes, options);
+  return read_tensor(path, options);
+}
+
+void write_exchange(const ExchangeFormat& format, const std::string& path, const Coo& tensor,
+                    const std::string& recipes) {
+  const bool by_ending = format.name == "npz" || format.name == "hdf5" || format.name == "smtx";
+  if (by_ending && !has_ending(path, format))
+    throw InputError(fmt::format("{}: a file of format {} ends with {}", path, format.name,
+                                 joined(format.endings, " or ")));
+  writers().at(format.name)(path, tensor, recipes);
+}
+
+std::string difference(const Coo& written, const Coo& back, bool pattern) {
+  if (written.dims != back.dims)
+    return fmt::format("mode lengths {} instead of {}", joined(back.dims, " x "),
+                       joined(written.dims, " x "));
+  if (written.nnz() != back.nnz())
+    return fmt::format("{} nonzeros instead of {}", back.nnz(), written.nnz());
+  return first_difference(sorted(written), sorted(back), pattern);
+}
+
+}  // namespace retensor::driver

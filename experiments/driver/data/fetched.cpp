@@ -1,0 +1,167 @@
+#include "experiments/driver/data/fetched.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/io/atomic_file.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+/// "{01..57}" in an address.
+struct Numbers {
+  std::string before, after;
+  int from, to;
+  std::size_t digits;
+};
+
+std::optional<Numbers> numbers_in(const std::string& url) {
+  const auto open = url.find('{'), dots = url.find("..", open), close = url.find('}', open);
+  if (open == url.npos || dots == url.npos || close == url.npos) return std::nullopt;
+  const auto from = url.substr(open + 1, dots - open - 1);
+  const auto to = url.substr(dots + 2, close - dots - 2);
+  return Numbers{url.substr(0, open), url.substr(close + 1), std::stoi(from), std::stoi(to),
+                 from.size()};
+}
+
+std::string name_of(const std::string& url) {
+  const auto path = url.substr(0, url.find_first_of("?#"));
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// The name of the numbered files without their number.
+std::string folder_name(const Numbers& numbers) {
+  auto name = name_of(numbers.before);
+  while (!name.empty() && !std::isalnum(static_cast<unsigned char>(name.back()))) name.pop_back();
+  return name.empty() ? "files" : name;
+}
+
+std::vector<Checksum> read_checksums(const std::string& path) {
+  std::vector<Checksum> records;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return records;
+  const auto tree = parse_yaml(read_small_file(path), path);
+  checksums_shape()->check(tree);
+  for (const auto& entry : tree.items_of("checksums"))
+    records.push_back({entry.need("url").text, entry.need("sha256").text,
+                       as_integer(entry.need("bytes")), entry.need("by").text, path});
+  return records;
+}
+
+std::string beside_fetched(const std::string& cache) {
+  return (fs::path(cache) / "fetched" / "checksums.yaml").string();
+}
+
+std::vector<Checksum> of_url(const std::vector<Checksum>& records, const std::string& url) {
+  std::vector<Checksum> found;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(found),
+               [&](const Checksum& c) { return c.url == url; });
+  return found;
+}
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump();
+}
+
+}  // namespace
+
+std::string fetched_path(const FetchSource& source) {
+  constexpr std::size_t kDigits = 12;
+  const auto identity = source.sha256.empty() ? sha256_hex(source.url) : source.sha256;
+  const auto numbers = numbers_in(source.url);
+  return fmt::format("fetched/{}-{}", identity.substr(0, kDigits),
+                     numbers ? folder_name(*numbers) : name_of(source.url));
+}
+
+std::vector<FetchedFile> fetched_files(const FetchSource& source) {
+  const auto path = fetched_path(source);
+  const auto numbers = numbers_in(source.url);
+  if (!numbers) return {{source.url, path}};
+  std::vector<FetchedFile> files;
+  for (int number = numbers->from; number <= numbers->to; ++number) {
+    const auto url =
+        fmt::format("{}{:0{}}{}", numbers->before, number, numbers->digits, numbers->after);
+    files.push_back({url, fmt::format("{}/{}", path, name_of(url))});
+  }
+  return files;
+}
+
+std::string at_mirror(const std::string& url, const std::string& mirror) {
+  if (mirror.empty()) return url;
+  const std::string scheme = "https://";
+  return fmt::format("{}{}{}", mirror, mirror.ends_with('/') ? "" : "/", url.substr(scheme.size()));
+}
+
+Checksums::Checksums(const std::string& folder, const std::string& shared, const std::string& cache)
+    : own_file_(beside_fetched(cache)), own_(read_checksums(own_file_)) {
+  others_ = read_checksums((fs::path(folder) / "checksums.yaml").string());
+  if (shared.empty()) return;
+  for (auto& record : read_checksums(beside_fetched(shared))) others_.push_back(std::move(record));
+}
+
+std::vector<Checksum> Checksums::expected(const FetchSource& source, const std::string& url) const {
+  if (!source.sha256.empty())
+    return {{url, source.sha256, source.bytes, "the source, as the registry states it", ""}};
+  auto found = of_url(own_, url);
+  return found.empty() ? of_url(others_, url) : found;
+}
+
+void Checksums::check(const FetchSource& source, const std::string& url,
+                      const std::string& path) const {
+  const auto records = expected(source, url);
+  if (records.empty()) return;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
+  const auto right_length = std::any_of(records.begin(), records.end(), [&](const Checksum& c) {
+    return c.bytes == 0 || c.bytes == bytes;
+  });
+  if (!right_length)
+    throw InputError(
+        fmt::format("{}: found {} bytes, expected {}", path, bytes, records.front().bytes));
+  const auto found = sha256_file(path);
+  std::string known;
+  for (const auto& record : records) {
+    if (record.sha256 == found) return;
+    known += fmt::format("{}{} by {}{}", known.empty() ? "" : " or ", record.sha256, record.by,
+                         record.file.empty() ? "" : fmt::format(" in {}", record.file));
+  }
+  throw InputError(fmt::format("{}: found SHA-256 {}, expected {}", path, found, known));
+}
+
+void Checksums::record(const std::string& url, const std::string& path) {
+  forget(url);
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  own_.push_back({url, sha256_file(path), static_cast<std::int64_t>(fs::file_size(path)),
+                  fmt::format("the first fetch here, {:%Y-%m-%d}", fmt::gmtime(now)), own_file_});
+}
+
+void Checksums::forget(const std::string& url) {
+  std::erase_if(own_, [&](const Checksum& c) { return c.url == url; });
+}
+
+void Checksums::save() const {
+  std::string text =
+      "# What was fetched here first, by address; from then on a file has to agree. Lines of it "
+      "may\n"
+      "# be contributed to datasets/checksums.yaml, `by` with your name.\nschema: 1\nchecksums:";
+  text += own_.empty() ? " []\n" : "\n";
+  for (const auto& c : own_)
+    text += fmt::format("  - {{url: {}, sha256: {}, bytes: {}, by: {}}}\n", quoted(c.url),
+                        quoted(c.sha256), c.bytes, quoted(c.by));
+  fs::create_directories(fs::path(own_file_).parent_path());
+  AtomicFile file(own_file_);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace retensor::driver
