@@ -24,21 +24,29 @@ SCHEMAS = ("registry", "recipes", "claims", "findings", "artifacts")
 
 
 def main(build, out):
-    """Write the site; returns MkDocs' exit code."""
-    build = Path(build).resolve()
-    retensor = build / "experiments/driver/retensor"
-    os.environ.setdefault("RETENSOR", str(retensor))
+    """Execute the notebook and write the site; returns the exit code of what failed, or 0."""
+    build, out = Path(build).resolve(), Path(out).resolve()
+    os.environ.setdefault("RETENSOR", str(build / "experiments/driver/retensor"))
     os.environ.setdefault("RETENSOR_LIBRARY", str(build / "common/c_api/libretensor.so.1"))
     with tempfile.TemporaryDirectory() as folder:
-        docs = Path(folder) / "docs"
-        shutil.copytree(ROOT / "plots/docs", docs, ignore=shutil.ignore_patterns("*.py"))
-        if code := notebook.main(docs / "notebook"):
+        if code := notebook.main(Path(folder) / "notebook"):
             return code
-        write_reference(docs / "reference", lambda *words: output(retensor, *words))
+        return build_site(ROOT / "plots/docs", Path(folder), out)
+
+
+def build_site(pages, executed, out):
+    """The site of a folder of pages, with the reference and an executed notebook; returns MkDocs'
+    exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        docs = Path(folder) / "docs"
+        shutil.copytree(pages, docs, ignore=shutil.ignore_patterns("*.py"))
+        for suffix in ("html", "ipynb"):
+            shutil.copy2(executed / f"notebook.{suffix}", docs)
+        write_reference(docs / "reference",
+                        lambda *words: output(os.environ["RETENSOR"], *words))
         shutil.copy2(ROOT / "plots/mkdocs.yml", folder)
         return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict",
-                               "--site-dir", Path(out).resolve()], cwd=folder,
-                              check=False).returncode
+                               "--site-dir", out], cwd=folder, check=False).returncode
 
 
 def output(program, *words):
