@@ -25,7 +25,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def load(rows=None):
-    """A typed DataFrame, a line for every row, of a result file, a folder of them, a list of both, a
+    """A typed DataFrame, a line for every row, of a result file, a folder, a list of both, a
     Parquet file, a Run (which is measured to its end), or all result files of the source tree. Only
     the newest row of a case on a machine is there. Raises InputError for what is no result file."""
     if isinstance(rows, pd.DataFrame):
