@@ -14,7 +14,7 @@ from retensor.frame import load, results_of, rows_of
 from retensor.library import InputError
 from retensor.operations import methods as solving
 from retensor.program import Run, read_spec, run
-from retensor.tensor import tensor
+from retensor.tensors import tensor
 
 DEFAULT_FIGURE = {"kind": "table"}
 
