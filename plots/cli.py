@@ -9,7 +9,7 @@ import sys
 
 from plots.errors import PlotError
 from plots.load import load_results, read_json
-from plots.report import build_report
+from plots.report import build_report, to_stderr
 from plots.save import save_artifact
 from plots.spec import find_specs, load_spec
 
@@ -68,7 +68,7 @@ def _report(results, verdicts, options):
     page, failures = build_report(results, find_specs(options.specs), verdicts, options.out,
                                   _read_optional(options.audits),
                                   _read_optional(options.artifacts),
-                                  _read_optional(options.methods))
+                                  _read_optional(options.methods), to_stderr)
     for failure in failures:
         print(f"error: {failure}", file=sys.stderr)
     print(page)

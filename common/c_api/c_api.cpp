@@ -363,9 +363,9 @@ retensor_status retensor_to_device(void* device, const void* host, size_t bytes)
 }
 
 retensor_status retensor_device_allocate(size_t bytes, void** device) {
-  return guarded([&] { *device = device::allocate(bytes); });
+  return guarded([&] { *device = device::allocate_bytes(bytes); });
 }
 
 void retensor_device_free(void* device) {
-  device::release(device);
+  device::release_bytes(device);
 }

@@ -12,13 +12,13 @@ void copy_to_device(void* device, const void* host, std::size_t bytes) {
   RETENSOR_CUDA_CHECK(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
 }
 
-void* allocate(std::size_t bytes) {
+void* allocate_bytes(std::size_t bytes) {
   void* memory = nullptr;
   RETENSOR_CUDA_CHECK(cudaMalloc(&memory, bytes));
   return memory;
 }
 
-void release(void* device) {
+void release_bytes(void* device) {
   cudaFree(device);
 }
 

@@ -10,9 +10,9 @@ namespace retensor::device {
 void copy_to_host(void* host, const void* device, std::size_t bytes);
 void copy_to_device(void* device, const void* host, std::size_t bytes);
 
-/// Uninitialised device memory, to be given back by `release`. Throws OutOfMemory, and DeviceError
-/// in a build without CUDA.
-void* allocate(std::size_t bytes);
-void release(void* device);
+/// Uninitialised device memory, to be given back by `release_bytes`. Throws OutOfMemory, and
+/// DeviceError in a build without CUDA.
+void* allocate_bytes(std::size_t bytes);
+void release_bytes(void* device);
 
 }  // namespace retensor::device

@@ -53,9 +53,9 @@ void copy_to_host(void*, const void*, std::size_t) {
 void copy_to_device(void*, const void*, std::size_t) {
   refuse();
 }
-void* allocate(std::size_t) {
+void* allocate_bytes(std::size_t) {
   refuse();
 }
-void release(void*) {}
+void release_bytes(void*) {}
 
 }  // namespace retensor::device
