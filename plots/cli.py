@@ -12,8 +12,6 @@ from plots.load import load_results, read_json
 from plots.report import build_report, to_stderr
 from plots.save import save_artifact
 from plots.spec import find_specs, load_spec
-from retensor.frame import frame_of, to_parquet
-from retensor.library import RetensorError
 
 
 def main(arguments):
@@ -24,7 +22,7 @@ def main(arguments):
         for warning in results.warnings:
             print(f"warning: {warning}", file=sys.stderr)
         return options.command(results, _read_optional(options.verdicts), options)
-    except (PlotError, RetensorError, OSError) as error:
+    except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -78,6 +76,11 @@ def _report(results, verdicts, options):
 
 
 def _export(results, _, options):
-    to_parquet(frame_of(results), options.out)
+    from retensor.frame import frame_of, to_parquet
+    from retensor.library import RetensorError
+    try:
+        to_parquet(frame_of(results), options.out)
+    except RetensorError as error:
+        raise PlotError(error) from error
     print(options.out)
     return 0

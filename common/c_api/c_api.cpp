@@ -79,9 +79,11 @@ bool solves(const Method& method, Operation operation) {
 
 /// The members that the caller's version of the header has; the others are zero.
 retensor_call known(const retensor_call* call) {
-  if (call == nullptr || call->operation == nullptr) throw InputError("expected an operation");
   retensor_call all{};
-  std::memcpy(&all, call, std::min(call->size, sizeof all));
+  if (call != nullptr) std::memcpy(&all, call, std::min(call->size, sizeof all));
+  if (all.operation == nullptr) throw InputError("expected an operation");
+  if (all.dense == nullptr) all.dense_count = 0;
+  if (all.ranks == nullptr) all.rank_count = 0;
   return all;
 }
 

@@ -113,6 +113,9 @@ Coo tensor_of(const retensor_tensor* view, const char* name) {
   if (view->order < 1 || view->order > kMaxOrder)
     throw InputError(
         fmt::format("{}: found order {}, expected 1 to {}", name, view->order, kMaxOrder));
+  if (view->dims == nullptr || view->indices == nullptr ||
+      (view->values == nullptr && view->nnz > 0))
+    throw InputError(fmt::format("{}: expected mode lengths, indices and values", name));
   Coo tensor(Dims(view->dims, view->dims + view->order), dtype_of(view->dtype));
   for (int m = 0; m < view->order; ++m)
     tensor.indices[static_cast<std::size_t>(m)].assign(view->indices[m],
@@ -124,6 +127,8 @@ Coo tensor_of(const retensor_tensor* view, const char* name) {
 }
 
 Matrix matrix_of(const retensor_array& view) {
+  if (view.data == nullptr || view.shape == nullptr)
+    throw InputError("expected the data and the shape of a dense operand");
   if (view.order != 2)
     throw InputError(
         fmt::format("found a dense operand of order {}, expected a matrix", view.order));

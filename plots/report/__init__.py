@@ -94,8 +94,10 @@ def _write_pages(out, common):
              for name in ("index", "claims", "tables", "methods", "findings", "machines")}
     pages |= {f"{name}.html": ("paper.html.j2", {"paper": paper})
               for name, paper in common["papers"].items()}
+    documented = (out / "docs" / "index.html").is_file()  # by ci/docs.py
     for name, (template, values) in pages.items():
-        page = environment.get_template(template).render(**{**common, **values, "here": name})
+        page = environment.get_template(template).render(**{
+            **common, **values, "here": name, "documented": documented})
         (out / name).write_text(page, encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ from retensor.library import DeviceError, InputError, RetensorError
 from retensor.operations import (CpModel, TuckerModel, contract, cp, methods, mttkrp, spmm, ttm,
                                  ttm_chain, ttv, tucker)
 from retensor.program import claims, read_spec, run
-from retensor.tensor import Tensor, tensor
+from retensor.tensors import Tensor, tensor
 
 __version__ = "0.1.0"
 __all__ = ["CpModel", "DeviceError", "InputError", "RetensorError", "Tensor", "TuckerModel",

@@ -1,7 +1,9 @@
 """Figures from Python: those of specs, and of any rows at hand."""
+import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from plots import style
@@ -12,7 +14,7 @@ from retensor.frame import load, results_of, rows_of
 from retensor.library import InputError
 from retensor.operations import methods as solving
 from retensor.program import Run, read_spec, run
-from retensor.tensor import tensor
+from retensor.tensors import tensor
 
 DEFAULT_FIGURE = {"kind": "table"}
 
@@ -33,8 +35,20 @@ def plot(what, rows=None, **figure):
     module = drawer(asked)
     if hasattr(module, "arrange"):
         module.arrange(view)
+    _show_in_notebooks()
     with style.applied():
-        return module.draw(view)
+        drawn = module.draw(view)
+        plt.close(drawn)  # the caller's alone: pyplot keeps no figure that nobody asks it for
+    return drawn
+
+
+def _show_in_notebooks():
+    """Figures that a cell returns are pictures; matplotlib sees to that for its own backends."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is not None:
+        from IPython.core.pylabtools import select_figure_formats
+        select_figure_formats(shell, {"png"})
 
 
 def bench(x, operation="mttkrp", rank=16, methods=None, samples=5, timeout="60s"):

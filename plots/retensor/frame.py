@@ -25,9 +25,9 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def load(rows=None):
-    """A typed DataFrame, a line for every row, of a result file, a list of them, a Parquet file, a
-    Run (which is measured to its end), or all result files of the source tree. Only the newest row
-    of a case on a machine is there. Raises InputError for what is no result file."""
+    """A typed DataFrame, a line for every row, of a result file, a folder, a list of both, a
+    Parquet file, a Run (which is measured to its end), or all result files of the source tree. Only
+    the newest row of a case on a machine is there. Raises InputError for what is no result file."""
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, Run):
@@ -37,7 +37,17 @@ def load(rows=None):
     paths = [] if rows is None else [rows] if isinstance(rows, (str, Path)) else list(rows)
     if len(paths) == 1 and str(paths[0]).endswith(".parquet"):
         return read_parquet(paths[0])
-    return frame_of(results_of(paths))
+    return frame_of(results_of([file for path in paths for file in _files(path)]))
+
+
+def _files(path):
+    """A result file, or all below a folder; InputError where it has none."""
+    if not Path(path).is_dir():
+        return [path]
+    found = sorted(Path(path).rglob("*.jsonl"))
+    if not found:
+        raise InputError(f"{path}: found no result file, expected *.jsonl in it or below")
+    return found
 
 
 def results_of(paths):

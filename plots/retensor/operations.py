@@ -12,7 +12,7 @@ import numpy as np
 
 from retensor import dlpack, library
 from retensor.library import InputError
-from retensor.tensor import Tensor, tensor
+from retensor.tensors import Tensor, tensor
 
 
 @dataclass

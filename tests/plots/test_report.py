@@ -372,3 +372,13 @@ def test_a_part_depends_on_what_draws_it_and_not_on_other_kinds():
     assert {"lines", "panels", "quantity", "style"} <= used and "stacked_bars" not in used
     changed = parts.digest([lines], "rows"), parts.digest([lines], "row"), parts.digest([], "rows")
     assert len(set(changed)) == 3
+
+
+def test_the_documentation_is_linked_where_it_is(tmp_path):
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    page, _ = build_report(results, [], [], tmp_path / "out")
+    assert "docs/index.html" not in page.read_text()
+    (tmp_path / "out" / "docs").mkdir()
+    (tmp_path / "out" / "docs" / "index.html").write_text("")
+    page, _ = build_report(results, [], [], tmp_path / "out")
+    assert '<a href="docs/index.html">Documentation</a>' in page.read_text()

@@ -153,3 +153,12 @@ def test_a_stranger_asks_why_a_claim_fails():
     for claim in failed:
         assert claim["states"] and np.isfinite(claim["measured"]) and claim["keys"]
         assert claim["verdict"] in ("deviates", "inconsistent", "does not transfer")
+
+
+def test_a_folder_stands_for_its_files(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "rows.jsonl").write_bytes(ROWS.read_bytes())
+    assert len(retensor.load(tmp_path)) == len(retensor.load(ROWS))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(retensor.InputError, match="empty: found no result file"):
+        retensor.load(tmp_path / "empty")

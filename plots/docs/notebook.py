@@ -1,0 +1,79 @@
+# %% [markdown]
+# # From your own tensor to a figure, a paper's figure redrawn, a claim queried
+# This notebook runs in a few seconds on a laptop. `ci/notebook.py` converts and executes it.
+
+# %%
+import tempfile
+import numpy as np
+import pandas as pd
+import retensor
+
+# %% [markdown]
+# ## Your own tensor
+# A tensor of user x item x week, as many programs have it: a NumPy array of indices for each mode,
+# and values.
+
+# %%
+rng = np.random.default_rng(1)
+coords = [rng.integers(0, length, 20_000) for length in (400, 300, 52)]
+x = retensor.Tensor(coords, rng.random(20_000, dtype=np.float32), (400, 300, 52))
+x
+
+# %% [markdown]
+# Which method computes MTTKRP fastest, and how exact is it? Methods that cannot run here stand at
+# the end with their reason.
+
+# %%
+table = retensor.bench(x, "mttkrp", rank=16, samples=5)
+table[["method", "ms", "spread", "error_over_bound", "status", "reason"]]
+
+# %% [markdown]
+# The result is a NumPy array. Two methods agree to the precision that they declare.
+
+# %%
+factors = [rng.random((length, 16), dtype=np.float32) for length in x.shape]
+exact = retensor.mttkrp(x, factors, mode=0, method="pasta.cpu.coo")
+rounded = retensor.mttkrp(x, factors, mode=0, method="hlsto.cpu")  # a tensor core's half precision
+float(np.abs(rounded - exact).max() / np.abs(exact).max())
+
+# %% [markdown]
+# A sweep over ranks, measured by the same program as the papers' figures, and its figure.
+
+# %%
+path = tempfile.mkdtemp() + "/x.tns"
+x.write(path)
+spec = {"schema": 1, "artifact": "own/ranks", "title": "MTTKRP of my tensor by rank",
+        "operation": "mttkrp", "axes": {"dataset": path, "mode": 0, "rank": [8, 16, 32]},
+        "methods": [{"id": "pasta.cpu.coo"}, {"id": "pasta.cpu.hicoo"}],
+        "measure": {"samples": 5},
+        "figure": {"kind": "lines", "x": "rank", "y": "rates.gflops", "hue": "method"}}
+rows = retensor.load(retensor.run(spec))
+retensor.plot(spec, rows)
+
+# %% [markdown]
+# ## A paper's figure, redrawn with one parameter changed
+# FLYCOO's Fig. 2 compares two partitions of a small tensor. The paper has two blocks (`kappa`);
+# here are three.
+
+# %%
+spec = retensor.read_spec("experiments/flycoo/fig2.yaml")
+for method in spec["methods"]:
+    method["params"]["kappa"] = 3
+retensor.plot(spec, retensor.run(spec))
+
+# %% [markdown]
+# ## A claim, queried
+# Which claims about BCB-SpTC do not hold, and by how much?
+
+# %%
+claims = pd.DataFrame(retensor.claims("bcb_sptc"))
+failed = claims[claims["holds"] == False]  # noqa: E712  None means: says nothing
+failed[["id", "place", "states", "measured", "verdict", "data", "hardware"]].head(8)
+
+# %% [markdown]
+# The rows that decided the first of them:
+
+# %%
+stored = retensor.load()
+deciding = stored[stored["key"].isin(failed.iloc[0]["keys"])]
+deciding[["dataset", "method", "stats_median", "device", "status"]].head()

@@ -1,0 +1,154 @@
+// The C interface as a program in C meets it: views, versions of the call, errors, results.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/c_api/retensor.h"
+
+namespace {
+
+/// A tensor of 2 x 3 x 2 with the nonzeros (0, 0, 1): 2, (1, 2, 0): 3, (1, 2, 1): 4.
+struct Small {
+  std::array<std::uint64_t, 3> dims = {2, 3, 2};
+  std::array<std::uint32_t, 3> i = {0, 1, 1}, j = {0, 2, 2}, k = {1, 0, 1};
+  std::array<const std::uint32_t*, 3> indices = {i.data(), j.data(), k.data()};
+  std::array<float, 3> values = {2, 3, 4};
+  std::array<float, 2> vector = {10, 100};
+  std::array<std::uint64_t, 2> shape = {2, 1};
+  retensor_tensor x{dims.data(), indices.data(), values.data(), 3, 3, RETENSOR_F32};
+  retensor_array operand{vector.data(), shape.data(), 2, RETENSOR_F32};
+
+  retensor_call ttv() const {
+    retensor_call call{};
+    call.size = sizeof call;
+    call.operation = "ttv";
+    call.x = &x;
+    call.dense = &operand;
+    call.dense_count = 1;
+    call.mode = 2;
+    return call;
+  }
+};
+
+std::string refusal(const retensor_call& call) {
+  retensor_result* result = nullptr;
+  const auto status = retensor_run(&call, &result);
+  CHECK(result == nullptr);
+  CHECK(status == RETENSOR_INPUT);
+  return retensor_last_error();
+}
+
+/// The array of a name, for as long as the result lives; null where there is none.
+const retensor_array* array_of(const retensor_result* result, const std::string& name) {
+  for (std::int32_t a = 0; retensor_result_name(result, a) != nullptr; ++a)
+    if (retensor_result_name(result, a) == name) return retensor_result_array(result, a);
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a result is arrays with names") {
+  const Small small;
+  const auto call = small.ttv();
+  CHECK(retensor_supports(&call) == RETENSOR_OK);
+  retensor_result* result = nullptr;
+  REQUIRE(retensor_run(&call, &result) == RETENSOR_OK);
+  const auto* values = array_of(result, "values");
+  REQUIRE(values != nullptr);
+  CHECK(values->order == 1);
+  CHECK(values->dtype == RETENSOR_F32);
+  REQUIRE(values->shape[0] == 2);
+  CHECK(static_cast<const float*>(values->data)[1] == 430);
+  CHECK(array_of(result, "index1") != nullptr);
+  CHECK(array_of(result, "index2") == nullptr);
+  CHECK(retensor_result_array(result, 99) == nullptr);
+  CHECK(std::string(retensor_result_executed(result)).starts_with("method=pasta.cpu.coo\n"));
+  retensor_result_free(result);
+}
+
+TEST_CASE("a caller of an older header leaves out the last members") {
+  const Small small;
+  auto call = small.ttv();
+  call.max_sweeps = -1;  // lies beyond `size` and is not read
+  call.operation = "cpd";
+  call.dense_count = 0;
+  const std::array<std::uint64_t, 1> rank = {2};
+  call.ranks = rank.data();
+  call.rank_count = 1;
+  call.size = offsetof(retensor_call, max_sweeps);
+  CHECK(refusal(call) == "cpd: found max_sweeps 0, expected at least 1");
+  call.size = 0;
+  CHECK(refusal(call) == "expected an operation");
+}
+
+TEST_CASE("what is missing or wrong is said") {
+  const Small small;
+  auto call = small.ttv();
+  call.operation = "tvt";
+  CHECK(refusal(call).find("nearest is 'tew'") != std::string::npos);
+  call = small.ttv();
+  call.x = nullptr;
+  CHECK(refusal(call) == "expected a tensor x");
+  call = small.ttv();
+  call.dense = nullptr;
+  CHECK(refusal(call) == "ttv: found 0 dense operands, expected 1");
+  call = small.ttv();
+  call.method = "pasta.cpu.co";
+  CHECK(refusal(call).find("pasta.cpu.coo") != std::string::npos);
+  call = small.ttv();
+  call.params = "threads";
+  CHECK(refusal(call).find("threads") != std::string::npos);
+  CHECK(retensor_run(nullptr, nullptr) == RETENSOR_INPUT);
+}
+
+TEST_CASE("impossible views are refused") {
+  Small small;
+  const auto call = small.ttv();
+  small.x.order = 9;
+  CHECK(refusal(call) == "x: found order 9, expected 1 to 8");
+  small.x.order = 3;
+  small.x.dtype = RETENSOR_U32;
+  CHECK(refusal(call).find("expected RETENSOR_F32 or RETENSOR_F64") != std::string::npos);
+  small.x.dtype = RETENSOR_F32;
+  small.x.indices = nullptr;
+  CHECK(refusal(call) == "x: expected mode lengths, indices and values");
+  small.x.indices = small.indices.data();
+  small.j[1] = 3;
+  CHECK(refusal(call).find("index of mode 2 is beyond its length 3") != std::string::npos);
+  small.j[1] = 2;
+  small.operand.order = 1;
+  CHECK(refusal(call) == "found a dense operand of order 1, expected a matrix");
+  small.operand.order = 2;
+  small.shape[0] = 1;
+  CHECK(refusal(call) == "ttv: found dense operand 0 of 1 x 1 f32, expected 2 x 1 f32");
+}
+
+TEST_CASE("an error belongs to its thread") {
+  const Small small;
+  auto call = small.ttv();
+  call.mode = 7;
+  const auto here = refusal(call);
+  std::string there = "untouched";
+  std::thread([&] { there = retensor_last_error(); }).join();
+  CHECK(there.empty());
+  CHECK(retensor_last_error() == here);
+}
+
+TEST_CASE("methods are counted up to the last") {
+  std::int32_t count = 0, solving = 0;
+  for (; retensor_method_id(count) != nullptr; ++count) {
+    CHECK(std::strlen(retensor_method_summary(count)) > 0);
+    solving += retensor_method_solves(count, "ttv");
+  }
+  CHECK(count > 10);
+  CHECK(solving >= 2);
+  CHECK(retensor_method_summary(count) == nullptr);
+  CHECK(retensor_method_id(-1) == nullptr);
+  CHECK(retensor_method_solves(count, "ttv") == 0);
+  CHECK(retensor_c_api() == RETENSOR_C_API);
+}
