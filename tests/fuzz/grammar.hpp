@@ -82,7 +82,7 @@ class Grammar {
     }
 
     Json typed(const std::string& type, const Json& schema, const std::string& key, int depth) {
-      if (type == "object") return object(schema, depth);
+      if (type == "object") return object(schema, key, depth);
       if (type == "array") return array(schema, key, depth);
       if (type == "string") return text(schema, key);
       if (type == "integer" || type == "number") return number(schema, type == "integer");
@@ -103,7 +103,7 @@ class Grammar {
       return side;
     }
 
-    Json object(const Json& schema, int depth) {
+    Json object(const Json& schema, const std::string& key, int depth) {
       Json result = Json::object();
       const auto members = schema.value("properties", Json::object());
       const auto add = [&](const std::string& name) {
@@ -113,13 +113,14 @@ class Grammar {
         if (sound || !choices.one_in(48)) add(name);
       for (const auto& [name, member] : members.items())
         if (!result.contains(name) && choices.one_in(4)) add(name);
-      others(schema, depth, result);
+      others(schema, key, depth, result);
       for (const auto& group : schema.value("allOf", Json::array())) {
         const auto& way = choices.of(group["oneOf"])["required"][0];
         for (const auto& other : group["oneOf"]) result.erase(other["required"][0]);
         add(way);
       }
-      for (const auto& [name, needed] : schema.value("dependentRequired", Json::object()).items())
+      const auto beside = schema.value("dependentRequired", Json::object());
+      for (const auto& [name, needed] : beside.items())
         for (const auto& other : needed)
           if (result.contains(name) && !result.contains(other)) add(other);
       if (!sound && choices.one_in(48)) result[any_text()] = any();
@@ -127,17 +128,18 @@ class Grammar {
     }
 
     /// Members under names of the file's own choice.
-    void others(const Json& schema, int depth, Json& result) {
+    void others(const Json& schema, const std::string& key, int depth, Json& result) {
       auto shape = schema.value("additionalProperties", Json(false));
       std::string names;
-      for (const auto& [pattern, member] : schema.value("patternProperties", Json::object()).items()) {
+      const auto patterns = schema.value("patternProperties", Json::object());
+      for (const auto& [pattern, member] : patterns.items()) {
         names = pattern;
         shape = member;
       }
       if (shape == false) return;
       const auto least = schema.value("minProperties", 0U);
       for (auto n = choices.below(4) + (result.empty() ? least : 0); n > 0; --n) {
-        const auto name = names.empty() ? any_text() : matching(names, "");
+        const auto name = names.empty() ? any_text() : matching(names, key);
         result[name] = value(shape, name, depth + 1);
       }
     }

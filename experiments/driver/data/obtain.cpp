@@ -167,7 +167,9 @@ DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
   if (fetchable) origin.identity["fetched"] = d.fetch.sha256;
   origin.input = fetchable && d.input.empty() ? fetched_file(d, cache_dir) : d.input;
   // What was made once is kept, and so is not asked for again.
-  if (!fs::exists(origin.input) && !fs::is_regular_file(cached_path(d, origin.identity, cache_dir)))
+  std::error_code error;
+  if (!fs::exists(origin.input, error) &&
+      !fs::is_regular_file(cached_path(d, origin.identity, cache_dir), error))
     origin.obstacle = !d.input.empty() ? d.input + ": no such file or folder" : how_to_give(d);
   return origin;
 }
@@ -223,9 +225,9 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   const auto cached = cache_file(d, cache_dir);
   if (d.input.empty())
     if (auto tensor = read_cached(d, cached)) return tensor;
-  if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input))
-    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   std::error_code error;
+  if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input, error))
+    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   fs::create_directories(fs::path(cached).parent_path(), error);
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
   for (const auto& read : {origin.file, origin.input})
