@@ -3,6 +3,7 @@
 // in a file and need not find out how one is written.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <regex>
@@ -78,7 +79,9 @@ class Grammar {
       if (schema.contains("enum")) return choices.of(schema["enum"]);
       if (schema.contains("anyOf")) return value(choices.of(schema["anyOf"]), key, depth + 1);
       const auto& type = schema.at("type");
-      return typed(type.is_array() ? choices.of(type) : type, schema, key, depth);
+      if (!type.is_array()) return typed(type, schema, key, depth);
+      const bool worded = grammar.words_.contains(key) && !choices.one_in(8);
+      return typed(worded ? "string" : choices.of(type).get<std::string>(), schema, key, depth);
     }
 
     Json typed(const std::string& type, const Json& schema, const std::string& key, int depth) {
@@ -148,7 +151,8 @@ class Grammar {
       const auto least = schema.value("minItems", std::size_t{0});
       const auto most = schema.value("maxItems", least + 4);
       Json result = Json::array();
-      for (auto n = least + choices.below(most - least + 1); n > 0; --n)
+      const auto more = choices.one_in(2) ? choices.below(most - least + 1) : 0;
+      for (auto n = std::min(std::max<std::size_t>(least, 1) + more, most); n > 0; --n)
         result.push_back(value(schema["items"], key, depth + 1));
       return result;
     }
