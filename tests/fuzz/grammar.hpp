@@ -1,6 +1,6 @@
-// Files of a format, drawn from its own shape as JSON Schema: most are as the shape wants them, some
-// deviate at one place. The bytes of a fuzzer's input are the choices, so that it steers what stands
-// in a file and need not find out how one is written.
+// Files of a format, drawn from its own shape as JSON Schema: most are as the shape wants them,
+// some deviate at one place. The bytes of a fuzzer's input are the choices, so that it steers what
+// stands in a file and need not find out how one is written.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,9 @@ class Grammar {
   /// A file of this format, or one that deviates from it; JSON, which YAML contains.
   std::string file(std::string_view bytes) const {
     Choices choices(bytes);
-    return Draw{*this, choices, !choices.one_in(2)}.value(schema_, "", 0).dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return Draw{*this, choices, !choices.one_in(2)}
+        .value(schema_, "", 0)
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
  private:

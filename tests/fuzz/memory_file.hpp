@@ -15,8 +15,8 @@ namespace retensor::fuzz {
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view content) : fd_(memfd_create("input", MFD_CLOEXEC)) {
-    require(fd_ >= 0 && write(fd_, content.data(), content.size()) ==
-                            static_cast<ssize_t>(content.size()),
+    require(fd_ >= 0 &&
+                write(fd_, content.data(), content.size()) == static_cast<ssize_t>(content.size()),
             "a file in memory");
   }
   ~MemoryFile() { close(fd_); }

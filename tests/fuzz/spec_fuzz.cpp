@@ -6,7 +6,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace retensor;
-  fuzz::accepted(
-      [&] { driver::parse_spec({reinterpret_cast<const char*>(data), size}, "input.yaml"); });
+  fuzz::accepted([&] {
+    driver::parse_spec({reinterpret_cast<const char*>(data), size}, "input.yaml");
+  });
   return 0;
 }

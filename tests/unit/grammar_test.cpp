@@ -12,8 +12,7 @@ namespace {
 std::string random_bytes(std::uint64_t seed) {
   const CounterRng rng(seed);
   std::string bytes(400, '\0');
-  for (std::size_t k = 0; k < bytes.size(); ++k)
-    bytes[k] = static_cast<char>(rng.below(k, 256));
+  for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<char>(rng.below(k, 256));
   return bytes;
 }
 

@@ -64,8 +64,8 @@ void print_plan(const Plan& plan, const Registry& methods, const DatasetRegistry
   std::cout << fmt::format("{}: {}\n", plan.artifact, plan.title) << table_text(cases)
             << table_text(skips);
   for (const auto& note : lost) std::cout << note;
-  std::cout << fmt::format("{} cases, {} skips, up to {} of memory\n",
-                           plan.cases.size(), plan.skips.size(), bytes_text(most));
+  std::cout << fmt::format("{} cases, {} skips, up to {} of memory\n", plan.cases.size(),
+                           plan.skips.size(), bytes_text(most));
 }
 
 }  // namespace

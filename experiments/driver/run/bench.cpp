@@ -234,7 +234,8 @@ class Bench {
   std::shared_ptr<const Coo> tensor_;
   json data_;
   double load_seconds_ = 0;
-  Count load_peak_ = 0;  ///< resident bytes while the data set was loaded and its facts were counted
+  Count load_peak_ =
+      0;  ///< resident bytes while the data set was loaded and its facts were counted
   std::map<std::string, Posed> problems_;  ///< of the last request, by problem_key
 };
 
@@ -346,9 +347,8 @@ json Bench::measure(const json& request) {
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
   note_peak(peak);
   for (std::size_t k = 0; k < measured.size(); ++k)
-    rows[places[k].first] =
-        row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
-                 peak);
+    rows[places[k].first] = row_body(measured[k], preparations[k], load_seconds_,
+                                     places[k].second->oracle_seconds, peak);
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
   return answer;

@@ -64,7 +64,7 @@ json::json_pointer pointer_to(const std::string& path) {
 
 /// A row with these members alone.
 json part_of(const json& row, const Members& kept) {
-  static const Members identity = {"kind",        "session",   "key",        "case", "code",
+  static const Members identity = {"kind",        "session",   "key",        "case",   "code",
                                    "file",        "line",      "finished",   "status", "reason",
                                    "source_hash", "host_hash", "kernel_hash"};
   json part;
@@ -83,7 +83,7 @@ struct Lines {
     std::size_t file;  ///< in the order of reading
     std::string where;
   };
-  const Members& kept;  ///< of rows
+  const Members& kept;                                       ///< of rows
   std::map<std::string, std::shared_ptr<Session>> sessions;  ///< by id
   Confirmations confirmations;
   std::vector<FoundRow> rows;

@@ -48,7 +48,8 @@ struct Results {
 };
 
 /// Dotted paths of what is kept of each row beside its identity and how it ended; none: everything.
-/// Rows of a large file take several times its bytes in memory, most of it for what few readers ask.
+/// Rows of a large file take several times its bytes in memory, most of it for what few readers
+/// ask.
 using Members = std::vector<std::string>;
 
 /// Throws as for_each_line does, and InputError for a row without key, case or a known status.

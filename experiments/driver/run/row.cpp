@@ -43,12 +43,26 @@ json roofline(const json& line, const json& ceilings) {
   return found;
 }
 
+/// Adds `factor` times a stage to the sample of the same run; a stage that a method lacks adds
+/// none.
+void add_stage(std::vector<double>& seconds, const json& line, const std::string& stage,
+               double factor) {
+  const auto samples = numbers_in(field(line, "phases.stages." + stage));
+  if (samples.size() != seconds.size()) return;
+  for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] += factor * samples[k];
+}
+
+void add_task_processing(json& line) {
+  auto seconds = numbers_in(field(line, "phases.stages.tasks"));
+  if (seconds.empty()) return;
+  add_stage(seconds, line, "pattern", 1);
+  line["seconds"]["task_processing"] = summarise(seconds).median;
+}
+
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
   if (seconds.empty()) return;
-  if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
-      zero.size() == seconds.size())
-    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
+  add_stage(seconds, line, "zero", -1);
   const auto median = summarise(seconds).median;
   line["seconds"]["without_zero"] = median;
   const auto copied = 1e9 * copy_gbytes * median;
@@ -120,6 +134,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
   line["currency"] = name(currency_);
   line["stale"] = is_stale();
   add_index_rate(line);
+  add_task_processing(line);
   add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line["roofline"] = roofline(line, found->second);

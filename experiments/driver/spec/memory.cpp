@@ -49,12 +49,12 @@ double kept(double bytes) {
 
 /// What an operation holds beside the tensor that was loaded.
 struct Sizes {
-  double operands = 0;   ///< bytes of dense operands and of copies of tensors
-  double fibers = 0;     ///< of the result, each a block of `width` values
+  double operands = 0;  ///< bytes of dense operands and of copies of tensors
+  double fibers = 0;    ///< of the result, each a block of `width` values
   double width = 1;
   double coordinates = 0;  ///< indices of a fiber, 0 of a matrix
   double products = 0;
-  double oracle = 0;  ///< bytes of the oracle's arrays beside its fibers
+  double oracle = 0;     ///< bytes of the oracle's arrays beside its fibers
   double collected = 0;  ///< bytes of a method's result while its parts are collected
 };
 
@@ -72,8 +72,7 @@ class Model {
     const auto tensor = n_ * (order_ * kIndex + static_cast<double>(size_of(DType::f32)));
     const auto held = kProgram + tensor + s.operands;
     // While it is loaded the tensor lies in the mapped cache too.
-    return std::max({kProgram + 2 * tensor, held + s.oracle + evaluated(s),
-                     held + run(s, method)});
+    return std::max({kProgram + 2 * tensor, held + s.oracle + evaluated(s), held + run(s, method)});
   }
 
  private:
@@ -82,7 +81,9 @@ class Model {
   Sizes dense_rows(double factors, double rows, double width) const;
   Sizes contraction() const;
 
-  double length(int mode) const { return static_cast<double>(dims_[static_cast<std::size_t>(mode)]); }
+  double length(int mode) const {
+    return static_cast<double>(dims_[static_cast<std::size_t>(mode)]);
+  }
   double copy() const { return n_ * (order_ * kIndex + value_); }
 
   /// Keys that sort the nonzeros by modes in another order than they lie in, if they do.
@@ -114,7 +115,8 @@ class Model {
   double run(const Sizes& s, const Method& method) const {
     const auto oracle = evaluated_fibers(s) * (kFiber + kValue * s.width);
     const auto result = s.fibers * (s.coordinates * kIndex + s.width * value_);
-    return oracle + n_ * method.bytes_per_nonzero() + s.collected + 2 * result + kGrowth * kKeyed * s.fibers;
+    return oracle + n_ * method.bytes_per_nonzero() + s.collected + 2 * result +
+           kGrowth * kKeyed * s.fibers;
   }
 
   const ProblemSpec& p_;
@@ -197,7 +199,8 @@ Sizes Model::sizes() const {
         // R for the lowest of the multiplied modes, R2 for the rest.
         const auto rank2 = static_cast<double>(p_.rank2);
         const auto width = rank * std::pow(rank2, std::max(order_ - 2, 0.0));
-        auto own = dense_rows(sum(dims_) * std::max(rank, rank2), distinct(n_, length(p_.mode)), width);
+        auto own =
+            dense_rows(sum(dims_) * std::max(rank, rank2), distinct(n_, length(p_.mode)), width);
         own.oracle += sorting(first, {dims_[mode]});
         return own;
       }
