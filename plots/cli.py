@@ -6,6 +6,8 @@ the report lacks a figure that could not be drawn, 2 for bad input.
 """
 import argparse
 import sys
+import traceback
+from pathlib import Path
 
 from plots.errors import PlotError
 from plots.load import load_results, read_json
@@ -24,7 +26,12 @@ def main(arguments):
         return options.command(results, _read_optional(options.verdicts), options)
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # A row may hold anything in place of a number or a word; where it was met helps to find it.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: {error}"
+              f" ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
+    return 2
 
 
 def _parser():

@@ -199,6 +199,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
         return std::make_unique<AlsRun>(problem, *methods.at(params.word("mttkrp")), params);
       },
       .params = als_params(backend, standard, ids),
+      .bytes_per_nonzero = 70,  // of FLYCOO, whose MTTKRP is the default
   };
 }
 

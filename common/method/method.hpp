@@ -79,6 +79,8 @@ class Method {
   virtual std::vector<Operation> operations() const { return {}; }
   /// Whether it takes coordinates or CSR as they are: conversions of others are weighed against it.
   virtual bool converts_least() const { return false; }
+  /// Host memory that preparing takes for each nonzero, beside the problem and the result.
+  virtual double bytes_per_nonzero() const { return 0; }
   /// Whether it takes MTTKRP over all modes as one problem; others run it mode by mode.
   virtual bool takes_all_modes() const { return false; }
   /// Whether a decomposition takes its MTTKRP where no other method is asked for; one a backend.

@@ -46,6 +46,9 @@ struct MethodSpec {
   ParamSchema params = {};
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
   bool converts_least = false;     ///< as Method::converts_least
+  /// As Method::bytes_per_nonzero; by default what sorted coordinates take that are kept: a copy
+  /// with its keys.
+  double bytes_per_nonzero = 40;
 };
 
 /// A description with what the methods of a module share: the operations, unless it states its own,
@@ -62,6 +65,7 @@ class DescribedMethod : public Method {
   ParamSchema params() const override { return spec_.params; }
   std::vector<Operation> operations() const override { return spec_.operations; }
   bool converts_least() const override { return spec_.converts_least; }
+  double bytes_per_nonzero() const override { return spec_.bytes_per_nonzero; }
   bool takes_all_modes() const override { return takes(Operation::mttkrp_all); }
   bool is_default_of_passes() const override { return spec_.default_of_passes; }
   Support supports(const Problem& problem, const Params& params) const override;

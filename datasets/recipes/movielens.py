@@ -8,20 +8,22 @@ rating. Mode lengths are the largest numbers in the file.
 
     movielens.py --out FILE.tns --input ml-1m.zip|FOLDER|ratings.dat [--values one|rating]
 """
+import re
 import sys
 
 import recipe
 
 STARS = 5
 LARGEST = 10**8
+RECORD = re.compile(r"([0-9]+)::([0-9]+)::([0-9]+)::[0-9]+", re.ASCII)
 
 
 def record(where, line):
     """0-based user, movie and rating of a line."""
-    fields = line.split("::")
-    if len(fields) != 4 or not all(f.isascii() and f.isdigit() for f in fields):
+    fields = RECORD.fullmatch(line)
+    if not fields:
         raise recipe.Malformed(f"{where}: found '{line[:60]}', expected user::movie::rating::time")
-    user, movie, stars = map(int, fields[:3])
+    user, movie, stars = map(int, fields.groups())
     if not (1 <= stars <= STARS and 1 <= user <= LARGEST and 1 <= movie <= LARGEST):
         raise recipe.Malformed(f"{where}: found user {user}, movie {movie}, rating {stars}; "
                                f"numbers count from 1, ratings to {STARS}")

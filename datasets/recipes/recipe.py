@@ -76,15 +76,14 @@ def only(found, source, name):
 
 def lines(source, name, encoding="ascii"):
     """(place for messages, text without line end) of each line."""
-    where = source if source.is_file() and not zipfile.is_zipfile(source) else source / name
-    total = number = 0
+    where = str(source if source.is_file() and not zipfile.is_zipfile(source) else source / name)
+    total = 0
     with opened(source, name) as stream:
-        while line := stream.readline(LONGEST_LINE):
-            number += 1
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
             total += len(line)
-            if len(line) == LONGEST_LINE or total > LONGEST_TEXT:
-                raise Malformed(f"{where}:{number}: a line or file beyond all measure")
             place = f"{where}:{number}"
+            if len(line) == LONGEST_LINE or total > LONGEST_TEXT:
+                raise Malformed(f"{place}: a line or file beyond all measure")
             try:
                 yield place, line.decode(encoding).rstrip("\r\n")
             except UnicodeDecodeError:

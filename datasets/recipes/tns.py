@@ -11,8 +11,8 @@ def write(path, dims, entries, comment):
     with open(part, "w", encoding="ascii") as out:
         out.writelines(f"# {line}\n" for line in comment.splitlines())
         out.write(f"{len(dims)}\n{' '.join(map(str, dims))}\n")
-        for indices, value in entries:
-            out.write(f"{' '.join(str(i + 1) for i in indices)} {value}\n")
+        line = "%d " * len(dims) + "%s\n"
+        out.writelines(line % (*[i + 1 for i in indices], value) for indices, value in entries)
         out.flush()
         os.fsync(out.fileno())
     os.replace(part, path)

@@ -2,39 +2,15 @@
 half done counts, and the same command ends well afterwards."""
 
 import os
+import shutil
 
 import pytest
 
 from attacks import METHOD, run
+from faults import Faults, moments, needs_shim
 from sweeps import RETENSOR
 
-SHIM = os.environ.get("RETENSOR_SHIM", "")
-MOST = int(os.environ.get("RETENSOR_ATTACKS", "0")) or 12  # moments of each run that are tried
-
-pytestmark = pytest.mark.skipif(not SHIM or bool(os.environ.get("RETENSOR_SANITIZED")),
-                                reason="needs its library, which sanitizers do not load")
-
-
-class Faults:
-    """Environments in which the n-th call fails, and the number of calls of the last run."""
-
-    def __init__(self, folder, below):
-        self.counter = folder / "counter"
-        self.below = below
-
-    def environment(self, number, how):
-        self.counter.write_bytes(bytes(8))
-        return dict(os.environ, LD_PRELOAD=SHIM, SHIM_BELOW=str(self.below), SHIM_HOW=how,
-                    SHIM_COUNTER=str(self.counter), SHIM_FAIL=str(number))
-
-    def calls(self):
-        return int.from_bytes(self.counter.read_bytes(), "little")
-
-
-def moments(calls):
-    """Numbers of calls to fail: all of them, or so many that lie evenly."""
-    assert calls > 0
-    return sorted({1 + k * (calls - 1) // max(MOST - 1, 1) for k in range(min(MOST, calls))})
+pytestmark = needs_shim
 
 
 @pytest.mark.parametrize("how", ["error", "full", "exit"])
@@ -84,3 +60,35 @@ def test_a_conversion_is_whole_or_absent(tmp_path, workspace, how, ending):
     # A process that ended leaves its part behind, under a name that is nobody's.
     left = [path for path in target.parent.iterdir() if path != target]
     assert all(path.suffix == ".part" for path in left) and (how == "exit" or not left)
+
+
+@pytest.mark.skipif("RETENSOR_ATTACKS" not in os.environ, reason="a report takes seconds")
+def test_a_report_touches_no_row_and_is_made_whole_again(tmp_path, workspace):
+    """The pages of a run that was cut short are made anew; result files stay as they are."""
+    spec = workspace.spec([METHOD], figure={"kind": "table", "columns": ["dataset"]})
+    assert workspace.run(spec, program=RETENSOR).returncode == 0
+    rows, out, specs = workspace.out.read_bytes(), tmp_path / "report", tmp_path / "specs"
+    specs.mkdir()
+    shutil.copy(spec, specs)
+    faults = Faults(tmp_path, out)
+
+    def report(number, how):
+        return run("report", "--rows", workspace.out, "--specs", specs, "--out", out, "--registry",
+                   workspace.registry, "--cache", workspace.cache, timeout=300,
+                   env=faults.environment(number, how))
+
+    assert report(0, "error").returncode == 0
+    whole = contents(out)
+    for number in moments(faults.calls(), most=12):
+        for how in ("error", "full", "exit"):
+            done = report(number, how)
+            assert done.returncode in (0, 1, 2, 3, 99), (number, how, done.stderr)
+            assert "Traceback" not in done.stderr, (number, how, done.stderr)
+            assert workspace.out.read_bytes() == rows
+    assert report(0, "error").returncode == 0
+    assert contents(out) == whole
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*")
+            if path.is_file()}

@@ -1,14 +1,17 @@
 """Files that are no result files, and damaged ones: refused, and left as they are."""
 
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from attacks import METHOD, papers_file, refused, rooted, run, sweep
+from attacks import METHOD, papers_file, refused, registry, rooted, run, sweep
 from sweeps import RETENSOR, ROOT
 
 
@@ -49,7 +52,8 @@ def test_files_without_end_are_not_read(tmp_path, command, kind):
 def test_files_without_end_in_a_tree_are_not_read(tmp_path, command, kind):
     papers_file(tmp_path, kind).symlink_to("/dev/zero")
     (tmp_path / "rows.jsonl").write_text("")
-    more = ["--results", tmp_path / "rows.jsonl"] if command == "verdict" else []
+    more = ["--results", tmp_path / "rows.jsonl", "--registry", registry(tmp_path)]
+    more = more if command == "verdict" else []
     refused(run(command, "stranger", *more, timeout=20, env=rooted(tmp_path)), f"{kind}.yaml")
 
 
@@ -114,6 +118,56 @@ def test_damaged_rows_end_no_reader_by_a_crash(workspace, results):
             done = run(*command, cwd=ROOT)
             assert done.returncode in (0, 1, 2), (done.returncode, done.stderr)
             assert "Traceback" not in done.stderr and "terminate" not in done.stderr
+
+
+JUNK = [None, [], {}, "x", "", -1, 1e308, True, [[1]], {"a": {"b": [1, "x"]}}, "9" * 400, "\x1b[31m"]
+
+
+def inside(value, path=()):
+    """Paths of all members."""
+    for name, member in value.items() if isinstance(value, dict) else ():
+        yield (*path, name)
+        yield from inside(member, (*path, name))
+
+
+def other_types(lines, count):
+    """Copies of the lines of a result file with a member of another type, or without one."""
+    dice = random.Random(3)
+    for _ in range(count):
+        changed = json.loads(json.dumps(lines))
+        line = dice.choice(changed)
+        *above, name = dice.choice(list(inside(line)))
+        at = line
+        for step in above:
+            at = at[step]
+        at[name] = dice.choice(JUNK)
+        if dice.random() < 0.2:
+            del at[name]
+        yield changed
+
+
+def test_members_of_other_types_end_no_figure_and_no_report_by_a_crash(workspace):
+    """As the plots get them: what `retensor rows` prints of a file that it takes."""
+    every = "RETENSOR_ATTACKS" in os.environ
+    spec = workspace.spec([METHOD], axes={"seed": [1, 2]},
+                          figure={"kind": "lines", "x": "seed", "y": "stats.median"})
+    sweep(workspace, spec)
+    (workspace.folder / "specs").mkdir()
+    shutil.copy(spec, workspace.folder / "specs")
+    lines = [json.loads(line) for line in workspace.out.read_text().splitlines()]
+    shown = workspace.folder / "shown.jsonl"
+    for changed in other_types(lines, 300 if every else 12):
+        workspace.out.write_text("".join(json.dumps(line) + "\n" for line in changed))
+        done = run("rows", workspace.out)
+        assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr
+        if done.returncode == 2:
+            continue
+        shown.write_text(done.stdout)
+        for command in (("figure", "--spec", spec), ("report", "--specs", workspace.folder / "specs")):
+            done = subprocess.run([sys.executable, "-m", "plots", *command, "--rows", shown, "--out",
+                                   workspace.folder / "out"], cwd=ROOT, capture_output=True,
+                                  text=True, timeout=120, check=False)
+            assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -94,6 +94,20 @@ def test_long_names_are_refused_or_work(tmp_path, length):
         refused(done, "registry.yaml:1")
 
 
+def test_paths_beyond_all_length_are_refused(workspace):
+    long = "n" * 300
+    workspace.out = workspace.folder / long
+    done = sweep(workspace, workspace.spec([METHOD]))
+    assert done.returncode in (2, 3) and "name too long" in done.stderr.lower(), done.stderr
+    assert "filesystem error" not in done.stderr
+    for command in (("plan", long), ("rows", long), ("dataset", "info", long + ".tns"),
+                    ("run", workspace.folder / "spec.yaml", "--registry", long),
+                    ("dataset", "make", "ratings", "--input", long)):
+        done = run(*command)
+        assert done.returncode == 2, (command, done.stderr)
+        assert "filesystem error" not in done.stderr
+
+
 @pytest.mark.parametrize("terms", [10, 999, 1000, 100000])
 def test_a_check_of_many_terms_is_computed_or_refused_soon(tmp_path, terms):
     findings = papers_file(tmp_path, "findings")

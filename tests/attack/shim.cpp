@@ -108,6 +108,25 @@ int open_at(int folder, const char* path, int flags, mode_t mode) {
   return fd;
 }
 
+FILE* opened(const char* name, const char* path, const char* mode) {
+  const auto call = real<FILE* (*)(const char*, const char*)>(name);
+  if (*mode == 'r' || !below(path)) return call(path, mode);
+  const bool there = access(path, F_OK) == 0;
+  if (fails(path)) return nullptr;
+  FILE* file = call(path, mode);
+  if (file != nullptr && !there) tell("make", 0, path);
+  if (file != nullptr && there && *mode == 'w') tell("cut", 0, path);
+  return file;
+}
+
+int removed(const char* name, const char* path) {
+  const auto call = real<int (*)(const char*)>(name);
+  if (fails(path)) return -1;
+  const int result = call(path);
+  if (result == 0 && below(path)) tell("remove", 0, path);
+  return result;
+}
+
 mode_t mode_of(int flags, va_list rest) {
   return (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
 }
@@ -189,11 +208,16 @@ int mkdir(const char* path, mode_t mode) noexcept {
   return result;
 }
 int unlink(const char* path) noexcept {
-  static const auto call = real<int (*)(const char*)>("unlink");
-  if (fails(path)) return -1;
-  const int result = call(path);
-  if (result == 0 && below(path)) tell("remove", 0, path);
-  return result;
+  return removed("unlink", path);
+}
+int remove(const char* path) noexcept {
+  return removed("remove", path);
+}
+FILE* fopen(const char* path, const char* mode) {
+  return opened("fopen", path, mode);
+}
+FILE* fopen64(const char* path, const char* mode) {
+  return opened("fopen64", path, mode);
 }
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 // stands in a file and need not find out how one is written.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <regex>
@@ -79,11 +80,13 @@ class Grammar {
       if (schema.contains("enum")) return choices.of(schema["enum"]);
       if (schema.contains("anyOf")) return value(choices.of(schema["anyOf"]), key, depth + 1);
       const auto& type = schema.at("type");
-      return typed(type.is_array() ? choices.of(type) : type, schema, key, depth);
+      if (!type.is_array()) return typed(type, schema, key, depth);
+      const bool worded = grammar.words_.contains(key) && !choices.one_in(8);
+      return typed(worded ? "string" : choices.of(type).get<std::string>(), schema, key, depth);
     }
 
     Json typed(const std::string& type, const Json& schema, const std::string& key, int depth) {
-      if (type == "object") return object(schema, depth);
+      if (type == "object") return object(schema, key, depth);
       if (type == "array") return array(schema, key, depth);
       if (type == "string") return text(schema, key);
       if (type == "integer" || type == "number") return number(schema, type == "integer");
@@ -104,7 +107,7 @@ class Grammar {
       return side;
     }
 
-    Json object(const Json& schema, int depth) {
+    Json object(const Json& schema, const std::string& key, int depth) {
       Json result = Json::object();
       const auto members = schema.value("properties", Json::object());
       const auto add = [&](const std::string& name) {
@@ -114,13 +117,14 @@ class Grammar {
         if (sound || !choices.one_in(48)) add(name);
       for (const auto& [name, member] : members.items())
         if (!result.contains(name) && choices.one_in(4)) add(name);
-      others(schema, depth, result);
+      others(schema, key, depth, result);
       for (const auto& group : schema.value("allOf", Json::array())) {
         const auto& way = choices.of(group["oneOf"])["required"][0];
         for (const auto& other : group["oneOf"]) result.erase(other["required"][0]);
         add(way);
       }
-      for (const auto& [name, needed] : schema.value("dependentRequired", Json::object()).items())
+      const auto beside = schema.value("dependentRequired", Json::object());
+      for (const auto& [name, needed] : beside.items())
         for (const auto& other : needed)
           if (result.contains(name) && !result.contains(other)) add(other);
       if (!sound && choices.one_in(48)) result[any_text()] = any();
@@ -128,18 +132,18 @@ class Grammar {
     }
 
     /// Members under names of the file's own choice.
-    void others(const Json& schema, int depth, Json& result) {
+    void others(const Json& schema, const std::string& key, int depth, Json& result) {
       auto shape = schema.value("additionalProperties", Json(false));
       std::string names;
-      for (const auto& [pattern, member] :
-           schema.value("patternProperties", Json::object()).items()) {
+      const auto patterns = schema.value("patternProperties", Json::object());
+      for (const auto& [pattern, member] : patterns.items()) {
         names = pattern;
         shape = member;
       }
       if (shape == false) return;
       const auto least = schema.value("minProperties", 0U);
       for (auto n = choices.below(4) + (result.empty() ? least : 0); n > 0; --n) {
-        const auto name = names.empty() ? any_text() : matching(names, "");
+        const auto name = names.empty() ? any_text() : matching(names, key);
         result[name] = value(shape, name, depth + 1);
       }
     }
@@ -148,7 +152,8 @@ class Grammar {
       const auto least = schema.value("minItems", std::size_t{0});
       const auto most = schema.value("maxItems", least + 4);
       Json result = Json::array();
-      for (auto n = least + choices.below(most - least + 1); n > 0; --n)
+      const auto more = choices.one_in(2) ? choices.below(most - least + 1) : 0;
+      for (auto n = std::min(std::max<std::size_t>(least, 1) + more, most); n > 0; --n)
         result.push_back(value(schema["items"], key, depth + 1));
       return result;
     }

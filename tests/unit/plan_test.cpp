@@ -138,10 +138,7 @@ TEST_CASE("a case above the memory limit is skipped") {
   CHECK(plan(body).cases.size() == 1);
   const auto tight = plan(body + "measure: {memory: 64KiB}");
   REQUIRE(tight.skips.size() == 1);
-  CHECK(contains(tight.skips.front().reason, "needs at least"));
-  // Tensor 100 (3 * 4 + 4), factors (10 + 20 + 30) R and result 10 R floats, oracle 16 bytes each.
-  CHECK(memory_estimate(tight.skips.front().what, datasets()) ==
-        1600 + 4 * 60 * 1024 + 4 * 10 * 1024 + 16 * 10 * 1024);
+  CHECK(contains(tight.skips.front().reason, "needs about"));
 }
 
 TEST_CASE("mistakes are refused at the spec's line with the nearest name") {

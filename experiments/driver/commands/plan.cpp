@@ -40,12 +40,13 @@ TableRow case_row(const Case& c) {
           params_text(c.params)};
 }
 
-void print_plan(const Plan& plan, const DatasetRegistry& datasets, const std::string& cache_dir) {
+void print_plan(const Plan& plan, const Registry& methods, const DatasetRegistry& datasets,
+                const std::string& cache_dir) {
   Count most = 0;
   std::vector<TableRow> cases, skips;
   std::vector<std::string> lost;
   for (const auto& c : plan.cases) {
-    const auto needed = memory_estimate(c, datasets);
+    const auto needed = memory_estimate(c, datasets, methods.find(c.method));
     most = std::max(most, needed);
     auto row = case_row(c);
     row.insert(row.begin(), {"case", bytes_text(needed)});
@@ -63,8 +64,8 @@ void print_plan(const Plan& plan, const DatasetRegistry& datasets, const std::st
   std::cout << fmt::format("{}: {}\n", plan.artifact, plan.title) << table_text(cases)
             << table_text(skips);
   for (const auto& note : lost) std::cout << note;
-  std::cout << fmt::format("{} cases, {} skips, up to {} of memory before a method's own format\n",
-                           plan.cases.size(), plan.skips.size(), bytes_text(most));
+  std::cout << fmt::format("{} cases, {} skips, up to {} of memory\n", plan.cases.size(),
+                           plan.skips.size(), bytes_text(most));
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ void print_plan(const Plan& plan, const DatasetRegistry& datasets, const std::st
 int plan_command(const Args& args) {
   const Usage usage{"plan SPEC...",
                     "Checks specs and prints the cases they would run, the skips with reasons and "
-                    "the least memory of each case. Nothing is measured.",
+                    "the peak memory of each case. Nothing is measured.",
                     "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   add_profile_option(options);
@@ -83,7 +84,7 @@ int plan_command(const Args& args) {
   const auto datasets = given->registry();
   const auto methods = all_methods();
   for (const auto& spec : specs)
-    print_plan(make_plan(load_spec(spec, given->profile()), methods, datasets), datasets,
+    print_plan(make_plan(load_spec(spec, given->profile()), methods, datasets), methods, datasets,
                given->cache());
   return 0;
 }

@@ -241,9 +241,11 @@ DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
   if (fetchable) origin.identity["fetched"] = fetched_identity(d);
   const bool take_fetched = fetchable && d.input.empty();
   origin.input = take_fetched ? kept_at(cache_dir, fetched_path(d.fetch)) : d.input;
-  const bool here = take_fetched ? all_there(fetched(d, cache_dir)) : fs::exists(origin.input);
+  std::error_code error;
+  const bool here =
+      take_fetched ? all_there(fetched(d, cache_dir)) : fs::exists(origin.input, error);
   // What was made once is kept, and so is not asked for again.
-  if (!here && !fs::is_regular_file(kept_at(cache_dir, cached_path(d, origin.identity))))
+  if (!here && !fs::is_regular_file(kept_at(cache_dir, cached_path(d, origin.identity)), error))
     origin.obstacle = !d.input.empty() ? d.input + ": no such file or folder" : how_to_give(d);
   return origin;
 }
@@ -336,9 +338,9 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
     if (auto tensor = read_cached(d, kept)) return tensor;
   const auto cached =
       kept == origin.file ? kept : (fs::path(cache_dir) / cached_path(d, origin.identity)).string();
-  if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input))
-    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   std::error_code error;
+  if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input, error))
+    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
   fs::create_directories(fs::path(cached).parent_path(), error);
   if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
   const auto kept_files = d.fetch.url.empty() ? "" : kept_at(cache_dir, fetched_path(d.fetch));

@@ -31,9 +31,11 @@ json parse_line(const std::string& text) {
   return deep ? json(json::value_t::discarded) : line;
 }
 
-/// How a line begins that a kill (a part of the object) or a power cut (zeros) left behind.
-bool may_be_torn(const std::string& text) {
-  return !text.empty() && (text.front() == '{' || text.front() == '\0');
+/// Whether a death of the writer may have left the last line like this: a kill leaves a beginning
+/// without newline, a power cut also zeros for what had not reached the disk.
+bool is_torn(const std::string& text, bool ended) {
+  if (text.find('\0') != text.npos) return true;
+  return !ended && !text.empty() && text.front() == '{';
 }
 
 std::ifstream opened(const std::string& path) {
@@ -161,8 +163,9 @@ FileEnd for_each_line(const std::string& path, const std::function<void(const js
     const auto bytes = text.size() + (ended ? 1 : 0);
     const auto line = parse_line(text);
     if (line.is_discarded()) {
-      // A death of the writer leaves no newline behind; damage is for the user to look at.
-      if (ended || !may_be_torn(text))
+      // Other damage is for the user to look at.
+      const bool last = !ended || in.peek() == std::ifstream::traits_type::eof();
+      if (!last || !is_torn(text, ended))
         throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
                          "a line of a result file (JSON); to go on without it, keep a copy of the "
                          "file and remove the line");

@@ -83,8 +83,8 @@ struct Store::State {
 void Store::State::open_locked() {
   const auto folder = fs::path(path).parent_path();
   create_folder(folder);
-  const bool existed = fs::exists(path);
   std::error_code error;
+  const bool existed = fs::exists(path, error);
   if (existed && !fs::is_regular_file(path, error))
     throw InputError(path + ": rows are written to a regular file alone");
   // O_NONBLOCK: what has become a pipe meanwhile must not hang.

@@ -149,7 +149,8 @@ class Sweep {
   std::string path() const {
     if (options_.out.empty()) return results_path(machine_, plan_.artifact);
     const std::filesystem::path out = options_.out;
-    return std::filesystem::is_directory(out) ? out / results_name(plan_.artifact) : out;
+    std::error_code error;
+    return std::filesystem::is_directory(out, error) ? out / results_name(plan_.artifact) : out;
   }
 
   bool failed(Status status) const {

@@ -292,9 +292,9 @@ class Planner {
       return e.what();
     }
     const auto limit = spec_.measure.memory;
-    const auto needed = memory_estimate(c, datasets_);
+    const auto needed = memory_estimate(c, datasets_, methods_.find(c.method));
     if (limit != 0 && needed > limit)
-      return fmt::format("needs at least {} bytes of memory, the spec allows {}", needed, limit);
+      return fmt::format("needs about {} bytes of memory, the spec allows {}", needed, limit);
     return {};
   }
 

@@ -37,8 +37,8 @@ struct Plan {
 /// dims. NAME@all becomes a stand-in and its variants.
 Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets);
 
-/// Bytes of host memory that a case needs at least: tensor, operands, result (of ttv and ttm as if
-/// all fibers were full), oracle. The method's own format comes on top.
-Count memory_estimate(const Case& c, const DatasetRegistry& datasets);
+/// The peak of a worker's host memory in bytes, of loading from the cache, oracle and method, as if
+/// the nonzeros were drawn uniformly. Text that is parsed, recipes and the CUDA driver come on top.
+Count memory_estimate(const Case& c, const DatasetRegistry& datasets, const Method& method);
 
 }  // namespace retensor::driver

@@ -11,6 +11,7 @@ MethodSpec make_hlsto_cpu() {
           "MTTKRP and TTM-chain on HLS, an emulated tensor core for dense tiles (Algorithm 1)",
       .prepare = prepare_cpu,
       .params = format_params(false).with({threads_param()}),
+      .bytes_per_nonzero = 50,
   });
 }
 

@@ -28,6 +28,7 @@ MethodSpec make_coo_cpu() {
       .prepare = prepare_coo_cpu,
       .params = cpu_params("sequential", "the textbook's loop on one thread, to compare with"),
       .converts_least = true,
+      .bytes_per_nonzero = 0,
   });
 }
 
@@ -40,6 +41,7 @@ MethodSpec make_hicoo_cpu() {
       .prepare = prepare_hicoo_cpu,
       .params =
           cpu_params("scheduled", "private or owner, whichever moves less").with({block_param()}),
+      .bytes_per_nonzero = 20,
   });
 }
 
