@@ -70,8 +70,12 @@ json row(const std::string& method, const std::string& dataset, double value,
 }
 
 Verdict judge_rows(const std::string& lines, const std::vector<json>& rows,
-                   const FittedTo& fitted = {}) {
-  return judge(claim_with(lines), testing::made_rows(rows), fitted);
+                   const DataSets& data = {}) {
+  return judge(claim_with(lines), testing::made_rows(rows), data);
+}
+
+double number(const Verdict& v) {
+  return v.measured ? v.measured->value : -1;
 }
 
 std::string with_hardware(const std::string& hardware, const std::string& query) {
@@ -259,7 +263,7 @@ TEST_CASE("ratios transfer to another machine of the same kind") {
                                   row("a.cpu.x", "u", 1)};
   const auto v = judge_rows(with_hardware("Bluesky", kRatio), rows);
   CHECK(v.word == Verdict::transfers);
-  CHECK(*v.measured == doctest::Approx(2));
+  CHECK(number(v) == doctest::Approx(2));
   CHECK(v.competitor == "own");
   auto worse = rows;
   worse[0]["v"] = 40;
@@ -304,7 +308,7 @@ TEST_CASE("an ordering holds strictly, and in the stated share of the groups") {
   CHECK(holds.reason == "ordering holds");
   rows[2]["v"] = 4;
   const auto tie = judge_rows(lines, rows);
-  CHECK(*tie.measured == 0.5);
+  CHECK(number(tie) == 0.5);
   CHECK(tie.word == Verdict::deviates);
   CHECK(tie.reason == "ordering fails");
 }
@@ -315,7 +319,7 @@ TEST_CASE("reductions") {
         kPublished + "    query: {where: {operation: ttv}, value: v, reduce: " + how + "}\n",
         {row("a.cpu.x", "s", 1), row("a.cpu.x", "t", 4), row("a.cpu.x", "u", 16),
          row("a.cpu.x", "w", 16)});
-    return v.measured.value_or(-1);
+    return number(v);
   };
   CHECK(reduced("median") == 10);
   CHECK(reduced("mean") == 9.25);
@@ -342,8 +346,8 @@ TEST_CASE("samples count as their median") {
     timed["phases"]["stages"]["kernel"] = samples;
     return judge_rows(lines, {timed});
   };
-  CHECK(judged({3, 1, 8}).measured.value_or(-1) == 3);
-  CHECK(judged({3, 1}).measured.value_or(-1) == 2);
+  CHECK(number(judged({3, 1, 8})) == 3);
+  CHECK(number(judged({3, 1})) == 2);
   CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
   CHECK(judged(nlohmann::json::array()).word == Verdict::not_tested);
 
@@ -351,7 +355,7 @@ TEST_CASE("samples count as their median") {
   const auto prepared = kPublished +
                         "    query: {where: {operation: ttv}, value: phases.preparations, "
                         "reduce: max}\n";
-  CHECK(judge_rows(prepared, {timed}).measured == 2);
+  CHECK(number(judge_rows(prepared, {timed})) == 2);
 }
 
 TEST_CASE("a text counts as a number where it is one as a whole") {
@@ -359,7 +363,7 @@ TEST_CASE("a text counts as a number where it is one as a whole") {
   const auto lines =
       kPublished + "    query: {where: {operation: ttv}, value: executed.ratio, reduce: max}\n";
   told["executed"] = {{"ratio", "2.125"}};
-  CHECK(judge_rows(lines, {told}).measured == 2.125);
+  CHECK(number(judge_rows(lines, {told})) == 2.125);
   for (const char* text : {"2 of 3", "", "nan", "inf", "two"}) {
     told["executed"]["ratio"] = text;
     CHECK(judge_rows(lines, {told}).word == Verdict::not_tested);
@@ -380,9 +384,8 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
   first["roof"] = 3;
   second["roof"] = 4;
   const auto measured = [&](const std::string& query) {
-    return judge_rows(kPublished + "    query: {where: {operation: ttv}, " + query + "}\n",
-                      {first, second})
-        .measured.value_or(-1);
+    return number(judge_rows(kPublished + "    query: {where: {operation: ttv}, " + query + "}\n",
+                             {first, second}));
   };
   CHECK(measured("value: v, reduce: mean, ratio_to: {value: roof}, per: [key]") == 1.5);
   CHECK(measured("value: v, reduce: max, ratio_to: {reduce: min}") == 1.5);
@@ -394,7 +397,7 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
                      "    query: {orders: [{where: {operation: ttv}, value: roof}, "
                      "{where: {operation: ttv}}], value: v, reduce: median, per: [key]}\n",
                  {first, second});
-  CHECK(below.measured.value_or(-1) == 0.5);  // 3 < 6, but not 4 < 4
+  CHECK(number(below) == 0.5);  // 3 < 6, but not 4 < 4
 }
 
 TEST_CASE("intervals and tolerances") {
@@ -432,9 +435,12 @@ TEST_CASE("fitted, contradicting and untested claims say so whatever the rows ar
   const auto own = judge_rows(kPublished + kQuery + "    fitted: t was fitted\n", rows);
   CHECK(own.word == Verdict::fitted);
   CHECK(own.reason == "t was fitted");
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-1"}}}).word == Verdict::fitted);
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-2"}}}).word == Verdict::consistent);
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"u", {"P-1"}}}).word == Verdict::consistent);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"t", {"P-1"}}}}).word ==
+        Verdict::fitted);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"t", {"P-2"}}}}).word ==
+        Verdict::consistent);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"u", {"P-1"}}}}).word ==
+        Verdict::consistent);
   const auto excluded = judge_rows(kPublished + "    contradicts: eq. 3 gives 4\n", rows);
   CHECK(excluded.word == Verdict::contradicts_itself);
   CHECK(excluded.reason == "eq. 3 gives 4");

@@ -49,7 +49,7 @@ void add_time_without_zero(json& line, double copy_gbytes) {
   if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
       zero.size() == seconds.size())
     for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
-  const auto median = summarise(seconds).median;
+  const auto median = retensor::median(Launches(&seconds, 1));
   line["seconds"]["without_zero"] = median;
   const auto copied = 1e9 * copy_gbytes * median;
   if (copied <= 0) return;
