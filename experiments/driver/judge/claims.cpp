@@ -49,7 +49,7 @@ ShapePtr query_shape() {
                           required("reduce", reduce_shape()), optional("ratio_to", ratio),
                           optional("orders", list("orders", part, 2)),
                           optional("per", list("per", scalar("a row field"))),
-                          optional("within", word("reduction", {"median", "min", "max"})),
+                          optional("within", word("reduction", {"median", "min", "max", "spread"})),
                           optional("machines", word("machines", {"one", "all"}))},
               .one_of = {{"orders", "where"}}});
 }

@@ -37,7 +37,8 @@ struct Query : Part {
   std::optional<Part> ratio_to;
   std::vector<Part> orders;
   std::vector<std::string> per;
-  std::string within = "median";  ///< how rows that agree in `per` become one number: min, max
+  std::string within = "median";  ///< how rows that agree in `per` become one number: min, max,
+                                  ///< spread (the largest over the least)
   bool all_machines = false;  ///< rows of different ones stand together: no machine changes them
   std::string competitor = "own";  ///< code of what is compared with: own, original
 

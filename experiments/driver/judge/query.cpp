@@ -57,6 +57,16 @@ Estimate geometric_mean(std::vector<Estimate> all) {
   return mapped(mean_of(all), std::exp);
 }
 
+/// The ratio of numbers whose samples are independent.
+Estimate divide(const Estimate& a, const Estimate& b) {
+  if (b.value == 0) throw NotTested("a ratio to zero");
+  const auto value = a.value / b.value;
+  if (!(a.low > 0 && b.low > 0)) return Estimate::exact(value);
+  const auto below = together({std::log(a.value / a.low), std::log(b.high / b.value)});
+  const auto above = together({std::log(a.high / a.value), std::log(b.value / b.low)});
+  return {value * std::exp(-below), value, value * std::exp(above)};
+}
+
 /// Where one number alone decides, the ends of the intervals bound it: no reduction falls where a
 /// number rises.
 Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
@@ -64,6 +74,7 @@ Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
   if (all.empty()) throw NotTested("no row that is ok");
   if (how == "geomean") return geometric_mean(all);
   if (how == "mean") return mean_of(all);
+  if (how == "spread") return divide(reduced(all, "max"), reduced(all, "min"));
   const auto of = [&](double Estimate::*end) {
     std::vector<double> ends;
     for (const auto& one : all) ends.push_back(one.*end);
@@ -136,16 +147,6 @@ std::map<std::string, std::vector<RowNumber>> groups_of(const Taken& taken,
   return groups;
 }
 
-/// The ratio of numbers whose samples are independent.
-Estimate divide(const Estimate& a, const Estimate& b) {
-  if (b.value == 0) throw NotTested("a ratio to zero");
-  const auto value = a.value / b.value;
-  if (!(a.low > 0 && b.low > 0)) return Estimate::exact(value);
-  const auto below = together({std::log(a.value / a.low), std::log(b.high / b.value)});
-  const auto above = together({std::log(a.high / a.value), std::log(b.value / b.low)});
-  return {value * std::exp(-below), value, value * std::exp(above)};
-}
-
 Answer ratio(const Query& query, const Taken& over, const Taken& under) {
   if (query.per.empty()) {
     const auto one = divide(reduced(over.numbers, query), reduced(under.numbers, *query.ratio_to));
@@ -215,12 +216,13 @@ std::vector<Part> parts_of(const Query& query) {
 }
 
 bool matches(const Row& row, const Selection& where) {
-  return (where.count("code") > 0 || row.is_own()) &&
-         std::all_of(where.begin(), where.end(), [&](const auto& condition) {
-           const auto& found = row.field(condition.first);
-           const auto& any_of = condition.second;
-           return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
-         });
+  return std::all_of(where.begin(), where.end(),
+                     [&](const auto& condition) {
+                       const auto& found = row.field(condition.first);
+                       const auto& any_of = condition.second;
+                       return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
+                     }) &&
+         (where.count("code") > 0 || row.is_own());
 }
 
 Taken read_rows(const Rows& rows, const Part& part) {

@@ -285,8 +285,9 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
                         });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (may_judge(row, claim) && std::any_of(wanted.begin(), wanted.end(),
-                                             [&](const auto& w) { return matches(row, w.where); }))
+    if (std::any_of(wanted.begin(), wanted.end(),
+                    [&](const auto& w) { return matches(row, w.where); }) &&
+        may_judge(row, claim))
       groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);
   return groups;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
@@ -43,15 +44,35 @@ json roofline(const json& line, const json& ceilings) {
   return found;
 }
 
+/// Adds `factor` times a stage to the sample of the same run; a stage that a method lacks adds
+/// none.
+void add_stage(std::vector<double>& seconds, const json& line, const std::string& stage,
+               double factor) {
+  const auto samples = numbers_in(field(line, "phases.stages." + stage));
+  if (samples.size() != seconds.size()) return;
+  for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] += factor * samples[k];
+}
+
+/// Of times alone: what is left of a run may be none.
+std::optional<double> median_time(const std::vector<double>& seconds) {
+  const auto positive = [](double s) { return s > 0; };
+  if (seconds.empty() || !std::all_of(seconds.begin(), seconds.end(), positive)) return {};
+  return median(Launches(&seconds, 1));
+}
+
+void add_task_processing(json& line) {
+  auto seconds = numbers_in(field(line, "phases.stages.tasks"));
+  add_stage(seconds, line, "pattern", 1);
+  if (const auto median = median_time(seconds)) line["seconds"]["task_processing"] = *median;
+}
+
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
-  if (seconds.empty()) return;
-  if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
-      zero.size() == seconds.size())
-    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
-  const auto median = retensor::median(Launches(&seconds, 1));
-  line["seconds"]["without_zero"] = median;
-  const auto copied = 1e9 * copy_gbytes * median;
+  add_stage(seconds, line, "zero", -1);
+  const auto median = median_time(seconds);
+  if (!median) return;
+  line["seconds"]["without_zero"] = *median;
+  const auto copied = 1e9 * copy_gbytes * *median;
   if (copied <= 0) return;
   line["copy"]["share"] = number_or_zero(field(line, "work.bytes")) / copied;
   line["copy"]["compulsory_share"] = number_or_zero(field(line, "work.compulsory_bytes")) / copied;
@@ -119,6 +140,7 @@ Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations&
   line_["currency"] = name(currency_);
   line_["stale"] = is_stale();
   add_index_rate(line_);
+  add_task_processing(line_);
   add_time_without_zero(line_, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line_["roofline"] = roofline(line_, found->second);
