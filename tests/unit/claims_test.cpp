@@ -1,93 +1,15 @@
 #include "experiments/driver/judge/claims.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/judge/verdict.hpp"
 #include "experiments/driver/spec/case.hpp"
-#include "tests/support/complaint.hpp"
-#include "tests/unit/made_rows.hpp"
+#include "tests/unit/made_claims.hpp"
 
 using namespace retensor;
-using namespace retensor::driver;
-using nlohmann::json;
-using retensor::test::refusal_of;
-namespace fs = std::filesystem;
-
-namespace {
-
-struct TempFile {
-  std::string path;
-  TempFile(const std::string& name, const std::string& text)
-      : path((fs::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-    std::ofstream(path) << text;
-  }
-  ~TempFile() { fs::remove(path); }
-};
-
-/// A claims file with one claim whose lines after the head are `lines`.
-std::string claims_text(const std::string& lines) {
-  return "schema: 1\npaper: p\nclaims:\n  - id: P-1\n    place: Table I\n    kind: TAB\n"
-         "    states: something\n" +
-         lines;
-}
-
-std::vector<Claim> load(const std::string& text) {
-  const TempFile file("claims.yaml", text);
-  return load_claims(file.path);
-}
-
-std::string refusal(const std::string& text) {
-  return refusal_of([&] { load(text); });
-}
-
-const std::string kPublished =
-    "    published: {value: 2, unit: x}\n    hardware: any\n    tolerance: {relative: 0.1}\n";
-const std::string kQuery = "    query: {where: {operation: ttv}, value: v, reduce: median}\n";
-
-Claim claim_with(const std::string& lines) {
-  return load(claims_text(lines)).front();
-}
-
-json row(const std::string& method, const std::string& dataset, double value,
-         const std::string& kind = "real", const std::string& device = "Some CPU") {
-  return {{"kind", "row"},
-          {"status", "ok"},
-          {"reason", ""},
-          {"key", method + dataset + device},
-          {"source_hash", ""},
-          {"v", value},
-          {"machine", {{"cpu", {{"model", device}}}, {"gpu", {{"name", device}}}}},
-          {"case",
-           {{"operation", "ttv"},
-            {"method", method},
-            {"dataset", dataset},
-            {"data", {{"kind", kind}, {"papers", json::array({"p"})}}}}}};
-}
-
-Verdict judge_rows(const std::string& lines, const std::vector<json>& rows,
-                   const DataSets& data = {}) {
-  return judge(claim_with(lines), testing::made_rows(rows), data);
-}
-
-double number(const Verdict& v) {
-  return v.measured ? v.measured->value : -1;
-}
-
-std::string with_hardware(const std::string& hardware, const std::string& query) {
-  return "    published: {value: 2}\n    tolerance: {relative: 0.1}\n    hardware: " + hardware +
-         "\n" + query;
-}
-
-const std::string kRatio =
-    "    query:\n      where: {method: a.cpu.x}\n      value: v\n      reduce: geomean\n"
-    "      ratio_to: {where: {method: b.cpu.y}}\n      per: [dataset]\n";
-
-}  // namespace
+using namespace retensor::testing;
 
 TEST_CASE("a complete claim is read with all its parts") {
   const auto claim = claim_with(kPublished + kRatio + "    fitted: the stand-in of t\n");

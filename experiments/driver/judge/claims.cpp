@@ -102,7 +102,7 @@ ShapePtr claim_shape() {
        .members = {required("id", scalar("an id")), required("place", scalar("a place")),
                    required("kind", word("kind", {"SET", "DATA", "EQ", "TAB", "FIG", "NUM", "ALG",
                                                   "QUAL", "DER"})),
-                   optional("asks", word("what a claim asks for",
+                   required("asks", word("what a claim asks for",
                                          {"measurement", "property", "setting", "definition"})),
                    required("states", scalar("what the paper states")),
                    optional("published", published_shape()), required("hardware", hardware_shape()),
@@ -218,7 +218,7 @@ void read_way(const YamlNode& node, Claim& claim) {
   claim.untested = text_or(node, "untested");
   claim.contradicts = text_or(node, "contradicts");
   claim.fitted = text_or(node, "fitted");
-  claim.asks = text_or(node, "asks", claim.asks);
+  claim.asks = node.need("asks").text;
   if (const auto* whole = node.find("whole"))
     claim.whole = static_cast<std::size_t>(as_integer(*whole));
   read_statement(node, claim);

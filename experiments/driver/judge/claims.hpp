@@ -62,7 +62,7 @@ struct Claim {
   std::string paper, id, place, kind, states, file;
   /// measurement: a quantity that the code could get otherwise (time, bytes as stored, error,
   /// counter); property: of format or algorithm, checked on data; setting, definition: read back.
-  std::string asks = "measurement";
+  std::string asks;
   std::uint64_t line = 0;
   nlohmann::json published;      ///< as written: {value | at_least | at_most | range, unit}
   nlohmann::json allowed;        ///< the tolerance as written: {relative | absolute | factor}

@@ -49,10 +49,12 @@ bool are_counts(const std::vector<RowNumber>& numbers) {
   });
 }
 
-Quantity quantity_of(const Part& part, const std::vector<RowNumber>& numbers) {
+/// The model of a kernel's work is a formula; evaluated at counts in the data it may be a property.
+Quantity quantity_of(const Part& part, const std::vector<RowNumber>& numbers, bool property) {
   const auto& field = part.value;
   const auto starts = [&](const char* text) { return boost::starts_with(field, text); };
-  if (is_repeated(field, numbers)) return Quantity::repeated;
+  if (starts("work.")) return property ? Quantity::other : Quantity::repeated;
+  if (part.reduce == "distinct" || is_repeated(field, numbers)) return Quantity::repeated;
   if (starts("check.")) return Quantity::error;
   for (const auto* time :
        {"stats.", "phases.", "seconds.", "rates.", "copy.", "roofline.share", "profile.seconds"})
@@ -102,7 +104,7 @@ class Mutations {
   std::optional<Turn> nearest() {
     for (std::size_t k = 0; k < parts_.size(); ++k) change_part(k);
     if (!nearest_) miss_results();
-    if (!nearest_) swap_parts();
+    if (!nearest_ && parts_.size() > 1) swap_parts();
     return nearest_;
   }
 
@@ -119,17 +121,19 @@ class Mutations {
     if (!nearest_ || turn.factor < nearest_->factor) nearest_ = std::move(turn);
   }
 
+  Quantity quantity(std::size_t k) const {
+    return quantity_of(parts_[k], taken_[k].numbers, claim_.asks == "property");
+  }
+
   void change_part(std::size_t k) {
-    const auto& part = parts_[k];
-    if (part.reduce == "distinct" || taken_[k].numbers.empty()) return;
-    const auto quantity = quantity_of(part, taken_[k].numbers);
-    if (quantity == Quantity::repeated) return;
-    if (quantity == Quantity::count) add_one(k);
-    scale(k, quantity, "");
+    const auto what = quantity(k);
+    if (what == Quantity::repeated) return;
+    if (what == Quantity::count) add_one(k);
+    scale(k, what, "");
     std::set<std::string> datasets;
     for (const auto& one : taken_[k].numbers) datasets.insert(one.row->dataset());
     if (datasets.size() < 2) return;
-    for (const auto& dataset : datasets) scale(k, quantity, dataset);
+    for (const auto& dataset : datasets) scale(k, what, dataset);
   }
 
   /// All numbers of a part, or of one data set in it, by as little as turns the verdict.
@@ -192,10 +196,11 @@ class Mutations {
   }
 
   void swap_parts() {
-    if (parts_.size() < 2 || parts_.front().value != parts_.back().value) return;
+    const auto what = quantity(0);
+    if (what == Quantity::repeated || what != quantity(parts_.size() - 1)) return;
     auto swapped = taken_;
     std::swap(swapped.front(), swapped.back());
-    if (turns(swapped)) offer({"methods swapped", 0});
+    if (turns(swapped)) offer({"both sides swapped", 0});
   }
 
   const Claim& claim_;

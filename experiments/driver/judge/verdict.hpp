@@ -64,11 +64,11 @@ std::optional<bool> holds(Verdict::Word word);
 /// What the registry says of data sets.
 struct DataSets {
   /// Names of stand-ins with the claims to which they were fitted.
-  std::map<std::string, std::set<std::string>> fitted_to;
+  std::map<std::string, std::set<std::string>> fitted_to = {};
   /// The tensor that a data set is or stands for, where the registry has it.
-  std::map<std::string, std::string> original;
+  std::map<std::string, std::string> original = {};
   /// The papers that use a tensor.
-  std::map<std::string, std::set<std::string>> papers;
+  std::map<std::string, std::set<std::string>> papers = {};
 };
 
 /// `rows` as newest_rows() gives them. Of a paper's methods rows in the published form alone count.
