@@ -48,7 +48,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), ":4:");
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), "tolerance");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n    tolerance: {}\n" + kQuery),
-          ":10:");
+          ":11:");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n"
                       "    tolerance: {relative: -0.1}\n" +
                       kQuery),
@@ -69,7 +69,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {value: two}\n" +
                       kQuery),
-          ":10:");
+          ":11:");
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {value: 2, at_least: 1}\n" +
                       kQuery),

@@ -264,6 +264,7 @@ std::vector<Claim> load_claims(const std::string& path) {
   for (const auto& node : root.items_of("claims")) {
     claims.push_back(read_claim(node));
     claims.back().paper = paper;
+    for (auto& former : claims.back().earlier) former.claim.paper = paper;
     if (const auto& query = claims.back().query; query && paper != kProject) {
       expect_published_methods(node, *query);
       if (query->ratio_to) expect_published_methods(node, *query->ratio_to);

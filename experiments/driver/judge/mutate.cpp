@@ -117,8 +117,9 @@ class Mutations {
     }
   }
 
+  /// Of changes as small as each other the first stays.
   void offer(Turn turn) {
-    if (!nearest_ || turn.factor < nearest_->factor) nearest_ = std::move(turn);
+    if (!nearest_ || turn.factor < 0.999 * nearest_->factor) nearest_ = std::move(turn);
   }
 
   Quantity quantity(std::size_t k) const {
