@@ -111,7 +111,7 @@ class Mutations {
  private:
   bool turns(const Parts& changed) const {
     try {
-      return decide(claim_, changed) == Outcome::fails;
+      return decide(claim_, changed) == Decision::fails;
     } catch (const NotTested&) {
       return false;
     }
@@ -162,7 +162,7 @@ class Mutations {
     if (nearest_ && nearest_->factor > 0) most = std::min(most, nearest_->factor);
     if (!turned(most)) return;
     double least = 1;
-    for (int step = 0; step < 12; ++step) {
+    for (int step = 0; step < 20; ++step) {
       const auto between = std::sqrt(least * most);
       (turned(between) ? most : least) = between;
     }

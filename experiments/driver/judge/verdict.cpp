@@ -9,6 +9,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -60,19 +61,19 @@ int direction(const Claim& claim) {
 
 /// Never on the other side of 1, whatever the tolerance, and undecided where the interval has 1 in
 /// it.
-Outcome outcome_of(const Claim& claim, const Estimate& found) {
+Decision outcome_of(const Claim& claim, const Estimate& found) {
   const auto side = direction(claim);
   const auto fits = [&](double x) { return within(claim, x) && side * (x - 1) >= 0; };
   if (side != 0 && found.low < 1 && found.high > 1 && (fits(found.low) || fits(found.high)))
-    return Outcome::undecided;
-  return fits(found.value) ? Outcome::holds : Outcome::fails;
+    return Decision::undecided;
+  return fits(found.value) ? Decision::holds : Decision::fails;
 }
 
 /// A share of cases in order, with the cases that may be.
-Outcome outcome_of_order(const Claim& claim, const Estimate& share) {
+Decision outcome_of_order(const Claim& claim, const Estimate& share) {
   const bool sure = within(claim, share.low), possible = within(claim, share.high);
-  if (sure != possible) return Outcome::undecided;
-  return sure ? Outcome::holds : Outcome::fails;
+  if (sure != possible) return Decision::undecided;
+  return sure ? Decision::holds : Decision::fails;
 }
 
 /// "From a to b" is a statement about each case.
@@ -80,14 +81,14 @@ bool is_case_by_case(const Claim& claim) {
   return claim.published.contains("range");
 }
 
-Outcome outcome_of(const Claim& claim, const Answer& found) {
+Decision outcome_of(const Claim& claim, const Answer& found) {
   if (!claim.query->orders.empty()) return outcome_of_order(claim, found.number);
   if (!is_case_by_case(claim) || found.cases.empty()) return outcome_of(claim, found.number);
-  auto worst = Outcome::holds;
+  auto worst = Decision::holds;
   for (const auto& one : found.cases) {
     const auto outcome = outcome_of(claim, one);
-    if (outcome == Outcome::fails) return outcome;
-    if (outcome == Outcome::undecided) worst = outcome;
+    if (outcome == Decision::fails) return outcome;
+    if (outcome == Decision::undecided) worst = outcome;
   }
   return worst;
 }
@@ -97,9 +98,9 @@ bool bounds_errors(const Query& query) {
   return reads_errors(query) && !query.compares();
 }
 
-Outcome decided(const Claim& claim, const Answer& found, const std::vector<Taken>& parts) {
+Decision decided(const Claim& claim, const Answer& found, const std::vector<Taken>& parts) {
   const bool wrong = bounds_errors(*claim.query) && parts.front().wrong > 0;
-  return wrong ? Outcome::fails : outcome_of(claim, found);
+  return wrong ? Decision::fails : outcome_of(claim, found);
 }
 
 bool names_data(const Selection& where) {
@@ -130,9 +131,9 @@ std::string hardware_of(const Claim& claim, const std::string& device) {
   return boost::icontains(device, claim.hardware) ? "paper" : "other";
 }
 
-Verdict::Word word_of(const Claim& claim, const Verdict& v, Outcome outcome) {
-  if (outcome == Outcome::undecided) return Verdict::undecided;
-  const bool held = outcome == Outcome::holds;
+Verdict::Word word_of(const Claim& claim, const Verdict& v, Decision outcome) {
+  if (outcome == Decision::undecided) return Verdict::undecided;
+  const bool held = outcome == Decision::holds;
   if (held && v.named < claim.whole) return Verdict::consistent;
   if (v.hardware == "other") return held ? Verdict::transfers : Verdict::does_not_transfer;
   if (v.data == "real") return held ? Verdict::reproduced : Verdict::deviates;
@@ -159,12 +160,20 @@ bool counts(const Row& row, const Query& query) {
   return row.ok() || (reads_errors(query) && row.status() == Status::wrong);
 }
 
+/// What a form of the project's own does says nothing about a paper, unless the claim sets it
+/// beside the paper's.
+bool may_judge(const Row& row, const Claim& claim, const Selection& where) {
+  const bool named = where.count("form") > 0;
+  if (claim.paper == kProject || named || row.field("form") == kPublishedForm) return true;
+  return !claim.can_fail() && !boost::ends_with(row.method(), ".tuned");
+}
+
 /// Takes the part's rows, or throws NotTested with the reason why none counts.
 Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v) {
   Rows counted;
   std::string first_failure;
   for (const auto* row : group) {
-    if (!matches(*row, part.where)) continue;
+    if (!matches(*row, part.where) || !may_judge(*row, claim, part.where)) continue;
     ++v.of;
     if (counts(*row, *claim.query)) {
       counted.push_back(row);
@@ -209,23 +218,23 @@ bool is_fitted(const Claim& claim, const Rows& rows, const DataSets& data) {
 }
 
 /// What the number alone does not say.
-std::string reason_of(const Claim& claim, const Verdict& v, Outcome outcome) {
+std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
   std::vector<std::string> parts;
   if (v.word == Verdict::fitted)
     return claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
   if (v.wrong > 0) parts.push_back(fmt::format("{} of {} rows are wrong", v.wrong, v.rows));
   if (!claim.query->orders.empty()) {
-    static const std::map<Outcome, std::string> said = {
-        {Outcome::holds, "ordering holds"},
-        {Outcome::fails, "ordering fails"},
-        {Outcome::undecided, "intervals of an ordering overlap"}};
+    static const std::map<Decision, std::string> said = {
+        {Decision::holds, "ordering holds"},
+        {Decision::fails, "ordering fails"},
+        {Decision::undecided, "intervals of an ordering overlap"}};
     parts.push_back(said.at(outcome));
   } else if (is_case_by_case(claim)) {
     const auto [least, most] = std::minmax_element(
         v.cases.begin(), v.cases.end(), [](auto& a, auto& b) { return a.value < b.value; });
     parts.push_back(fmt::format("{} of {} cases inside, {:.4g} to {:.4g}", v.inside, v.cases.size(),
                                 least->value, most->value));
-  } else if (outcome == Outcome::undecided) {
+  } else if (outcome == Decision::undecided) {
     parts.push_back(fmt::format("between {:.4g} and {:.4g}", v.measured->low, v.measured->high));
   }
   if (v.named < claim.whole)
@@ -241,7 +250,7 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data)
   v.machine = group.front()->device();
   v.hardware = hardware_of(claim, v.machine);
   Rows used;
-  auto outcome = Outcome::undecided;
+  auto outcome = Decision::undecided;
   try {
     for (const auto& part : parts_of(query)) {
       const auto counted = rows_of(part, group, claim, v);
@@ -258,19 +267,14 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data)
     v.reason = e.what();
     return v;
   }
-  v.inside = static_cast<std::size_t>(
-      std::count_if(v.cases.begin(), v.cases.end(),
-                    [&](const Estimate& one) { return outcome_of(claim, one) == Outcome::holds; }));
+  v.inside = static_cast<std::size_t>(std::count_if(
+      v.cases.begin(), v.cases.end(),
+      [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
   if (bounds_errors(query)) v.wrong = v.taken.front().wrong;
   v.named = named_of(claim, used, data);
   v.word = is_fitted(claim, used, data) ? Verdict::fitted : word_of(claim, v, outcome);
   v.reason = reason_of(claim, v, outcome);
   return v;
-}
-
-/// A form that is the project's own says nothing about a paper.
-bool may_judge(const Row& row, const Claim& claim) {
-  return claim.paper == kProject || !boost::ends_with(row.method(), ".tuned");
 }
 
 /// Rows that may stand together in one verdict: of one machine, unless no machine changes them, and
@@ -285,9 +289,9 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
                         });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(),
-                    [&](const auto& w) { return matches(row, w.where); }) &&
-        may_judge(row, claim))
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) {
+          return matches(row, w.where) && may_judge(row, claim, w.where);
+        }))
       groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);
   return groups;
@@ -297,6 +301,17 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
 auto weight(const Verdict& v) {
   return std::make_tuple(v.word != Verdict::not_tested, v.hardware != "other", -weakness(v.data),
                          v.rows);
+}
+
+/// Rows may match that are no row of the paper's form.
+std::string reason_of_none(const Claim& claim, const std::vector<Row>& rows) {
+  const auto wanted = parts_of(*claim.query);
+  const auto own = std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const auto& part) { return matches(row, part.where); });
+  });
+  return own == 0 ? "no rows yet"
+                  : fmt::format("none of {} rows has the form that the paper describes", own);
 }
 
 json numbers_of(const Estimate& found) {
@@ -337,9 +352,10 @@ Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
   best.word = claim.contradicts.empty() ? Verdict::not_tested : Verdict::contradicts_itself;
   best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
   if (!claim.query) return best;
-  best.reason = "no rows yet";
+  const auto groups = comparable_groups(claim, rows);
+  if (groups.empty()) best.reason = reason_of_none(claim, rows);
   bool first = true;
-  for (const auto& [what, group] : comparable_groups(claim, rows)) {
+  for (const auto& [what, group] : groups) {
     auto verdict = judge_group(claim, group, data);
     if (first || weight(verdict) > weight(best)) best = std::move(verdict);
     first = false;
@@ -347,7 +363,7 @@ Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
   return best;
 }
 
-Outcome decide(const Claim& claim, const std::vector<Taken>& parts) {
+Decision decide(const Claim& claim, const std::vector<Taken>& parts) {
   return decided(claim, answer(*claim.query, parts), parts);
 }
 

@@ -19,7 +19,7 @@ namespace retensor::driver {
 
 /// Which side rows take. Undecided: the interval of what is measured has the statement's turning
 /// point in it.
-enum class Outcome { holds, fails, undecided };
+enum class Decision { holds, fails, undecided };
 
 struct Verdict {
   enum Word {
@@ -78,7 +78,7 @@ struct DataSets {
 Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data);
 
 /// What these numbers say of the claim; `wrong` counts rows as Taken does.
-Outcome decide(const Claim& claim, const std::vector<Taken>& parts);
+Decision decide(const Claim& claim, const std::vector<Taken>& parts);
 
 /// One entry of `verdict --json` (experiments/schema).
 nlohmann::json to_json(const Claim& claim, const Verdict& verdict);

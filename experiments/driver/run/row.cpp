@@ -9,6 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
+#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -135,6 +136,7 @@ Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations&
                     ? currency_of(line_, driver::field(session_->line, "machine"), confirmations)
                     : Currency::sources) {
   if (!line_.contains("code")) line_["code"] = "own";
+  line_["form"] = form_of(line_);
   line_["backend"] = name(backend_);
   line_["device"] = device();
   line_["currency"] = name(currency_);
