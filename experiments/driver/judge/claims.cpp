@@ -225,6 +225,7 @@ void read_way(const YamlNode& node, Claim& claim) {
   for (const auto& form : node.items_of("earlier")) {
     auto former = claim;
     former.earlier.clear();
+    former.any_form = true;
     read_statement(form, former);
     claim.earlier.push_back({form.need("because").text, std::move(former)});
   }

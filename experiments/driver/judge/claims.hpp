@@ -76,6 +76,7 @@ struct Claim {
   std::string fitted;       ///< the stand-in that was fitted to it
   std::size_t whole = 0;    ///< data sets that the statement is about; 0: it names no set
   std::vector<FormerClaim> earlier;
+  bool any_form = false;  ///< of one that stood before: takes rows of the project's own forms too
 
   /// Whether rows can say otherwise; settings and definitions are the set-up.
   bool can_fail() const { return asks == "measurement" || asks == "property"; }

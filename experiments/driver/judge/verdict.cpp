@@ -163,8 +163,8 @@ bool counts(const Row& row, const Query& query) {
 /// What a form of the project's own does says nothing about a paper, unless the claim sets it
 /// beside the paper's.
 bool may_judge(const Row& row, const Claim& claim, const Selection& where) {
-  const bool named = where.count("form") > 0;
-  if (claim.paper == kProject || named || row.field("form") == kPublishedForm) return true;
+  const bool any = claim.any_form || claim.paper == kProject || where.count("form") > 0;
+  if (any || row.field("form") == kPublishedForm) return true;
   return !claim.can_fail() && !boost::ends_with(row.method(), ".tuned");
 }
 
