@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/method/form.hpp"
 #include "common/method/method.hpp"
 
 // A function of a module's CUDA sources. A build without CUDA, where methods decline before one is
@@ -44,6 +45,7 @@ struct MethodSpec {
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
   std::function<Prepare> prepare;
   ParamSchema params = {};
+  Form form = {};                  ///< by default every run is the paper's
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
   bool converts_least = false;     ///< as Method::converts_least
   /// As Method::bytes_per_nonzero; by default what sorted coordinates take that are kept: a copy

@@ -30,6 +30,18 @@ void Registry::add(std::unique_ptr<Method> method) {
   methods_.push_back(std::move(method));
 }
 
+void Registry::add(MethodSpec spec) {
+  auto form = spec.form;
+  const auto id = spec.id;
+  add(std::make_unique<DescribedMethod>(std::move(spec)));
+  forms_[id] = std::move(form);
+}
+
+Form Registry::form(std::string_view id) const {
+  const auto found = forms_.find(id);
+  return found == forms_.end() ? Form{.own = id.ends_with(".tuned")} : found->second;
+}
+
 const Method& Registry::find(std::string_view id) const {
   std::vector<std::string> ids;
   for (const auto& method : methods_) {

@@ -405,9 +405,10 @@ def test_plots_get_their_arguments_unchanged(tree):
          "source_hash": "of older code", "case": {"method": "pasta.cpu.coo"}}) + "\n")
     (tree.root / "papers" / "p" / "paper").mkdir(parents=True)
     (tree.root / "papers" / "p" / "paper" / "claims.yaml").write_text(
-        "schema: 1\npaper: p\nclaims:\n  - {id: P-1, place: Table I, kind: TAB, states: sizes, "
-        "published: {value: 6},\n     hardware: any, tolerance: {absolute: 0}, query: {where: "
-        "{case.artifact: registry, original: tiny}, value: data.nnz, reduce: median}}\n")
+        "schema: 1\npaper: p\nclaims:\n  - {id: P-1, place: Table I, kind: TAB, asks: setting, "
+        "states: s, published: {value: 6},\n     hardware: any, tolerance: {absolute: 0}, "
+        "query: {where: {case.artifact: registry, original: tiny}, value: data.nnz, "
+        "reduce: median}}\n")
     argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
     assert argv[0] == "report"
     row = json.loads((tree.root / argv[argv.index("--rows") + 1]).read_text())

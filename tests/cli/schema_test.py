@@ -80,12 +80,13 @@ datasets:
     "claims": ("verdict", """schema: 1
 paper: p
 claims:
-  - {id: P-1, place: Table I, kind: TAB, states: a ratio, hardware: {gpu: A100},
+  - {id: P-1, place: Table I, kind: TAB, asks: measurement, states: a ratio, hardware: {gpu: A100},
      published: {range: [2, 3], unit: x}, tolerance: {factor: 2},
      query: {where: {method: a.cpu.x}, value: v, reduce: geomean, per: [dataset],
              ratio_to: {where: {method: [b.cpu.y, c.cpu.z]}, code: own}}}
-  - {id: P-2, place: Table I, kind: NUM, states: a time, hardware: any, untested: no machine}
-  - {id: P-3, place: Table I, kind: QUAL, states: an order, hardware: any,
+  - {id: P-2, place: Table I, kind: NUM, asks: measurement, states: a time, hardware: any
+     , untested: no machine}
+  - {id: P-3, place: Table I, kind: QUAL, asks: property, states: an order, hardware: any,
      published: {value: 1}, tolerance: {absolute: 0},
      query: {orders: [{where: {rank: 1}}, {where: {rank: 2}}], value: v, reduce: median}}
 """),

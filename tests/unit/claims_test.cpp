@@ -1,89 +1,15 @@
 #include "experiments/driver/judge/claims.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/judge/verdict.hpp"
 #include "experiments/driver/spec/case.hpp"
-#include "tests/support/complaint.hpp"
-#include "tests/unit/made_rows.hpp"
+#include "tests/unit/made_claims.hpp"
 
 using namespace retensor;
-using namespace retensor::driver;
-using nlohmann::json;
-using retensor::test::refusal_of;
-namespace fs = std::filesystem;
-
-namespace {
-
-struct TempFile {
-  std::string path;
-  TempFile(const std::string& name, const std::string& text)
-      : path((fs::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-    std::ofstream(path) << text;
-  }
-  ~TempFile() { fs::remove(path); }
-};
-
-/// A claims file with one claim whose lines after the head are `lines`.
-std::string claims_text(const std::string& lines) {
-  return "schema: 1\npaper: p\nclaims:\n  - id: P-1\n    place: Table I\n    kind: TAB\n"
-         "    states: something\n" +
-         lines;
-}
-
-std::vector<Claim> load(const std::string& text) {
-  const TempFile file("claims.yaml", text);
-  return load_claims(file.path);
-}
-
-std::string refusal(const std::string& text) {
-  return refusal_of([&] { load(text); });
-}
-
-const std::string kPublished =
-    "    published: {value: 2, unit: x}\n    hardware: any\n    tolerance: {relative: 0.1}\n";
-const std::string kQuery = "    query: {where: {operation: ttv}, value: v, reduce: median}\n";
-
-Claim claim_with(const std::string& lines) {
-  return load(claims_text(lines)).front();
-}
-
-json row(const std::string& method, const std::string& dataset, double value,
-         const std::string& kind = "real", const std::string& device = "Some CPU") {
-  return {{"kind", "row"},
-          {"status", "ok"},
-          {"reason", ""},
-          {"key", method + dataset + device},
-          {"source_hash", ""},
-          {"v", value},
-          {"machine", {{"cpu", {{"model", device}}}, {"gpu", {{"name", device}}}}},
-          {"case",
-           {{"operation", "ttv"},
-            {"method", method},
-            {"dataset", dataset},
-            {"data", {{"kind", kind}, {"papers", json::array({"p"})}}}}}};
-}
-
-Verdict judge_rows(const std::string& lines, const std::vector<json>& rows,
-                   const FittedTo& fitted = {}) {
-  return judge(claim_with(lines), testing::made_rows(rows), fitted);
-}
-
-std::string with_hardware(const std::string& hardware, const std::string& query) {
-  return "    published: {value: 2}\n    tolerance: {relative: 0.1}\n    hardware: " + hardware +
-         "\n" + query;
-}
-
-const std::string kRatio =
-    "    query:\n      where: {method: a.cpu.x}\n      value: v\n      reduce: geomean\n"
-    "      ratio_to: {where: {method: b.cpu.y}}\n      per: [dataset]\n";
-
-}  // namespace
+using namespace retensor::testing;
 
 TEST_CASE("a complete claim is read with all its parts") {
   const auto claim = claim_with(kPublished + kRatio + "    fitted: the stand-in of t\n");
@@ -122,7 +48,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), ":4:");
   refuses(claims_text(kQuery + "    published: {value: 2}\n    hardware: any\n"), "tolerance");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n    tolerance: {}\n" + kQuery),
-          ":10:");
+          ":11:");
   refuses(claims_text("    published: {value: 2}\n    hardware: any\n"
                       "    tolerance: {relative: -0.1}\n" +
                       kQuery),
@@ -143,7 +69,7 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {value: two}\n" +
                       kQuery),
-          ":10:");
+          ":11:");
   refuses(claims_text("    hardware: any\n    tolerance: {relative: 0}\n"
                       "    published: {value: 2, at_least: 1}\n" +
                       kQuery),
@@ -259,7 +185,7 @@ TEST_CASE("ratios transfer to another machine of the same kind") {
                                   row("a.cpu.x", "u", 1)};
   const auto v = judge_rows(with_hardware("Bluesky", kRatio), rows);
   CHECK(v.word == Verdict::transfers);
-  CHECK(*v.measured == doctest::Approx(2));
+  CHECK(number(v) == doctest::Approx(2));
   CHECK(v.competitor == "own");
   auto worse = rows;
   worse[0]["v"] = 40;
@@ -304,7 +230,7 @@ TEST_CASE("an ordering holds strictly, and in the stated share of the groups") {
   CHECK(holds.reason == "ordering holds");
   rows[2]["v"] = 4;
   const auto tie = judge_rows(lines, rows);
-  CHECK(*tie.measured == 0.5);
+  CHECK(number(tie) == 0.5);
   CHECK(tie.word == Verdict::deviates);
   CHECK(tie.reason == "ordering fails");
 }
@@ -315,7 +241,7 @@ TEST_CASE("reductions") {
         kPublished + "    query: {where: {operation: ttv}, value: v, reduce: " + how + "}\n",
         {row("a.cpu.x", "s", 1), row("a.cpu.x", "t", 4), row("a.cpu.x", "u", 16),
          row("a.cpu.x", "w", 16)});
-    return v.measured.value_or(-1);
+    return number(v);
   };
   CHECK(reduced("median") == 10);
   CHECK(reduced("mean") == 9.25);
@@ -342,8 +268,8 @@ TEST_CASE("samples count as their median") {
     timed["phases"]["stages"]["kernel"] = samples;
     return judge_rows(lines, {timed});
   };
-  CHECK(judged({3, 1, 8}).measured.value_or(-1) == 3);
-  CHECK(judged({3, 1}).measured.value_or(-1) == 2);
+  CHECK(number(judged({3, 1, 8})) == 3);
+  CHECK(number(judged({3, 1})) == 2);
   CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
   CHECK(judged(nlohmann::json::array()).word == Verdict::not_tested);
 
@@ -351,7 +277,7 @@ TEST_CASE("samples count as their median") {
   const auto prepared = kPublished +
                         "    query: {where: {operation: ttv}, value: phases.preparations, "
                         "reduce: max}\n";
-  CHECK(judge_rows(prepared, {timed}).measured == 2);
+  CHECK(number(judge_rows(prepared, {timed})) == 2);
 }
 
 TEST_CASE("a text counts as a number where it is one as a whole") {
@@ -359,7 +285,7 @@ TEST_CASE("a text counts as a number where it is one as a whole") {
   const auto lines =
       kPublished + "    query: {where: {operation: ttv}, value: executed.ratio, reduce: max}\n";
   told["executed"] = {{"ratio", "2.125"}};
-  CHECK(judge_rows(lines, {told}).measured == 2.125);
+  CHECK(number(judge_rows(lines, {told})) == 2.125);
   for (const char* text : {"2 of 3", "", "nan", "inf", "two"}) {
     told["executed"]["ratio"] = text;
     CHECK(judge_rows(lines, {told}).word == Verdict::not_tested);
@@ -380,9 +306,8 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
   first["roof"] = 3;
   second["roof"] = 4;
   const auto measured = [&](const std::string& query) {
-    return judge_rows(kPublished + "    query: {where: {operation: ttv}, " + query + "}\n",
-                      {first, second})
-        .measured.value_or(-1);
+    return number(judge_rows(kPublished + "    query: {where: {operation: ttv}, " + query + "}\n",
+                             {first, second}));
   };
   CHECK(measured("value: v, reduce: mean, ratio_to: {value: roof}, per: [key]") == 1.5);
   CHECK(measured("value: v, reduce: max, ratio_to: {reduce: min}") == 1.5);
@@ -394,7 +319,21 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
                      "    query: {orders: [{where: {operation: ttv}, value: roof}, "
                      "{where: {operation: ttv}}], value: v, reduce: median, per: [key]}\n",
                  {first, second});
-  CHECK(below.measured.value_or(-1) == 0.5);  // 3 < 6, but not 4 < 4
+  CHECK(number(below) == 0.5);  // 3 < 6, but not 4 < 4
+}
+
+TEST_CASE("the spread of the rows that agree is the largest of them over the least") {
+  const auto measured = [](const std::string& within) {
+    return number(
+        judge_rows(kPublished +
+                       "    query: {where: {method: a.cpu.x}, value: v, reduce: max, "
+                       "ratio_to: {where: {method: b.cpu.x}}, per: [operation], within: " +
+                       within + "}\n",
+                   {row("a.cpu.x", "s", 2), row("a.cpu.x", "t", 12), row("b.cpu.x", "s", 3),
+                    row("b.cpu.x", "t", 4)}));
+  };
+  CHECK(measured("spread") == doctest::Approx(4.5));  // 6 over 4/3
+  CHECK(measured("max") == 3);
 }
 
 TEST_CASE("intervals and tolerances") {
@@ -432,9 +371,12 @@ TEST_CASE("fitted, contradicting and untested claims say so whatever the rows ar
   const auto own = judge_rows(kPublished + kQuery + "    fitted: t was fitted\n", rows);
   CHECK(own.word == Verdict::fitted);
   CHECK(own.reason == "t was fitted");
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-1"}}}).word == Verdict::fitted);
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"t", {"P-2"}}}).word == Verdict::consistent);
-  CHECK(judge_rows(kPublished + kQuery, rows, {{"u", {"P-1"}}}).word == Verdict::consistent);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"t", {"P-1"}}}}).word ==
+        Verdict::fitted);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"t", {"P-2"}}}}).word ==
+        Verdict::consistent);
+  CHECK(judge_rows(kPublished + kQuery, rows, {.fitted_to = {{"u", {"P-1"}}}}).word ==
+        Verdict::consistent);
   const auto excluded = judge_rows(kPublished + "    contradicts: eq. 3 gives 4\n", rows);
   CHECK(excluded.word == Verdict::contradicts_itself);
   CHECK(excluded.reason == "eq. 3 gives 4");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -26,13 +29,31 @@ std::vector<Claim> claims_of(const std::vector<std::string>& papers) {
   return all;
 }
 
-FittedTo fitted_to(const DatasetRegistry& registry) {
-  FittedTo result;
+std::set<std::string> ids_of(const json& ids) {
+  std::set<std::string> texts;
+  for (const auto& id : ids.is_array() ? ids : json::array({ids}))
+    if (id.is_string()) texts.insert(id.get<std::string>());
+  return texts;
+}
+
+/// The tensor for which a stand-in stands, which may stand for another one itself.
+std::string original_of(const DatasetRegistry& registry, std::string name) {
+  for (std::size_t step = 0; step < registry.all().size(); ++step) {
+    const auto found = registry.all().find(name);
+    if (found == registry.all().end() || !found->second.stand_in.is_object()) break;
+    name = text_of(found->second.stand_in, "for");
+  }
+  return name;
+}
+
+DataSets data_sets(const DatasetRegistry& registry) {
+  DataSets result;
   for (const auto& [name, dataset] : registry.all()) {
-    if (!dataset.stand_in.is_object() || !dataset.stand_in.contains("fitted_to")) continue;
-    const auto& ids = dataset.stand_in["fitted_to"];
-    for (const auto& id : ids.is_array() ? ids : json::array({ids}))
-      if (id.is_string()) result[name].insert(id.get<std::string>());
+    result.original[name] = original_of(registry, name);
+    if (dataset.paper.is_object())
+      for (const auto& [paper, facts] : dataset.paper.items()) result.papers[name].insert(paper);
+    if (dataset.stand_in.is_object() && dataset.stand_in.contains("fitted_to"))
+      result.fitted_to[name] = ids_of(dataset.stand_in["fitted_to"]);
   }
   return result;
 }
@@ -71,10 +92,18 @@ std::string published_text(const json& published) {
          text("range", "{}");
 }
 
+/// Counts of verdicts, of the claims that rows can contradict, then of the set-up.
+void print_counts(const json& verdicts) {
+  std::map<bool, std::map<std::string, int>> counts;
+  for (const auto& v : verdicts) ++counts[v["set_up"]][v["verdict"].get<std::string>()];
+  for (const auto& [set_up, words] : counts)
+    for (const auto& [word, count] : words)
+      std::cout << fmt::format("{} {}{}\n", count, word, set_up ? " (set-up)" : "");
+}
+
 void print_table(const json& verdicts) {
   std::cout << fmt::format("{:<20} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", "claim",
                            "verdict", "published", "measured", "data", "on", "rows", "reason");
-  std::map<std::string, int> counts;
   for (const auto& v : verdicts) {
     const auto measured =
         v["measured"].is_null() ? "" : fmt::format("{:.4g}", v["measured"].get<double>());
@@ -83,9 +112,44 @@ void print_table(const json& verdicts) {
         v["verdict"].get<std::string>(), published_text(v["published"]), measured,
         v["data"].get<std::string>(), v["hardware"].get<std::string>(),
         fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"].get<std::string>());
-    ++counts[v["verdict"].get<std::string>()];
   }
-  for (const auto& [outcome, count] : counts) std::cout << fmt::format("{} {}\n", count, outcome);
+  print_counts(verdicts);
+}
+
+/// Claims that hold, each with the nearest change of its rows that would have turned it; those
+/// that nothing turns come last.
+void print_turns(const json& verdicts) {
+  std::cout << fmt::format("{:<20} {:<12} {}\n", "claim", "asks", "turned by");
+  int turned = 0, held = 0;
+  for (const bool with : {true, false})
+    for (const auto& v : verdicts) {
+      if (v["holds"] != true || v["turned_by"].is_null() == with) continue;
+      ++held;
+      turned += with;
+      std::cout << fmt::format("{:<20} {:<12} {}\n", v["id"].get<std::string>(),
+                               v["asks"].get<std::string>(),
+                               with ? v["turned_by"]["change"].get<std::string>() : "nothing");
+    }
+  std::cout << fmt::format("{} of {} claims that hold are turned\n", turned, held);
+}
+
+/// A claim that asks for a measurement or a property, and holds whatever its rows say.
+bool cannot_fail(const json& v) {
+  return v["holds"] == true && v["turned_by"].is_null() && v["set_up"] == false;
+}
+
+json entry_of(const Claim& claim, const std::vector<Row>& rows, const DataSets& data) {
+  const auto verdict = judge(claim, rows, data);
+  auto entry = to_json(claim, verdict);
+  const auto turn = nearest_turn(claim, verdict);
+  entry["turned_by"] = turn ? json{{"change", turn->change}, {"factor", turn->factor}} : json();
+  entry["earlier"] = json::array();
+  for (const auto& former : claim.earlier) {
+    auto& form =
+        entry["earlier"].emplace_back(to_json(former.claim, judge(former.claim, rows, data)));
+    form["because"] = former.because;
+  }
+  return entry;
 }
 
 }  // namespace
@@ -96,9 +160,9 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
-  const auto fits = fitted_to(registry);
+  const auto data = data_sets(registry);
   json list = json::array();
-  for (const auto& claim : claims) list.push_back(to_json(claim, judge(claim, rows, fits)));
+  for (const auto& claim : claims) list.push_back(entry_of(claim, rows, data));
   return list;
 }
 
@@ -111,6 +175,9 @@ int verdict_command(const Args& args) {
   auto add = options.add_options();
   add("results", words("FILES"),
       "result files (default: all of experiments/results and out/results)");
+  add("mutate", flag(),
+      "for each claim that holds the nearest change of its rows that would have turned it; exit "
+      "code 1 where nothing turns a measurement or a property");
   add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
   add("json", flag(), "a JSON list instead of a table");
   add_location_options(options);
@@ -120,13 +187,15 @@ int verdict_command(const Args& args) {
   auto files = given->texts("results");
   if (files.empty()) files = result_files();
   const auto list = verdicts(given->positionals(), files, given->locations());
-  const bool against =
-      std::any_of(list.begin(), list.end(), [](const json& v) { return v["holds"] == false; });
   if (given->flag("json"))
     std::cout << list.dump(2) << '\n';
+  else if (given->flag("mutate"))
+    print_turns(list);
   else
     print_table(list);
-  return against && given->flag("strict") ? 1 : 0;
+  const auto any = [&](auto is) { return std::any_of(list.begin(), list.end(), is); };
+  if (given->flag("mutate") && any(cannot_fail)) return 1;
+  return given->flag("strict") && any([](const json& v) { return v["holds"] == false; }) ? 1 : 0;
 }
 
 }  // namespace retensor::driver

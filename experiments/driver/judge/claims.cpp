@@ -102,7 +102,7 @@ ShapePtr claim_shape() {
        .members = {required("id", scalar("an id")), required("place", scalar("a place")),
                    required("kind", word("kind", {"SET", "DATA", "EQ", "TAB", "FIG", "NUM", "ALG",
                                                   "QUAL", "DER"})),
-                   optional("asks", word("what a claim asks for",
+                   required("asks", word("what a claim asks for",
                                          {"measurement", "property", "setting", "definition"})),
                    required("states", scalar("what the paper states")),
                    optional("published", published_shape()), required("hardware", hardware_shape()),
@@ -194,22 +194,41 @@ void read_hardware(const YamlNode& node, Claim& claim) {
   claim.hardware = node.is_map() ? node.items.front().text : node.text;
 }
 
-/// A claim is measured by a query, or it says why not, or what excludes it: one of the three.
-void read_way(const YamlNode& node, Claim& claim) {
-  claim.untested = text_or(node, "untested");
-  claim.contradicts = text_or(node, "contradicts");
-  claim.fitted = text_or(node, "fitted");
+/// What an earlier form may hold too; what it does not state stays as it is.
+void read_statement(const YamlNode& node, Claim& claim) {
+  claim.states = text_or(node, "states", claim.states);
+  if (const auto* published = node.find("published")) {
+    claim.published = to_json(*published);
+    claim.interval = read_interval(*published);
+  }
   if (const auto* tolerance = node.find("tolerance")) {
     claim.tolerance = read_tolerance(*tolerance);
     claim.allowed = to_json(*tolerance);
+    if (!claim.published.is_null()) expect_positive(claim.interval, *tolerance);
   }
   const auto* query = node.find("query");
   if (query == nullptr) return;
   claim.query = read_query(*query);
   if (claim.query->all_machines && claim.hardware != "any")
     throw ParseError(query->at, "all machines together for " + claim.hardware, "hardware: any");
-  claim.interval = read_interval(node.need("published"));
-  expect_positive(claim.interval, node.need("tolerance"));
+}
+
+/// A claim is measured by a query, or it says why not, or what excludes it: one of the three.
+void read_way(const YamlNode& node, Claim& claim) {
+  claim.untested = text_or(node, "untested");
+  claim.contradicts = text_or(node, "contradicts");
+  claim.fitted = text_or(node, "fitted");
+  claim.asks = node.need("asks").text;
+  if (const auto* whole = node.find("whole"))
+    claim.whole = static_cast<std::size_t>(as_integer(*whole));
+  read_statement(node, claim);
+  for (const auto& form : node.items_of("earlier")) {
+    auto former = claim;
+    former.earlier.clear();
+    former.any_form = true;
+    read_statement(form, former);
+    claim.earlier.push_back({form.need("because").text, std::move(former)});
+  }
 }
 
 Claim read_claim(const YamlNode& node) {
@@ -218,8 +237,6 @@ Claim read_claim(const YamlNode& node) {
   claim.id = node.need("id").text;
   claim.place = node.need("place").text;
   claim.kind = node.need("kind").text;
-  claim.states = node.need("states").text;
-  if (const auto* published = node.find("published")) claim.published = to_json(*published);
   read_hardware(node.need("hardware"), claim);
   try {
     read_way(node, claim);
@@ -252,6 +269,7 @@ std::vector<Claim> parse_claims(std::string_view text, const std::string& name) 
   for (const auto& node : root.items_of("claims")) {
     claims.push_back(read_claim(node));
     claims.back().paper = paper;
+    for (auto& former : claims.back().earlier) former.claim.paper = paper;
     if (const auto& query = claims.back().query; query && paper != kProject) {
       expect_published_methods(node, *query);
       if (query->ratio_to) expect_published_methods(node, *query->ratio_to);

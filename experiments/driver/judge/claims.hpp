@@ -57,8 +57,13 @@ struct Tolerance {
   double relative = 0, absolute = 0, factor = 1;
 };
 
+struct FormerClaim;
+
 struct Claim {
   std::string paper, id, place, kind, states, file;
+  /// measurement: a quantity that the code could get otherwise (time, bytes as stored, error,
+  /// counter); property: of format or algorithm, checked on data; setting, definition: read back.
+  std::string asks;
   std::uint64_t line = 0;
   nlohmann::json published;      ///< as written: {value | at_least | at_most | range, unit}
   nlohmann::json allowed;        ///< the tolerance as written: {relative | absolute | factor}
@@ -70,6 +75,18 @@ struct Claim {
   std::string untested;     ///< reason why there is no query
   std::string contradicts;  ///< the paper's own equations that exclude the claim
   std::string fitted;       ///< the stand-in that was fitted to it
+  std::size_t whole = 0;    ///< data sets that the statement is about; 0: it names no set
+  std::vector<FormerClaim> earlier;
+  bool any_form = false;  ///< of one that stood before: takes rows of the project's own forms too
+
+  /// Whether rows can say otherwise; settings and definitions are the set-up.
+  bool can_fail() const { return asks == "measurement" || asks == "property"; }
+};
+
+/// A form of a claim that stood before rows were known, and why another took its place.
+struct FormerClaim {
+  std::string because;
+  Claim claim;
 };
 
 /// What a file of claims may hold.

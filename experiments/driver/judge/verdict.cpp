@@ -1,4 +1,4 @@
-// Queries over rows and what follows from their result.
+// What rows say of a claim.
 #include "experiments/driver/judge/verdict.hpp"
 
 #include <fmt/format.h>
@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <cmath>
-#include <numeric>
-#include <optional>
-#include <set>
 #include <tuple>
 
-#include "common/core/error.hpp"
+#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -21,17 +17,9 @@ using nlohmann::json;
 
 namespace {
 
-using Rows = std::vector<const Row*>;
-
-/// Why a query has no number; becomes the reason of `not tested`.
-class NotTested : public Error {
- public:
-  using Error::Error;
-};
-
-constexpr std::array<std::string_view, 9> kWords = {
-    "reproduced",        "deviates", "consistent", "inconsistent",      "transfers",
-    "does not transfer", "fitted",   "not tested", "contradicts itself"};
+constexpr std::array<std::string_view, 10> kWords = {
+    "reproduced",        "deviates",  "consistent", "inconsistent", "transfers",
+    "does not transfer", "undecided", "fitted",     "not tested",   "contradicts itself"};
 
 /// The kind of a row's data; real data, also a real pattern, that the claim's paper does not use is
 /// "other real".
@@ -52,144 +40,6 @@ int weakness(const std::string& kind) {
   return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
 }
 
-/// Times of original codes count only where a selection asks for them.
-bool matches(const Row& row, const Selection& where) {
-  return (where.count("code") > 0 || row.is_own()) &&
-         std::all_of(where.begin(), where.end(), [&](const auto& condition) {
-           const auto& found = row.field(condition.first);
-           const auto& any_of = condition.second;
-           return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
-         });
-}
-
-Rows select(const Rows& rows, const Selection& where) {
-  Rows result;
-  for (const auto* row : rows)
-    if (matches(*row, where)) result.push_back(row);
-  return result;
-}
-
-Rows ok_rows(const Rows& rows) {
-  Rows result;
-  for (const auto* row : rows)
-    if (row->ok()) result.push_back(row);
-  return result;
-}
-
-/// What the query looks at, in the order in which its rows are handed on.
-std::vector<Part> parts_of(const Query& query) {
-  if (!query.orders.empty()) return query.orders;
-  std::vector<Part> all = {query};
-  if (query.ratio_to) all.push_back(*query.ratio_to);
-  return all;
-}
-
-double middle(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  const auto half = v.size() / 2;
-  return v.size() % 2 == 1 ? v[half] : (v[half - 1] + v[half]) / 2;
-}
-
-double geometric_mean(const std::vector<double>& v) {
-  double sum = 0;
-  for (const auto x : v) {
-    if (!(x > 0)) throw NotTested("a geometric mean of values that are not all positive");
-    sum += std::log(x);
-  }
-  return std::exp(sum / static_cast<double>(v.size()));
-}
-
-double reduced(const std::vector<double>& v, const std::string& how) {
-  if (how == "count") return static_cast<double>(v.size());
-  if (v.empty()) throw NotTested("no row that is ok");
-  if (how == "median") return middle(v);
-  if (how == "min") return *std::min_element(v.begin(), v.end());
-  if (how == "max") return *std::max_element(v.begin(), v.end());
-  if (how == "spread") return reduced(v, "max") / reduced(v, "min");
-  if (how == "geomean") return geometric_mean(v);
-  return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
-}
-
-/// A number, or a text that is one as a whole (`executed` holds texts alone), or the median of
-/// samples (`phases.stages`).
-std::optional<double> number_in(const json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (auto samples = numbers_in(value); !samples.empty()) return middle(std::move(samples));
-  if (!value.is_string()) return {};
-  const auto& text = value.get_ref<const std::string&>();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
-}
-
-std::vector<double> values(const Rows& rows, const std::string& path) {
-  std::vector<double> numbers;
-  for (const auto* row : rows) {
-    const auto number = number_in(row->field(path));
-    if (!number) throw NotTested(fmt::format("'{}' is no number in the rows selected", path));
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-double reduced(const Rows& rows, const Part& part) {
-  if (part.reduce != "distinct") return reduced(values(rows, part.value), part.reduce);
-  std::set<std::string> distinct;
-  for (const auto* row : rows) distinct.insert(row->field(part.value).dump());
-  return static_cast<double>(distinct.size());
-}
-
-/// Rows by the values of the fields `per`; one group without any.
-std::map<std::string, Rows> groups_of(const Rows& rows, const std::vector<std::string>& per) {
-  std::map<std::string, Rows> groups;
-  for (const auto* row : rows) {
-    std::string key;
-    for (const auto& name : per) key += row->field(name).dump() + '\n';
-    groups[key].push_back(row);
-  }
-  return groups;
-}
-
-double ratio(const Query& query, const Rows& over, const Rows& under) {
-  const auto divide = [](double a, double b) {
-    if (b == 0) throw NotTested("a ratio to zero");
-    return a / b;
-  };
-  if (query.per.empty()) return divide(reduced(over, query), reduced(under, *query.ratio_to));
-  const auto partners = groups_of(under, query.per);
-  std::vector<double> ratios;
-  for (const auto& [key, rows] : groups_of(over, query.per))
-    if (const auto partner = partners.find(key); partner != partners.end())
-      ratios.push_back(
-          divide(reduced(values(rows, query.value), query.within),
-                 reduced(values(partner->second, query.ratio_to->value), query.within)));
-  if (ratios.empty()) throw NotTested("no rows that differ in nothing but the selection");
-  return reduced(ratios, query.reduce);
-}
-
-/// Share of groups in which the selections' values ascend; groups that lack one do not count.
-double share_in_order(const Query& query, const std::vector<Rows>& parts) {
-  std::map<std::string, std::vector<double>> sequences;
-  for (std::size_t k = 0; k < parts.size(); ++k)
-    for (const auto& [key, rows] : groups_of(parts[k], query.per))
-      sequences[key].push_back(reduced(rows, query.orders[k]));
-  double complete = 0, ascending = 0;
-  for (const auto& [key, sequence] : sequences) {
-    if (sequence.size() != parts.size()) continue;
-    ++complete;
-    if (std::is_sorted(sequence.begin(), sequence.end(), std::less_equal<>())) ++ascending;
-  }
-  if (complete == 0) throw NotTested("no rows for all parts of the ordering");
-  return ascending / complete;
-}
-
-double measured(const Query& query, const std::vector<Rows>& parts) {
-  if (!query.orders.empty()) return share_in_order(query, parts);
-  if (query.ratio_to) return ratio(query, parts[0], parts[1]);
-  return reduced(parts[0], query);
-}
-
 bool within(const Claim& claim, double value) {
   const auto& [low, high] = claim.interval;
   const auto& tolerance = claim.tolerance;
@@ -202,6 +52,59 @@ bool within(const Claim& claim, double value) {
          value <= high * tolerance.factor + slack(high) + rounding;
 }
 
+/// A ratio that is published on one side of 1 says that something is more, or less: 1 for more, -1
+/// for less, 0 for neither.
+int direction(const Claim& claim) {
+  const auto& [low, high] = claim.interval;
+  if (claim.asks != "measurement" || !claim.query->ratio_to || (low == 1 && high == 1)) return 0;
+  if (low >= 1) return 1;
+  return high <= 1 ? -1 : 0;
+}
+
+/// Never on the other side of 1, whatever the tolerance, and undecided where the interval has 1 in
+/// it.
+Decision outcome_of(const Claim& claim, const Estimate& found) {
+  const auto side = direction(claim);
+  const auto fits = [&](double x) { return within(claim, x) && side * (x - 1) >= 0; };
+  if (side != 0 && found.low < 1 && found.high > 1 && (fits(found.low) || fits(found.high)))
+    return Decision::undecided;
+  return fits(found.value) ? Decision::holds : Decision::fails;
+}
+
+/// A share of cases in order, with the cases that may be.
+Decision outcome_of_order(const Claim& claim, const Estimate& share) {
+  const bool sure = within(claim, share.low), possible = within(claim, share.high);
+  if (sure != possible) return Decision::undecided;
+  return sure ? Decision::holds : Decision::fails;
+}
+
+/// "From a to b" is a statement about each case.
+bool is_case_by_case(const Claim& claim) {
+  return claim.published.contains("range");
+}
+
+Decision outcome_of(const Claim& claim, const Answer& found) {
+  if (!claim.query->orders.empty()) return outcome_of_order(claim, found.number);
+  if (!is_case_by_case(claim) || found.cases.empty()) return outcome_of(claim, found.number);
+  auto worst = Decision::holds;
+  for (const auto& one : found.cases) {
+    const auto outcome = outcome_of(claim, one);
+    if (outcome == Decision::fails) return outcome;
+    if (outcome == Decision::undecided) worst = outcome;
+  }
+  return worst;
+}
+
+/// An error that a method has by itself; errors that are compared may be large.
+bool bounds_errors(const Query& query) {
+  return reads_errors(query) && !query.compares();
+}
+
+Decision decided(const Claim& claim, const Answer& found, const std::vector<Taken>& parts) {
+  const bool wrong = bounds_errors(*claim.query) && parts.front().wrong > 0;
+  return wrong ? Decision::fails : outcome_of(claim, found);
+}
+
 bool names_data(const Selection& where) {
   return std::any_of(where.begin(), where.end(), [](const auto& condition) {
     return boost::ends_with(condition.first, "dataset") ||
@@ -210,13 +113,13 @@ bool names_data(const Selection& where) {
 }
 
 /// A list of data sets is a promise about all of them.
-void expect_all_datasets(const Selection& where, const Rows& ok) {
+void expect_all_datasets(const Selection& where, const Rows& counted) {
   for (const std::string path : {"dataset", "case.dataset"}) {
     const auto condition = where.find(path);
     if (condition == where.end()) continue;
     const auto& named = condition->second;
     const auto present = std::count_if(named.begin(), named.end(), [&](const json& name) {
-      return std::any_of(ok.begin(), ok.end(),
+      return std::any_of(counted.begin(), counted.end(),
                          [&](const Row* row) { return row->field(path) == name; });
     });
     if (static_cast<std::size_t>(present) < named.size())
@@ -230,7 +133,10 @@ std::string hardware_of(const Claim& claim, const std::string& device) {
   return boost::icontains(device, claim.hardware) ? "paper" : "other";
 }
 
-Verdict::Word word_of(const Verdict& v, bool held) {
+Verdict::Word word_of(const Claim& claim, const Verdict& v, Decision outcome) {
+  if (outcome == Decision::undecided) return Verdict::undecided;
+  const bool held = outcome == Decision::holds;
+  if (held && v.named < claim.whole) return Verdict::consistent;
   if (v.hardware == "other") return held ? Verdict::transfers : Verdict::does_not_transfer;
   if (v.data == "real") return held ? Verdict::reproduced : Verdict::deviates;
   return held ? Verdict::consistent : Verdict::inconsistent;
@@ -251,79 +157,144 @@ void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
                                 claim.hardware, v.machine));
 }
 
-void count_rows(const Rows& matching, const Rows& ok, const std::string& paper, Verdict& v) {
-  v.of += matching.size();
-  v.rows += ok.size();
-  for (const auto* row : ok) {
+/// Rows that are ok; of a claim about errors those that are wrong too.
+bool counts(const Row& row, const Query& query) {
+  return row.ok() || (reads_errors(query) && row.status() == Status::wrong);
+}
+
+/// What a form of the project's own does says nothing about a paper, unless the claim sets it
+/// beside the paper's.
+bool may_judge(const Row& row, const Claim& claim, const Selection& where) {
+  const bool any = claim.any_form || claim.paper == kProject || where.count("form") > 0;
+  if (any || row.field("form") == kPublishedForm) return true;
+  return !claim.can_fail() && !boost::ends_with(row.method(), ".tuned");
+}
+
+/// Takes the part's rows, or throws NotTested with the reason why none counts.
+Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v) {
+  Rows counted;
+  std::string first_failure;
+  for (const auto* row : group) {
+    if (!matches(*row, part.where) || !may_judge(*row, claim, part.where)) continue;
+    ++v.of;
+    if (counts(*row, *claim.query)) {
+      counted.push_back(row);
+      continue;
+    }
+    v.failures.insert(fmt::format("{} on {}: {}", row->method(), row->dataset(), row->failure()));
+    if (first_failure.empty()) first_failure = row->failure();
+  }
+  v.rows += counted.size();
+  for (const auto* row : counted) {
     v.keys.push_back(row->key());
     ++v.currency[std::string(name(row->currency()))];
     v.stale += row->is_stale();
-    const auto data = data_kind(*row, paper);
+    const auto data = data_kind(*row, claim.paper);
     if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }
+  if (counted.empty())
+    throw NotTested(first_failure.empty() ? "no rows yet"
+                                          : "no matching row is ok; the first is " + first_failure);
+  expect_all_datasets(part.where, counted);
+  return counted;
 }
 
-std::string failures_text(const Rows& matching) {
-  for (const auto* row : matching)
-    if (!row->ok()) return "no matching row is ok; the first is " + row->failure();
-  return "no rows yet";
+/// The tensors of the claim's paper that rows are about, themselves or in stand-ins.
+std::size_t named_of(const Claim& claim, const Rows& rows, const DataSets& data) {
+  std::set<std::string> named;
+  for (const auto* row : rows) {
+    const auto original = data.original.find(row->dataset());
+    if (original == data.original.end()) continue;
+    const auto papers = data.papers.find(original->second);
+    if (papers != data.papers.end() && papers->second.count(claim.paper) > 0)
+      named.insert(original->second);
+  }
+  return named.size();
+}
+
+bool is_fitted(const Claim& claim, const Rows& rows, const DataSets& data) {
+  return !claim.fitted.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+    const auto known = data.fitted_to.find(row->dataset());
+    return known != data.fitted_to.end() && known->second.count(claim.id) > 0;
+  });
+}
+
+/// What the number alone does not say.
+std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
+  std::vector<std::string> parts;
+  if (v.word == Verdict::fitted)
+    return claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
+  if (v.wrong > 0) parts.push_back(fmt::format("{} of {} rows are wrong", v.wrong, v.rows));
+  if (!claim.query->orders.empty()) {
+    static const std::map<Decision, std::string> said = {
+        {Decision::holds, "ordering holds"},
+        {Decision::fails, "ordering fails"},
+        {Decision::undecided, "intervals of an ordering overlap"}};
+    parts.push_back(said.at(outcome));
+  } else if (is_case_by_case(claim)) {
+    const auto [least, most] = std::minmax_element(
+        v.cases.begin(), v.cases.end(), [](auto& a, auto& b) { return a.value < b.value; });
+    parts.push_back(fmt::format("{} of {} cases inside, {:.4g} to {:.4g}", v.inside, v.cases.size(),
+                                least->value, most->value));
+  } else if (outcome == Decision::undecided) {
+    parts.push_back(fmt::format("between {:.4g} and {:.4g}", v.measured->low, v.measured->high));
+  }
+  if (v.named < claim.whole)
+    parts.push_back(fmt::format("subset: {} of {} data sets", v.named, claim.whole));
+  return boost::join(parts, "; ");
 }
 
 /// The verdict on rows that may stand together.
-Verdict judge_group(const Claim& claim, const Rows& group, const FittedTo& fitted_to) {
+Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data) {
   const auto& query = *claim.query;
   Verdict v;
   v.competitor = query.compares() ? query.competitor : "";
   v.machine = group.front()->device();
   v.hardware = hardware_of(claim, v.machine);
-  std::vector<Rows> parts;
   Rows used;
-  bool fitted = !claim.fitted.empty();
+  auto outcome = Decision::undecided;
   try {
     for (const auto& part : parts_of(query)) {
-      const auto matching = select(group, part.where);
-      parts.push_back(ok_rows(matching));
-      count_rows(matching, parts.back(), claim.paper, v);
-      if (parts.back().empty()) throw NotTested(failures_text(matching));
-      expect_all_datasets(part.where, parts.back());
-      used.insert(used.end(), parts.back().begin(), parts.back().end());
+      const auto counted = rows_of(part, group, claim, v);
+      used.insert(used.end(), counted.begin(), counted.end());
+      v.taken.push_back(read_rows(counted, part));
     }
     expect_comparable(claim, v, used);
-    v.measured = measured(query, parts);
+    const auto found = answer(query, v.taken);
+    outcome = decided(claim, found, v.taken);
+    v.measured = found.number;
+    if (is_case_by_case(claim))
+      v.cases = found.cases.empty() ? std::vector{found.number} : found.cases;
   } catch (const NotTested& e) {
     v.reason = e.what();
     return v;
   }
-  for (const auto* row : used)
-    if (const auto known = fitted_to.find(row->dataset());
-        known != fitted_to.end() && known->second.count(claim.id) > 0)
-      fitted = true;
-  const bool held = within(claim, *v.measured);
-  v.word = fitted ? Verdict::fitted : word_of(v, held);
-  if (fitted)
-    v.reason = claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
-  else if (!query.orders.empty())
-    v.reason = held ? "ordering holds" : "ordering fails";
+  v.inside = static_cast<std::size_t>(std::count_if(
+      v.cases.begin(), v.cases.end(),
+      [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
+  if (bounds_errors(query)) v.wrong = v.taken.front().wrong;
+  v.named = named_of(claim, used, data);
+  v.word = is_fitted(claim, used, data) ? Verdict::fitted : word_of(claim, v, outcome);
+  v.reason = reason_of(claim, v, outcome);
   return v;
 }
 
-/// A tuned kernel says nothing about a paper.
-bool may_judge(const Row& row, const Claim& claim) {
-  return claim.paper == kProject || !boost::ends_with(row.method(), ".tuned");
-}
-
-/// Rows that may stand together in one verdict: of one machine, unless no machine changes them.
+/// Rows that may stand together in one verdict: of one machine, unless no machine changes them, and
+/// of one kind of data, unless the query names its own. Errors stand together.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
     const Claim& claim, const std::vector<Row>& rows) {
   const auto wanted = parts_of(*claim.query);
-  const bool named = std::all_of(wanted.begin(), wanted.end(),
-                                 [](const auto& part) { return names_data(part.where); });
+  const bool errors = bounds_errors(*claim.query);
+  const bool any_machine = claim.query->all_machines || (errors && claim.hardware == "any");
+  const bool any_data = errors || std::all_of(wanted.begin(), wanted.end(), [](const auto& part) {
+                          return names_data(part.where);
+                        });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (may_judge(row, claim) && std::any_of(wanted.begin(), wanted.end(),
-                                             [&](const auto& w) { return matches(row, w.where); }))
-      groups[{claim.query->all_machines ? "" : row.device(),
-              named ? "" : data_kind(row, claim.paper)}]
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) {
+          return matches(row, w.where) && may_judge(row, claim, w.where);
+        }))
+      groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);
   return groups;
 }
@@ -332,6 +303,29 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
 auto weight(const Verdict& v) {
   return std::make_tuple(v.word != Verdict::not_tested, v.hardware != "other", -weakness(v.data),
                          v.rows);
+}
+
+/// Rows may match that are no row of the paper's form.
+std::string reason_of_none(const Claim& claim, const std::vector<Row>& rows) {
+  const auto wanted = parts_of(*claim.query);
+  const auto own = std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const auto& part) { return matches(row, part.where); });
+  });
+  return own == 0 ? "no rows yet"
+                  : fmt::format("none of {} rows has the form that the paper describes", own);
+}
+
+json numbers_of(const Estimate& found) {
+  return json::array({found.low, found.high});
+}
+
+json cases_of(const Verdict& v) {
+  if (v.cases.empty()) return {};
+  std::vector<double> values;
+  for (const auto& one : v.cases) values.push_back(one.value);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {{"inside", v.inside}, {"of", values.size()}, {"least", *least}, {"most", *most}};
 }
 
 }  // namespace
@@ -355,48 +349,61 @@ std::optional<bool> holds(Verdict::Word word) {
   }
 }
 
-Verdict judge(const Claim& claim, const std::vector<Row>& rows, const FittedTo& fitted_to) {
+Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data) {
   Verdict best;
   best.word = claim.contradicts.empty() ? Verdict::not_tested : Verdict::contradicts_itself;
   best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
   if (!claim.query) return best;
-  best.reason = "no rows yet";
+  const auto groups = comparable_groups(claim, rows);
+  if (groups.empty()) best.reason = reason_of_none(claim, rows);
   bool first = true;
-  for (const auto& [what, group] : comparable_groups(claim, rows)) {
-    auto verdict = judge_group(claim, group, fitted_to);
+  for (const auto& [what, group] : groups) {
+    auto verdict = judge_group(claim, group, data);
     if (first || weight(verdict) > weight(best)) best = std::move(verdict);
     first = false;
   }
   return best;
 }
 
+Decision decide(const Claim& claim, const std::vector<Taken>& parts) {
+  return decided(claim, answer(*claim.query, parts), parts);
+}
+
 json to_json(const Claim& claim, const Verdict& v) {
   const auto speaks = holds(v.word);
   const bool plain = claim.query && !claim.query->compares();
   const bool divisible = v.measured && claim.published.contains("value") && claim.interval.low != 0;
-  return {{"paper", claim.paper},
-          {"id", claim.id},
-          {"place", claim.place},
-          {"kind", claim.kind},
-          {"states", claim.states},
-          {"published", claim.published},
-          {"tolerance", claim.allowed},
-          {"claimed_hardware", claim.hardware},
-          {"verdict", name(v.word)},
-          {"holds", speaks ? json(*speaks) : json()},
-          {"reason", v.reason},
-          {"value", plain ? json(claim.query->value) : json()},
-          {"measured", v.measured ? json(*v.measured) : json()},
-          {"ratio", divisible ? json(*v.measured / claim.interval.low) : json()},
-          {"data", v.data},
-          {"hardware", v.hardware},
-          {"competitor_code", v.competitor},
-          {"machine", v.machine},
-          {"rows", v.rows},
-          {"of", v.of},
-          {"stale", v.stale},
-          {"currency", v.currency},
-          {"keys", v.keys}};
+  return {
+      {"paper", claim.paper},
+      {"id", claim.id},
+      {"place", claim.place},
+      {"kind", claim.kind},
+      {"asks", claim.asks},
+      {"set_up", !claim.can_fail()},
+      {"states", claim.states},
+      {"published", claim.published},
+      {"tolerance", claim.allowed},
+      {"claimed_hardware", claim.hardware},
+      {"verdict", name(v.word)},
+      {"holds", speaks ? json(*speaks) : json()},
+      {"reason", v.reason},
+      {"value", plain ? json(claim.query->value) : json()},
+      {"measured", v.measured ? json(v.measured->value) : json()},
+      {"interval", v.measured ? numbers_of(*v.measured) : json()},
+      {"ratio", divisible ? json(v.measured->value / claim.interval.low) : json()},
+      {"cases", cases_of(v)},
+      {"subset",
+       claim.whole > v.named && v.measured ? json{{"of", claim.whole}, {"has", v.named}} : json()},
+      {"data", v.data},
+      {"hardware", v.hardware},
+      {"competitor_code", v.competitor},
+      {"machine", v.machine},
+      {"rows", v.rows},
+      {"of", v.of},
+      {"left_out", v.failures},
+      {"stale", v.stale},
+      {"currency", v.currency},
+      {"keys", v.keys}};
 }
 
 }  // namespace retensor::driver

@@ -12,18 +12,24 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
 
+/// Which side rows take. Undecided: the interval of what is measured has the statement's turning
+/// point in it.
+enum class Decision { holds, fails, undecided };
+
 struct Verdict {
   enum Word {
-    reproduced,         ///< holds on the paper's data
-    deviates,           ///< fails there
-    consistent,         ///< holds on stand-ins, generated or other data
-    inconsistent,       ///< fails there
-    transfers,          ///< a comparison that holds on other hardware
+    reproduced,    ///< holds on the paper's data
+    deviates,      ///< fails there
+    consistent,    ///< holds on stand-ins, generated or other data, or on some of the data sets
+    inconsistent,  ///< fails there
+    transfers,     ///< a comparison that holds on other hardware
     does_not_transfer,  ///< one that fails there
+    undecided,          ///< samples leave open which side it takes
     fitted,             ///< a stand-in was made so that it holds
     not_tested,
     contradicts_itself  ///< the paper's own equations exclude it
@@ -31,30 +37,48 @@ struct Verdict {
 
   Word word = not_tested;
   std::string reason;
-  std::optional<double> measured;
-  std::string data;        ///< real, stand-in, generated; the weakest of the rows used
-  std::string hardware;    ///< any, paper, other
-  std::string competitor;  ///< own, original; empty where nothing is compared
-  std::string machine;     ///< the device of the rows
-  std::size_t rows = 0;    ///< rows that are ok
-  std::size_t of = 0;      ///< rows that match
-  std::size_t stale = 0;   ///< ok rows whose method has other code now
-  /// Ok rows by how they relate to today's code: sources, kernels, confirmed, unknown, stale.
+  std::optional<Estimate> measured;
+  std::vector<Estimate> cases;  ///< of a statement "from a to b"
+  std::size_t inside = 0;       ///< cases that fit it
+  std::size_t wrong = 0;        ///< rows of a claim about errors whose result is wrong
+  std::string data;             ///< real, stand-in, generated; the weakest of the rows used
+  std::string hardware;         ///< any, paper, other
+  std::string competitor;       ///< own, original; empty where nothing is compared
+  std::string machine;          ///< the device of the rows
+  std::size_t rows = 0;         ///< rows that count
+  std::size_t of = 0;           ///< rows that match
+  std::size_t stale = 0;        ///< rows that count whose method has other code now
+  /// Rows that count by how they relate to today's code: sources, kernels, confirmed, unknown,
+  /// stale.
   std::map<std::string, std::size_t> currency;
-  std::vector<std::string> keys;  ///< of the ok rows: figures set the published value beside them
+  std::vector<std::string> keys;   ///< of these rows: figures set the published value beside them
+  std::set<std::string> failures;  ///< why rows that match do not count, with method and data set
+  std::size_t named = 0;           ///< of the claim's `whole` data sets, those that have rows
+  std::vector<Taken> taken;        ///< what was read, by part of the query
 };
 
 std::string_view name(Verdict::Word word);
 /// Whether a verdict speaks for the claim or against it; empty where it says nothing of it.
 std::optional<bool> holds(Verdict::Word word);
 
-/// Names of stand-ins with the claims to which they were fitted.
-using FittedTo = std::map<std::string, std::set<std::string>>;
+/// What the registry says of data sets.
+struct DataSets {
+  /// Names of stand-ins with the claims to which they were fitted.
+  std::map<std::string, std::set<std::string>> fitted_to = {};
+  /// The tensor that a data set is or stands for, where the registry has it.
+  std::map<std::string, std::string> original = {};
+  /// The papers that use a tensor.
+  std::map<std::string, std::set<std::string>> papers = {};
+};
 
-/// `rows` as newest_rows() gives them. Rows of *.tuned methods never count. Rows of different
-/// devices are not mixed, nor are kinds of data unless the query names its data sets; of several
-/// verdicts the one on the paper's hardware and data is kept.
-Verdict judge(const Claim& claim, const std::vector<Row>& rows, const FittedTo& fitted_to);
+/// `rows` as newest_rows() gives them. Of a paper's methods rows in the published form alone count.
+/// Rows of different devices are not mixed, nor are kinds of data unless the query names its data
+/// sets; of several verdicts the one on the paper's hardware and data is kept. A claim about errors
+/// takes every row, and one that is wrong fails it.
+Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data);
+
+/// What these numbers say of the claim; `wrong` counts rows as Taken does.
+Decision decide(const Claim& claim, const std::vector<Taken>& parts);
 
 /// One entry of `verdict --json` (experiments/schema).
 nlohmann::json to_json(const Claim& claim, const Verdict& verdict);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
+#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -52,20 +54,26 @@ void add_stage(std::vector<double>& seconds, const json& line, const std::string
   for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] += factor * samples[k];
 }
 
+/// Of times alone: what is left of a run may be none.
+std::optional<double> median_time(const std::vector<double>& seconds) {
+  const auto positive = [](double s) { return s > 0; };
+  if (seconds.empty() || !std::all_of(seconds.begin(), seconds.end(), positive)) return {};
+  return median(Launches(&seconds, 1));
+}
+
 void add_task_processing(json& line) {
   auto seconds = numbers_in(field(line, "phases.stages.tasks"));
-  if (seconds.empty()) return;
   add_stage(seconds, line, "pattern", 1);
-  line["seconds"]["task_processing"] = summarise(seconds).median;
+  if (const auto median = median_time(seconds)) line["seconds"]["task_processing"] = *median;
 }
 
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
-  if (seconds.empty()) return;
   add_stage(seconds, line, "zero", -1);
-  const auto median = summarise(seconds).median;
-  line["seconds"]["without_zero"] = median;
-  const auto copied = 1e9 * copy_gbytes * median;
+  const auto median = median_time(seconds);
+  if (!median) return;
+  line["seconds"]["without_zero"] = *median;
+  const auto copied = 1e9 * copy_gbytes * *median;
   if (copied <= 0) return;
   line["copy"]["share"] = number_or_zero(field(line, "work.bytes")) / copied;
   line["copy"]["compulsory_share"] = number_or_zero(field(line, "work.compulsory_bytes")) / copied;
@@ -129,6 +137,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
                     : Currency::sources) {
   auto& line = *line_;
   if (!line.contains("code")) line["code"] = "own";
+  line["form"] = form_of(line);
   line["backend"] = name(backend_);
   line["device"] = device();
   line["currency"] = name(currency_);

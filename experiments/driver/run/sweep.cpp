@@ -14,6 +14,7 @@
 #include "common/core/rng.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/profiler.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -266,6 +267,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["case"] = driver::to_json(c, data);
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
+  row["form"] = form_of(row);
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
   if (failed(status_of(row))) ++result_.not_ok;

@@ -83,6 +83,7 @@ reference::Precision precision_of_blocks(const Problem&, const Params& params) {
 MethodSpec blocks_method(MethodSpec own) {
   own.precision = precision_of_blocks;
   own.params = shared_params().with(own.params.specs());
+  own.form.published = {{"edge", {"8"}}, {"executed.path", {"blocks"}}};
   return with_shared({Operation::contraction}, supports_contraction, std::move(own));
 }
 

@@ -100,6 +100,7 @@ MethodSpec make_flycoo_cuda_tuned() {
       .conditions = {supports_positions, supports_params<true>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
+      .form = own_form(),
       .default_of_passes = true,
   });
 }
@@ -111,6 +112,7 @@ MethodSpec make_flycoo_cuda_copies() {
       .conditions = {supports_positions, supports_params<false>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
+      .form = own_form(),
   });
 }
 

@@ -45,6 +45,8 @@ MethodSpec passes_method(MethodSpec own) {
     if (problem.x().order() >= 2) return Support::yes();
     return Support::no("MTTKRP of a first-order tensor needs no factor");
   };
+  own.form.published = {
+      {"partition", {"least_loaded", "cyclic"}}, {"ids", {"record"}}, {"atomics", {"block"}}};
   return with_shared({Operation::mttkrp_all}, has_factors, std::move(own));
 }
 

@@ -67,6 +67,7 @@ MethodSpec make_hlsto_cuda_tuned() {
       .conditions = {supports_preparation, supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
       .params = format_params(true).with({prepare_param()}),
+      .form = own_form(),
   });
 }
 

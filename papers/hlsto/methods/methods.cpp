@@ -49,6 +49,7 @@ Support supports_format(const Problem& problem, const Params& params) {
 
 MethodSpec tiles_method(MethodSpec own) {
   own.precision = precision_of;
+  own.form.published = {{"edge", {"16"}}, {"precision", {"fp16"}}};
   return with_shared({Operation::mttkrp, Operation::ttm_chain}, supports_format, std::move(own));
 }
 

@@ -27,6 +27,9 @@ MethodSpec make_coo_cpu() {
       .summary = "TEW, TS, TTV, TTM and MTTKRP on coordinates with OpenMP (PASTA section III.B.1)",
       .prepare = prepare_coo_cpu,
       .params = cpu_params("sequential", "the textbook's loop on one thread, to compare with"),
+      // Running sums, vectors, prefetching and stores past the caches are no part of the paper's
+      // loops.
+      .form = own_form(),
       .converts_least = true,
       .bytes_per_nonzero = 0,
   });
@@ -41,6 +44,7 @@ MethodSpec make_hicoo_cpu() {
       .prepare = prepare_hicoo_cpu,
       .params =
           cpu_params("scheduled", "private or owner, whichever moves less").with({block_param()}),
+      .form = own_form(),
       .bytes_per_nonzero = 20,
   });
 }

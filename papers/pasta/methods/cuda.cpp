@@ -56,6 +56,7 @@ MethodSpec make_coo_cuda_tuned() {
                "chunk", 128,
                "TTM, MTTKRP: nonzeros that a lane group takes at most; TTV: an eighth of a warp's")
                .range(1, 65536)},
+      .form = own_form(),
   });
 }
 

@@ -48,6 +48,7 @@ MethodSpec make_tca_spmm_cuda_tiles() {
                        "thread blocks that share outputs; auto: as many as fill the device")
                      .words({"auto", "1", "2", "4", "8"}),
                  output_param()},
+      .form = own_form(),
   });
 }
 
@@ -64,6 +65,7 @@ MethodSpec make_tca_spmm_cuda_tuned() {
                        "of eight rows of S in a panel; auto: 16 where they keep the device busy")
                      .words({"auto", "8", "16"}),
                  output_param()},
+      .form = own_form(),
   });
 }
 

@@ -69,6 +69,7 @@ MethodSpec kernel_method(MethodSpec own) {
   own.precision = [](const Problem&, const Params& params) {
     return half_precision(output_of(params));
   };
+  own.form.published = {{"depth", {"8"}}, {"long_rows", {"outputs"}}, {"packing", {"in_order"}}};
   return with_shared({Operation::spmm}, supports_single, std::move(own));
 }
 

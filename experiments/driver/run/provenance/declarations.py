@@ -24,7 +24,7 @@ WORD = re.compile(r"[A-Za-z_]\w*$")
 
 # Return types of functions that say what a method is called, takes and refuses, and what arithmetic
 # its check assumes. A row holds the parameters that came of it.
-DESCRIPTIONS = {"Support", "ParamSpec", "ParamSchema", "Precision", "Method", "MethodSpec"}
+DESCRIPTIONS = {"Support", "ParamSpec", "ParamSchema", "Precision", "Form", "Method", "MethodSpec"}
 # The body of what stands in for the CUDA side in a build without it.
 STAND_IN = ["{", "no_cuda", "(", ")", ";", "}"]
 # Members that tests call, no run.

@@ -179,6 +179,35 @@ TEST_CASE("Algorithm 2 passes over slices") {
   CHECK(stepped.size() == kEdge);
 }
 
+TEST_CASE("Ranges of Algorithm 2 that include their ends pass a block and a warp's pairs") {
+  int rows = 0;
+  for (int i = 0; i <= 7; ++i) ++rows;  // Algorithm 3, line 2
+  CHECK(rows == kEdge);
+  int last = 0;
+  for (int s = 0; s <= 8; ++s) last = s;  // Algorithm 2, line 9
+  CHECK(last == kEdge);                   // slices end with kEdge - 1
+  const std::vector<int> task_list_ptr = {0, 2, 3};
+  std::multiset<int> pairs;
+  for (std::size_t warp = 0; warp < 2; ++warp)
+    for (int i = task_list_ptr[warp]; i <= task_list_ptr[warp + 1]; ++i) pairs.insert(i);  // line 6
+  CHECK(pairs == std::multiset<int>{0, 1, 2, 2, 3});  // pair 2 twice, and one after the last
+}
+
+TEST_CASE("Algorithm 4 appends the result of each pair of blocks to that of the one before") {
+  constexpr int kPairs = 2, kSliceNum = 2;
+  std::vector<std::uint64_t> bmp;
+  std::vector<double> values;
+  for (int pair = 0; pair < kPairs; ++pair)
+    for (int s = 0; s < kEdge; s += kSliceNum)
+      for (int half = 0; half < kSliceNum; ++half) {
+        bmp.push_back(1);       // line 23: a slice with the entry (0, 0) alone
+        values.push_back(2.5);  // line 9
+      }
+  CHECK(bmp.size() == kPairs * kEdge);  // a result block in this form has a word a slice
+  CHECK(values.size() ==
+        kPairs * kEdge);  // equation (1) adds both pairs up: one entry of 5 a slice
+}
+
 TEST_CASE("Algorithm 2 adds the product of a slice to the next") {
   const auto x = numbered(0), y = numbered(3);
   const auto printed = products(x, y, false), cleared = products(x, y, true);

@@ -1,0 +1,226 @@
+// The rules by which rows decide about claims: errors, directions, ranges, samples, part of the
+// data, earlier forms, and what would have turned a verdict.
+#include <doctest/doctest.h>
+
+#include "experiments/driver/judge/mutate.hpp"
+#include "tests/unit/made_claims.hpp"
+
+using namespace retensor::testing;
+
+namespace {
+
+std::string ratio_claim(const std::string& published, const std::string& tolerance,
+                        const std::string& more = "") {
+  return "    published: {" + published + "}\n    tolerance: {" + tolerance +
+         "}\n    hardware: any\n" + more + kRatio;
+}
+
+/// A row with the median time `value` and its interval.
+json timed(const std::string& method, const std::string& dataset, double value, double low,
+           double high) {
+  auto line = row(method, dataset, value);
+  line["stats"] = {{"median", value}, {"ci_low", low}, {"ci_high", high}};
+  return line;
+}
+
+/// `lines` with the median time in place of `v`.
+std::string of_times(std::string lines) {
+  const std::string field = "value: v";
+  for (auto at = lines.find(field); at != std::string::npos; at = lines.find(field, at + 1))
+    lines.replace(at, field.size(), "value: stats.median");
+  return lines;
+}
+
+json with_error(const std::string& dataset, double error, const std::string& status = "ok") {
+  auto line = row("a.cpu.x", dataset, 0);
+  line["status"] = status;
+  line["check"] = {{"error_over_bound", error}};
+  return line;
+}
+
+const std::string kErrors =
+    "    published: {at_most: 1}\n    tolerance: {absolute: 0}\n    hardware: any\n"
+    "    query: {where: {operation: ttv}, value: check.error_over_bound, reduce: max}\n";
+
+const std::string kOrder =
+    "    published: {value: 1}\n    tolerance: {absolute: 0}\n    hardware: any\n    query:\n"
+    "      orders: [{where: {method: a.cpu.x}}, {where: {method: b.cpu.y}}]\n"
+    "      value: v\n      reduce: median\n      per: [dataset]\n";
+
+std::string turn_of(const std::string& lines, const std::vector<json>& rows) {
+  const auto claim = claim_with(lines);
+  const auto made = made_rows(rows);
+  const auto turn = nearest_turn(claim, judge(claim, made, {}));
+  return turn ? turn->change : "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("a claim about errors takes every row, and one that is wrong fails it") {
+  const std::vector<json> right = {with_error("s", 0.5), with_error("t", 0.25)};
+  CHECK(judge_rows(kErrors, right).word == Verdict::reproduced);
+  auto rows = right;
+  rows.push_back(with_error("u", 7, "wrong"));
+  const auto failed = judge_rows(kErrors, rows);
+  CHECK(failed.word == Verdict::deviates);
+  CHECK(failed.reason == "1 of 3 rows are wrong");
+  CHECK(number(failed) == 7);
+  // Whatever its own number says, and on whatever data and machine it is.
+  rows.back() = with_error("u", 0.1, "wrong");
+  rows.back()["case"]["data"]["kind"] = "generated";
+  rows.back()["machine"]["cpu"]["model"] = "Another CPU";
+  CHECK(judge_rows(kErrors, rows).word == Verdict::inconsistent);
+  rows.back() = with_error("u", 7, "oom");
+  CHECK(judge_rows(kErrors, rows).word == Verdict::reproduced);
+  CHECK(judge_rows(kErrors, rows).failures.size() == 1);
+}
+
+TEST_CASE("a direction does not hold on the other side of 1, whatever the tolerance") {
+  const auto at = [](const std::string& published, double ratio) {
+    return judge_rows(ratio_claim(published, "factor: 3"),
+                      {row("a.cpu.x", "s", ratio), row("b.cpu.y", "s", 1)})
+        .word;
+  };
+  CHECK(at("value: 2", 0.9) == Verdict::deviates);
+  CHECK(at("value: 2", 1.1) == Verdict::reproduced);
+  CHECK(at("value: 0.5", 1.1) == Verdict::deviates);
+  CHECK(at("value: 0.5", 0.9) == Verdict::reproduced);
+  CHECK(at("at_least: 1.2", 0.9) == Verdict::deviates);
+  CHECK(at("value: 1", 0.9) == Verdict::reproduced);  // as fast: no direction
+  const auto property = ratio_claim("value: 2", "factor: 3", "    asks: property\n");
+  CHECK(judge_rows(property, {row("a.cpu.x", "s", 0.9), row("b.cpu.y", "s", 1)}).word ==
+        Verdict::reproduced);
+}
+
+TEST_CASE("a direction is undecided where the interval of the samples has 1 in it") {
+  const auto lines = of_times(ratio_claim("at_least: 1", "absolute: 0"));
+  const auto at = [&](double low, double value, double high) {
+    return judge_rows(lines,
+                      {timed("a.cpu.x", "s", value, low, high), timed("b.cpu.y", "s", 1, 1, 1)});
+  };
+  CHECK(at(1.1, 1.2, 1.3).word == Verdict::reproduced);
+  CHECK(at(0.9, 1.2, 1.3).word == Verdict::undecided);
+  CHECK(at(0.9, 1.2, 1.3).reason == "between 0.9 and 1.3");
+  CHECK(at(0.7, 0.9, 1.1).word == Verdict::undecided);
+  CHECK(at(0.7, 0.8, 0.9).word == Verdict::deviates);
+  CHECK_FALSE(holds(Verdict::undecided).has_value());
+  // Far from what is published no interval saves the claim.
+  const auto far = of_times(ratio_claim("value: 20", "factor: 2"));
+  CHECK(
+      judge_rows(far, {timed("a.cpu.x", "s", 1, 0.9, 1.1), timed("b.cpu.y", "s", 1, 1, 1)}).word ==
+      Verdict::deviates);
+}
+
+TEST_CASE("the interval of a mean narrows with its cases") {
+  const auto lines = of_times(ratio_claim("at_least: 1", "absolute: 0"));
+  std::vector<json> rows;
+  for (const char* dataset : {"s", "t", "u", "w"}) {
+    rows.push_back(timed("a.cpu.x", dataset, 1.2, 0.9, 1.6));
+    rows.push_back(timed("b.cpu.y", dataset, 1, 1, 1));
+    CHECK(judge_rows(lines, rows).word ==
+          (rows.size() < 6 ? Verdict::undecided : Verdict::reproduced));
+  }
+}
+
+TEST_CASE("an ordering whose intervals overlap is undecided") {
+  const auto lines = of_times(kOrder);
+  const auto at = [&](double high) {
+    return judge_rows(lines,
+                      {timed("a.cpu.x", "s", 1, 0.9, high), timed("b.cpu.y", "s", 2, 1.8, 2.2)});
+  };
+  CHECK(at(1.2).word == Verdict::reproduced);
+  CHECK(at(2.5).word == Verdict::undecided);
+  CHECK(at(2.5).measured->low == 0);
+  CHECK(at(2.5).measured->high == 1);
+}
+
+TEST_CASE("from a to b is a statement about each case") {
+  const std::vector<json> rows = {row("a.cpu.x", "s", 1.5), row("b.cpu.y", "s", 1),
+                                  row("a.cpu.x", "t", 2),   row("b.cpu.y", "t", 1),
+                                  row("a.cpu.x", "u", 6),   row("b.cpu.y", "u", 1)};
+  const auto lines = ratio_claim("range: [1.4, 2.2]", "relative: 0.05");
+  const auto v = judge_rows(lines, rows);
+  CHECK(v.word == Verdict::deviates);
+  CHECK(v.reason == "2 of 3 cases inside, 1.5 to 6");
+  const auto shown = to_json(claim_with(lines), v);
+  CHECK(shown["cases"] == json{{"inside", 2}, {"of", 3}, {"least", 1.5}, {"most", 6.0}});
+  CHECK(judge_rows(lines, {rows.begin(), rows.begin() + 4}).word == Verdict::reproduced);
+}
+
+TEST_CASE("on some of the data sets of a statement it is consistent at most") {
+  const DataSets data{.fitted_to = {},
+                      .original = {{"s", "s"}, {"t-like", "t"}, {"other", "other"}},
+                      .papers = {{"s", {"p"}}, {"t", {"p", "q"}}, {"other", {"q"}}}};
+  const auto lines = kPublished + kQuery + "    whole: 2\n";
+  const std::vector<json> rows = {row("a.cpu.x", "s", 2), row("a.cpu.x", "other", 2),
+                                  row("a.cpu.x", "t-like", 2)};
+  const auto some = judge_rows(lines, {rows[0], rows[1]}, data);
+  CHECK(some.word == Verdict::consistent);
+  CHECK(some.reason == "subset: 1 of 2 data sets");
+  CHECK(to_json(claim_with(lines), some)["subset"] == json{{"has", 1}, {"of", 2}});
+  const auto whole = judge_rows(lines, rows, data);
+  CHECK(whole.word == Verdict::reproduced);
+  CHECK(whole.reason.empty());
+  CHECK(judge_rows(lines, {row("a.cpu.x", "s", 9)}, data).word == Verdict::deviates);
+}
+
+TEST_CASE("an earlier form of a claim is judged beside it") {
+  const auto claim = claim_with(kPublished + kQuery +
+                                "    earlier:\n      - because: held for anything\n"
+                                "        published: {at_least: 0}\n");
+  REQUIRE(claim.earlier.size() == 1);
+  const auto& former = claim.earlier.front();
+  CHECK(former.because == "held for anything");
+  CHECK(former.claim.tolerance.relative == 0.1);
+  const auto rows = made_rows({row("a.cpu.x", "t", 9)});
+  CHECK(judge(claim, rows, {}).word == Verdict::deviates);
+  CHECK(judge(former.claim, rows, {}).word == Verdict::reproduced);
+}
+
+TEST_CASE("the nearest change that turns a verdict is found") {
+  const std::vector<json> rows = {row("a.cpu.x", "s", 3), row("b.cpu.y", "s", 1.5)};
+  // 2 holds up to 2.2 and down to 1.8.
+  const auto ratio = of_times(ratio_claim("value: 2", "relative: 0.1"));
+  const std::vector<json> times = {timed("a.cpu.x", "s", 3, 3, 3),
+                                   timed("b.cpu.y", "s", 1.5, 1.5, 1.5)};
+  CHECK(turn_of(ratio, times) == "times of a.cpu.x times 1.1");
+  CHECK(turn_of(of_times(ratio_claim("at_least: 1", "absolute: 0")), times) ==
+        "times of a.cpu.x over 2");
+  CHECK(turn_of(of_times(ratio_claim("at_least: 1", "factor: 4")), times) ==
+        "times of a.cpu.x over 2");  // never on the other side of 1
+  CHECK(turn_of(kErrors, {with_error("s", 0.5), with_error("t", 0.1)}) == "errors times 2");
+  CHECK(turn_of(kErrors, {with_error("s", 1e-6)}) == "one result wrong");
+  CHECK(turn_of(of_times(kOrder), {timed("a.cpu.x", "s", 1, 1, 1),
+                                   timed("b.cpu.y", "s", 9, 9, 9)}) == "both sides swapped");
+  // One data set turns a claim about every case.
+  const auto range = of_times(ratio_claim("range: [1, 4]", "relative: 0"));
+  auto two = times;
+  two.push_back(timed("a.cpu.x", "t", 3, 3, 3));
+  two.push_back(timed("b.cpu.y", "t", 1, 1, 1));
+  CHECK(turn_of(range, two).find("1.333") != std::string::npos);
+  CHECK(turn_of(kPublished + kQuery, {row("a.cpu.x", "s", 3)}) == "nothing");  // it does not hold
+}
+
+TEST_CASE("counts turn by one, bytes by their double, settings and formulas by nothing") {
+  auto line = row("a.cpu.x", "s", 0);
+  line["executed"] = {{"mma", "8"}, {"x_bytes", "8.5"}, {"formula_bytes", "8.5"}, {"warps", "4"}};
+  line["case"]["params"] = {{"warps", 4}};
+  line["case"]["rank"] = 16;
+  line["work"] = {{"intensity", 0.25}};
+  const auto turned = [&](const std::string& field, const std::string& published,
+                          const std::string& more = "") {
+    return turn_of("    published: {" + published + "}\n    tolerance: {absolute: 0}\n" +
+                       "    hardware: any\n" + more +
+                       "    query: {where: {method: a.cpu.x}, value: " + field + ", reduce: max}\n",
+                   {line});
+  };
+  CHECK(turned("executed.mma", "value: 8") == "executed.mma of a.cpu.x one more");
+  CHECK(turned("executed.x_bytes", "at_most: 16") == "executed.x_bytes of a.cpu.x times 1.882");
+  CHECK(turned("executed.x_bytes", "at_most: 18") == "nothing");
+  CHECK(turned("executed.formula_bytes", "value: 8.5") == "nothing");
+  CHECK(turned("executed.warps", "value: 4") == "nothing");
+  CHECK(turned("case.rank", "value: 16") == "nothing");
+  CHECK(turned("rank", "value: 16") == "nothing");
+  CHECK(turned("work.intensity", "value: 0.25") == "nothing");
+  CHECK(turned("work.intensity", "value: 0.25", "    asks: property\n") != "nothing");
+}
