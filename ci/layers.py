@@ -24,7 +24,7 @@ ALLOWED = {
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
     "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
-    "cpd": FIFTH, "tucker": FIFTH | {"cpd"},
+    "cpd": FIFTH, "tucker": FIFTH | {"cpd"}, "c_api": FIFTH | {"cpd", "tucker"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
 ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]

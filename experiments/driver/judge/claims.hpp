@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -102,5 +103,7 @@ ShapePtr claims_shape();
 /// Throws ParseError with file and line: another shape, a range upside down, a factor around a
 /// number that is not positive, a query that names a *.tuned method, an id a second time.
 std::vector<Claim> load_claims(const std::string& path);
+/// The same for text in memory; `name` stands for the file.
+std::vector<Claim> parse_claims(std::string_view text, const std::string& name);
 
 }  // namespace retensor::driver

@@ -48,8 +48,8 @@ class Row {
   explicit Row(nlohmann::json line, std::shared_ptr<const Session> session = nullptr,
                const Confirmations& confirmations = {});
 
-  const std::string& key() const { return line_.at("key").get_ref<const std::string&>(); }
-  const nlohmann::json& row_case() const { return line_.at("case"); }
+  const std::string& key() const { return line().at("key").get_ref<const std::string&>(); }
+  const nlohmann::json& row_case() const { return line().at("case"); }
   std::string method() const;
   std::string dataset() const;
   Status status() const { return status_; }
@@ -81,10 +81,10 @@ class Row {
   const nlohmann::json& field(std::string_view path) const;
   /// The line with what follows, as `retensor rows` prints it: without ceilings, machine and git,
   /// which are the session's.
-  const nlohmann::json& line() const { return line_; }
+  const nlohmann::json& line() const { return *line_; }
 
  private:
-  nlohmann::json line_;
+  std::shared_ptr<nlohmann::json> line_;  ///< copies of a row share it
   std::shared_ptr<const Session> session_;
   Status status_;
   Backend backend_;
