@@ -322,6 +322,20 @@ TEST_CASE("a ratio may divide by another field, by another reduction, and count 
   CHECK(number(below) == 0.5);  // 3 < 6, but not 4 < 4
 }
 
+TEST_CASE("the spread of the rows that agree is the largest of them over the least") {
+  const auto measured = [](const std::string& within) {
+    return number(
+        judge_rows(kPublished +
+                       "    query: {where: {method: a.cpu.x}, value: v, reduce: max, "
+                       "ratio_to: {where: {method: b.cpu.x}}, per: [operation], within: " +
+                       within + "}\n",
+                   {row("a.cpu.x", "s", 2), row("a.cpu.x", "t", 12), row("b.cpu.x", "s", 3),
+                    row("b.cpu.x", "t", 4)}));
+  };
+  CHECK(measured("spread") == doctest::Approx(4.5));  // 6 over 4/3
+  CHECK(measured("max") == 3);
+}
+
 TEST_CASE("intervals and tolerances") {
   const auto outcome = [](const std::string& published, const std::string& tolerance,
                           double value) {
