@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""readme.py BUILD: writes anew what the README opens with, by the rows that are here.
+"""readme.py BUILD [--check]: writes what the READMEs say of verdicts, by the committed rows.
 
-The table of verdicts stands between its marks; the figure lies beside the rows that it shows. Run
-it after ci/reproduce, so that the claims about sizes, counts and errors have rows too.
+The README opens with a table of their counts, two sentences on each paper and a figure; the README
+of a paper has the sentences and a table of its headline claims. Each text stands between its marks.
+`--check` writes nothing and fails where one is out of date.
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,46 +14,119 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- verdicts: written by ci/readme.py -->\n", "<!-- end of verdicts -->\n"
-# Of the table: what a verdict says of the claim, or its word where it says nothing.
-COLUMNS = {"holds": True, "does not": False, "fitted to": "fitted",
+# What a verdict says of the claim, or its word where it says nothing.
+COLUMNS = {"holds": True, "does not": False, "undecided": "undecided", "fitted to": "fitted",
            "contradicts itself": "contradicts itself", "not tested": "not tested"}
 FIGURE = ("experiments/flycoo/gpu-speed.yaml", "gpu-speed.generated.svg",
           "experiments/results/nvidia-h200/flycoo-gpu-speed.svg")
+KEYS = 2  # keys of rows that a line of a paper's table names
 
 
-def main(build):
-    retensor = [str(Path(build).resolve() / "experiments/driver/retensor")]
-    found = subprocess.run([*retensor, "verdict", "--json"], cwd=ROOT, check=True, text=True,
-                           capture_output=True).stdout
-    readme = ROOT / "README.md"
-    readme.write_text(with_table(readme.read_text(encoding="utf-8"), json.loads(found)),
-                      encoding="utf-8")
-    spec, drawn, kept = FIGURE
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([*retensor, "plot", spec, "--out", folder], cwd=ROOT, check=True,
-                       stdout=subprocess.DEVNULL)
-        (ROOT / kept).write_bytes((Path(folder) / drawn).read_bytes())
+def main(arguments):
+    """Write or check the texts; returns the exit code."""
+    check = "--check" in arguments
+    retensor = str(Path(arguments[0]).resolve() / "experiments/driver/retensor")
+    stale = []
+    for path, text in texts(verdicts(retensor)).items():
+        if path.read_text(encoding="utf-8") != text:
+            stale.append(path.relative_to(ROOT).as_posix())
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    if not check:
+        draw(retensor)
+    elif stale:
+        print(f"out of date: {', '.join(stale)}; python3 ci/readme.py BUILD writes them anew")
+        return 1
     return 0
 
 
-def with_table(text, verdicts):
-    """The README's text with the table of these verdicts."""
-    papers = {}
-    for verdict in verdicts:
-        said = verdict["verdict"] if verdict["holds"] is None else verdict["holds"]
-        papers.setdefault(verdict["paper"], Counter())[said] += 1
-    papers["all"] = sum(papers.values(), Counter())
-    lines = [f"| paper | claims | {' | '.join(COLUMNS)} |\n", "|---" * (len(COLUMNS) + 2) + "|\n"]
-    for paper, counts in papers.items():
+def verdicts(retensor):
+    """Those on the committed rows and on data sets that no cache has to hold."""
+    with tempfile.TemporaryDirectory() as cache:
+        found = subprocess.run([retensor, "verdict", "--json"], cwd=ROOT, check=True, text=True,
+                               capture_output=True, env={**os.environ, "RETENSOR_CACHE": cache})
+    return json.loads(found.stdout)
+
+
+def texts(entries):
+    """The READMEs by path, as they should be."""
+    readme = ROOT / "README.md"
+    papers = dict.fromkeys(entry["paper"] for entry in entries)
+    own = {paper: [entry for entry in entries if entry["paper"] == paper] for paper in papers}
+    found = {readme: between(readme.read_text(encoding="utf-8"), "verdicts",
+                             counts(own) + "\n" + "".join(summary(*item) for item in own.items()))}
+    for paper, claims in own.items():
+        path = ROOT / "papers" / paper / "README.md"
+        found[path] = between(path.read_text(encoding="utf-8"), "headlines", headlines(claims))
+    return found
+
+
+def between(text, name, content):
+    """The text with this content between the marks of that name."""
+    begin, end = f"<!-- {name}: written by ci/readme.py -->\n", f"<!-- end of {name} -->\n"
+    head, rest = text.split(begin, 1)
+    return head + begin + content + end + rest.split(end, 1)[1]
+
+
+def counts(own):
+    """The table of verdicts on claims that rows can contradict; the set-up stands apart."""
+    found = {paper: Counter() for paper in own}
+    for paper, claims in own.items():
+        for claim in claims:
+            said = claim["verdict"] if claim["holds"] is None else claim["holds"]
+            found[paper]["set-up" if claim["set_up"] else said] += 1
+    found["all"] = sum(found.values(), Counter())
+    lines = [f"| paper | claims | {' | '.join(COLUMNS)} | set-up |\n",
+             "|---" * (len(COLUMNS) + 3) + "|\n"]
+    for paper, said in found.items():
         name = paper if paper == "all" else f"[{paper}](papers/{paper}/README.md)"
-        cells = [counts[said] for said in COLUMNS.values()]
-        lines.append(f"| {name} | {sum(counts.values())} | {' | '.join(map(str, cells))} |\n")
-    head, rest = text.split(BEGIN, 1)
-    return head + BEGIN + "".join(lines) + END + rest.split(END, 1)[1]
+        cells = [said.total() - said["set-up"], *(said[word] for word in COLUMNS.values()),
+                 said["set-up"]]
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |\n")
+    return "".join(lines)
+
+
+def prose(claims):
+    """What came of the headline claims."""
+    return next((claim["prose"] for claim in claims if claim.get("prose")), [])
+
+
+def summary(paper, claims):
+    """A paper's line of the first page."""
+    return f"- [{paper}](papers/{paper}/README.md): {' '.join(prose(claims))}\n"
+
+
+def headlines(claims):
+    """The table of a paper's headline claims."""
+    lines = ["| claim | headline | paper | here | verdict | shown by | rows |\n",
+             "|---" * 7 + "|\n"]
+    for claim in claims:
+        if claim["headline"] is None:
+            continue
+        cause = claim["cause"]["shown_by"] if claim["cause"] else []
+        missing = "cause not found" if claim["holds"] is False else ""
+        lines.append(f"| {claim['id']} | {claim['headline']} | {claim['in_words']['paper']} "
+                     f"| {claim['in_words']['here']} | {claim['verdict']} "
+                     f"| {', '.join(cause) or missing} | {keys(claim['keys'])} |\n")
+    return " ".join(prose(claims)) + "\n\n" + "".join(lines)
+
+
+def keys(found):
+    """Keys of rows, shortened to what tells them apart."""
+    more = f" and {len(found) - KEYS} more" if len(found) > KEYS else ""
+    return ", ".join(f"`{key[:8]}`" for key in found[:KEYS]) + more
+
+
+def draw(retensor):
+    """The figure beside the rows that it shows."""
+    spec, drawn, kept = FIGURE
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([retensor, "plot", spec, "--out", folder], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL)
+        (ROOT / kept).write_bytes((Path(folder) / drawn).read_bytes())
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: ci/readme.py BUILD")
-    sys.exit(main(sys.argv[1]))
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: ci/readme.py BUILD [--check]")
+    sys.exit(main(sys.argv[1:]))

@@ -4,8 +4,14 @@ property could have gone the other way, and a claim that could not is named.
 import json
 import os
 import subprocess
+import sys
+
+import pytest
 
 from sweeps import RETENSOR, ROOT
+
+sys.path.insert(0, str(ROOT / "ci"))
+import readme  # noqa: E402
 
 CLAIM = """schema: 1
 paper: p
@@ -41,9 +47,14 @@ def judged(tmp_path, published, asks, code=0):
             if line.startswith("P-1")][0].split(maxsplit=2)[2]
 
 
-def test_every_claim_that_holds_could_have_gone_the_other_way():
+@pytest.fixture(scope="module")
+def entries():
+    """The committed claims on the committed rows."""
+    return readme.verdicts(RETENSOR)
+
+
+def test_every_claim_that_holds_could_have_gone_the_other_way(entries):
     """What nothing turns is read back from specs or follows from a formula."""
-    entries = json.loads(verdict("--mutate", "--json"))
     unturned = [v for v in entries if v["holds"] and v["turned_by"] is None]
     assert {v["asks"] for v in unturned} <= {"setting", "definition"}
     turned = [v for v in entries if v["turned_by"]]
@@ -57,10 +68,36 @@ def test_a_claim_that_nothing_turns_is_named(tmp_path):
     assert judged(tmp_path, "at_least: 0.001, unit: s", "setting") == "nothing"
 
 
-def test_set_up_is_counted_apart():
+def test_set_up_is_counted_apart(entries):
     lines = verdict("flycoo").splitlines()
-    entries = json.loads(verdict("flycoo", "--json"))
+    own = [entry for entry in entries if entry["paper"] == "flycoo"]
     for set_up, ending in ((False, ""), (True, " (set-up)")):
-        for word in {v["verdict"] for v in entries if v["set_up"] == set_up}:
-            count = sum(v["verdict"] == word and v["set_up"] == set_up for v in entries)
+        for word in {entry["verdict"] for entry in own if entry["set_up"] == set_up}:
+            count = sum(entry["verdict"] == word and entry["set_up"] == set_up for entry in own)
             assert f"{count} {word}{ending}" in lines
+
+
+def test_readmes_say_what_the_committed_rows_say(entries):
+    """Their counts and sentences are those of `verdict --json`; a number changed by hand shows."""
+    for path, text in readme.texts(entries).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: ci/readme.py writes it anew"
+    other = [{**entry, "holds": False} for entry in entries]
+    assert readme.texts(other)[ROOT / "README.md"] != (ROOT / "README.md").read_text("utf-8")
+
+
+def test_each_paper_has_headlines_and_causes_have_rows(entries):
+    by_id = {entry["id"]: entry for entry in [*entries, *json.loads(verdict("retensor", "--json"))]}
+    papers = {entry["paper"] for entry in entries}
+    assert {entry["paper"] for entry in entries if entry["headline"]} == papers
+    for entry in entries:
+        for shown in (entry["cause"] or {}).get("shown_by", []):
+            assert by_id[shown]["keys"], f"{entry['id']}: {shown} has no rows"
+    prose = {entry["paper"]: entry["prose"] for entry in entries if entry["headline"]}
+    for paper, sentences in prose.items():
+        told = " ".join(sentences)
+        for entry in entries:
+            if entry["paper"] == paper and entry["headline"]:
+                assert entry["headline"] in told
+                if entry["holds"] is False:
+                    cause = entry["cause"]["says"] if entry["cause"] else "cause not found"
+                    assert cause in sentences[1]

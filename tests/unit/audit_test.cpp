@@ -225,6 +225,16 @@ TEST_CASE("a right figure fits, a wrong one is found, an empty cell is open") {
   CHECK(outcome.left.value / outcome.right.value == doctest::Approx(1.4));
 }
 
+TEST_CASE("a figure stands for what is rounded to it; what needs a whole unit is open") {
+  const auto fit = [](const char* density) {
+    return audit(load(findings_text(density, kDensity))).rules[0].outcomes[1].fit;
+  };
+  CHECK(fit("5.0%") == Fit::fits);  // of 5%
+  CHECK(fit("5.05%") == Fit::fails);
+  CHECK(fit("5.01%") == Fit::open);  // a whole unit away
+  CHECK(fit("5.005%") == Fit::fails);
+}
+
 TEST_CASE("a figure of one digit leaves a factor of ten open, unless it is wrong even so") {
   CHECK(audit(load(findings_text("1%", kDensity))).rules[0].outcomes[1].fit == Fit::fails);
   CHECK(audit(load(findings_text("5%", kDensity))).rules[0].outcomes[1].fit == Fit::fits);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/driver/judge/mutate.hpp"
+#include "experiments/driver/judge/prose.hpp"
 #include "tests/unit/made_claims.hpp"
 
 using namespace retensor::testing;
@@ -223,4 +224,49 @@ TEST_CASE("counts turn by one, bytes by their double, settings and formulas by n
   CHECK(turned("rank", "value: 16") == "nothing");
   CHECK(turned("work.intensity", "value: 0.25") == "nothing");
   CHECK(turned("work.intensity", "value: 0.25", "    asks: property\n") != "nothing");
+}
+
+TEST_CASE("rows of the project's own form judge no paper, unless the claim names them") {
+  const auto form = [](const std::string& method, const json& params, const json& executed) {
+    auto line = row(method, "t", 2);
+    line["case"]["params"] = params;
+    line["executed"] = executed;
+    return line;
+  };
+  const auto published = form("bcb_sptc.cuda", {{"edge", 8}}, {{"path", "blocks"}});
+  const auto own = form("bcb_sptc.cuda", {{"edge", 8}}, {{"path", "elements"}});
+  const auto other_edge = form("bcb_sptc.cuda", {{"edge", 4}}, {{"path", "blocks"}});
+  const auto lines = kPublished + kQuery;
+  CHECK(judge_rows(lines, {published}).word == Verdict::reproduced);
+  CHECK(judge_rows(lines, {own, other_edge}).reason ==
+        "none of 2 rows has the form that the paper describes");
+  CHECK(judge_rows(lines, {form("pasta.cpu.coo", {}, {})}).word == Verdict::not_tested);
+  CHECK(judge_rows(lines + "    asks: setting\n", {own}).word == Verdict::reproduced);
+  const auto named =
+      kPublished + "    query: {where: {operation: ttv, form: own}, value: v, reduce: median}\n";
+  CHECK(judge_rows(named, {published, own}).rows == 1);
+}
+
+TEST_CASE("headlines are told with both numbers, and a failure with its cause or without") {
+  const auto entry = [](const std::string& headline, const json& holds, const json& measured,
+                        const json& cause = {}) {
+    return json{{"headline", headline},
+                {"published", {{"value", 2}, {"unit", "times"}}},
+                {"holds", holds},
+                {"measured", measured},
+                {"cause", cause}};
+  };
+  const json why = {{"says", "it waits"}, {"shown_by", {"P-9"}}};
+  const auto told =
+      prose_of({entry("a", true, 2.1), entry("b", false, 0.5, why), entry("c", false, 0.25, why),
+                entry("d", false, 0.125), entry("e", json(), json())});
+  CHECK(told ==
+        std::vector<std::string>{
+            "Holds: a (2 in the paper, 2.1 here).",
+            "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
+            "it waits; d (2 in the paper, 0.125 here): cause not found. Open: e."});
+  CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
+  auto none = entry("a", true, 2);
+  none["headline"] = nullptr;
+  CHECK(prose_of({none}).empty());
 }

@@ -15,6 +15,8 @@ std::vector<Spec> all_specs(const std::string& profile);
 /// Result files (.jsonl) of this tree: reference results, then what was measured below out/ of the
 /// working directory; sorted.
 std::vector<std::string> result_files();
+/// The first of these alone, on which verdicts stand: they are the same on every machine.
+std::vector<std::string> committed_results();
 /// Those named, by default all of this tree; throws InputError where there are none.
 std::vector<std::string> required_results(std::vector<std::string> named);
 /// The files `kind`.yaml (claims, findings) of the papers named, of all that have one by default,

@@ -116,15 +116,30 @@ std::vector<std::string> files_of_papers(const std::string& kind,
   return found;
 }
 
-std::vector<std::string> result_files() {
+namespace {
+
+std::vector<std::string> result_files_below(const std::vector<fs::path>& roots) {
   std::vector<std::string> files;
-  for (const auto& root :
-       {fs::path(source_root()) / "experiments" / "results", fs::path("out") / "results"})
+  for (const auto& root : roots)
     if (fs::is_directory(root))
       for (const auto& entry : fs::recursive_directory_iterator(root))
         if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+fs::path committed_folder() {
+  return fs::path(source_root()) / "experiments" / "results";
+}
+
+}  // namespace
+
+std::vector<std::string> committed_results() {
+  return result_files_below({committed_folder()});
+}
+
+std::vector<std::string> result_files() {
+  return result_files_below({committed_folder(), fs::path("out") / "results"});
 }
 
 std::vector<std::string> required_results(std::vector<std::string> named) {

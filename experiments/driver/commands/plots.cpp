@@ -21,7 +21,9 @@ po::options_description plot_options(const char* out) {
       "result files (default: all below experiments/results and out/results)");
   add("out", word("DIR", out), "folder to write to");
   add("verdicts", word("FILE"),
-      "output of: retensor verdict --json (default: the verdicts on these result files)");
+      "output of: retensor verdict --json (default: the verdicts on the result files named, else "
+      "on "
+      "the committed ones)");
   add_location_options(options);
   return options;
 }
@@ -44,6 +46,12 @@ void make_folder(const std::string& path) {
   if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
 }
 
+/// Verdicts stand on committed rows, unless the user names others.
+std::vector<std::string> judged_files(const Given& given) {
+  auto named = given.texts("rows");
+  return named.empty() ? committed_results() : named;
+}
+
 /// Runs the Python package of the source tree.
 int run_package(const std::vector<std::string>& arguments) {
   std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
@@ -59,7 +67,8 @@ int run_plots(std::vector<std::string> what, const Given& given) {
   const auto folder = fs::path(out);
   auto verdicts_path = given.text("verdicts");
   if (verdicts_path.empty())
-    verdicts_path = write_json(folder / "verdicts.json", verdicts({}, rows, given.locations()));
+    verdicts_path =
+        write_json(folder / "verdicts.json", verdicts({}, judged_files(given), given.locations()));
   what.insert(what.end(),
               {"--out", out, "--rows", write_text(folder / "rows.jsonl", rows_text(rows)),
                "--verdicts", verdicts_path});

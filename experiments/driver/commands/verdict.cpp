@@ -13,6 +13,7 @@
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/mutate.hpp"
+#include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -152,6 +153,17 @@ json entry_of(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
   return entry;
 }
 
+/// To the headline claims of a paper what came of all of them.
+void add_prose(json& list) {
+  std::map<std::string, std::vector<json>> by_paper;
+  for (const auto& entry : list) by_paper[entry["paper"]].push_back(entry);
+  for (auto& entry : list) {
+    if (entry["headline"].is_null()) continue;
+    entry["in_words"] = in_words(entry);
+    entry["prose"] = prose_of(by_paper[entry["paper"]]);
+  }
+}
+
 }  // namespace
 
 json verdicts(const std::vector<std::string>& papers, const std::vector<std::string>& files,
@@ -163,6 +175,7 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   const auto data = data_sets(registry);
   json list = json::array();
   for (const auto& claim : claims) list.push_back(entry_of(claim, rows, data));
+  add_prose(list);
   return list;
 }
 
@@ -174,7 +187,7 @@ int verdict_command(const Args& args) {
   po::options_description options;
   auto add = options.add_options();
   add("results", words("FILES"),
-      "result files (default: all of experiments/results and out/results)");
+      "result files (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
       "for each claim that holds the nearest change of its rows that would have turned it; exit "
       "code 1 where nothing turns a measurement or a property");
@@ -185,7 +198,7 @@ int verdict_command(const Args& args) {
   if (!given) return 0;
 
   auto files = given->texts("results");
-  if (files.empty()) files = result_files();
+  if (files.empty()) files = committed_results();
   const auto list = verdicts(given->positionals(), files, given->locations());
   if (given->flag("json"))
     std::cout << list.dump(2) << '\n';

@@ -95,6 +95,13 @@ ShapePtr earlier_shape() {
                    optional("tolerance", tolerance_shape()), optional("query", query_shape())}});
 }
 
+ShapePtr cause_shape() {
+  using namespace shape;
+  return map({.what = "a cause",
+              .members = {required("says", scalar("why the claim does not hold")),
+                          required("shown_by", list("shown_by", scalar("the id of a claim"), 1))}});
+}
+
 ShapePtr claim_shape() {
   using namespace shape;
   return map(
@@ -110,6 +117,7 @@ ShapePtr claim_shape() {
                    optional("untested", scalar("a reason")),
                    optional("contradicts", scalar("what excludes the claim")),
                    optional("fitted", scalar("a stand-in")),
+                   optional("headline", scalar("a headline")), optional("cause", cause_shape()),
                    optional("whole", integer("a number of data sets", 1, 1000)),
                    optional("earlier", list("earlier", earlier_shape()))},
        .one_of = {{"query", "untested", "contradicts"}},
@@ -219,6 +227,9 @@ void read_way(const YamlNode& node, Claim& claim) {
   claim.contradicts = text_or(node, "contradicts");
   claim.fitted = text_or(node, "fitted");
   claim.asks = node.need("asks").text;
+  claim.headline = text_or(node, "headline");
+  if (const auto* cause = node.find("cause"))
+    claim.cause = Cause{cause->need("says").text, texts_of(cause->find("shown_by"))};
   if (const auto* whole = node.find("whole"))
     claim.whole = static_cast<std::size_t>(as_integer(*whole));
   read_statement(node, claim);

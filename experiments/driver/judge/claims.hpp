@@ -59,6 +59,12 @@ struct Tolerance {
 
 struct FormerClaim;
 
+/// Why a claim does not hold, and the claims (of any paper, or of the project) whose rows show it.
+struct Cause {
+  std::string says;
+  std::vector<std::string> shown_by;
+};
+
 struct Claim {
   std::string paper, id, place, kind, states, file;
   /// measurement: a quantity that the code could get otherwise (time, bytes as stored, error,
@@ -75,7 +81,9 @@ struct Claim {
   std::string untested;     ///< reason why there is no query
   std::string contradicts;  ///< the paper's own equations that exclude the claim
   std::string fitted;       ///< the stand-in that was fitted to it
-  std::size_t whole = 0;    ///< data sets that the statement is about; 0: it names no set
+  std::string headline;  ///< what the paper's abstract promises, in a few words; empty for others
+  std::optional<Cause> cause;
+  std::size_t whole = 0;  ///< data sets that the statement is about; 0: it names no set
   std::vector<FormerClaim> earlier;
   bool any_form = false;  ///< of one that stood before: takes rows of the project's own forms too
 

@@ -380,6 +380,9 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"kind", claim.kind},
       {"asks", claim.asks},
       {"set_up", !claim.can_fail()},
+      {"headline", claim.headline.empty() ? json() : json(claim.headline)},
+      {"cause", claim.cause ? json{{"says", claim.cause->says}, {"shown_by", claim.cause->shown_by}}
+                            : json()},
       {"states", claim.states},
       {"published", claim.published},
       {"tolerance", claim.allowed},

@@ -48,12 +48,24 @@ std::optional<std::size_t> position(const Words& words, const std::string& word)
   return static_cast<std::size_t>(found - words.begin());
 }
 
+/// How far a printed number may lie from what it stands for: half a unit of its last digit, or a
+/// whole one where a paper rounds up or down.
+enum class Rounding { nearest, any };
+
+std::optional<Estimate> rounded(const std::optional<Estimate>& number, Rounding rounding) {
+  if (!number || rounding == Rounding::any) return number;
+  const auto& [low, value, high] = *number;
+  return Estimate{(low + value) / 2, value, (value + high) / 2};
+}
+
 /// The names of a paper, with a row of a table at hand or without. Notes in `used` what was asked.
 class Figures : public Names {
  public:
-  Figures(const Findings& f, Used& used) : f_(f), used_(used) {}
-  Figures(const Findings& f, Used& used, const std::string& table, std::size_t row)
-      : f_(f), used_(used), table_(table), row_(row) {}
+  Figures(const Findings& f, Rounding rounding, Used& used)
+      : f_(f), rounding_(rounding), used_(used) {}
+  Figures(const Findings& f, Rounding rounding, Used& used, const std::string& table,
+          std::size_t row)
+      : f_(f), rounding_(rounding), used_(used), table_(table), row_(row) {}
 
   std::optional<Estimate> value(const std::string& name) const override {
     std::vector<std::string> parts;
@@ -68,7 +80,7 @@ class Figures : public Names {
                       "table.row.column; the nearest is '{}'",
                       name, nearest(name, known())));
     used_.insert(*address);
-    return at(f_, *address).number;
+    return rounded(at(f_, *address).number, rounding_);
   }
 
   std::vector<std::unique_ptr<Names>> rows(const std::string& table) const override {
@@ -78,7 +90,7 @@ class Figures : public Names {
           fmt::format("found table '{}', the nearest is '{}'", table, nearest(table, known())));
     std::vector<std::unique_ptr<Names>> all;
     for (std::size_t r = 0; r < found->second.rows.size(); ++r)
-      all.push_back(std::make_unique<Figures>(f_, used_, table, r));
+      all.push_back(std::make_unique<Figures>(f_, rounding_, used_, table, r));
     return all;
   }
 
@@ -116,6 +128,7 @@ class Figures : public Names {
   }
 
   const Findings& f_;
+  Rounding rounding_;
   Used& used_;
   std::string table_;
   std::size_t row_ = 0;
@@ -135,8 +148,9 @@ Outcome judged(const Check& check, const std::optional<Estimate>& left,
 }
 
 Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::size_t row,
-                  Used& used) {
-  const auto names = rule.table.empty() ? Figures(f, used) : Figures(f, used, rule.table, row);
+                  Rounding rounding, Used& used) {
+  const auto names =
+      rule.table.empty() ? Figures(f, rounding, used) : Figures(f, rounding, used, rule.table, row);
   try {
     auto outcome = judged(check, evaluate(check.left, names), evaluate(check.right, names));
     if (!rule.table.empty()) outcome.row = f.tables.at(rule.table).rows[row];
@@ -145,6 +159,15 @@ Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::
     e.add_context(fmt::format("{}:{}: {}", f.file, rule.at.line, rule.id));
     throw;
   }
+}
+
+/// What fits with one of the two ways of rounding alone is open.
+Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::size_t row,
+                  Used& used) {
+  auto outcome = evaluated(f, rule, check, row, Rounding::nearest, used);
+  const auto other = evaluated(f, rule, check, row, Rounding::any, used);
+  if (outcome.fit != other.fit) outcome.fit = Fit::open;
+  return outcome;
 }
 
 /// The rows at which a rule is evaluated; one of no table for a rule without.

@@ -17,8 +17,8 @@ struct Estimate {
 
 /// A printed number: digits with an optional point, exponent (`3.72E-9`) and suffix (`K`, `M`, `G`
 /// for 10^3, 10^6, 10^9, or `%`). Integers without exponent and suffix are exact. All others, and
-/// integers after `~`, may be off by one unit of the last digit either way, since papers round up,
-/// down and to the nearest. Nothing where the text is no such number.
+/// integers after `~`, may be off by one unit of the last digit either way, which holds however a
+/// paper rounds. Nothing where the text is no such number.
 std::optional<Estimate> parse_printed(std::string_view text);
 
 Estimate operator-(const Estimate& a);

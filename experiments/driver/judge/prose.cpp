@@ -1,0 +1,96 @@
+#include "experiments/driver/judge/prose.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/algorithm/string.hpp>
+#include <map>
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+using Entries = std::vector<json>;
+
+/// Shares are percentages, all else has four digits.
+std::string number_in_words(double value, bool share) {
+  return share ? fmt::format("{:.3g}%", 100 * value) : fmt::format("{:.3g}", value);
+}
+
+bool is_share(const json& entry) {
+  return boost::starts_with(entry["published"].value("unit", ""), "share");
+}
+
+std::string published_in_words(const json& entry) {
+  const auto& published = entry["published"];
+  const auto end = [&](const json& value) {
+    return number_in_words(value.get<double>(), is_share(entry));
+  };
+  if (published.contains("at_least")) return end(published["at_least"]) + " or more";
+  if (published.contains("at_most")) return end(published["at_most"]) + " or less";
+  if (published.contains("value")) return end(published["value"]);
+  return end(published["range"][0]) + " to " + end(published["range"][1]);
+}
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& parts, const std::string& separator = ", ") {
+  if (parts.size() < 2) return boost::join(parts, "");
+  const std::vector<std::string> first(parts.begin(), parts.end() - 1);
+  return boost::join(first, separator) + " and " + parts.back();
+}
+
+std::string told(const json& entry) {
+  const auto numbers = in_words(entry);
+  return fmt::format("{} ({} in the paper, {} here)", entry["headline"].get<std::string>(),
+                     numbers["paper"].get<std::string>(), numbers["here"].get<std::string>());
+}
+
+std::string told(const Entries& entries) {
+  std::vector<std::string> parts;
+  for (const auto& entry : entries) parts.push_back(told(entry));
+  return listed(parts);
+}
+
+std::string cause_of(const json& entry) {
+  return entry["cause"].is_null() ? "cause not found" : entry["cause"]["says"].get<std::string>();
+}
+
+/// Claims that fail, those of one cause together.
+std::string failures(const Entries& failed) {
+  std::vector<std::string> causes, parts;
+  std::map<std::string, Entries> by_cause;
+  for (const auto& entry : failed) {
+    const auto cause = cause_of(entry);
+    if (by_cause[cause].empty()) causes.push_back(cause);
+    by_cause[cause].push_back(entry);
+  }
+  for (const auto& cause : causes) parts.push_back(told(by_cause[cause]) + ": " + cause);
+  return boost::join(parts, "; ");
+}
+
+}  // namespace
+
+json in_words(const json& entry) {
+  const auto& found = entry["measured"];
+  return {{"paper", published_in_words(entry)},
+          {"here", found.is_null() ? "" : number_in_words(found.get<double>(), is_share(entry))}};
+}
+
+std::vector<std::string> prose_of(const Entries& entries) {
+  Entries held, failed, open;
+  for (const auto& entry : entries) {
+    if (entry["headline"].is_null()) continue;
+    (entry["holds"].is_null() ? open : entry["holds"] == true ? held : failed).push_back(entry);
+  }
+  if (held.empty() && failed.empty() && open.empty()) return {};
+  std::vector<std::string> sentences = {
+      held.empty() ? "No headline claim holds." : fmt::format("Holds: {}.", told(held)),
+      failed.empty() ? "No headline claim fails."
+                     : fmt::format("Does not hold: {}.", failures(failed))};
+  std::vector<std::string> untested;
+  for (const auto& entry : open) untested.push_back(entry["headline"].get<std::string>());
+  if (!open.empty()) sentences.back() += fmt::format(" Open: {}.", listed(untested));
+  return sentences;
+}
+
+}  // namespace retensor::driver
