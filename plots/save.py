@@ -1,8 +1,6 @@
 """Writes an artifact's files: figure as SVG and PNG, its table and its rows as CSV."""
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
 from plots import style
 from plots.figures import cells, drawer
 from plots.figures.view import make_view
@@ -30,7 +28,6 @@ def save_artifact(results, spec, folder, verdicts=()):
                                                "Description": description})
         figure.set_layout_engine("none")  # what was laid out for one file holds for the other
         figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
-        plt.close(figure)
     write_csv(cells.frame(view), paths["csv"])
     write_csv(view.rows.dropna(axis="columns", how="all"), paths["rows.csv"])
     return view, paths

@@ -34,6 +34,7 @@ def draw(view):
         for cell in members:
             index = names.index(_name(cell, apart))
             numbers = _numbers(view, cell)
+            figure.draws(cell)
             if not numbers:
                 failed.append((1, cell, style.colour(index)))
             axes.plot(range(1, len(numbers) + 1), numbers, color=style.colour(index),

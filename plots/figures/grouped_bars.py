@@ -62,6 +62,7 @@ def offset(view, series, width):
 
 
 def _bar(figure, axes, cell, place, width, view):
+    figure.draws(cell)
     if cell.measured is None:
         figure.fail(axes, place, cell)
         return

@@ -45,6 +45,7 @@ def _line(figure, axes, cells, index, numeric):
     """Draw one series; returns its failures as (x, cell, colour)."""
     xs, ys, failed = [], [], []
     for cell in cells:
+        figure.draws(cell)
         x = cell.x if numeric else figure.view.xs.index(cell.x)
         xs.append(x)
         ys.append(cell.measured.value if cell.measured else float("nan"))

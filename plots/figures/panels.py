@@ -3,12 +3,13 @@ import math
 import textwrap
 from collections import Counter
 
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import blended_transform_factory
 
 from plots import style
+from plots.errors import PlotError
 from plots.figures import quantity
 
 CHARACTER_MM = 1.35  # width of a character of a tick label
@@ -35,11 +36,12 @@ class Panels:
         self.crowded = 0.8 * room < NOTE_MM * len(view.series)
         self.label_columns = height_mm / 1.6
         self.panel_mm = height_mm + (CHARACTER_MM * longest / 2 if self.slanted else 0)
-        self.figure = plt.figure(figsize=(style.inches(self.width),
-                                          style.inches(self.rows * height_mm)))
+        self.figure = Figure(figsize=(style.inches(self.width),
+                                      style.inches(self.rows * height_mm)))
         self.axes = [self.figure.add_subplot(self.rows, columns, i + 1)
                      for i in range(len(view.facets))]
         self.handles = {}
+        self.drawn = set()
 
     def __iter__(self):
         for axes, facet in zip(self.axes, self.view.facets):
@@ -53,6 +55,10 @@ class Panels:
         if isinstance(facet, bool):
             return f"{name}={facet}"
         return f"{name} {facet:g}" if isinstance(facet, (int, float)) else str(facet)
+
+    def draws(self, *cells):
+        """Told of every cell that has a mark or a word in the figure."""
+        self.drawn.update(map(id, cells))
 
     def explain(self, label, handle):
         """Put an entry into the legend, once."""
@@ -145,7 +151,14 @@ class Panels:
                                                hatch=style.HATCHES[kind]))
 
     def finish(self):
-        """Title, legend and notes in strips of their own; returns the figure."""
+        """Title, legend and notes in strips of their own; returns the figure.
+
+        Raises PlotError where a cell of the view is neither drawn nor said to be missing.
+        """
+        lost = [cell for cell in self.view.cells if id(cell) not in self.drawn]
+        if lost:
+            names = dict.fromkeys(f"{cell.series} on {cell.x}" for cell in lost)
+            raise PlotError(f"{self.view.spec.artifact}: the figure lost {'; '.join(names)}")
         title = _wrapped(self.view.spec.title, self.width / 1.7) or [""]
         label = _wrapped(self.view.data_label, self.width / 1.45)
         notes = [line for note in self.view.notes

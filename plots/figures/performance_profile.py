@@ -55,6 +55,7 @@ def draw(view):
         axes.set_xlim(1, end)
         axes.set_ylim(0, 1.04)
         _list_missing(axes, cells)
+        figure.draws(*cells)  # each a step of its series' curve
     for index, name in enumerate(view.series):
         figure.explain(name, Line2D([], [], color=style.colour(index)))
     figure.label_axes("factor of the best time", "share of cases")

@@ -26,7 +26,9 @@ def draw(view):
         for machine, ceilings in roofs.items():
             _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
             _mark(figure, axes, marks, ceilings)
-        if not marks:
+        if marks:
+            figure.draws(*cells)  # which the marks stand for
+        else:
             scatter(figure, axes, cells)
         panels.logarithmic(axes, "x")
         panels.logarithmic(axes, "y")

@@ -19,6 +19,7 @@ def scatter(figure, axes, cells):
     """Put the points of one panel on its axes; hollow ones are not a published tensor."""
     view = figure.view
     for cell in cells:
+        figure.draws(cell)
         if cell.measured is None or cell.along is None:
             continue
         index = view.series.index(cell.series)

@@ -45,6 +45,7 @@ def _seconds(time):
 
 
 def _stack(figure, axes, cell, place, parts):
+    figure.draws(cell)
     heights = {part: cell.stack[part].value for part in parts if cell.stack.get(part)}
     total = sum(heights.values())
     if total <= 0:

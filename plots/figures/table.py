@@ -25,6 +25,7 @@ def draw(view):
         axes.axis("off")
         axes.set_title(what if facet is None else f"{figure.title(facet)}: {what}", loc="left")
         text = {(cell.x, cell.series): _text(cell) for cell in cells}
+        figure.draws(*cells)
         lines = [[text.get((x, name), "") for name in view.series] for x in view.xs]
         body = axes.table([list(line) for line in zip(*lines)] if turned else lines,
                           rowLabels=[str(name) for name in names], colLabels=heads,

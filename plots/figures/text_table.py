@@ -24,6 +24,7 @@ def draw(view, table, shares, group=None):
     heights = [LINE_MM * max(map(len, line)) + PADDING_MM for line in lines]
     view.facets = [None]
     figure = panels.Panels(view, 1, sum(heights))
+    figure.draws(*view.cells)  # `table` is the view's own account of them
     axes = figure.axes[0]
     axes.axis("off")
     axes.set_xlim(0, sum(shares))

@@ -7,7 +7,6 @@ least to the largest of them all.
 Kinds that compare methods case by case (plots/figures/cases.py) gather all cases of a data set in
 a cell; only methods, parameters and machines make their series.
 """
-import json
 import re
 from dataclasses import dataclass, field
 
@@ -16,12 +15,12 @@ import pandas as pd
 from plots import digitised, style
 from plots.errors import PlotError
 from plots.figures import quantity
+from plots.figures.series import Names, named, text
 
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
 BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "device")
-SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "device")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 # What is said of rows whose method's sources are no longer the same.
 CURRENCY = {"kernels": "are of the same machine code as today's",
@@ -52,6 +51,7 @@ class Cell:
     bandwidth: float = None  # GB/s, None where no ceiling was measured
     stack: dict = field(default_factory=dict)
     keys: list = field(default_factory=list)
+    members: list = field(default_factory=list)  # labels of its rows in Results.rows
     note: str = ""  # written above the value
     paper_mean: float = None  # the measured value as PASTA averages it
     band: tuple = None  # least and largest value of a stand-in and its variants
@@ -91,6 +91,8 @@ class View:
     verdicts: list = field(default_factory=list)  # on the claims of the paper
     digitised: list = field(default_factory=list)  # points read off the published figure
     table: object = None  # a DataFrame in place of the cells' own table
+    against: list = field(default_factory=list)   # labels of the rows that others are compared with
+    left_out: list = field(default_factory=list)  # and of those without any to compare with
 
     def panel(self, facet):
         """Cells of one panel."""
@@ -126,11 +128,9 @@ def make_view(results, spec, verdicts=()):
         raise PlotError(f"no row of {spec.rows_of}")
     rows = fold_variants(rows)
     fields = _Fields(rows, spec.figure)
-    free = fields.free(rows)
-    usual = _usual(rows, free)
     groups = {}
     for index, row in rows.iterrows():
-        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free, usual))
+        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row))
         groups.setdefault(place, []).append(index)
     shown = rows[fields.of_cells(rows.columns)]
     cells = [_cell(place, shown.loc[members], fields)
@@ -143,9 +143,9 @@ def make_view(results, spec, verdicts=()):
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
     notes = _notes(rows, cells, spec)
-    if usual:
-        named = ", ".join(_named(name, value) for name, value in usual.items())
-        notes.append(f"where nothing else is said: {named}")
+    if fields.series_of.usual:
+        usual = ", ".join(named(name, value) for name, value in fields.series_of.usual.items())
+        notes.append(f"where nothing else is said: {usual}")
     view = View(spec, cells, fields, facets, xs, series, notes, datasets, results,
                 int((rows["status"] == "ok").sum()), len(rows),
                 quantity.label(SHARE if fields.share else fields.y))
@@ -197,6 +197,7 @@ class _Fields:
                       if stack == "stages" else [quantity.column(name, columns) for name in stack])
         if figure.get("kind") != "stacked-bars":
             self.stack = []
+        self.series_of = Names(rows, self.hue, self._free(rows))
 
     def facet_of(self, row):
         return _plain(row[self.facet]) if self.facet else None
@@ -204,16 +205,11 @@ class _Fields:
     def x_of(self, row):
         return _plain(row[self.x])
 
-    def series_of(self, row, free, usual=None):
-        return ", ".join(_named(name, row[name]) for name in (self.hue, *free)
-                         if name == self.hue
-                         or row[name] is not None and (usual or {}).get(name) != row[name])
-
-    def free(self, rows):
+    def _free(self, rows):
         """Case fields, and the device, that differ inside a cell and are not averaged."""
         used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue) if name))
         candidates = [name for name in rows.columns if self._splits(name) and name not in used]
-        texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
+        texts = rows[[*used, *candidates]].apply(lambda values: values.map(text))
         found = []
         for name in candidates:
             if texts[name].nunique() == 1:
@@ -254,34 +250,8 @@ class _Sorter:
         return sorted(set(values), key=key)
 
 
-def _usual(rows, free):
-    """The values of free fields that more than half of the settings share, as in an ablation of
-    several choices: a series is named by where it departs from them, so no two names agree.
-    """
-    if len(free) < 3:
-        return {}
-    settings = rows[free].apply(lambda values: values.map(_text)).drop_duplicates()
-    usual = {}
-    for name in free:
-        value = json.loads(settings[name].mode().iloc[0])
-        shared = (settings[name] == _text(value)).mean() > 0.5
-        if shared and value is not None and name not in SELF_EXPLAINING:
-            usual[name] = value
-    return usual
-
-
 def _plain(value):
-    return "none" if value is None else _text(value) if isinstance(value, list) else value
-
-
-def _named(name, value):
-    if name in SELF_EXPLAINING:
-        return str(value)
-    return f"{name.split('.')[-1]}={'none' if value == '' else value}"
-
-
-def _text(value):
-    return json.dumps(value, sort_keys=True, default=str)
+    return "none" if value is None else text(value) if isinstance(value, list) else value
 
 
 def _cell(place, rows, fields):
@@ -301,7 +271,7 @@ def _cell(place, rows, fields):
                 along=quantity.measure(base, fields.along) if fields.along else None,
                 stack={name: quantity.measure(base, name) for name in fields.stack},
                 paper_mean=quantity.paper_mean(base, fields.y),
-                keys=list(rows["key"]))
+                keys=list(rows["key"]), members=list(rows.index))
     if fields.share and cell.measured:
         cell.measured = cell.measured.scaled(100 / cell.roof) if cell.roof else None
         cell.band = cell.paper_mean = None  # of rates
