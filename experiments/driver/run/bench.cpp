@@ -32,6 +32,7 @@
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/worker.hpp"
 
@@ -327,11 +328,15 @@ json Bench::measure(const json& request) {
     }));
   }
   problems_ = std::move(kept);
+  const LoadMeter meter;
   auto measured = retensor::measure(trials, options);
+  const auto load = meter.load();
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
-  for (std::size_t k = 0; k < measured.size(); ++k)
-    rows[places[k].first] =
-        row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds);
+  for (std::size_t k = 0; k < measured.size(); ++k) {
+    auto& row = rows[places[k].first];
+    row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds);
+    if (!measured[k].samples.empty()) row["load"] = load;
+  }
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
   return answer;

@@ -8,6 +8,7 @@
 
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -119,6 +120,7 @@ Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations&
   line_["currency"] = name(currency_);
   line_["stale"] = is_stale();
   add_index_rate(line_);
+  if (auto noise = noise_of(line_); !noise.is_null()) line_["noise"] = std::move(noise);
   add_time_without_zero(line_, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line_["roofline"] = roofline(line_, found->second);
