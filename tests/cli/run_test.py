@@ -453,7 +453,7 @@ def test_work_of_others_is_in_the_row_and_in_the_talk(workspace):
         for process in busy:
             process.kill()
             process.wait()
-    load = workspace.lines()[0]["load"]
+    load = workspace.lines()[0]["cpu_load"]
     assert load["cores"] >= 1 and 0 <= load["own"] < cores + 0.5
     if "others" in load:
         assert load["others"] > cores / 2
@@ -512,7 +512,7 @@ MEASURED = {"phases", "stats", "rates", "clock_drift", "clock_flag", "peak_host_
             "finished", "session", "source_hash", "executed", "error_over_bound", "max_absolute",
             "relative_frobenius", "rmse_full", "rmse_nonzero", "smape_full", "smape_nonzero"}
 # Left out, since a machine may not tell them.
-UNSURE = {"cache_bytes", "factors_over_cache", "load"}
+UNSURE = {"cache_bytes", "factors_over_cache", "cpu_load"}
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "run.json")
 
 
@@ -593,7 +593,7 @@ def test_the_profiled_run_ends_with_the_device_s_words(workspace):
     ({"kind": "speedups", "to": "faulty.cpu.godo"}, "'faulty.cpu.good'"),
     ({"kind": "barz"}, "kind 'barz'")])
 def test_a_figure_that_could_show_nothing_is_refused_before_anything_runs(workspace, figure,
-                                                                         nearest):
+                                                                          nearest):
     spec = workspace.spec(["faulty.cpu.good"], figure=figure)
     done = workspace.run(spec)
     assert done.returncode == 2 and nearest in done.stderr and "spec.yaml:" in done.stderr

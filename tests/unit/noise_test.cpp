@@ -15,7 +15,7 @@ namespace {
 
 json row(const std::vector<double>& samples, const json& load = nullptr) {
   json line = {{"phases", {{"run", samples}}}};
-  if (!load.is_null()) line["load"] = load;
+  if (!load.is_null()) line["cpu_load"] = load;
   return line;
 }
 

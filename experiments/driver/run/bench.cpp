@@ -335,7 +335,7 @@ json Bench::measure(const json& request) {
   for (std::size_t k = 0; k < measured.size(); ++k) {
     auto& row = rows[places[k].first];
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds);
-    if (!measured[k].samples.empty()) row["load"] = load;
+    if (!measured[k].samples.empty()) row["cpu_load"] = load;
   }
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;

@@ -85,8 +85,8 @@ json noise_of(const json& row) {
     noise["drift"] = drift;
     if (spread > kLeastDrift && drift > most_by_chance(count)) reasons.push_back("samples drift");
   }
-  const double others = number(row, "load.others"), cores = number(row, "load.cores");
-  if (others > kIdleCores && others + number(row, "load.own") > cores - kIdleCores)
+  const double others = number(row, "cpu_load.others"), cores = number(row, "cpu_load.cores");
+  if (others > kIdleCores && others + number(row, "cpu_load.own") > cores - kIdleCores)
     reasons.push_back(fmt::format("others used {:.1f} of {:g} cores", others, cores));
   return noise;
 }

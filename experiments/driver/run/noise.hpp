@@ -21,7 +21,7 @@ nlohmann::json noise_of(const nlohmann::json& row);
 /// The reasons in one text, empty where there are none.
 std::string noise_text(const nlohmann::json& row);
 
-/// The `load` of a row (experiments/schema), from now on until told.
+/// The `cpu_load` of a row (experiments/schema), from now on until told.
 class LoadMeter {
  public:
   LoadMeter();

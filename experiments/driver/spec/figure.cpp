@@ -37,7 +37,7 @@ std::map<std::string, Holds> row_members() {
   add(all, "", {"clock_drift", "clock_flag", "stale"});
   add(all, "phases.", {"load", "oracle", "prepare", "preparations", "run", "fetch"});
   add(all, "stats.", {"count", "median", "q1", "q3", "mean", "min", "max", "ci_low", "ci_high"});
-  add(all, "load.", {"average", "others", "own", "cores"});
+  add(all, "cpu_load.", {"average", "others", "own", "cores"});
   add(all, "noise.", {"spread", "drift"});
   add(all, "work.", {"flops", "bytes", "compulsory_bytes", "atomics", "intensity"});
   add(all, "rates.", {"gflops", "gbytes", "index_gbytes"});
