@@ -1,17 +1,19 @@
-"""Writes an artifact's files: figure as SVG and PNG, its table and its rows as CSV."""
+"""Writes an artifact's files: figure as SVG and PDF, its table and its rows as CSV."""
 from pathlib import Path
 
 from plots import style
-from plots.figures import cells, drawer
+from plots.figures import captions, cells, drawer
 from plots.figures.view import make_view
 from plots.table import write_csv
+
+DRAWN = ("svg", "pdf")
 
 
 def save_artifact(results, spec, folder, verdicts=()):
     """Draw one spec into a folder; returns its view and {suffix: path}.
 
     The files are named by the artifact and by every kind of data but real in it:
-    `fig4.svg`, `fig4.generated.svg`, `fig4.stand-in.generated.svg`.
+    `fig4.svg`, `fig4.generated.svg`, `fig4.stand-in.generated.svg`. A table alone has no picture.
     """
     view = make_view(results, spec, verdicts)
     module = drawer(spec)
@@ -19,15 +21,20 @@ def save_artifact(results, spec, folder, verdicts=()):
         module.arrange(view)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in ("svg", "png", "csv",
-                                                                     "rows.csv")}
+    paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in ("csv", "rows.csv")}
     with style.applied():
-        figure = module.draw(view)
-        description = "; ".join(filter(None, [spec.title, view.data_label, *view.notes]))
-        figure.savefig(paths["svg"], metadata={"Title": spec.title, "Date": None,
-                                               "Description": description})
-        figure.set_layout_engine("none")  # what was laid out for one file holds for the other
-        figure.savefig(paths["png"], metadata={"Title": spec.title, "Description": description})
+        figure = module.draw(view) if hasattr(module, "draw") else None
+        if figure is not None:
+            paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in DRAWN} | paths
+            _write(figure, view, paths)
     write_csv(cells.frame(view), paths["csv"])
     write_csv(view.rows.dropna(axis="columns", how="all"), paths["rows.csv"])
     return view, paths
+
+
+def _write(figure, view, paths):
+    title = captions.title(view.spec)
+    about = "; ".join(filter(None, [title, captions.setting(view), *view.notes]))
+    figure.savefig(paths["svg"], metadata={"Title": title, "Date": None, "Description": about})
+    figure.set_layout_engine("none")  # what was laid out for one file holds for the other
+    figure.savefig(paths["pdf"], metadata={"Title": title, "Subject": about, "CreationDate": None})

@@ -32,6 +32,7 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "executed.row_shared_bytes": ("shared memory of a row", "bytes"),
           "profile.l1_percent": ("L1 throughput", "% of peak"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
+UNITS = {"_bytes": "bytes", "_percent": "%", "_ms": "ms"}  # by the ending of a name
 RATES = ("rates.gflops", "rates.gbytes")
 TIMES = ("stats.median", "phases.run")
 PAPER_RUNS = 5  # PASTA section V.A.2
@@ -62,15 +63,23 @@ def column(name, columns):
     raise PlotError(f"no row has the field {name!r}")
 
 
-def label(name):
-    """Axis label with unit."""
-    text, unit = LABELS.get(name, (name.split(".")[-1].replace("_", " "), ""))
-    return f"{text} ({unit})" if unit else text
+def text(name):
+    """What a column holds, in words."""
+    return LABELS[name][0] if name in LABELS else name.split(".")[-1].replace("_", " ")
 
 
 def unit(name):
     """Unit of a column, empty where it has none."""
-    return LABELS.get(name, ("", ""))[1]
+    if name in LABELS:
+        return LABELS[name][1]
+    if name.startswith("phases."):
+        return "s"
+    return next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
+
+
+def label(name):
+    """What a column holds with its unit."""
+    return f"{text(name)} ({unit(name)})" if unit(name) else text(name)
 
 
 def measure(rows, name):

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from plots import style
-from plots.figures import panels, quantity
+from plots.figures import dots, panels, quantity
 from plots.figures.scatter import scatter
 
 STYLES = {"DRAM": "-", "last-level cache": "--", "DRAM, theory": ":"}
@@ -30,9 +30,13 @@ def draw(view):
             figure.draws(*cells)  # which the marks stand for
         else:
             scatter(figure, axes, cells)
-        panels.logarithmic(axes, "x")
-        panels.logarithmic(axes, "y")
-    figure.label_axes(quantity.label(view.fields.along), quantity.label(view.fields.y))
+        for which in "xy":
+            axes.autoscale_view()
+            getattr(axes, f"set_{which}scale")("log")
+            axes.relim()
+            axes.autoscale_view()
+            panels.set_scale(axes, which, "log", "")
+    figure.label_axes(dots.label_of(view), quantity.label(view.fields.y))
     return figure.finish()
 
 

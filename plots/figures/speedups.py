@@ -1,15 +1,16 @@
-"""How many times faster than a named method: a bar per data set, then geometric means.
+"""How many times faster than a named method, by data set, then geometric means: dots around 1.
 
 `to` in the figure map names what is compared with: a series of an ablation that is named so, else a
 value of the hue field (by default a method's id), or a map of fields. Ratios are taken case by
 case, with the same parameters where both have them unless one series alone is compared with, and on
-one machine where it ran both; a data set's bar is the geometric mean of its cases. The
-last bars are geometric means over data sets (of a stand-in the base), apart for each kind of data,
+one machine where it ran both; a data set's dot is the geometric mean of its cases. With `of` in
+place of `to` the ratios are turned: how many times faster the named method is than each other. The
+last dots are geometric means over data sets (of a stand-in the base), apart for each kind of data,
 with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
 """
 from plots import summary
 from plots.errors import PlotError
-from plots.figures import grouped_bars, quantity
+from plots.figures import dots, published, quantity, units
 from plots.figures.cases import KINDS, outcomes, problems_of
 from plots.figures.view import VARIANT, Cell, band
 
@@ -37,30 +38,25 @@ def arrange(view):
             view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
     view.xs += [_mean_name(kind) for kind in _kinds(found)]
     view.means = len(_kinds(found))
-    view.published = []
+    view.published = published.of_ratios(view, view.verdicts, base.wanted, base.turned, {
+        kind: _mean_name(kind) for kind in _kinds(found)})
     what = "" if view.fields.y == "stats.median" else f"{quantity.label(view.fields.y)}: "
-    view.value_label = f"{what}speedup over {base.name}"
+    view.value_label = (f"{what}speedup of {base.name} over the series" if base.turned
+                        else f"{what}speedup over {base.name}")
     view.interval = ("95 % low", "95 % high")
     _note_machines(view, others, base)
 
 
 def draw(view):
     """Draw an arranged view."""
-    figure = grouped_bars.bars_of(view)
-    room = 1.5 if figure.crowded else 1.15  # for the notes of the means
-    for axes, facet in zip(figure.axes, view.facets):
-        axes.axhline(1, color="#222222", linewidth=0.8)
-        before_means = len(grouped_bars.positions(view, facet)) - view.means
-        axes.axvline(before_means - 0.5, color="#BBBBBB", linewidth=0.8)
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, room * high)
-    return figure.finish()
+    return dots.Dots(view, centre=1).finish()
 
 
 class Base:
     """What the others are compared with."""
 
     def __init__(self, view, found):
+        self.turned = "of" in view.spec.figure
         self.wanted = _base_fields(view)
         self.name = ", ".join(self.wanted.values())
         chosen = [outcome for outcome in found if outcome.series == self.name]
@@ -99,14 +95,17 @@ class Base:
     def ratio(self, outcome):
         """How many times faster, None where either has no value."""
         other = self.of(outcome)
-        usable = outcome.value is not None and other is not None and other.value is not None
-        return other.value / outcome.value if usable else None
+        if outcome.value is None or other is None or other.value is None:
+            return None
+        ratio = other.value / outcome.value
+        return 1 / ratio if self.turned else ratio
 
 
 def _base_fields(view):
-    named = view.spec.figure.get("to")
+    named = view.spec.figure.get("to") or view.spec.figure.get("of")
     if not named:
-        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to`, such as a method")
+        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to` or `of`, such as a "
+                        "method")
     if not isinstance(named, dict):
         return {view.fields.hue: str(named)}
     columns = set(view.rows.columns)
@@ -177,7 +176,7 @@ def _means(view, facet, kind, ratios, found):
         mean, count = summary.geometric_mean(known), sum(map(len, known))
         cells.append(Cell(facet, _mean_name(kind), series, count, total,
                           "ok" if mean else "none ok", "", kind, 0, mean,
-                          note=f"{mean.value:.2f}\N{MULTIPLICATION SIGN}\n{count}/{total}"
+                          note=f"{units.shown(mean.value)}\N{MULTIPLICATION SIGN} {count}/{total}"
                           if mean else ""))
     return cells
 

@@ -30,7 +30,7 @@ def arranged(tmp_path, lines, **figure):
     if hasattr(module, "arrange"):
         module.arrange(view)
     with style.applied():
-        return view, module.draw(view)
+        return view, module.draw(view) if hasattr(module, "draw") else None
 
 
 def ablation():
