@@ -5,6 +5,7 @@ drawn apart, by default those of different data sets. With `distance_from` in th
 the distance of every number from that one which is drawn. Curves that lie on one another are one
 line with the names of all.
 """
+import math
 import re
 
 import pandas as pd
@@ -80,14 +81,16 @@ def _drawn(view, cell):
     """The numbers of a cell as they are drawn."""
     origin = view.spec.figure.get("distance_from")
     numbers = _numbers(view, cell)
-    return numbers if origin is None else [abs(float(origin) - number) for number in numbers]
+    return numbers if origin is None else [
+        abs(float(origin) - number) or math.nan for number in numbers]  # 0 has no place on a log
 
 
 def _agree(numbers, others):
     """Whether two curves are one within the width of a line."""
-    span = max(map(abs, numbers), default=0)
+    span = max((abs(number) for number in numbers if not math.isnan(number)), default=0)
     return len(numbers) == len(others) and all(
-        abs(a - b) <= AGREE * max(span, abs(a)) for a, b in zip(numbers, others))
+        abs(a - b) <= AGREE * max(span, abs(a)) or math.isnan(a) and math.isnan(b)
+        for a, b in zip(numbers, others))
 
 
 def _look(index):

@@ -4,6 +4,7 @@ One case measured in several launches is one pooled sample. Several modes of one
 averaged as PASTA does (section V.A.2): the mean of their times, and for a rate the work of all
 modes over the time of all modes. Bars show medians, whiskers the quartiles of the same samples.
 """
+import difflib
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from plots.errors import PlotError
 
 ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.median",
            "intensity": "work.intensity", "prepare": "phases.prepare"}
+OPEN = ("executed.", "phases.stages.")  # groups whose names methods choose
 GROUPS = ("case.", "case.params.", "phases.", "phases.stages.", "stats.", "work.", "rates.",
           "check.", "executed.", "footprint.")
 LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth", "GB/s"),
@@ -58,6 +60,10 @@ def column(name, columns):
     for candidate in (name, f"case.{name}", f"case.params.{name}"):
         if candidate in columns:
             return candidate
+    own = [other for other in columns if name.startswith(OPEN) and other.startswith(OPEN)]
+    if own:  # the methods' own names, which rows alone tell
+        near = difflib.get_close_matches(name, sorted(own), 1, 0)[0]
+        raise PlotError(f"no row has the field {name!r}; nearest: {near}")
     if name.startswith(GROUPS):
         return name  # known by the schema, absent because no row has it
     raise PlotError(f"no row has the field {name!r}")

@@ -31,10 +31,8 @@ def draw(view):
         else:
             scatter(figure, axes, cells)
         for which in "xy":
-            axes.autoscale_view()
-            getattr(axes, f"set_{which}scale")("log")
-            axes.relim()
-            axes.autoscale_view()
+            places = [value for line in axes.lines for value in getattr(line, f"get_{which}data")()]
+            panels.limit(axes, which, places)
             panels.set_scale(axes, which, "log", "")
     figure.label_axes(dots.label_of(view), quantity.label(view.fields.y))
     return figure.finish()

@@ -12,7 +12,10 @@ def draw(view):
         scatter(figure, axes, cells)
         for which, unit in (("x", quantity.unit(view.fields.along)), ("y", view.axis_unit)):
             kind = view.spec.figure.get(f"{which}scale", "linear")
-            panels.set_scale(axes, which, kind if axes.lines else "linear", unit)
+            if kind == "log":
+                panels.limit(axes, which, [value for line in axes.lines
+                                           for value in getattr(line, f"get_{which}data")()])
+            panels.set_scale(axes, which, kind, unit)
     figure.label_axes(dots.label_of(view), view.axis_label)
     return figure.finish()
 

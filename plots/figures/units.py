@@ -13,7 +13,7 @@ def shown(value, unit="", digits=3):
     numbers without a unit; others as they are, since their unit stands on the axis.
     """
     if unit not in SCALED:
-        return f"{value:.{digits}g}"
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.{digits}g}"
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {SCALED[unit]}".strip()
     if unit == "" and 1e-3 <= abs(value) < 1e4:
@@ -69,6 +69,6 @@ def _apart(places, low, high, ticks):
     """Those places that have room beside the one before."""
     kept = []
     for place in places:
-        if not kept or math.log(place / kept[-1]) >= 0.72 * math.log(high / low) / ticks:
+        if not kept or math.log(place / kept[-1]) >= 0.9 * math.log(high / low) / ticks:
             kept.append(place)
     return kept

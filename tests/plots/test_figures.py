@@ -5,9 +5,7 @@ import pytest
 import rows
 from matplotlib.figure import Figure
 
-from plots import style
 from plots.errors import PlotError
-from plots.figures import KINDS as DRAWERS
 from plots.figures import dots
 from plots.figures import lines as line_figure
 from plots.figures import units
@@ -505,3 +503,16 @@ def test_a_stack_is_named_once(tmp_path, x, name):
     _, paths = save_artifact(read(tmp_path, lines), spec(kind="stacked-bars", x=x), tmp_path)
     text = paths["svg"].read_text()
     assert name in text and "pasta.cpu.coo, pasta.cpu.coo" not in text
+
+
+@pytest.mark.parametrize("kind", ["grouped-bars", "lines", "stacked-bars"])
+def test_noisy_rows_are_marked_and_counted(tmp_path, kind):
+    lines = [rows.row() | {"noise": {"spread": 12.0, "reasons": ["samples spread 12-fold"]}},
+             rows.row(dataset="beta") | {"noise": {"spread": 1.1, "reasons": []}},
+             rows.row(dataset="gamma")]  # of an older program
+    view, paths = save_artifact(read(tmp_path, lines), spec(kind=kind, y="time"), tmp_path)
+    assert [found.noisy for found in view.cells] == [1, 0, 0]
+    assert "~: 1 of 3 rows are noisy (samples spread: 1)" in view.notes
+    assert paths["svg"].read_text().count("~") >= 2
+    with paths["csv"].open() as stream:
+        assert [line["noisy"] for line in csv.DictReader(stream)] == ["1", "0", "0"]

@@ -173,3 +173,9 @@ def test_every_row_is_in_exactly_one_cell_of_what_was_drawn(tmp_path, seed):
     assert {cell.x for cell in view.cells} <= set(view.xs), figure
     assert {cell.facet for cell in view.cells} <= set(view.facets), figure
     assert not view.left_out or any("no row to compare with" in note for note in view.notes)
+
+
+def test_a_name_of_a_method_that_no_row_has_is_refused_with_the_nearest(tmp_path):
+    lines = [rows.row() | {"executed": {"threshold": "3", "blocks": "8"}}]
+    with pytest.raises(PlotError, match="executed.treshold'; nearest: executed.threshold"):
+        arranged(tmp_path, lines, kind="lines", x="rank", y="executed.treshold")

@@ -66,7 +66,7 @@ int run_plots(std::vector<std::string> what, const Given& given) {
 
 int plot_command(const Args& args) {
   const Usage usage{"plot SPEC...",
-                    "Draws the figures of specs (SVG, PNG) with their tables (CSV) and prints the "
+                    "Draws the figures of specs (SVG, PDF) with their tables (CSV) and prints the "
                     "paths.",
                     "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
   const auto given = parse_options(usage, plot_options("out/figures"), args);
