@@ -13,7 +13,8 @@ from plots.figures.cells import number
 
 COLUMNS = ("claim", "states", "published", "tolerance", "measured", "verdict", "on")
 LINE_MM, HEAD_MM = 2.9, 13
-NAME_CHARACTERS = 52
+NAMES = 0.29       # characters of a claim in a line, for each mm of width
+NOTE_MM = 1.15     # width of a character of the numbers
 LOOKS = {True: (style.SERIES[0], "o"), False: (style.FAILED, "D"), None: ("white", "s")}
 
 
@@ -34,7 +35,8 @@ def draw(view):
              if allowed and _is_positive(claim.get("measured"))]
     if not shown:
         return None
-    names = [panels.wrapped(f"{claim['id']}: {claim.get('states', '')}", NAME_CHARACTERS)[:3]
+    width = style.width_mm(view.spec.figure.get("width"))
+    names = [panels.wrapped(f"{claim['id']}: {claim.get('states', '')}", NAMES * width)[:4]
              for claim, _ in shown]
     heights = [LINE_MM * len(name) + 1.2 for name in names]
     view.facets = [None]
@@ -51,7 +53,9 @@ def draw(view):
     axes.tick_params(axis="y", length=0)
     ends = axes.dataLim.intervalx
     low, high = min(ends[0], 1 / 1.3), max(ends[1], 1.3)
-    axes.set_xlim(low / 1.1, high * (high / low) ** 0.9)  # room for the numbers
+    notes = max(len(_numbers(claim)) for claim, _ in shown) * NOTE_MM + 4
+    share = min(0.85, notes / (width - panels.CHARACTER_MM * NAMES * width - 4))
+    axes.set_xlim(low / 1.1, high * (high / low) ** (share / (1 - share)))
     panels.set_scale(axes, "x", "log", "%", 3)
     axes.axvline(1, color="#222222", linewidth=0.8, zorder=1)
     figure.label_axes("measured over published", "")
@@ -68,11 +72,14 @@ def _claim(figure, axes, claim, values, y):
             "markersize": 4, "linestyle": "none", "markeredgewidth": 0.6}
     axes.plot([low, high], [y, y], color="#BBBBBB", linewidth=3, solid_capstyle="butt", zorder=1)
     axes.plot(ratio, y, zorder=3, **look)
-    text = f"{units.shown(claim['measured'], digits=4)} for {published(claim, units.shown)}"
-    axes.annotate(text, (max(ratio, high), y), (5, 0), textcoords="offset points", va="center",
-                  fontsize=5.5)
+    axes.annotate(_numbers(claim), (max(ratio, high), y), (5, 0), va="center", fontsize=5.5,
+                  textcoords="offset points")
     figure.explain(claim["verdict"], Line2D([], [], **look))
     figure.explain("allowed", Line2D([], [], color="#BBBBBB", linewidth=3))
+
+
+def _numbers(claim):
+    return f"{units.shown(claim['measured'], digits=4)} for {published(claim, units.shown)}"
 
 
 def _is_positive(value):

@@ -11,7 +11,7 @@ from plots import style
 from plots.figures import captions, dots, panels
 
 MOST_TICKS = 10  # labels that have room on an axis of numbers; more stand side by side as names
-COLUMNS = 4      # of small multiples
+LEAST_MM, ROOM_MM = 44, 58  # width of small multiples and of other panels
 
 
 def draw(view):
@@ -20,7 +20,8 @@ def draw(view):
         isinstance(x, (int, float)) and not isinstance(x, bool) for x in view.xs)
     small = len(view.series) > style.MOST_SERIES
     shown = _turned(view) if small else view
-    figure = panels.Panels(shown, COLUMNS if small else 3, 44 if small else style.PANEL_MM)
+    columns = int(style.width_mm(view.spec.figure.get("width")) // (LEAST_MM if small else ROOM_MM))
+    figure = panels.Panels(shown, columns, LEAST_MM if small else style.PANEL_MM)
     common = ""
     for axes, facet, cells in figure:
         behind = [_points(shown, other, numeric) for other in shown.facets if small]

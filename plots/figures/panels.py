@@ -14,6 +14,7 @@ from plots.figures import captions, units
 
 CHARACTER_MM = 1.3  # width of a character of a tick label
 LINE_MM = 3.3       # height of a line of title or legend
+LEAST_MM = 43       # width of a panel
 TICK_MM = 17        # room of a number on an axis
 
 
@@ -24,7 +25,7 @@ class Panels:
         """In mm `heights` of every row of panels, or one for all, and what stands left of each."""
         self.view = view
         self.width = style.width_mm(view.spec.figure.get("width"))
-        self.columns = max(1, min(columns, len(view.facets)))
+        self.columns = max(1, min(columns, len(view.facets), int(self.width // LEAST_MM)))
         rows = math.ceil(len(view.facets) / self.columns)
         self.heights = heights if isinstance(heights, list) else [heights] * rows
         self.figure = Figure(figsize=(style.inches(self.width), style.inches(sum(self.heights))))

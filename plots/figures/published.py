@@ -4,7 +4,7 @@ The values of a claim are drawn where its rows lie: in the lanes of a position, 
 both, as a line, two bounds of a range, or a bound with the side on which values may lie.
 """
 import functools
-from dataclasses import dataclass
+from collections import namedtuple
 from pathlib import Path
 
 import yaml
@@ -15,16 +15,10 @@ from plots.figures import quantity
 RATIOS = ("times", "ratio", "x", "")  # units of ratios
 
 
-@dataclass
-class Mark:
-    """A published value in a panel."""
-
-    facet: object
-    x: object        # None where its rows lie at several positions
-    series: object   # None where they belong to several series
-    values: tuple    # one, or the bounds of a range
-    sign: int        # 1: at least, -1: at most, 0: the value
-    claim: str
+class Mark(namedtuple("Mark", "facet x series values sign claim")):
+    """A published value in a panel. `x` or `series` is None where its rows have several; `values`
+    is one, or the bounds of a range; `sign` 1: at least, -1: at most, 0: the value.
+    """
 
     @property
     def everywhere(self):

@@ -17,7 +17,7 @@ def shown(value, unit="", digits=3):
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {SCALED[unit]}".strip()
     if unit == "" and 1e-3 <= abs(value) < 1e4:
-        return f"{value:.{max(digits, 4)}g}"
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
     if unit != "s" and abs(value) < 1:
         return f"{value:.{digits}g} {SCALED[unit]}".strip()
     size, prefix = next(((size, prefix) for size, prefix in PREFIXES

@@ -168,3 +168,26 @@ def test_own_figures_keep_the_rules_at_both_widths(tmp_path, width):
         _, shown = drawn(loaded, spec)
         assert not overlaps(shown), figure
         assert not outside(shown), figure
+
+
+@pytest.mark.parametrize("width", ["single", "double"])
+def test_claims_are_drawn_as_measured_over_published_with_what_is_allowed(tmp_path, width):
+    claims = [rows.verdict(id="P-1", measured=1.5, published={"value": 1.0, "unit": "times"},
+                           tolerance={"factor": 2}),
+              rows.verdict(id="P-2", measured=0.4656, published={"range": [1.2, 1.4], "unit": "x"},
+                           verdict="does not transfer", holds=False),
+              rows.verdict(id="P-3", measured=6, published={"at_least": 6, "unit": "tensors"}),
+              rows.verdict(id="P-4", measured=None, published={}, verdict="not tested",
+                           holds=None)]
+    loaded = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    view = make_view(loaded, FigureSpec("pasta/fig4", "Claims", {
+        "kind": "claims", "place": "Table I", "width": width}), claims)
+    module = drawer(view.spec)
+    module.arrange(view)
+    with style.applied():
+        figure = module.draw(view)
+    assert len(view.table) == 4 and "1 more claims have no two numbers" in " ".join(view.notes)
+    ratios = sorted(line.get_xdata()[0] for line in figure.axes[0].lines
+                    if line.get_marker() in "oDs" and len(line.get_xdata()) == 1)
+    assert ratios == pytest.approx([0.4656 / 1.68 ** 0.5, 1, 1.5])
+    assert overlaps(figure) == [] and outside(figure) == []

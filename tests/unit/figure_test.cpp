@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
@@ -54,6 +56,8 @@ void check(const std::string& figure) {
   check_figure(parse_spec(kSpec + "figure: " + figure + "\n", "s.yaml"), methods());
 }
 
+using Refusal = std::pair<const char*, const char*>;  ///< a figure and what its error says
+
 void refuses(const std::string& figure, const std::string& expected) {
   const auto message = refusal_of([&] { check(figure); });
   CAPTURE(figure);
@@ -85,32 +89,38 @@ TEST_CASE("what figures may say passes") {
 }
 
 TEST_CASE("a misspelt word of a figure is refused with the nearest") {
-  refuses("{kind: lnies}", "unknown kind 'lnies', expected 'lines'");
-  refuses("{kind: lines, facets: dataset}", "unknown key 'facets', expected 'facet'");
-  refuses("{kind: lines, y: gflosp}", "unknown field 'gflosp', expected 'gflops'");
-  refuses("{kind: lines, x: rnak}", "unknown field 'rnak', expected 'rank'");
-  refuses("{kind: lines, hue: params.updaet}", "expected 'params.update'");
-  refuses("{kind: lines, hue: updaet}", "expected 'update'");
-  refuses("{kind: lines, facet: fatcs.tile8.tiles}", "expected 'facts.tile8.tiles'");
-  refuses("{kind: stacked-bars, stack: [phases.preapre]}", "expected 'phases.prepare'");
-  refuses("{kind: lines, yscale: logarithmic}", "expected 'log'");
-  refuses("{kind: speedups, to: a.cpu.z}", "expected 'a.cpu.x'");
-  refuses("{kind: speedups, to: {mehtod: b.cpu}}", "unknown field 'mehtod', expected 'method'");
-  refuses("{kind: speedups, to: {method: a.cpu.x, update: onwer}}", "expected 'owner'");
-  refuses("{kind: speedups, to: {method: a.cpu.x, update: private}}", "unknown value of update");
+  for (const auto& [figure, expected] : std::initializer_list<Refusal>{
+           {"{kind: lnies}", "unknown kind 'lnies', expected 'lines'"},
+           {"{kind: lines, facets: dataset}", "unknown key 'facets', expected 'facet'"},
+           {"{kind: lines, y: gflosp}", "unknown field 'gflosp', expected 'gflops'"},
+           {"{kind: lines, x: rnak}", "unknown field 'rnak', expected 'rank'"},
+           {"{kind: lines, hue: params.updaet}", "expected 'params.update'"},
+           {"{kind: lines, hue: updaet}", "expected 'update'"},
+           {"{kind: lines, facet: fatcs.tile8.tiles}", "expected 'facts.tile8.tiles'"},
+           {"{kind: stacked-bars, stack: [phases.preapre]}", "expected 'phases.prepare'"},
+           {"{kind: lines, yscale: logarithmic}", "expected 'log'"},
+           {"{kind: speedups, to: a.cpu.z}", "expected 'a.cpu.x'"},
+           {"{kind: speedups, to: {mehtod: b.cpu}}", "unknown field 'mehtod', expected 'method'"},
+           {"{kind: speedups, to: {method: a.cpu.x, update: onwer}}", "expected 'owner'"},
+           {"{kind: speedups, to: {method: a.cpu.x, update: private}}", "unknown value of update"},
+       })
+    refuses(figure, expected);
 }
 
 TEST_CASE("a field that says nothing in its place is refused") {
-  refuses("{kind: lines, y: method}", "expected a field with numbers");
-  refuses("{kind: lines, hue: order}", "'case.order' or 'params.order'");
-  refuses("{kind: lines, hue: alpha}", "unknown field 'alpha'");  // of contractions
-  refuses("{kind: speedups}", "'to'");
-  refuses("{kind: speedups, to: b.cpu, of: a.cpu.x}", "of beside to");
-  refuses("{kind: speedups, to: b.cpu, x: rank}", "has no other x");
-  refuses("{kind: speedups, to: b.cpu, y: gflops}", "a time or a size");
-  refuses("{kind: performance-profile, y: rates.gbytes}", "a time or a size");
-  refuses("{kind: speedups, to: {method: b.cpu, rank: 8}}", "in which what is compared agrees");
-  refuses("{kind: claims}", "'place'");
+  for (const auto& [figure, expected] : std::initializer_list<Refusal>{
+           {"{kind: lines, y: method}", "expected a field with numbers"},
+           {"{kind: lines, hue: order}", "'case.order' or 'params.order'"},
+           {"{kind: lines, hue: alpha}", "unknown field 'alpha'"},
+           {"{kind: speedups}", "'to'"},
+           {"{kind: speedups, to: b.cpu, of: a.cpu.x}", "of beside to"},
+           {"{kind: speedups, to: b.cpu, x: rank}", "has no other x"},
+           {"{kind: speedups, to: b.cpu, y: gflops}", "a time or a size"},
+           {"{kind: performance-profile, y: rates.gbytes}", "a time or a size"},
+           {"{kind: speedups, to: {method: b.cpu, rank: 8}}", "in which what is compared agrees"},
+           {"{kind: claims}", "'place'"},
+       })
+    refuses(figure, expected);
 }
 
 TEST_CASE("a profile's figure is checked, and the one of a view against the spec that it draws") {
