@@ -44,7 +44,7 @@ std::map<std::string, Holds> row_members() {
   add(all, "check.",
       {"ok", "sampled", "entries", "error_over_bound", "rmse_full", "rmse_nonzero", "smape_full",
        "smape_nonzero", "relative_frobenius", "max_absolute"});
-  add(all, "footprint.", {"format_bytes", "device_bytes", "peak_host_bytes"});
+  add(all, "footprint.", {"format_bytes", "device_bytes", "peak_host_bytes", "worker_peak_bytes"});
   add(all, "facts.",
       {"fibers", "per_fiber", "slices", "largest_slice", "slice_gini", "tile8.tiles",
        "tile8.per_tile", "tile16.tiles", "tile16.per_tile", "factor_bytes", "cache_bytes",
