@@ -13,7 +13,7 @@ from plots.errors import PlotError
 
 ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
 FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
-               "yscale", "width", "xlabel", "ylabel", "to", "mark", "place")
+               "yscale", "width", "xlabel", "ylabel", "to", "of", "mark", "place", "distance_from")
 DEPTH_LIMIT = 8
 
 

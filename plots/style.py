@@ -1,7 +1,9 @@
 """The look of every figure: sizes, fonts, colours, marks of data that is not a paper's own.
 
-Colours: Okabe and Ito's palette, distinct for colour-blind readers. Vermillion is kept for the
-roofline and for failures, grey for published values.
+Colours: the palette of Okabe and Ito, distinct for colour-blind readers, with a grey in place of
+its yellow, which is faint on white. Every series has a marker of its own too, so that figures
+survive grey. Failures and the roofline are vermillion, which the eighth series alone shares;
+published values are dark grey.
 """
 import math
 from contextlib import contextmanager
@@ -13,10 +15,12 @@ SINGLE_MM = 85.0   # one column of a two-column page
 DOUBLE_MM = 178.0  # both columns
 PANEL_MM = 46.0    # height of one row of panels
 
-SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
+SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#999999", "#D55E00")
+MARKERS = ("o", "s", "^", "D", "v", "P", "h", "<")
+MOST_SERIES = len(SERIES)  # of one panel
 ROOF = FAILED = "#D55E00"
-PUBLISHED = "#8C8C8C"
-MARKERS = ("o", "s", "^", "D", "v", "P")
+PUBLISHED = "#666666"
+EDGE = "#444444"  # of marks and bars
 
 DATA_KINDS = ("real pattern", "stand-in", "generated")  # what a label must announce, in this order
 HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
@@ -24,12 +28,13 @@ HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\", 
 SETTINGS = {
     "font.family": "DejaVu Sans",
     "font.size": 7,
-    "axes.titlesize": 8,
+    "axes.titlesize": 7.5,
     "axes.labelsize": 7,
     "axes.linewidth": 0.6,
     "axes.grid": True,
-    "axes.grid.axis": "y",
     "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
     "xtick.labelsize": 6.5,
@@ -42,7 +47,7 @@ SETTINGS = {
     "lines.markersize": 4,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,       # TrueType, so that journals' checks for embedded fonts pass
-    "svg.fonttype": "path",   # glyphs travel with the file
+    "svg.fonttype": "none",   # text stays text: it can be searched, read aloud and copied
     "svg.hashsalt": "retensor",
 }
 

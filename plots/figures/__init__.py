@@ -1,16 +1,17 @@
 """Figure functions. `plots/figures/<paper>_<artifact>.py` draws that artifact where it exists, and
 what is named after it with a dash (`table3-gpu`), else the generic kind that the spec's figure map
-names. Each offers `draw(view)` -> Figure.
+names. A module offers `draw(view)`, which returns a Figure, or None where there is none to draw,
+and `arrange(view)`, which prepares the view or makes its table; a table alone has no drawing.
 """
 import importlib
 import importlib.util
 import re
 
 from plots.errors import PlotError
-from plots.figures import (claims, curves, grouped_bars, lines, performance_profile, roofline,
+from plots.figures import (claims, curves, dots, lines, performance_profile, roofline,
                            scatter, speedups, stacked_bars, table)
 
-KINDS = {"grouped-bars": grouped_bars, "lines": lines, "scatter": scatter, "roofline": roofline,
+KINDS = {"grouped-bars": dots, "lines": lines, "scatter": scatter, "roofline": roofline,
          "stacked-bars": stacked_bars, "table": table, "speedups": speedups,
          "performance-profile": performance_profile, "claims": claims, "curves": curves}
 

@@ -2,21 +2,19 @@
 import pandas as pd
 
 from plots.errors import PlotError
-from plots.figures import text_table
 
 COLUMNS = ("index of the block", "bitmap", "values")
-SHARES = (40, 40, 70)
 
 
-def draw(view):
-    """Draw the table from the layout that a row of bcb_sptc.cpu carries."""
+def arrange(view):
+    """Make the table from the layout that a row of bcb_sptc.cpu carries."""
     rows = view.rows
     if "executed.layout" not in rows.columns:
         raise PlotError(f"{view.spec.artifact}: no row has executed.layout")
     layout = next(text for text in rows["executed.layout"] if isinstance(text, str))
     table = pd.DataFrame([_block(entry.split()) for entry in layout.split("; ")], columns=COLUMNS,
                          dtype=object)
-    return text_table.draw(view, table, SHARES)
+    view.table = table
 
 
 def _block(words):

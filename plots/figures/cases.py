@@ -27,6 +27,7 @@ class Outcome:
     problem: tuple
     row: pd.Series   # one of its rows
     value: float     # None unless every launch is ok
+    members: list    # labels of its rows
 
 
 def outcomes(view):
@@ -39,11 +40,10 @@ def outcomes(view):
     names = [name for name in rows.columns
              if name.startswith("case.") and not name.startswith((*IDENTITY, *SOLVER))
              and name not in (fields.hue, "case.launch")] + [VARIANT]
-    free = fields.free(rows)
     groups = {}
     for index, row in rows.iterrows():
         problem = tuple(str(row[name]) for name in names)
-        place = (fields.facet_of(row), str(fields.x_of(row)), fields.series_of(row, free), problem)
+        place = (fields.facet_of(row), str(fields.x_of(row)), fields.series_of(row), problem)
         groups.setdefault(place, []).append(index)
     return [_outcome(place, rows.loc[members], fields.y) for place, members in groups.items()]
 
@@ -54,7 +54,7 @@ def _outcome(place, rows, column):
     last = rows.iloc[-1]
     usable = value is not None and value.value > 0
     return Outcome(facet, dataset, str(last["case.data.kind"] or "unknown"), series, problem, last,
-                   value.value if usable else None)
+                   value.value if usable else None, list(rows.index))
 
 
 def problems_of(found, **place):

@@ -37,7 +37,7 @@ def frame(view):
             line |= {"intensity (flop/byte)": cell.intensity, "roofline (GFLOPS)": cell.roof,
                      "share of roofline": _share(cell)}
         line |= {"ok": cell.ok, "of": cell.total, "status": cell.status, "reason": cell.reason,
-                 "data": cell.data, "stale": cell.stale}
+                 "data": cell.data, "stale": cell.stale, "noisy": cell.noisy}
         lines.append(line)
     return pd.DataFrame(lines, dtype=object)
 

@@ -2,16 +2,14 @@
 import pandas as pd
 
 from plots.errors import PlotError
-from plots.figures import text_table
 
 COLUMNS = ("format", "part", "linear index", "bitmap", "values")
-SHARES = (24, 24, 24, 24, 30)
 FORMATS = {"hls": "HLS", "hls_s": "HLS-S, all sparse", "hls_d": "HLS-D, all dense"}
 PARTS = {"D": "dense tile", "S": "sparse nonzero"}
 
 
-def draw(view):
-    """Draw the table from the layouts that the rows of hlsto.cpu carry."""
+def arrange(view):
+    """Make the table from the layouts that the rows of hlsto.cpu carry."""
     rows = view.rows
     if "executed.layout" not in rows.columns:
         raise PlotError(f"{view.spec.artifact}: no row has executed.layout")
@@ -20,7 +18,7 @@ def draw(view):
         if isinstance(layout, str):
             lines += [(FORMATS[name], *_parts(entry)) for entry in layout.split("; ")]
     table = pd.DataFrame(sorted(lines), columns=COLUMNS, dtype=object)
-    return text_table.draw(view, table, SHARES, group="format")
+    view.table = table
 
 
 def _parts(entry):

@@ -12,7 +12,7 @@ from plots.figures import panels
 QUANTITIES = (("GFLOPS", lambda line: line.gflops and line.gflops.value),
               ("bytes a nonzero", lambda line: line.per_nonzero),
               ("relative error", lambda line: line.error),
-              ("conversion (s)", lambda line: line.prepare),
+              ("conversion", lambda line: line.prepare),
               ("runs to break even", lambda line: line.break_even))
 LINE_MM = 4.2
 TOP_MM, BOTTOM_MM = 11.0, 8.0  # titles above the panels, numbers below them
@@ -92,7 +92,9 @@ def _panel(axes, label, value, places, methods):
     axes.set_yticklabels(places)
     axes.tick_params(labelsize=6)
     axes.set_ylim(len(places) - 0.4, -0.6)
-    panels.logarithmic(axes, "x")
+    panels.limit(axes, "x", [value(line) for own in places.values() for line in own
+                             if _drawn(value(line))])
+    panels.set_scale(axes, "x", "log", "s" if label == "conversion" else "", 3)
 
 
 def _look(index):

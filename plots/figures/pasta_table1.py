@@ -5,7 +5,6 @@ the bytes of TTV, blocks are recorded by HiCOO-MTTKRP. A tensor's modes share a 
 """
 import pandas as pd
 
-from plots.figures import text_table
 from plots.figures.cells import number
 from plots.figures.claims import claims_at
 
@@ -19,11 +18,10 @@ FORMULAS = {
 }
 COLUMNS = ("kernel", "flops", "bytes", "OI printed", "tensor", "M", "M_F by mode", "n_b",
            "OI, COO", "OI, HiCOO")
-SHARES = (12, 9, 26, 12, 18, 14, 28, 14, 18, 18)
 
 
-def draw(view):
-    """Draw the table: a line per kernel and tensor."""
+def arrange(view):
+    """Make the table: a line per kernel and tensor."""
     rows = view.rows[view.rows["status"] == "ok"]
     datasets = [name for name in view.spec.order.get("case.dataset", [])
                 if name in set(rows["case.dataset"])]
@@ -38,7 +36,7 @@ def draw(view):
                 lines.append((name, *formula, *_tensor(chosen, rows, dataset)))
                 formula = ("", "", "")  # once per kernel
     table = pd.DataFrame(lines, columns=COLUMNS, dtype=object)
-    return text_table.draw(view, table, SHARES, group="kernel")
+    view.table = table
 
 
 def _tensor(chosen, rows, dataset):

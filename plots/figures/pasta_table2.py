@@ -7,17 +7,15 @@ tensor it replaces.
 import pandas as pd
 
 from plots.errors import PlotError
-from plots.figures import text_table
 from plots.figures.cells import number
 from plots.figures.claims import claims_at, published
 
 COLUMNS = ("no.", "as printed", "density", "data here", "lengths (where run)", "nonzeros",
            "density here", "verdict on nonzeros, density")
-SHARES = (7, 46, 14, 15, 32, 17, 14, 33)
 
 
-def draw(view):
-    """Draw the table: a line per tensor of the paper."""
+def arrange(view):
+    """Make the table: a line per tensor of the paper."""
     claims = {}
     for claim in claims_at(view, "Table II("):
         number_of_tensor = claim["place"].split(", ")[1]
@@ -27,7 +25,7 @@ def draw(view):
     ran = _ran(view.rows)
     lines = [_line(tensor, *pair, ran) for tensor, pair in claims.items()]
     table = pd.DataFrame(lines, columns=COLUMNS, dtype=object)
-    return text_table.draw(view, table, SHARES)
+    view.table = table
 
 
 def _line(tensor, nonzeros, density, ran):

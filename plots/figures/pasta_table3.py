@@ -1,7 +1,6 @@
 """PASTA Table III: the machines that measured the rows beside the paper's four."""
 import pandas as pd
 
-from plots.figures import text_table
 from plots.figures.cells import number
 from plots.figures.claims import claims_at
 
@@ -21,8 +20,8 @@ SCALES = {"cache": 1e6, "memory": 1e9}  # bytes of a line's unit
 UNKNOWN = "not told"
 
 
-def draw(view):
-    """Draw the table: a line per quantity, a column per machine."""
+def arrange(view):
+    """Make the table: a line per quantity, a column per machine."""
     columns = {"": list(LINES.values())}
     for claim in claims_at(view, "Table III, "):
         machine = claim["place"].split(", ")[1]
@@ -39,7 +38,7 @@ def draw(view):
             if facts and ceilings:
                 columns[ceilings["device"]] = _measured(facts["machine"], backend, ceilings)
     table = pd.DataFrame(columns, dtype=object)
-    return text_table.draw(view, table, (36, *[18] * (len(columns) - 1)))
+    view.table = table
 
 
 def _measured(machine, backend, ceilings):

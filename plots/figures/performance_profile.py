@@ -4,8 +4,6 @@ A curve starts at the share of cases in which its series is the fastest; its pla
 stays below 1, is the share that it finishes at all. One panel per kind of data unless the figure
 map names another facet.
 """
-import math
-
 from matplotlib.lines import Line2D
 
 from plots import style, summary
@@ -50,27 +48,22 @@ def draw(view):
         end = 1.15 * max(1.1, *(factor for steps in curves.values() for factor, _ in steps))
         for index, name in enumerate(view.series):
             _curve(axes, curves[name], end, index, list(view.ratios[facet][name].values()))
-        panels.logarithmic(axes, "x")
-        axes.set_xticks([tick for tick in _ticks(end) if tick <= end])
         axes.set_xlim(1, end)
+        panels.set_scale(axes, "x", "log", "")
         axes.set_ylim(0, 1.04)
         _list_missing(axes, cells)
+        figure.draws(*cells)  # each a step of its series' curve
     for index, name in enumerate(view.series):
-        figure.explain(name, Line2D([], [], color=style.colour(index)))
+        figure.explain(name, Line2D([], [], color=style.colour(index), markersize=3,
+                                    marker=style.marker(index)))
     figure.label_axes("factor of the best time", "share of cases")
     return figure.finish()
 
 
-def _ticks(end):
-    """1, 2, 5, 10, ... and 1.5 and 3 where these are all that fit."""
-    decades = [step * 10 ** power for power in range(1 + int(math.log10(end)))
-               for step in (1, 2, 5)]
-    return [1, 1.5, 2, 3, 5] if end < 10 else decades[::1 if end < 1000 else 3]
-
-
 def _curve(axes, steps, end, index, ratios):
     factors, shares = zip(*steps, (end, steps[-1][1]))
-    axes.step(factors, shares, where="post", color=style.colour(index))
+    axes.step(factors, shares, where="post", color=style.colour(index),
+              marker=style.marker(index), markersize=3, markevery=0.2)
     solved = sum(ratio is not None for ratio in ratios)
     if solved < len(ratios):
         axes.annotate(f"{solved}/{len(ratios)}", (end, shares[-1]), (-2, -7), fontsize=6,

@@ -4,6 +4,7 @@ One case measured in several launches is one pooled sample. Several modes of one
 averaged as PASTA does (section V.A.2): the mean of their times, and for a rate the work of all
 modes over the time of all modes. Bars show medians, whiskers the quartiles of the same samples.
 """
+import difflib
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from plots.errors import PlotError
 
 ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.median",
            "intensity": "work.intensity", "prepare": "phases.prepare"}
+OPEN = ("executed.", "phases.stages.")  # groups whose names methods choose
 GROUPS = ("case.", "case.params.", "phases.", "phases.stages.", "stats.", "work.", "rates.",
           "check.", "executed.", "footprint.")
 LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth", "GB/s"),
@@ -32,6 +34,7 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "executed.row_shared_bytes": ("shared memory of a row", "bytes"),
           "profile.l1_percent": ("L1 throughput", "% of peak"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
+UNITS = {"_bytes": "bytes", "_percent": "%", "_ms": "ms"}  # by the ending of a name
 RATES = ("rates.gflops", "rates.gbytes")
 TIMES = ("stats.median", "phases.run")
 PAPER_RUNS = 5  # PASTA section V.A.2
@@ -57,20 +60,32 @@ def column(name, columns):
     for candidate in (name, f"case.{name}", f"case.params.{name}"):
         if candidate in columns:
             return candidate
+    own = [other for other in columns if name.startswith(OPEN) and other.startswith(OPEN)]
+    if own:  # the methods' own names, which rows alone tell
+        near = difflib.get_close_matches(name, sorted(own), 1, 0)[0]
+        raise PlotError(f"no row has the field {name!r}; nearest: {near}")
     if name.startswith(GROUPS):
         return name  # known by the schema, absent because no row has it
     raise PlotError(f"no row has the field {name!r}")
 
 
-def label(name):
-    """Axis label with unit."""
-    text, unit = LABELS.get(name, (name.split(".")[-1].replace("_", " "), ""))
-    return f"{text} ({unit})" if unit else text
+def text(name):
+    """What a column holds, in words."""
+    return LABELS[name][0] if name in LABELS else name.split(".")[-1].replace("_", " ")
 
 
 def unit(name):
     """Unit of a column, empty where it has none."""
-    return LABELS.get(name, ("", ""))[1]
+    if name in LABELS:
+        return LABELS[name][1]
+    if name.startswith("phases."):
+        return "s"
+    return next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
+
+
+def label(name):
+    """What a column holds with its unit."""
+    return f"{text(name)} ({unit(name)})" if unit(name) else text(name)
 
 
 def measure(rows, name):

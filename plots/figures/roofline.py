@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from plots import style
-from plots.figures import panels, quantity
+from plots.figures import dots, panels, quantity
 from plots.figures.scatter import scatter
 
 STYLES = {"DRAM": "-", "last-level cache": "--", "DRAM, theory": ":"}
@@ -26,11 +26,15 @@ def draw(view):
         for machine, ceilings in roofs.items():
             _roof(figure, axes, np.geomspace(low, high, 64), machine, ceilings)
             _mark(figure, axes, marks, ceilings)
-        if not marks:
+        if marks:
+            figure.draws(*cells)  # which the marks stand for
+        else:
             scatter(figure, axes, cells)
-        panels.logarithmic(axes, "x")
-        panels.logarithmic(axes, "y")
-    figure.label_axes(quantity.label(view.fields.along), quantity.label(view.fields.y))
+        for which in "xy":
+            places = [value for line in axes.lines for value in getattr(line, f"get_{which}data")()]
+            panels.limit(axes, which, places)
+            panels.set_scale(axes, which, "log", "")
+    figure.label_axes(dots.label_of(view), quantity.label(view.fields.y))
     return figure.finish()
 
 

@@ -2,16 +2,21 @@
 from matplotlib.lines import Line2D
 
 from plots import style
-from plots.figures import panels
+from plots.figures import dots, panels, quantity
 
 
 def draw(view):
     """Draw a view as points."""
     figure = panels.Panels(view, 2, 60)
     for axes, _, cells in figure:
-        figure.scale(axes)
         scatter(figure, axes, cells)
-    figure.label_axes(*panels.label_of(view))
+        for which, unit in (("x", quantity.unit(view.fields.along)), ("y", view.axis_unit)):
+            kind = view.spec.figure.get(f"{which}scale", "linear")
+            if kind == "log":
+                panels.limit(axes, which, [value for line in axes.lines
+                                           for value in getattr(line, f"get_{which}data")()])
+            panels.set_scale(axes, which, kind, unit)
+    figure.label_axes(dots.label_of(view), view.axis_label)
     return figure.finish()
 
 
@@ -19,6 +24,7 @@ def scatter(figure, axes, cells):
     """Put the points of one panel on its axes; hollow ones are not a published tensor."""
     view = figure.view
     for cell in cells:
+        figure.draws(cell)
         if cell.measured is None or cell.along is None:
             continue
         index = view.series.index(cell.series)
@@ -29,8 +35,10 @@ def scatter(figure, axes, cells):
         if "label" in view.spec.figure:
             axes.annotate(str(cell.x), (cell.along.value, cell.measured.value), (3, 2),
                           fontsize=5, textcoords="offset points", color="#444444")
-        figure.band(axes, cell.along.value, cell)
-        figure.mark_partial(axes, cell.along.value, cell)
+        if cell.band:
+            look = {"color": "#222222", "alpha": 0.25, "linewidth": 5}
+            axes.vlines(cell.along.value, *cell.band, **look)
+            figure.explain("stand-in: least to largest of its variants", Line2D([], [], **look))
         figure.explain(cell.series, Line2D([], [], color=style.colour(index), linestyle="none",
                                            marker=style.marker(index)))
         if hollow:

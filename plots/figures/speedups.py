@@ -1,14 +1,16 @@
-"""How many times faster than a named method: a bar per data set, then geometric means.
+"""How many times faster than a named method, by data set, then geometric means: dots around 1.
 
-`to` in the figure map names what is compared with: a value of the hue field (by default a method's
-id) or a map of fields. Ratios are taken case by case, with the same parameters where both have
-them, and on one machine where it ran both; a data set's bar is the geometric mean of its cases. The
-last bars are geometric means over data sets (of a stand-in the base), apart for each kind of data,
+`to` in the figure map names what is compared with: a series of an ablation that is named so, else a
+value of the hue field (by default a method's id), or a map of fields. Ratios are taken case by
+case, with the same parameters where both have them unless one series alone is compared with, and on
+one machine where it ran both; a data set's dot is the geometric mean of its cases. With `of` in
+place of `to` the ratios are turned: how many times faster the named method is than each other. The
+last dots are geometric means over data sets (of a stand-in the base), apart for each kind of data,
 with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
 """
 from plots import summary
 from plots.errors import PlotError
-from plots.figures import grouped_bars, quantity
+from plots.figures import dots, published, quantity, units
 from plots.figures.cases import KINDS, outcomes, problems_of
 from plots.figures.view import VARIANT, Cell, band
 
@@ -17,17 +19,17 @@ NO_BASE, NOT_RUN = "no base", "not run"
 
 def arrange(view):
     """Turn the cells' values into speedups and add those of the means."""
-    wanted = _base_fields(view)
     found = outcomes(view)
-    base = [outcome for outcome in found if _is_base(outcome.row, wanted)]
-    if not base:
-        raise PlotError(f"{view.spec.artifact}: no row is the {_text(wanted)} that `to` names")
-    found = _comparable(view, found, {outcome.facet for outcome in base})
-    others = [outcome for outcome in found if not _is_base(outcome.row, wanted)]
-    shown = others or base
-    ratios = [(outcome, _ratio(outcome, base, wanted)) for outcome in shown]
+    base = Base(view, found)
+    found = _comparable(view, found, {outcome.facet for outcome in base.outcomes})
+    others = [outcome for outcome in found if outcome not in base]
+    shown = others or base.outcomes
+    ratios = [(outcome, base.ratio(outcome)) for outcome in shown]
     view.series = [name for name in view.series if name in {o.series for o in shown}]
-    view.cells = [cell for cell in view.cells if cell.series in view.series]
+    if others:
+        view.against = [member for outcome in base.outcomes for member in outcome.members]
+        against = set(view.against)
+        view.cells = [cell for cell in view.cells if against.isdisjoint(cell.members)]
     view.cells += _missing_cells(view, found)
     for cell in view.cells:
         _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x))
@@ -36,42 +38,78 @@ def arrange(view):
             view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
     view.xs += [_mean_name(kind) for kind in _kinds(found)]
     view.means = len(_kinds(found))
-    view.published = []
+    view.published = published.of_ratios(view, view.verdicts, base.wanted, base.turned, {
+        kind: _mean_name(kind) for kind in _kinds(found)})
     what = "" if view.fields.y == "stats.median" else f"{quantity.label(view.fields.y)}: "
-    view.value_label = f"{what}speedup over {_text(wanted)}"
+    view.value_label = (f"{what}speedup of {base.name} over the series" if base.turned
+                        else f"{what}speedup over {base.name}")
     view.interval = ("95 % low", "95 % high")
-    _note_machines(view, others, base, wanted)
+    _note_machines(view, others, base)
 
 
 def draw(view):
     """Draw an arranged view."""
-    figure = grouped_bars.bars_of(view)
-    room = 1.5 if figure.crowded else 1.15  # for the notes of the means
-    for axes, facet in zip(figure.axes, view.facets):
-        axes.axhline(1, color="#222222", linewidth=0.8)
-        before_means = len(grouped_bars.positions(view, facet)) - view.means
-        axes.axvline(before_means - 0.5, color="#BBBBBB", linewidth=0.8)
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, room * high)
-    return figure.finish()
+    return dots.Dots(view, centre=1).finish()
+
+
+class Base:
+    """What the others are compared with."""
+
+    def __init__(self, view, found):
+        self.turned = "of" in view.spec.figure
+        self.wanted = _base_fields(view)
+        self.name = ", ".join(self.wanted.values())
+        chosen = [outcome for outcome in found if outcome.series == self.name]
+        self.alone = bool(chosen)  # one series, whatever its parameters
+        self.outcomes = chosen or [outcome for outcome in found if self._is_wanted(outcome.row)]
+        if not self.outcomes:
+            raise PlotError(f"{view.spec.artifact}: no row is the {self.name} that `to` names")
+        self.by_problem = {}
+        for outcome in self.outcomes:
+            self.by_problem.setdefault(outcome.problem, []).append(outcome)
+        self.members = {member for outcome in self.outcomes for member in outcome.members}
+
+    def __contains__(self, outcome):
+        return not self.members.isdisjoint(outcome.members)
+
+    def _is_wanted(self, row):
+        return all(str(row[name]) == value for name, value in self.wanted.items())
+
+    def of(self, outcome):
+        """The outcome that this one is compared with, None where there is none."""
+        candidates = [other for other in self.by_problem.get(outcome.problem, ())
+                      if self.alone or self._agrees(outcome.row, other.row)]
+        here = [other for other in candidates if other.row["device"] == outcome.row["device"]]
+        candidates = here or candidates
+        if len(candidates) > 1:
+            raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of"
+                            f" {outcome.series} on {outcome.dataset}; give more fields")
+        return candidates[0] if candidates else None
+
+    def _agrees(self, row, other):
+        """Whether the parameters that both have are the same, but for those that `to` names."""
+        return all(row[name] is None or other[name] is None or row[name] == other[name]
+                   for name in row.index
+                   if name.startswith("case.params.") and name not in self.wanted)
+
+    def ratio(self, outcome):
+        """How many times faster, None where either has no value."""
+        other = self.of(outcome)
+        if outcome.value is None or other is None or other.value is None:
+            return None
+        ratio = other.value / outcome.value
+        return 1 / ratio if self.turned else ratio
 
 
 def _base_fields(view):
-    named = view.spec.figure.get("to")
+    named = view.spec.figure.get("to") or view.spec.figure.get("of")
     if not named:
-        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to`, such as a method")
+        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to` or `of`, such as a "
+                        "method")
     if not isinstance(named, dict):
         return {view.fields.hue: str(named)}
     columns = set(view.rows.columns)
     return {quantity.column(name, columns): str(value) for name, value in named.items()}
-
-
-def _text(wanted):
-    return ", ".join(wanted.values())
-
-
-def _is_base(row, wanted):
-    return all(str(row[name]) == value for name, value in wanted.items())
 
 
 def _is_own(outcome):
@@ -85,33 +123,11 @@ def _comparable(view, found, facets):
     if left_out:
         view.notes.append(f"no row to compare with: {', '.join(left_out)}")
     view.facets = [facet for facet in view.facets if facet in facets]
+    view.left_out = [member for cell in view.cells if cell.facet not in facets
+                     for member in cell.members]
     view.cells = [cell for cell in view.cells if cell.facet in facets]
     view.xs = [x for x in view.xs if any(cell.x == x for cell in view.cells)]
     return [outcome for outcome in found if outcome.facet in facets]
-
-
-def _base_of(outcome, base, wanted):
-    """The outcome that this one is compared with, None where there is none."""
-    params = [name for name in outcome.row.index
-              if name.startswith("case.params.") and name not in wanted]
-
-    def agrees(other):
-        return all(None in (outcome.row[name], other.row[name])
-                   or outcome.row[name] == other.row[name] for name in params)
-
-    candidates = [other for other in base if other.problem == outcome.problem and agrees(other)]
-    here = [other for other in candidates if other.row["device"] == outcome.row["device"]]
-    candidates = here or candidates
-    if len(candidates) > 1:
-        raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of "
-                        f"{outcome.series} on {outcome.dataset}; give more fields")
-    return candidates[0] if candidates else None
-
-
-def _ratio(outcome, base, wanted):
-    other = _base_of(outcome, base, wanted)
-    usable = outcome.value is not None and other is not None and other.value is not None
-    return other.value / outcome.value if usable else None
 
 
 def _missing_cells(view, found):
@@ -160,13 +176,13 @@ def _means(view, facet, kind, ratios, found):
         mean, count = summary.geometric_mean(known), sum(map(len, known))
         cells.append(Cell(facet, _mean_name(kind), series, count, total,
                           "ok" if mean else "none ok", "", kind, 0, mean,
-                          note=f"{mean.value:.2f}\N{MULTIPLICATION SIGN}\n{count}/{total}"
+                          note=f"{units.shown(mean.value)}\N{MULTIPLICATION SIGN} {count}/{total}"
                           if mean else ""))
     return cells
 
 
-def _note_machines(view, others, base, wanted):
-    pairs = ((outcome, _base_of(outcome, base, wanted)) for outcome in others)
+def _note_machines(view, others, base):
+    pairs = ((outcome, base.of(outcome)) for outcome in others)
     across = sorted({f"{outcome.row['device']} against {other.row['device']}"
                      for outcome, other in pairs
                      if other is not None and other.row["device"] != outcome.row["device"]})

@@ -2,17 +2,15 @@
 import pandas as pd
 
 from plots.errors import PlotError
-from plots.figures import text_table
 
 COLUMNS = ("part", "what")
-SHARES = (24, 126)
 
 
-def draw(view):
-    """Draw the table from the layout that a row of tca_spmm.cpu carries."""
+def arrange(view):
+    """Make the table from the layout that a row of tca_spmm.cpu carries."""
     rows = view.rows
     if "executed.layout" not in rows.columns:
         raise PlotError(f"{view.spec.artifact}: no row has executed.layout")
     layout = next(text for text in rows["executed.layout"] if isinstance(text, str))
     lines = [entry.split(": ", 1) for entry in layout.split("; ")]
-    return text_table.draw(view, pd.DataFrame(lines, columns=COLUMNS, dtype=object), SHARES)
+    view.table = pd.DataFrame(lines, columns=COLUMNS, dtype=object)

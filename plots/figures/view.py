@@ -7,21 +7,21 @@ least to the largest of them all.
 Kinds that compare methods case by case (plots/figures/cases.py) gather all cases of a data set in
 a cell; only methods, parameters and machines make their series.
 """
-import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from plots import digitised, style
 from plots.errors import PlotError
-from plots.figures import quantity
+from plots.figures import captions, published, quantity, units
+from plots.figures.series import Names, named, text
 
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
 BY_CASE = ("speedups", "performance-profile")
 SOLVER = ("case.method", "case.params.", "device")
-SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "device")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 # What is said of rows whose method's sources are no longer the same.
 CURRENCY = {"kernels": "are of the same machine code as today's",
@@ -29,7 +29,7 @@ CURRENCY = {"kernels": "are of the same machine code as today's",
             "unknown": "cannot be compared with today's kernels: this build has none",
             "stale": "are older than the code of their method"}
 CELL = (VARIANT, "key", "status", "reason", "stale", "case.mode", "case.data.kind", "phases.run",
-        "phases.preparations", "roofline.gbytes")
+        "phases.preparations", "roofline.gbytes", "noise.reasons")
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 
 
@@ -52,7 +52,9 @@ class Cell:
     bandwidth: float = None  # GB/s, None where no ceiling was measured
     stack: dict = field(default_factory=dict)
     keys: list = field(default_factory=list)
-    note: str = ""  # written above the value
+    members: list = field(default_factory=list)  # labels of its rows in Results.rows
+    note: str = ""  # written beside the value
+    noisy: int = 0  # rows whose samples are doubtful
     paper_mean: float = None  # the measured value as PASTA averages it
     band: tuple = None  # least and largest value of a stand-in and its variants
 
@@ -91,6 +93,8 @@ class View:
     verdicts: list = field(default_factory=list)  # on the claims of the paper
     digitised: list = field(default_factory=list)  # points read off the published figure
     table: object = None  # a DataFrame in place of the cells' own table
+    against: list = field(default_factory=list)   # labels of the rows that others are compared with
+    left_out: list = field(default_factory=list)  # and of those without any to compare with
 
     def panel(self, facet):
         """Cells of one panel."""
@@ -113,6 +117,31 @@ class View:
         return ".".join([self.spec.name, *self.data_kinds])
 
     @property
+    def axis_unit(self):
+        """Unit of the values on their axis, empty where they are ratios."""
+        return quantity.unit(self.value_column) if self.value_label == self._column_label else ""
+
+    @property
+    def axis_label(self):
+        """Label of the axis of the values, whose numbers carry units with prefixes."""
+        if self.value_label != self._column_label:
+            return self.value_label
+        return units.label(quantity.text(self.value_column), self.axis_unit)
+
+    @property
+    def value_column(self):
+        """The row column whose values are drawn."""
+        return SHARE if self.fields.share else self.fields.y
+
+    @property
+    def _column_label(self):
+        return quantity.label(self.value_column)
+
+    def published_in(self, facet):
+        """Published values of one panel."""
+        return [mark for mark in self.published if mark.facet == facet]
+
+    @property
     def rows(self):
         """The rows of the artifact."""
         rows = self.results.rows
@@ -126,11 +155,9 @@ def make_view(results, spec, verdicts=()):
         raise PlotError(f"no row of {spec.rows_of}")
     rows = fold_variants(rows)
     fields = _Fields(rows, spec.figure)
-    free = fields.free(rows)
-    usual = _usual(rows, free)
     groups = {}
     for index, row in rows.iterrows():
-        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row, free, usual))
+        place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row))
         groups.setdefault(place, []).append(index)
     shown = rows[fields.of_cells(rows.columns)]
     cells = [_cell(place, shown.loc[members], fields)
@@ -143,14 +170,14 @@ def make_view(results, spec, verdicts=()):
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
     notes = _notes(rows, cells, spec)
-    if usual:
-        named = ", ".join(_named(name, value) for name, value in usual.items())
-        notes.append(f"where nothing else is said: {named}")
+    if fields.series_of.usual:
+        usual = ", ".join(named(name, value) for name, value in fields.series_of.usual.items())
+        notes.append(f"where nothing else is said: {usual}")
     view = View(spec, cells, fields, facets, xs, series, notes, datasets, results,
                 int((rows["status"] == "ok").sum()), len(rows),
                 quantity.label(SHARE if fields.share else fields.y))
     view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
-    view.published = [] if fields.share else _published(view, verdicts)
+    view.published = published.of_values(view, view.verdicts)
     view.digitised = digitised.points(spec)
     return view
 
@@ -197,23 +224,27 @@ class _Fields:
                       if stack == "stages" else [quantity.column(name, columns) for name in stack])
         if figure.get("kind") != "stacked-bars":
             self.stack = []
+        used = {self.x, self.hue, self.facet}
+        self.machines = (rows["device"].nunique() > 1 and "device" not in used
+                         and (not self.by_case or rows["backend"].nunique() > 1))
+        self.series_of = Names(rows, self.hue, self._free(rows))
 
     def facet_of(self, row):
-        return _plain(row[self.facet]) if self.facet else None
+        facet = _plain(row[self.facet]) if self.facet else None
+        if not self.machines:
+            return facet
+        place = captions.machine(row["device"])
+        return place if facet is None else f"{captions.facet(self.facet, facet)}, {place}"
 
     def x_of(self, row):
         return _plain(row[self.x])
 
-    def series_of(self, row, free, usual=None):
-        return ", ".join(_named(name, row[name]) for name in (self.hue, *free)
-                         if name == self.hue
-                         or row[name] is not None and (usual or {}).get(name) != row[name])
-
-    def free(self, rows):
+    def _free(self, rows):
         """Case fields, and the device, that differ inside a cell and are not averaged."""
-        used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue) if name))
+        machine = "device" if self.machines else None
+        used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue, machine) if name))
         candidates = [name for name in rows.columns if self._splits(name) and name not in used]
-        texts = rows[[*used, *candidates]].apply(lambda values: values.map(_text))
+        texts = rows[[*used, *candidates]].apply(lambda values: values.map(text))
         found = []
         for name in candidates:
             if texts[name].nunique() == 1:
@@ -240,13 +271,13 @@ class _Sorter:
 
     def __init__(self, spec, fields):
         self.order = spec.order
-        self.hue = fields.hue
+        self.joined = (fields.hue, fields.facet)  # which may be followed by more
 
     def __call__(self, column, values):
         given = [str(value).removesuffix("@all") for value in self.order.get(column, [])]
 
         def key(value):
-            text = str(value).split(", ")[0] if column == self.hue else str(value)
+            text = str(value).split(", ")[0] if column in self.joined else str(value)
             number = float(value) if isinstance(value, (int, float)) else 0.0
             parts = [int(part) if part.isdigit() else part
                      for part in re.split(r"([0-9]+)", str(value))]
@@ -254,34 +285,8 @@ class _Sorter:
         return sorted(set(values), key=key)
 
 
-def _usual(rows, free):
-    """The values of free fields that more than half of the settings share, as in an ablation of
-    several choices: a series is named by where it departs from them, so no two names agree.
-    """
-    if len(free) < 3:
-        return {}
-    settings = rows[free].apply(lambda values: values.map(_text)).drop_duplicates()
-    usual = {}
-    for name in free:
-        value = json.loads(settings[name].mode().iloc[0])
-        shared = (settings[name] == _text(value)).mean() > 0.5
-        if shared and value is not None and name not in SELF_EXPLAINING:
-            usual[name] = value
-    return usual
-
-
 def _plain(value):
-    return "none" if value is None else _text(value) if isinstance(value, list) else value
-
-
-def _named(name, value):
-    if name in SELF_EXPLAINING:
-        return str(value)
-    return f"{name.split('.')[-1]}={'none' if value == '' else value}"
-
-
-def _text(value):
-    return json.dumps(value, sort_keys=True, default=str)
+    return "none" if value is None else text(value) if isinstance(value, list) else value
 
 
 def _cell(place, rows, fields):
@@ -301,7 +306,8 @@ def _cell(place, rows, fields):
                 along=quantity.measure(base, fields.along) if fields.along else None,
                 stack={name: quantity.measure(base, name) for name in fields.stack},
                 paper_mean=quantity.paper_mean(base, fields.y),
-                keys=list(rows["key"]))
+                noisy=sum(bool(found) for found in rows.get("noise.reasons", ())),
+                keys=list(rows["key"]), members=list(rows.index))
     if fields.share and cell.measured:
         cell.measured = cell.measured.scaled(100 / cell.roof) if cell.roof else None
         cell.band = cell.paper_mean = None  # of rates
@@ -333,6 +339,11 @@ def _notes(rows, cells, spec):
         notes.append(f"{len(rows) - len(bad)} of {len(rows)} cases ok ({counts})")
     notes += [f"{int((rows['currency'] == word).sum())} of {len(rows)} rows {what}"
               for word, what in CURRENCY.items() if (rows["currency"] == word).any()]
+    noisy = [found for found in rows.get("noise.reasons", ()) if found]
+    if noisy:
+        kinds = Counter(" ".join(reason.split()[:2]) for reasons in noisy for reason in reasons)
+        told = ", ".join(f"{kind}: {count}" for kind, count in kinds.items())
+        notes.append(f"~: {len(noisy)} of {len(rows)} rows are noisy ({told})")
     if "clock_flag" in rows.columns and rows["clock_flag"].eq(True).any():
         notes.append(f"{int(rows['clock_flag'].eq(True).sum())} of {len(rows)} rows ran while the "
                      "clock drifted by more than 2 %")
@@ -342,32 +353,3 @@ def _notes(rows, cells, spec):
             notes.append(f"no roofline for {missing} of {len(cells)} bars: no bandwidth was "
                          "measured in their session")
     return notes
-
-
-def _published(view, verdicts):
-    """Published values of the figure's own quantity: (facet, x or None, value, claim id).
-
-    A claim is drawn when it queries the quantity on the y axis in the same unit and all its rows
-    lie in one panel; x is None when they spread over several positions.
-    """
-    place = {key: cell for cell in view.cells for key in cell.keys}
-    found = []
-    for verdict in verdicts:
-        keys = verdict.get("keys")
-        if not _has_quantity(verdict, view.fields.y) or not isinstance(keys, list):
-            continue
-        cells = [place.get(key) for key in keys]
-        if not cells or None in cells or len({cell.facet for cell in cells}) > 1:
-            continue
-        xs = {cell.x for cell in cells}
-        found.append((cells[0].facet, xs.pop() if len(xs) == 1 else None,
-                      verdict["published"]["value"], verdict["id"]))
-    return found
-
-
-def _has_quantity(verdict, column):
-    """Whether a claim's published number is one of this row column, in its unit."""
-    published, asked = verdict.get("published"), verdict.get("value")
-    return (isinstance(published, dict) and isinstance(published.get("value"), (int, float))
-            and published.get("unit") == quantity.unit(column)
-            and quantity.ALIASES.get(asked, asked) == column)

@@ -109,8 +109,6 @@ def _draw(spec, rows, results, verdicts, folder, out):
     table = frame(view)
     columns, lines = told(list(table.columns), table.values.tolist())
     points = view.digitised
-    if _is_table(drawer(spec)):  # the page has it as one, not its picture
-        paths.pop("svg").unlink()
     drawn = Drawn(
         paths["svg"].relative_to(out).as_posix() if "svg" in paths else "",
         paths["csv"].relative_to(out).as_posix(),
@@ -122,10 +120,6 @@ def _draw(spec, rows, results, verdicts, folder, out):
     if not spec.of or _tells_counters(view):
         drawn.counters = counters.told(rows)
     return drawn
-
-
-def _is_table(module):
-    return module is KINDS["table"] or hasattr(module, "text_table")
 
 
 def alternative(view):

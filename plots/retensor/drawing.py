@@ -16,7 +16,7 @@ from retensor.operations import methods as solving
 from retensor.program import Run, read_spec, run
 from retensor.tensors import tensor
 
-DEFAULT_FIGURE = {"kind": "table"}
+DEFAULT_FIGURE = {"kind": "grouped-bars"}
 
 
 def plot(what, rows=None, **figure):
@@ -37,8 +37,11 @@ def plot(what, rows=None, **figure):
         module.arrange(view)
     _show_in_notebooks()
     with style.applied():
-        drawn = module.draw(view)
-        plt.close(drawn)  # the caller's alone: pyplot keeps no figure that nobody asks it for
+        drawn = module.draw(view) if hasattr(module, "draw") else None
+    if drawn is None:
+        raise InputError(f"{asked.artifact}: kind {asked.figure['kind']} is a table, of "
+                         "which no picture is made: give another kind, such as kind='lines'")
+    plt.close(drawn)  # the caller's alone: pyplot keeps no figure that nobody asks it for
     return drawn
 
 

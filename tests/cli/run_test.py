@@ -7,6 +7,7 @@ import pty
 import signal
 import statistics
 import subprocess
+import sys
 import time
 
 import pytest
@@ -434,12 +435,29 @@ def test_facts_that_do_not_fit_leave_their_reason(workspace):
 
 def test_talk_goes_to_stderr_and_quiet_says_nothing(workspace):
     spec = workspace.spec(copies(2, 0))
-    talk = workspace.run(spec).stderr.splitlines()
+    talk = [line for line in workspace.run(spec).stderr.splitlines()
+            if not line.startswith("noisy: ")]  # as a busy machine makes them
     assert len(talk) == 2
     assert talk[0].startswith("[1/2] ts tiny") and "faulty.cpu.good: ok, " in talk[0]
     done = workspace.run(spec, "--rerun", "--quiet")
     assert done.stderr == ""
     assert done.stdout == f"{workspace.out}\n"
+
+
+def test_work_of_others_is_in_the_row_and_in_the_talk(workspace):
+    cores = os.cpu_count()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores + 1)]
+    try:
+        done = workspace.run(workspace.spec(copies(1, 400)))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    load = workspace.lines()[0]["cpu_load"]
+    assert load["cores"] >= 1 and 0 <= load["own"] < cores + 0.5
+    if "others" in load:
+        assert load["others"] > cores / 2
+        assert f"of {load['cores']} cores)" in done.stderr and "noisy: 1 of 1 rows" in done.stderr
 
 
 def test_a_terminal_gets_a_bar(workspace):
@@ -494,7 +512,7 @@ MEASURED = {"phases", "stats", "rates", "clock_drift", "clock_flag", "peak_host_
             "finished", "session", "source_hash", "executed", "error_over_bound", "max_absolute",
             "relative_frobenius", "rmse_full", "rmse_nonzero", "smape_full", "smape_nonzero"}
 # Left out, since a machine may not tell them.
-UNSURE = {"cache_bytes", "factors_over_cache"}
+UNSURE = {"cache_bytes", "factors_over_cache", "cpu_load", "worker_peak_bytes"}
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "run.json")
 
 
@@ -568,3 +586,15 @@ def test_the_profiled_run_ends_with_the_device_s_words(workspace):
     assert done.returncode == 3
     assert "driver" in done.stderr or "no CUDA backend" in done.stderr \
         or "build without CUDA" in done.stderr
+
+
+@pytest.mark.parametrize("figure, nearest", [
+    ({"kind": "lines", "x": "rank", "y": "tmie"}, "'time'"),
+    ({"kind": "speedups", "to": "faulty.cpu.godo"}, "'faulty.cpu.good'"),
+    ({"kind": "barz"}, "kind 'barz'")])
+def test_a_figure_that_could_show_nothing_is_refused_before_anything_runs(workspace, figure,
+                                                                          nearest):
+    spec = workspace.spec(["faulty.cpu.good"], figure=figure)
+    done = workspace.run(spec)
+    assert done.returncode == 2 and nearest in done.stderr and "spec.yaml:" in done.stderr
+    assert workspace.lines() == []

@@ -1,5 +1,6 @@
 """The report: complete, well-formed, self-contained, honest about what failed; and the CLI."""
 import json
+import os
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -198,10 +199,11 @@ def test_command_line(tmp_path, capsys):
     (tmp_path / "fig4.yaml").write_text(rows.SPEC)
     done = subprocess.run([sys.executable, "-m", "plots", "figure", "--rows", path, "--spec",
                            tmp_path / "fig4.yaml", "--out", tmp_path / "f"],
-                          text=True, capture_output=True, cwd=ROOT)
+                          text=True, capture_output=True, cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "plots")})
     assert done.returncode == 0 and "torn" in done.stderr
     assert [Path(line).name for line in done.stdout.splitlines()] == [
-        "fig4.svg", "fig4.png", "fig4.csv", "fig4.rows.csv"]
+        "fig4.svg", "fig4.pdf", "fig4.csv", "fig4.rows.csv"]
 
     def report(*more):
         code = main(["report", *map(str, ("--rows", path, "--specs", tmp_path, "--out",

@@ -55,7 +55,7 @@ figure: {kind: grouped-bars, x: dataset, y: gflops, facet: operation, overlay: r
   CHECK(std::get<std::int64_t>(spec.methods.at(1).params.at("block").front().value) == 128);
   CHECK(spec.measure.timeout == std::chrono::seconds(60));
   CHECK(spec.measure.preparations == 1);
-  CHECK(spec.figure["overlay"] == "roofline");
+  CHECK(spec.figure.need("overlay").text == "roofline");
   CHECK(spec.sha256.size() == 64);
 }
 

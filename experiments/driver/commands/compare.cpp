@@ -107,10 +107,10 @@ class Labels {
 };
 
 json to_json(const Measured& m) {
-  return {{"key", m.row.key()},           {"case", m.row.row_case()},
-          {"failure", m.failure},         {"machine", m.row.device()},
-          {"samples", m.count()},         {"commit", commit_text(m.row)},
-          {"launches", m.samples.size()}, {"drifted", m.drifted}};
+  return {
+      {"key", m.row.key()},           {"case", m.row.row_case()}, {"failure", m.failure},
+      {"machine", m.row.device()},    {"samples", m.count()},     {"commit", commit_text(m.row)},
+      {"launches", m.samples.size()}, {"drifted", m.drifted},     {"noise", m.noise}};
 }
 
 json to_json(const Pair& pair) {
@@ -146,6 +146,14 @@ std::string milliseconds(const Measured& m) {
   return fmt::format("{:.4g}", 1e3 * median(m.samples));
 }
 
+/// " (A: samples spread 3-fold)" of a pair with noisy samples.
+std::string noise_note(const Pair& pair) {
+  std::vector<std::string> notes;
+  if (!pair.a.noise.empty()) notes.push_back("A: " + pair.a.noise);
+  if (!pair.b.noise.empty()) notes.push_back("B: " + pair.b.noise);
+  return notes.empty() ? "" : fmt::format(" ({})", boost::algorithm::join(notes, "; "));
+}
+
 /// Lines of measurements without a partner.
 std::string alone(const std::vector<Measured>& measured, const std::string& where,
                   const Labels& labels) {
@@ -177,7 +185,8 @@ void print_text(const Side& a, const Side& b, const Comparison& comparison) {
     const auto change = pair.change == Change::none ? std::string() : name(pair.change);
     table.push_back({fmt::format("{:.3f}", pair.ratio.value),
                      fmt::format("[{:.3f}, {:.3f}]", pair.ratio.ci_low, pair.ratio.ci_high), change,
-                     milliseconds(pair.a), milliseconds(pair.b), labels.of(pair.a, pair.b)});
+                     milliseconds(pair.a), milliseconds(pair.b),
+                     labels.of(pair.a, pair.b) + noise_note(pair)});
   }
   if (table.size() > 1) std::cout << '\n' << table_text(table);
   std::cout << '\n'

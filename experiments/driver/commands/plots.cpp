@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/spec/figure.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -79,14 +81,19 @@ int run_plots(std::vector<std::string> what, const Given& given) {
 
 int plot_command(const Args& args) {
   const Usage usage{"plot SPEC...",
-                    "Draws the figures of specs (SVG, PNG) with their tables (CSV) and prints the "
+                    "Draws the figures of specs (SVG, PDF) with their tables (CSV) and prints the "
                     "paths.",
                     "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
   const auto given = parse_options(usage, plot_options("out/figures"), args);
   if (!given) return 0;
   const auto specs = given->positionals("plot: expected at least one spec");
   std::vector<std::string> what = {"figure", "--spec"};
-  for (const auto& spec : specs) what.push_back(load_spec(spec).path);
+  const auto methods = all_methods();
+  for (const auto& path : specs) {
+    const auto spec = load_spec(path);
+    check_figure(spec, methods);
+    what.push_back(spec.path);
+  }
   return run_plots(std::move(what), *given);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -63,6 +64,7 @@ std::vector<double> samples_of(const Row& row) {
 void add_launch(Measured& m, const Row& row) {
   const auto& flag = row.field("clock_flag");
   m.drifted = m.drifted || (flag.is_boolean() && flag.get<bool>());
+  if (m.noise.empty()) m.noise = noise_text(row.line());
   auto samples = samples_of(row);
   if (row.ok() && !samples.empty())
     m.samples.push_back(std::move(samples));
@@ -81,7 +83,7 @@ Groups group(const std::vector<Row>& rows, const std::string& method,
     auto whole = row.row_case();
     whole.erase("launch");
     const auto identity = whole.dump() + row.device();
-    add_launch(measured.try_emplace(identity, Measured{row, {}, {}}).first->second, row);
+    add_launch(measured.try_emplace(identity, Measured{row, {}, {}, false, {}}).first->second, row);
   }
   Groups groups;
   for (auto& [identity, m] : measured)
@@ -153,8 +155,12 @@ std::string name(Change change) {
 
 std::vector<std::string> Comparison::warnings() const {
   std::map<std::string, int> machines;
-  int drifting = 0;
+  int drifting = 0, noisy = 0;
+  std::string noise;
   for (const auto& pair : pairs) {
+    for (const auto* side : {&pair.a, &pair.b})
+      if (noise.empty()) noise = side->noise;
+    noisy += !pair.a.noise.empty() || !pair.b.noise.empty();
     if (!pair.one_machine())
       ++machines[fmt::format("A on {}, B on {}", pair.a.row.device(), pair.b.row.device())];
     drifting += pair.a.drifted || pair.b.drifted;
@@ -166,6 +172,9 @@ std::vector<std::string> Comparison::warnings() const {
   if (drifting > 0)
     lines.push_back(
         fmt::format("clocks drifted by more than 2% in {} of {} pairs", drifting, pairs.size()));
+  if (noisy > 0)
+    lines.push_back(
+        fmt::format("noisy samples in {} of {} pairs, the first: {}", noisy, pairs.size(), noise));
   return lines;
 }
 

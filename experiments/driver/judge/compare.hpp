@@ -21,6 +21,7 @@ struct Measured {
   std::vector<std::vector<double>> samples;  ///< seconds by launch
   std::string failure;                       ///< status and reason; empty when every launch is ok
   bool drifted = false;                      ///< the clocks of a launch drifted by more than 2%
+  std::string noise;                         ///< why the samples of a launch are doubtful
 
   std::size_t count() const;  ///< samples of all launches
 };
@@ -42,7 +43,8 @@ struct Comparison {
   std::vector<Pair> pairs;
   std::vector<Measured> only_a, only_b;
 
-  /// What makes the pairs less than like for like: other machines, drifting clocks.
+  /// What makes the pairs less than like for like: other machines, drifting clocks,
+  /// noisy samples.
   std::vector<std::string> warnings() const;
   /// Whether something became significantly slower or is no longer ok.
   bool worse() const;

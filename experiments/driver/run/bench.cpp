@@ -33,6 +33,7 @@
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/worker.hpp"
 
@@ -343,12 +344,17 @@ json Bench::measure(const json& request) {
   }
   problems_ = std::move(kept);
   note_peak(peak);  // of the oracles: each preparation begins a mark of its own
+  const LoadMeter meter;
   auto measured = retensor::measure(trials, options);
+  const auto load = meter.load();
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
   note_peak(peak);
-  for (std::size_t k = 0; k < measured.size(); ++k)
-    rows[places[k].first] = row_body(measured[k], preparations[k], load_seconds_,
-                                     places[k].second->oracle_seconds, peak);
+  for (std::size_t k = 0; k < measured.size(); ++k) {
+    auto& row = rows[places[k].first];
+    row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
+                   peak);
+    if (!measured[k].samples.empty()) row["cpu_load"] = load;
+  }
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
   return answer;

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
@@ -26,7 +27,9 @@ std::size_t terminal_width() {
 std::string outcome(const json& row) {
   if (const auto status = status_of(row); status != Status::ok)
     return fmt::format("{}: {}", name(status), row.at("reason").get<std::string>());
-  return fmt::format("ok, {}", duration_text(row.at("stats").at("median").get<double>()));
+  const auto noise = noise_text(row);
+  return fmt::format("ok, {}{}", duration_text(row.at("stats").at("median").get<double>()),
+                     noise.empty() ? "" : fmt::format(" ({})", noise));
 }
 
 }  // namespace
@@ -59,6 +62,14 @@ Progress::~Progress() {
   clear();
 }
 
+void Progress::end() {
+  if (form_ == Form::quiet || noisy_ == 0) return;
+  note(
+      fmt::format("noisy: {} of {} rows (samples that spread or drift, or a machine with more work "
+                  "than cores); --rerun on a quiet machine measures all again",
+                  noisy_, measured_));
+}
+
 void Progress::stored(std::size_t cases, std::size_t not_ok) {
   stored_ += cases;
   failures_ += not_ok;
@@ -71,6 +82,7 @@ void Progress::begin(const json& case_object) {
 void Progress::done(const json& row) {
   ++measured_;
   if (!is_ok(row)) ++failures_;
+  if (!noise_text(row).empty()) ++noisy_;
   if (form_ == Form::lines)
     std::cerr << fmt::format("[{}/{}] {}: {}\n", stored_ + measured_, cases_,
                              describe(row.at("case")), outcome(row));
@@ -94,8 +106,8 @@ void Progress::draw(const std::string& current) {
   const auto done = stored_ + measured_;
   const auto filled = cases_ == 0 ? kBarWidth : std::min(kBarWidth, done * kBarWidth / cases_);
   const auto line =
-      fmt::format("[{:#<{}}{:.<{}}] {}/{} rows, {} not ok, {} left | {}", "", filled, "",
-                  kBarWidth - filled, done, cases_, failures_, time_left(), current);
+      fmt::format("[{:#<{}}{:.<{}}] {}/{} rows, {} not ok, {} noisy, {} left | {}", "", filled, "",
+                  kBarWidth - filled, done, cases_, failures_, noisy_, time_left(), current);
   clear();
   std::cerr << line.substr(0, terminal_width() - 1) << std::flush;
 }

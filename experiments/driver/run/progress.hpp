@@ -23,6 +23,8 @@ class Progress {
   /// Shows a case as running.
   void begin(const nlohmann::json& case_object);
   void done(const nlohmann::json& row);
+  /// Says how many of the rows are noisy.
+  void end();
   /// A sentence that stays on the screen.
   void note(const std::string& text);
 
@@ -35,7 +37,7 @@ class Progress {
   void clear();
 
   Form form_;
-  std::size_t cases_, measured_ = 0, stored_ = 0, failures_ = 0;
+  std::size_t cases_, measured_ = 0, stored_ = 0, failures_ = 0, noisy_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 

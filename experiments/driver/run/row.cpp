@@ -10,6 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
 #include "experiments/driver/run/form.hpp"
+#include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -144,6 +145,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
   line["stale"] = is_stale();
   add_index_rate(line);
   add_task_processing(line);
+  if (auto noise = noise_of(line); !noise.is_null()) line["noise"] = std::move(noise);
   add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line["roofline"] = roofline(line, found->second);

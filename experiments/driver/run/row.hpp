@@ -74,8 +74,9 @@ class Row {
   /// - `rates.index_gbytes`: index bytes of a format that counts them over the median time (HLSTO
   ///   section VII.B.2);
   /// - `seconds.without_zero`: median time of a run but for the zeroing of outputs, as the original
-  ///   codes are timed; `copy.share` and `.compulsory_share`: the time that a copy of the run's
-  ///   bytes, or of those that it cannot do without, takes on the same machine, over that time;
+  ///   codes are timed; `noise`: how far its samples can be trusted (noise.hpp); `copy.share` and
+  ///   `.compulsory_share`: the time that a copy of the run's bytes, or of those that it cannot do
+  ///   without, takes on the same machine, over that time;
   /// - `seconds.task_processing`: median of the stages `tasks` and `pattern` together, which
   ///   BCB-SpTC section V.B.2 counts as one part.
   const nlohmann::json& field(std::string_view path) const;

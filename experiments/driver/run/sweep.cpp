@@ -142,6 +142,7 @@ class Sweep {
       progress_.note(
           fmt::format("cases stored as unsupported on this machine: {} (--rerun tries them again)",
                       unsupported_));
+    progress_.end();
     if (result_.stopped) progress_.note("stopped by a signal; run the same command again to go on");
     return result_;
   }

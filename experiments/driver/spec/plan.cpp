@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/driver/spec/axes.hpp"
+#include "experiments/driver/spec/figure.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -204,7 +205,6 @@ class Planner {
     plan_.spec_path = spec_.path;
     plan_.spec_sha256 = spec_.sha256;
     plan_.measure = spec_.measure;
-    plan_.figure = spec_.figure;
     if (!spec_.of.empty()) return std::move(plan_);  // draws rows of another, measures nothing
     auto settings = crossed(spec_.axes);
     for (const auto& zip : spec_.zips) extend(settings, zip);
@@ -314,6 +314,7 @@ Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry
   check_methods(spec, methods);
   check_exclusions(spec, methods, datasets);
   check_einsum(spec);
+  check_figure(spec, methods);
   return Planner(spec, methods, datasets).run();
 }
 

@@ -23,7 +23,6 @@ struct Plan {
   std::string artifact, title;
   std::string spec_path, spec_sha256;
   MeasureSpec measure;
-  nlohmann::json figure;  ///< the spec's figure map, passed through to plots
   std::vector<Case> cases;
   std::vector<Skip> skips;
 };

@@ -148,7 +148,7 @@ Spec spec_of(const YamlNode& tree) {
   spec.artifact = tree.need("artifact").text;
   spec.title = tree.need("title").text;
   spec.of = text_or(tree, "of");
-  if (const auto* figure = tree.find("figure")) spec.figure = to_json(*figure);
+  if (const auto* figure = tree.find("figure")) spec.figure = *figure;
   if (!spec.of.empty()) return spec;
   spec.operations = values_of(tree.need("operation"));
   if (const auto* variant = tree.find("variant")) spec.variants = values_of(*variant);
@@ -192,6 +192,18 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
 
 Spec load_spec(const std::string& path, const std::string& profile) {
   return parse_spec(read_small_file(path), path, profile);
+}
+
+Spec measuring_spec(const Spec& spec) {
+  if (spec.of.empty()) return spec;
+  std::error_code ignored;
+  const auto folder = fs::path(spec.path).parent_path();
+  for (const auto& file : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    if (file.path().extension() != ".yaml" || is_fragment(file.path().string())) continue;
+    auto other = load_spec(file.path().string());
+    if (other.artifact == spec.of && other.of.empty()) return other;
+  }
+  return spec;
 }
 
 bool is_fragment(const std::string& path) {

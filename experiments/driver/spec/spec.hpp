@@ -58,7 +58,7 @@ struct Spec {
   std::vector<Exclusion> exclusions;
   std::vector<MethodEntry> methods;
   MeasureSpec measure;
-  nlohmann::json figure;
+  YamlNode figure;  ///< null where there is none
 };
 
 /// Reads, merges includes and the named profile's overlay, and checks every key and type, of the
@@ -69,9 +69,15 @@ Spec load_spec(const std::string& path, const std::string& profile = "");
 /// The same for text in memory; `name` stands for the file, includes are relative to it.
 Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile = "");
 
+/// The spec beside this one that measures the rows which it draws: itself where it measures them,
+/// and where none is found.
+Spec measuring_spec(const Spec& spec);
+
 /// Whether a file is there to be included: it names no artifact of its own.
 bool is_fragment(const std::string& path);
 
+/// The kinds of figures that exist (plots/figures).
+const std::vector<std::string>& figure_kinds();
 /// The profiles that exist: quick, device, full.
 const std::vector<std::string>& profile_names();
 

@@ -73,11 +73,28 @@ ShapePtr measure_shape() {
 
 enum class Form { whole, part };
 
-/// Its kind says how a figure is drawn; the other keys are those of its kind (plots/spec.py).
+/// Its kind says how a figure is drawn (plots/figures); whether its fields are those of rows is
+/// checked with the methods at hand (figure.hpp).
 ShapePtr figure_shape(Form form) {
-  auto kind = optional("kind", scalar("the kind of a figure"));
+  auto kind = optional("kind", word("kind", figure_kinds()));
   kind.required = form == Form::whole;
-  return map({.what = "figure", .members = {kind}, .others = anything()});
+  const auto name = scalar("a field of a row");
+  const auto scale = word("scale", {"linear", "log"});
+  const auto to = either("what is compared with: a series, or fields with their values",
+                         {scalar("a series"), map_of("fields", scalar("a value of a field"))});
+  return map(
+      {.what = "figure",
+       .members = {
+           kind, optional("x", name), optional("y", name),
+           optional("facet", either("a field of a row", {nothing(), name})), optional("hue", name),
+           optional("label", name), optional("mark", name),
+           optional("stack", list_or_one("stack", name)), optional("to", to), optional("of", to),
+           optional("distance_from", number("a number")),
+           optional("place", list_or_one("place", scalar("the place of a claim"))),
+           optional("overlay", either("overlay", {nothing(), word("overlay", {"roofline"})})),
+           optional("share", flag("share")), optional("xscale", scale), optional("yscale", scale),
+           optional("width", word("width", {"single", "double"})),
+           optional("xlabel", scalar("a label")), optional("ylabel", scalar("a label"))}});
 }
 
 /// What a profile may overlay.
@@ -131,6 +148,13 @@ ShapePtr view_shape() {
 }
 
 }  // namespace
+
+const std::vector<std::string>& figure_kinds() {
+  static const std::vector<std::string> kinds = {
+      "grouped-bars", "lines",  "scatter", "roofline", "stacked-bars",
+      "table",        "claims", "curves",  "speedups", "performance-profile"};
+  return kinds;
+}
 
 const std::vector<std::string>& profile_names() {
   static const std::vector<std::string> names = {"quick", "device", "full"};

@@ -1,0 +1,117 @@
+// Of others counts what /proc/stat shows beyond this process: in a container that is the host.
+#include "experiments/driver/run/noise.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/algorithm/string/join.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include "experiments/driver/run/results.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+constexpr double kMostSpread = 2, kLeastDrift = 1.1;
+constexpr std::size_t kFewestForDrift = 8;
+constexpr double kOneSided99 = 2.33;  ///< of the normal distribution
+constexpr double kIdleCores = 0.5;    ///< that a machine always uses for itself
+
+/// Correlation of each sample with the next one.
+double autocorrelation(const std::vector<double>& samples) {
+  double mean = 0;
+  for (const auto s : samples) mean += s / static_cast<double>(samples.size());
+  double products = 0, squares = 0;
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    squares += (samples[k] - mean) * (samples[k] - mean);
+    if (k > 0) products += (samples[k] - mean) * (samples[k - 1] - mean);
+  }
+  return squares > 0 ? products / squares : 0;
+}
+
+/// What independent samples stay below with 99% (Anderson, Distribution of the serial correlation
+/// coefficient, 1942).
+double most_by_chance(std::size_t samples) {
+  const auto n = static_cast<double>(samples);
+  return (kOneSided99 * std::sqrt(n - 2) - 1) / (n - 1);
+}
+
+double number(const json& row, const char* path) {
+  const auto& found = field(row, path);
+  return found.is_number() ? found.get<double>() : 0;
+}
+
+/// Seconds that all processors were not idle since the start of the machine.
+std::optional<double> busy_seconds() {
+  std::ifstream in("/proc/stat");
+  std::string cpu;
+  std::array<double, 8> ticks{};  // user nice system idle iowait irq softirq steal
+  if (!(in >> cpu) || cpu != "cpu") return {};
+  for (auto& t : ticks)
+    if (!(in >> t)) return {};
+  const double busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7];
+  return busy / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double own_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+json noise_of(const json& row) {
+  const auto samples = numbers_in(field(row, "phases.run"));
+  if (samples.empty()) return {};
+  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  const double spread = *least > 0 ? *most / *least : 1;
+  json noise = {{"spread", spread}, {"reasons", json::array()}};
+  auto& reasons = noise["reasons"];
+  if (spread > kMostSpread) reasons.push_back(fmt::format("samples spread {:.2g}-fold", spread));
+  if (const auto count = samples.size(); count >= kFewestForDrift) {
+    const double drift = autocorrelation(samples);
+    noise["drift"] = drift;
+    if (spread > kLeastDrift && drift > most_by_chance(count)) reasons.push_back("samples drift");
+  }
+  const double others = number(row, "cpu_load.others"), cores = number(row, "cpu_load.cores");
+  if (others > kIdleCores && others + number(row, "cpu_load.own") > cores - kIdleCores)
+    reasons.push_back(fmt::format("others used {:.1f} of {:g} cores", others, cores));
+  return noise;
+}
+
+std::string noise_text(const json& row) {
+  const auto noise = noise_of(row);
+  if (noise.is_null()) return "";
+  return boost::algorithm::join(noise["reasons"].get<std::vector<std::string>>(), ", ");
+}
+
+LoadMeter::LoadMeter() : busy_(busy_seconds()), own_(own_seconds()) {
+  if (getloadavg(&average_, 1) != 1) average_ = -1;
+}
+
+json LoadMeter::load() const {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  const double own = own_seconds() - own_;
+  json load = {{"cores", sysconf(_SC_NPROCESSORS_ONLN)}};
+  if (average_ >= 0) load["average"] = average_;
+  if (passed.count() <= 0) return load;
+  load["own"] = own / passed.count();
+  // A tick of the clock more or less than of this process is no other's work.
+  if (const auto busy = busy_seconds(); busy && busy_)
+    load["others"] = std::max(0.0, *busy - *busy_ - own) / passed.count();
+  return load;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,230 @@
+// Names are found as plots/figures/quantity.py finds them in the columns of rows: an alias, a
+// member of the row, a member of its case, a parameter.
+#include "experiments/driver/spec/figure.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "experiments/driver/spec/axes.hpp"
+
+namespace retensor::driver {
+namespace {
+
+enum class Holds { number, text };
+
+/// Names that figures have for members of rows.
+const std::map<std::string, std::string>& aliases() {
+  static const std::map<std::string, std::string> names = {{"gflops", "rates.gflops"},
+                                                           {"gbytes", "rates.gbytes"},
+                                                           {"time", "stats.median"},
+                                                           {"intensity", "work.intensity"},
+                                                           {"prepare", "phases.prepare"}};
+  return names;
+}
+
+void add(std::map<std::string, Holds>& fields, const std::string& group,
+         const std::vector<std::string>& names, Holds holds = Holds::number) {
+  for (const auto& name : names) fields[group + name] = holds;
+}
+
+/// Members of rows (experiments/schema) that do not depend on the method.
+std::map<std::string, Holds> row_members() {
+  std::map<std::string, Holds> all;
+  add(all, "", {"status", "reason", "session", "finished", "backend", "device", "currency", "code"},
+      Holds::text);
+  add(all, "", {"clock_drift", "clock_flag", "stale"});
+  add(all, "phases.", {"load", "oracle", "prepare", "preparations", "run", "fetch"});
+  add(all, "stats.", {"count", "median", "q1", "q3", "mean", "min", "max", "ci_low", "ci_high"});
+  add(all, "cpu_load.", {"average", "others", "own", "cores"});
+  add(all, "noise.", {"spread", "drift"});
+  add(all, "work.", {"flops", "bytes", "compulsory_bytes", "atomics", "intensity"});
+  add(all, "rates.", {"gflops", "gbytes", "index_gbytes"});
+  add(all, "check.",
+      {"ok", "sampled", "entries", "error_over_bound", "rmse_full", "rmse_nonzero", "smape_full",
+       "smape_nonzero", "relative_frobenius", "max_absolute"});
+  add(all, "footprint.", {"format_bytes", "device_bytes", "peak_host_bytes", "worker_peak_bytes"});
+  add(all, "facts.",
+      {"fibers", "per_fiber", "slices", "largest_slice", "slice_gini", "tile8.tiles",
+       "tile8.per_tile", "tile16.tiles", "tile16.per_tile", "factor_bytes", "cache_bytes",
+       "factors_over_cache"});
+  add(all, "profile.",
+      {"launches", "seconds", "sm_percent", "l1_percent", "l2_percent", "dram_percent",
+       "tensor_percent", "dram_read_bytes", "dram_write_bytes", "dram_bytes", "dram_over_model",
+       "l2_bytes", "l2_atomic_sectors", "tensor_instructions"});
+  add(all, "roofline.", {"gbytes", "ridge", "gflops", "share"});
+  add(all, "seconds.", {"without_zero", "task_processing"});
+  add(all, "copy.", {"share", "compulsory_share"});
+  return all;
+}
+
+/// Members of the case that only rows of these operations have.
+const std::map<std::string, std::vector<std::string>>& members_of_operations() {
+  static const std::map<std::string, std::vector<std::string>> members = {
+      {"scalar", {"ts"}},      {"alpha", {"contraction"}}, {"beta", {"contraction"}},
+      {"max_sweeps", {"cpd"}}, {"tolerance", {"cpd"}},     {"rank2", {"ttm_chain"}}};
+  return members;
+}
+
+class Fields {
+ public:
+  Fields(const Spec& measuring, const Registry& methods) : fields_(row_members()) {
+    add(fields_, "case.",
+        {"operation", "variant", "dataset", "dtype", "values", "operands", "method", "order",
+         "cache", "artifact", "data.kind", "data.sha256", "data.for", "data.variant"},
+        Holds::text);
+    add(fields_, "case.", {"mode", "rank", "seed", "launch", "data.nnz", "data.dims"});
+    for (const auto& [name, operations] : members_of_operations())
+      if (std::any_of(measuring.operations.begin(), measuring.operations.end(),
+                      [&](const Located& v) {
+                        return std::find(operations.begin(), operations.end(), text(v.value)) !=
+                               operations.end();
+                      }))
+        fields_["case." + name] = Holds::number;
+    add_values("operation", measuring.operations);
+    add_values("variant", measuring.variants);
+    for (const auto& [axis, values] : measuring.axes) add_values(axis, values);
+    for (const auto& zip : measuring.zips)
+      for (const auto& [axis, values] : zip) add_values(axis, values);
+    for (const auto& entry : measuring.methods) add_method(entry, methods);
+  }
+
+  /// The member of rows that a name means.
+  std::string find(const YamlNode& node) const {
+    const auto& name = node.text;
+    if (const auto at = aliases().find(name); at != aliases().end()) return at->second;
+    if (name.starts_with("executed.") || name.starts_with("phases.stages.")) return name;
+    const auto of_case = "case." + name, param = "case.params." + name;
+    const bool is_axis = values_.contains(of_case);
+    if (fields_.contains(of_case) && fields_.contains(param) && !is_axis)
+      throw ParseError(node.at, shown(name) + ", a member of the case and a parameter",
+                       fmt::format("'{}' or 'params.{}'", of_case, name));
+    for (const auto& candidate : {name, of_case, param})
+      if (fields_.contains(candidate)) return candidate;
+    refuse_unknown(node.at, "field", name, names());
+  }
+
+  /// The member under a key of the figure, `standard` where the key is not there.
+  std::string under(const YamlNode& figure, const char* key, const std::string& standard) const {
+    const auto* node = figure.find(key);
+    return node == nullptr || node->kind == YamlNode::Kind::null ? standard : find(*node);
+  }
+
+  bool holds_text(const std::string& field) const {
+    const auto at = fields_.find(field);
+    return at != fields_.end() && at->second == Holds::text;
+  }
+
+  /// Refuses a value that no row of the spec has in this field, as far as the spec says.
+  void check_value(const std::string& field, const YamlNode& node) const {
+    const auto known = values_.find(field);
+    if (known == values_.end()) return;
+    const auto given = scalar_value(node);
+    std::vector<std::string> words;
+    for (const auto& value : known->second) {
+      if (same_value(value, given) || text(value) == node.text) return;
+      words.push_back(text(value));
+    }
+    refuse_unknown(node.at, "value of " + field.substr(field.rfind('.') + 1), node.text, words);
+  }
+
+ private:
+  void add_values(const std::string& axis, const std::vector<Located>& values) {
+    const auto all = std::any_of(values.begin(), values.end(), [](const Located& v) {
+      return text(v.value) == "all" || text(v.value).ends_with("@all");
+    });
+    if (all) return;  // only the data sets tell what it stands for
+    for (const auto& value : values) values_["case." + axis].push_back(value.value);
+  }
+
+  void add_method(const MethodEntry& entry, const Registry& methods) {
+    values_["case.method"].emplace_back(entry.id);
+    const auto schema = methods.find(entry.id).params();
+    for (const auto& param : schema.specs()) {
+      const auto field = "case.params." + param.name;
+      const bool is_text = std::holds_alternative<std::string>(param.standard);
+      fields_[field] = is_text ? Holds::text : Holds::number;
+      const auto given = entry.params.find(param.name);
+      if (given == entry.params.end()) {
+        values_[field].push_back(param.standard);
+        continue;
+      }
+      for (const auto& value : given->second) values_[field].push_back(value.value);
+    }
+  }
+
+  /// All names as a spec writes them.
+  std::vector<std::string> names() const {
+    auto all = names_of(aliases());
+    for (const auto& [field, holds] : fields_)
+      all.push_back(field.starts_with("case.") ? field.substr(5) : field);
+    for (const auto& [field, holds] : fields_)
+      if (field.starts_with("case.params.")) all.push_back(field.substr(12));
+    return all;
+  }
+
+  std::map<std::string, Holds> fields_;
+  std::map<std::string, std::vector<ParamValue>> values_;  ///< that the spec gives, by field
+};
+
+bool compares_cases(const std::string& kind) {
+  return kind == "speedups" || kind == "performance-profile";
+}
+
+/// What `to` or `of` names must tell methods, parameters or machines apart, or the series of the
+/// figure.
+void check_base(const YamlNode& figure, const Fields& fields) {
+  const auto hue = fields.under(figure, "hue", "case.method");
+  const auto* turned = figure.find("of");
+  if (turned != nullptr && figure.find("to") != nullptr)
+    throw ParseError(turned->at, "of beside to", "one of them");
+  const auto& to = turned != nullptr ? *turned : figure.need("to");
+  if (!to.is_map()) {
+    YamlNode first = to;  // of a series' name: "flycoo.cpu, order=row"
+    first.text = to.text.substr(0, to.text.find(", "));
+    return fields.check_value(hue, first);
+  }
+  for (const auto& value : to.items) {
+    YamlNode name = value;
+    name.text = value.key;
+    name.at = value.key_at;
+    const auto field = fields.find(name);
+    if (field != hue && field != "case.method" && field != "device" &&
+        !field.starts_with("case.params."))
+      throw ParseError(name.at, shown(value.key) + ", in which what is compared agrees",
+                       "method, a parameter, device or the field of hue");
+    fields.check_value(field, value);
+  }
+}
+
+void check_comparison(const YamlNode& figure, const std::string& kind, const Fields& fields) {
+  if (kind == "speedups") check_base(figure, fields);
+  if (fields.under(figure, "x", "case.dataset") != "case.dataset")
+    throw ParseError(figure.need("x").at, shown(figure.need("x").text),
+                     fmt::format("dataset: a figure of kind {} has no other x", kind));
+  if (fields.under(figure, "y", "stats.median").starts_with("rates."))
+    throw ParseError(figure.need("y").at, shown(figure.need("y").text),
+                     "a time or a size: ratios are of what is better when it is less");
+}
+
+}  // namespace
+
+void check_figure(const Spec& spec, const Registry& methods) {
+  const auto& figure = spec.figure;
+  if (!figure.is_map()) return;
+  const Fields fields(measuring_spec(spec), methods);
+  for (const auto* key : {"x", "facet", "hue", "label", "mark"}) fields.under(figure, key, "");
+  const auto kind = text_or(figure, "kind");
+  const auto y = fields.under(figure, "y", "");
+  if (kind != "table" && fields.holds_text(y))
+    throw ParseError(figure.need("y").at, shown(figure.need("y").text), "a field with numbers");
+  if (const auto* stack = figure.find("stack"); stack != nullptr && stack->text != "stages") {
+    if (!stack->is_list()) fields.find(*stack);
+    for (const auto& part : stack->items) fields.find(part);
+  }
+  if (kind == "claims") figure.need("place");
+  if (compares_cases(kind)) check_comparison(figure, kind, fields);
+}
+
+}  // namespace retensor::driver
