@@ -372,3 +372,37 @@ def test_a_part_depends_on_what_draws_it_and_not_on_other_kinds():
     assert {"lines", "panels", "quantity", "style"} <= used and "stacked_bars" not in used
     changed = parts.digest([lines], "rows"), parts.digest([lines], "row"), parts.digest([], "rows")
     assert len(set(changed)) == 3
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_own_spec_has_its_figure_its_page_and_its_provenance(tmp_path, monkeypatch, listed):
+    """Whether it is named to the report or found where its session says that it was read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    own = tmp_path / "mine" / "sweep.yaml"
+    own.parent.mkdir()
+    own.write_text(rows.SPEC.replace("pasta/fig4", "mine/sweep").replace("five kernels", "mine"))
+    session = rows.session(spec={"path": "mine/sweep.yaml", "sha256": "ef" * 32,
+                                 "artifact": "mine/sweep"})
+    lines = [session, *(rows.row(artifact="mine/sweep", dataset=name, kind="file")
+                        for name in ("alpha", "beta"))]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    specs = find_specs("specs", own) if listed else find_specs("specs")
+    page, failures = build_report(results, specs, [], tmp_path / "out")
+    assert failures == []
+    own_page = Page(page.parent / "mine.html")
+    assert own_page.images[0]["src"] == "figures/mine/sweep.svg"
+    for part in ("Fixture of mine", "retensor run mine/sweep.yaml", "0123456789ab", "Fixture CPU"):
+        assert part in own_page.text
+    assert "mine.html" in Page(page).links and str(tmp_path) not in own_page.text
+
+
+def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "own.yaml").write_text(rows.SPEC.replace("pasta/fig4", "mine/other"))
+    session = rows.session(spec={"path": "own.yaml", "sha256": "", "artifact": "mine/sweep"})
+    lines = [session, rows.row(artifact="mine/sweep")]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    build_report(results, find_specs("specs"), [], tmp_path / "out")
+    assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
