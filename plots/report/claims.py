@@ -60,13 +60,6 @@ class Claim:
             return None
         return (self.verdict["turned_by"] or {}).get("change", "")
 
-    @property
-    def text(self):
-        """What a search for words looks at."""
-        parts = (self.id, self.verdict["paper"], self.verdict.get("place"),
-                 self.verdict.get("states"), self.verdict.get("reason"), *self.methods)
-        return " ".join(str(part) for part in parts if part).lower()
-
 
 def arrange(verdicts, sections):
     """The claims in the order of the verdicts."""

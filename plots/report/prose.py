@@ -27,8 +27,10 @@ def sentences(about, claims):
 def _told(claim):
     """A claim with both numbers."""
     verdict = claim.verdict
-    sides = [f"published {published(verdict)}" if published(verdict) else "",
-             f"measured {number(verdict['measured'])}" if verdict.get("measured") is not None
-             else ""]
+    there, here = published(verdict), verdict.get("measured")
+    if here is not None and "(share of" in verdict["states"]:
+        return f"{verdict['states']} ({here:.0%} of the cases)"
+    sides = [f"published {there}" if there else "",
+             f"measured {number(here)}" if here is not None else ""]
     numbers = ", ".join(filter(None, sides))
     return verdict["states"] + (f" ({numbers})" if numbers else "")

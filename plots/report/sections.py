@@ -123,6 +123,8 @@ def _section(section, results, verdicts, folder, store):
 
 def _draw(spec, rows, results, verdicts, folder, out):
     view, paths = save_artifact(results, spec, folder, verdicts, ("svg", "csv"))
+    if "svg" in paths:
+        parts.slim(paths["svg"])
     table = frame(view)
     columns, lines = told(list(table.columns), table.values.tolist())
     points = view.digitised

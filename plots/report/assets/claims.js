@@ -5,9 +5,17 @@ const form = document.getElementById("filter");
 const drawers = Array.from(document.querySelectorAll("details.claim"));
 const taken = {};  // paper -> what its file of rows holds
 
+// What a search looks at: the statement, and what its drawer says, without the names of its lines.
+function words(drawer) {
+  const parts = drawer.querySelectorAll("summary, dd:not(:has(pre))");
+  return Array.from(parts, part => part.textContent.toLowerCase()).join(" ");
+}
+
+const texts = new Map(drawers.map(drawer => [drawer, words(drawer)]));
+
 function fits(drawer, wanted) {
   return Object.entries(wanted).every(([name, value]) => name === "text"
-    ? value.toLowerCase().split(/\s+/).every(word => drawer.dataset.text.includes(word))
+    ? value.trim().toLowerCase().split(/\s+/).every(word => texts.get(drawer).includes(word))
     : drawer.dataset[name] === value);
 }
 
