@@ -211,6 +211,7 @@ def test_command_line(tmp_path, capsys):
     verdicts = tmp_path / "v.json"
     verdicts.write_text(json.dumps([rows.verdict()]))
     code, said = report("--verdicts", verdicts)
+    assert "report: 4 of 4 figures and tables" in said.err
     assert code == 0 and said.out.strip() == str(tmp_path / "r" / "index.html")
     verdicts.write_text("{}")
     code, said = report("--verdicts", verdicts)
@@ -249,6 +250,12 @@ def test_rows_without_profiles_have_no_counters(report):
 def test_work_of_many_processes_comes_back_in_order():
     assert run_all(lambda number=number: number ** 2 for number in range(20)) == [
         number ** 2 for number in range(20)]
+
+
+def test_progress_counts_to_the_end():
+    seen = []
+    run_all([lambda: 1] * 12, lambda done, total: seen.append((done, total)))
+    assert seen == [(done, 12) for done in range(1, 13)]
 
 
 def test_an_error_in_another_process_is_raised_here():
