@@ -351,7 +351,10 @@ def test_a_part_is_kept_until_what_it_is_made_of_changes(tmp_path):
     store.keep("a", "digest", {"lines": [1]}, ["a.svg"])
     assert store.kept("a", "digest") == {"lines": [1]}
     assert store.kept("a", "other") is None and store.kept("b", "digest") is None
-    (tmp_path / "a.svg").write_text("damaged")
+    (tmp_path / "b.svg").write_text("drawn otherwise")
+    store.keep("a", "digest", {"lines": [1]}, ["b.svg"])
+    assert store.kept("a", "digest") and not (tmp_path / "a.svg").exists()
+    (tmp_path / "b.svg").write_text("damaged")
     assert store.kept("a", "digest") is None
     (tmp_path / ".parts" / "a.json.gz").write_bytes(b"no archive")
     assert store.kept("a", "digest") is None
