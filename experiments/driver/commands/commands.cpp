@@ -15,6 +15,7 @@ const std::vector<Command>& all_commands() {
       {"plot", "draw the figures of specs from result rows", plot_command},
       {"report", "write the HTML report", report_command},
       {"rows", "print result rows with what follows from them", rows_command},
+      {"export", "write result rows as Parquet", export_command},
       {"verdict", "compare result rows with published values", verdict_command},
       {"audit", "check a paper's own figures against each other", audit_command},
       {"import", "append times of an original code to a result file", import_command},

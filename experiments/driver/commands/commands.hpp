@@ -26,6 +26,7 @@ int layout_command(const Args& args);
 int tucker_command(const Args& args);
 int plot_command(const Args& args);
 int report_command(const Args& args);
+int export_command(const Args& args);
 int rows_command(const Args& args);
 int schema_command(const Args& args);
 int doctor_command(const Args& args);
