@@ -126,8 +126,10 @@ def _rows_of(claims, rows):
     shown = rows[rows.index.isin(keys)].sort_values(["case.dataset", "case.method"], kind="stable")
     places = {key: place for place, key in enumerate(shown.index)}
     params = [name for name in shown.columns if name.startswith("case.params.")]
-    lines = [[*(show(row.get(name)) for name in COLUMNS.values()), _params(row, params),
-              str(row["session"])] for row in shown.to_dict("records")]
+    texts = {}  # each once, since rows say much the same
+    lines = [[texts.setdefault(text, len(texts)) for text in (
+        *(show(row.get(name)) for name in COLUMNS.values()), _params(row, params),
+        str(row["session"]))] for row in shown.to_dict("records")]
     taken = {}
     for claim in claims:
         own = sorted((key for key in claim.verdict.get("keys") or () if key in places),
@@ -137,7 +139,8 @@ def _rows_of(claims, rows):
             taken[claim.id] = {"label": label, "rows": [places[key] for key in own],
                                "values": values,
                                "missing": len(claim.verdict["keys"]) - len(own)}
-    return {"columns": [*COLUMNS, "parameters"], "rows": lines, "claims": taken}
+    return {"columns": [*COLUMNS, "parameters"], "texts": list(texts), "rows": lines,
+            "claims": taken}
 
 
 def _params(row, names):
@@ -149,9 +152,10 @@ def _values(claim, rows):
     """The name of what a claim asks of its rows, and the value of each as text."""
     asked = claim.verdict.get("value") or claim.query.get("value") or COMPARED
     column = asked if asked in rows.columns else f"case.{asked}"
+    label = LABELS.get(column, quantity.label(column))
     if column not in rows.columns:
-        return quantity.label(asked), [""] * len(rows)
-    return LABELS.get(column, quantity.label(column)), [show(_median(value)) for value in rows[column]]
+        return label, [""] * len(rows)
+    return label, [show(_median(value)) for value in rows[column]]
 
 
 def _median(value):

@@ -28,7 +28,9 @@ def _told(claim):
     """A claim with both numbers."""
     verdict = claim.verdict
     there, here = published(verdict), verdict.get("measured")
-    if here is not None and "(share of" in verdict["states"]:
+    shares = ("(share of" in verdict["states"]
+              or str((verdict.get("published") or {}).get("unit")).startswith("share of the groups"))
+    if shares and here is not None:
         return f"{verdict['states']} ({here:.0%} of the cases)"
     sides = [f"published {there}" if there else "",
              f"measured {number(here)}" if here is not None else ""]

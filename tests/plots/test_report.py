@@ -13,7 +13,7 @@ from plots.cli import main
 from plots.errors import PlotError
 from plots.figures import lines
 from plots.load import load_results
-from plots.report import (build_report, claims, counters, parts, table_files, tables,
+from plots.report import (build_report, claims, counters, parts, prose, table_files, tables,
                           title_pages)
 from plots.report.processes import run_all
 from plots.report.sources import paper_file
@@ -417,3 +417,30 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     build_report(results, find_specs("specs"), [], tmp_path / "out")
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
+
+
+def test_slim_figures_look_the_same(tmp_path):
+    figure = tmp_path / "a.svg"
+    figure.write_text('<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" scale="0.01234"/>\n'
+                      '  <text x="7.891" transform="rotate(-0 1 2)">a  b</text>\n'
+                      '  <text transform="rotate(-90 1 2)">c</text>\n</svg>\n')
+    parts.slim(figure)
+    assert figure.read_text() == (
+        '<svg>\n<path d="M 1.23 2 L 3 4.5" scale="0.01234"/>\n<text x="7.89">a  b</text>\n'
+        '<text transform="rotate(-90 1 2)">c</text>\n</svg>\n')
+
+
+def test_two_sentences_tell_what_holds_and_what_does_not():
+    title = title_pages.TitlePage("pasta", "PASTA", "A title", headline=["b", "a", "c", "z"])
+    told = claims.arrange([
+        rows.verdict(id="a", states="sizes agree"),
+        rows.verdict(id="b", states="it is faster (share of tensors)", holds=False,
+                     verdict="inconsistent", measured=0.25, published={"value": 1}),
+        rows.verdict(id="c", states="not asked", holds=None, verdict="not tested"),
+        rows.verdict(id="d", states="no headline")], [])
+    assert prose.sentences(title, told) == [
+        "Holds: sizes agree (published 0.125 flop/byte, measured 0.125).",
+        "Does not hold: it is faster (share of tensors) (25% of the cases)."]
+    told[0].verdict["prose"] = ["The judge's own words."]
+    assert prose.sentences(title, told) == ["The judge's own words."]
+    assert prose.sentences(title, []) == []

@@ -70,7 +70,7 @@ function rowsTable(label, file, own) {
   table.className = "sortable";
   head.append(line("th", [own.label, ...file.columns, "session"]));
   own.rows.forEach((place, index) => {
-    const row = file.rows[place];
+    const row = file.rows[place].map(number => file.texts[number]);
     body.append(line("td", [own.values[index], ...row.slice(0, -1), sessionCell(row.at(-1))]));
   });
   table.append(head, body);
