@@ -28,8 +28,8 @@ def _told(claim):
     """A claim with both numbers."""
     verdict = claim.verdict
     there, here = published(verdict), verdict.get("measured")
-    shares = ("(share of" in verdict["states"]
-              or str((verdict.get("published") or {}).get("unit")).startswith("share of the groups"))
+    unit = str((verdict.get("published") or {}).get("unit"))
+    shares = "(share of" in verdict["states"] or unit.startswith("share of the groups")
     if shares and here is not None:
         return f"{verdict['states']} ({here:.0%} of the cases)"
     sides = [f"published {there}" if there else "",
