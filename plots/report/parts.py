@@ -45,9 +45,14 @@ class Parts:
             with gzip.open(self._path(name), "rt", encoding="utf-8") as file:
                 part = json.load(file)
             return {"digest": str(part["digest"]), "content": part["content"], "files": {
-                path: size for path, size in part["files"].items() if ".." not in path}}
+                path: size for path, size in part["files"].items() if self._is_own(path)}}
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError):
             return {"digest": "", "content": None, "files": {}}
+
+    def _is_own(self, path):
+        """Whether a path stays below the root: a part of unknown origin takes no other file away.
+        """
+        return not Path(path).is_absolute() and ".." not in Path(path).parts
 
     def _path(self, name):
         return self.folder / f"{name}.json.gz"

@@ -1,4 +1,5 @@
 """The report: complete, well-formed, self-contained, honest about what failed; and the CLI."""
+import gzip
 import json
 import subprocess
 import sys
@@ -357,6 +358,13 @@ def test_a_part_is_kept_until_what_it_is_made_of_changes(tmp_path):
     assert store.kept("a", "digest") and not (tmp_path / "a.svg").exists()
     (tmp_path / "b.svg").write_text("damaged")
     assert store.kept("a", "digest") is None
+    (tmp_path / "kept").write_text("of someone else")
+    for foreign in (str(tmp_path / "kept"), "../kept"):
+        inner = parts.Parts(tmp_path / "inner")
+        with gzip.open(inner.folder / "a.json.gz", "wt") as file:
+            json.dump({"digest": "", "content": 1, "files": {foreign: 1}}, file)
+        inner.keep("a", "digest", 1, [])
+        assert (tmp_path / "kept").exists()
     (tmp_path / ".parts" / "a.json.gz").write_bytes(b"no archive")
     assert store.kept("a", "digest") is None
 
