@@ -41,7 +41,8 @@ def _parser():
     figure.add_argument("--spec", required=True, nargs="+", metavar="YAML")
     figure.set_defaults(command=_figure)
     report = commands.add_parser("report", help="write the HTML report")
-    report.add_argument("--specs", required=True, metavar="DIR")
+    report.add_argument("--specs", required=True, nargs="+", metavar="PATH",
+                        help="folders of specs, and specs")
     report.add_argument("--audits", metavar="JSON", help="from `retensor audit --json`")
     report.add_argument("--methods", metavar="JSON", help="from `retensor list methods --json`")
     report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
@@ -72,7 +73,7 @@ def _figure(results, verdicts, options):
 
 
 def _report(results, verdicts, options):
-    page, failures = build_report(results, find_specs(options.specs), verdicts, options.out,
+    page, failures = build_report(results, find_specs(*options.specs), verdicts, options.out,
                                   _read_optional(options.audits),
                                   _read_optional(options.artifacts),
                                   _read_optional(options.methods), to_stderr)

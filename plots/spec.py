@@ -57,17 +57,29 @@ def load_spec(path):
                       _order(_measuring(of, Path(path)) if of else content), str(path), of)
 
 
-def find_specs(folder):
-    """All specs with an artifact below a folder (other files are for inclusion), in order.
+def find_specs(*places):
+    """The specs that places name, in order: files, and folders with all specs below them that have
+    an artifact (other files are for inclusion).
 
     Their paths start with the folder's own name, so that pages hold no path of a machine.
     """
     found = []
-    for path in sorted(Path(folder).rglob("*.yaml")):
-        if "artifact" in _merged(path, _trees(path)):
-            short = Path(Path(folder).resolve().name) / path.relative_to(folder)
-            found.append(replace(load_spec(path), path=short.as_posix()))
+    for place in map(Path, places):
+        if not place.is_dir():
+            found.append(own_spec(place))
+            continue
+        for path in sorted(place.rglob("*.yaml")):
+            if "artifact" in _merged(path, _trees(path)):
+                short = Path(place.resolve().name) / path.relative_to(place)
+                found.append(replace(load_spec(path), path=short.as_posix()))
     return found
+
+
+def own_spec(path):
+    """A spec by itself; its path is told from the working directory, outside of that by name."""
+    whole, here = Path(path).resolve(), Path.cwd().resolve()
+    short = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
+    return replace(load_spec(path), path=short.as_posix())
 
 
 def check_figure(figure, path):

@@ -32,8 +32,8 @@ def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()
     """Write the report; returns the start page's path and what could not be drawn.
 
     `audits` is what `retensor audit --json` prints, `known` what `retensor list artifacts --json`
-    does, `registry` what `retensor list methods --json` does. `progress(text)` is called as parts
-    are done. Raises PlotError for lists without the agreed fields.
+    does, `registry` what `retensor list methods --json` does. `progress(done, total)` is called as
+    parts are done. Raises PlotError for lists without the agreed fields.
     """
     _check_verdicts(verdicts)
     artifacts.check(known)
@@ -146,7 +146,9 @@ def _outcome(row):
             few(row["misread"])]
 
 
-def to_stderr(text):
-    """Progress as lines on stderr; on a terminal one line that is written over."""
-    end = "\r" if sys.stderr.isatty() else "\n"
-    print(f"{text:<79}" if end == "\r" else text, end=end, file=sys.stderr, flush=True)
+def to_stderr(done, total):
+    """Tell progress: on a terminal in one line that is written over, else at every tenth part."""
+    terminal = sys.stderr.isatty()
+    if terminal or done == total or done % 10 == 0:
+        print(f"report: {done} of {total} figures and tables",
+              end="\r" if terminal and done < total else "\n", file=sys.stderr, flush=True)

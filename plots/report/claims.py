@@ -20,6 +20,7 @@ COLUMNS = {"data set": "case.dataset", "data": "case.data.kind", "operation": "c
            "machine": "device", "of today's code": "currency"}
 FACTS = "registry"  # the artifact under which claims query the facts of data sets
 COMPARED = "seconds.without_zero"  # what comparisons without a field of their own are about
+LABELS = {COMPARED: "time without zeroing (s)"}
 
 
 @dataclass
@@ -49,23 +50,12 @@ class Claim:
         return bool(self.verdict.get("set_up", self.asks in words.SET_UP))
 
     @property
-    def file(self):
-        return f"papers/{self.verdict['paper']}/paper/claims.yaml"
-
-    @property
     def turned_by(self):
         """The nearest change of its rows that would have turned it; "" where none would, None
         where the judge was not asked."""
         if "turned_by" not in self.verdict or self.verdict["holds"] is not True:
             return None
         return (self.verdict["turned_by"] or {}).get("change", "")
-
-    @property
-    def text(self):
-        """What a search for words looks at."""
-        parts = (self.id, self.verdict["paper"], self.verdict.get("place"),
-                 self.verdict.get("states"), self.verdict.get("reason"), *self.methods)
-        return " ".join(str(part) for part in parts if part).lower()
 
 
 def arrange(verdicts, sections):
@@ -132,22 +122,25 @@ def write_rows(claims, results, out):
 
 
 def _rows_of(claims, rows):
-    keys = dict.fromkeys(key for claim in claims for key in claim.verdict.get("keys") or ()
-                         if key in rows.index)
-    places = {key: place for place, key in enumerate(keys)}
-    shown = rows.loc[list(keys)]
+    keys = {key for claim in claims for key in claim.verdict.get("keys") or ()}
+    shown = rows[rows.index.isin(keys)].sort_values(["case.dataset", "case.method"], kind="stable")
+    places = {key: place for place, key in enumerate(shown.index)}
     params = [name for name in shown.columns if name.startswith("case.params.")]
-    lines = [[*(show(row.get(name)) for name in COLUMNS.values()), _params(row, params),
-              str(row["session"])] for row in shown.to_dict("records")]
+    texts = {}  # each once, since rows say much the same
+    lines = [[texts.setdefault(text, len(texts)) for text in (
+        *(show(row.get(name)) for name in COLUMNS.values()), _params(row, params),
+        str(row["session"]))] for row in shown.to_dict("records")]
     taken = {}
     for claim in claims:
-        own = [key for key in claim.verdict.get("keys") or () if key in places]
+        own = sorted((key for key in claim.verdict.get("keys") or () if key in places),
+                     key=places.get)
         if own:
             label, values = _values(claim, shown.loc[own])
             taken[claim.id] = {"label": label, "rows": [places[key] for key in own],
                                "values": values,
                                "missing": len(claim.verdict["keys"]) - len(own)}
-    return {"columns": [*COLUMNS, "parameters"], "rows": lines, "claims": taken}
+    return {"columns": [*COLUMNS, "parameters"], "texts": list(texts), "rows": lines,
+            "claims": taken}
 
 
 def _params(row, names):
@@ -157,11 +150,12 @@ def _params(row, names):
 
 def _values(claim, rows):
     """The name of what a claim asks of its rows, and the value of each as text."""
-    asked = claim.verdict.get("value") or COMPARED
+    asked = claim.verdict.get("value") or claim.query.get("value") or COMPARED
     column = asked if asked in rows.columns else f"case.{asked}"
+    label = LABELS.get(column, quantity.label(column))
     if column not in rows.columns:
-        return quantity.label(asked), [""] * len(rows)
-    return quantity.label(column), [show(_median(value)) for value in rows[column]]
+        return label, [""] * len(rows)
+    return label, [show(_median(value)) for value in rows[column]]
 
 
 def _median(value):

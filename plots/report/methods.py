@@ -150,6 +150,7 @@ def _section(key, rows, specs, registry, folder, out):
         shown = [line for line in lines if line.machine == machine]
         path = folder / f"{key}-{index + 1}.svg"
         if _figure(shown, f"{title} on {machine}", path):
+            parts.slim(path)
             found.append({"svg": path.relative_to(out).as_posix(), "machine": machine})
     return Section(key, title, sum(line.stale > 0 for line in lines), names, table,
                    csv.relative_to(out).as_posix(), found,

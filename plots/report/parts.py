@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import inspect
 import json
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -23,26 +24,50 @@ class Parts:
     def kept(self, name, digest):
         """What was kept under this name, where its files still stand and nothing it was made from
         has changed; else None. A damaged part counts as none."""
-        try:
-            with gzip.open(self._path(name), "rt", encoding="utf-8") as file:
-                part = json.load(file)
-            whole = part["digest"] == digest and all(
-                (self.root / path).is_file() and (self.root / path).stat().st_size == size
-                for path, size in part["files"].items())
-            return part["content"] if whole else None
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError):
-            return None
+        part = self._read(name)
+        whole = part["digest"] == digest and all(
+            (self.root / path).is_file() and (self.root / path).stat().st_size == size
+            for path, size in part["files"].items())
+        return part["content"] if whole else None
 
     def keep(self, name, digest, content, files):
-        """Keep the content of a part and the sizes of the files below the root that belong to it.
-        """
+        """Keep the content of a part and the sizes of the files below the root that belong to it;
+        files that belonged to it before go."""
         sizes = {path: (self.root / path).stat().st_size for path in files}
+        for path in self._read(name)["files"].keys() - sizes:
+            (self.root / path).unlink(missing_ok=True)
         with gzip.open(self._path(name), "wt", encoding="utf-8") as file:
             json.dump({"digest": digest, "files": sizes, "content": content}, file,
                       default=lambda value: value.item())
 
+    def _read(self, name):
+        try:
+            with gzip.open(self._path(name), "rt", encoding="utf-8") as file:
+                part = json.load(file)
+            return {"digest": str(part["digest"]), "content": part["content"], "files": {
+                path: size for path, size in part["files"].items() if self._is_own(path)}}
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError):
+            return {"digest": "", "content": None, "files": {}}
+
+    def _is_own(self, path):
+        """Whether a path stays below the root: a part of unknown origin takes no other file away.
+        """
+        return not Path(path).is_absolute() and ".." not in Path(path).parts
+
     def _path(self, name):
         return self.folder / f"{name}.json.gz"
+
+
+def slim(path):
+    """Leave out of an SVG file what no one sees: comments, indentation, turns by nothing, and
+    digits of positions below a hundredth of a point."""
+    text = path.read_text(encoding="utf-8")
+    for pattern, kept in ((r"<!--.*?-->", ""), (r">\s+<", ">\n<"),
+                          (r' transform="rotate\(-?0 [^)]*\)"', ""),
+                          (r' (?:d|x|y)="[^"]*"', lambda found: re.sub(
+                              r"(\.\d\d)\d+", r"\1", found[0].replace(" \n", " ")))):
+        text = re.sub(pattern, kept, text, flags=re.DOTALL)
+    path.write_text(text, encoding="utf-8")
 
 
 def digest(modules, *made_of):

@@ -10,7 +10,7 @@ def run_all(jobs, progress=None):
     """Results of functions without arguments, in their order, from a process per core.
 
     The processes are forks: what a function holds is shared, only its result is sent back.
-    `progress(text)` is called as results come.
+    `progress(done, total)` is called as results come.
     """
     jobs = tuple(jobs)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("fork"), _inherit,
@@ -18,7 +18,7 @@ def run_all(jobs, progress=None):
         futures = [pool.submit(_run, index) for index in range(len(jobs))]
         if progress:
             for done, _ in enumerate(as_completed(futures), start=1):
-                progress(f"report: {done} of {len(jobs)} figures and tables")
+                progress(done, len(jobs))
         return [future.result() for future in futures]
 
 

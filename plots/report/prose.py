@@ -27,8 +27,12 @@ def sentences(about, claims):
 def _told(claim):
     """A claim with both numbers."""
     verdict = claim.verdict
-    sides = [f"published {published(verdict)}" if published(verdict) else "",
-             f"measured {number(verdict['measured'])}" if verdict.get("measured") is not None
-             else ""]
+    there, here = published(verdict), verdict.get("measured")
+    unit = str((verdict.get("published") or {}).get("unit"))
+    shares = "(share of" in verdict["states"] or unit.startswith("share of the groups")
+    if shares and here is not None:
+        return f"{verdict['states']} ({here:.0%} of the cases)"
+    sides = [f"published {there}" if there else "",
+             f"measured {number(here)}" if here is not None else ""]
     numbers = ", ".join(filter(None, sides))
     return verdict["states"] + (f" ({numbers})" if numbers else "")

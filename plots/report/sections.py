@@ -19,7 +19,7 @@ from plots.figures.view import make_view
 from plots.report import counters, parts
 from plots.report.text import told
 from plots.save import save_artifact
-from plots.spec import ARTIFACT, FigureSpec
+from plots.spec import ARTIFACT, FigureSpec, own_spec
 
 
 @dataclass
@@ -68,18 +68,35 @@ class Section:
 def jobs(results, specs, verdicts, out):
     """A function for each artifact that returns its section, drawn or as it was kept in `out`."""
     with_rows = set(results.rows["case.artifact"])
-    known = {spec.artifact for spec in specs}
-    unplanned = [FigureSpec(str(name), f"{name} (no spec)") for name in sorted(
-        map(str, with_rows - known)) if ARTIFACT.fullmatch(str(name))]
     repeated = Counter(spec.artifact for spec in specs)
     store = parts.Parts(out)
     found = []
-    for spec in [*specs, *unplanned]:
+    for spec in [*specs, *_unlisted(results, with_rows - {spec.artifact for spec in specs})]:
         own = Path(spec.path).stem if repeated[spec.artifact] > 1 else ""
         section = Section(spec, "-".join(filter(None, [spec.name, own])))
         folder = out / "figures" / spec.paper / own if spec.rows_of in with_rows else None
         found.append(partial(_section, section, results, verdicts, folder, store))
     return found
+
+
+def _unlisted(results, artifacts):
+    """The specs of artifacts that have rows and are not among those given: where their session
+    says that it read them, where they still are, else tables of their rows."""
+    paths = {spec.get("artifact"): spec.get("path") for spec in (
+        session.get("spec") or {} for session in results.sessions.values())}
+    return [_read(name, paths.get(name)) for name in sorted(map(str, artifacts))
+            if ARTIFACT.fullmatch(name)]
+
+
+def _read(artifact, path):
+    if path and Path(path).is_file():
+        try:
+            spec = own_spec(path)
+            if spec.artifact == artifact:
+                return spec
+        except PlotError:
+            pass  # it is no spec any more
+    return FigureSpec(artifact, f"{artifact} (no spec)")
 
 
 def _section(section, results, verdicts, folder, store):
@@ -106,6 +123,8 @@ def _section(section, results, verdicts, folder, store):
 
 def _draw(spec, rows, results, verdicts, folder, out):
     view, paths = save_artifact(results, spec, folder, verdicts, ("svg", "csv"))
+    if "svg" in paths:
+        parts.slim(paths["svg"])
     table = frame(view)
     columns, lines = told(list(table.columns), table.values.tolist())
     points = view.digitised

@@ -32,10 +32,6 @@ KINDS = {"SET": "set-up", "DATA": "data set", "EQ": "equation", "TAB": "cell of 
          "FIG": "figure", "NUM": "number in the text", "ALG": "algorithm",
          "QUAL": "statement on an order or a trend", "DER": "derived from the paper's numbers"}
 
-# Signs that say the same as the colours.
-SIGNS = {"holds": "\N{CHECK MARK}", "does not hold": "\N{MULTIPLICATION X}", "undecided": "?",
-         "fitted": "=", "contradicts itself": "!", "not tested": "\N{EN DASH}"}
-
 
 def outcome(verdict):
     """The outcome of a verdict: its word where that says neither yes nor no."""

@@ -393,9 +393,12 @@ def test_output_that_can_not_be_written_is_a_system_error(tree):
 
 
 def test_plots_get_their_arguments_unchanged(tree):
-    """No shell stands between: blanks and quotes of a path arrive as they are."""
+    """No shell stands between: blanks and quotes of a path arrive as they are. What is read stands
+    in no folder that outlives the command."""
     (tree.root / "plots" / "__main__.py").write_text(
-        "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
+        "import json, os, sys\n"
+        "given = {a: open(b).read() for a, b in zip(sys.argv, sys.argv[1:]) if os.path.isfile(b)}\n"
+        "print(json.dumps([sys.argv[1:], given]))\n"
         "sys.exit(2 if 'no' in sys.argv else 0)\n")
     rows = "rows of 'one'; $HOME.jsonl"
     for name in (rows, "r"):
@@ -409,21 +412,25 @@ def test_plots_get_their_arguments_unchanged(tree):
         "states: s, published: {value: 6},\n     hardware: any, tolerance: {absolute: 0}, "
         "query: {where: {case.artifact: registry, original: tiny}, value: data.nnz, "
         "reduce: median}}\n")
-    argv = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
+    argv, given = json.loads(tree.stdout("report", "--rows", rows, "--out", "o"))
     assert argv[0] == "report"
-    row = json.loads((tree.root / argv[argv.index("--rows") + 1]).read_text())
+    row = json.loads(given["--rows"])
     assert (row["key"], row["file"], row["currency"]) == ("k", rows, "stale")
-    verdicts = json.loads((tree.root / argv[argv.index("--verdicts") + 1]).read_text())
+    verdicts = json.loads(given["--verdicts"])
     assert [(v["id"], v["verdict"], v["measured"]) for v in verdicts] == [("P-1", "consistent", 6)]
-    assert json.loads((tree.root / argv[argv.index("--audits") + 1]).read_text()) == []
-    methods = json.loads((tree.root / argv[argv.index("--methods") + 1]).read_text())
+    assert json.loads(given["--audits"]) == []
+    methods = json.loads(given["--methods"])
     assert methods == json.loads(tree.stdout("list", "methods", "--json"))
-    listed = json.loads((tree.root / argv[argv.index("--artifacts") + 1]).read_text())
+    listed = json.loads(given["--artifacts"])
     assert [entry["specs"][0]["path"] for entry in listed] == [
         f"experiments/pasta/{name}.yaml" for name in ("all", "one", "view")]
+    assert list((tree.root / "o").iterdir()) == []
+    assert not Path(argv[argv.index("--rows") + 1]).exists()
     spec = "experiments/pasta/one.yaml"
-    argv = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
+    argv, _ = json.loads(tree.stdout("plot", spec, "--rows", "r", "--out", "o"))
     assert argv[:3] == ["figure", "--spec", spec]
+    argv, _ = json.loads(tree.stdout("report", "--rows", "r", "--out", "o", "--specs", "a b", "c"))
+    assert argv[1:4] == ["--specs", "a b", "c"]
     tree.run("report", "--rows", "r", "--out", "no", code=2)
 
 

@@ -66,7 +66,7 @@ def test_a_page_has_the_papers_order_then_what_else_there_is(tmp_path, papers):
     assert "steps" in (out / "flycoo.html").read_text()
     start = (out / "index.html").read_text()
     assert re.search(r'pasta.html">PASTA</a></td>' + "".join(
-        f'<td class="number">{count}</td>' for count in (0, 2, 0, 1, 1)), start)
+        f'<td class="n">{count}</td>' for count in (0, 2, 0, 1, 1)), start)
 
 
 def test_points_read_off_a_figure_are_drawn_and_make_it_compared(tmp_path, papers):

@@ -1,4 +1,5 @@
 """The report: complete, well-formed, self-contained, honest about what failed; and the CLI."""
+import gzip
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from plots.cli import main
 from plots.errors import PlotError
 from plots.figures import lines
 from plots.load import load_results
-from plots.report import (build_report, claims, counters, parts, table_files, tables,
+from plots.report import (build_report, claims, counters, parts, prose, table_files, tables,
                           title_pages)
 from plots.report.processes import run_all
 from plots.report.sources import paper_file
@@ -126,7 +127,7 @@ def test_figures_have_alternative_texts_and_labels(report):
 def test_the_page_holds_values_failures_provenance_and_claims(report):
     text = Page(report / "pasta.html").text
     for part in ("oom: needs 9 GiB & <more>", "stand-in data: gamma", "0123456789ab",
-                 "retensor run", "P-C16", "consistent", "0.125 flop/byte", "Not run"):
+                 "retensor run", "Not run"):
         assert part in text
     start = Page(report / "index.html").text
     for part in ("18 cases: 17 ok, 1 oom", "not tested", "1 holds", "Jiajia Li"):
@@ -137,7 +138,8 @@ def test_the_page_holds_values_failures_provenance_and_claims(report):
         assert part in machines
     assert "/somewhere" not in machines
     drawers = Page(report / "claims.html").text
-    for part in ("no <GPU> here", "at least 2 times", "\N{PLUS-MINUS SIGN}0.1%"):
+    for part in ("no <GPU> here", "at least 2 times", "\N{PLUS-MINUS SIGN}0.1%", "P-C16",
+                 "consistent", "0.125 flop/byte"):
         assert part in drawers
 
 
@@ -213,6 +215,7 @@ def test_command_line(tmp_path, capsys):
     verdicts = tmp_path / "v.json"
     verdicts.write_text(json.dumps([rows.verdict()]))
     code, said = report("--verdicts", verdicts)
+    assert "report: 4 of 4 figures and tables" in said.err
     assert code == 0 and said.out.strip() == str(tmp_path / "r" / "index.html")
     verdicts.write_text("{}")
     code, said = report("--verdicts", verdicts)
@@ -251,6 +254,12 @@ def test_rows_without_profiles_have_no_counters(report):
 def test_work_of_many_processes_comes_back_in_order():
     assert run_all(lambda number=number: number ** 2 for number in range(20)) == [
         number ** 2 for number in range(20)]
+
+
+def test_progress_counts_to_the_end():
+    seen = []
+    run_all([lambda: 1] * 12, lambda done, total: seen.append((done, total)))
+    assert seen == [(done, 12) for done in range(1, 13)]
 
 
 def test_an_error_in_another_process_is_raised_here():
@@ -346,8 +355,18 @@ def test_a_part_is_kept_until_what_it_is_made_of_changes(tmp_path):
     store.keep("a", "digest", {"lines": [1]}, ["a.svg"])
     assert store.kept("a", "digest") == {"lines": [1]}
     assert store.kept("a", "other") is None and store.kept("b", "digest") is None
-    (tmp_path / "a.svg").write_text("damaged")
+    (tmp_path / "b.svg").write_text("drawn otherwise")
+    store.keep("a", "digest", {"lines": [1]}, ["b.svg"])
+    assert store.kept("a", "digest") and not (tmp_path / "a.svg").exists()
+    (tmp_path / "b.svg").write_text("damaged")
     assert store.kept("a", "digest") is None
+    (tmp_path / "kept").write_text("of someone else")
+    for foreign in (str(tmp_path / "kept"), "../kept"):
+        inner = parts.Parts(tmp_path / "inner")
+        with gzip.open(inner.folder / "a.json.gz", "wt") as file:
+            json.dump({"digest": "", "content": 1, "files": {foreign: 1}}, file)
+        inner.keep("a", "digest", 1, [])
+        assert (tmp_path / "kept").exists()
     (tmp_path / ".parts" / "a.json.gz").write_bytes(b"no archive")
     assert store.kept("a", "digest") is None
 
@@ -384,3 +403,64 @@ def test_the_documentation_is_linked_where_it_is(tmp_path):
     (tmp_path / "out" / "docs" / "index.html").write_text("")
     page, _ = build_report(results, [], [], tmp_path / "out")
     assert '<a href="docs/index.html">Documentation</a>' in page.read_text()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_own_spec_has_its_figure_its_page_and_its_provenance(tmp_path, monkeypatch, listed):
+    """Whether it is named to the report or found where its session says that it was read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    own = tmp_path / "mine" / "sweep.yaml"
+    own.parent.mkdir()
+    own.write_text(rows.SPEC.replace("pasta/fig4", "mine/sweep").replace("five kernels", "mine"))
+    session = rows.session(spec={"path": "mine/sweep.yaml", "sha256": "ef" * 32,
+                                 "artifact": "mine/sweep"})
+    lines = [session, *(rows.row(artifact="mine/sweep", dataset=name, kind="file")
+                        for name in ("alpha", "beta"))]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    specs = find_specs("specs", own) if listed else find_specs("specs")
+    page, failures = build_report(results, specs, [], tmp_path / "out")
+    assert failures == []
+    own_page = Page(page.parent / "mine.html")
+    assert own_page.images[0]["src"] == "figures/mine/sweep.svg"
+    for part in ("Fixture of mine", "retensor run mine/sweep.yaml", "0123456789ab", "Fixture CPU"):
+        assert part in own_page.text
+    assert "mine.html" in Page(page).links and str(tmp_path) not in own_page.text
+
+
+def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "own.yaml").write_text(rows.SPEC.replace("pasta/fig4", "mine/other"))
+    session = rows.session(spec={"path": "own.yaml", "sha256": "", "artifact": "mine/sweep"})
+    lines = [session, rows.row(artifact="mine/sweep")]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+    build_report(results, find_specs("specs"), [], tmp_path / "out")
+    assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
+
+
+def test_slim_figures_look_the_same(tmp_path):
+    figure = tmp_path / "a.svg"
+    figure.write_text('<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" scale="0.01234"/>\n'
+                      '  <text x="7.891" transform="rotate(-0 1 2)">a  b</text>\n'
+                      '  <text transform="rotate(-90 1 2)">c</text>\n</svg>\n')
+    parts.slim(figure)
+    assert figure.read_text() == (
+        '<svg>\n<path d="M 1.23 2 L 3 4.5" scale="0.01234"/>\n<text x="7.89">a  b</text>\n'
+        '<text transform="rotate(-90 1 2)">c</text>\n</svg>\n')
+
+
+def test_two_sentences_tell_what_holds_and_what_does_not():
+    title = title_pages.TitlePage("pasta", "PASTA", "A title", headline=["b", "a", "c", "z"])
+    told = claims.arrange([
+        rows.verdict(id="a", states="sizes agree"),
+        rows.verdict(id="b", states="it is faster (share of tensors)", holds=False,
+                     verdict="inconsistent", measured=0.25, published={"value": 1}),
+        rows.verdict(id="c", states="not asked", holds=None, verdict="not tested"),
+        rows.verdict(id="d", states="no headline")], [])
+    assert prose.sentences(title, told) == [
+        "Holds: sizes agree (published 0.125 flop/byte, measured 0.125).",
+        "Does not hold: it is faster (share of tensors) (25% of the cases)."]
+    told[0].verdict["prose"] = ["The judge's own words."]
+    assert prose.sentences(title, told) == ["The judge's own words."]
+    assert prose.sentences(title, []) == []

@@ -10,6 +10,7 @@
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/data/scratch_folder.hpp"
 #include "experiments/driver/spec/figure.hpp"
 
 namespace retensor::driver {
@@ -24,8 +25,7 @@ po::options_description plot_options(const char* out) {
   add("out", word("DIR", out), "folder to write to");
   add("verdicts", word("FILE"),
       "output of: retensor verdict --json (default: the verdicts on the result files named, else "
-      "on "
-      "the committed ones)");
+      "on the committed ones)");
   add_location_options(options);
   return options;
 }
@@ -62,17 +62,17 @@ int run_package(const std::vector<std::string>& arguments) {
   return run_process(argv, fmt::format("{}:{}", root.string(), (root / "plots").string()));
 }
 
-int run_plots(std::vector<std::string> what, const Given& given) {
+/// Rows, verdicts and what else Python reads stand in `scratch`, no part of what it writes.
+int run_plots(std::vector<std::string> what, const Given& given,
+              const std::vector<std::string>& rows, const ScratchFolder& scratch) {
   const auto out = given.text("out");
   make_folder(out);
-  const auto rows = required_results(given.texts("rows"));
-  const auto folder = fs::path(out);
   auto verdicts_path = given.text("verdicts");
   if (verdicts_path.empty())
-    verdicts_path =
-        write_json(folder / "verdicts.json", verdicts({}, judged_files(given), given.locations()));
+    verdicts_path = write_json(scratch.path() / "verdicts.json",
+                               verdicts({}, judged_files(given), given.locations()));
   what.insert(what.end(),
-              {"--out", out, "--rows", write_text(folder / "rows.jsonl", rows_text(rows)),
+              {"--out", out, "--rows", write_text(scratch.path() / "rows.jsonl", rows_text(rows)),
                "--verdicts", verdicts_path});
   return run_package(what);
 }
@@ -94,27 +94,31 @@ int plot_command(const Args& args) {
     check_figure(spec, methods);
     what.push_back(spec.path);
   }
-  return run_plots(std::move(what), *given);
+  return run_plots(std::move(what), *given, required_results(given->texts("rows")), {});
 }
 
 int report_command(const Args& args) {
   const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
                     "retensor report --out out/report", 0};
   auto options = plot_options("out/report");
-  options.add_options()("specs", word("DIR"), "folder of the specs (default: experiments/)");
+  options.add_options()("specs", words("PATH..."),
+                        "folders of specs, and specs (default: experiments/); those of rows are "
+                        "also looked for where they were run from");
   const auto given = parse_options(usage, options, args);
   if (!given) return 0;
-  auto specs = given->text("specs");
-  if (specs.empty()) specs = experiments_root();
+  auto specs = given->texts("specs");
+  if (specs.empty()) specs = {experiments_root()};
   const auto rows = required_results(given->texts("rows"));
-  const auto out = given->text("out");
-  make_folder(out);
-  return run_plots(
-      {"report", "--specs", specs, "--audits",
-       write_json(fs::path(out) / "audits.json", audits({})), "--methods",
-       write_json(fs::path(out) / "methods.json", methods()), "--artifacts",
-       write_json(fs::path(out) / "artifacts.json", artifacts({}, rows, given->locations()))},
-      *given);
+  const ScratchFolder scratch;
+  const auto read = [&](const char* name, const nlohmann::json& content) {
+    return write_json(scratch.path() / name, content);
+  };
+  std::vector<std::string> what = {"report", "--specs"};
+  what.insert(what.end(), specs.begin(), specs.end());
+  what.insert(what.end(), {"--audits", read("audits.json", audits({})), "--methods",
+                           read("methods.json", methods()), "--artifacts",
+                           read("artifacts.json", artifacts({}, rows, given->locations()))});
+  return run_plots(std::move(what), *given, rows, scratch);
 }
 
 int export_command(const Args& args) {

@@ -5,9 +5,17 @@ const form = document.getElementById("filter");
 const drawers = Array.from(document.querySelectorAll("details.claim"));
 const taken = {};  // paper -> what its file of rows holds
 
+// What a search looks at: the statement, and what its drawer says, without the names of its lines.
+function words(drawer) {
+  const parts = drawer.querySelectorAll("summary, dd:not(:has(pre))");
+  return Array.from(parts, part => part.textContent.toLowerCase()).join(" ");
+}
+
+const texts = new Map(drawers.map(drawer => [drawer, words(drawer)]));
+
 function fits(drawer, wanted) {
   return Object.entries(wanted).every(([name, value]) => name === "text"
-    ? value.toLowerCase().split(/\s+/).every(word => drawer.dataset.text.includes(word))
+    ? value.trim().toLowerCase().split(/\s+/).every(word => texts.get(drawer).includes(word))
     : drawer.dataset[name] === value);
 }
 
@@ -62,7 +70,7 @@ function rowsTable(label, file, own) {
   table.className = "sortable";
   head.append(line("th", [own.label, ...file.columns, "session"]));
   own.rows.forEach((place, index) => {
-    const row = file.rows[place];
+    const row = file.rows[place].map(number => file.texts[number]);
     body.append(line("td", [own.values[index], ...row.slice(0, -1), sessionCell(row.at(-1))]));
   });
   table.append(head, body);
