@@ -40,7 +40,8 @@ PAPER = ({"README.md", "NOTES.md", "meson.build", "paper/", "format/", "kernels/
           "tests/"}, r"baselines/")
 BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
 FOLDERS = {
-    "paper": (set(), r"(claims|findings|readings|artifacts)\.yaml|claims\.md|digitised/"),
+    "paper": (set(),
+              r"(claims|findings|readings|artifacts|about|tables)\.yaml|claims\.md|digitised/"),
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
     "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),
