@@ -90,8 +90,8 @@ def test_each_paper_has_headlines_and_causes_have_rows(entries):
     papers = {entry["paper"] for entry in entries}
     assert {entry["paper"] for entry in entries if entry["headline"]} == papers
     for entry in entries:
-        for shown in (entry["cause"] or {}).get("shown_by", []):
-            assert by_id[shown]["keys"], f"{entry['id']}: {shown} has no rows"
+        for shown in (entry["cause"] or {}).get("shown_by", {}):
+            assert by_id[shown]["measured"] is not None, f"{entry['id']}: {shown} has no rows"
     prose = {entry["paper"]: entry["prose"] for entry in entries if entry["headline"]}
     for paper, sentences in prose.items():
         told = " ".join(sentences)

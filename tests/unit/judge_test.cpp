@@ -256,17 +256,30 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
                 {"measured", measured},
                 {"cause", cause}};
   };
-  const json why = {{"says", "it waits"}, {"shown_by", {"P-9"}}};
+  const json why = {{"says", "it waits"}, {"shown_by", {{"P-8", nullptr}, {"P-9", 0.75}}}};
   const auto told =
       prose_of({entry("a", true, 2.1), entry("b", false, 0.5, why), entry("c", false, 0.25, why),
                 entry("d", false, 0.125), entry("e", json(), json())});
-  CHECK(told ==
-        std::vector<std::string>{
-            "Holds: a (2 in the paper, 2.1 here).",
-            "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
-            "it waits; d (2 in the paper, 0.125 here): cause not found. Open: e."});
+  CHECK(
+      told ==
+      std::vector<std::string>{
+          "Holds: a (2 in the paper, 2.1 here).",
+          "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
+          "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Open: e."});
   CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
   auto none = entry("a", true, 2);
   none["headline"] = nullptr;
   CHECK(prose_of({none}).empty());
+}
+
+TEST_CASE("rows whose counters nobody took are left out of claims about counters") {
+  auto with = row("a.cpu.x", "s", 0), without = row("a.cpu.x", "t", 0);
+  with["profile"] = {{"sm_percent", 2}};
+  without["profile"] = {{"reason", "no ncu"}};
+  const auto lines =
+      kPublished + "    query: {where: {operation: ttv}, value: profile.sm_percent, reduce: max}\n";
+  const auto v = judge_rows(lines, {with, without});
+  CHECK(v.word == Verdict::reproduced);
+  CHECK(v.failures == std::set<std::string>{"a.cpu.x on t: no counters"});
+  CHECK(judge_rows(lines, {without}).word == Verdict::not_tested);
 }

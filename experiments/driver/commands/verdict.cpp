@@ -156,6 +156,11 @@ json entry_of(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
 /// To the headline claims of a paper what came of all of them.
 void add_prose(json& list) {
   std::map<std::string, std::vector<json>> by_paper;
+  std::map<std::string, json> measured;
+  for (const auto& entry : list) measured[entry["id"]] = entry["measured"];
+  for (auto& entry : list)
+    if (!entry["cause"].is_null())
+      for (auto& [id, found] : entry["cause"]["shown_by"].items()) found = measured[id];
   for (const auto& entry : list) by_paper[entry["paper"]].push_back(entry);
   for (auto& entry : list) {
     if (entry["headline"].is_null()) continue;

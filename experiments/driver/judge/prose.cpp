@@ -51,8 +51,14 @@ std::string told(const Entries& entries) {
   return listed(parts);
 }
 
+/// With the claims that show it and what their rows say.
 std::string cause_of(const json& entry) {
-  return entry["cause"].is_null() ? "cause not found" : entry["cause"]["says"].get<std::string>();
+  const auto& cause = entry["cause"];
+  if (cause.is_null()) return "cause not found";
+  std::vector<std::string> shown;
+  for (const auto& [id, found] : cause["shown_by"].items())
+    shown.push_back(found.is_null() ? id : fmt::format("{}: {:.3g}", id, found.get<double>()));
+  return fmt::format("{} ({})", cause["says"].get<std::string>(), boost::join(shown, ", "));
 }
 
 /// Claims that fail, those of one cause together.

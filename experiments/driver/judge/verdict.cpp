@@ -170,6 +170,11 @@ bool may_judge(const Row& row, const Claim& claim, const Selection& where) {
   return !claim.can_fail() && !boost::ends_with(row.method(), ".tuned");
 }
 
+/// Rows whose counters nobody took say nothing of them.
+bool lacks_counters(const Row& row, const Part& part) {
+  return row.ok() && boost::starts_with(part.value, "profile.") && row.field(part.value).is_null();
+}
+
 /// Takes the part's rows, or throws NotTested with the reason why none counts.
 Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v) {
   Rows counted;
@@ -177,6 +182,10 @@ Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v
   for (const auto* row : group) {
     if (!matches(*row, part.where) || !may_judge(*row, claim, part.where)) continue;
     ++v.of;
+    if (lacks_counters(*row, part)) {
+      v.failures.insert(fmt::format("{} on {}: no counters", row->method(), row->dataset()));
+      continue;
+    }
     if (counts(*row, *claim.query)) {
       counted.push_back(row);
       continue;
@@ -320,6 +329,13 @@ json numbers_of(const Estimate& found) {
   return json::array({found.low, found.high});
 }
 
+/// What the rows of these claims say is for who has their verdicts.
+json shown_by(const Cause& cause) {
+  json shown = json::object();
+  for (const auto& id : cause.shown_by) shown[id] = nullptr;
+  return shown;
+}
+
 json cases_of(const Verdict& v) {
   if (v.cases.empty()) return {};
   std::vector<double> values;
@@ -381,8 +397,9 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"asks", claim.asks},
       {"set_up", !claim.can_fail()},
       {"headline", claim.headline.empty() ? json() : json(claim.headline)},
-      {"cause", claim.cause ? json{{"says", claim.cause->says}, {"shown_by", claim.cause->shown_by}}
-                            : json()},
+      {"cause", claim.cause
+                    ? json{{"says", claim.cause->says}, {"shown_by", shown_by(*claim.cause)}}
+                    : json()},
       {"states", claim.states},
       {"published", claim.published},
       {"tolerance", claim.allowed},
