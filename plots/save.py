@@ -9,7 +9,18 @@ from plots.figures.view import make_view
 from plots.table import write_csv
 
 
-FILES = ("svg", "png", "csv", "rows.csv")
+FILES = ("svg", "png", "csv", "rows.csv", "caption.txt")
+TERMS = {"terms.source": "", "terms.licence": "licence: ", "terms.cite": "cite: "}
+
+
+def caption(view):
+    """What stands below a figure: its title, what its data is, and the terms of every data set."""
+    lines = [view.spec.title, *filter(None, [view.data_label, *view.notes])]
+    for name, rows in view.rows.groupby("case.dataset", sort=True):
+        known = [f"{label}{rows[field].dropna().iloc[-1]}" for field, label in TERMS.items()
+                 if field in rows and rows[field].notna().any()]
+        lines.append(f"{name}: {'; '.join(known) or 'its rows are older than their terms'}")
+    return "\n".join(map(str, lines)) + "\n"
 
 
 def save_artifact(results, spec, folder, verdicts=(), files=FILES):
@@ -35,6 +46,8 @@ def save_artifact(results, spec, folder, verdicts=(), files=FILES):
             figure.savefig(paths["png"], metadata={"Title": spec.title,
                                                    "Description": description})
         plt.close(figure)
+    if "caption.txt" in paths:
+        paths["caption.txt"].write_text(caption(view), encoding="utf-8")
     write_csv(cells.frame(view), paths["csv"])
     if "rows.csv" in paths:
         write_csv(view.rows.dropna(axis="columns", how="all"), paths["rows.csv"])

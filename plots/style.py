@@ -19,7 +19,8 @@ PUBLISHED = "#8C8C8C"
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DATA_KINDS = ("real pattern", "stand-in", "generated")  # what a label must announce, in this order
-HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
+HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\",
+           "private": "xxxx"}  # dots make large files
 
 SETTINGS = {
     "font.family": "DejaVu Sans",
