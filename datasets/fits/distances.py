@@ -1,7 +1,8 @@
 """How far stand-ins are from what they stand for, where both are at hand: STAND-INS.md's table.
 
-A distance is the base-2 logarithm of the stand-in's value over the real one's: 1 is twice as much, -1 half. Of fibers,
-slices and their skew the mode with the largest distance counts. Tensors that can't be had here are left out.
+A distance is the base-2 logarithm of the stand-in's value over the real one's: 1 is twice as much,
+-1 half. Of fibers, slices and their skew the mode with the largest distance counts. Tensors that
+can't be had here are left out.
 
     distances.py RETENSOR [--cache FOLDER]
 """
@@ -11,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAIRS = [("wordnet", "wordnet-like"), ("fb15k-237", "fb15k-237-like"), ("ratings", "ratings-like"), ("uber-apr-aug", "uber4d-like"),
+PAIRS = [("wordnet", "wordnet-like"), ("fb15k-237", "fb15k-237-like"),
+         ("ratings", "ratings-like"), ("uber-apr-aug", "uber4d-like"),
          ("oscil_dcop-pattern", "oscil_dcop-like")]
 WHAT = [("nonzeros a fiber", lambda f: f["per_fiber"]), ("non-empty slices", lambda f: f["slices"]),
         ("largest slice", lambda f: f["largest_slice"]), ("slice Gini", lambda f: f["slice_gini"]),

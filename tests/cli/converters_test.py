@@ -338,8 +338,8 @@ def lists(folder, text=PACKAGES):
 
 def made(recipe, what, source, tmp_path):
     out = tmp_path / "made.tns"
-    done = subprocess.run([sys.executable, RECIPES / f"{recipe}.py", "--out", out, "--source", source,
-                           "--what", what], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, RECIPES / f"{recipe}.py", "--out", out, "--source",
+                           source, "--what", what], capture_output=True, text=True, timeout=60)
     return done, out.read_text().splitlines()[1:] if out.exists() else []
 
 
@@ -351,8 +351,8 @@ needs_apt = pytest.mark.skipif(not os.path.exists("/usr/lib/apt/apt-helper"),
 def test_debian_counts_relations_and_follows_them_twice(tmp_path):
     done, lines = made("debian", "relations", lists(tmp_path / "l"), tmp_path)
     assert done.returncode == 0, done.stderr
-    assert lines == ["4", "4 9 4 2", "1 2 2 1 1", "1 2 3 1 1", "1 2 4 1 1", "1 3 2 1 1", "2 1 3 1 1",
-                     "3 6 1 2 1"]
+    assert lines == ["4", "4 9 4 2", "1 2 2 1 1", "1 2 3 1 1", "1 2 4 1 1", "1 3 2 1 1",
+                     "2 1 3 1 1", "3 6 1 2 1"]
     assert made("debian", "paths", tmp_path / "l", tmp_path)[1] == ["3", "4 4 4", "1 2 3 1"]
 
 

@@ -134,7 +134,8 @@ def test_real_data_needs_no_label(tmp_path, kind):
 
 def test_the_caption_has_the_terms_of_every_data_set(tmp_path):
     own = rows.row(dataset="pattern", kind="real pattern")
-    own["terms"] = {"source": "a page", "licence": "CC BY 4.0", "cite": "A. Author", "pass_on": True}
+    own["terms"] = {"source": "a page", "licence": "CC BY 4.0", "cite": "A. Author",
+                    "pass_on": True}
     _, paths = save_artifact(read(tmp_path, [*FEW, own]), spec(), tmp_path / "out")
     assert paths["caption.txt"].name == "fig4.real-pattern.caption.txt"
     text = paths["caption.txt"].read_text()

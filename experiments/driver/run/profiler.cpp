@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/data/scratch.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/ncu_table.hpp"
 
@@ -43,26 +44,6 @@ std::string find_ncu() {
       return file;
   return "";
 }
-
-/// A folder that goes with its owner.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    auto name = (fs::temp_directory_path() / "retensor-profile-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw SystemError(name + ": the folder can't be made");
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string text_in(const fs::path& path) {
   std::ifstream in(path);
