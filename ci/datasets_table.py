@@ -1,7 +1,7 @@
 """datasets/README.md: the data sets of the registry, their sizes, addresses and terms.
 
-`datasets_table.py` writes the page anew; `datasets_table.py --check` changes nothing and fails when it
-is out of date.
+`datasets_table.py` writes the page anew; `datasets_table.py --check` changes nothing and fails
+when it is out of date.
 """
 import sys
 from pathlib import Path
@@ -12,24 +12,29 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "datasets" / "README.md"
 HEAD = """# Data sets
 
-`ci/datasets_table.py` writes this page from [registry.yaml](registry.yaml) and the files that it includes.
+`ci/datasets_table.py` writes this page from [registry.yaml](registry.yaml) and the files that it
+includes.
 
-`retensor dataset fetch NAME` downloads and verifies what has an address, `fetch --paper ID` all that a paper needs; sizes and
-disk space are told first. The addresses are taken from public pages. None was tried where this table was
-made: the forms of addresses, archives and files are tried against a server of the tests. How a file is checked:
+`retensor dataset fetch NAME` downloads and verifies what has an address, `fetch --paper ID` all
+that a paper needs; sizes and disk space are told first. The addresses are taken from public pages.
+None was tried where this table was made: the forms of addresses, archives and files are tried
+against a server of the tests. How a file is checked:
 
 - **published checksum**: the SHA-256 that public downloaders state;
-- **sizes, then record**: dims, nonzeros and index ranges as published; the checksum of the first fetch is recorded, and every
-  later fetch and use has to agree with it. [checksums.yaml](checksums.yaml) holds records that users contributed; records that
-  contradict each other are named;
+- **sizes, then record**: dims, nonzeros and index ranges as published; the checksum of the first
+  fetch is recorded, and every later fetch and use has to agree with it.
+  [checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict
+  each other are named;
 - **own copy**: the user's file, checked by dims and nonzeros;
 - **content**: made here from data of a package, and compared with a checksum of the tensor.
 
-A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, as `wget --mirror` leaves them. `https_proxy` is heeded.
-A folder that a group shares (`RETENSOR_SHARED_CACHE`) is read and never written.
+A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, as `wget --mirror` leaves
+them. `https_proxy` is heeded. A folder that a group shares (`RETENSOR_SHARED_CACHE`) is read and
+never written.
 
 """
-COLUMNS = "| name | also called | papers | dims | nonzeros | address | checked how | licence | pass on |\n"
+COLUMNS = ("| name | also called | papers | dims | nonzeros | address | checked how | licence "
+           "| pass on |\n")
 
 
 def entries():

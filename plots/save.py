@@ -6,7 +6,19 @@ from plots.figures import captions, cells, drawer
 from plots.figures.view import make_view
 from plots.table import write_csv
 
-FILES = ("svg", "pdf", "csv", "rows.csv")
+DRAWN = ("svg", "pdf")
+FILES = (*DRAWN, "csv", "rows.csv", "caption.txt")
+TERMS = {"terms.source": "", "terms.licence": "licence: ", "terms.cite": "cite: "}
+
+
+def caption(view):
+    """What stands below a figure: its title, what its data is, and the terms of every data set."""
+    lines = [view.spec.title, *filter(None, [view.data_label, *view.notes])]
+    for name, rows in view.rows.groupby("case.dataset", sort=True):
+        known = [f"{label}{rows[field].dropna().iloc[-1]}" for field, label in TERMS.items()
+                 if field in rows and rows[field].notna().any()]
+        lines.append(f"{name}: {'; '.join(known) or 'its rows are older than their terms'}")
+    return "\n".join(map(str, lines)) + "\n"
 
 
 def save_artifact(results, spec, folder, verdicts=(), files=FILES):
@@ -24,11 +36,13 @@ def save_artifact(results, spec, folder, verdicts=(), files=FILES):
     with style.applied():
         figure = module.draw(view) if hasattr(module, "draw") else None
         paths = {suffix: folder / f"{view.stem}.{suffix}" for suffix in files
-                 if figure is not None or suffix.endswith("csv")}
+                 if figure is not None or suffix not in DRAWN}
         if figure is not None:
             _write(figure, view, paths)
     if "csv" in paths:
         write_csv(cells.frame(view), paths["csv"])
+    if "caption.txt" in paths:
+        paths["caption.txt"].write_text(caption(view), encoding="utf-8")
     if "rows.csv" in paths:
         write_csv(view.rows.dropna(axis="columns", how="all"), paths["rows.csv"])
     return view, paths

@@ -23,7 +23,8 @@ PUBLISHED = "#666666"
 EDGE = "#444444"  # of marks and bars
 
 DATA_KINDS = ("real pattern", "stand-in", "generated")  # what a label must announce, in this order
-HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\", "private": "xxxx"}  # dots make large files
+HATCHES = {"real pattern": "||||", "stand-in": "////", "generated": "\\\\\\\\",
+           "private": "xxxx"}  # dots make large files
 
 SETTINGS = {
     "font.family": "DejaVu Sans",

@@ -36,20 +36,13 @@ std::uint64_t read_keyword(const Source& source, const char*& p) {
   return from_one ? 1 : 0;
 }
 
-void read_genten_lengths(const Source& source, const char*& p, const Dims& given, Dims& dims) {
+Dims read_genten_lengths(const Source& source, const char*& p, const Dims& given) {
   const char* const order_field = p;
   const auto order = text::read_whole(source, p, 1, kMaxOrder, "the number of modes");
   if (!given.empty() && order != given.size())
     source.refuse(order_field, fmt::format("{} modes as requested", given.size()));
   text::finish_line(source, p, "the end of the line after the number of modes");
-  for (std::uint64_t m = 0; m < order; ++m) {
-    const char* const field = p;
-    dims.push_back(text::read_whole(source, p, 1, text::kMaxDim,
-                                    fmt::format("the length of mode {} of {}", m + 1, order)));
-    if (!given.empty() && dims[m] != given[m])
-      source.refuse(field, fmt::format("{}, the length of mode {} as requested", given[m], m + 1));
-  }
-  text::finish_line(source, p, fmt::format("the end of the line after {} mode lengths", order));
+  return text::read_mode_lengths(source, p, order, given);
 }
 
 GentenHeader read_genten_header(const Source& source, const Dims& given) {
@@ -57,7 +50,7 @@ GentenHeader read_genten_header(const Source& source, const Dims& given) {
   GentenHeader h;
   const char* p = text::next_record(source.begin(), source.end(), kComment);
   h.format.first = read_keyword(source, p);
-  read_genten_lengths(source, p, given, h.format.limits);
+  h.format.limits = read_genten_lengths(source, p, given);
   h.nnz_field = p;
   h.nnz = text::read_whole(source, p, 0, kMost, "the number of nonzeros");
   text::finish_line(source, p, "the end of the line after the number of nonzeros");

@@ -212,6 +212,20 @@ std::uint64_t read_whole(const Source& source, const char*& p, std::uint64_t lea
   return value;
 }
 
+Dims read_mode_lengths(const Source& source, const char*& p, std::uint64_t order,
+                       const Dims& given) {
+  Dims dims;
+  for (std::uint64_t m = 0; m < order; ++m) {
+    const char* const field = p;
+    dims.push_back(read_whole(source, p, 1, kMaxDim,
+                              fmt::format("the length of mode {} of {}", m + 1, order)));
+    if (!given.empty() && dims[m] != given[m])
+      source.refuse(field, fmt::format("{}, the length of mode {} as requested", given[m], m + 1));
+  }
+  finish_line(source, p, fmt::format("the end of the line after {} mode lengths", order));
+  return dims;
+}
+
 void finish_line(const Source& source, const char*& p, const std::string& expected) {
   if (p != source.end() && *p != '\n') source.refuse(p, expected);
   p = next_record(p, source.end(), source.comment);

@@ -54,6 +54,10 @@ Coo parse_records(const Source& source, const char* body, const RecordFormat& fo
 /// Throws ParseError with `what` as the expectation.
 std::uint64_t read_whole(const Source& source, const char*& p, std::uint64_t least,
                          std::uint64_t most, const std::string& what);
+/// Reads `order` mode lengths, which are `given` where that is not empty, and moves on to the next
+/// record. Throws ParseError at one that is not.
+Dims read_mode_lengths(const Source& source, const char*& p, std::uint64_t order,
+                       const Dims& given);
 /// Throws ParseError unless the line ends at p; moves p to the next record.
 void finish_line(const Source& source, const char*& p, const std::string& expected);
 

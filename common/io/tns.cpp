@@ -36,16 +36,7 @@ Dims read_header(const Source& source, const char*& p, const Dims& given) {
   if (!given.empty() && order != given.size())
     source.refuse(order_field, fmt::format("{} modes as requested", given.size()));
   p = text::next_record(p, source.end(), source.comment);
-  Dims dims;
-  for (std::uint64_t m = 0; m < order; ++m) {
-    const char* const field = p;
-    dims.push_back(text::read_whole(source, p, 1, text::kMaxDim,
-                                    fmt::format("the length of mode {} of {}", m + 1, order)));
-    if (!given.empty() && dims[m] != given[m])
-      source.refuse(field, fmt::format("{}, the length of mode {} as requested", given[m], m + 1));
-  }
-  text::finish_line(source, p, fmt::format("the end of the line after {} mode lengths", order));
-  return dims;
+  return text::read_mode_lengths(source, p, order, given);
 }
 
 int infer_order(const Source& source, const char* line) {

@@ -1,11 +1,11 @@
 """Dependencies between Debian's packages as tensors, from the lists that apt keeps on the machine.
 
-`--what relations`: package x relation x package x suite. A value counts how often a field of a package
-(RELATIONS) names another one in a suite; versions, architectures and alternatives are left out. Names
-are all that occur, virtual packages too, in the order of their bytes and the same in both modes;
-suites are those of the lists, in that order.
-`--what paths`: package x package x package: a asks for b and b for c, by Pre-Depends, Depends, Recommends
-or Suggests, over all suites; values are 1.
+`--what relations`: package x relation x package x suite. A value counts how often a field of a
+package (RELATIONS) names another one in a suite; versions, architectures and alternatives are left
+out. Names are all that occur, virtual packages too, in the order of their bytes and the same in
+both modes; suites are those of the lists, in that order. `--what paths`: package x package x
+package: a asks for b and b for c, by Pre-Depends, Depends, Recommends or Suggests, over all
+suites; values are 1.
 
     debian.py --out FILE.tns [--source FOLDER] [--what relations|paths]
 """

@@ -1,8 +1,8 @@
 """A layer of the Deep Learning Matrix Collection as a matrix of ones.
 
-Reads one pattern in CSR (`.smtx`: rows, columns, nonzeros; row starts; column indices from zero) of the
-archive dlmc.tar.gz, of a folder, or the file itself, also .gz. `--layer` names it as the collection
-does, MODEL/PRUNING/SPARSITY/NAME; the archive is read up to that layer alone.
+Reads one pattern in CSR (`.smtx`: rows, columns, nonzeros; row starts; column indices from zero)
+of the archive dlmc.tar.gz, of a folder, or the file itself, also .gz. `--layer` names it as the
+collection does, MODEL/PRUNING/SPARSITY/NAME; the archive is read up to that layer alone.
 
     dlmc.py --out FILE.tns --input dlmc.tar.gz|FOLDER|FILE.smtx [--layer rn50/.../NAME]
 """

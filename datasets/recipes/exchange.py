@@ -1,8 +1,9 @@
 """Tensors in files of other libraries: arrays in NumPy's .npz and in HDF5.
 
-.npz: what `sparse.save_npz` of PyData writes (data, coords, shape, fill_value), and for reading also
-the matrices of `scipy.sparse.save_npz`. .h5: the coordinate form of the Binsparse specification
-(attribute `binsparse`, arrays indices_0, indices_1, ... and values). Indices count from zero in both.
+.npz: what `sparse.save_npz` of PyData writes (data, coords, shape, fill_value), and for reading
+also the matrices of `scipy.sparse.save_npz`. .h5: the coordinate form of the Binsparse
+specification (attribute `binsparse`, arrays indices_0, indices_1, ... and values). Indices count
+from zero in both.
 
     exchange.py --input IN --out OUT    one of the two ends with .tnsb
 """

@@ -1,9 +1,9 @@
 """Viewers on Twitch as a tensor: user x stream x streamer x start x stop.
 
-Reads lines `user,stream,streamer,start,stop` of 100k_a.csv (Rappaz, McAuley and Aberer 2021), times in
-steps of ten minutes. Users and streams are renumbered in ascending order, streamers in the order of
-their bytes; the steps keep their numbers and both modes have the length of the later one. A value
-counts the records of an entry.
+Reads lines `user,stream,streamer,start,stop` of 100k_a.csv (Rappaz, McAuley and Aberer 2021),
+times in steps of ten minutes. Users and streams are renumbered in ascending order, streamers in
+the order of their bytes; the steps keep their numbers and both modes have the length of the later
+one. A value counts the records of an entry.
 
     twitch.py --out FILE.tns --input 100k_a.csv|FOLDER
 """

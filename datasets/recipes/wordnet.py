@@ -6,10 +6,10 @@ place in the file; mode 1 is the pointer's type, in the order of SYMBOLS, which 
 wninput(5WN) defines. A value counts the pointers of one type between two synsets: lexical pointers
 join words, so that two synsets may be joined more than once. Entries come sorted.
 
-`--what lexical`: word x pointer type x word x part of speech of the second word, for the pointers that
-join words of two synsets rather than the synsets. Words are numbered in the order of their bytes.
-`--what glosses`: synset x word of its gloss x part of speech of the synset (n, v, a, r). Words are runs
-of letters in lower case; a value counts how often one stands in the gloss.
+`--what lexical`: word x pointer type x word x part of speech of the second word, for the pointers
+that join words of two synsets rather than the synsets. Words are numbered in the order of their
+bytes. `--what glosses`: synset x word of its gloss x part of speech of the synset (n, v, a, r).
+Words are runs of letters in lower case; a value counts how often one stands in the gloss.
 
     wordnet.py --out FILE.tns [--source FOLDER] [--what pointers|lexical|glosses]
 """

@@ -13,7 +13,8 @@ from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.view import IDENTITY, SOLVER, VARIANT, fold_variants
 
-KINDS = {"real": "real", "real pattern": "real pattern", "file": "user files", "stand-in": "stand-in", "generated": "generated"}
+KINDS = {"real": "real", "real pattern": "real pattern", "file": "user files",
+         "stand-in": "stand-in", "generated": "generated"}
 
 
 @dataclass

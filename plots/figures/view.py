@@ -114,7 +114,7 @@ class View:
     @property
     def stem(self):
         """File name without suffix: the artifact's name, then every kind of data but real."""
-        return ".".join([self.spec.name, *self.data_kinds])
+        return ".".join([self.spec.name, *(kind.replace(" ", "-") for kind in self.data_kinds)])
 
     @property
     def axis_unit(self):

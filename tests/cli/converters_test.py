@@ -316,3 +316,70 @@ def test_the_trees_entries_ask_for_the_users_copy(name, tmp_path):
     done = subprocess.run([RETENSOR, "dataset", "make", name, "--cache", tmp_path], cwd=ROOT,
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and f"make {name} --input PATH" in done.stderr
+
+
+PACKAGES = """Package: a
+Depends: b (>= 1), c | d [amd64]
+Recommends: b
+Description: x
+
+Package: b
+Pre-Depends: c:any
+
+"""
+
+
+def lists(folder, text=PACKAGES):
+    folder.mkdir()
+    for suite, content in (("bookworm", text), ("bookworm-updates", "Package: c\nBreaks: a\n")):
+        (folder / f"deb.x_debian_dists_{suite}_main_binary-amd64_Packages").write_text(content)
+    return folder
+
+
+def made(recipe, what, source, tmp_path):
+    out = tmp_path / "made.tns"
+    done = subprocess.run([sys.executable, RECIPES / f"{recipe}.py", "--out", out, "--source",
+                           source, "--what", what], capture_output=True, text=True, timeout=60)
+    return done, out.read_text().splitlines()[1:] if out.exists() else []
+
+
+needs_apt = pytest.mark.skipif(not os.path.exists("/usr/lib/apt/apt-helper"),
+                               reason="no apt, whose lists the recipe reads")
+
+
+@needs_apt
+def test_debian_counts_relations_and_follows_them_twice(tmp_path):
+    done, lines = made("debian", "relations", lists(tmp_path / "l"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert lines == ["4", "4 9 4 2", "1 2 2 1 1", "1 2 3 1 1", "1 2 4 1 1", "1 3 2 1 1",
+                     "2 1 3 1 1", "3 6 1 2 1"]
+    assert made("debian", "paths", tmp_path / "l", tmp_path)[1] == ["3", "4 4 4", "1 2 3 1"]
+
+
+@needs_apt
+def test_debian_refuses_other_lists(tmp_path):
+    done, _ = made("debian", "relations", lists(tmp_path / "l", "Depends: b\n\n"), tmp_path)
+    assert done.returncode == 2 and "names no package" in done.stderr
+    (tmp_path / "empty").mkdir()
+    done, _ = made("debian", "relations", tmp_path / "empty", tmp_path)
+    assert done.returncode == 2 and "no lists of packages" in done.stderr
+
+
+def member(folder, number, lines):
+    path = folder / f"m_{number:02}.mtx"
+    path.write_text(f"%%MatrixMarket matrix coordinate real general\n2 2 {len(lines)}\n" +
+                    "".join(line + "\n" for line in lines))
+
+
+def test_a_pattern_of_which_some_members_are_known_fills_the_stack(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    member(folder, 2, ["1 1 5", "2 1 6"])
+    member(folder, 4, ["2 1 8", "1 1 7"])
+    found = tensor("stack", folder, tmp_path, "--match", "m_[0-9][0-9]", "--copies", "5")
+    assert found[:2] == ["3", "2 2 5"]
+    assert found[2:] == [f"1 1 {k} {v}" for k, v in enumerate([5, 5, 5, 7, 7], 1)] + \
+        [f"2 1 {k} {v}" for k, v in enumerate([6, 6, 6, 8, 8], 1)]
+    member(folder, 3, ["1 1 5", "2 2 6"])
+    assert "pattern equal" in refusal("stack", folder, tmp_path, "--match", "m_*", "--copies", "5")
+    assert "from 1 to 3" in refusal("stack", folder, tmp_path, "--match", "m_*4", "--copies", "3")

@@ -1,4 +1,4 @@
-"""`retensor dataset convert`: every format on small tensors, there and back, and what it refuses."""
+"""`retensor dataset convert`: every format on small tensors, there and back, and refusals."""
 import json
 import os
 import random
@@ -11,8 +11,8 @@ from sweeps import RETENSOR, ROOT
 numpy = pytest.importorskip("numpy")
 SMALL = sorted((ROOT / "datasets").glob("*.tns")) + \
     sorted((ROOT / "datasets" / "sandia").glob("*_11*"))
-ENDINGS = {"tns": "tns", "tnsb": "tnsb", "npz": "npz", "hdf5": "h5", "parti": "tns", "splatt": "tns",
-           "alto": "tns", "genten": "txt", "mtx": "mtx", "smtx": "smtx"}
+ENDINGS = {"tns": "tns", "tnsb": "tnsb", "npz": "npz", "hdf5": "h5", "parti": "tns",
+           "splatt": "tns", "alto": "tns", "genten": "txt", "mtx": "mtx", "smtx": "smtx"}
 
 
 def retensor(*arguments):
@@ -39,7 +39,8 @@ def random_tensor(path, dims, nnz, seed):
     with open(path, "w") as out:
         out.write(f"{len(dims)}\n{' '.join(map(str, dims))}\n")
         for cell in rng.sample(sorted(cells), len(cells)):
-            out.write(" ".join(str(i + 1) for i in cell) + f" {rng.choice([1, -2.5, 0.1, 1e-30])}\n")
+            value = rng.choice([1, -2.5, 0.1, 1e-30])
+            out.write(f"{' '.join(str(i + 1) for i in cell)} {value}\n")
     return path
 
 

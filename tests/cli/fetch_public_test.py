@@ -59,8 +59,9 @@ def zipped(files):
 
 
 def from_zero(text):
-    return "".join(" ".join([*(str(int(w) - 1) for w in line.split()[:-1]), line.split()[-1]]) + "\n"
-                   for line in text.splitlines())
+    lines = [line.split() for line in text.splitlines()]
+    return "".join(" ".join([*(str(int(w) - 1) for w in words[:-1]), words[-1]]) + "\n"
+                   for words in lines)
 
 
 def matrix(name, text="%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 1 0.25\n"):
@@ -111,7 +112,8 @@ def url_of(name):
 
 
 def test_every_address_of_the_registry_has_a_form_that_is_tried_here():
-    tried = [r"frostt_data/.*\.tns\.gz$", r"frostt-tensors\..*\.tns\.gz$", r"_\{01\.\.\d\d\}\.tar\.gz$",
+    tried = [r"frostt_data/.*\.tns\.gz$", r"frostt-tensors\..*\.tns\.gz$",
+             r"_\{01\.\.\d\d\}\.tar\.gz$",
              r"ml-1m\.zip$", r"hetrec2011-.*\.zip$", r"dlmc\.tar\.gz$", r"100k_a\.csv$"]
     for name, entry in REGISTRY.items():
         if "fetch" in entry:
@@ -242,7 +244,7 @@ def test_collections_arrive(public, name, content, sizes, expected):
     ("ratings", zipped({"ml-1m/ratings.dat": RECORDS.replace("::5::", "::6::")}), ([2, 3, 5], 3),
      "ratings to 5"),
     ("ratings", zipped({"ml-1m/movies.dat": RECORDS}), ([2, 3, 5], 3), "found 0 files ratings.dat"),
-    ("hetrec-lastfm", zipped({"user_taggedartists.dat": TAGS}), ([3, 2, "?"], 3), "registry states 3 x"),
+    ("hetrec-lastfm", zipped({"user_taggedartists.dat": TAGS}), ([3, 2, "?"], 3), "states 3 x"),
     ("hetrec-lastfm", zipped({"user_taggedartists.dat": TAGS}), ([2, 2, "?"], 4), "states 4"),
     ("dlmc-rn50-0.98-final_dense", tar([("dlmc/a.smtx", b"1, 1, 0\n0 0\n\n")]), ([1, 1], 0),
      "holds no layer"),
@@ -302,7 +304,8 @@ def test_a_fetched_file_is_compared_with_its_record_whenever_it_is_used(public):
 
 
 def contribute(public, *digests):
-    lines = [{"url": url_of("nell2"), "sha256": digest, "bytes": len(packed(TNS)), "by": f"user {i}"}
+    lines = [{"url": url_of("nell2"), "sha256": digest, "bytes": len(packed(TNS)),
+              "by": f"user {i}"}
              for i, digest in enumerate(digests)]
     (public.folder / "checksums.yaml").write_text(json.dumps({"schema": 1, "checksums": lines}))
 

@@ -53,6 +53,18 @@ def test_wordnet_replaces_a_torn_file_of_an_earlier_run(folder, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.parametrize("what, expected", [
+    ("lexical", ["4", "2 26 2 4", "1 13 1 1 1", "1 13 1 2 1", "2 13 1 2 1"]),
+    ("glosses", ["3", "6 8 4", "1 1 1 1", "1 3 1 1", "1 4 1 1", "2 6 1 1", "3 2 2 1", "4 7 3 1",
+                 "5 8 3 1", "6 5 4 1"])])
+def test_siblings_of_wordnet_have_words_and_glosses(folder, tmp_path, what, expected):
+    out = tmp_path / "w.tns"
+    done = subprocess.run([sys.executable, RECIPES / "wordnet.py", "--source", folder, "--out", out,
+                           "--what", what], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in out.read_text().splitlines() if not line.startswith("#")] == expected
+
+
 @pytest.mark.parametrize("old, new, message", [
     ("~ 00000200", "~ 00000999", "data.noun:2: unknown pointer type or target"),
     ("~ 00000200", "? 00000200", "data.noun:2: unknown pointer type or target"),

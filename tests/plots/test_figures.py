@@ -118,7 +118,7 @@ def test_data_that_is_not_real_is_in_the_name_and_in_the_figure(tmp_path, kind):
     lines = [*FEW, rows.row(dataset="gamma", kind="stand-in"),
              rows.row(dataset="delta", kind="generated")]
     _, paths = save_artifact(read(tmp_path, lines), spec(kind=kind), tmp_path / "out")
-    suffixes = {"csv", "rows.csv"} | (set() if kind == "table" else {"svg", "pdf"})
+    suffixes = {"csv", "rows.csv", "caption.txt"} | (set() if kind == "table" else {"svg", "pdf"})
     assert {path.name for path in paths.values()} == {
         f"fig4.stand-in.generated.{suffix}" for suffix in suffixes}
     if kind != "table":
@@ -132,6 +132,19 @@ def test_real_data_needs_no_label(tmp_path, kind):
     assert paths["csv"].name == "fig4.csv"
     text = paths["svg"].read_text() if "svg" in paths else ""
     assert "stand-in" not in text and "generated data" not in text
+
+
+def test_the_caption_has_the_terms_of_every_data_set(tmp_path):
+    own = rows.row(dataset="pattern", kind="real pattern")
+    own["terms"] = {"source": "a page", "licence": "CC BY 4.0", "cite": "A. Author",
+                    "pass_on": True}
+    _, paths = save_artifact(read(tmp_path, [*FEW, own]), spec(), tmp_path / "out")
+    assert paths["caption.txt"].name == "fig4.real-pattern.caption.txt"
+    text = paths["caption.txt"].read_text()
+    assert "pattern: a page; licence: CC BY 4.0; cite: A. Author\n" in text
+    assert "real pattern data: pattern" in text
+    assert text.count("its rows are older than their terms") == len(
+        {line["case"]["dataset"] for line in FEW if line["kind"] == "row"})
 
 
 @pytest.mark.parametrize("label", ["stand-in", "generated"])

@@ -74,7 +74,8 @@ TEST_CASE("entries are refused at their line") {
     CHECK(contains(refusal(entry(fetch(url, sha + ", bytes: 9"))), "https://host/"));
   CHECK(refusal(entry(fetch("https://a.org/b", ""))) == "accepted");
   CHECK(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", ""))) == "accepted");
-  CHECK(contains(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", sha))), "of several files"));
+  CHECK(
+      contains(refusal(entry(fetch("https://a.org/b_{01..57}.tar.gz", sha))), "of several files"));
   CHECK(contains(refusal(entry(fetch("https://a.org/b_{1..x}", ""))), "https://host/"));
   CHECK(contains(refusal(entry(", aliases: [d]")), "the alias 'd' a second time"));
   CHECK(contains(refusal(entry(fetch("https://a.org/b", sha + ", bytes: 0"))), "length of a file"));

@@ -100,7 +100,8 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
     for (std::size_t m = 0; m < d.dims.size(); ++m)
       CHECK(close(static_cast<double>(d.dims[m]), static_cast<double>(original.dims[m]),
                   rounded ? 0.003 : 0));
-    CHECK(close(static_cast<double>(d.nnz), static_cast<double>(original.nnz), rounded ? 0.001 : 0));
+    CHECK(
+        close(static_cast<double>(d.nnz), static_cast<double>(original.nnz), rounded ? 0.001 : 0));
     CHECK(d.recipe_params["exponent"].size() == d.dims.size());
     if (!original.paper.contains("pasta")) continue;
     const auto& quoted = original.paper["pasta"];

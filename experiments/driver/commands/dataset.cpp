@@ -80,15 +80,16 @@ bool takes_long(const Dataset& d, const DatasetRegistry& datasets, const std::st
 void info(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
   const auto& d = datasets.with_facts(name);
   auto obstacle = datasets.obstacle(d, cache);
-  std::vector<TableRow> rows = {{"name", d.name},
-                                {"kind", d.kind},
-                                {"form", d.form},
-                                {"dims", dims_text(d.dims)},
-                                {"nnz", std::to_string(d.nnz)},
-                                {"density", fmt::format("{:.4g}", density(d))},
-                                {"source", d.source},
-                                {"licence", d.licence},
-                                {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
+  std::vector<TableRow> rows = {
+      {"name", d.name},
+      {"kind", d.kind},
+      {"form", d.form},
+      {"dims", dims_text(d.dims)},
+      {"nnz", std::to_string(d.nnz)},
+      {"density", fmt::format("{:.4g}", density(d))},
+      {"source", d.source},
+      {"licence", d.licence},
+      {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
   if (!d.cite.empty()) rows.push_back({"cite", d.cite});
   if (!d.aliases.empty()) rows.push_back({"also called", joined(d.aliases, ", ")});
   if (!d.fetch.url.empty()) rows.push_back({"address", d.fetch.url});

@@ -1,7 +1,5 @@
 #include "experiments/driver/data/exchange.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -19,6 +17,7 @@
 #include "common/io/tns.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/data/scratch_folder.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -39,38 +38,19 @@ void run_recipe(const std::string& recipes, const char* recipe, const std::strin
   if (code != 0) throw InputError(fmt::format("{} ended with exit code {}", recipe, code));
 }
 
-/// A file that is gone when the object is.
-class Scratch {
- public:
-  explicit Scratch(const std::string& ending)
-      : path_(
-            (fs::temp_directory_path() / fmt::format("retensor-{}{}", getpid(), ending)).string()) {
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-Coo read_by(const char* recipe, const char* ending, const std::string& path,
+Coo read_by(const char* recipe, const char* name, const std::string& path,
             const std::string& recipes, const ReadOptions& options) {
-  const Scratch scratch(ending);
-  run_recipe(recipes, recipe, fs::absolute(path).string(), scratch.path());
-  return read_tensor(scratch.path(), options);
+  const ScratchFolder scratch;
+  const auto made = (scratch.path() / name).string();
+  run_recipe(recipes, recipe, fs::absolute(path).string(), made);
+  return read_tensor(made, options);
 }
 
-/// By a scratch file beside nothing of the user's.
 void write_by_exchange(const std::string& path, const Coo& tensor, const std::string& recipes) {
-  const Scratch scratch(".tnsb");
-  write_cache(scratch.path(), tensor);
-  run_recipe(recipes, "exchange.py", scratch.path(), fs::absolute(path).string());
+  const ScratchFolder scratch;
+  const auto made = (scratch.path() / "a.tnsb").string();
+  write_cache(made, tensor);
+  run_recipe(recipes, "exchange.py", made, fs::absolute(path).string());
 }
 
 /// Slice k of the last mode as a matrix.
@@ -201,9 +181,9 @@ const ExchangeFormat& exchange_format(const std::string& name, const std::string
 
 Coo read_exchange(const std::string& path, const std::string& recipes, const ReadOptions& options) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return read_by("stack.py", ".tns", path, recipes, options);
+  if (fs::is_directory(path, error)) return read_by("stack.py", "a.tns", path, recipes, options);
   for (const char* ending : {".npz", ".h5", ".hdf5"})
-    if (path.ends_with(ending)) return read_by("exchange.py", ".tnsb", path, recipes, options);
+    if (path.ends_with(ending)) return read_by("exchange.py", "a.tnsb", path, recipes, options);
   return read_tensor(path, options);
 }
 
