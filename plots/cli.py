@@ -27,10 +27,10 @@ def main(arguments):
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # A row may hold anything in place of a number or a word; where it was met helps to find it.
+        # A row may hold anything in place of a number; where that was met helps to find it.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: {error}"
-              f" ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
+        print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: "
+              f"{error} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
     return 2
 
 

@@ -3,11 +3,13 @@ half done counts, and the same command ends well afterwards."""
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
 from attacks import METHOD, run
-from faults import Faults, moments, needs_shim
+from faults import MOST, Faults, moments, needs_shim
+from fetch_test import BODY, ENVIRONMENT, needs_fetch
 from sweeps import RETENSOR
 
 pytestmark = needs_shim
@@ -73,13 +75,12 @@ def test_a_report_touches_no_row_and_is_made_whole_again(tmp_path, workspace):
     faults = Faults(tmp_path, out)
 
     def report(number, how):
-        return run("report", "--rows", workspace.out, "--specs", specs, "--out", out, "--registry",
-                   workspace.registry, "--cache", workspace.cache, timeout=300,
-                   env=faults.environment(number, how))
+        return run("report", "--rows", workspace.out, "--specs", specs, "--out", out, "--cache",
+                   workspace.cache, timeout=300, env=faults.environment(number, how))
 
     assert report(0, "error").returncode == 0
     whole = contents(out)
-    for number in moments(faults.calls(), most=12):
+    for number in moments(faults.calls(), min(MOST, 12)):
         for how in ("error", "full", "exit"):
             done = report(number, how)
             assert done.returncode in (0, 1, 2, 3, 99), (number, how, done.stderr)
@@ -92,3 +93,26 @@ def test_a_report_touches_no_row_and_is_made_whole_again(tmp_path, workspace):
 def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*")
             if path.is_file()}
+
+
+@needs_fetch
+@pytest.mark.parametrize("how", ["error", "full", "exit"])
+def test_a_fetched_file_is_verified_or_not_there(tmp_path, client, how):
+    client.run("info", "good")  # makes the registry
+    out, cache = client.out("good"), tmp_path / "cache"
+    faults = Faults(tmp_path, cache)
+
+    def fetch(number):
+        return subprocess.run(client.command("fetch", "good", "--cacert", client.cacert),
+                              env=dict(ENVIRONMENT, **faults.environment(number, how)),
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def content():
+        return out.read_bytes() if out.exists() else BODY
+
+    assert fetch(0).returncode == 0, fetch(0).stderr
+    for number in moments(faults.calls()):
+        shutil.rmtree(cache)
+        done = fetch(number)
+        assert done.returncode in (0, 2, 3, 99) and content() == BODY, (number, done.stderr)
+        assert fetch(0).returncode == 0 and out.read_bytes() == BODY, number

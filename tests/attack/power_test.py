@@ -1,6 +1,6 @@
-"""Power that fails at any moment of a run: what was told to be finished is there afterwards, nothing
-half done counts, and the same command ends well. The log of a run is replayed up to a moment; what
-was not synced by then reached the disk or did not, in any order."""
+"""Power that fails at any moment of a run: what was told to be finished is there afterwards,
+nothing half done counts, and the same command ends well. The log of a run is replayed up to a
+moment; what was not synced by then reached the disk or did not, in any order."""
 
 import os
 import shutil

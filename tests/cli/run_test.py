@@ -508,9 +508,10 @@ def test_ceilings_are_measured_once_a_session_when_asked_for(workspace):
 
 # --- golden test: rows and talk with their numbers masked ---
 
-MEASURED = {"phases", "stats", "rates", "clock_drift", "clock_flag", "peak_host_bytes", "worker_peak_bytes", "key",
-            "finished", "session", "source_hash", "executed", "error_over_bound", "max_absolute",
-            "relative_frobenius", "rmse_full", "rmse_nonzero", "smape_full", "smape_nonzero"}
+MEASURED = {"phases", "stats", "rates", "clock_drift", "clock_flag", "peak_host_bytes",
+            "worker_peak_bytes", "key", "finished", "session", "source_hash", "executed",
+            "error_over_bound", "max_absolute", "relative_frobenius", "rmse_full", "rmse_nonzero",
+            "smape_full", "smape_nonzero"}
 # Left out, since a machine may not tell them.
 UNSURE = {"cache_bytes", "factors_over_cache", "cpu_load", "worker_peak_bytes"}
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "run.json")

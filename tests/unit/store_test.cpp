@@ -158,6 +158,18 @@ TEST_CASE("a last line of zeros, as a power cut leaves it, is cut off") {
   CHECK(read_file(folder.file()) == head);
 }
 
+TEST_CASE("a last line with zeros in it is cut off, elsewhere it is damage") {
+  const Folder folder;
+  const auto head = session("s").dump() + '\n';
+  auto holed = row("s", "a").dump() + '\n';
+  std::fill_n(holed.begin(), 5, '\0');  // a block that did not reach the disk before its followers
+  write_file(folder.file(), head + holed);
+  CHECK(Store(folder.file()).repaired() == holed.size());
+  CHECK(read_file(folder.file()) == head);
+  write_file(folder.file(), head + holed + row("s", "b").dump() + '\n');
+  CHECK_THROWS_AS(Store(folder.file()), InputError);
+}
+
 TEST_CASE("refused files stay as they were") {
   const Folder folder;
   const auto refuse = [&](const std::string& text, const std::string& expected) {
