@@ -52,13 +52,12 @@ retensor.plot(spec, rows)
 
 # %% [markdown]
 # ## A paper's figure, redrawn with one parameter changed
-# FLYCOO's Fig. 2 compares two partitions of a small tensor. The paper has two blocks (`kappa`);
-# here are three.
+# FLYCOO's Fig. 2 compares two ways to share a small tensor out to partitions. The method knows two
+# more.
 
 # %%
 spec = retensor.read_spec("experiments/flycoo/fig2.yaml")
-for method in spec["methods"]:
-    method["params"]["kappa"] = 3
+spec["methods"][0]["params"]["partition"] = ["least_loaded", "cyclic", "contiguous", "random"]
 retensor.plot(spec, retensor.run(spec))
 
 # %% [markdown]
