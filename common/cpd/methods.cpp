@@ -137,7 +137,7 @@ struct Mttkrp {
 using Methods = std::map<std::string, const Method*>;
 Mttkrp mttkrp_of(const Methods& methods, const Problem& problem, const Params& params) {
   const Method& method = *methods.at(params.word("mttkrp"));
-  return {method, mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()}),
+  return {method, problem.of_passes(),
           method.params().resolve(params_in(params.word("mttkrp_params")))};
 }
 
@@ -159,14 +159,21 @@ ParamSchema als_params(Backend backend, const std::string& standard,
            .words({"host", "device"})});
 }
 
+bool has_mttkrp(const Method& method) {
+  const auto all = method.operations();
+  return std::any_of(all.begin(), all.end(), [](Operation operation) {
+    return operation == Operation::mttkrp || operation == Operation::mttkrp_all;
+  });
+}
+
 /// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend: of any that the
-/// registry, which lives as long, has so far. Those that have no MTTKRP decline.
+/// registry, which lives as long, has so far.
 MethodSpec make_als(Backend backend, const Registry& registry) {
   Methods methods;
   std::vector<std::string> ids;
   std::string standard;
   for (const auto& method : registry.methods()) {
-    if (method->backend() != backend) continue;
+    if (method->backend() != backend || !has_mttkrp(*method)) continue;
     ids.emplace_back(method->id());
     methods.emplace(method->id(), method.get());
     if (method->is_default_of_passes()) standard = ids.back();
@@ -175,9 +182,9 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     throw LogicError(fmt::format("no method of {} is the default of passes", name(backend)));
   const auto has_model = [](const Problem& problem, const Params&) {
     return problem.x().order() > 1 ? Support::yes()
-                                   : Support::no("a first-order tensor is its own model");
+                                   : Support::no("a tensor of order 1 is its own model");
   };
-  const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
+  const auto takes_mttkrp = [methods](const Problem& problem, const Params& params) {
     const Mttkrp passes = mttkrp_of(methods, problem, params);
     Support support = supports(passes.method, passes.problem, passes.params);
     if (!support.ok && !support.reason.empty())
@@ -188,7 +195,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
       .id = fmt::format("cpd.{}.als", name(backend)),
       .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
       .operations = {Operation::cpd},
-      .conditions = {has_model, has_mttkrp},
+      .conditions = {has_model, takes_mttkrp},
       .precision =
           [methods](const Problem& problem, const Params& params) {
             const Mttkrp passes = mttkrp_of(methods, problem, params);

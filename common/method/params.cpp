@@ -40,9 +40,8 @@ void check_range(const ParamSpec& spec, double x) {
 void check_choice(const ParamSpec& spec, const std::string& word) {
   const auto& allowed = spec.choices;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
-  throw InputError(fmt::format("parameter {}: found '{}', expected one of {}; nearest is '{}'",
-                               spec.name, word, boost::algorithm::join(allowed, ", "),
-                               nearest(word, allowed)));
+  throw InputError(fmt::format("parameter {}: found '{}', expected one of {}{}", spec.name, word,
+                               boost::algorithm::join(allowed, ", "), suggestion(word, allowed)));
 }
 
 ParamValue checked(const ParamSpec& spec, const ParamValue& given) {
@@ -140,9 +139,9 @@ Params ParamSchema::resolve(const std::map<std::string, ParamValue>& given) cons
   for (const auto& [name, value] : given) {
     if (params.values_.count(name) != 0) continue;
     throw InputError(
-        names.empty()
-            ? fmt::format("unknown parameter '{}': the method has none", name)
-            : fmt::format("unknown parameter '{}', nearest is '{}'", name, nearest(name, names)));
+        names.empty() ? fmt::format("unknown parameter '{}': the method has none", name)
+                      : fmt::format("unknown parameter '{}', expected one of {}{}", name,
+                                    boost::algorithm::join(names, ", "), suggestion(name, names)));
   }
   return params;
 }

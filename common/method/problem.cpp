@@ -3,7 +3,6 @@
 #include "common/method/problem.hpp"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <optional>
 
@@ -17,7 +16,7 @@
 namespace retensor {
 namespace {
 
-constexpr std::array<std::string_view, 10> kOperations = {
+const std::vector<std::string> kOperations = {
     "tew", "ts", "ttv", "ttm", "mttkrp", "mttkrp_all", "ttm_chain", "contraction", "spmm", "cpd"};
 const std::vector<std::string> kElementwise = {"add", "sub", "mul", "div"};
 
@@ -49,10 +48,9 @@ void check_variant(const ProblemSpec& spec) {
   if (!elementwise(spec.operation)) return;
   if (std::find(kElementwise.begin(), kElementwise.end(), spec.variant) != kElementwise.end())
     return;
-  throw InputError(fmt::format("{}: found variant '{}', expected one of {}; nearest is '{}'",
-                               name(spec.operation), spec.variant,
-                               boost::algorithm::join(kElementwise, ", "),
-                               nearest(spec.variant, kElementwise)));
+  throw InputError(fmt::format("{}: found variant '{}', expected one of {}{}", name(spec.operation),
+                               spec.variant, boost::algorithm::join(kElementwise, ", "),
+                               suggestion(spec.variant, kElementwise)));
 }
 
 std::shared_ptr<const Coo> with_values(std::shared_ptr<const Coo> tensor, Values values) {
@@ -206,11 +204,16 @@ std::string_view name(Operation op) {
   return kOperations.at(static_cast<std::size_t>(op));
 }
 
+const std::vector<std::string>& operation_names() {
+  return kOperations;
+}
+
 Operation operation_from_name(std::string_view text) {
   const auto at = std::find(kOperations.begin(), kOperations.end(), text);
   if (at != kOperations.end()) return static_cast<Operation>(at - kOperations.begin());
-  throw InputError(fmt::format("unknown operation '{}', nearest is '{}'", text,
-                               nearest(text, {kOperations.begin(), kOperations.end()})));
+  throw InputError(fmt::format("unknown operation '{}', expected one of {}{}", text,
+                               boost::algorithm::join(kOperations, ", "),
+                               suggestion(text, kOperations)));
 }
 
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
@@ -238,15 +241,38 @@ Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
   return p;
 }
 
-Problem Problem::of_mode(int mode) const {
-  if (spec_.operation != Operation::mttkrp_all)
-    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
+Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x) {
+  if (x == nullptr) throw LogicError("a problem needs a tensor");
+  Problem p;
+  p.spec_ = completed(std::move(spec));
+  check_problem(p.spec_, x->dims, x->dims);
+  if (has_second_tensor(p.spec_.operation)) p.y_ = x;
+  p.x_ = std::move(x);
+  p.dense_ = std::make_shared<const std::vector<Matrix>>(
+      dense_operands(p.spec_, Dims(p.x_->dims.size(), 0)));
+  p.oracle_ = std::make_shared<OracleSlot>();
+  return p;
+}
+
+Problem Problem::of_operation(Operation operation, int mode) const {
   Problem one(*this);
-  one.spec_.operation = Operation::mttkrp;
+  one.spec_.operation = operation;
   one.spec_.mode = mode;
   check_problem(one.spec_, x_->dims, x_->dims);
   one.oracle_ = std::make_shared<OracleSlot>();
   return one;
+}
+
+Problem Problem::of_mode(int mode) const {
+  if (spec_.operation != Operation::mttkrp_all)
+    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
+  return of_operation(Operation::mttkrp, mode);
+}
+
+Problem Problem::of_passes() const {
+  if (spec_.operation != Operation::cpd)
+    throw LogicError(fmt::format("{} has no passes of MTTKRP", name(spec_.operation)));
+  return of_operation(Operation::mttkrp_all, 0);
 }
 
 const Coo& Problem::y() const {

@@ -17,7 +17,8 @@ namespace retensor {
 
 enum class Operation { tew, ts, ttv, ttm, mttkrp, mttkrp_all, ttm_chain, contraction, spmm, cpd };
 std::string_view name(Operation op);
-/// Throws InputError naming the nearest valid operation.
+const std::vector<std::string>& operation_names();
+/// Throws InputError for a name that no operation has.
 Operation operation_from_name(std::string_view text);
 
 bool has_mode(Operation op);  ///< ttv, ttm, mttkrp, ttm_chain
@@ -85,6 +86,12 @@ class Problem {
   static Problem with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
                               std::shared_ptr<const std::vector<Matrix>> factors);
 
+  /// What Method::supports may be asked about before there are operands: dense operands have
+  /// their columns and no rows, x is the second tensor too, and x may lack its nonzeros where only
+  /// its mode lengths are known.
+  /// Throws InputError as the constructor does.
+  static Problem outline(ProblemSpec spec, std::shared_ptr<const Coo> x);
+
   const ProblemSpec& spec() const { return spec_; }
   Operation operation() const { return spec_.operation; }
   int mode() const { return spec_.mode; }
@@ -96,6 +103,8 @@ class Problem {
 
   /// MTTKRP of one mode of a problem over all modes: the same operands, which it shares.
   Problem of_mode(int mode) const;
+  /// MTTKRP over all modes from the initial factors of a decomposition (cpd), which it shares.
+  Problem of_passes() const;
 
   /// The fp64 answer with a bound per entry; thread-safe, built once.
   const reference::Expected& oracle() const;
@@ -105,6 +114,7 @@ class Problem {
 
  private:
   Problem() = default;
+  Problem of_operation(Operation operation, int mode) const;
 
   ProblemSpec spec_;
   std::shared_ptr<const Coo> x_, y_;

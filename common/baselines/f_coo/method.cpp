@@ -13,7 +13,7 @@ void register_f_coo(Registry& registry) {
                  "(F-COO)",
       .operations = {Operation::mttkrp},
       .conditions = {[](const Problem& problem, const Params& params) {
-        if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no product modes");
+        if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
         const auto length = params.integer("part_length");
         if (length % f_coo::kQuad == 0) return Support::yes();
         return Support::no(fmt::format("found parts of {} nonzeros, expected a multiple of {}",

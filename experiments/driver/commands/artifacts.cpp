@@ -14,9 +14,9 @@
 #include "common/device/device.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {

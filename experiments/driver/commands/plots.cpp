@@ -6,7 +6,7 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 
@@ -60,39 +60,47 @@ int run_plots(std::vector<std::string> what, const Given& given) {
   return run_process(argv, source_root());
 }
 
+int plot_command(const Given& given) {
+  const auto specs = given.positionals("plot: expected at least one spec");
+  std::vector<std::string> what = {"figure", "--spec"};
+  for (const auto& spec : specs) what.push_back(load_spec(spec).path);
+  return run_plots(std::move(what), given);
+}
+
 }  // namespace
 
-int plot_command(const Args& args) {
+Interface plot_interface() {
   const Usage usage{"plot SPEC...",
                     "Draws the figures of specs (SVG, PNG) with their tables (CSV) and prints the "
                     "paths.",
                     "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
-  const auto given = parse_options(usage, plot_options("out/figures"), args);
-  if (!given) return 0;
-  const auto specs = given->positionals("plot: expected at least one spec");
-  std::vector<std::string> what = {"figure", "--spec"};
-  for (const auto& spec : specs) what.push_back(load_spec(spec).path);
-  return run_plots(std::move(what), *given);
+  return {usage, plot_options("out/figures"), plot_command};
 }
 
-int report_command(const Args& args) {
-  const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
-                    "retensor report --out out/report", 0};
-  auto options = plot_options("out/report");
-  options.add_options()("specs", word("DIR"), "folder of the specs (default: experiments/)");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  auto specs = given->text("specs");
+namespace {
+
+int report_command(const Given& given) {
+  auto specs = given.text("specs");
   if (specs.empty()) specs = experiments_root();
-  const auto rows = required_results(given->texts("rows"));
-  const auto out = given->text("out");
+  const auto rows = required_results(given.texts("rows"));
+  const auto out = given.text("out");
   make_folder(out);
   return run_plots(
       {"report", "--specs", specs, "--audits",
        write_json(fs::path(out) / "audits.json", audits({})), "--methods",
        write_json(fs::path(out) / "methods.json", methods()), "--artifacts",
-       write_json(fs::path(out) / "artifacts.json", artifacts({}, rows, given->locations()))},
-      *given);
+       write_json(fs::path(out) / "artifacts.json", artifacts({}, rows, given.locations()))},
+      given);
+}
+
+}  // namespace
+
+Interface report_interface() {
+  const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
+                    "retensor report --out out/report", 0};
+  auto options = plot_options("out/report");
+  options.add_options()("specs", word("DIR"), "folder of the specs (default: experiments/)");
+  return {usage, options, report_command};
 }
 
 }  // namespace retensor::driver

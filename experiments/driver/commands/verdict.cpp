@@ -3,14 +3,20 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -71,21 +77,65 @@ std::string published_text(const json& published) {
          text("range", "{}");
 }
 
+Tone tone_of(const json& verdict) {
+  return !verdict["holds"].is_boolean() ? Tone::dim
+         : verdict["holds"] == true     ? Tone::good
+                                        : Tone::bad;
+}
+
 void print_table(const json& verdicts) {
-  std::cout << fmt::format("{:<20} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", "claim",
-                           "verdict", "published", "measured", "data", "on", "rows", "reason");
+  const auto& style = out_style();
+  std::vector<TableRow> rows;
   std::map<std::string, int> counts;
   for (const auto& v : verdicts) {
     const auto measured =
         v["measured"].is_null() ? "" : fmt::format("{:.4g}", v["measured"].get<double>());
-    std::cout << fmt::format(
-        "{:<20} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", v["id"].get<std::string>(),
-        v["verdict"].get<std::string>(), published_text(v["published"]), measured,
-        v["data"].get<std::string>(), v["hardware"].get<std::string>(),
-        fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"].get<std::string>());
-    ++counts[v["verdict"].get<std::string>()];
+    rows.push_back({v["id"], style(tone_of(v), text_of(v, "verdict")),
+                    published_text(v["published"]), measured, v["data"], v["hardware"],
+                    fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"]});
+    ++counts[text_of(v, "verdict")];
   }
+  std::cout << table_text(
+      {"claim", "verdict", "published", "measured", "data", "on", "rows", "reason"}, rows, style);
   for (const auto& [outcome, count] : counts) std::cout << fmt::format("{} {}\n", count, outcome);
+}
+
+/// Keeps the verdicts whose member is one of these words. Throws InputError for a word that no
+/// verdict has.
+json with_member(const json& verdicts, const char* member, const std::vector<std::string>& words) {
+  if (words.empty()) return verdicts;
+  std::set<std::string> known;
+  for (const auto& v : verdicts) known.insert(text_of(v, member));
+  known.erase("");
+  for (const auto& word : words)
+    if (!known.contains(word))
+      throw InputError(fmt::format("--{}: no claim has '{}', expected one of {}{}", member, word,
+                                   joined(known, ", "),
+                                   suggestion(word, {known.begin(), known.end()})));
+  json kept = json::array();
+  for (const auto& v : verdicts)
+    if (std::find(words.begin(), words.end(), text_of(v, member)) != words.end()) kept.push_back(v);
+  return kept;
+}
+
+/// Keeps the verdicts that hold the text in their id, place, statement or reason, whatever its
+/// case.
+json with_text(const json& verdicts, const std::string& text) {
+  if (text.empty()) return verdicts;
+  json kept = json::array();
+  for (const auto& v : verdicts)
+    for (const char* member : {"id", "place", "states", "reason"})
+      if (boost::icontains(text_of(v, member), text)) {
+        kept.push_back(v);
+        break;
+      }
+  return kept;
+}
+
+json filtered(json list, const Given& given) {
+  for (const char* member : {"verdict", "kind", "data"})
+    list = with_member(list, member, given.texts(member));
+  return with_text(list, given.text("text"));
 }
 
 }  // namespace
@@ -102,31 +152,45 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   return list;
 }
 
-int verdict_command(const Args& args) {
-  const Usage usage{"verdict [PAPER]...",
-                    "Says for each published value of the papers (all by default) whether the rows "
-                    "of the result files bear it out.",
-                    "retensor verdict pasta --results out/results/cpu/pasta-fig4.jsonl", -1};
-  po::options_description options;
-  auto add = options.add_options();
-  add("results", words("FILES"),
-      "result files (default: all of experiments/results and out/results)");
-  add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
-  add("json", flag(), "a JSON list instead of a table");
-  add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
+namespace {
 
-  auto files = given->texts("results");
+int verdict_command(const Given& given) {
+  auto files = given.texts("results");
   if (files.empty()) files = result_files();
-  const auto list = verdicts(given->positionals(), files, given->locations());
+  auto papers = given.positionals();
+  for (auto& paper : given.texts("paper")) papers.push_back(std::move(paper));
+  const auto list = filtered(verdicts(papers, files, given.locations()), given);
   const bool against =
       std::any_of(list.begin(), list.end(), [](const json& v) { return v["holds"] == false; });
-  if (given->flag("json"))
+  if (given.flag("json"))
     std::cout << list.dump(2) << '\n';
   else
     print_table(list);
-  return against && given->flag("strict") ? 1 : 0;
+  return against && given.flag("strict") ? 1 : 0;
+}
+
+}  // namespace
+
+Interface verdict_interface() {
+  const Usage usage{
+      "verdict [PAPER]...",
+      "Compares each published value of the papers (default: all) with the rows of the result "
+      "files and says whether it holds. The filters combine: a claim is shown if all of them "
+      "match.",
+      "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("paper", words("PAPER..."), "only these papers, as if named before the options");
+  add("verdict", words("WORD..."), "only these verdicts, such as reproduced or deviates");
+  add("kind", words("KIND..."), "only claims of these kinds");
+  add("data", words("WORD..."), "only verdicts on this data: real, stand-in, generated");
+  add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
+  add("results", words("FILE..."),
+      "result files (default: all of experiments/results and out/results)");
+  add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
+  add_location_options(options);
+  add_json_option(options);
+  return {usage, options, verdict_command};
 }
 
 }  // namespace retensor::driver

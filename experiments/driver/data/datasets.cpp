@@ -310,7 +310,7 @@ std::vector<std::string> DatasetRegistry::names() const {
 
 std::vector<std::string> DatasetRegistry::with_variants(const std::string& name) const {
   if (find(name).variant != "base")
-    throw InputError(fmt::format("data set '{}' is no stand-in and has no variants", name));
+    throw InputError(fmt::format("data set '{}' is not a stand-in and has no variants", name));
   std::vector<std::string> names = {name};
   for (const auto& variant : stand_in_variants()) names.push_back(name + "@" + variant);
   return names;
@@ -321,8 +321,7 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   if (const auto sizes = matmul_sizes(name)) return datasets_[name] = matmul_dataset(name, *sizes);
   std::error_code error;
   if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
-  throw InputError(
-      fmt::format("unknown data set '{}', nearest is '{}'", name, nearest(name, names())));
+  throw InputError(fmt::format("unknown data set '{}'{}", name, suggestion(name, names())));
 }
 
 const Dataset& DatasetRegistry::with_facts(const std::string& name) const {

@@ -39,7 +39,7 @@ bool may_be_torn(const std::string& text) {
 std::ifstream opened(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-    throw InputError(path + ": found something else than a regular file");
+    throw InputError(path + ": not a regular file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
   return in;
@@ -200,6 +200,14 @@ Results read_results(const std::vector<std::string>& paths) {
   Results results{{lines.sessions.begin(), lines.sessions.end()}, {}, std::move(lines.warnings)};
   for (auto& of_case : chosen) results.rows.push_back(std::move(of_case.row));
   return results;
+}
+
+std::string newest_session(const std::string& path) {
+  std::string session;
+  for_each_line(path, [&](const json& line) {
+    if (text_of(line, "kind") == "session") session = text_of(line, "session");
+  });
+  return session;
 }
 
 std::vector<Row> newest_rows(const std::vector<std::string>& paths) {

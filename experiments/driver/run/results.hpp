@@ -49,6 +49,8 @@ struct Results {
 
 /// Throws as for_each_line does, and InputError for a row without key, case or a known status.
 Results read_results(const std::vector<std::string>& paths);
+/// The id of the last session line of a file, empty without one.
+std::string newest_session(const std::string& path);
 /// The rows alone, by key and machine.
 std::vector<Row> newest_rows(const std::vector<std::string>& paths);
 

@@ -60,11 +60,11 @@ std::string refusal(const Problem& problem, const Params& params) {
 }
 
 Support supports_contraction(const Problem& problem, const Params& params) {
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   if (problem.spec().beta != 0)
     return Support::no(fmt::format(
-        "found beta {}, expected 0: the operation has no tensor Z to add; see the parameter beta",
+        "found beta {}, expected 0: the problem has no tensor Z to add; the parameter beta of the "
+        "method updates a result",
         problem.spec().beta));
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))

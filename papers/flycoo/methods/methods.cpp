@@ -43,7 +43,7 @@ Support supports_format(const Problem&, const Params& params) {
 MethodSpec passes_method(MethodSpec own) {
   const auto has_factors = [](const Problem& problem, const Params&) {
     if (problem.x().order() >= 2) return Support::yes();
-    return Support::no("MTTKRP of a first-order tensor needs no factor");
+    return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
   };
   return with_shared({Operation::mttkrp_all}, has_factors, std::move(own));
 }

@@ -34,10 +34,8 @@ namespace {
 Support supports_format(const Problem& problem, const Params& params) {
   const int order = problem.x().order();
   if (order < kTiledModes || order > kHighestOrder)
-    return Support::no(
-        fmt::format("found order {}, expected 3 to 5: three modes are tiled", order));
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+    return Support::no(fmt::format("found a tensor of order {}, expected 3 to 5", order));
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
     return Support::no(

@@ -13,7 +13,7 @@ void register_cublas(Registry& registry) {
         const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
         const auto& dims = problem.x().dims;
         if (dims[0] <= most / dims[1]) return Support::yes();
-        return Support::no("S as a dense matrix has more than 2^30 elements");
+        return Support::no("S stored as a dense matrix would have more than 2^30 elements");
       }},
       .obstacle = RETENSOR_DEVICE_PART(cublas::missing_library),
       .prepare = RETENSOR_DEVICE_PART(cublas::prepare_cuda),

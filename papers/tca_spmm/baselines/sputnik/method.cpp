@@ -11,11 +11,12 @@ void register_sputnik(Registry& registry) {
       .summary =
           "sparse times dense matrix on CUDA cores, eight threads a row (Gale et al., SC 2020)",
       .conditions = {[](const Problem& problem, const Params&) {
-        if (problem.x().dims[0] >> 31 != 0) return Support::no("numbers of rows of S have 31 bits");
-        if (problem.x().nnz() >> 31 != 0) return Support::no("lengths of rows of S have 31 bits");
+        if (problem.x().dims[0] >> 31 != 0)
+          return Support::no("supports fewer than 2^31 rows of S");
+        if (problem.x().nnz() >> 31 != 0) return Support::no("supports fewer than 2^31 nonzeros");
         const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
         if (problem.x().dims[1] * vectors >> 32 == 0) return Support::yes();
-        return Support::no("places in D have 32 bits, in units of 16 bytes");
+        return Support::no("supports at most 64 GiB of D");
       }},
       .prepare = RETENSOR_DEVICE_PART(sputnik::prepare_cuda),
       .params = {tca_spmm::types_param(),
