@@ -1,4 +1,4 @@
-// The runs of pasta.cpu.coo and pasta.cpu.hicoo.
+// The runs of pasta.cpu.coo, pasta.cpu.hicoo and pasta.cpu.plain.
 #pragma once
 
 #include <memory>
@@ -10,5 +10,7 @@ namespace retensor::pasta {
 /// Parameters `threads` and `update`; of HiCOO also `block`, the block edge B.
 std::unique_ptr<Prepared> prepare_coo_cpu(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_hicoo_cpu(const Problem& problem, const Params& params);
+/// Parameters `threads`, `format` (coo or hicoo) and `block`.
+std::unique_ptr<Prepared> prepare_plain_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

@@ -1,4 +1,4 @@
-// pasta.cpu.coo and pasta.cpu.hicoo.
+// pasta.cpu.coo, pasta.cpu.hicoo and pasta.cpu.plain.
 #include <memory>
 #include <string>
 
@@ -40,6 +40,20 @@ MethodSpec make_hicoo_cpu() {
       .prepare = prepare_hicoo_cpu,
       .params =
           cpu_params("scheduled", "private or owner, whichever moves less").with({block_param()}),
+  });
+}
+
+MethodSpec make_plain_cpu() {
+  return suite_method({
+      .id = "pasta.cpu.plain",
+      .summary = "TEW, TS, TTV, TTM and MTTKRP by the paper's plain loops with OpenMP, on "
+                 "coordinates or in HiCOO (PASTA sections III.B.1 and III.D.1)",
+      .conditions = {supports_block},
+      .prepare = prepare_plain_cpu,
+      .params = {threads_param(),
+                 param("format", "coo", "coo: coordinates; hicoo: blocks of edge `block`")
+                     .words({"coo", "hicoo"}),
+                 block_param()},
   });
 }
 
