@@ -76,7 +76,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return name.empty() ? name : fmt::format("; did you mean '{}'?", name);
 }
 
-std::string listed(const std::vector<std::string>& items, std::string_view word) {
+std::string in_words(const std::vector<std::string>& items, std::string_view word) {
   std::string text;
   for (std::size_t k = 0; k < items.size(); ++k)
     text += (k == 0 ? "" : k + 1 == items.size() ? fmt::format(" {} ", word) : ", ") + items[k];

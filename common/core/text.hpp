@@ -29,7 +29,7 @@ std::string joined(const Items& items, std::string_view separator) {
 }
 
 /// "a, b and c", with the word before the last item.
-std::string listed(const std::vector<std::string>& items, std::string_view word);
+std::string in_words(const std::vector<std::string>& items, std::string_view word);
 
 /// The text on one line, control characters written out (\n, \x1b): what a file or an argument
 /// holds moves no cursor and forges no line of a terminal.

@@ -137,7 +137,7 @@ struct Mttkrp {
 using Methods = std::map<std::string, const Method*>;
 Mttkrp mttkrp_of(const Methods& methods, const Problem& problem, const Params& params) {
   const Method& method = *methods.at(params.word("mttkrp"));
-  return {method, problem.of_passes(),
+  return {method, mttkrp_problem(problem, {std::shared_ptr<void>(), &problem.dense()}),
           method.params().resolve(params_in(params.word("mttkrp_params")))};
 }
 
@@ -159,21 +159,20 @@ ParamSchema als_params(Backend backend, const std::string& standard,
            .words({"host", "device"})});
 }
 
-bool has_mttkrp(const Method& method) {
-  const auto all = method.operations();
-  return std::any_of(all.begin(), all.end(), [](Operation operation) {
-    return operation == Operation::mttkrp || operation == Operation::mttkrp_all;
-  });
-}
-
 /// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend: of any that the
 /// registry, which lives as long, has so far.
 MethodSpec make_als(Backend backend, const Registry& registry) {
+  const auto solves_mttkrp = [](const Method& method) {
+    const auto all = method.operations();
+    return std::any_of(all.begin(), all.end(), [](Operation operation) {
+      return operation == Operation::mttkrp || operation == Operation::mttkrp_all;
+    });
+  };
   Methods methods;
   std::vector<std::string> ids;
   std::string standard;
   for (const auto& method : registry.methods()) {
-    if (method->backend() != backend || !has_mttkrp(*method)) continue;
+    if (method->backend() != backend || !solves_mttkrp(*method)) continue;
     ids.emplace_back(method->id());
     methods.emplace(method->id(), method.get());
     if (method->is_default_of_passes()) standard = ids.back();
@@ -184,7 +183,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     return problem.x().order() > 1 ? Support::yes()
                                    : Support::no("a tensor of order 1 is its own model");
   };
-  const auto takes_mttkrp = [methods](const Problem& problem, const Params& params) {
+  const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
     const Mttkrp passes = mttkrp_of(methods, problem, params);
     Support support = supports(passes.method, passes.problem, passes.params);
     if (!support.ok && !support.reason.empty())
@@ -195,7 +194,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
       .id = fmt::format("cpd.{}.als", name(backend)),
       .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
       .operations = {Operation::cpd},
-      .conditions = {has_model, takes_mttkrp},
+      .conditions = {has_model, has_mttkrp},
       .precision =
           [methods](const Problem& problem, const Params& params) {
             const Mttkrp passes = mttkrp_of(methods, problem, params);

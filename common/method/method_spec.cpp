@@ -51,7 +51,7 @@ Support DescribedMethod::solves(const Problem& problem, const Params& params) co
   if (!takes(problem.operation())) {
     std::vector<std::string> expected;
     for (const auto operation : spec_.operations) expected.emplace_back(name(operation));
-    return Support::no(fmt::format("supports only {}, not {}", listed(expected, "and"),
+    return Support::no(fmt::format("supports only {}, not {}", in_words(expected, "and"),
                                    name(problem.operation())));
   }
   for (const auto& condition : spec_.conditions)

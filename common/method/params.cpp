@@ -100,25 +100,25 @@ ParamSpec param(std::string name, ParamValue standard, std::string help) {
 }
 
 ParamSpec threads_param() {
-  return param("threads", 0, "OpenMP threads, 0: as many as the machine gives").range(0, 4096);
+  return param("threads", 0, "OpenMP threads; 0: all that the machine has").range(0, 4096);
 }
 
 ParamSpec prepare_param() {
   return param("prepare", "device",
-               "where the format is made of the coordinates: on the device or on the host")
+               "where the format is built from the coordinates: on the device or on the host")
       .words({"device", "host"});
 }
 
 ParamSpec precision_param() {
-  return param(
-             "precision", "fp16",
-             "operands of the tensor core; split_fp16: each the sum of two halves, three products")
+  return param("precision", "fp16",
+               "type of the tensor-core operands; split_fp16: each is the sum of two fp16 numbers")
       .words({"fp16", "bf16", "tf32", "split_fp16"});
 }
 
 ParamSpec values_param() {
   return param("values", "auto",
-               "storage of values; auto: the narrowest that the precision loses nothing by")
+               "type of the stored values; auto: the narrowest one that loses nothing at this "
+               "precision")
       .words({"auto", "f16", "bf16", "f32"});
 }
 

@@ -3,6 +3,7 @@
 #include "common/method/problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 
@@ -16,7 +17,7 @@
 namespace retensor {
 namespace {
 
-const std::vector<std::string> kOperations = {
+constexpr std::array<std::string_view, 10> kOperations = {
     "tew", "ts", "ttv", "ttm", "mttkrp", "mttkrp_all", "ttm_chain", "contraction", "spmm", "cpd"};
 const std::vector<std::string> kElementwise = {"add", "sub", "mul", "div"};
 
@@ -132,7 +133,8 @@ void check_factors(const ProblemSpec& spec, const Coo& x, const std::vector<Matr
                                  name(spec.operation), factors.size(), x.order()));
   for (std::size_t m = 0; m < factors.size(); ++m) {
     const Matrix& f = factors[m];
-    if (f.rows() != x.dims[m] || f.cols() != spec.rank || f.dtype() != x.dtype())
+    const bool outlined = f.rows() == 0;
+    if ((f.rows() != x.dims[m] && !outlined) || f.cols() != spec.rank || f.dtype() != x.dtype())
       throw InputError(fmt::format(
           "{}: found a factor of mode {} of {} x {} {}, expected {} x {} {}", name(spec.operation),
           m, f.rows(), f.cols(), name(f.dtype()), x.dims[m], spec.rank, name(x.dtype())));
@@ -205,15 +207,16 @@ std::string_view name(Operation op) {
 }
 
 const std::vector<std::string>& operation_names() {
-  return kOperations;
+  static const std::vector<std::string> names(kOperations.begin(), kOperations.end());
+  return names;
 }
 
 Operation operation_from_name(std::string_view text) {
   const auto at = std::find(kOperations.begin(), kOperations.end(), text);
   if (at != kOperations.end()) return static_cast<Operation>(at - kOperations.begin());
   throw InputError(fmt::format("unknown operation '{}', expected one of {}{}", text,
-                               boost::algorithm::join(kOperations, ", "),
-                               suggestion(text, kOperations)));
+                               boost::algorithm::join(operation_names(), ", "),
+                               suggestion(text, operation_names())));
 }
 
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
@@ -246,33 +249,23 @@ Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x) {
   Problem p;
   p.spec_ = completed(std::move(spec));
   check_problem(p.spec_, x->dims, x->dims);
-  if (has_second_tensor(p.spec_.operation)) p.y_ = x;
-  p.x_ = std::move(x);
+  p.x_ = cast(std::move(x), p.spec_.dtype);
+  if (has_second_tensor(p.spec_.operation)) p.y_ = p.x_;
   p.dense_ = std::make_shared<const std::vector<Matrix>>(
       dense_operands(p.spec_, Dims(p.x_->dims.size(), 0)));
   p.oracle_ = std::make_shared<OracleSlot>();
   return p;
 }
 
-Problem Problem::of_operation(Operation operation, int mode) const {
+Problem Problem::of_mode(int mode) const {
+  if (spec_.operation != Operation::mttkrp_all)
+    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
   Problem one(*this);
-  one.spec_.operation = operation;
+  one.spec_.operation = Operation::mttkrp;
   one.spec_.mode = mode;
   check_problem(one.spec_, x_->dims, x_->dims);
   one.oracle_ = std::make_shared<OracleSlot>();
   return one;
-}
-
-Problem Problem::of_mode(int mode) const {
-  if (spec_.operation != Operation::mttkrp_all)
-    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
-  return of_operation(Operation::mttkrp, mode);
-}
-
-Problem Problem::of_passes() const {
-  if (spec_.operation != Operation::cpd)
-    throw LogicError(fmt::format("{} has no passes of MTTKRP", name(spec_.operation)));
-  return of_operation(Operation::mttkrp_all, 0);
 }
 
 const Coo& Problem::y() const {

@@ -82,7 +82,8 @@ class Problem {
   Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y = nullptr);
   /// MTTKRP of x, of one mode or of all, with the caller's factors, dense[m]: I_m x R of the
   /// tensor's type, whose values the caller may change in place between runs, see
-  /// Prepared::refresh. Throws InputError for other shapes.
+  /// Prepared::refresh. Throws InputError for other shapes; factors without rows, which an outline
+  /// has, make an outline.
   static Problem with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
                               std::shared_ptr<const std::vector<Matrix>> factors);
 
@@ -103,8 +104,6 @@ class Problem {
 
   /// MTTKRP of one mode of a problem over all modes: the same operands, which it shares.
   Problem of_mode(int mode) const;
-  /// MTTKRP over all modes from the initial factors of a decomposition (cpd), which it shares.
-  Problem of_passes() const;
 
   /// The fp64 answer with a bound per entry; thread-safe, built once.
   const reference::Expected& oracle() const;
@@ -114,7 +113,6 @@ class Problem {
 
  private:
   Problem() = default;
-  Problem of_operation(Operation operation, int mode) const;
 
   ProblemSpec spec_;
   std::shared_ptr<const Coo> x_, y_;

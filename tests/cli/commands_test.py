@@ -411,6 +411,48 @@ def test_rows_are_printed_with_what_follows_from_them(tree):
     assert "r.jsonl:1: found a row that lacks its key or case" in tree.refusal("rows", "r.jsonl")
 
 
+CLAIM = """  - {{id: {id}, place: Table {place}, kind: {kind}, states: {states},
+     published: {{value: {value}}}, hardware: any, tolerance: {{absolute: 0}}, query: {{where:
+     {{case.artifact: registry, original: tiny}}, value: data.nnz, reduce: median}}}}
+"""
+
+
+def claims_file(tree, paper, *claims):
+    path = tree.root / "papers" / paper / "paper" / "claims.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"schema: 1\npaper: {paper}\nclaims:\n" + "".join(
+        CLAIM.format(**claim) for claim in claims))
+
+
+def test_verdicts_are_filtered(tree):
+    (tree.root / "rows.jsonl").write_text("")
+    claims_file(tree, "p", {"id": "P-1", "place": "I", "kind": "TAB", "states": "sizes", "value": 6},
+                {"id": "P-2", "place": "II", "kind": "TEXT", "states": "HiCOO sizes", "value": 7})
+    claims_file(tree, "q", {"id": "Q-1", "place": "III", "kind": "TAB", "states": "q", "value": 6})
+
+    def ids(*args):
+        listed = json.loads(tree.stdout("verdict", "--results", "rows.jsonl", "--json", *args))
+        return [verdict["id"] for verdict in listed]
+
+    assert ids() == ["P-1", "P-2", "Q-1"]
+    assert ids("--paper", "q") == ["Q-1"] and ids("--paper", "q", "p") == ["Q-1", "P-1", "P-2"]
+    assert ids("--verdict", "inconsistent") == ["P-2"]
+    assert ids("--verdict", "inconsistent", "consistent", "--kind", "TAB") == ["P-1", "Q-1"]
+    assert ids("--text", "hicoo") == ["P-2"] and ids("--text", "TABLE I") == ["P-1", "P-2", "Q-1"]
+    assert ids("--text", "nowhere") == []
+    assert ids("--data", "real") == ["P-1", "P-2", "Q-1"]
+    table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "TEXT")
+    assert table.splitlines()[0].split()[:3] == ["claim", "verdict", "published"]
+    assert "P-2" in table and "P-1" not in table and "1 inconsistent" in table
+    # What is filtered out fails nothing.
+    tree.run("verdict", "--results", "rows.jsonl", "--strict", code=1)
+    tree.run("verdict", "--results", "rows.jsonl", "--strict", "--kind", "TAB")
+    assert "expected one of consistent, inconsistent; did you mean 'consistent'?" in tree.refusal(
+        "verdict", "--results", "rows.jsonl", "--verdict", "consistant")
+    assert "--data: no claim has 'imaginary'" in tree.refusal(
+        "verdict", "--results", "rows.jsonl", "--data", "imaginary")
+
+
 ARTIFACTS = """schema: 1
 paper: pasta
 artifacts:

@@ -58,10 +58,10 @@ TEST_CASE("a name is suggested where it may have been meant") {
 }
 
 TEST_CASE("items are listed as a sentence has them") {
-  CHECK(listed({}, "and").empty());
-  CHECK(listed({"a"}, "or") == "a");
-  CHECK(listed({"a", "b"}, "or") == "a or b");
-  CHECK(listed({"a", "b", "c"}, "and") == "a, b and c");
+  CHECK(in_words({}, "and").empty());
+  CHECK(in_words({"a"}, "or") == "a");
+  CHECK(in_words({"a", "b"}, "or") == "a or b");
+  CHECK(in_words({"a", "b", "c"}, "and") == "a, b and c");
 }
 
 TEST_CASE("a text is printable on one line of a terminal, and stays as it was where it is") {

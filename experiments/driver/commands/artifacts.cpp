@@ -166,7 +166,8 @@ std::string artifacts_text(const nlohmann::json& list) {
     if (const auto drawing = text_of(entry, "drawing"); !drawing.empty())
       rows.push_back({text_of(entry, "paper"), place, "-", "without numbers", "-", "-", drawing});
   }
-  return table_text(rows);
+  return table_text({"artifact", "place", "spec", "state", "measured", "newest", "title"}, rows,
+                    out_style());
 }
 
 }  // namespace retensor::driver

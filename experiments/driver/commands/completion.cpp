@@ -209,7 +209,7 @@ std::string fish_script() {
 }
 
 int completion_command(const Given& given) {
-  const auto shell = given.positional(listed(kShells, "or"));
+  const auto shell = given.positional(in_words(kShells, "or"));
   if (shell == "bash")
     std::cout << bash_script();
   else if (shell == "zsh")
@@ -218,7 +218,7 @@ int completion_command(const Given& given) {
     std::cout << fish_script();
   else
     throw InputError(fmt::format("completion: found '{}', expected {}{}", shell,
-                                 listed(kShells, "or"), suggestion(shell, kShells)));
+                                 in_words(kShells, "or"), suggestion(shell, kShells)));
   return 0;
 }
 

@@ -66,7 +66,7 @@ int tucker_command(const Given& given) {
   const auto method = given.text("method");
   if (method.empty())
     throw InputError(
-        fmt::format("expected --method, one of {}", listed(chain_methods(registry), "or")));
+        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
   tucker::Hooi hooi(tensor_of(given), settings, registry.find(method),
                     cpd::params_in(given.text("params")));
   const bool as_json = given.flag("json");

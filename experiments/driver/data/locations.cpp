@@ -33,7 +33,7 @@ std::string environment(const char* name) {
 std::optional<std::string> named_root() {
   const auto given = environment("RETENSOR_ROOT");
   if (given.empty()) return std::nullopt;
-  if (!is_root(given)) throw InputError("RETENSOR_ROOT: " + given + " has no folder experiments/schema");
+  if (!is_root(given)) throw InputError("RETENSOR_ROOT: " + given + " holds no experiments/schema");
   return given;
 }
 
@@ -43,7 +43,7 @@ std::string own_root() {
   if (const auto root = root_above(fs::read_symlink("/proc/self/exe", ignored).parent_path()))
     return *root;
   if (is_root(build_info().source_root)) return build_info().source_root;
-  throw InputError("the source tree was not found; set RETENSOR_ROOT to its folder");
+  throw InputError("the source tree is not found: set RETENSOR_ROOT");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ using nlohmann::json;
 
 namespace {
 
+const std::vector<std::string> kAlways = {"/dataset", "/operation"};
 /// These need no name before their value.
 const std::vector<std::string> kBare = {"/dataset", "/operation", "/method"};
 
@@ -57,7 +58,7 @@ std::string Labels::words(const json& a, const json& b, const std::vector<std::s
 }
 
 std::string Labels::of(const json& a, const json& b) const {
-  return words(a, b, kBare, "/");
+  return words(a, b, kAlways, "/");
 }
 
 json problem_of(json case_object) {

@@ -12,15 +12,15 @@
 
 namespace retensor::driver {
 
-/// Names cases (the `case` object of a row) by data set, operation, method and whatever else
-/// differs among the cases that were noted.
+/// Names cases (the `case` object of a row) by data set, operation and whatever else differs among
+/// the cases that were noted.
 class Labels {
  public:
   Labels() = default;
   explicit Labels(const std::vector<Case>& cases);
   void note(const nlohmann::json& case_object);
 
-  /// "tiny mttkrp pasta.cpu.coo mode=0 threads=2".
+  /// "tiny mttkrp pasta.cpu.coo mode=0 threads=2", where methods, modes and threads differ.
   std::string of(const nlohmann::json& case_object) const { return of(case_object, case_object); }
   /// Of a pair: members in which the two differ read `name=a|b`.
   std::string of(const nlohmann::json& a, const nlohmann::json& b) const;

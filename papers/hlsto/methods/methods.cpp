@@ -18,11 +18,13 @@ ParamSchema format_params(bool modelled) {
   const std::string by_model = modelled ? "; -1: by a cost model, whose times are measured" : "";
   return {
       param("format", "hls",
-            "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are")
+            "hls: tiles are stored dense from the threshold on; hls_s: no tile is; hls_d: every "
+            "tile is")
           .words({"hls", "hls_s", "hls_d"}),
-      param("threshold", 0,
-            "nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for TTM-chain" +
-                by_model)
+      param(
+          "threshold", 0,
+          "nonzeros from which a tile is dense; 0: the paper's 78 for MTTKRP and 61 for TTM-chain" +
+              by_model)
           .range(modelled ? static_cast<double>(kByModel) : 0, kMostThreshold),
       param("edge", 16, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples")
           .range(2, 32),

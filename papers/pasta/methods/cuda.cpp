@@ -55,7 +55,7 @@ MethodSpec make_coo_cuda_tuned() {
            // short enough for many lane groups on small tensors.
            param(
                "chunk", 128,
-               "TTM, MTTKRP: nonzeros that a lane group takes at most; TTV: an eighth of a warp's")
+               "TTM, MTTKRP: most nonzeros of a group of lanes; TTV: an eighth of those of a warp")
                .range(1, 65536)},
   });
 }

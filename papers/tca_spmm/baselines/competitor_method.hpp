@@ -9,8 +9,9 @@
 namespace retensor::tca_spmm {
 
 inline ParamSpec types_param() {
-  return param("types", "f16",
-               "of operands and result; f16_f32: operands in half precision, result in single")
+  return param(
+             "types", "f16",
+             "types of operands and result; f16_f32: operands in half, result in single precision")
       .words({"f16", "f16_f32", "f32"});
 }
 

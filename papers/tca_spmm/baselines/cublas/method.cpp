@@ -8,7 +8,7 @@ namespace retensor {
 void register_cublas(Registry& registry) {
   registry.add(tca_spmm::competitor_method({
       .id = "cublas.cuda",
-      .summary = "dense matrix product by cuBLAS, zeros of S stored",
+      .summary = "dense matrix product by cuBLAS, with the zeros of S stored",
       .conditions = {[](const Problem& problem, const Params&) {
         const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
         const auto& dims = problem.x().dims;
