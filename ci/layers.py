@@ -24,7 +24,7 @@ ALLOWED = {
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
     "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
-    "cpd": FIFTH, "tucker": FIFTH | {"cpd"},
+    "cpd": FIFTH, "tucker": FIFTH | {"cpd"}, "c_api": FIFTH | {"cpd", "tucker"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
 ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
@@ -40,7 +40,7 @@ PAPER = ({"README.md", "NOTES.md", "meson.build", "paper/", "format/", "kernels/
           "tests/"}, r"baselines/")
 BASELINE = ({"README.md", "meson.build", "method.cpp"}, r"\w+\.[hc]pp|\w+_cuda\.cuh?")
 FOLDERS = {
-    "paper": (set(), r"(claims|findings|artifacts)\.yaml|claims\.md|digitised/"),
+    "paper": (set(), r"(claims|findings|readings|artifacts)\.yaml|claims\.md|digitised/"),
     "format": (set(), r"\w+\.[hc]pp|\w+_device\.cuh?"),
     "kernels": (set(), r"\w+_cpu\.[hc]pp|\w+_cuda\.(hpp|cuh?)"),
     "methods": ({"methods.hpp", "methods.cpp"}, r"\w+\.[hc]pp"),

@@ -54,6 +54,9 @@ configure() {
   shift
   # The default instruction set of the build is newer than some machines.
   grep -qw avx2 /proc/cpuinfo || set -- "$@" -Dcpu_arch=
+  # Few systems but Debian have static libraries.
+  local compiler=${CXX:-g++}
+  [[ $("${compiler##* }" -print-file-name=libyaml-cpp.a) == /* ]] || set -- "$@" -Dstatic=false
   if [[ -f $dir/build.ninja ]]; then
     "$RETENSOR_MESON" setup --reconfigure "$dir" "$@" >&2 ||
       "$RETENSOR_MESON" setup --wipe "$dir" "$@" >&2

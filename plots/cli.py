@@ -1,4 +1,5 @@
-"""Command line: `python -m plots figure ...` and `python -m plots report ...`.
+"""Command line: `python -m plots figure ...`, `python -m plots report ...` and
+`python -m plots export ...`.
 
 Paths of what was written go to stdout, warnings to stderr. Exit code 0, 1 when
 the report lacks a figure that could not be drawn, 2 for bad input.
@@ -8,9 +9,11 @@ import sys
 
 from plots.errors import PlotError
 from plots.load import load_results, read_json
-from plots.report import build_report
+from plots.report import build_report, to_stderr
 from plots.save import save_artifact
 from plots.spec import find_specs, load_spec
+from retensor.frame import frame_of, to_parquet
+from retensor.library import RetensorError
 
 
 def main(arguments):
@@ -21,7 +24,7 @@ def main(arguments):
         for warning in results.warnings:
             print(f"warning: {warning}", file=sys.stderr)
         return options.command(results, _read_optional(options.verdicts), options)
-    except (PlotError, OSError) as error:
+    except (PlotError, RetensorError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -38,9 +41,12 @@ def _parser():
     report.add_argument("--methods", metavar="JSON", help="from `retensor list methods --json`")
     report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
     report.set_defaults(command=_report)
-    for command in (figure, report):
+    export = commands.add_parser("export", help="write rows as Parquet")
+    export.set_defaults(command=_export, verdicts=None)
+    for command in (figure, report, export):
         command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`")
-        command.add_argument("--out", required=True, metavar="DIR")
+        command.add_argument("--out", required=True, metavar="PATH")
+    for command in (figure, report):
         command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
     return parser
 
@@ -64,8 +70,14 @@ def _report(results, verdicts, options):
     page, failures = build_report(results, find_specs(options.specs), verdicts, options.out,
                                   _read_optional(options.audits),
                                   _read_optional(options.artifacts),
-                                  _read_optional(options.methods))
+                                  _read_optional(options.methods), to_stderr)
     for failure in failures:
         print(f"error: {failure}", file=sys.stderr)
     print(page)
     return 1 if failures else 0
+
+
+def _export(results, _, options):
+    to_parquet(frame_of(results), options.out)
+    print(options.out)
+    return 0

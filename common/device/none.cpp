@@ -1,6 +1,7 @@
 // The device interface of a build without CUDA: nothing is available, nothing has failed, and
 // everything else is an error.
 #include "common/core/error.hpp"
+#include "common/device/copy.hpp"
 #include "common/device/device.hpp"
 
 namespace retensor::device {
@@ -45,5 +46,16 @@ std::vector<Count> sort_permutation(const std::vector<std::uint64_t>&) {
 std::vector<Count> sort_permutation(const std::vector<Uint128>&) {
   refuse();
 }
+
+void copy_to_host(void*, const void*, std::size_t) {
+  refuse();
+}
+void copy_to_device(void*, const void*, std::size_t) {
+  refuse();
+}
+void* allocate_bytes(std::size_t) {
+  refuse();
+}
+void release_bytes(void*) {}
 
 }  // namespace retensor::device

@@ -10,6 +10,7 @@
 #include "common/core/text.hpp"
 #include "common/cpd/normal_equations.hpp"
 #include "common/measure/timing.hpp"
+#include "common/method/operands.hpp"
 
 namespace retensor::tucker {
 namespace {
@@ -77,16 +78,6 @@ ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
   spec.rank2 = others.back();
   spec.dtype = dtype;
   return spec;
-}
-
-/// Overwrites an operand of a problem, which draws its own and lets a caller give them for MTTKRP
-/// alone. The elements are no const objects; methods are told by Prepared::refresh.
-void set_operand(const Problem& problem, std::size_t m, const Matrix& from) {
-  dispatch(from.dtype(), [&]<class T>() {
-    const auto source = from.values().as<T>();
-    std::copy(source.begin(), source.end(),
-              const_cast<T*>(problem.dense()[m].values().as<T>().data()));
-  });
 }
 
 void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode) {

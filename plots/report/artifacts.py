@@ -23,7 +23,8 @@ class Entry:
     places: list
     drawing: str = ""
     sections: list = field(default_factory=list)
-    verdicts: list = field(default_factory=list)  # on the claims of these places
+    claims: list = field(default_factory=list)  # of these places
+    tables: list = field(default_factory=list)  # reissued, of these places
 
     @property
     def title(self):
@@ -38,13 +39,13 @@ class Entry:
         claim of it was measured to which no stand-in was fitted."""
         if self.drawing:
             return WITHOUT
-        shown = [section for section in self.sections if section.view]
+        shown = [section for section in self.sections if section.drawn]
         if place.startswith("Fig"):
-            known = any(stands_at(point.source, place) for section in shown
-                        for point in section.view.digitised)
+            known = any(stands_at(source, place) for section in shown
+                        for source in section.drawn.sources)
         else:
-            known = any(_counts(verdict) for verdict in self.verdicts
-                        if stands_at(verdict.get("place"), place))
+            known = any(_counts(claim.verdict) for claim in self.claims
+                        if stands_at(claim.verdict.get("place"), place))
         if known:
             return COMPARED
         if shown:
@@ -71,7 +72,7 @@ class Paper:
         return {state: found[state] for state in STATES}
 
 
-def arrange(name, artifacts, sections, verdicts):
+def arrange(name, artifacts, sections, claims, tables=()):
     """The paper's entries from `retensor list artifacts --json`, which was checked."""
     entries = {}
     for artifact in artifacts:
@@ -81,8 +82,10 @@ def arrange(name, artifacts, sections, verdicts):
             entries.setdefault(key, Entry([], artifact["drawing"])).places.append(artifact["place"])
     for key, entry in entries.items():
         entry.sections = [section for section in sections if section.spec.artifact in key]
-        entry.verdicts = [verdict for verdict in verdicts if any(
-            stands_at(verdict.get("place"), place) for place in entry.places)]
+        entry.claims = [claim for claim in claims if any(
+            stands_at(claim.verdict.get("place"), place) for place in entry.places)]
+        entry.tables = [table for table in tables if any(
+            stands_at(table.place, place) for place in entry.places)]
     placed = [id(section) for entry in entries.values() for section in entry.sections]
     return Paper(name, list(entries.values()),
                  [section for section in sections if id(section) not in placed])
@@ -92,6 +95,18 @@ def states_here(artifacts):
     """What each spec's cases need on this machine, by the spec's artifact."""
     return {spec["artifact"]: spec["state"] for artifact in artifacts
             for spec in artifact["specs"]}
+
+
+def reach(artifacts, paper):
+    """How many of a paper's specs this machine can run whole, in part and not at all, and what
+    the rest needs: (whole, part, none, {need: specs})."""
+    states = states_here([artifact for artifact in artifacts if artifact["paper"] == paper])
+    whole = sum(state == "can run" for state in states.values())
+    part = sum(state != "can run" and "can run" in state for state in states.values())
+    needs = Counter(need.strip() for state in states.values() if "needs " in state
+                    for need in re.split(",| and ", state.split("needs ", 1)[1]
+                                         .replace("data ", "")))
+    return whole, part, len(states) - whole - part, dict(needs.most_common())
 
 
 def check(artifacts):

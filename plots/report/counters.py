@@ -16,19 +16,14 @@ COLUMNS = {
     "tensor instructions": "profile.tensor_instructions", "not measured": "profile.missing"}
 
 
-class Counters:
-    """`lines` of profiled rows below `columns`; `reasons` why other rows on a GPU have none."""
-
-    def __init__(self, rows):
-        self.columns = [*COLUMNS, "note"]
-        self.reasons = Counter(_present(rows, "profile.reason"))
-        profiled = _present(rows, "profile.launches")
-        self.lines = [_line(row) for row in rows.loc[profiled.index].to_dict("records")]
-
-    @property
-    def marked(self):
-        """How many lines have a note."""
-        return sum(bool(line[-1]) for line in self.lines)
+def told(rows):
+    """Lines of profiled rows below their columns, how many lines have a note, and why other rows
+    on a GPU have no counters."""
+    profiled = _present(rows, "profile.launches")
+    lines = [_line(row) for row in rows.loc[profiled.index].to_dict("records")]
+    return {"columns": [*COLUMNS, "note"], "lines": lines,
+            "marked": sum(bool(line[-1]) for line in lines),
+            "reasons": dict(Counter(_present(rows, "profile.reason")))}
 
 
 def _present(rows, name):

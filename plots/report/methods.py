@@ -6,7 +6,8 @@ averaged as in every figure (plots/figures/quantity.py). MTTKRP a mode at a time
 at once are different problems, whose rates share a figure.
 """
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import pandas as pd
@@ -15,6 +16,7 @@ from plots import style
 from plots.errors import PlotError
 from plots.figures import quantity
 from plots.figures.methods import draw
+from plots.report import parts
 from plots.table import write_csv
 
 OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
@@ -89,12 +91,12 @@ class Section:
 
     key: str
     title: str
-    lines: list
+    stale: int     # lines with rows that are older than the sources of their method
     names: list
     table: list
     csv: str
-    figures: list  # {"svg", "alt", "machine"}
-    specs: list    # that measure this operation
+    figures: list  # {"svg", "machine"}
+    specs: list    # paths of those that measure this operation
 
 
 def check(registry):
@@ -117,14 +119,28 @@ def sections(results, specs, registry, out):
     """A function for each section of the page: it writes figures and CSV file below `out`."""
     folder = out / "figures" / "methods"
     folder.mkdir(parents=True, exist_ok=True)
-    return [partial(_section, key, results.rows, specs, registry, folder, out)
+    return [partial(_kept, key, results.rows, specs, registry, folder, out)
             for key in OPERATIONS]
+
+
+def _kept(key, rows, specs, registry, folder, out):
+    """The section as an earlier report left it where nothing it is made of has changed."""
+    rows = rows[rows["case.operation"].isin(OPERATIONS[key][1])]
+    store = parts.Parts(out)
+    digest = parts.digest([sys.modules[__name__]], list(rows.columns), rows.values.tolist(),
+                          specs, registry)
+    kept = store.kept(f"methods-{key}", digest)
+    if kept:
+        return Section(**kept)
+    section = _section(key, rows, specs, registry, folder, out)
+    store.keep(f"methods-{key}", digest, asdict(section),
+               [section.csv, *(figure["svg"] for figure in section.figures)])
+    return section
 
 
 def _section(key, rows, specs, registry, folder, out):
     title, operations = OPERATIONS[key]
-    lines = lines_of(rows[rows["case.operation"].isin(operations)],
-                     baselines(registry, operations))
+    lines = lines_of(rows, baselines(registry, operations))
     names, table = tabulate(lines)
     csv = folder / f"{key}.csv"
     write_csv(pd.DataFrame(table, columns=names, dtype=object), csv)
@@ -135,8 +151,9 @@ def _section(key, rows, specs, registry, folder, out):
         path = folder / f"{key}-{index + 1}.svg"
         if _figure(shown, f"{title} on {machine}", path):
             found.append({"svg": path.relative_to(out).as_posix(), "machine": machine})
-    return Section(key, title, lines, names, table, csv.relative_to(out).as_posix(), found,
-                   [spec for spec in specs if not spec.of
+    return Section(key, title, sum(line.stale > 0 for line in lines), names, table,
+                   csv.relative_to(out).as_posix(), found,
+                   [spec.path for spec in specs if not spec.of
                     and set(spec.order.get("case.operation", ())) & set(operations)])
 
 

@@ -1,6 +1,7 @@
 """What the attacks share: sweeps of a method of the suite, commands, and what no command may do."""
 
 import json
+import os
 import subprocess
 
 from sweeps import RETENSOR, ROOT
@@ -35,6 +36,19 @@ def registry(folder, **entries):
     path.write_text(json.dumps({"schema": 1, "datasets": {
         name.replace("_", "-"): dict(common, **entry) for name, entry in entries.items()}}))
     return path
+
+
+def papers_file(folder, kind):
+    """Where a tree in this folder keeps the claims or findings of its one paper."""
+    (folder / "experiments" / "schema").mkdir(parents=True)
+    path = folder / "papers" / "stranger" / "paper" / (kind + ".yaml")
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def rooted(folder):
+    """The environment in which the tree in this folder is the source tree."""
+    return dict(os.environ, RETENSOR_ROOT=str(folder))
 
 
 def ok_rows(workspace):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from attacks import METHOD, refused, run, sweep
+from attacks import METHOD, papers_file, refused, rooted, run, sweep
 from sweeps import RETENSOR, ROOT
 
 
@@ -28,7 +28,7 @@ def test_rows_go_into_regular_files_alone(workspace, out):
 
 
 READERS = [("plan", "{}"), ("run", "{}"), ("rows", "{}"), ("import", "{}"),
-           ("compare", "{}", "{}"), ("verdict", "--results", "{}"), ("audit", "{}"),
+           ("compare", "{}", "{}"), ("verdict", "--results", "{}"),
            ("dataset", "info", "x", "--registry", "{}"), ("dataset", "info", "{}.tns"),
            ("dataset", "info", "{}.mtx"), ("dataset", "info", "{}.tnsb")]
 
@@ -43,6 +43,14 @@ def test_files_without_end_are_not_read(tmp_path, command, kind):
             (tmp_path / name).symlink_to("/dev/zero")
     refused(run(*[word.format(tmp_path / "file") for word in command], timeout=20,
                 env=dict(os.environ, RETENSOR_CACHE=str(tmp_path / "cache"))))
+
+
+@pytest.mark.parametrize("command, kind", [("verdict", "claims"), ("audit", "findings")])
+def test_files_without_end_in_a_tree_are_not_read(tmp_path, command, kind):
+    papers_file(tmp_path, kind).symlink_to("/dev/zero")
+    (tmp_path / "rows.jsonl").write_text("")
+    more = ["--results", tmp_path / "rows.jsonl"] if command == "verdict" else []
+    refused(run(command, "stranger", *more, timeout=20, env=rooted(tmp_path)), f"{kind}.yaml")
 
 
 def test_a_whole_line_with_a_bad_byte_is_no_torn_line(workspace, results):

@@ -31,6 +31,16 @@ function sortProblems(page) {
   return problems;
 }
 
+// Opens what is folded and waits for every image, the late ones too.
+async function unfolded(page) {
+  page.querySelectorAll("details").forEach(part => { part.open = true; });
+  await new Promise(done => setTimeout(done, 500));  // rows of claims come from files
+  await Promise.all(Array.from(page.images, image => {
+    image.loading = "eager";
+    return image.decode().catch(() => {});
+  }));
+}
+
 function pageProblems(page) {
   const root = page.documentElement, problems = [];
   if (root.scrollWidth > root.clientWidth)
@@ -38,12 +48,61 @@ function pageProblems(page) {
   for (const image of page.images)
     if (!image.complete || image.naturalWidth === 0) problems.push(`no image ${image.src}`);
     else if (!image.alt) problems.push(`no alternative text of ${image.src}`);
-  return [...problems, ...sortProblems(page)];
+  return [...problems, ...keyboardProblems(page), ...contrastProblems(page),
+          ...sortProblems(page)];
 }
 
-window.addEventListener("load", () => {
-  const frame = document.querySelector("iframe").contentDocument;
-  const tables = frame.querySelectorAll("table.sortable").length;
-  document.getElementById("result").textContent =
-    JSON.stringify({ width: frame.documentElement.clientWidth, tables, problems: pageProblems(frame) });
+// What scrolls or acts has to be reached by keyboard, and a name.
+function keyboardProblems(page) {
+  const named = part => part.textContent.trim() || part.getAttribute("aria-label") ||
+    part.labels?.[0]?.textContent.trim() || part.querySelector("img")?.alt;
+  return [
+    ...Array.from(page.querySelectorAll("a, button, input, select, summary"))
+      .filter(part => !named(part)).map(part => `no name of ${part.outerHTML.slice(0, 60)}`),
+    ...Array.from(page.querySelectorAll(".scroll"))
+      .filter(part => part.tabIndex !== 0).map(() => "a part that scrolls takes no focus")];
+}
+
+function luminance(colour) {
+  const [r, g, b] = colour.match(/[\d.]+/g).map(Number).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function backdrop(part) {
+  for (let own = part; own; own = own.parentElement) {
+    const colour = getComputedStyle(own).backgroundColor;
+    if (colour !== "rgba(0, 0, 0, 0)" && colour !== "transparent") return colour;
+  }
+  return "rgb(255, 255, 255)";
+}
+
+// Text against its background, by WCAG 2 at level AA: 4.5 to 1.
+function contrastProblems(page) {
+  const seen = new Map();
+  for (const part of page.body.querySelectorAll("*")) {
+    const own = Array.from(part.childNodes).some(node => node.nodeType === 3 && node.data.trim());
+    if (!own || part.tagName === "SCRIPT") continue;
+    const colour = getComputedStyle(part).color, behind = backdrop(part);
+    const [light, dark] = [luminance(colour), luminance(behind)].sort((a, b) => b - a);
+    if ((light + 0.05) / (dark + 0.05) < 4.5) seen.set(`${colour} on ${behind}`, part.className);
+  }
+  return Array.from(seen, ([pair, name]) => `too little contrast: ${pair} (${name})`);
+}
+
+// What a test asks beyond the faults above: `steps` is the text of an async function's body.
+function look(frame, steps) {
+  const AsyncFunction = (async () => {}).constructor;
+  return steps ? new AsyncFunction("page", "view", steps)(frame.contentDocument,
+                                                          frame.contentWindow) : null;
+}
+
+window.addEventListener("load", async () => {
+  const frame = document.querySelector("iframe");
+  const told = await look(frame, document.getElementById("steps").textContent);
+  const page = frame.contentDocument;
+  await unfolded(page);
+  document.getElementById("result").textContent = JSON.stringify({
+    width: page.documentElement.clientWidth, told,
+    tables: page.querySelectorAll("table.sortable").length, problems: pageProblems(page) });
 });

@@ -1,6 +1,7 @@
 """Tables and figures in the paper's order, points read off figures, and what each stands at; in
 this tree every table and figure that READMEs and claims name has a spec with a figure function.
 """
+import html
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from plots.errors import PlotError
 from plots.figures import drawer
 from plots.figures.view import make_view
 from plots.load import load_results
-from plots.report import artifacts, build_report
+from plots.report import artifacts, build_report, claims
 from plots.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
 from plots.spec import find_specs, load_spec
 
@@ -54,16 +55,17 @@ def report(tmp_path, verdicts=()):
 def test_a_page_has_the_papers_order_then_what_else_there_is(tmp_path, papers):
     out = report(tmp_path, [rows.verdict(place="Fig. 4 and 5", states="bars of both")])
     text = (out / "pasta.html").read_text()
-    headings = re.findall(r"<h[23] [^>]*>([^<]*)", text)
-    assert headings == ["Table I", "Fig. 5", "fig9: Fixture of five kernels", "Claims of Fig. 5",
+    headings = re.findall(r"<h[23] [^>]*>([^<]*)", html.unescape(text))
+    assert headings == ["Contents", "Fig. 5", "fig9: Fixture of five kernels",
                         "Fig. 4 and Fig. 6", "fig4: Fixture of five kernels",
-                        "Claims of Fig. 4 and Fig. 6", "Beyond the paper's tables and figures",
-                        "more: Fixture of five kernels", "Claims and verdicts"]
+                        "Beyond the paper's tables and figures",
+                        "more: Fixture of five kernels", "Drawings without a number", "All claims"]
+    assert text.count("<summary>1 claim of Fig.") == 2
     assert "a list of symbols" in text and "papers/pasta/paper/digitised/fig4.csv" in text
     assert "on this machine</dt><dd>can run" in text
     assert "steps" in (out / "flycoo.html").read_text()
     start = (out / "index.html").read_text()
-    assert re.search(r'pasta.html">pasta</a></td>' + "".join(
+    assert re.search(r'pasta.html">PASTA</a></td>' + "".join(
         f'<td class="number">{count}</td>' for count in (0, 2, 0, 1, 1)), start)
 
 
@@ -72,8 +74,8 @@ def test_points_read_off_a_figure_are_drawn_and_make_it_compared(tmp_path, paper
         HEAD + 'tew,alpha,pasta.cpu.coo,2.5,0.1,"Fig. 4, TEW",a ruler\n')
     out = report(tmp_path)
     text = (out / "pasta.html").read_text()
-    assert 'Fig. 4: <span class="tag">compared</span>' in text
-    assert 'Fig. 6: <span class="tag">regenerated, not compared</span>' in text
+    assert 'Fig. 4: <span class="state">compared</span>' in text
+    assert 'Fig. 6: <span class="state">regenerated, not compared</span>' in text
     assert "a ruler" in text and "papers/pasta/paper/digitised/fig4.csv" not in text
 
 
@@ -122,13 +124,13 @@ def test_views_of_other_rows_show_counters_where_a_claim_asks_for_them(tmp_path,
 
 def test_a_table_is_compared_where_a_value_of_it_was_measured():
     class Section:
-        error, view = "", object()
+        error, drawn = "", object()
         spec = load_spec(ROOT / "experiments" / "pasta" / "table1.yaml")
 
     known = [listed("Table I", "pasta/table1"), listed("Table II", "pasta/never")]
 
     def states(verdict):
-        own = artifacts.arrange("pasta", known, [Section()], [verdict])
+        own = artifacts.arrange("pasta", known, [Section()], claims.arrange([verdict], []))
         return [state for entry in own.entries for state in entry.states.values()]
 
     assert states(rows.verdict(place="Table I, row TS")) == [COMPARED, NOT_RUN]

@@ -1,5 +1,6 @@
 """The report's pages in a headless Chromium, where one is installed: no error on the console, no
-overflow on a phone, every image there, every column of every table sorts both ways.
+overflow on a phone, every image there, every column of every table sorts both ways, text with
+contrast in light and dark; claims are searched and filtered and show their rows.
 """
 import html
 import json
@@ -19,22 +20,27 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
                None)
 PROBE = Path(__file__).parent / "probe.js"
 PHONE = 360
-PAGES = ("index", "pasta", "flycoo", "methods", "findings")
+PAGES = ("index", "pasta", "flycoo", "own", "claims", "tables", "methods", "findings", "machines")
+DARK = "--blink-settings=preferredColorScheme=0"
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 
 
-def look(page, tmp_path):
-    """What the probe found on a page, with the messages on its console."""
+def look(page, tmp_path, steps="", address="", options=()):
+    """What the probe found on a page, with the messages on its console; `told` is what `steps`, an
+    async function's body over `page` and `view`, returned before anything was unfolded."""
     probe = page.parent / f"probe-{page.name}"
     probe.write_text(
-        f'<!DOCTYPE html><iframe src="{page.name}" style="width:{PHONE}px;height:800px;border:0">'
-        f'</iframe><pre id="result"></pre><script>{PROBE.read_text()}</script>')
+        f'<!DOCTYPE html><iframe src="{page.name}{address}" style="width:{PHONE}px;height:800px;'
+        f'border:0"></iframe><pre id="result"></pre>'
+        f'<script type="text/plain" id="steps">{steps}</script>'
+        f'<script>{PROBE.read_text()}</script>')
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--allow-file-access-from-files",
+         "--allow-file-access-from-files", "--virtual-time-budget=20000", *options,
          "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
          probe.as_uri()], text=True, capture_output=True, timeout=120)
+    probe.unlink()
     found = re.search(r'<pre id="result">(.+?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr
     return json.loads(html.unescape(found[1])) | {
@@ -48,11 +54,16 @@ def report(tmp_path_factory):
     lines = [*rows.sweep(), rows.row(dataset=long_name, kind="stand-in")]
     lines += [rows.row("mttkrp", long_name, method, 0, name="s1", seconds=[time] * 3)
               for method, time in (("parti.cuda", 0.004), ("blco.cuda", 0.002))]
+    lines += [rows.row(artifact="own/sweep", dataset=name, kind="file") for name in "ab"]
     (folder / "fig4.yaml").write_text(rows.SPEC)
     results = load_results([rows.write(folder / "rows.jsonl", lines)])
     known = [{"paper": "pasta", "place": "Fig. 4", "drawing": "",
               "specs": [{"artifact": "pasta/fig4", "state": f"needs data {long_name}"}]}]
-    verdicts = [rows.verdict(place="Fig. 4"), rows.verdict(id="F-1", paper="flycoo")]
+    keys = [line["key"] for line in lines if line["kind"] == "row"][:3]
+    verdicts = [rows.verdict(place="Fig. 4", keys=keys, set_up=False, asks="measurement",
+                             turned_by={"change": "bytes doubled", "factor": 2}),
+                rows.verdict(id="P-C17", kind="NUM", holds=False, verdict="does not transfer"),
+                rows.verdict(id="F-1", paper="flycoo", holds=None, verdict="fitted")]
     return build_report(results, find_specs(folder), verdicts, folder / "out", [rows.audit()],
                         known)[0].parent
 
@@ -64,14 +75,81 @@ def test_pages_fit_a_phone_and_sort(report, tmp_path, name):
     assert found["problems"] == [] and found["console"] == []
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_contrast_in_the_dark(report, tmp_path, name):
+    found = look(report / f"{name}.html", tmp_path, options=[DARK],
+                 steps="return getComputedStyle(page.body).backgroundColor;")
+    assert found["told"] == "rgb(20, 24, 28)" and found["problems"] == []
+
+
+SHOWN = """
+const seen = () => Array.from(page.querySelectorAll("details.claim:not([hidden])"), c => c.id);
+const set = (name, value) => {
+  const field = page.forms.filter.elements[name];
+  field.value = value;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+};
+"""
+
+
+def test_claims_are_searched_and_filtered(report, tmp_path):
+    steps = SHOWN + """
+    const found = [seen()];
+    set("text", "INTENSITY table"); found.push(seen());
+    set("paper", "pasta"); found.push(seen());
+    set("verdict", "does not transfer"); found.push(seen());
+    set("kind", "TAB"); found.push(seen(), page.getElementById("shown").textContent);
+    page.forms.filter.reset();
+    await new Promise(done => setTimeout(done, 50));
+    found.push(seen());
+    return found;"""
+    told = look(report / "claims.html", tmp_path, steps)["told"]
+    everything, pasta = ["claim-P-C16", "claim-P-C17", "claim-F-1"], ["claim-P-C16", "claim-P-C17"]
+    assert told == [everything, ["claim-P-C17", "claim-F-1"], ["claim-P-C17"], ["claim-P-C17"], [],
+                    "0 of 3 claims", everything]
+    linked = look(report / "claims.html", tmp_path, SHOWN + "return seen();", "?paper=pasta")
+    assert linked["told"] == pasta
+
+
+def test_an_address_opens_its_claim_with_the_rows_that_it_took(report, tmp_path):
+    steps = """
+    await new Promise(done => setTimeout(done, 500));
+    const drawer = page.getElementById("claim-P-C16");
+    const rows = Array.from(drawer.querySelectorAll("tbody tr"), row => row.cells[0].textContent);
+    return [drawer.open, rows, drawer.querySelector("tbody a").getAttribute("href"),
+            drawer.textContent.includes("bytes doubled")];"""
+    opened, values, link, turned = look(report / "claims.html", tmp_path, steps,
+                                        "#claim-P-C16")["told"]
+    assert opened and turned and values == ["0.08333", "0.1667", "0.1667"]
+    assert link == "machines.html#session-s1"
+
+
+def test_an_address_opens_what_is_folded(report, tmp_path):
+    steps = 'return page.getElementById("session-s1").open;'
+    assert look(report / "machines.html", tmp_path, steps, "#session-s1")["told"] is True
+    assert look(report / "machines.html", tmp_path, steps)["told"] is False
+
+
+def test_links_stay_in_the_report(report, tmp_path):
+    steps = """
+    page.querySelector('nav a[href="pasta.html"]').click();
+    await new Promise(done => setTimeout(done, 500));
+    return document.querySelector("iframe").contentDocument.title;"""
+    assert look(report / "index.html", tmp_path, steps)["told"] == "PASTA: ReTensor report"
+
+
 def test_the_probe_finds_planted_faults(tmp_path):
     page = tmp_path / "bad.html"
     page.write_text('<!DOCTYPE html><body><div style="width:600px">wide</div>'
+                    '<p style="color:#aaa">faint</p><button></button><div class="scroll"></div>'
                     '<img src="none.png" alt="x">'
                     '<div aria-label="T"><table class="sortable"><thead><tr><th>n</th></tr></thead>'
                     '<tbody><tr><td>2</td></tr><tr><td>1</td></tr></tbody></table></div>'
                     '<script>undefined_function();</script>')
     found = look(page, tmp_path)
+    assert any("too little contrast" in problem for problem in found["problems"])
+    assert "no name of <button></button>" in found["problems"]
+    assert "a part that scrolls takes no focus" in found["problems"]
     assert any("wide in 360" in problem for problem in found["problems"])
     assert any("no image" in problem for problem in found["problems"])
     assert "T: column 0 is not ascending" in found["problems"]

@@ -134,10 +134,10 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
         ("alpha", "stand-in", BASE, BASE)]
     assert [figure["machine"] for figure in section.figures] == ["Fixture GPU"]
     assert (tmp_path / section.figures[0]["svg"]).is_file()
-    assert found["spmm"].lines == found["spmm"].figures == []
+    assert found["spmm"].table == found["spmm"].figures == []
 
 
 def test_a_tensor_of_one_method_has_no_figure(tmp_path):
     path = rows.write(tmp_path / "rows.jsonl", [rows.session(), mttkrp(BASE, 4)])
     section = sections(load_results([path]), [], REGISTRY, tmp_path)[0]()
-    assert len(section.lines) == 1 and section.figures == []
+    assert len(section.table) == 1 and section.figures == []

@@ -11,10 +11,12 @@ import rows
 
 from plots.cli import main
 from plots.errors import PlotError
+from plots.figures import lines
 from plots.load import load_results
-from plots.report import build_report
-from plots.report.counters import Counters
+from plots.report import (build_report, claims, counters, parts, table_files, tables,
+                          title_pages)
 from plots.report.processes import run_all
+from plots.report.sources import paper_file
 from plots.spec import find_specs
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,14 @@ class Page(HTMLParser):
         self.text += data
 
 
+def judged(paper):
+    """A paper's committed claims as if none had been measured."""
+    _, content = paper_file(paper, "claims.yaml")
+    return claims.arrange([rows.verdict(id=claim["id"], paper=paper, holds=None, measured=None,
+                                        verdict="not tested", reason="no rows")
+                           for claim in content["claims"]], [])
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("report")
@@ -72,8 +82,8 @@ def report(tmp_path_factory):
 
 def test_pages_are_balanced_and_ids_unique(report):
     pages = sorted(path.name for path in report.glob("*.html"))
-    assert pages == ["findings.html", "flycoo.html", "hlsto.html", "index.html", "methods.html",
-                     "pasta.html"]
+    assert pages == ["claims.html", "findings.html", "flycoo.html", "hlsto.html", "index.html",
+                     "machines.html", "methods.html", "pasta.html", "tables.html"]
     for name in pages:
         page = Page(report / name)
         assert page.problems == []
@@ -93,6 +103,7 @@ def test_every_link_resolves_inside_the_report(report):
                 continue
             assert "//" not in link and not link.startswith("/"), link
             path, _, anchor = unquote(link).partition("#")
+            path = path.partition("?")[0]
             assert (report / (path or name)).is_file(), link
             assert not anchor or anchor in pages[path or name].ids, link
 
@@ -114,16 +125,19 @@ def test_figures_have_alternative_texts_and_labels(report):
 def test_the_page_holds_values_failures_provenance_and_claims(report):
     text = Page(report / "pasta.html").text
     for part in ("oom: needs 9 GiB & <more>", "stand-in data: gamma", "0123456789ab",
-                 "retensor run", "P-C16", "consistent", "0.125 flop/byte",
-                 "\N{PLUS-MINUS SIGN}0.1%", "Not run"):
+                 "retensor run", "P-C16", "consistent", "0.125 flop/byte", "Not run"):
         assert part in text
     start = Page(report / "index.html").text
-    for part in ("18 cases: 17 ok, 1 oom", "Fixture CPU", "gcc 12.2", "copy_dram",
-                 "retensor run 'a spec.yaml'", "not tested", "0123456789abcdef"):
+    for part in ("18 cases: 17 ok, 1 oom", "not tested", "1 holds", "Jiajia Li"):
         assert part in start
-    assert "/somewhere" not in start
-    flycoo = Page(report / "flycoo.html").text
-    assert "no <GPU> here" in flycoo and "at least 2 times" in flycoo
+    machines = Page(report / "machines.html").text
+    for part in ("Fixture CPU", "gcc 12.2", "copy_dram", "retensor run 'a spec.yaml'",
+                 "0123456789abcdef"):
+        assert part in machines
+    assert "/somewhere" not in machines
+    drawers = Page(report / "claims.html").text
+    for part in ("no <GPU> here", "at least 2 times", "\N{PLUS-MINUS SIGN}0.1%"):
+        assert part in drawers
 
 
 def test_findings_stand_by_severity_with_their_readings_and_tests(report):
@@ -158,8 +172,9 @@ def test_bad_audits_are_refused(tmp_path, audit, message):
 
 def test_rows_without_a_spec_are_shown_as_a_table(report):
     page = Page(report / "hlsto.html")
-    assert "fig7" in page.ids and "no spec" in page.text
-    assert page.images[0]["src"] == "figures/hlsto/fig7.generated.svg"
+    assert "fig7" in page.ids and "no spec" in page.text and "delta" in page.text
+    assert "figures/hlsto/fig7.generated.csv" in page.links
+    assert page.images == []  # no table as a picture
 
 
 def test_what_cannot_be_drawn_is_named(tmp_path):
@@ -215,15 +230,15 @@ def test_counters_stand_beside_the_work_model_and_large_differences_are_marked(t
              rows.row(dataset="none", method="pasta.cuda.coo") | {"profile": {"reason": "no ncu"}},
              rows.row() | {"profile": {"note": "a CPU method"}}]
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
-    counters = Counters(results.rows)
-    notes = {line[0]: line[-1] for line in counters.lines}
-    assert notes == {"near": "", "far": "differs by more than 15%"}
-    assert counters.reasons == {"no ncu": 1}
+    told = counters.told(results.rows)
+    assert {line[0]: line[-1] for line in told["lines"]} == {
+        "near": "", "far": "differs by more than 15%"}
+    assert told["reasons"] == {"no ncu": 1}
     build_report(results, [], [], tmp_path / "out")
     page = Page(tmp_path / "out" / "pasta.html")
     assert page.problems == []
     assert "In 1 of 2 rows the DRAM bytes differ" in page.text
-    assert "No hardware counters for 1 rows: no ncu" in page.text
+    assert "No hardware counters for 1 row: no ncu" in page.text
     assert "sm__inst_executed_pipe_tensor.sum" in page.text
 
 
@@ -241,3 +256,119 @@ def test_an_error_in_another_process_is_raised_here():
         raise PlotError("no room")
     with pytest.raises(PlotError, match="no room"):
         run_all([lambda: 1, fail])
+
+
+PAPERS = sorted(path.parent.parent.name for path in ROOT.glob("papers/*/paper/about.yaml"))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_title_page_names_claims_and_a_spec_that_exist(paper):
+    title = title_pages.title_page(paper)
+    assert set(title.headline) <= {claim.id for claim in judged(paper)}
+    assert (ROOT / "experiments" / title.figure).with_suffix(".yaml").is_file()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_numeric_cell_of_the_printed_tables_has_a_row_a_rule_or_a_reason(paper):
+    own = judged(paper)
+    printed = tables.tables(paper, own)
+    listed = {entry["place"] for entry in paper_file(paper, "artifacts.yaml")[1]["artifacts"]
+              if entry["place"].startswith("Table")}
+    assert {table.place.split("(")[0] for table in printed} == listed
+    for table in printed:
+        assert table.without or any(cell.numeric for cell in table.cells)
+        assert tables.faults(table, {claim.id for claim in own}) == []
+
+
+def test_a_cell_without_anything_against_it_is_a_fault():
+    table = tables.tables("bcb_sptc", [])[0]
+    assert len(tables.faults(table, set())) == 2 * len(table.cells)
+    cell = table.cells[0]
+    cell.reason = "a reason"
+    assert len(tables.faults(table, set(cell.ids))) == 2 * len(table.cells) - 2
+
+
+def rule(check, table="sizes", status="does not fit", value=2.0, **row):
+    return {"id": "A1", "table": table, "check": check, "severity": "result",
+            "rows": [{"row": "r", "status": status, "right": {"value": value}, "ratio": 1.0,
+                      "misread": [], **row}]}
+
+
+@pytest.mark.parametrize("given, subject, value", [
+    (rule("a = 2 * b"), True, 2.0), (rule("b = 2 * a"), False, None),
+    (rule("a >= b"), True, None), (rule("2 * a = b"), True, None),
+    (rule("c > sizes.a", table="others"), False, None),
+    (rule("sizes.r.a = c", table=""), True, 2.0)])
+def test_a_rule_recomputes_a_cell_that_stands_alone_on_its_left(given, subject, value):
+    cell = tables.Cell("r", "a", "3")
+    found = tables._checks(cell, "sizes", "", [given, rule("x = y"), rule("a = b", table="z")])
+    assert [(check.subject, check.value) for check in found] == [(subject, value)]
+
+
+def test_digits_that_would_mend_a_cell_are_few_and_its_own():
+    cell = tables.Cell("r", "a", "3")
+    for readings, mend in (([f"sizes.r.a: 3 as {k}" for k in range(2)], ["3 as 0", "3 as 1"]),
+                           ([f"sizes.r.a: 3 as {k}" for k in range(9)], []),
+                           (["sizes.r.b: 3 as 8"], [])):
+        cell.checks = tables._checks(cell, "sizes", "", [rule("a = b", misread=readings)])
+        assert cell.mend == mend
+
+
+@pytest.mark.parametrize("text, value", [
+    ("165K", 165e3), ("6.9E-3", 6.9e-3), ("0.152%", 0.00152), ("~1/6", 1 / 6),
+    ("11,440,996", 11440996), ("DDR4", None), ("12M + 12M_F", None), ("CUDA Tkit 9.1", None)])
+def test_printed_numbers_are_read(text, value):
+    assert tables.printed_number(text) == (None if value is None else pytest.approx(value))
+
+
+def test_a_table_says_the_same_in_all_its_forms(tmp_path):
+    own = judged("hlsto")
+    claim = next(claim for claim in own if claim.id == "H-C28-mttkrp-a100")
+    claim.verdict |= {"verdict": "inconsistent", "holds": False, "measured": 2 * 49.88 * 2**20,
+                      "ratio": 2.0, "published": {"value": 49.88 * 2**20, "unit": "bytes"}}
+    printed = tables.tables("hlsto", own)
+    cell = printed[-1].rows["Movies"][0]
+    assert (cell.printed, cell.here, cell.outcome) == ("49.88", "99.76", "does not hold")
+    table_files.write(printed, tmp_path)
+    assert "Movies,\"HLS, SpMTTKRP, A100\",49.88,99.76,2.0,inconsistent" in (
+        tmp_path / "tables.csv").read_text()
+    latex = (tmp_path / "hlsto-table-iv.tex").read_text()
+    assert "99.76 $\\times$" in latex and "\\toprule" in latex
+    body = [line for line in latex.splitlines() if line.endswith("\\\\")]
+    assert {line.count(" & ") for line in body} == {8}
+
+
+def test_a_part_is_kept_until_what_it_is_made_of_changes(tmp_path):
+    store = parts.Parts(tmp_path)
+    (tmp_path / "a.svg").write_text("drawn")
+    store.keep("a", "digest", {"lines": [1]}, ["a.svg"])
+    assert store.kept("a", "digest") == {"lines": [1]}
+    assert store.kept("a", "other") is None and store.kept("b", "digest") is None
+    (tmp_path / "a.svg").write_text("damaged")
+    assert store.kept("a", "digest") is None
+    (tmp_path / ".parts" / "a.json.gz").write_bytes(b"no archive")
+    assert store.kept("a", "digest") is None
+
+
+def test_a_second_report_draws_only_what_changed(tmp_path):
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC)
+    (tmp_path / "fig5.yaml").write_text(rows.SPEC.replace("pasta/fig4", "pasta/fig5"))
+    other = [rows.row(artifact="pasta/fig5", dataset=name) for name in ("alpha", "beta")]
+    figures = [tmp_path / "out" / "figures" / "pasta" / f"{name}.svg" for name in ("fig4", "fig5")]
+
+    def times(lines):
+        results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
+        build_report(results, find_specs(tmp_path), [rows.verdict()], tmp_path / "out")
+        return [figure.stat().st_mtime_ns for figure in figures]
+
+    first = times([*rows.sweep(), *other])
+    assert times([*rows.sweep(), *other]) == first
+    changed = times([*rows.sweep(), *other, rows.row(artifact="pasta/fig5", dataset="gamma")])
+    assert changed[0] == first[0] and changed[1] != first[1]
+
+
+def test_a_part_depends_on_what_draws_it_and_not_on_other_kinds():
+    used = {Path(path).stem for path in parts._used([lines])}
+    assert {"lines", "panels", "quantity", "style"} <= used and "stacked_bars" not in used
+    changed = parts.digest([lines], "rows"), parts.digest([lines], "row"), parts.digest([], "rows")
+    assert len(set(changed)) == 3

@@ -53,6 +53,7 @@ TEST_CASE("entries are refused at their line") {
   CHECK(contains(refusal(entry(", nonzeros: 1")), "r.yaml:3:"));
   CHECK(contains(refusal(entry("", "rael")), "unknown kind 'rael', expected 'real'"));
   CHECK(contains(refusal(entry("", "generated")), "generated data set without make"));
+  CHECK(refusal(entry(", file: d.tns", "generated")) == "accepted");
   CHECK(contains(refusal(entry(", file: d.tns", "private")), "published facts only"));
   CHECK(contains(refusal(entry(", file: ../d.tns")), "below the registry's folder"));
   CHECK(contains(refusal(entry(", file: /etc/hostname")), "below the registry's folder"));

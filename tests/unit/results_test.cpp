@@ -195,6 +195,16 @@ TEST_CASE("zeroing is taken off the runs, and the rest set beside a copy of the 
   CHECK(odd.field("seconds.without_zero").is_null());
 }
 
+TEST_CASE("task processing has the pattern of a result where a method makes one") {
+  const auto processing = [&](const json& stages) {
+    const auto line = row("s", "a", {{"phases", {{"run", {9, 9, 9}}, {"stages", stages}}}});
+    return read({text({session("s"), line})}).rows[0].field("seconds.task_processing");
+  };
+  CHECK(processing({{"tasks", {1, 2, 3}}, {"pattern", {5, 1, 1}}}) == 4.0);
+  CHECK(processing({{"tasks", {1, 2, 3}}}) == 2.0);
+  CHECK(processing({{"pattern", {5, 1, 1}}}).is_null());
+}
+
 TEST_CASE("a time of the original code is a result of its own, which no code here outdates") {
   const json more = {{"case", {{"method", "pasta.cpu.coo"}}}, {"source_hash", "of older code"}};
   auto original = row("s", "a", more);

@@ -44,6 +44,7 @@ const std::vector<Command>& all_commands() {
       {"plot", "draw the figures of specs from result rows", plot_interface},
       {"report", "write the HTML report", report_interface},
       {"rows", "print result rows with the quantities derived from them", rows_interface},
+      {"export", "write result rows as Parquet", export_interface},
       {"verdict", "compare result rows with published values", verdict_interface},
       {"audit", "check the figures of a paper against each other", audit_interface},
       {"import", "append times of an original code to a result file", import_interface},

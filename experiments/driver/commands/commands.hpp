@@ -29,6 +29,7 @@ Interface tucker_interface();
 Interface plot_interface();
 Interface report_interface();
 Interface rows_interface();
+Interface export_interface();
 Interface verdict_interface();
 Interface audit_interface();
 Interface import_interface();

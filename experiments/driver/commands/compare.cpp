@@ -229,8 +229,9 @@ std::vector<std::string> files_of(const Given& given, bool by_method) {
 int compare_command(const Given& given) {
   const auto how = options_of(given);
   const auto files = files_of(given, !how.method_a.empty());
-  const Side a{"A", files[0], how.method_a, newest_rows({files[0]})};
-  const Side b{"B", files[1], how.method_b, newest_rows({files[1]})};
+  const Members kept = {"phases.run", "clock_flag"};
+  const Side a{"A", files[0], how.method_a, newest_rows({files[0]}, kept)};
+  const Side b{"B", files[1], how.method_b, newest_rows({files[1]}, kept)};
   check_names({a, b}, how);
   const auto comparison = compare_rows(a.rows, b.rows, how);
   if (given.flag("json"))

@@ -1,4 +1,4 @@
-// retensor plot and retensor report: both run the Python package plots/ on result files.
+// retensor plot, report and export: all run the Python package of plots/ on result files.
 #include <filesystem>
 #include <fstream>
 
@@ -44,6 +44,14 @@ void make_folder(const std::string& path) {
   if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
 }
 
+/// Runs the Python package of the source tree.
+int run_package(const std::vector<std::string>& arguments) {
+  std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const fs::path root = source_root();
+  return run_process(argv, fmt::format("{}:{}", root.string(), (root / "plots").string()));
+}
+
 int run_plots(std::vector<std::string> what, const Given& given) {
   const auto out = given.text("out");
   make_folder(out);
@@ -52,12 +60,10 @@ int run_plots(std::vector<std::string> what, const Given& given) {
   auto verdicts_path = given.text("verdicts");
   if (verdicts_path.empty())
     verdicts_path = write_json(folder / "verdicts.json", verdicts({}, rows, given.locations()));
-  std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
-  argv.insert(argv.end(), what.begin(), what.end());
-  argv.insert(argv.end(),
+  what.insert(what.end(),
               {"--out", out, "--rows", write_text(folder / "rows.jsonl", rows_text(rows)),
                "--verdicts", verdicts_path});
-  return run_process(argv, source_root());
+  return run_package(what);
 }
 
 int plot_command(const Given& given) {
@@ -101,6 +107,32 @@ Interface report_interface() {
   auto options = plot_options("out/report");
   options.add_options()("specs", word("DIR"), "folder of the specs (default: experiments/)");
   return {usage, options, report_command};
+}
+
+namespace {
+
+int export_command(const Given& given) {
+  const fs::path out = given.text("out");
+  if (out.has_parent_path()) make_folder(out.parent_path().string());
+  const auto rows =
+      write_text(out.string() + ".rows.jsonl", rows_text(required_results(given.positionals())));
+  const int code = run_package({"export", "--rows", rows, "--out", out.string()});
+  fs::remove(rows);
+  return code;
+}
+
+}  // namespace
+
+Interface export_interface() {
+  const Usage usage{"export [FILE]...",
+                    "Writes the rows of result files (default: all below experiments/results and "
+                    "out/results) as one Parquet file with a typed column for each field, and "
+                    "prints its path. Needs the Python package pyarrow.",
+                    "retensor export --out rows.parquet experiments/results/cpu/hlsto-table4.jsonl",
+                    -1};
+  po::options_description options;
+  options.add_options()("out", word("FILE", "out/rows.parquet"), "file to write");
+  return {usage, options, export_command};
 }
 
 }  // namespace retensor::driver

@@ -104,8 +104,8 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "fetch beside a file or a recipe without needs: input", "one of them");
   if (d.kind == "private" && obtainable)
     throw ParseError(d.at, "a private data set with data", "published facts only");
-  if (d.kind == "generated" && d.recipe.empty())
-    throw ParseError(d.at, "a generated data set without make", "the key 'make'");
+  if (d.kind == "generated" && d.recipe.empty() && d.file.empty())
+    throw ParseError(d.at, "a generated data set without make", "the key 'make' or 'file'");
   if ((d.kind == "stand-in") != d.stand_in.is_object())
     throw ParseError(d.at, "stand_in without kind stand-in or the reverse", "both or neither");
   if (d.kind == "stand-in" && !generators().contains(d.recipe))

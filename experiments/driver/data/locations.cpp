@@ -37,11 +37,13 @@ std::optional<std::string> named_root() {
   return given;
 }
 
-/// The tree that the program belongs to.
+/// The tree that the program belongs to; of an installed one, <prefix>/share/retensor.
 std::string own_root() {
   std::error_code ignored;
-  if (const auto root = root_above(fs::read_symlink("/proc/self/exe", ignored).parent_path()))
-    return *root;
+  const auto folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (const auto root = root_above(folder)) return *root;
+  if (const auto shared = folder.parent_path() / "share" / "retensor"; is_root(shared))
+    return shared.string();
   if (is_root(build_info().source_root)) return build_info().source_root;
   throw InputError("the source tree is not found: set RETENSOR_ROOT");
 }
@@ -65,8 +67,14 @@ std::string default_registry() {
 }
 
 std::string default_cache() {
-  const auto given = environment("RETENSOR_CACHE");
-  return given.empty() ? (fs::path(source_root()) / "cache").string() : given;
+  if (const auto given = environment("RETENSOR_CACHE"); !given.empty()) return given;
+  const fs::path root = source_root();
+  std::error_code ignored;
+  if (!fs::exists(root / "installed.txt", ignored)) return (root / "cache").string();
+  const auto caches = environment("XDG_CACHE_HOME");
+  return ((caches.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(caches)) /
+          "retensor")
+      .string();
 }
 
 std::string experiments_root() {

@@ -6,13 +6,15 @@
 namespace retensor::driver {
 
 /// Root of the source tree: $RETENSOR_ROOT, else the nearest directory at or above the working
-/// directory, then above the program itself, that holds experiments/schema, else the tree in which
-/// the program was built. Throws InputError when none exists.
+/// directory, then above the program itself, that holds experiments/schema, else what was installed
+/// with the program, else the tree in which it was built. Throws InputError when none exists.
 std::string source_root();
 std::string default_registry();  ///< <root>/datasets/registry.yaml
 /// datasets/recipes of the program's own tree, wherever it is called: recipes are code.
 std::string default_recipes();
-std::string default_cache();     ///< $RETENSOR_CACHE, else <root>/cache
+/// $RETENSOR_CACHE, else <root>/cache; of an installed tree, which has installed.txt, retensor in
+/// $XDG_CACHE_HOME, else in ~/.cache.
+std::string default_cache();
 std::string experiments_root();  ///< <root>/experiments
 
 /// What a command works with.

@@ -49,7 +49,7 @@ ShapePtr query_shape() {
                           required("reduce", reduce_shape()), optional("ratio_to", ratio),
                           optional("orders", list("orders", part, 2)),
                           optional("per", list("per", scalar("a row field"))),
-                          optional("within", word("reduction", {"median", "min", "max"})),
+                          optional("within", word("reduction", {"median", "min", "max", "spread"})),
                           optional("machines", word("machines", {"one", "all"}))},
               .one_of = {{"orders", "where"}}});
 }
@@ -241,7 +241,11 @@ ShapePtr claims_shape() {
 }
 
 std::vector<Claim> load_claims(const std::string& path) {
-  const auto root = load_yaml(path, claims_shape());
+  return parse_claims(read_small_file(path), path);
+}
+
+std::vector<Claim> parse_claims(std::string_view text, const std::string& name) {
+  const auto root = parse_yaml(text, name, claims_shape());
   const auto& paper = root.need("paper").text;
   std::vector<Claim> claims;
   std::set<std::string> ids;
@@ -253,7 +257,7 @@ std::vector<Claim> load_claims(const std::string& path) {
       if (query->ratio_to) expect_published_methods(node, *query->ratio_to);
       for (const auto& part : query->orders) expect_published_methods(node, part);
     }
-    claims.back().file = path;
+    claims.back().file = name;
     if (!ids.insert(claims.back().id).second)
       throw ParseError(node.at, fmt::format("claim {} a second time", claims.back().id),
                        "ids that differ");

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,7 +38,8 @@ struct Query : Part {
   std::optional<Part> ratio_to;
   std::vector<Part> orders;
   std::vector<std::string> per;
-  std::string within = "median";  ///< how rows that agree in `per` become one number: min, max
+  std::string within = "median";  ///< how rows that agree in `per` become one number: min, max,
+                                  ///< spread (the largest over the least)
   bool all_machines = false;  ///< rows of different ones stand together: no machine changes them
   std::string competitor = "own";  ///< code of what is compared with: own, original
 
@@ -76,5 +78,7 @@ ShapePtr claims_shape();
 /// Throws ParseError with file and line: another shape, a range upside down, a factor around a
 /// number that is not positive, a query that names a *.tuned method, an id a second time.
 std::vector<Claim> load_claims(const std::string& path);
+/// The same for text in memory; `name` stands for the file.
+std::vector<Claim> parse_claims(std::string_view text, const std::string& name);
 
 }  // namespace retensor::driver

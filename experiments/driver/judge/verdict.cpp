@@ -103,6 +103,7 @@ double reduced(const std::vector<double>& v, const std::string& how) {
   if (how == "median") return middle(v);
   if (how == "min") return *std::min_element(v.begin(), v.end());
   if (how == "max") return *std::max_element(v.begin(), v.end());
+  if (how == "spread") return reduced(v, "max") / reduced(v, "min");
   if (how == "geomean") return geometric_mean(v);
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }

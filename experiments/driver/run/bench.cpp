@@ -93,7 +93,7 @@ json check_json(const reference::CheckReport& c) {
 /// The part of a row that a measurement gives (experiments/schema); `preparations` in seconds, the
 /// one of the measurement first.
 json row_body(const Measurement& m, const std::vector<double>& preparations, double load_seconds,
-              double oracle_seconds) {
+              double oracle_seconds, Count worker_bytes) {
   json row = ended(status_from_name(m.status), m.reason);
   row["phases"] = {
       {"load", load_seconds}, {"oracle", oracle_seconds},        {"prepare", m.prepare_seconds},
@@ -111,7 +111,8 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
   row["executed"] = m.executed;
   row["footprint"] = {{"format_bytes", m.footprint.format_bytes},
                       {"device_bytes", m.footprint.device_bytes},
-                      {"peak_host_bytes", m.peak_host_bytes}};
+                      {"peak_host_bytes", m.peak_host_bytes},
+                      {"worker_peak_bytes", worker_bytes}};
   row["clock_drift"] = m.clock_drift;
   row["clock_flag"] = std::abs(m.clock_drift) > kClockDrift;
   if (m.samples.empty()) return row;
@@ -218,6 +219,7 @@ class Bench {
   void provide_oracle(Posed& posed, const std::string& key) const;
   static void keep(const reference::Expected& oracle, const fs::path& path);
   std::string problem_key(const Case& c) const;
+  static void note_peak(Count& highest) { highest = std::max(highest, peak_resident_bytes()); }
 
   Registry methods_;
   DatasetRegistry datasets_;
@@ -226,6 +228,8 @@ class Bench {
   std::shared_ptr<const Coo> tensor_;
   json data_;
   double load_seconds_ = 0;
+  Count load_peak_ =
+      0;  ///< resident bytes while the data set was loaded and its facts were counted
   std::map<std::string, Posed> problems_;  ///< of the last request, by problem_key
 };
 
@@ -245,14 +249,17 @@ void Bench::load(const std::string& name) {
   data_ =
       data_object(datasets_.find(name), content_sha256(*tensor_), tensor_->dims, tensor_->nnz());
   name_ = name;
+  note_peak(load_peak_);
 }
 
 json Bench::shape(const std::string& name) {
   const auto checksum = datasets_.checksum(datasets_.find(name), cache_dir_);
-  return kept_facts(cache_dir_, checksum, [&] {
+  auto facts = kept_facts(cache_dir_, checksum, [&] {
     load(name);
     return tensor_;
   });
+  note_peak(load_peak_);
+  return facts;
 }
 
 /// Everything that the oracle depends on, the code that computes it included.
@@ -306,6 +313,8 @@ json Bench::measure(const json& request) {
   std::vector<std::pair<std::size_t, const Posed*>> places;  // of each trial: row and problem
   std::map<std::string, Posed> kept;
   TimingOptions options;
+  Count peak = load_peak_;
+  reset_peak_resident();
   options.warmup = request.at("warmup");
   options.samples = request.at("samples");
   options.seed = request.at("seed");
@@ -327,11 +336,13 @@ json Bench::measure(const json& request) {
     }));
   }
   problems_ = std::move(kept);
+  note_peak(peak);  // of the oracles: each preparation begins a mark of its own
   auto measured = retensor::measure(trials, options);
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
+  note_peak(peak);
   for (std::size_t k = 0; k < measured.size(); ++k)
-    rows[places[k].first] =
-        row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds);
+    rows[places[k].first] = row_body(measured[k], preparations[k], load_seconds_,
+                                     places[k].second->oracle_seconds, peak);
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
   return answer;

@@ -56,13 +56,32 @@ void check_line(const json& line, const std::string& path, std::uint64_t number)
                     path, number, line["schema"].get<std::int64_t>(), kSchema));
 }
 
+json::json_pointer pointer_to(const std::string& path) {
+  return json::json_pointer("/" + boost::replace_all_copy(path, ".", "/"));
+}
+
+/// A row with these members alone.
+json part_of(const json& row, const Members& kept) {
+  static const Members identity = {"kind",        "session",   "key",        "case",   "code",
+                                   "file",        "line",      "finished",   "status", "reason",
+                                   "source_hash", "host_hash", "kernel_hash"};
+  json part;
+  for (const auto* paths : {&identity, &kept})
+    for (const auto& path : *paths)
+      if (const auto& member = field(row, path); !member.is_null()) part[pointer_to(path)] = member;
+  return part;
+}
+
 /// The lines of result files by what they tell.
 struct Lines {
+  explicit Lines(const Members& members) : kept(members) {}
+
   struct FoundRow {
     json line;
     std::size_t file;  ///< in the order of reading
     std::string where;
   };
+  const Members& kept;                                       ///< of rows
   std::map<std::string, std::shared_ptr<Session>> sessions;  ///< by id
   Confirmations confirmations;
   std::vector<FoundRow> rows;
@@ -99,7 +118,7 @@ void Lines::take(json line, const std::string& where) {
   else if (kind == "confirmation")
     confirmations.take(line);
   else if (kind == "row")
-    rows.push_back({std::move(line), files, where});
+    rows.push_back({kept.empty() ? std::move(line) : part_of(line, kept), files, where});
   else
     warnings.push_back(fmt::format("{}: a line of kind '{}' was left out", where, kind));
 }
@@ -184,8 +203,8 @@ std::vector<double> numbers_in(const json& list) {
   return plain ? list.get<std::vector<double>>() : std::vector<double>();
 }
 
-Results read_results(const std::vector<std::string>& paths) {
-  Lines lines;
+Results read_results(const std::vector<std::string>& paths, const Members& kept) {
+  Lines lines(kept);
   for (const auto& path : paths) lines.read(path);
   std::map<std::string, Candidate> newest;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
@@ -210,8 +229,8 @@ std::string newest_session(const std::string& path) {
   return session;
 }
 
-std::vector<Row> newest_rows(const std::vector<std::string>& paths) {
-  auto rows = read_results(paths).rows;
+std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept) {
+  auto rows = read_results(paths, kept).rows;
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return identity(a) < identity(b); });
   return rows;

@@ -47,11 +47,16 @@ struct Results {
   std::vector<std::string> warnings;  ///< of what was left out: torn lines, kinds unknown here
 };
 
+/// Dotted paths of what is kept of each row beside its identity and how it ended; none: everything.
+/// Rows of a large file take several times its bytes in memory, most of it for what few readers
+/// ask.
+using Members = std::vector<std::string>;
+
 /// Throws as for_each_line does, and InputError for a row without key, case or a known status.
-Results read_results(const std::vector<std::string>& paths);
+Results read_results(const std::vector<std::string>& paths, const Members& kept = {});
 /// The id of the last session line of a file, empty without one.
 std::string newest_session(const std::string& path);
 /// The rows alone, by key and machine.
-std::vector<Row> newest_rows(const std::vector<std::string>& paths);
+std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept = {});
 
 }  // namespace retensor::driver

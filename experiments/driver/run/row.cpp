@@ -43,12 +43,26 @@ json roofline(const json& line, const json& ceilings) {
   return found;
 }
 
+/// Adds `factor` times a stage to the sample of the same run; a stage that a method lacks adds
+/// none.
+void add_stage(std::vector<double>& seconds, const json& line, const std::string& stage,
+               double factor) {
+  const auto samples = numbers_in(field(line, "phases.stages." + stage));
+  if (samples.size() != seconds.size()) return;
+  for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] += factor * samples[k];
+}
+
+void add_task_processing(json& line) {
+  auto seconds = numbers_in(field(line, "phases.stages.tasks"));
+  if (seconds.empty()) return;
+  add_stage(seconds, line, "pattern", 1);
+  line["seconds"]["task_processing"] = summarise(seconds).median;
+}
+
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
   if (seconds.empty()) return;
-  if (const auto zero = numbers_in(field(line, "phases.stages.zero"));
-      zero.size() == seconds.size())
-    for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] -= zero[k];
+  add_stage(seconds, line, "zero", -1);
   const auto median = summarise(seconds).median;
   line["seconds"]["without_zero"] = median;
   const auto copied = 1e9 * copy_gbytes * median;
@@ -105,23 +119,25 @@ std::string Session::device(Backend backend) const {
   return found.is_string() ? found.get<std::string>() : std::string(kUnknownDevice);
 }
 
-Row::Row(json line, std::shared_ptr<const Session> session, const Confirmations& confirmations)
-    : line_(checked(std::move(line))),
+Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations& confirmations)
+    : line_(std::make_shared<json>(checked(std::move(given)))),
       session_(session ? std::move(session) : std::make_shared<const Session>()),
-      status_(status_of(line_)),
+      status_(status_of(*line_)),
       backend_(is_gpu_method(method()) ? Backend::cuda : Backend::cpu),
       currency_(is_own()
-                    ? currency_of(line_, driver::field(session_->line, "machine"), confirmations)
+                    ? currency_of(*line_, driver::field(session_->line, "machine"), confirmations)
                     : Currency::sources) {
-  if (!line_.contains("code")) line_["code"] = "own";
-  line_["backend"] = name(backend_);
-  line_["device"] = device();
-  line_["currency"] = name(currency_);
-  line_["stale"] = is_stale();
-  add_index_rate(line_);
-  add_time_without_zero(line_, number_or_zero(field("ceilings.copy_dram")));
+  auto& line = *line_;
+  if (!line.contains("code")) line["code"] = "own";
+  line["backend"] = name(backend_);
+  line["device"] = device();
+  line["currency"] = name(currency_);
+  line["stale"] = is_stale();
+  add_index_rate(line);
+  add_task_processing(line);
+  add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
-    line_["roofline"] = roofline(line_, found->second);
+    line["roofline"] = roofline(line, found->second);
 }
 
 std::string Row::method() const {
@@ -133,19 +149,19 @@ std::string Row::dataset() const {
 }
 
 bool Row::is_own() const {
-  return text_of(line_, "code") != "original";
+  return text_of(line(), "code") != "original";
 }
 
 std::string Row::failure() const {
-  return fmt::format("{}: {}", name(status_), text_of(line_, "reason"));
+  return fmt::format("{}: {}", name(status_), text_of(line(), "reason"));
 }
 
 std::string Row::finished() const {
-  return text_of(line_, "finished");
+  return text_of(line(), "finished");
 }
 
 const json& Row::field(std::string_view path) const {
-  if (const auto& own = driver::field(line_, path); !own.is_null()) return own;
+  if (const auto& own = driver::field(line(), path); !own.is_null()) return own;
   if (path.starts_with("machine.") || path.starts_with("git."))
     return driver::field(session_->line, path);
   if (path.starts_with(kCeilings))

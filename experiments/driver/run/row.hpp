@@ -48,8 +48,8 @@ class Row {
   explicit Row(nlohmann::json line, std::shared_ptr<const Session> session = nullptr,
                const Confirmations& confirmations = {});
 
-  const std::string& key() const { return line_.at("key").get_ref<const std::string&>(); }
-  const nlohmann::json& row_case() const { return line_.at("case"); }
+  const std::string& key() const { return line().at("key").get_ref<const std::string&>(); }
+  const nlohmann::json& row_case() const { return line().at("case"); }
   std::string method() const;
   std::string dataset() const;
   Status status() const { return status_; }
@@ -75,14 +75,16 @@ class Row {
   ///   section VII.B.2);
   /// - `seconds.without_zero`: median time of a run but for the zeroing of outputs, as the original
   ///   codes are timed; `copy.share` and `.compulsory_share`: the time that a copy of the run's
-  ///   bytes, or of those that it cannot do without, takes on the same machine, over that time.
+  ///   bytes, or of those that it cannot do without, takes on the same machine, over that time;
+  /// - `seconds.task_processing`: median of the stages `tasks` and `pattern` together, which
+  ///   BCB-SpTC section V.B.2 counts as one part.
   const nlohmann::json& field(std::string_view path) const;
   /// The line with what follows, as `retensor rows` prints it: without ceilings, machine and git,
   /// which are the session's.
-  const nlohmann::json& line() const { return line_; }
+  const nlohmann::json& line() const { return *line_; }
 
  private:
-  nlohmann::json line_;
+  std::shared_ptr<nlohmann::json> line_;  ///< copies of a row share it
   std::shared_ptr<const Session> session_;
   Status status_;
   Backend backend_;

@@ -27,7 +27,7 @@ double median_of(const Row& row) {
 }
 
 std::vector<Row> rows_of(const SweepResult& result) {
-  auto rows = newest_rows({result.path});
+  auto rows = newest_rows({result.path}, {"stats"});
   std::erase_if(rows, [&](const Row& row) { return !result.keys.contains(row.key()); });
   return rows;
 }

@@ -354,10 +354,14 @@ ShapePtr named(const std::string& name, const ShapePtr& shape) {
 
 }  // namespace shape
 
-YamlNode load_yaml(const std::string& path, const ShapePtr& shape) {
-  auto tree = parse_yaml(read_small_file(path), path);
+YamlNode parse_yaml(std::string_view text, const std::string& name, const ShapePtr& shape) {
+  auto tree = parse_yaml(text, name);
   shape->check(tree);
   return tree;
+}
+
+YamlNode load_yaml(const std::string& path, const ShapePtr& shape) {
+  return parse_yaml(read_small_file(path), path, shape);
 }
 
 json json_schema(const Shape& shape, const std::string& title) {

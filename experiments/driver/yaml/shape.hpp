@@ -30,8 +30,9 @@ struct Shape {
 };
 using ShapePtr = std::shared_ptr<const Shape>;
 
-/// The tree of a file that has this shape.
+/// The tree of a file that has this shape, and of text that stands for the file `name`.
 YamlNode load_yaml(const std::string& path, const ShapePtr& shape);
+YamlNode parse_yaml(std::string_view text, const std::string& name, const ShapePtr& shape);
 /// A JSON Schema document.
 nlohmann::json json_schema(const Shape& shape, const std::string& title);
 

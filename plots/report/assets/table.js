@@ -24,7 +24,7 @@ function sortBy(table, heading) {
   body.append(...rows);
 }
 
-for (const table of document.querySelectorAll("table.sortable")) {
+function makeSortable(table) {
   for (const heading of table.tHead.rows[0].cells) {
     const button = document.createElement("button");
     button.type = "button";
@@ -33,3 +33,19 @@ for (const table of document.querySelectorAll("table.sortable")) {
     heading.append(button);
   }
 }
+
+// Folded parts that hold what the address names are opened.
+function unfold() {
+  const name = decodeURIComponent(location.hash.slice(1));
+  const target = name && document.getElementById(name);
+  for (let part = target; part; part = part.parentElement)
+    if (part.tagName === "DETAILS") part.open = true;
+  if (target) target.scrollIntoView();
+}
+
+document.querySelectorAll("table.sortable").forEach(makeSortable);
+window.addEventListener("hashchange", unfold);
+unfold();
+// Paper shows what a screen folds away, but for the drawers of claims.
+window.addEventListener("beforeprint", () => document.querySelectorAll("details:not(.claim)")
+  .forEach(part => { part.open = true; }));

@@ -193,10 +193,14 @@ ShapePtr findings_shape() {
 }
 
 Findings load_findings(const std::string& path, const std::string& root) {
-  const auto file = load_yaml(path, findings_shape());
+  return parse_findings(read_small_file(path), path, root);
+}
+
+Findings parse_findings(std::string_view text, const std::string& name, const std::string& root) {
+  const auto file = parse_yaml(text, name, findings_shape());
   Findings result;
   result.paper = file.need("paper").text;
-  result.file = path;
+  result.file = name;
   for (const auto& node : file.items_of("tables")) result.tables[node.key] = table(node);
   for (const auto& node : file.items_of("figures")) result.figures[node.key] = figure(node);
   std::set<std::string> ids;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/driver/judge/audit/formula.hpp"
@@ -79,5 +80,7 @@ ShapePtr findings_shape();
 /// another length, an expression that doesn't parse, an id a second time, a test case that its
 /// source (relative to `root`) doesn't have.
 Findings load_findings(const std::string& path, const std::string& root);
+/// The same for text in memory; `name` stands for the file.
+Findings parse_findings(std::string_view text, const std::string& name, const std::string& root);
 
 }  // namespace retensor::driver

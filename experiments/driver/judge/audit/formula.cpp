@@ -10,6 +10,7 @@ namespace retensor::driver {
 namespace {
 
 constexpr int kMaxDepth = 50;
+constexpr int kMaxOperands = 1000;  // a chain of operators is evaluated as deep as it is long
 
 bool begins_word(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -70,10 +71,11 @@ class Parser {
     if (!take(sign)) refuse("'" + sign + "'");
   }
 
-  static Formula joined(Kind kind, std::vector<Formula> parts) {
+  template <class... Operands>
+  static Formula joined(Kind kind, Operands... operands) {
     Formula f;
     f.kind = kind;
-    f.parts = std::move(parts);
+    (f.parts.push_back(std::move(operands)), ...);
     return f;
   }
 
@@ -81,9 +83,9 @@ class Parser {
     auto left = product();
     for (;;) {
       if (take("+"))
-        left = joined(Kind::sum, {std::move(left), product()});
+        left = joined(Kind::sum, std::move(left), product());
       else if (take("-"))
-        left = joined(Kind::difference, {std::move(left), product()});
+        left = joined(Kind::difference, std::move(left), product());
       else
         return left;
     }
@@ -93,9 +95,9 @@ class Parser {
     auto left = factor();
     for (;;) {
       if (take("*"))
-        left = joined(Kind::product, {std::move(left), factor()});
+        left = joined(Kind::product, std::move(left), factor());
       else if (take("/"))
-        left = joined(Kind::quotient, {std::move(left), factor()});
+        left = joined(Kind::quotient, std::move(left), factor());
       else
         return left;
     }
@@ -103,13 +105,14 @@ class Parser {
 
   Formula factor() {
     if (++depth_ > kMaxDepth) refuse(fmt::format("at most {} levels", kMaxDepth));
-    auto result = take("-") ? joined(Kind::negation, {factor()}) : raised(atom());
+    if (++operands_ > kMaxOperands) refuse(fmt::format("at most {} operands", kMaxOperands));
+    auto result = take("-") ? joined(Kind::negation, factor()) : raised(atom());
     --depth_;
     return result;
   }
 
   Formula raised(Formula base) {
-    return take("^") ? joined(Kind::power, {std::move(base), factor()}) : base;
+    return take("^") ? joined(Kind::power, std::move(base), factor()) : base;
   }
 
   Formula atom() {
@@ -172,7 +175,7 @@ class Parser {
   const std::string& text_;
   FilePosition at_;
   std::size_t next_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, operands_ = 0;
 };
 
 std::optional<Estimate> over_rows(const Formula& f, const Names& names) {

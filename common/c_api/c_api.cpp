@@ -1,0 +1,371 @@
+// What stands behind retensor.h: a call becomes a problem, runs by a method, and its result becomes
+// arrays. Exceptions end in a status and the text of retensor_last_error().
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/c_api/retensor.h"
+#include "common/c_api/views.hpp"
+#include "common/core/build_info.hpp"
+#include "common/core/error.hpp"
+#include "common/cpd/als.hpp"
+#include "common/cpd/text_params.hpp"
+#include "common/device/copy.hpp"
+#include "common/device/device.hpp"
+#include "common/io/read.hpp"
+#include "common/io/tns.hpp"
+#include "common/measure/timing.hpp"
+#include "common/method/operands.hpp"
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
+
+namespace retensor::c_api {
+namespace {
+
+thread_local std::string last_error;  // C has no exceptions to carry it
+
+retensor_status failed(retensor_status status, const char* text) {
+  last_error = text;
+  return status;
+}
+
+template <class Work>
+retensor_status guarded(Work work) {
+  try {
+    work();
+    return RETENSOR_OK;
+  } catch (const InputError& error) {
+    return failed(RETENSOR_INPUT, error.what());
+  } catch (const SystemError& error) {
+    return failed(RETENSOR_SYSTEM, error.what());
+  } catch (const OutOfMemory& error) {
+    return failed(RETENSOR_MEMORY, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(RETENSOR_MEMORY, "host memory does not suffice");
+  } catch (const DeviceError& error) {
+    return failed(RETENSOR_DEVICE, error.what());
+  } catch (const std::exception& error) {
+    return failed(RETENSOR_INTERNAL, error.what());
+  }
+}
+
+const Registry& registry() {
+  static const Registry methods = all_methods();
+  return methods;
+}
+
+const Method* method_at(std::int32_t i) {
+  const auto& methods = registry().methods();
+  return i >= 0 && static_cast<std::size_t>(i) < methods.size()
+             ? methods[static_cast<std::size_t>(i)].get()
+             : nullptr;
+}
+
+/// MTTKRP over all modes runs by methods for single modes too.
+bool solves(const Method& method, Operation operation) {
+  const auto all = method.operations();
+  const auto has = [&](Operation one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
+}
+
+/// The members that the caller's version of the header has; the others are zero.
+retensor_call known(const retensor_call* call) {
+  if (call == nullptr || call->operation == nullptr) throw InputError("expected an operation");
+  retensor_call all{};
+  std::memcpy(&all, call, std::min(call->size, sizeof all));
+  return all;
+}
+
+/// A call with its operands as the library has them.
+struct Task {
+  explicit Task(const retensor_call& asked)
+      : call(asked), params(cpd::params_in(call.params == nullptr ? "" : call.params)) {
+    x = std::make_shared<const Coo>(tensor_of(call.x, "x"));
+    if (call.y != nullptr) y = std::make_shared<const Coo>(tensor_of(call.y, "y"));
+    for (std::int32_t m = 0; m < call.dense_count; ++m) dense.push_back(matrix_of(call.dense[m]));
+    ranks.assign(call.ranks, call.ranks + call.rank_count);
+  }
+
+  bool is_tucker() const { return std::string_view(call.operation) == "tucker"; }
+
+  const retensor_call& call;
+  std::map<std::string, ParamValue> params;
+  std::shared_ptr<const Coo> x, y;
+  std::vector<Matrix> dense;
+  Dims ranks;
+};
+
+/// Columns of the matrices that a TTM-chain multiplies by: of the lowest mode and of the others.
+void set_chain_ranks(const Task& task, ProblemSpec& spec) {
+  const std::size_t lowest = spec.mode == 0 ? 1 : 0;
+  if (task.dense.size() > lowest) spec.rank = task.dense[lowest].cols();
+  const auto last = task.dense.size() - (spec.mode + 1 == task.x->order() ? 2 : 1);
+  if (task.dense.size() > 2) spec.rank2 = task.dense[last].cols();
+}
+
+ProblemSpec spec_of(const Task& task) {
+  ProblemSpec spec;
+  spec.operation = operation_from_name(task.call.operation);
+  if (task.call.variant != nullptr) spec.variant = task.call.variant;
+  spec.mode = task.call.mode;
+  spec.dtype = task.x->dtype();
+  spec.scalar = task.call.scalar;
+  spec.max_sweeps = task.call.max_sweeps;
+  spec.tolerance = task.call.tolerance;
+  spec.seed = task.call.seed;
+  if (spec.operation == Operation::ttm_chain)
+    set_chain_ranks(task, spec);
+  else if (!task.dense.empty())
+    spec.rank = task.dense.front().cols();
+  else if (!task.ranks.empty())
+    spec.rank = task.ranks.front();
+  return spec;
+}
+
+void check_operands(const Task& task, const Problem& problem) {
+  const auto expected = problem.dense().size();
+  const bool drawn = problem.operation() == Operation::cpd && task.dense.empty();
+  if (task.dense.size() != expected && !drawn)
+    throw InputError(fmt::format("{}: found {} dense operands, expected {}",
+                                 name(problem.operation()), task.dense.size(), expected));
+  const bool pair = problem.operation() == Operation::tew ||  //
+                    problem.operation() == Operation::contraction;
+  if (pair && task.y == nullptr)
+    throw InputError(fmt::format("{}: expected a second tensor", name(problem.operation())));
+}
+
+Problem problem_of(const Task& task) {
+  Problem problem(spec_of(task), task.x, task.y);
+  check_operands(task, problem);
+  for (std::size_t m = 0; m < task.dense.size(); ++m) {
+    // Of the mode of its result a chain uses no matrix: any will do.
+    if (problem.operation() == Operation::ttm_chain && std::cmp_equal(m, problem.mode())) continue;
+    set_operand(problem, m, task.dense[m]);
+  }
+  return problem;
+}
+
+/// How much a caller who names no method wants this one, least first: exact products before those
+/// of rounded operands, the host before the device.
+int reluctance(const Method& method, const Problem& problem, const Params& params) {
+  const bool rounds = method.precision(problem, params).operand_eps > 0;
+  return (rounds ? 2 : 0) + (method.backend() == Backend::cuda ? 1 : 0);
+}
+
+/// The method asked for, or the one that is wanted most of those that take the problem.
+const Method& method_for(const Task& task, const Problem& problem) {
+  if (task.call.method != nullptr) return registry().find(task.call.method);
+  const Method* best = nullptr;
+  int least = 4;
+  std::string refusals;
+  for (const auto& method : registry().methods()) {
+    if (!solves(*method, problem.operation())) continue;
+    const auto params = method->params().resolve({});
+    if (const auto support = supports(*method, problem, params); !support.ok) {
+      refusals += fmt::format("; {}: {}", method->id(), support.reason);
+      continue;
+    }
+    const int found = reluctance(*method, problem, params);
+    if (found >= least) continue;
+    best = method.get();
+    least = found;
+  }
+  if (best == nullptr)
+    throw InputError(
+        fmt::format("{}: no method takes this problem{}", name(problem.operation()), refusals));
+  return *best;
+}
+
+void tell(retensor_result& result, const Method& method, const Executed& executed) {
+  result.executed = fmt::format("method={}", method.id());
+  for (const auto& [fact, value] : executed) result.executed += fmt::format("\n{}={}", fact, value);
+}
+
+std::unique_ptr<StageTimer> timer_for(const Method& method) {
+  return method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+}
+
+void run_once(const Task& task, const Problem& problem, const Method& method,
+              retensor_result& result) {
+  const auto prepared = cpd::prepare_or_refuse(method, problem, task.params);
+  const auto timer = timer_for(method);
+  timer->start();
+  prepared->run(*timer);
+  timer->stop();
+  result.add(prepared->result());
+  tell(result, method, prepared->executed());
+}
+
+/// CP-ALS with the MTTKRP of a method that has no decomposition of its own.
+void run_als(const Task& task, const Problem& problem, const Method& method,
+             retensor_result& result) {
+  cpd::Als als(problem, method, task.params);
+  const auto timer = timer_for(method);
+  while (!als.finished()) {
+    timer->start();
+    als.sweep(*timer);
+    timer->stop();
+  }
+  result.add(Result(als.model()));
+  tell(result, method, als.mttkrp().executed());
+}
+
+tucker::Settings settings_of(const Task& task) {
+  Dims ranks = task.ranks;
+  if (ranks.empty())
+    for (const auto& factor : task.dense) ranks.push_back(factor.cols());
+  return {ranks, task.call.max_sweeps, task.call.tolerance, task.call.seed};
+}
+
+/// A problem of the TTM-chain, to ask methods whether they take it.
+Problem chain_of(const Task& task) {
+  ProblemSpec spec;
+  spec.operation = Operation::ttm_chain;
+  spec.dtype = task.x->dtype();
+  return {spec, task.x};
+}
+
+void run_tucker(const Task& task, retensor_result& result) {
+  const auto settings = settings_of(task);
+  const Method& method = method_for(task, chain_of(task));
+  tucker::Hooi hooi(task.x, settings, method, task.params);
+  if (!task.dense.empty()) hooi.start(task.dense);
+  do hooi.sweep();
+  while (!hooi.finished());
+  result.add(hooi.model(), settings.ranks);
+  tell(result, method, hooi.chain(0).executed());
+}
+
+/// A problem of MTTKRP that stands for a decomposition whose method gives it.
+Problem passes_of(const Problem& problem) {
+  return cpd::mttkrp_problem(problem, std::make_shared<std::vector<Matrix>>(problem.dense()));
+}
+
+bool gives_passes(const Problem& problem, const Method& method) {
+  return problem.operation() == Operation::cpd && !solves(method, Operation::cpd);
+}
+
+void run(const Task& task, retensor_result& result) {
+  if (task.is_tucker()) return run_tucker(task, result);
+  const Problem problem = problem_of(task);
+  const Method& method = method_for(task, problem);
+  if (gives_passes(problem, method)) return run_als(task, problem, method, result);
+  run_once(task, problem, method, result);
+}
+
+void refuse_unless_supported(const Task& task) {
+  const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
+  const Method& method = method_for(task, problem);
+  const auto params = method.params().resolve(task.params);
+  const auto support = gives_passes(problem, method) ? supports(method, passes_of(problem), params)
+                                                     : supports(method, problem, params);
+  if (!support.ok) throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+}
+
+}  // namespace
+}  // namespace retensor::c_api
+
+using namespace retensor;
+using c_api::guarded;
+
+int32_t retensor_c_api() {
+  return RETENSOR_C_API;
+}
+
+const char* retensor_version() {
+  return build_info().version.c_str();
+}
+
+const char* retensor_last_error() {
+  return c_api::last_error.c_str();
+}
+
+const char* retensor_method_id(int32_t i) {
+  const auto* method = c_api::method_at(i);
+  return method == nullptr ? nullptr : method->id().data();
+}
+
+const char* retensor_method_summary(int32_t i) {
+  const auto* method = c_api::method_at(i);
+  return method == nullptr ? nullptr : method->summary().data();
+}
+
+int32_t retensor_method_solves(int32_t i, const char* operation) {
+  const auto* method = c_api::method_at(i);
+  if (method == nullptr || operation == nullptr) return 0;
+  const auto all = method->operations();
+  return std::any_of(all.begin(), all.end(), [&](auto one) { return name(one) == operation; });
+}
+
+retensor_status retensor_supports(const retensor_call* call) {
+  return guarded([&] {
+    const auto all = c_api::known(call);
+    c_api::refuse_unless_supported(c_api::Task(all));
+  });
+}
+
+retensor_status retensor_run(const retensor_call* call, retensor_result** result) {
+  return guarded([&] {
+    const auto all = c_api::known(call);
+    auto made = std::make_unique<retensor_result>();
+    c_api::run(c_api::Task(all), *made);
+    *result = made.release();
+  });
+}
+
+retensor_status retensor_read(const char* path, int32_t dtype, retensor_result** result) {
+  return guarded([&] {
+    ReadOptions options;
+    options.dtype = c_api::dtype_of(dtype);
+    options.duplicates = Duplicates::sum;
+    auto made = std::make_unique<retensor_result>();
+    made->add(read_tensor(path, options));
+    *result = made.release();
+  });
+}
+
+retensor_status retensor_write(const char* path, const retensor_tensor* tensor) {
+  return guarded([&] { write_tns(path, c_api::tensor_of(tensor, "x")); });
+}
+
+const char* retensor_result_name(const retensor_result* result, int32_t i) {
+  const auto* name = result->name(static_cast<std::size_t>(i));
+  return name == nullptr ? nullptr : name->c_str();
+}
+
+const retensor_array* retensor_result_array(const retensor_result* result, int32_t i) {
+  return result->array(static_cast<std::size_t>(i));
+}
+
+const char* retensor_result_executed(const retensor_result* result) {
+  return result->executed.c_str();
+}
+
+void retensor_result_free(retensor_result* result) {
+  delete result;
+}
+
+retensor_status retensor_from_device(void* host, const void* device, size_t bytes) {
+  return guarded([&] { device::copy_to_host(host, device, bytes); });
+}
+
+retensor_status retensor_to_device(void* device, const void* host, size_t bytes) {
+  return guarded([&] { device::copy_to_device(device, host, bytes); });
+}
+
+retensor_status retensor_device_allocate(size_t bytes, void** device) {
+  return guarded([&] { *device = device::allocate_bytes(bytes); });
+}
+
+void retensor_device_free(void* device) {
+  device::release_bytes(device);
+}

@@ -1,0 +1,92 @@
+"""Figures from Python: those of specs, and of any rows at hand."""
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from plots import style
+from plots.figures import drawer
+from plots.figures.view import make_view
+from plots.spec import FigureSpec, check_figure, load_spec
+from retensor.frame import load, results_of, rows_of
+from retensor.library import InputError
+from retensor.operations import methods as solving
+from retensor.program import Run, read_spec, run
+from retensor.tensor import tensor
+
+DEFAULT_FIGURE = {"kind": "table"}
+
+
+def plot(what, rows=None, **figure):
+    """A matplotlib Figure of a spec (path or map) or of rows (a frame of `load`, a file, a Run).
+
+    `rows` are those to draw for a spec: a frame, a file, a Run; by default all result files of the
+    source tree. `figure` overlays the spec's map of that name (experiments/schema): kind, x, y,
+    facet, hue, to, xscale, ... Raises InputError where there is no row to draw."""
+    if isinstance(what, pd.DataFrame) or isinstance(what, Run) or _is_rows(what):
+        spec, results = None, rows_of(load(what))
+    else:
+        spec = what
+        results = results_of([]) if rows is None else rows_of(load(rows))
+    asked = _figure_spec(spec, results, figure)
+    view = make_view(results, asked)
+    module = drawer(asked)
+    if hasattr(module, "arrange"):
+        module.arrange(view)
+    with style.applied():
+        return module.draw(view)
+
+
+def bench(x, operation="mttkrp", rank=16, methods=None, samples=5, timeout="60s"):
+    """Time methods on a tensor (anything that `tensor` takes); returns a DataFrame, fastest first:
+    `method`, `ms` (the medians of all modes added up), `spread` (largest over least sample),
+    `error_over_bound`, `format_bytes`, `rows` and `status`. Without `methods` all that solve the
+    operation are tried; what declines is listed with its reason."""
+    with tempfile.TemporaryDirectory(prefix="retensor-") as folder:
+        path = Path(folder) / "tensor.tns"
+        tensor(x).write(path)
+        spec = {"schema": 1, "artifact": "own/bench", "title": f"{operation} by method",
+                "operation": operation,
+                "axes": {"dataset": str(path), "rank": rank},
+                "methods": [{"id": name} for name in methods or solving(operation)],
+                "measure": {"samples": samples, "timeout": timeout}}
+        return _summary(load(run(spec)))
+
+
+def _summary(rows):
+    rows = rows.assign(ms=1e3 * rows["stats_median"],
+                       spread=rows["stats_max"] / rows["stats_min"],
+                       not_ok=rows["status"].where(rows["status"] != "ok"))
+    table = rows.groupby("method", as_index=False).agg(
+        ms=("ms", lambda ms: ms.sum(skipna=False)), spread=("spread", "max"),
+        error_over_bound=("check_error_over_bound", "max"),
+        format_bytes=("footprint_format_bytes", "sum"), rows=("key", "size"),
+        status=("not_ok", "first"), reason=("reason", "first"))
+    table["status"] = table["status"].fillna("ok")
+    return table.sort_values("ms", na_position="last", ignore_index=True)
+
+
+def _is_rows(what):
+    return isinstance(what, (str, Path)) and str(what).endswith((".jsonl", ".parquet"))
+
+
+def _figure_spec(spec, results, figure):
+    if isinstance(spec, (str, Path)):
+        asked = load_spec(spec)
+        asked.figure = {**asked.figure, **figure}
+    else:
+        content = {} if spec is None else read_spec(spec)
+        artifact = content.get("artifact") or _only_artifact(results)
+        asked = FigureSpec(artifact, content.get("title", artifact),
+                           {**(content.get("figure") or DEFAULT_FIGURE), **figure},
+                           of=content.get("of", ""))
+    check_figure(asked.figure, asked.artifact)
+    return asked
+
+
+def _only_artifact(results):
+    artifacts = sorted(set(results.rows["case.artifact"]))
+    if len(artifacts) != 1:
+        raise InputError(f"found rows of {', '.join(artifacts) or 'no artifact'}, expected those "
+                         "of one: select them, or give a spec")
+    return artifacts[0]

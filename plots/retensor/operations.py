@@ -1,0 +1,164 @@
+"""The operations of the papers on the caller's tensors, by any method of the registry.
+
+Every function takes `method`, an id such as "hlsto.cpu" (`methods` lists them; None: one that takes
+the problem, if possible with exact products, on the host), and the method's parameters by name. A
+tensor is whatever `tensor` accepts; dense operands are arrays of NumPy or of DLPack, on
+the host or on the GPU, and get the tensor's type. InputError says why a method does not take a
+problem; DeviceError, that there is no GPU.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+
+from retensor import dlpack, library
+from retensor.library import InputError
+from retensor.tensor import Tensor, tensor
+
+
+@dataclass
+class CpModel:
+    """A weighted sum of rank-one tensors with the fit, 1 - |X - model| / |X|, after each sweep."""
+
+    weights: np.ndarray  # R
+    factors: list        # I_m x R, columns of unit 2-norm
+    fit: np.ndarray
+    executed: dict       # what ran
+
+    def to_numpy(self):
+        """The dense tensor that the model stands for."""
+        letters = _letters(len(self.factors))
+        inputs = ",".join(f"{letter}z" for letter in letters)
+        return np.einsum(f"z,{inputs}->{letters}", self.weights, *self.factors)
+
+
+@dataclass
+class TuckerModel:
+    """core x_0 factors[0] x_1 factors[1] ... with the fit after each sweep."""
+
+    core: np.ndarray  # R_0 x R_1 x ...
+    factors: list     # I_m x R_m, columns orthonormal to rounding
+    fit: np.ndarray
+    executed: dict
+
+    def to_numpy(self):
+        """The dense tensor that the model stands for."""
+        letters, ranks = _letters(len(self.factors)), _letters(len(self.factors)).upper()
+        inputs = ",".join(map("".join, zip(letters, ranks)))
+        return np.einsum(f"{ranks},{inputs}->{letters}", self.core, *self.factors)
+
+
+def methods(operation=None):
+    """{id: summary} of the methods, of one operation or of all. Any that gives an MTTKRP serves
+    `cp`, any that gives a TTM-chain serves `tucker`. `retensor show ID` tells the parameters."""
+    served = {"cp": ("cpd", "mttkrp", "mttkrp_all"), "tucker": ("ttm_chain",),
+              "contract": ("contraction",)}
+    wanted = served.get(operation, (operation,))
+    return {name: summary for name, summary, solves in library.methods()
+            if operation is None or any(map(solves, wanted))}
+
+
+def mttkrp(x, factors, mode=None, method=None, **params):
+    """Matricised tensor times Khatri-Rao product: I_mode x R. `factors` has a matrix I_m x R for
+    every mode; that of `mode` is not read. Without a mode the list of the results of all modes."""
+    x = tensor(x)
+    factors = [factor if m != mode else np.zeros((x.shape[m], _columns(factors, mode)), x.dtype)
+               for m, factor in enumerate(factors)]
+    operation = "mttkrp_all" if mode is None else "mttkrp"
+    values = _run(operation, x, factors, method, params, mode=mode or 0)["values"]
+    return values if mode is not None else np.split(values, np.cumsum(x.shape)[:-1])
+
+
+def ttv(x, vector, mode, method=None, **params):
+    """Tensor times vector of length I_mode: a Tensor of order N - 1."""
+    column = dlpack.to_host(vector).reshape(-1, 1)
+    return Tensor.from_arrays(_run("ttv", x, [column], method, params, mode=mode))
+
+
+def ttm(x, matrix, mode, method=None, **params):
+    """Tensor times matrix, I_mode x R, whose rows are summed over (PASTA's convention, the
+    transpose of Kolda and Bader's): a Tensor whose mode `mode` has length R."""
+    return Tensor.from_arrays(_run("ttm", x, [matrix], method, params, mode=mode))
+
+
+def ttm_chain(x, factors, mode, method=None, **params):
+    """Tensor times a matrix I_m x R_m in every mode but one: I_mode x R_m x ..., the other modes in
+    ascending order. After the lowest of them all matrices have equally many columns."""
+    x = tensor(x)
+    factors = [np.zeros((x.shape[m], 1)) if m == mode else dlpack.to_host(factor)
+               for m, factor in enumerate(factors)]
+    values = _run("ttm_chain", x, factors, method, params, mode=mode)["values"]
+    widths = [factor.shape[1] for m, factor in enumerate(factors) if m != mode]
+    return values.reshape(x.shape[mode], *widths)
+
+
+def contract(einsum, x, y, method=None, **params):
+    """Contraction of two sparse tensors in einsum notation, "abk,kcd->abcd": letters that both
+    share are summed over, all others appear in the result, a Tensor."""
+    return Tensor.from_arrays(_run("contraction", x, [], method, params, y=y, variant=einsum))
+
+
+def spmm(matrix, dense, method=None, **params):
+    """Sparse M x K times dense K x N: M x N."""
+    return _run("spmm", matrix, [dense], method, params)["values"]
+
+
+def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
+    """CP decomposition by alternating least squares with the MTTKRP of a method: a CpModel.
+    `initial` are first factors, I_m x R, in place of those of the seed."""
+    arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
+                             tolerance=tolerance, seed=seed, ranks=_ranks(rank, initial))
+    return CpModel(arrays["weights"], _factors(arrays), arrays["fit"], executed)
+
+
+def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
+    """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: a
+    TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where
+    the order is 4 or more. `initial` are first factors, I_m x R_m, in place of those of the
+    seed."""
+    arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
+                             tolerance=tolerance, seed=seed, ranks=list(ranks or []))
+    return TuckerModel(arrays["core"], _factors(arrays), arrays["fit"], executed)
+
+
+def _run(operation, x, dense, method, params, **members):
+    return _call(operation, x, dense, method, params, **members)[0]
+
+
+def _call(operation, x, dense, method, params, y=None, **members):
+    x = tensor(x)
+    dense = [np.ascontiguousarray(dlpack.to_host(matrix), x.dtype) for matrix in dense]
+    y = None if y is None else _as(tensor(y), x.dtype)
+    return library.call(operation, x, y, dense, method=method, params=_text(params), **members)
+
+
+def _as(other, dtype):
+    return Tensor(other.coords, other.values.astype(dtype), other.shape)
+
+
+def _text(params):
+    """The parameters as the library reads them."""
+    for name, value in params.items():
+        if not isinstance(value, (bool, int, float, str, np.integer, np.floating)):
+            raise InputError(f"parameter {name}: found {value!r}, expected a number, a word or a "
+                             "truth value")
+    words = {True: "true", False: "false"}
+    return " ".join(f"{name}={words[value] if isinstance(value, bool) else value}"
+                    for name, value in params.items())
+
+
+def _columns(factors, mode):
+    return next(dlpack.to_host(factor).shape[1] for m, factor in enumerate(factors) if m != mode)
+
+
+def _ranks(rank, initial):
+    if rank is None and not initial:
+        raise InputError("cp: expected a rank or initial factors")
+    return [] if rank is None else [rank]
+
+
+def _factors(arrays):
+    return [array for name, array in arrays.items() if name.startswith("factor")]
+
+
+def _letters(order):
+    return "abcdefgh"[:order]

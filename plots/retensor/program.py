@@ -1,0 +1,153 @@
+"""The program `retensor` from Python: rows, runs of specs and verdicts."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+from retensor.library import InputError, RetensorError, candidates
+
+POLL = 0.05  # seconds between two looks at a growing result file
+
+
+def program():
+    """Path of the program: $RETENSOR, the wheel's, one built in the source tree, or any of PATH."""
+    return next(candidates("RETENSOR", "tree/bin/retensor", "experiments/driver/retensor",
+                           "retensor"))
+
+
+def output_of(*arguments, fine=(0,)):
+    """Standard output of the program; raises what its exit code says."""
+    with _refused_start():
+        done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True,
+                              env=_environment(), check=False)
+    _check(done.returncode, done.stderr, fine)
+    return done.stdout
+
+
+def claims(*papers, rows=()):
+    """The claims of papers (all by default) as a list of maps, each with its verdict, judged by
+    result files (those of the source tree by default): `retensor verdict --json`."""
+    named = [argument for path in rows for argument in ("--rows", path)]
+    return json.loads(output_of("verdict", *papers, "--json", *named, fine=(0, 1)))
+
+
+class Run:
+    """A sweep that `run` started: its rows, as they are measured, and the file that they go to."""
+
+    def __init__(self, spec, out, options):
+        self.folder = tempfile.TemporaryDirectory(prefix="retensor-")
+        self.path = Path(out) if out else Path(self.folder.name) / "rows.jsonl"
+        self.spec = spec
+        self._arguments = ["run", _spec_file(spec, self.folder.name), "--out", self.path, "--quiet",
+                           *options]
+
+    def __iter__(self):
+        """One map a row (experiments/schema), in the order in which they are measured; rows of an
+        earlier run of the same file come first. Leaving early stops the run after its case."""
+        seen = 0
+        with self._started() as (process, messages):
+            while True:
+                ended = process.poll() is not None
+                lines = self._lines()
+                for line in lines[seen:]:
+                    if (row := json.loads(line)).get("kind") == "row":
+                        yield row
+                seen = len(lines)
+                if ended:
+                    break
+                time.sleep(POLL)
+            messages.seek(0)
+            _check(process.returncode, messages.read(), (0, 1))
+
+    def _lines(self):
+        """Complete lines only: the driver may be writing the last one."""
+        text = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
+        return text.splitlines()[: text.count("\n")]
+
+    @contextlib.contextmanager
+    def _started(self):
+        with tempfile.TemporaryFile("w+") as messages, _refused_start():
+            process = subprocess.Popen([program(), *map(str, self._arguments)],
+                                       stdout=subprocess.DEVNULL, stderr=messages,
+                                       env=_environment())
+            try:
+                yield process, messages
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)
+                    process.wait()
+
+
+def run(spec, out=None, profile=None, **changes):
+    """Measure a spec, a path or a map, with `changes` merged into it; returns a Run. `out` is the
+    result file, by default a temporary one that lives as long as the Run; `profile` an overlay that
+    the spec names."""
+    content = read_spec(spec, **changes)
+    return Run(content, out, ["--with", profile] if profile else [])
+
+
+def read_spec(spec, **changes):
+    """A spec as a map, its includes merged, with changes: `axes={"rank": 32}` replaces one axis and
+    leaves the others. Raises InputError for what is no spec."""
+    content = dict(spec) if isinstance(spec, dict) else _merged(Path(spec))
+    return _overlaid(content, changes)
+
+
+def _overlaid(below, above):
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _overlaid(merged[key], value) if both else value
+    return merged
+
+
+def _merged(path):
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected a map")
+    merged = {}
+    for included in content.pop("include", []):
+        merged = _overlaid(merged, _merged(path.parent / included))
+    return _overlaid(merged, content)
+
+
+def _spec_file(spec, folder):
+    path = Path(folder) / "spec.yaml"
+    path.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _environment():
+    """The program draws with this interpreter."""
+    return {"RETENSOR_PYTHON": sys.executable, **os.environ}
+
+
+@contextlib.contextmanager
+def _refused_start():
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise RetensorError("the program `retensor` is not found: build it with `ninja -C build "
+                            "experiments/driver/retensor` or set RETENSOR") from error
+
+
+def _check(code, messages, fine):
+    if code in fine:
+        return
+    text = messages.strip() or f"retensor ended with exit code {code}"
+    raise (InputError if code == 2 else RetensorError)(text)
+
+
+def main():
+    """The command `retensor` of an installed wheel: the program."""
+    os.execve(program(), ["retensor", *sys.argv[1:]], _environment())

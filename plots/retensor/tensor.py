@@ -1,0 +1,130 @@
+"""Sparse tensors in coordinates, and their ways from and to other libraries."""
+import numpy as np
+
+from retensor import dlpack, library
+from retensor.library import InputError, RetensorError
+
+MOST_INDEX = 2**32
+
+
+class Tensor:
+    """A sparse tensor of order 1 to 8: `coords`, one array of indices a mode, counted from 0, and
+    `values`, in float32 or float64. Values at equal coordinates add up, as in SciPy."""
+
+    def __init__(self, coords, values, shape):
+        """Index arrays (or one array of shape order x nnz), values and mode lengths. Values that
+        are no floating-point numbers become float32. Raises InputError for arrays of different
+        lengths and for indices outside the shape."""
+        self.shape = tuple(int(length) for length in shape)
+        values = dlpack.to_host(values)
+        kind = np.float64 if values.dtype == np.float64 else np.float32
+        self.values = np.ascontiguousarray(values, kind).reshape(-1)
+        self.coords = tuple(_index_array(indices, length, mode)
+                            for mode, (indices, length) in enumerate(zip(coords, self.shape)))
+        lengths = [len(indices) for indices in self.coords]
+        if len(coords) != len(self.shape) or not 1 <= self.ndim <= 8:
+            raise InputError(f"found {len(coords)} index arrays for a shape of {self.ndim} modes, "
+                             "expected as many, 1 to 8")
+        if any(length != self.nnz for length in lengths):
+            raise InputError(f"found index arrays of {lengths} entries for {self.nnz} values")
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def nnz(self):
+        """Stored values, explicit zeros included."""
+        return len(self.values)
+
+    @property
+    def dtype(self):
+        return self.values.dtype
+
+    def __repr__(self):
+        lengths = " x ".join(map(str, self.shape))
+        return f"<Tensor {lengths}, {self.nnz} nonzeros, {self.dtype}>"
+
+    @classmethod
+    def read(cls, path, dtype=np.float32):
+        """A .tns, .mtx or binary cache file, plain, gzip or zstd. Raises InputError with file, line
+        and column of what is wrong."""
+        return cls.from_arrays(library.read(path, dtype))
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        """What the library returned of a sparse result."""
+        coords = [arrays[f"index{mode}"] for mode in range(len(arrays["dims"]))]
+        return cls(coords, arrays["values"], arrays["dims"])
+
+    @classmethod
+    def from_numpy(cls, array):
+        """The nonzeros of a dense array of order 1 to 8."""
+        array = np.asarray(array)
+        coords = array.nonzero()
+        return cls(coords, array[coords], array.shape)
+
+    @classmethod
+    def from_scipy(cls, array):
+        """Any sparse array or matrix of SciPy; of `coo_array` any order."""
+        array = array.tocoo()
+        return cls(getattr(array, "coords", None) or (array.row, array.col), array.data,
+                   array.shape)
+
+    @classmethod
+    def from_sparse(cls, array):
+        """An array of PyData Sparse."""
+        array = array.asformat("coo") if hasattr(array, "asformat") else array
+        return cls(tuple(array.coords), array.data, array.shape)
+
+    def write(self, path):
+        """Write a .tns file with a header of order and mode lengths."""
+        library.write(path, self)
+
+    def to_numpy(self):
+        """A dense array. Raises MemoryError where it does not fit."""
+        dense = np.zeros(self.shape, self.dtype)
+        np.add.at(dense, self.coords, self.values)
+        return dense
+
+    def to_scipy(self):
+        """A `scipy.sparse.coo_array`. SciPy takes orders other than 2 from version 1.15 on (order 1
+        from 1.13): an older one is a RetensorError."""
+        from scipy import __version__, sparse
+        coords = tuple(indices.astype(np.int64) for indices in self.coords)
+        try:
+            return sparse.coo_array((self.values, coords), shape=self.shape)
+        except (TypeError, ValueError) as error:
+            raise RetensorError(
+                f"SciPy {__version__} has no coo_array of order {self.ndim}: version 1.15 or newer "
+                "takes any order") from error
+
+    def to_sparse(self):
+        """A `sparse.COO` of PyData Sparse."""
+        import sparse
+        return sparse.COO(np.array(self.coords, np.int64).reshape(self.ndim, self.nnz),
+                          self.values, shape=self.shape)
+
+
+def tensor(data):
+    """A Tensor of what a caller has: a Tensor, the path of a file, a sparse array of SciPy or of
+    PyData Sparse, or anything dense that NumPy or DLPack takes."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, str) or hasattr(data, "__fspath__"):
+        return Tensor.read(data)
+    if hasattr(data, "tocoo"):
+        return Tensor.from_scipy(data)
+    if hasattr(data, "coords") and hasattr(data, "data"):
+        return Tensor.from_sparse(data)
+    return Tensor.from_numpy(dlpack.to_host(data))
+
+
+def _index_array(indices, length, mode):
+    indices = dlpack.to_host(indices).reshape(-1)
+    if len(indices) and not np.issubdtype(indices.dtype, np.integer):
+        raise InputError(f"mode {mode}: found indices of {indices.dtype}, expected whole numbers")
+    if len(indices) and (indices.min() < 0 or indices.max() >= min(length, MOST_INDEX)):
+        raise InputError(f"mode {mode}: found an index of {indices.min()} to {indices.max()}, "
+                         f"expected 0 to {length - 1}")
+    return np.ascontiguousarray(indices, np.uint32)

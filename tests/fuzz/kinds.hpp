@@ -1,0 +1,121 @@
+// Formats of the project's files with words that may stand in them, and what the program does with
+// such a file.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "common/method/registry.hpp"
+#include "experiments/driver/judge/audit/audit.hpp"
+#include "experiments/driver/spec/plan.hpp"
+#include "tests/fuzz/grammar.hpp"
+#include "tests/fuzz/judged.hpp"
+
+namespace retensor::fuzz {
+
+inline Vocabulary vocabulary() {
+  Vocabulary words = {
+      {"",
+       {"x",
+        "",
+        "a/b",
+        "5s",
+        "500ms",
+        "1GiB",
+        "-1",
+        "1e309",
+        ".nan",
+        "~",
+        "true",
+        "0x10",
+        "=1+1",
+        "\x1b[31m",
+        "a,bc->ab",
+        "abk,kcd->abcd",
+        "params.x",
+        "params.block",
+        "all",
+        "none",
+        "https://example.org/a.tns",
+        std::string(64, 'a'),
+        "one",
+        "t",
+        "t.r.c",
+        "0.152%",
+        "~14",
+        "26M",
+        "geomean",
+        "r",
+        "c",
+        "9223372036854775808",
+        std::string(300, 'n')}},
+      {"dataset", {"tiny", "matmul-2-2-2", "tiny@all", "lost"}},
+      {"methods", {"pasta.cpu.coo", "pasta.cpu.hicoo", "tca_spmm.cpu", "cpd.cpu.als"}},
+      {"operation", {"mttkrp", "ttv", "tew"}},
+      {"mode", {"all"}},
+      {"values", {"stored", "uniform"}},
+      {"for", {"tiny"}},
+      {"reason", {"because"}},
+      {"recipe", {"uniform", "power_law", "movielens"}},
+      {"check",
+       {"one = 1", "t.r.c = 2 * one", "sum(t: c) <= 3", "c = c", "c / 0 = 1", "one ^ one = 1"}},
+      {"table", {"t"}},
+      {"is", {"1", "26M", "0.152%"}},
+      {"columns", {"c"}},
+      {"value", {"stats.median", "case.mode", "status"}},
+      {"hardware", {"any", "Some CPU"}}};
+  words["id"] = words["methods"];
+  return words;
+}
+
+inline const Registry& methods() {
+  static const auto all = all_methods();
+  return all;
+}
+
+inline const driver::DatasetRegistry& datasets() {
+  static const auto few = driver::DatasetRegistry::parse(
+      R"({schema: 1, datasets: {tiny: {kind: real, form: tensor, dims: [4, 3, 2], nnz: 6,
+          file: tiny.tns, source: here, licence: none}}})",
+      "registry.yaml");
+  return few;
+}
+
+/// Small tensors are made too.
+inline void use_registry(const std::string& text) {
+  const auto entries = driver::DatasetRegistry::parse(text, "input.yaml");
+  const auto is_small = [](const nlohmann::json& parameter) {
+    return !parameter.is_number() || std::abs(parameter.get<double>()) <= 100;
+  };
+  for (const auto& entry : entries.all()) {
+    const auto& dataset = entries.find(entry.first);
+    const auto parameters = dataset.recipe_params.flatten();
+    if (driver::generators().contains(dataset.recipe) &&
+        std::all_of(parameters.begin(), parameters.end(), is_small))
+      driver::generate(dataset.recipe, dataset.recipe_params);
+  }
+}
+
+/// Throws InputError where the text is none of the kind.
+struct Kind {
+  Grammar grammar;
+  void (*use)(const std::string& text);
+};
+
+inline const std::array<Kind, 4>& kinds() {
+  static const std::array<Kind, 4> all = {
+      {{{*driver::whole_spec_shape(), vocabulary()},
+        [](const std::string& text) {
+          driver::make_plan(driver::parse_spec(text, "input.yaml"), methods(), datasets());
+        }},
+       {{*driver::registry_shape(), vocabulary()}, use_registry},
+       {{*driver::claims_shape(), vocabulary()}, [](const std::string& text) { judge_all(text); }},
+       {{*driver::findings_shape(), vocabulary()}, [](const std::string& text) {
+          driver::to_json(driver::audit(driver::parse_findings(text, "input.yaml", "."))).dump();
+        }}}};
+  return all;
+}
+
+}  // namespace retensor::fuzz

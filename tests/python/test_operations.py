@@ -1,0 +1,197 @@
+"""Every operation against NumPy's einsum on random tensors, by every method that runs here."""
+import numpy as np
+import pytest
+from conftest import random_case
+
+import retensor
+
+LETTERS = "abcdefgh"
+ON_HOST = [name for name in retensor.methods() if ".cuda" not in name]
+
+
+def host_methods(operation):
+    return [name for name in retensor.methods(operation) if name in ON_HOST]
+
+
+def close(found, expected, method=""):
+    """Emulated tensor cores round operands to half precision, or less."""
+    exact = method.startswith(("pasta", "flycoo"))
+    scale = max(np.abs(expected).max(), 1)
+    assert np.asarray(found).shape == expected.shape
+    assert np.abs(found - expected).max() <= (1e-5 if exact else 2e-2) * scale
+
+
+def refused(run, method):
+    """Runs; where the method does not take the problem, its reason must say more than its name."""
+    try:
+        return run()
+    except retensor.InputError as error:
+        assert str(error).startswith(f"{method}: ") and len(str(error)) > len(method) + 10
+        return None
+
+
+def mttkrp_of(case, mode):
+    letters = LETTERS[:case.dense.ndim]
+    others = [m for m in range(case.dense.ndim) if m != mode]
+    inputs = ",".join([letters] + [letters[m] + "z" for m in others])
+    return np.einsum(f"{inputs}->{letters[mode]}z", case.dense, *(case.factors[m] for m in others))
+
+
+@pytest.mark.parametrize("method", host_methods("mttkrp"))
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_mttkrp(method, order):
+    case = random_case(order, order)
+    for mode in range(order):
+        found = refused(lambda: retensor.mttkrp(case.dense, case.factors, mode, method), method)
+        if found is not None:
+            close(found, mttkrp_of(case, mode), method)
+
+
+@pytest.mark.parametrize("method", host_methods("mttkrp_all"))
+def test_mttkrp_of_all_modes(method):
+    case = random_case(7, 3)
+    found = retensor.mttkrp(case.dense, case.factors, method=method)
+    for mode, one in enumerate(found):
+        close(one, mttkrp_of(case, mode), method)
+
+
+@pytest.mark.parametrize("method", host_methods("ttv"))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ttv(method, dtype):
+    case = random_case(11, 4, dtype=dtype)
+    for mode, factor in enumerate(case.factors):
+        found = retensor.ttv(case.dense, factor[:, 0], mode, method)
+        assert found.dtype == dtype
+        close(found.to_numpy(), np.tensordot(case.dense, factor[:, 0], (mode, 0)), method)
+
+
+@pytest.mark.parametrize("method", host_methods("ttm"))
+def test_ttm(method):
+    case = random_case(12, 3)
+    for mode, factor in enumerate(case.factors):
+        expected = np.moveaxis(np.tensordot(case.dense, factor, (mode, 0)), -1, mode)
+        close(retensor.ttm(case.dense, factor, mode, method).to_numpy(), expected, method)
+
+
+@pytest.mark.parametrize("method", host_methods("ttm_chain"))
+@pytest.mark.parametrize("order", [3, 4])
+def test_ttm_chain(method, order):
+    case = random_case(13, order)
+    lowest = case.rng.uniform(-1, 1, (case.dense.shape[0], 3)).astype(np.float32)
+    factors = [lowest, *case.factors[1:]]
+    letters, ranks = LETTERS[:order], LETTERS[:order].upper()
+    for mode in range(order):
+        others = [m for m in range(order) if m != mode]
+        inputs = ",".join([letters] + [letters[m] + ranks[m] for m in others])
+        output = letters[mode] + "".join(ranks[m] for m in others)
+        expected = np.einsum(f"{inputs}->{output}", case.dense, *(factors[m] for m in others))
+        found = refused(lambda: retensor.ttm_chain(case.dense, factors, mode, method), method)
+        if found is not None:
+            close(found, expected, method)
+
+
+@pytest.mark.parametrize("method", host_methods("contract"))
+@pytest.mark.parametrize("einsum", ["abk,kcd->abcd", "abk,kcd->dcba", "akl,lkb->ab"])
+def test_contract(method, einsum):
+    rng = np.random.default_rng(14)
+    lengths = dict(zip("abcdkl", (4, 5, 6, 3, 7, 8)))
+    operands = [np.where(rng.random(shape) < 0.6, 0, rng.uniform(-1, 1, shape)).astype(np.float32)
+                for shape in ([lengths[c] for c in part] for part in einsum[:7].split(","))]
+    expected = np.einsum(einsum, *operands)
+    found = refused(lambda: retensor.contract(einsum, *operands, method=method), method)
+    if found is not None:
+        close(found.to_numpy(), expected, method)
+
+
+@pytest.mark.parametrize("method", host_methods("spmm"))
+def test_spmm(method):
+    case = random_case(15, 2, rank=16)
+    found = refused(lambda: retensor.spmm(case.dense, case.factors[1], method), method)
+    if found is not None:
+        close(found, case.dense @ case.factors[1], method)
+
+
+def fit_of(model, x):
+    return 1 - np.linalg.norm(model.to_numpy() - x) / np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("method", host_methods("cp"))
+def test_cp_finds_a_planted_model(method):
+    rng = np.random.default_rng(16)
+    factors = [rng.uniform(0.5, 1, (n, 2)).astype(np.float32) for n in (6, 7, 8)]
+    x = np.einsum("az,bz,cz->abc", *factors)
+    model = refused(lambda: retensor.cp(x, 2, method, sweeps=60, tolerance=1e-9), method)
+    if model is not None:
+        assert model.executed["method"] == method
+        assert model.fit[-1] > 0.97 and len(model.fit) <= 60
+        assert abs(model.fit[-1] - fit_of(model, x)) < 5e-3
+
+
+@pytest.mark.parametrize("method", host_methods("tucker"))
+def test_tucker_finds_a_planted_core(method):
+    rng = np.random.default_rng(17)
+    factors = [rng.uniform(-1, 1, (n, 2)).astype(np.float32) for n in (6, 7, 8)]
+    x = np.einsum("ABC,aA,bB,cC->abc", rng.uniform(-1, 1, (2, 2, 2)), *factors).astype(np.float32)
+    model = refused(lambda: retensor.tucker(x, [2, 2, 2], method), method)
+    if model is not None:
+        assert model.core.shape == (2, 2, 2) and model.fit[-1] > 0.97
+        assert abs(model.fit[-1] - fit_of(model, x)) < 5e-3
+
+
+def test_a_decomposition_starts_from_given_factors():
+    case = random_case(18, 3, rank=2)
+    model = retensor.cp(case.dense, initial=case.factors, sweeps=1)
+    other = retensor.cp(case.dense, 2, sweeps=1, seed=5)
+    assert len(model.fit) == 1 and model.fit[0] != other.fit[0]
+    update = mttkrp_of(case, 0) @ np.linalg.pinv(
+        (case.factors[1].T @ case.factors[1]) * (case.factors[2].T @ case.factors[2]))
+    norms = np.linalg.norm(update, axis=0)
+    close(model.factors[0], update / norms)
+
+
+def test_parameters_reach_the_method():
+    case = random_case(19, 3)
+    model = retensor.cp(case.dense, 2, "pasta.cpu.coo", update="owner", threads=1)
+    assert model.executed["threads"] == "1"
+    with pytest.raises(retensor.InputError, match="updte.*update"):
+        retensor.mttkrp(case.dense, case.factors, 0, "pasta.cpu.coo", updte="owner")
+    with pytest.raises(retensor.InputError, match="parameter threads: found"):
+        retensor.mttkrp(case.dense, case.factors, 0, "pasta.cpu.coo", threads=[1])
+
+
+def test_a_method_is_chosen_that_does_not_round():
+    case = random_case(20, 3)
+    close(retensor.mttkrp(case.dense, case.factors, 1), mttkrp_of(case, 1), "pasta")
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda c: retensor.mttkrp(c.dense, c.factors[:2], 0), "found 2 dense operands, expected 3"),
+    (lambda c: retensor.mttkrp(c.dense, c.factors, 0, "pasta.cpu.cooo"), "pasta.cpu.coo"),
+    (lambda c: retensor.mttkrp(c.dense, c.factors, 3), "found mode 3, expected 0 to 2"),
+    (lambda c: retensor.ttv(c.dense, c.factors[0][1:, 0], 0), "expected .* x 1"),
+    (lambda c: retensor.ttm(c.dense, c.factors[0][0], 0), "order 1, expected a matrix"),
+    (lambda c: retensor.contract("abk,kcd", c.dense, c.dense), "abk,kcd"),
+    (lambda c: retensor.spmm(c.dense, c.factors[1]), "order 3, expected 2"),
+    (lambda c: retensor.cp(c.dense), "expected a rank or initial factors"),
+    (lambda c: retensor.cp(c.dense, 2, sweeps=0), "max_sweeps 0, expected at least 1"),
+    (lambda c: retensor.tucker(c.dense, [2, 2]), "found 2 ranks"),
+])
+def test_bad_input_is_refused_in_words(call, words):
+    with pytest.raises(retensor.InputError, match=words):
+        call(random_case(21, 3))
+
+
+def test_a_problem_that_no_method_takes_is_refused_with_every_reason():
+    reasons = r"no method takes .*; tca_spmm\.cpu: .*single precision"
+    with pytest.raises(retensor.InputError, match=reasons):
+        retensor.spmm(np.eye(4), np.ones((4, 3)))
+
+
+def test_a_gpu_method_says_why_it_cannot_run():
+    case = random_case(22, 3)
+    try:
+        found = retensor.mttkrp(case.dense, case.factors, 0, "parti.cuda")
+    except retensor.RetensorError as error:
+        assert "CUDA" in str(error) or "device" in str(error)
+    else:
+        close(found, mttkrp_of(case, 0))
