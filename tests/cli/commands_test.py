@@ -426,7 +426,8 @@ def claims_file(tree, paper, *claims):
 
 def test_verdicts_are_filtered(tree):
     (tree.root / "rows.jsonl").write_text("")
-    claims_file(tree, "p", {"id": "P-1", "place": "I", "kind": "TAB", "states": "sizes", "value": 6},
+    claims_file(tree, "p",
+                {"id": "P-1", "place": "I", "kind": "TAB", "states": "sizes", "value": 6},
                 {"id": "P-2", "place": "II", "kind": "TEXT", "states": "HiCOO sizes", "value": 7})
     claims_file(tree, "q", {"id": "Q-1", "place": "III", "kind": "TAB", "states": "q", "value": 6})
 

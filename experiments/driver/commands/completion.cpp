@@ -125,7 +125,8 @@ _retensor() {{
     esac
   fi
   found=$(compgen -W "$words" -- "$word"; [ -z "$paths" ] || compgen "$paths" -- "$word")
-  mapfile -t COMPREPLY <<< "$found"
+  COMPREPLY=()
+  [ -z "$found" ] || mapfile -t COMPREPLY <<< "$found"
 }}
 complete -o filenames -F _retensor retensor
 )sh",
