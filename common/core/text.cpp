@@ -1,4 +1,5 @@
-// The nearest-name search that every "unknown ..." message uses, and what a terminal may be sent.
+// The search for a name that was meant, which every "unknown ..." message uses, and what a terminal
+// may be sent.
 #include "common/core/text.hpp"
 
 #include <algorithm>
@@ -25,6 +26,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Whether `word` is what stands between two separators of `name`.
+bool has_part(std::string_view name, std::string_view word) {
+  constexpr std::string_view kSeparators = ".-_";
+  while (!word.empty()) {
+    const auto end = name.find_first_of(kSeparators);
+    if (name.substr(0, end) == word) return true;
+    if (end == std::string_view::npos) return false;
+    name.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 /// 0 beyond the end.
 unsigned byte(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
@@ -45,12 +58,29 @@ std::size_t length_of_character(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  const auto best = std::min_element(candidates.begin(), candidates.end(),
-                                     [word](const std::string& a, const std::string& b) {
-                                       return edit_distance(word, a) < edit_distance(word, b);
-                                     });
-  return best == candidates.end() ? std::string() : *best;
+std::string meant(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::size_t most = std::min(std::max<std::size_t>(2, word.size() / 3),
+                                    std::max<std::size_t>(1, word.size()) - 1);
+  const std::string* best = nullptr;
+  std::size_t least = 0;
+  for (const auto& candidate : candidates) {
+    const auto distance = edit_distance(word, candidate);
+    if (distance > most && !has_part(candidate, word)) continue;
+    if (best == nullptr || distance < least) best = &candidate, least = distance;
+  }
+  return best == nullptr ? std::string() : *best;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto name = meant(word, candidates);
+  return name.empty() ? name : fmt::format("; did you mean '{}'?", name);
+}
+
+std::string in_words(const std::vector<std::string>& items, std::string_view word) {
+  std::string text;
+  for (std::size_t k = 0; k < items.size(); ++k)
+    text += (k == 0 ? "" : k + 1 == items.size() ? fmt::format(" {} ", word) : ", ") + items[k];
+  return text;
 }
 
 bool is_control(std::string_view text, std::size_t at) {

@@ -10,8 +10,12 @@
 
 namespace retensor {
 
-/// The candidate with the smallest edit distance to `word`; empty when there is none.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+/// The candidate that is close enough to have been meant: `word` is one of its parts between dots,
+/// dashes or underscores, or at most a third of the characters differ (two of short words). Of
+/// several the one with the smallest edit distance, empty when none is close.
+std::string meant(std::string_view word, const std::vector<std::string>& candidates);
+/// "; did you mean 'X'?" with that candidate, empty when none is close.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The items with the separator between them. (gcc 12 warns of an overflow in fmt::join.)
 template <class Items>
@@ -23,6 +27,9 @@ std::string joined(const Items& items, std::string_view separator) {
   }
   return text;
 }
+
+/// "a, b and c", with the word before the last item.
+std::string in_words(const std::vector<std::string>& items, std::string_view word);
 
 /// The text on one line, control characters written out (\n, \x1b): what a file or an argument
 /// holds moves no cursor and forges no line of a terminal.

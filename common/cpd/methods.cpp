@@ -160,13 +160,19 @@ ParamSchema als_params(Backend backend, const std::string& standard,
 }
 
 /// The sweeps of als.hpp with the MTTKRP of a method that runs on the same backend: of any that the
-/// registry, which lives as long, has so far. Those that have no MTTKRP decline.
+/// registry, which lives as long, has so far.
 MethodSpec make_als(Backend backend, const Registry& registry) {
+  const auto solves_mttkrp = [](const Method& method) {
+    const auto all = method.operations();
+    return std::any_of(all.begin(), all.end(), [](Operation operation) {
+      return operation == Operation::mttkrp || operation == Operation::mttkrp_all;
+    });
+  };
   Methods methods;
   std::vector<std::string> ids;
   std::string standard;
   for (const auto& method : registry.methods()) {
-    if (method->backend() != backend) continue;
+    if (method->backend() != backend || !solves_mttkrp(*method)) continue;
     ids.emplace_back(method->id());
     methods.emplace(method->id(), method.get());
     if (method->is_default_of_passes()) standard = ids.back();
@@ -175,7 +181,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     throw LogicError(fmt::format("no method of {} is the default of passes", name(backend)));
   const auto has_model = [](const Problem& problem, const Params&) {
     return problem.x().order() > 1 ? Support::yes()
-                                   : Support::no("a first-order tensor is its own model");
+                                   : Support::no("a tensor of order 1 is its own model");
   };
   const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
     const Mttkrp passes = mttkrp_of(methods, problem, params);

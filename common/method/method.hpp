@@ -85,6 +85,12 @@ class Method {
   virtual bool takes_all_modes() const { return false; }
   /// Whether a decomposition takes its MTTKRP where no other method is asked for; one a backend.
   virtual bool is_default_of_passes() const { return false; }
+  /// Whether this machine can run it, whatever the problem.
+  virtual Support runs_here() const { return Support::yes(); }
+  /// Whether it solves a problem on a machine that can run it.
+  virtual Support solves(const Problem& problem, const Params& params) const {
+    return supports(problem, params);
+  }
   virtual Support supports(const Problem&, const Params&) const = 0;
   /// Builds the method's format and buffers; the caller times it.
   virtual std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const = 0;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/device/device.hpp"
 
 namespace retensor {
@@ -18,12 +18,6 @@ Backend backend_of(const std::string& id) {
   for (const auto backend : {Backend::cpu, Backend::cuda})
     if ((id.substr(first) + ".").starts_with(fmt::format(".{}.", name(backend)))) return backend;
   throw LogicError(fmt::format("method id '{}' names no backend", id));
-}
-
-Support supported_by_device(const MethodSpec& spec) {
-  if (const auto device = device::available(); !device.ok) return Support::no(device.reason);
-  auto reason = spec.obstacle ? spec.obstacle() : std::string();
-  return reason.empty() ? Support::yes() : Support::no(std::move(reason));
 }
 
 }  // namespace
@@ -46,16 +40,28 @@ bool DescribedMethod::takes(Operation operation) const {
   return std::find(all.begin(), all.end(), operation) != all.end();
 }
 
-Support DescribedMethod::supports(const Problem& problem, const Params& params) const {
+Support DescribedMethod::runs_here() const {
+  if (backend_ == Backend::cpu) return Support::yes();
+  if (const auto device = device::available(); !device.ok) return Support::no(device.reason);
+  auto reason = spec_.obstacle ? spec_.obstacle() : std::string();
+  return reason.empty() ? Support::yes() : Support::no(std::move(reason));
+}
+
+Support DescribedMethod::solves(const Problem& problem, const Params& params) const {
   if (!takes(problem.operation())) {
     std::vector<std::string> expected;
     for (const auto operation : spec_.operations) expected.emplace_back(name(operation));
-    return Support::no(fmt::format("found {}, expected {}", name(problem.operation()),
-                                   boost::algorithm::join(expected, " or ")));
+    return Support::no(fmt::format("supports only {}, not {}", in_words(expected, "and"),
+                                   name(problem.operation())));
   }
   for (const auto& condition : spec_.conditions)
     if (auto holds = condition(problem, params); !holds.ok) return holds;
-  return backend_ == Backend::cuda ? supported_by_device(spec_) : Support::yes();
+  return Support::yes();
+}
+
+Support DescribedMethod::supports(const Problem& problem, const Params& params) const {
+  auto support = solves(problem, params);
+  return support.ok ? runs_here() : support;
 }
 
 std::unique_ptr<Prepared> DescribedMethod::prepare(const Problem& problem,

@@ -70,6 +70,8 @@ class DescribedMethod : public Method {
   double bytes_per_nonzero() const override { return spec_.bytes_per_nonzero; }
   bool takes_all_modes() const override { return takes(Operation::mttkrp_all); }
   bool is_default_of_passes() const override { return spec_.default_of_passes; }
+  Support runs_here() const override;
+  Support solves(const Problem& problem, const Params& params) const override;
   Support supports(const Problem& problem, const Params& params) const override;
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override;
   reference::Precision precision(const Problem& problem, const Params& params) const override;

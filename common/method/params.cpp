@@ -40,9 +40,8 @@ void check_range(const ParamSpec& spec, double x) {
 void check_choice(const ParamSpec& spec, const std::string& word) {
   const auto& allowed = spec.choices;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
-  throw InputError(fmt::format("parameter {}: found '{}', expected one of {}; nearest is '{}'",
-                               spec.name, word, boost::algorithm::join(allowed, ", "),
-                               nearest(word, allowed)));
+  throw InputError(fmt::format("parameter {}: found '{}', expected one of {}{}", spec.name, word,
+                               boost::algorithm::join(allowed, ", "), suggestion(word, allowed)));
 }
 
 ParamValue checked(const ParamSpec& spec, const ParamValue& given) {
@@ -101,25 +100,25 @@ ParamSpec param(std::string name, ParamValue standard, std::string help) {
 }
 
 ParamSpec threads_param() {
-  return param("threads", 0, "OpenMP threads, 0: as many as the machine gives").range(0, 4096);
+  return param("threads", 0, "OpenMP threads; 0: all that the machine has").range(0, 4096);
 }
 
 ParamSpec prepare_param() {
   return param("prepare", "device",
-               "where the format is made of the coordinates: on the device or on the host")
+               "where the format is built from the coordinates: on the device or on the host")
       .words({"device", "host"});
 }
 
 ParamSpec precision_param() {
-  return param(
-             "precision", "fp16",
-             "operands of the tensor core; split_fp16: each the sum of two halves, three products")
+  return param("precision", "fp16",
+               "type of the tensor-core operands; split_fp16: each is the sum of two fp16 numbers")
       .words({"fp16", "bf16", "tf32", "split_fp16"});
 }
 
 ParamSpec values_param() {
   return param("values", "auto",
-               "storage of values; auto: the narrowest that the precision loses nothing by")
+               "type of the stored values; auto: the narrowest one that loses nothing at this "
+               "precision")
       .words({"auto", "f16", "bf16", "f32"});
 }
 
@@ -140,9 +139,9 @@ Params ParamSchema::resolve(const std::map<std::string, ParamValue>& given) cons
   for (const auto& [name, value] : given) {
     if (params.values_.count(name) != 0) continue;
     throw InputError(
-        names.empty()
-            ? fmt::format("unknown parameter '{}': the method has none", name)
-            : fmt::format("unknown parameter '{}', nearest is '{}'", name, nearest(name, names)));
+        names.empty() ? fmt::format("unknown parameter '{}': the method has none", name)
+                      : fmt::format("unknown parameter '{}', expected one of {}{}", name,
+                                    boost::algorithm::join(names, ", "), suggestion(name, names)));
   }
   return params;
 }

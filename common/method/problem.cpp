@@ -49,10 +49,9 @@ void check_variant(const ProblemSpec& spec) {
   if (!elementwise(spec.operation)) return;
   if (std::find(kElementwise.begin(), kElementwise.end(), spec.variant) != kElementwise.end())
     return;
-  throw InputError(fmt::format("{}: found variant '{}', expected one of {}; nearest is '{}'",
-                               name(spec.operation), spec.variant,
-                               boost::algorithm::join(kElementwise, ", "),
-                               nearest(spec.variant, kElementwise)));
+  throw InputError(fmt::format("{}: found variant '{}', expected one of {}{}", name(spec.operation),
+                               spec.variant, boost::algorithm::join(kElementwise, ", "),
+                               suggestion(spec.variant, kElementwise)));
 }
 
 std::shared_ptr<const Coo> with_values(std::shared_ptr<const Coo> tensor, Values values) {
@@ -134,7 +133,8 @@ void check_factors(const ProblemSpec& spec, const Coo& x, const std::vector<Matr
                                  name(spec.operation), factors.size(), x.order()));
   for (std::size_t m = 0; m < factors.size(); ++m) {
     const Matrix& f = factors[m];
-    if (f.rows() != x.dims[m] || f.cols() != spec.rank || f.dtype() != x.dtype())
+    const bool outlined = f.rows() == 0;
+    if ((f.rows() != x.dims[m] && !outlined) || f.cols() != spec.rank || f.dtype() != x.dtype())
       throw InputError(fmt::format(
           "{}: found a factor of mode {} of {} x {} {}, expected {} x {} {}", name(spec.operation),
           m, f.rows(), f.cols(), name(f.dtype()), x.dims[m], spec.rank, name(x.dtype())));
@@ -206,11 +206,17 @@ std::string_view name(Operation op) {
   return kOperations.at(static_cast<std::size_t>(op));
 }
 
+const std::vector<std::string>& operation_names() {
+  static const std::vector<std::string> names(kOperations.begin(), kOperations.end());
+  return names;
+}
+
 Operation operation_from_name(std::string_view text) {
   const auto at = std::find(kOperations.begin(), kOperations.end(), text);
   if (at != kOperations.end()) return static_cast<Operation>(at - kOperations.begin());
-  throw InputError(fmt::format("unknown operation '{}', nearest is '{}'", text,
-                               nearest(text, {kOperations.begin(), kOperations.end()})));
+  throw InputError(fmt::format("unknown operation '{}', expected one of {}{}", text,
+                               boost::algorithm::join(operation_names(), ", "),
+                               suggestion(text, operation_names())));
 }
 
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
@@ -234,6 +240,19 @@ Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
   check_factors(p.spec_, *x, *factors);
   p.x_ = std::move(x);
   p.dense_ = std::move(factors);
+  p.oracle_ = std::make_shared<OracleSlot>();
+  return p;
+}
+
+Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x) {
+  if (x == nullptr) throw LogicError("a problem needs a tensor");
+  Problem p;
+  p.spec_ = completed(std::move(spec));
+  check_problem(p.spec_, x->dims, x->dims);
+  p.x_ = cast(std::move(x), p.spec_.dtype);
+  if (has_second_tensor(p.spec_.operation)) p.y_ = p.x_;
+  p.dense_ = std::make_shared<const std::vector<Matrix>>(
+      dense_operands(p.spec_, Dims(p.x_->dims.size(), 0)));
   p.oracle_ = std::make_shared<OracleSlot>();
   return p;
 }

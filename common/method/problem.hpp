@@ -17,7 +17,8 @@ namespace retensor {
 
 enum class Operation { tew, ts, ttv, ttm, mttkrp, mttkrp_all, ttm_chain, contraction, spmm, cpd };
 std::string_view name(Operation op);
-/// Throws InputError naming the nearest valid operation.
+const std::vector<std::string>& operation_names();
+/// Throws InputError for a name that no operation has.
 Operation operation_from_name(std::string_view text);
 
 bool has_mode(Operation op);  ///< ttv, ttm, mttkrp, ttm_chain
@@ -81,9 +82,16 @@ class Problem {
   Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y = nullptr);
   /// MTTKRP of x, of one mode or of all, with the caller's factors, dense[m]: I_m x R of the
   /// tensor's type, whose values the caller may change in place between runs, see
-  /// Prepared::refresh. Throws InputError for other shapes.
+  /// Prepared::refresh. Throws InputError for other shapes; factors without rows, which an outline
+  /// has, make an outline.
   static Problem with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
                               std::shared_ptr<const std::vector<Matrix>> factors);
+
+  /// What Method::supports may be asked about before there are operands: dense operands have
+  /// their columns and no rows, x is the second tensor too, and x may lack its nonzeros where only
+  /// its mode lengths are known.
+  /// Throws InputError as the constructor does.
+  static Problem outline(ProblemSpec spec, std::shared_ptr<const Coo> x);
 
   const ProblemSpec& spec() const { return spec_; }
   Operation operation() const { return spec_.operation; }

@@ -48,7 +48,7 @@ const Method& Registry::find(std::string_view id) const {
     if (method->id() == id) return *method;
     ids.emplace_back(method->id());
   }
-  throw InputError(fmt::format("unknown method '{}', nearest is '{}'", id, nearest(id, ids)));
+  throw InputError(fmt::format("unknown method '{}'{}", id, suggestion(id, ids)));
 }
 
 }  // namespace retensor

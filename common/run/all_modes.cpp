@@ -86,9 +86,14 @@ class ModeByMode : public Prepared, private Passes {
 }  // namespace
 
 Support supports(const Method& method, const Problem& problem, const Params& params) {
-  if (!mode_by_mode(method, problem)) return method.supports(problem, params);
+  auto support = solves(method, problem, params);
+  return support.ok ? method.runs_here() : support;
+}
+
+Support solves(const Method& method, const Problem& problem, const Params& params) {
+  if (!mode_by_mode(method, problem)) return method.solves(problem, params);
   for (int m = 0; m < problem.x().order(); ++m)
-    if (auto one = method.supports(problem.of_mode(m), params); !one.ok) return one;
+    if (auto one = method.solves(problem.of_mode(m), params); !one.ok) return one;
   return Support::yes();
 }
 

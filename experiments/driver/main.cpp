@@ -10,32 +10,12 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/style.hpp"
 
 namespace {
 
 using namespace retensor;
 using driver::Args;
-
-void print_help() {
-  std::cout << "Usage: retensor COMMAND [arguments]\n\n"
-               "Reproduces published measurements of sparse tensor kernels from YAML specs.\n\n"
-               "Commands (each has --help with an example):\n";
-  for (const auto& command : driver::all_commands())
-    if (*command.summary != '\0')
-      std::cout << fmt::format("  {:<9} {}\n", command.name, command.summary);
-  std::cout
-      << "\nExit codes: 0 all ok, 1 some rows or checks not ok, 2 bad input, 3 system error\n";
-}
-
-const driver::Command& command_named(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& command : driver::all_commands()) {
-    if (command.name == name) return command;
-    if (*command.summary != '\0') names.emplace_back(command.name);
-  }
-  throw InputError(
-      fmt::format("unknown command '{}', the nearest is '{}'", name, nearest(name, names)));
-}
 
 /// More threads than any machine runs end a worker before it can say so.
 void expect_sane_environment() {
@@ -48,19 +28,25 @@ void expect_sane_environment() {
 int dispatch(const Args& args) {
   expect_sane_environment();
   if (args.empty()) throw InputError("expected a command (see: retensor --help)");
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    print_help();
+  if (args[0] == "--help" || args[0] == "-h") {
+    std::cout << driver::overview();
     return 0;
   }
   if (args[0] == "--version") {
     std::cout << "retensor " << build_info().version << '\n';
     return 0;
   }
-  return command_named(args[0]).call(Args(args.begin() + 1, args.end()));
+  const auto interface = driver::command_named(args[0]).interface();
+  const auto given =
+      parse_options(interface.usage, interface.options, Args(args.begin() + 1, args.end()));
+  if (given) return interface.run(*given);
+  std::cout << help_text(interface.usage, interface.options);
+  return 0;
 }
 
 int complain(const std::exception& error, int code) {
-  std::cerr << "retensor: " << printable(error.what()) << '\n';
+  std::cerr << driver::talk_style()(driver::Tone::bad, "retensor:") << ' '
+            << printable(error.what()) << '\n';
   return code;
 }
 

@@ -110,6 +110,33 @@ def test_ignored_members(tmp_path):
     assert "'thread'" in compare(a, b, "--ignore", "thread", code=2)
 
 
+def test_files_of_two_artifacts_are_paired_where_they_can_be(tmp_path):
+    a = write(tmp_path / "a.jsonl", session(), row(FAST), row(FAST, mode=1), row(FAST, mode=2))
+    b = write(tmp_path / "b.jsonl", session(), row(SLOW, artifact="a/c"),
+              row(FAST, artifact="a/c", mode=1), row(FAST, artifact="a/c", mode=3))
+    lines = compare(a, b).splitlines()
+    assert lines[2] == "paired whatever their artifact"
+    assert lines[-1].startswith("2 pairs: 1 slower") and lines[-1].endswith(
+        "1 only in A, 1 only in B")
+    mean = next(line for line in lines if line.startswith("geometric mean of B/A: "))
+    assert mean.split()[4] == f"{1.2 ** 0.5:.3f}"
+    found = json.loads(compare(a, b, "--json"))
+    assert found["ignored"] == ["artifact"]
+    assert found["mean"]["ratio"] == pytest.approx(1.2 ** 0.5)
+    assert 1 <= found["mean"]["ci_low"] <= found["mean"]["ratio"] <= found["mean"]["ci_high"] < 1.21
+    # One artifact in common: others stay apart.
+    both = write(tmp_path / "both.jsonl", session(), row(SLOW, artifact="a/c"), row(SLOW))
+    found = json.loads(compare(a, both, "--json"))
+    assert (found["ignored"], len(found["pairs"])) == ([], 1)
+
+
+def test_nothing_in_common_has_no_mean(tmp_path):
+    a = write(tmp_path / "a.jsonl", session(), row(FAST))
+    b = write(tmp_path / "b.jsonl", session(), row(SLOW, dataset="u"))
+    assert "geometric mean" not in compare(a, b)
+    assert json.loads(compare(a, b, "--json"))["mean"] is None
+
+
 def test_a_file_that_is_missing_damaged_or_newer_is_refused(files, tmp_path):
     assert "none.jsonl" in compare(files[0], tmp_path / "none.jsonl", code=3)
     torn = tmp_path / "torn.jsonl"

@@ -191,4 +191,4 @@ def test_the_view_of_another_spec_measures_nothing():
 
 def test_an_unknown_kind_names_the_nearest():
     done = subprocess.run([RETENSOR, "schema", "claim"], text=True, capture_output=True)
-    assert done.returncode == 2 and "the nearest is 'claims'" in done.stderr
+    assert done.returncode == 2 and "did you mean 'claims'?" in done.stderr

@@ -43,9 +43,25 @@ TEST_CASE("errors collect context on the way up") {
   }
 }
 
-TEST_CASE("nearest is by edit distance and empty without candidates") {
-  CHECK(nearest("mttkrp", {"ttm", "mtkrp", "ttv"}) == "mtkrp");
-  CHECK(nearest("x", {}).empty());
+TEST_CASE("a name is suggested where it may have been meant") {
+  CHECK(meant("mttkrp", {"ttm", "mtkrp", "ttv"}) == "mtkrp");
+  CHECK(meant("x", {}).empty());
+  CHECK(meant("", {"a", "ab"}).empty());
+  // A part of an id was meant, not whatever has few letters.
+  CHECK(meant("cpd", {"fwc.cuda", "cpd.cuda.als", "cpd.cpu.als"}) == "cpd.cpu.als");
+  CHECK(meant("cpd", {"fwc.cuda", "blco.cuda"}).empty());
+  CHECK(meant("ts", {"ttm", "tew"}).empty());
+  CHECK(meant("pln", {"plan", "plot"}) == "plan");
+  CHECK(meant("experimental", {"experiments", "artifacts"}) == "experiments");
+  CHECK(suggestion("plann", {"plan", "run"}) == "; did you mean 'plan'?");
+  CHECK(suggestion("xyz", {"plan", "run"}).empty());
+}
+
+TEST_CASE("items are listed as a sentence has them") {
+  CHECK(in_words({}, "and").empty());
+  CHECK(in_words({"a"}, "or") == "a");
+  CHECK(in_words({"a", "b"}, "or") == "a or b");
+  CHECK(in_words({"a", "b", "c"}, "and") == "a, b and c");
 }
 
 TEST_CASE("a text is printable on one line of a terminal, and stays as it was where it is") {

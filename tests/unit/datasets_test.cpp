@@ -146,7 +146,7 @@ TEST_CASE("a stand-in comes with three variants, each a data set that rows name"
   CHECK(data.value("variant", "") == "skew");
   CHECK(data.value("for", "") == "d");
   CHECK(data.value("kind", "") == "stand-in");
-  CHECK_THROWS_WITH_AS(registry.find("d@skwe"), doctest::Contains("nearest is 'd@skew'"),
+  CHECK_THROWS_WITH_AS(registry.find("d@skwe"), doctest::Contains("did you mean 'd@skew'?"),
                        InputError);
 
   CHECK(contains(refusal(stand_in("seed: {seed: 2}, skew: {exponent: 2}")), "clustering"));

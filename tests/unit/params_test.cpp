@@ -55,8 +55,10 @@ TEST_CASE("ranges include their ends and refuse what is not finite") {
 }
 
 TEST_CASE("unknown names and words name the nearest valid one") {
-  CHECK(message({{"blok", std::int64_t{1}}}) == "unknown parameter 'blok', nearest is 'block'");
-  CHECK(message({{"kernel", std::string("atomics")}}).find("nearest is 'atomic'") !=
+  CHECK(message({{"blok", std::int64_t{1}}}) ==
+        "unknown parameter 'blok', expected one of block, ratio, scale, sort, kernel; did you mean "
+        "'block'?");
+  CHECK(message({{"kernel", std::string("atomics")}}).find("did you mean 'atomic'?") !=
         std::string::npos);
   CHECK_THROWS_WITH_AS(ParamSchema().resolve({{"a", true}}),
                        "unknown parameter 'a': the method has none", InputError);

@@ -36,8 +36,8 @@ TEST_CASE("names of operations go both ways") {
                         Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
                         Operation::contraction, Operation::spmm, Operation::cpd})
     CHECK(operation_from_name(name(op)) == op);
-  CHECK_THROWS_WITH_AS(operation_from_name("mtkrp"),
-                       "unknown operation 'mtkrp', nearest is 'mttkrp'", InputError);
+  CHECK_THROWS_WITH_AS(operation_from_name("mtkrp"), doctest::Contains("did you mean 'mttkrp'?"),
+                       InputError);
 }
 
 TEST_CASE("operands have the shapes of the operation") {
@@ -144,8 +144,8 @@ TEST_CASE("what does not fit the operation is refused") {
   s = spec(Operation::tew);
   s.variant = "ad";
   CHECK_THROWS_WITH_AS(Problem(s, x),
-                       "tew: found variant 'ad', expected one of add, sub, mul, div; nearest is "
-                       "'add'",
+                       "tew: found variant 'ad', expected one of add, sub, mul, div; did you "
+                       "mean 'add'?",
                        InputError);
   s = spec(Operation::contraction);
   CHECK_THROWS_AS(Problem(s, x), InputError);

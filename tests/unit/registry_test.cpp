@@ -35,8 +35,7 @@ TEST_CASE("methods are found by id and unknown ids name the nearest") {
   add(registry, "planted.cpu.hicoo");
   CHECK(registry.methods().size() == 2);
   CHECK(registry.find("planted.cpu.hicoo").id() == "planted.cpu.hicoo");
-  CHECK_THROWS_WITH_AS(registry.find("planted.cpu.hico"),
-                       "unknown method 'planted.cpu.hico', nearest is 'planted.cpu.hicoo'",
+  CHECK_THROWS_WITH_AS(registry.find("planted.cpu.hico"), "unknown method 'planted.cpu.hico', X,
                        InputError);
 }
 
@@ -70,7 +69,7 @@ TEST_CASE("a description says what its method is called, takes and refuses") {
   };
   CHECK(reason(Operation::mttkrp, 5).empty());
   CHECK(reason(Operation::mttkrp_all, 4) == "too many nonzeros");
-  CHECK(reason(Operation::ttm, 5) == "found ttm, expected mttkrp or mttkrp_all");
+  CHECK(reason(Operation::ttm, 5) == "supports only mttkrp and mttkrp_all, not ttm");
   const Problem problem = five_nonzeros();
   CHECK(method.precision(problem, method.params().resolve({})).operand_eps ==
         reference::Precision::of(DType::f32).operand_eps);

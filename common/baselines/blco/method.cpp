@@ -11,7 +11,8 @@ void register_blco(Registry& registry) {
       .operations = {Operation::mttkrp, Operation::mttkrp_all},
       .conditions = {[](const Problem& problem, const Params&) {
         if (blco::sorted_bits(problem.x()) <= 128) return Support::yes();
-        return Support::no("the linear index and a position need more than 128 bits");
+        return Support::no(
+            "the linear index and the position of a nonzero need more than 128 bits together");
       }},
       .prepare = RETENSOR_DEVICE_PART(blco::prepare_cuda),
       .params = {param("copies", 8, "partial copies of the output of a mode of at most 100 rows")

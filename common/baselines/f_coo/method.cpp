@@ -13,7 +13,8 @@ void register_f_coo(Registry& registry) {
                  "(F-COO)",
       .operations = {Operation::mttkrp},
       .conditions = {[](const Problem& problem, const Params& params) {
-        if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no product modes");
+        if (problem.x().order() < 2)
+          return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
         const auto length = params.integer("part_length");
         if (length % f_coo::kQuad == 0) return Support::yes();
         return Support::no(fmt::format("found parts of {} nonzeros, expected a multiple of {}",
@@ -22,7 +23,7 @@ void register_f_coo(Registry& registry) {
       .prepare = RETENSOR_DEVICE_PART(f_coo::prepare_cuda),
       .params =
           {param("part_length", 0,
-                 "nonzeros of a thread, a multiple of 4; 0: 32, or down to 8 to fill the device")
+                 "nonzeros per thread, a multiple of 4; 0: 32, or as few as 8 to fill the device")
                .range(0, 1 << 20)},
   });
 }

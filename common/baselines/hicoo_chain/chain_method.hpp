@@ -29,7 +29,7 @@ inline Count tiles_of(const Problem& problem) {
 /// Orders 3 to 5.
 inline Support supports_chain(const Problem& problem, const Params&) {
   if (const int order = problem.x().order(); order < 3 || order > 5)
-    return Support::no("found order " + std::to_string(order) + ", expected 3 to 5");
+    return Support::no("found a tensor of order " + std::to_string(order) + ", expected 3 to 5");
   if (const Count tiles = tiles_of(problem); tiles > kMostTiles) {
     const std::string edge = std::to_string(kTile);
     return Support::no("found " + std::to_string(tiles) + " tiles of " + edge + " x " + edge +

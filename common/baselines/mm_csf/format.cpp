@@ -140,7 +140,8 @@ int key_bits(const Coo& tensor) {
 
 Support supports_keys(const Problem& problem, const Params&) {
   if (key_bits(problem.x()) <= 128) return Support::yes();
-  return Support::no("a nonzero's coordinate and position need more than 128 bits");
+  return Support::no(
+      "the coordinate and the position of a nonzero need more than 128 bits together");
 }
 
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit) {

@@ -14,9 +14,9 @@
 #include "common/device/device.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -166,7 +166,8 @@ std::string artifacts_text(const nlohmann::json& list) {
     if (const auto drawing = text_of(entry, "drawing"); !drawing.empty())
       rows.push_back({text_of(entry, "paper"), place, "-", "without numbers", "-", "-", drawing});
   }
-  return table_text(rows);
+  return table_text({"artifact", "place", "spec", "state", "measured", "newest", "title"}, rows,
+                    out_style());
 }
 
 }  // namespace retensor::driver

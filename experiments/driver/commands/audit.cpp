@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
@@ -87,29 +87,36 @@ nlohmann::json audits(const std::vector<std::string>& papers) {
   return to_json(audits_of(papers));
 }
 
-int audit_command(const Args& args) {
-  const Usage usage{"audit [PAPER]...",
-                    "Recomputes from the figures of the papers (all by default) what follows from "
-                    "other figures in them, and lists what does not fit and faults of printed "
-                    "algorithms. A check is open where rounding leaves a factor of ten.",
-                    "retensor audit hlsto --all", -1};
+namespace {
+
+int audit_command(const Given& given) {
+  const auto all = audits_of(given.positionals());
+  if (given.flag("json")) {
+    std::cout << to_json(all).dump(2) << '\n';
+  } else {
+    for (const auto& audit : all) std::cout << audit_text(audit, given.flag("all"));
+  }
+  const bool any =
+      std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
+  return any && given.flag("strict") ? 1 : 0;
+}
+
+}  // namespace
+
+Interface audit_interface() {
+  const Usage usage{
+      "audit [PAPER]...",
+      "Checks the printed numbers of the papers (default: all) against each other: it "
+      "recomputes numbers that follow from others, and lists those that do not fit "
+      "and the faults of printed algorithms. A check is open where rounding leaves a "
+      "factor of ten.",
+      "retensor audit hlsto --all", -1};
   po::options_description options;
   auto add = options.add_options();
   add("all", flag(), "list the checks that fit too");
   add("strict", flag(), "exit code 1 when there are findings other than of wording");
-  add("json", flag(), "a JSON list instead of text");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-
-  const auto all = audits_of(given->positionals());
-  if (given->flag("json")) {
-    std::cout << to_json(all).dump(2) << '\n';
-  } else {
-    for (const auto& audit : all) std::cout << audit_text(audit, given->flag("all"));
-  }
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
-  return any && given->flag("strict") ? 1 : 0;
+  add_json_option(options);
+  return {usage, options, audit_command};
 }
 
 }  // namespace retensor::driver

@@ -26,10 +26,18 @@ std::vector<std::string> required_results(std::vector<std::string> named);
 std::vector<std::string> files_of_papers(const std::string& kind,
                                          const std::vector<std::string>& papers);
 /// The methods of the registry in its order, as `list methods --json` prints them: id, summary,
-/// backend, operations, converts_least.
+/// backend, operations, problems, runs_here, obstacle, converts_least, params.
 nlohmann::json methods();
-/// The data sets of the registry as a table: name, kind, form, nonzeros, dims, how to obtain.
-std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir);
+/// The same as a table.
+std::string methods_text(const nlohmann::json& methods);
+/// The data sets of the registry, as `list datasets --json` prints them: name, kind, form, nnz,
+/// dims, state, obstacle, and of a stand-in `for`.
+nlohmann::json datasets_json(const DatasetRegistry& datasets, const std::string& cache_dir);
+/// The same as a table.
+std::string datasets_text(const nlohmann::json& datasets);
+
+/// Papers with a file `kind`.yaml (claims, findings).
+std::vector<std::string> papers_with(const std::string& kind);
 
 /// Verdicts on the claims of papers (all when none is named) by the rows of result files and the
 /// facts of the registry's data sets that can be had with this cache folder, as `verdict --json`

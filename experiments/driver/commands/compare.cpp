@@ -11,9 +11,10 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -25,10 +26,6 @@ struct Side {
   std::string name, path, method;
   std::vector<Row> rows;
 };
-
-std::string plain_text(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
 
 std::string commit_text(const Row& row) {
   const auto& commit = row.field("git.commit");
@@ -62,49 +59,20 @@ std::string facts_line(const Side& side) {
                      list("machines"), list("commits"));
 }
 
-/// Names a case by its data set, its operation and whatever else differs among the cases shown.
-class Labels {
- public:
-  explicit Labels(const Comparison& comparison) {
-    for (const auto& pair : comparison.pairs) {
-      note(pair.a);
-      note(pair.b);
-    }
-    for (const auto* side : {&comparison.only_a, &comparison.only_b})
-      for (const auto& measured : *side) note(measured);
+Labels labels_of(const Comparison& comparison) {
+  Labels labels;
+  for (const auto& pair : comparison.pairs) {
+    labels.note(pair.a.row.row_case());
+    labels.note(pair.b.row.row_case());
   }
+  for (const auto* side : {&comparison.only_a, &comparison.only_b})
+    for (const auto& measured : *side) labels.note(measured.row.row_case());
+  return labels;
+}
 
-  /// Members in which the two sides of a pair differ read `name=a|b`.
-  std::string of(const Measured& a, const Measured& b) const {
-    const auto mine = a.row.row_case().flatten(), theirs = b.row.row_case().flatten();
-    auto line =
-        fmt::format("{} {}", word("/dataset", mine, theirs), word("/operation", mine, theirs));
-    for (const auto& [path, values] : values_)
-      if (values.size() > 1 && path != "/dataset" && path != "/operation" &&
-          !(mine.value(path, json()).is_null() && theirs.value(path, json()).is_null()))
-        line += fmt::format(" {}", word(path, mine, theirs));
-    return line;
-  }
-
- private:
-  void note(const Measured& measured) {
-    const auto flat = measured.row.row_case().flatten();
-    for (const auto& [path, value] : flat.items())
-      if (!path.starts_with("/data/") && path != "/launch") values_[path].insert(value.dump());
-  }
-
-  static std::string word(const std::string& path, const json& mine, const json& theirs) {
-    const auto value = [&](const json& of) {
-      return of.contains(path) ? plain_text(of[path]) : "-";
-    };
-    const auto a = value(mine), b = value(theirs);
-    const auto both = a == b ? a : fmt::format("{}|{}", a, b);
-    const bool bare = path == "/dataset" || path == "/operation" || path == "/method";
-    return bare ? both : fmt::format("{}={}", path.substr(path.rfind('/') + 1), both);
-  }
-
-  std::map<std::string, std::set<std::string>> values_;
-};
+std::string label(const Pair& pair, const Labels& labels) {
+  return labels.of(pair.a.row.row_case(), pair.b.row.row_case());
+}
 
 json to_json(const Measured& m) {
   return {
@@ -129,6 +97,12 @@ json to_json(const std::vector<Measured>& measured) {
   return list;
 }
 
+json mean_json(const Comparison& comparison) {
+  const auto mean = comparison.mean_ratio();
+  if (!mean) return nullptr;
+  return {{"ratio", mean->value}, {"ci_low", mean->ci_low}, {"ci_high", mean->ci_high}};
+}
+
 void print_json(const Side& a, const Side& b, const Comparison& comparison) {
   json pairs = json::array();
   for (const auto& pair : comparison.pairs) pairs.push_back(to_json(pair));
@@ -138,6 +112,8 @@ void print_json(const Side& a, const Side& b, const Comparison& comparison) {
                     {"pairs", pairs},
                     {"only_a", to_json(comparison.only_a)},
                     {"only_b", to_json(comparison.only_b)},
+                    {"ignored", comparison.ignored},
+                    {"mean", mean_json(comparison)},
                     {"worse", comparison.worse()}};
   std::cout << all.dump(2) << '\n';
 }
@@ -159,7 +135,7 @@ std::string alone(const std::vector<Measured>& measured, const std::string& wher
                   const Labels& labels) {
   std::string lines;
   for (const auto& m : measured)
-    lines += fmt::format("{}  {}{}\n", where, labels.of(m, m),
+    lines += fmt::format("{}  {}{}\n", where, labels.of(m.row.row_case()),
                          m.failure.empty() ? "" : fmt::format(" ({})", m.failure));
   return lines;
 }
@@ -169,29 +145,45 @@ std::string failures(const Comparison& comparison, const Labels& labels) {
   for (const auto& pair : comparison.pairs)
     for (const auto& [side, m] : {std::pair("A", &pair.a), std::pair("B", &pair.b)})
       if (!m->failure.empty())
-        lines += fmt::format("not ok in {}  {}: {}\n", side, labels.of(pair.a, pair.b), m->failure);
+        lines += fmt::format("not ok in {}  {}: {}\n", side, label(pair, labels), m->failure);
   return lines;
+}
+
+Tone tone_of(Change change) {
+  return change == Change::faster   ? Tone::good
+         : change == Change::slower ? Tone::bad
+                                    : Tone::doubtful;
 }
 
 void print_text(const Side& a, const Side& b, const Comparison& comparison) {
   std::cout << facts_line(a) << facts_line(b);
+  if (!comparison.ignored.empty())
+    std::cout << fmt::format("paired whatever their {}\n", joined(comparison.ignored, ", "));
   for (const auto& warning : comparison.warnings()) std::cout << "warning: " << warning << '\n';
-  const Labels labels(comparison);
-  std::vector<TableRow> table = {{"B/A", "95% interval", "change", "A (ms)", "B (ms)", "case"}};
+  const auto labels = labels_of(comparison);
+  std::vector<TableRow> table;
   std::map<std::string, int> counts;
   for (const auto& pair : comparison.pairs) {
     ++counts[pair.ok() ? name(pair.change) : "not ok"];
     if (!pair.ok()) continue;
-    const auto change = pair.change == Change::none ? std::string() : name(pair.change);
+    const auto change = pair.change == Change::none
+                            ? std::string()
+                            : out_style()(tone_of(pair.change), name(pair.change));
     table.push_back({fmt::format("{:.3f}", pair.ratio.value),
                      fmt::format("[{:.3f}, {:.3f}]", pair.ratio.ci_low, pair.ratio.ci_high), change,
                      milliseconds(pair.a), milliseconds(pair.b),
-                     labels.of(pair.a, pair.b) + noise_note(pair)});
+                     label(pair, labels) + noise_note(pair)});
   }
-  if (table.size() > 1) std::cout << '\n' << table_text(table);
+  if (!table.empty())
+    std::cout << '\n'
+              << table_text({"B/A", "95% interval", "change", "A (ms)", "B (ms)", "case"}, table,
+                            out_style());
   std::cout << '\n'
             << failures(comparison, labels) << alone(comparison.only_a, "only in A", labels)
             << alone(comparison.only_b, "only in B", labels);
+  if (const auto mean = comparison.mean_ratio())
+    std::cout << fmt::format("geometric mean of B/A: {:.3f} [{:.3f}, {:.3f}]\n", mean->value,
+                             mean->ci_low, mean->ci_high);
   std::cout << fmt::format(
       "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples, {} "
       "not ok; {} only in A, {} only in B\n",
@@ -222,8 +214,8 @@ void check_names(const std::vector<Side>& sides, const CompareOptions& options) 
     std::vector<std::string> known;
     for (const auto& row : side.rows) known.push_back(row.method());
     if (!side.method.empty() && std::find(known.begin(), known.end(), side.method) == known.end())
-      throw InputError(fmt::format("compare: {} has no row of '{}', the nearest is '{}'", side.path,
-                                   side.method, nearest(side.method, known)));
+      throw InputError(fmt::format("compare: {} has no row of '{}'{}", side.path, side.method,
+                                   suggestion(side.method, known)));
   }
   for (const auto& path : options.ignore) {
     const auto has = [&](const Row& row) { return !field(row.row_case(), path).is_null(); };
@@ -243,40 +235,44 @@ std::vector<std::string> files_of(const Given& given, bool by_method) {
   return files;
 }
 
-}  // namespace
-
-int compare_command(const Args& args) {
-  const Usage usage{
-      "compare A.jsonl [B.jsonl]",
-      "Sets the times of B beside those of A: the ratio of medians (above 1: B is slower) with its "
-      "95% bootstrap interval. A change counts when the interval excludes 1 and the ratio is "
-      "beyond "
-      "the threshold. With --by-method A is the first method and B the second, in one file or two.",
-      "retensor compare before.jsonl after.jsonl --strict", 2};
-  po::options_description options;
-  auto add = options.add_options();
-  add("by-method", words("A B"),
-      "compare two methods where the other members of their cases agree");
-  add("ignore", words("FIELD..."),
-      "members of the case that may differ, such as artifact or params.threads");
-  add("threshold", number("PERCENT", 2.0), "smallest change that counts");
-  add("strict", flag(), "exit code 1 when something is significantly slower in B or no longer ok");
-  add("json", flag(), "a JSON object instead of a table");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-
-  const auto how = options_of(*given);
-  const auto files = files_of(*given, !how.method_a.empty());
+int compare_command(const Given& given) {
+  const auto how = options_of(given);
+  const auto files = files_of(given, !how.method_a.empty());
   const Members kept = {"phases.run", "clock_flag"};
   const Side a{"A", files[0], how.method_a, newest_rows({files[0]}, kept)};
   const Side b{"B", files[1], how.method_b, newest_rows({files[1]}, kept)};
   check_names({a, b}, how);
   const auto comparison = compare_rows(a.rows, b.rows, how);
-  if (given->flag("json"))
+  if (given.flag("json"))
     print_json(a, b, comparison);
   else
     print_text(a, b, comparison);
-  return comparison.worse() && given->flag("strict") ? 1 : 0;
+  return comparison.worse() && given.flag("strict") ? 1 : 0;
+}
+
+}  // namespace
+
+Interface compare_interface() {
+  const Usage usage{
+      "compare A.jsonl [B.jsonl]",
+      "Compares the times of B with those of A, case by case: the ratio of the medians (above 1: B "
+      "is "
+      "slower) with its 95% bootstrap interval, and the geometric mean of the ratios. A change "
+      "counts "
+      "when the interval excludes 1 and the ratio is beyond the threshold. Files of different "
+      "artifacts are compared in the cases that they have in common. With --by-method, A is the "
+      "first "
+      "method and B the second, in one file or two.",
+      "retensor compare before.jsonl after.jsonl --strict", 2};
+  po::options_description options;
+  auto add = options.add_options();
+  add("by-method", words("A B"), "compare two methods in cases that agree in everything else");
+  add("ignore", words("FIELD..."),
+      "members of the case that may differ, such as artifact or params.threads");
+  add("threshold", number("PERCENT", 2.0), "smallest change that counts");
+  add("strict", flag(), "exit code 1 when something is significantly slower in B or no longer ok");
+  add_json_option(options);
+  return {usage, options, compare_command};
 }
 
 }  // namespace retensor::driver

@@ -10,7 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/machine/machine.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/store.hpp"
@@ -41,8 +41,9 @@ void expect_this_machine(const std::vector<Row>& rows) {
   for (const auto& row : rows)
     if (const auto& here = row.backend() == Backend::cuda ? gpu : cpu_facts().model;
         row.device() != here)
-      throw InputError(fmt::format("the rows are of {}, this machine has {}: confirm them there",
-                                   row.device(), here));
+      throw InputError(
+          fmt::format("the rows were measured on {}, but this machine has {}; confirm them there",
+                      row.device(), here));
 }
 
 std::map<std::string, const Row*> by_key(const std::vector<Row>& rows, const std::string& session) {
@@ -52,62 +53,38 @@ std::map<std::string, const Row*> by_key(const std::vector<Row>& rows, const std
   return found;
 }
 
-std::string newest_session(const std::string& path) {
-  std::string session;
-  for_each_line(path, [&](const json& line) {
-    if (line["kind"] == "session") session = text_of(line, "session");
-  });
-  return session;
-}
-
 std::string line_of(const Repetition& r) {
   if (!r.failure.empty()) return fmt::format("{}  {:.12}  {}", r.method, r.key, r.failure);
   return fmt::format("{}  {:.12}  {:.4g} s, now {:.4g} s, spread {:.2g} s: {}", r.method, r.key,
                      r.before, r.after, r.spread, r.agrees() ? "agrees" : "differs");
 }
 
-}  // namespace
+int confirm_command(const Given& given) {
+  const auto path = given.positional("a result file");
 
-int confirm_command(const Args& args) {
-  const Usage usage{"confirm FILE",
-                    "Measures a tenth of the rows of a result file that are older than the code of "
-                    "their method, five at least, every method and data set once. Where a method's "
-                    "agree with the old ones, its other rows count as confirmed.",
-                    "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
-  po::options_description options;
-  auto add = options.add_options();
-  add("dirty", flag(), "take rows too that were measured with uncommitted changes");
-  add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
-  add("out", word("FILE"),
-      "file to measure into before the result file is touched (default: FILE.confirm)");
-  add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto path = given->positional("a result file");
-
-  const auto rows = rows_to_confirm(newest_rows({path}), given->flag("dirty"));
+  const auto rows = rows_to_confirm(newest_rows({path}), given.flag("dirty"));
   if (rows.empty()) {
-    std::cerr << path << ": every row is of today's code\n";
+    std::cerr << path << ": every row was measured with today's code\n";
     return 0;
   }
   const auto sample = sample_of(rows);
   std::cerr << fmt::format("{}: {} rows to confirm, {} of them to measure again\n", path,
                            rows.size(), sample.size());
-  if (given->flag("dry-run")) {
+  if (given.flag("dry-run")) {
     for (const auto& row : sample) std::cout << row.row_case().dump() << '\n';
     return 0;
   }
 
   expect_this_machine(sample);
   SweepOptions sweep;
-  sweep.out = given->text("out");
+  sweep.out = given.text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
-  sweep.at = given->locations();
+  sweep.at = given.locations();
   sweep.rerun = true;
   sweep.argv = {"retensor", "confirm"};
-  sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
+  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
   StopSignals stop;
-  const auto done = run_sweep(plan_of(sample), given->registry(), sweep, stop);
+  const auto done = run_sweep(plan_of(sample), given.registry(), sweep, stop);
   if (done.stopped) return 128 + stop.first();
 
   const auto session = newest_session(sweep.out);
@@ -133,6 +110,26 @@ int confirm_command(const Args& args) {
   std::cerr << fmt::format("{}: {} of {} rows confirmed\n", path, confirmed, rows.size());
   std::cout << path << '\n';
   return confirmed == rows.size() ? 0 : 1;
+}
+
+}  // namespace
+
+Interface confirm_interface() {
+  const Usage usage{
+      "confirm FILE",
+      "Measures a sample of the rows of a result file that are older than the code of "
+      "their method: a tenth of them, at least five, with every method and data set "
+      "at least once. Where the new times of a method agree with the old ones, its "
+      "other rows count as confirmed.",
+      "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("dirty", flag(), "also take rows that were measured with uncommitted changes");
+  add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
+  add("out", word("FILE"),
+      "file to measure into before the result file is touched (default: FILE.confirm)");
+  add_location_options(options);
+  return {usage, options, confirm_command};
 }
 
 }  // namespace retensor::driver

@@ -11,11 +11,11 @@
 #include "common/io/cache.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/dataset.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
 #include "experiments/driver/data/exchange.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -23,6 +23,7 @@ using nlohmann::json;
 namespace {
 
 const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
+constexpr const char* kExpected = "list, info, fetch, make, convert or verify";
 
 double density(const Dataset& d) {
   if (std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
@@ -77,9 +78,8 @@ bool takes_long(const Dataset& d, const DatasetRegistry& datasets, const std::st
          !fs::exists(datasets.cache_file(d, cache));
 }
 
-void info(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
-  const auto& d = datasets.with_facts(name);
-  auto obstacle = datasets.obstacle(d, cache);
+/// What the registry says of a data set.
+std::vector<TableRow> entry_rows(const Dataset& d) {
   std::vector<TableRow> rows = {
       {"name", d.name},
       {"kind", d.kind},
@@ -99,9 +99,21 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
   if (d.paper.is_object())
     for (const auto& [paper, facts] : d.paper.items())
       rows.push_back({"as published", paper + " " + facts.dump()});
+  return rows;
+}
+
+/// Why its facts can't be told now; empty where they can.
+std::string obstacle_to_facts(const Dataset& d, const DatasetRegistry& datasets,
+                              const std::string& cache) {
   if (takes_long(d, datasets, cache))
-    obstacle = fmt::format("not made yet: retensor dataset make {}", name);
-  if (!obstacle.empty()) {
+    return fmt::format("not made yet: retensor dataset make {}", d.name);
+  return datasets.obstacle(d, cache);
+}
+
+void info(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
+  const auto& d = datasets.with_facts(name);
+  auto rows = entry_rows(d);
+  if (const auto obstacle = obstacle_to_facts(d, datasets, cache); !obstacle.empty()) {
     rows.push_back({"not here", obstacle});
     std::cout << table_text(rows);
     return;
@@ -117,20 +129,44 @@ void info(const std::string& name, const DatasetRegistry& datasets, const std::s
   print_factors(d.dims);
 }
 
-/// Whether the set, made afresh or taken from the cache, is what the registry states.
-bool verify(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
+json info_json(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
+  const auto& d = datasets.with_facts(name);
+  json told = {{"name", d.name},     {"kind", d.kind},
+               {"form", d.form},     {"dims", d.dims},
+               {"nnz", d.nnz},       {"density", density(d)},
+               {"source", d.source}, {"licence", d.licence},
+               {"recipe", d.recipe}, {"params", d.recipe_params},
+               {"paper", d.paper},   {"stand_in", d.stand_in}};
+  told["obstacle"] = obstacle_to_facts(d, datasets, cache);
+  if (told["obstacle"] != "") return told;
+  told["sha256"] = datasets.checksum(d, cache);
+  told["cache"] = datasets.cache_file(d, cache);
+  told["facts"] = kept_facts(cache, told["sha256"], [&] { return datasets.obtain(d, cache); });
+  return told;
+}
+
+void print_info(const Args& names, const DatasetRegistry& datasets, const std::string& cache,
+                bool as_json) {
+  auto list = json::array();
+  for (const auto& name : names)
+    if (as_json)
+      list.push_back(info_json(name, datasets, cache));
+    else
+      info(name, datasets, cache);
+  if (as_json) std::cout << list.dump(2) << '\n';
+}
+
+/// Whether the set, made afresh or taken from the cache, is what the registry states: {name, state:
+/// ok | wrong | skipped, detail: its checksum or the reason}.
+json verify(const std::string& name, const DatasetRegistry& datasets, const std::string& cache) {
   const auto& d = datasets.find(name);
-  if (const auto obstacle = datasets.obstacle(d, cache); !obstacle.empty()) {
-    std::cout << fmt::format("skipped  {}: {}\n", name, obstacle);
-    return true;
-  }
+  if (const auto obstacle = datasets.obstacle(d, cache); !obstacle.empty())
+    return {{"name", name}, {"state", "skipped"}, {"detail", obstacle}};
   try {
     datasets.obtain(d, cache)->check();
-    std::cout << fmt::format("ok       {}: {}\n", name, datasets.checksum(d, cache));
-    return true;
+    return {{"name", name}, {"state", "ok"}, {"detail", datasets.checksum(d, cache)}};
   } catch (const InputError& e) {
-    std::cout << fmt::format("wrong    {}: {}\n", name, e.what());
-    return false;
+    return {{"name", name}, {"state", "wrong"}, {"detail", e.what()}};
   }
 }
 
@@ -160,24 +196,27 @@ int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
   return 0;
 }
 
-/// The names; those that need to be asked for are listed as skipped.
-std::vector<std::string> names_to_verify(const DatasetRegistry& datasets,
-                                         const std::string& cache) {
-  std::vector<std::string> names;
-  for (const auto& [name, d] : datasets.all())
-    if (takes_long(d, datasets, cache))
-      std::cout << fmt::format("skipped  {}: not made yet; name it to make it\n", name);
-    else
-      names.push_back(name);
-  return names;
-}
-
+/// Of the sets named, of all by default: then those that take long to make are skipped.
 int verify_all(std::vector<std::string> names, const DatasetRegistry& datasets,
-               const std::string& cache) {
-  if (names.empty()) names = names_to_verify(datasets, cache);
-  bool all_ok = true;
-  for (const auto& name : names) all_ok = verify(name, datasets, cache) && all_ok;
-  return all_ok ? 0 : 1;
+               const std::string& cache, bool as_json) {
+  const bool named = !names.empty();
+  if (!named) names = datasets.names();
+  auto list = json::array();
+  for (const auto& name : names) {
+    list.push_back(!named && takes_long(datasets.find(name), datasets, cache)
+                       ? json{{"name", name},
+                              {"state", "skipped"},
+                              {"detail", "not made yet; name it to make it"}}
+                       : verify(name, datasets, cache));
+    const auto& told = list.back();
+    if (!as_json)
+      std::cout << fmt::format("{:<7}  {}: {}", told["state"].get<std::string>(), name,
+                               told["detail"].get<std::string>())
+                << std::endl;
+  }
+  if (as_json) std::cout << list.dump(2) << '\n';
+  const auto is_wrong = [](const json& told) { return told["state"] == "wrong"; };
+  return std::any_of(list.begin(), list.end(), is_wrong) ? 1 : 0;
 }
 
 void expect(const Args& rest, std::size_t least, std::size_t most, const char* what) {
@@ -185,28 +224,67 @@ void expect(const Args& rest, std::size_t least, std::size_t most, const char* w
     throw InputError(fmt::format("dataset: expected {}", what));
 }
 
+int dataset_command(const Given& given) {
+  auto rest = given.positionals();
+  if (rest.empty()) throw InputError(fmt::format("dataset: expected {}", kExpected));
+  const auto action = rest.front();
+  rest.erase(rest.begin());
+  const bool as_json = given.flag("json");
+  if (as_json && action != "list" && action != "info" && action != "verify")
+    throw InputError(
+        fmt::format("dataset {}: there is no --json: it prints only the path of the "
+                    "file that it writes",
+                    action));
+  if (action == "convert") {
+    expect(rest, 2, 2, "convert INPUT OUTPUT");
+    return convert_dataset(rest[0], rest[1], given);
+  }
+  const auto datasets = given.registry();
+  const auto cache = given.cache();
+  if (action == "verify") return verify_all(rest, datasets, cache, as_json);
+  if (action == "list") {
+    const auto list = datasets_json(datasets, cache);
+    std::cout << (as_json ? list.dump(2) + '\n' : datasets_text(list));
+  } else if (action == "info") {
+    expect(rest, 1, rest.size() + 1, "info NAME...");
+    print_info(rest, datasets, cache, as_json);
+  } else if (action == "make") {
+    expect(rest, 1, 2, "make NAME [FILE]");
+    return make(datasets.find(rest[0]), rest.size() == 2 ? rest[1] : "", datasets, cache, given);
+  } else if (action == "fetch") {
+    return fetch_datasets(rest, datasets, given);
+  } else {
+    throw InputError(fmt::format("dataset: unknown action '{}', expected {}{}", action, kExpected,
+                                 suggestion(action, kActions)));
+  }
+  return 0;
+}
+
 }  // namespace
 
-int dataset_command(const Args& args) {
+Interface dataset_interface() {
   const Usage usage{
       "dataset list|info|fetch|make|convert|verify [NAME|FILE...]",
-      "list: all data sets of the registry.\n"
-      "info NAME...: size, density, fibers, tiles, skew, source, licence, checksum.\n"
-      "fetch NAME... or fetch --paper ID: says sizes and disk space, downloads the files over "
-      "https and verifies them; a call that was cut is continued by the next. Where a source "
-      "publishes no checksum, the first fetch compares dims, nonzeros and indices and records "
-      "the checksum for all later ones. https_proxy is heeded; what lies in the folder "
-      "$RETENSOR_SHARED_CACHE is read there.\n"
-      "make NAME [FILE]: obtains a data set, checks it against the registry and caches it; FILE "
-      "(.tns "
-      "or .tnsb) is a copy that can travel: put into the cache folder of another machine under the "
-      "name of the data set, it is found there. --input PATH names your copy of the source where "
-      "the registry says that the recipe needs one.\n"
-      "convert INPUT OUTPUT: a tensor file in another format, read back and compared. INPUT is a "
-      ".tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
-      "archive), or a folder of .mtx files, the slices of the last mode.\n"
-      "verify [NAME...]: compares data sets with dims, nonzeros and checksum of the registry; "
-      "without a name all that are here or quickly made.",
+      "list: prints the data sets of the registry.\n"
+      "info NAME...: prints size, density, fibers, tiles, skew, source, licence and checksum.\n"
+      "fetch NAME... or fetch --paper ID: tells sizes and disk space, downloads the files over "
+      "https "
+      "and checks them. Called again, it resumes an interrupted download. Where a source publishes "
+      "no "
+      "checksum, the first fetch compares dims, nonzeros and indices and records the checksum for "
+      "later ones. https_proxy is used; files in the folder $RETENSOR_SHARED_CACHE are read "
+      "there.\n"
+      "make NAME [FILE]: obtains a data set, checks it against the registry and caches it. FILE "
+      "(.tns or .tnsb) is a portable copy: in the cache folder of another machine, under the name "
+      "of the data set, it is found there. --input PATH names your copy of the source where the "
+      "registry says that the recipe needs one.\n"
+      "convert INPUT OUTPUT: converts a tensor file, reads the result back and compares it. INPUT "
+      "is "
+      "a .tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
+      "archive), "
+      "or a folder of .mtx files, the slices of the last mode.\n"
+      "verify [NAME...]: compares data sets with the dims, nonzeros and checksum of the registry; "
+      "without a name, all that are here or quickly made.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
   po::options_description options;
   add_location_options(options);
@@ -214,35 +292,8 @@ int dataset_command(const Args& args) {
   add("input", word("PATH"), "make: file or folder that the recipe reads");
   add_fetch_options(options);
   add_convert_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  auto rest = given->positionals();
-  if (rest.empty())
-    throw InputError("dataset: expected list, info, fetch, make, convert or verify");
-  const auto action = rest.front();
-  rest.erase(rest.begin());
-  if (action == "convert") {
-    expect(rest, 2, 2, "convert INPUT OUTPUT");
-    return convert_dataset(rest[0], rest[1], *given);
-  }
-  const auto datasets = given->registry();
-  const auto cache = given->cache();
-  if (action == "verify") return verify_all(rest, datasets, cache);
-  if (action == "list") {
-    std::cout << datasets_text(datasets, cache);
-  } else if (action == "info") {
-    expect(rest, 1, rest.size() + 1, "info NAME...");
-    for (const auto& name : rest) info(name, datasets, cache);
-  } else if (action == "make") {
-    expect(rest, 1, 2, "make NAME [FILE]");
-    return make(datasets.find(rest[0]), rest.size() == 2 ? rest[1] : "", datasets, cache, *given);
-  } else if (action == "fetch") {
-    return fetch_datasets(rest, datasets, *given);
-  } else {
-    throw InputError(fmt::format("dataset: unknown action '{}', the nearest is '{}'", action,
-                                 nearest(action, kActions)));
-  }
-  return 0;
+  add("json", flag(), "list, info, verify: print JSON instead of text");
+  return {usage, options, dataset_command};
 }
 
 }  // namespace retensor::driver

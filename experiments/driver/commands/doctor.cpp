@@ -13,10 +13,10 @@
 #include "common/machine/machine.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -69,38 +69,59 @@ std::string cache_text(const std::string& cache_dir) {
   return cache_dir + (writable ? "" : ", not writable");
 }
 
+std::vector<Ceiling> measured_ceilings() {
+  std::vector<Ceiling> all;
+  for (const auto& measure : {cpu_ceilings, gpu_ceilings})
+    for (auto& ceiling : measure(3.0)) all.push_back(std::move(ceiling));
+  return all;
+}
+
 void print_ceilings() {
   std::vector<TableRow> rows;
-  for (const auto& measure : {cpu_ceilings, gpu_ceilings})
-    for (const auto& c : measure(3.0))
-      rows.push_back({c.what, fmt::format("{:.4g}", c.value), c.unit, c.detail});
-  std::cout << "\nCeilings\n" << table_text(rows);
+  for (const auto& c : measured_ceilings())
+    rows.push_back({c.what, fmt::format("{:.4g}", c.value), c.unit, c.detail});
+  std::cout << "\nCeilings\n" << table_text({"what", "value", "unit", "detail"}, rows, out_style());
+}
+
+nlohmann::json ceilings_json() {
+  auto list = nlohmann::json::array();
+  for (const auto& c : measured_ceilings())
+    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
+  return list;
+}
+
+int doctor_command(const Given& given) {
+  const auto cache = given.cache();
+  const auto sets = datasets_json(given.registry(), cache);
+  const std::vector<TableRow> facts = {{"build", build_text()},   {"CPU", cpu_text()},
+                                       {"GPU", gpu_text()},       {"methods", methods_text()},
+                                       {"python", python_text()}, {"cache", cache_text(cache)}};
+  if (given.flag("json")) {
+    nlohmann::json told = {{"datasets", sets}};
+    for (const auto& fact : facts) told[fact[0]] = fact[1];
+    if (given.flag("ceilings")) told["ceilings"] = ceilings_json();
+    std::cout << told.dump(2) << '\n';
+    return 0;
+  }
+  std::cout << table_text(facts) << "\nData sets\n" << datasets_text(sets);
+  if (given.flag("ceilings")) print_ceilings();
+  return 0;
 }
 
 }  // namespace
 
-int doctor_command(const Args& args) {
+Interface doctor_interface() {
   const Usage usage{
       "doctor",
-      "Tells what this machine can run: processor, GPU or why there is none, methods, "
-      "Python modules of plots and report, data sets that can be obtained.",
+      "Reports what this machine can run: the processor, the GPU (or why there is none), the "
+      "methods, the Python modules that plots and the report need, and the data sets that can be "
+      "obtained.",
       "retensor doctor --ceilings", 0};
   po::options_description options;
   options.add_options()("ceilings", flag(), "measure bandwidths and peaks (seconds)");
   add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto cache = given->cache();
-  const auto datasets = given->registry();
-  std::cout << table_text({{"build", build_text()},
-                           {"CPU", cpu_text()},
-                           {"GPU", gpu_text()},
-                           {"methods", methods_text()},
-                           {"python", python_text()},
-                           {"cache", cache_text(cache)}});
-  std::cout << "\nData sets\n" << datasets_text(datasets, cache);
-  if (given->flag("ceilings")) print_ceilings();
-  return 0;
+  add_json_option(options);
+  return {usage, options, doctor_command};
 }
 
 }  // namespace retensor::driver

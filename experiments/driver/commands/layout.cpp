@@ -8,9 +8,9 @@
 #include "common/core/error.hpp"
 #include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -93,7 +93,8 @@ std::vector<int> modes_of(const Given& given, const char* option, const Coo& ten
       throw InputError(
           fmt::format("--{}: found mode {}, expected 0 to {}", option, m, tensor.order() - 1));
   if (modes.size() == static_cast<std::size_t>(tensor.order()))
-    throw InputError(fmt::format("--{}: names every mode, one has to be left", option));
+    throw InputError(
+        fmt::format("--{}: every mode is named, but at least one must be left out", option));
   return modes;
 }
 
@@ -104,34 +105,16 @@ int block_bits_of(const Given& given) {
   return bits_for(static_cast<std::uint64_t>(edge));
 }
 
-}  // namespace
-
-int layout_command(const Args& args) {
-  const Usage usage{
-      "layout TENSOR",
-      "Prints a small tensor (data set or file) in COO and HiCOO; with plain modes in gHiCOO too, "
-      "with dense modes in sCOO and sHiCOO. Modes and indices count from 0.",
-      "retensor layout datasets/pasta-fig1.tns --block 2 --plain 2", 1};
-  po::options_description options;
-  const auto modes = [] {
-    return po::value<std::vector<int>>()->multitoken()->value_name("MODE...");
-  };
-  auto add = options.add_options();
-  add("block", number("EDGE", 128), "block edge, a power of two up to 256");
-  add("plain", modes(), "modes that gHiCOO leaves in coordinates");
-  add("dense", modes(), "modes that sCOO and sHiCOO store dense");
-  add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto name = given->positional("a data set or file");
-  const auto datasets = given->registry();
+int layout_command(const Given& given) {
+  const auto name = given.positional("a data set or file");
+  const auto datasets = given.registry();
   const auto& dataset = datasets.with_facts(name);
   if (dataset.nnz > kMostEntries)
-    throw InputError(fmt::format("{} has {} nonzeros, a layout shows at most {}", name, dataset.nnz,
-                                 kMostEntries));
-  const auto tensor = datasets.obtain(dataset, given->cache());
-  const int bits = block_bits_of(*given);
-  const auto plain = modes_of(*given, "plain", *tensor), dense = modes_of(*given, "dense", *tensor);
+    throw InputError(fmt::format("{} has {} nonzeros, but a layout shows at most {}", name,
+                                 dataset.nnz, kMostEntries));
+  const auto tensor = datasets.obtain(dataset, given.cache());
+  const int bits = block_bits_of(given);
+  const auto plain = modes_of(given, "plain", *tensor), dense = modes_of(given, "dense", *tensor);
 
   print("COO", tensor->bytes(), layout_text(*tensor));
   const auto hicoo = to_hicoo(*tensor, {bits, {}});
@@ -147,6 +130,27 @@ int layout_command(const Args& args) {
     print("sHiCOO", blocked.bytes(), layout_text(blocked));
   }
   return 0;
+}
+
+}  // namespace
+
+Interface layout_interface() {
+  const Usage usage{"layout TENSOR",
+                    "Prints a small tensor (data set or file) in COO and HiCOO. --plain adds "
+                    "gHiCOO, --dense adds "
+                    "sCOO and sHiCOO. Modes and indices count from 0.",
+                    "retensor layout datasets/pasta-fig1.tns --block 2 --plain 2", 1,
+                    "its output is for reading"};
+  po::options_description options;
+  const auto modes = [] {
+    return po::value<std::vector<int>>()->multitoken()->value_name("MODE...");
+  };
+  auto add = options.add_options();
+  add("block", number("EDGE", 128), "block edge, a power of two up to 256");
+  add("plain", modes(), "modes that gHiCOO leaves in coordinates");
+  add("dense", modes(), "modes that sCOO and sHiCOO store dense");
+  add_location_options(options);
+  return {usage, options, layout_command};
 }
 
 }  // namespace retensor::driver

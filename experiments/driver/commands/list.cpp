@@ -11,36 +11,20 @@
 #include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/run/table.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-std::string methods_table() {
-  std::vector<TableRow> rows;
-  const auto methods = all_methods();
-  for (const auto& method : methods.methods())
-    rows.push_back({std::string(method->id()), std::string(method->summary())});
-  return table_text(rows);
-}
-
 bool measures_on(const Spec& spec, const std::string& backend) {
   return std::any_of(spec.methods.begin(), spec.methods.end(), [&](const MethodEntry& method) {
     return name(is_gpu_method(method.id) ? Backend::cuda : Backend::cpu) == backend;
   });
-}
-
-std::string range_text(const ParamSpec& param) {
-  if (std::holds_alternative<bool>(param.standard)) return "true or false";
-  if (!param.choices.empty()) return boost::algorithm::join(param.choices, ", ");
-  if (std::holds_alternative<std::string>(param.standard)) return "any word";
-  if (!param.limits) return "any number";
-  return fmt::format("{} to {}", param.limits->lowest, param.limits->highest);
 }
 
 /// Relative to the working directory where it lies below it.
@@ -55,8 +39,9 @@ std::vector<Spec> all_specs(const std::string& profile) {
   if (!profile.empty()) {
     const auto& known = profile_names();
     if (std::find(known.begin(), known.end(), profile) == known.end())
-      throw InputError(
-          fmt::format("unknown profile '{}', nearest is '{}'", profile, nearest(profile, known)));
+      throw InputError(fmt::format("unknown profile '{}', expected one of {}{}", profile,
+                                   boost::algorithm::join(known, ", "),
+                                   suggestion(profile, known)));
   }
   std::vector<std::string> paths;
   for (const auto& folder : fs::directory_iterator(experiments_root())) {
@@ -79,39 +64,30 @@ std::vector<Spec> all_specs(const std::string& profile) {
   return specs;
 }
 
-nlohmann::json methods() {
-  auto list = nlohmann::json::array();
-  const auto registry = all_methods();
-  for (const auto& method : registry.methods()) {
-    auto operations = nlohmann::json::array();
-    for (const auto operation : method->operations()) operations.push_back(name(operation));
-    list.push_back({{"id", method->id()},
-                    {"summary", method->summary()},
-                    {"backend", name(method->backend())},
-                    {"operations", operations},
-                    {"converts_least", method->converts_least()}});
-  }
-  return list;
+std::vector<std::string> papers_with(const std::string& kind) {
+  std::vector<std::string> papers;
+  const auto root = fs::path(source_root()) / "papers";
+  if (fs::is_directory(root))
+    for (const auto& entry : fs::directory_iterator(root))
+      if (fs::exists(entry.path() / "paper" / (kind + ".yaml")))
+        papers.push_back(entry.path().filename().string());
+  std::sort(papers.begin(), papers.end());
+  return papers;
 }
 
 std::vector<std::string> files_of_papers(const std::string& kind,
                                          const std::vector<std::string>& papers) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(source_root()) / "papers"))
-    if (const auto path = entry.path() / "paper" / (kind + ".yaml"); fs::exists(path))
-      files[entry.path().filename().string()] = shown_path(path.string());
-  std::vector<std::string> known, found;
-  for (const auto& [paper, path] : files) known.push_back(paper);
+  auto known = papers_with(kind);
   const auto wanted = papers.empty() ? known : papers;
-  if (const auto own = fs::path(experiments_root()) / (kind + ".yaml"); fs::exists(own)) {
-    files[kProject] = shown_path(own.string());
-    known.emplace_back(kProject);
-  }
+  const auto own = fs::path(experiments_root()) / (kind + ".yaml");
+  if (fs::exists(own)) known.emplace_back(kProject);
+  std::vector<std::string> found;
   for (const auto& paper : wanted) {
-    if (files.count(paper) == 0)
-      throw InputError(fmt::format("no {} of a paper '{}', the nearest is '{}'", kind, paper,
-                                   nearest(paper, known)));
-    found.push_back(files[paper]);
+    if (std::find(known.begin(), known.end(), paper) == known.end())
+      throw InputError(fmt::format("no {} of a paper '{}', expected one of {}{}", kind, paper,
+                                   boost::algorithm::join(known, ", "), suggestion(paper, known)));
+    const auto path = fs::path(source_root()) / "papers" / paper / "paper" / (kind + ".yaml");
+    found.push_back(shown_path((paper == kProject ? own : path).string()));
   }
   return found;
 }
@@ -148,77 +124,114 @@ std::vector<std::string> required_results(std::vector<std::string> named) {
   return files;
 }
 
-std::string datasets_text(const DatasetRegistry& datasets, const std::string& cache_dir) {
-  std::vector<TableRow> rows;
+nlohmann::json datasets_json(const DatasetRegistry& datasets, const std::string& cache_dir) {
+  auto list = nlohmann::json::array();
   for (const auto& [name, d] : datasets.all()) {
+    if (!d.variant.empty() && d.variant != "base") continue;
     const auto obstacle = datasets.obstacle(d, cache_dir);
     const auto state = !obstacle.empty()                               ? "not here"
                        : fs::exists(datasets.cache_file(d, cache_dir)) ? "cached"
                                                                        : "obtainable";
-    if (!d.variant.empty() && d.variant != "base") continue;
-    const auto kind =
-        d.variant.empty() ? d.kind : "stand-in for " + d.stand_in["for"].get<std::string>();
-    rows.push_back({name, kind, d.form, std::to_string(d.nnz), dims_text(d.dims), state});
+    list.push_back({{"name", name},
+                    {"kind", d.kind},
+                    {"form", d.form},
+                    {"nnz", d.nnz},
+                    {"dims", d.dims},
+                    {"state", state},
+                    {"obstacle", obstacle}});
+    if (!d.variant.empty()) list.back()["for"] = d.stand_in["for"];
   }
-  return table_text(rows);
+  return list;
 }
 
-int list_command(const Args& args) {
+std::string datasets_text(const nlohmann::json& datasets) {
+  std::vector<TableRow> rows;
+  for (const auto& d : datasets)
+    rows.push_back({d["name"],
+                    d.contains("for") ? "stand-in for " + d["for"].get<std::string>()
+                                      : d["kind"].get<std::string>(),
+                    d["form"], d["nnz"].dump(), dims_text(d["dims"].get<Dims>()), d["state"]});
+  return table_text({"data set", "kind", "form", "nonzeros", "dims", "state"}, rows, out_style());
+}
+
+namespace {
+
+const std::vector<std::string> kLists = {"methods", "datasets", "experiments", "artifacts"};
+
+std::string experiments_text(const std::vector<Spec>& specs) {
+  std::string text;
+  for (const auto& spec : specs) text += spec.path + '\n';
+  return text;
+}
+
+nlohmann::json experiments_json(const std::vector<Spec>& specs) {
+  auto list = nlohmann::json::array();
+  for (const auto& spec : specs)
+    list.push_back({{"path", spec.path},
+                    {"artifact", spec.artifact},
+                    {"title", spec.title},
+                    {"profiles", spec.profiles}});
+  return list;
+}
+
+std::vector<Spec> experiments(const std::string& profile, const std::string& backend) {
+  auto specs = all_specs(profile);
+  if (!backend.empty())
+    std::erase_if(specs, [&](const Spec& spec) { return !measures_on(spec, backend); });
+  return specs;
+}
+
+std::string backend_of(const Given& given) {
+  const auto backend = given.text("backend");
+  const std::vector<std::string> known = {"cpu", "cuda"};
+  if (!backend.empty() && std::find(known.begin(), known.end(), backend) == known.end())
+    throw InputError(fmt::format("--backend: found '{}', expected cpu or cuda", backend));
+  return backend;
+}
+
+int list_command(const Given& given) {
+  const auto what = given.positional(in_words(kLists, "or"));
+  const bool as_json = given.flag("json");
+  const auto print = [&](const nlohmann::json& list, const auto& text) {
+    std::cout << (as_json ? list.dump(2) + '\n' : text(list));
+  };
+  if (what == "methods") {
+    print(methods(), methods_text);
+  } else if (what == "datasets") {
+    print(datasets_json(given.registry(), given.cache()), datasets_text);
+  } else if (what == "experiments") {
+    const auto specs = experiments(given.profile(), backend_of(given));
+    print(experiments_json(specs), [&](const auto&) { return experiments_text(specs); });
+  } else if (what == "artifacts") {
+    print(artifacts(given.profile(), result_files(), given.locations()), artifacts_text);
+  } else {
+    throw InputError(fmt::format("list: found '{}', expected {}{}", what, in_words(kLists, "or"),
+                                 suggestion(what, kLists)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Interface list_interface() {
   const Usage usage{
       "list methods|datasets|experiments|artifacts",
-      "Lists what there is. `experiments` prints one path of a spec per line, "
-      "`artifacts` the tables and figures of the papers, then what else there are specs for: "
-      "whether the cases can run here or need a GPU or data, and rows in the result files: "
-      "how many are ok, and stale, that is measured by other sources of their method, and "
-      "the day of the newest.",
+      "Lists what there is.\n"
+      "methods: what each method takes, and whether this machine can run it.\n"
+      "datasets: the data sets of the registry, and whether they are here.\n"
+      "experiments: the path of each spec.\n"
+      "artifacts: the tables and figures of the papers, then the other artifacts that have a spec. "
+      "It says whether their cases can run here or need a GPU or data, how many rows of the result "
+      "files are ok, how many are stale (measured with other sources of their method), and the "
+      "date of the newest.",
       "retensor list experiments --with quick", 1};
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);
   auto add = options.add_options();
-  add("json", flag(), "methods or artifacts as a JSON list");
-  add("backend", word("NAME"), "experiments that measure methods of this backend alone: cpu, cuda");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto what = given->positional("methods, datasets, experiments or artifacts");
-  const bool as_json = given->flag("json");
-  if (what == "methods") {
-    std::cout << (as_json ? methods().dump(2) + '\n' : methods_table());
-  } else if (what == "datasets") {
-    std::cout << datasets_text(given->registry(), given->cache());
-  } else if (what == "experiments") {
-    const auto backend = given->text("backend");
-    for (const auto& spec : all_specs(given->profile()))
-      if (backend.empty() || measures_on(spec, backend)) std::cout << spec.path << '\n';
-  } else if (what == "artifacts") {
-    const auto list = artifacts(given->profile(), result_files(), given->locations());
-    std::cout << (as_json ? list.dump(2) + '\n' : artifacts_text(list));
-  } else {
-    throw InputError(
-        fmt::format("list: found '{}', the nearest is '{}'", what,
-                    nearest(what, {"methods", "datasets", "experiments", "artifacts"})));
-  }
-  return 0;
-}
-
-int show_command(const Args& args) {
-  const auto methods = all_methods();
-  // The driver names no method, so the example takes the first that is registered.
-  const auto example = methods.methods().empty() ? "METHOD" : methods.methods().front()->id();
-  const Usage usage{"show METHOD", "Shows a method: what it is, and its parameters with ranges.",
-                    fmt::format("retensor show {}", example), 1};
-  const auto given = parse_options(usage, {}, args);
-  if (!given) return 0;
-  const auto& method = methods.find(given->positional("the id of a method"));
-  std::cout << fmt::format("{}\n{}\nbackend: {}\n", method.id(), method.summary(),
-                           name(method.backend()));
-  const auto schema = method.params();
-  if (schema.specs().empty()) std::cout << "no parameters\n";
-  std::vector<TableRow> rows = {{"parameter", "default", "range", "meaning"}};
-  for (const auto& param : schema.specs())
-    rows.push_back({param.name, text(param.standard), range_text(param), param.help});
-  if (rows.size() > 1) std::cout << '\n' << table_text(rows);
-  return 0;
+  add("backend", word("NAME"), "only experiments that measure methods of this backend: cpu, cuda");
+  add_json_option(options);
+  return {usage, options, list_command};
 }
 
 }  // namespace retensor::driver

@@ -1,7 +1,7 @@
 // Help has one shape for every subcommand: synopsis, summary, options, example.
 #include "experiments/driver/commands/options.hpp"
 
-#include <iostream>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -14,23 +14,57 @@ namespace {
 
 constexpr const char* kPositional = "positional";
 
-void print_help(const Usage& usage, const po::options_description& options) {
-  std::cout << fmt::format("Usage: retensor {} [options]\n\n{}\n\n", usage.synopsis, usage.summary)
-            << options << fmt::format("\nExample:\n  {}\n", usage.example);
+po::options_description with_help(const po::options_description& options) {
+  po::options_description visible("Options");
+  visible.add(options).add_options()("help,h", "print this help");
+  return visible;
+}
+
+/// Not every command prints data: those that do not say so instead of naming another option.
+void refuse_option(const Usage& usage, const std::string& option,
+                   const std::vector<std::string>& known) {
+  if (option == "--json")
+    throw InputError(
+        fmt::format("{}: there is no --json: {}", usage.command(), usage.without_json));
+  throw InputError(
+      fmt::format("{}: unknown option '{}'{}", usage.command(), option, suggestion(option, known)));
 }
 
 std::vector<std::string> option_names(const po::options_description& options) {
   std::vector<std::string> names;
-  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+  for (const auto& option : facts_of(options)) names.push_back("--" + option.name);
   return names;
 }
 
 }  // namespace
 
+std::vector<OptionFacts> facts_of(const po::options_description& options) {
+  std::vector<OptionFacts> facts;
+  const auto all = with_help(options);
+  for (const auto& option : all.options()) {
+    OptionFacts of{option->long_name(), "", "", option->description()};
+    if (option->semantic()->max_tokens() > 0) {
+      // "NAME", or "NAME (=default)".
+      const auto value = option->semantic()->name();
+      const auto end = value.find(" (=");
+      of.value = value.substr(0, end);
+      if (end != std::string::npos) of.standard = value.substr(end + 3, value.size() - end - 4);
+    }
+    facts.push_back(std::move(of));
+  }
+  return facts;
+}
+
+std::string help_text(const Usage& usage, const po::options_description& options) {
+  std::ostringstream text;
+  text << fmt::format("Usage: retensor {} [options]\n\n{}\n\n", usage.synopsis, usage.summary)
+       << with_help(options) << fmt::format("\nExample:\n  {}\n", usage.example);
+  return text.str();
+}
+
 std::optional<Given> parse_options(const Usage& usage, const po::options_description& options,
                                    const Args& args) {
-  po::options_description visible("Options");
-  visible.add(options).add_options()("help,h", "print this help");
+  const auto visible = with_help(options);
   po::options_description all;
   all.add(visible).add_options()(kPositional, po::value<Args>());
   po::positional_options_description places;
@@ -44,17 +78,12 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
               given);
     po::notify(given);
   } catch (const po::unknown_option& e) {
-    throw InputError(fmt::format("unknown option '{}', the nearest is '{}'", e.get_option_name(),
-                                 nearest(e.get_option_name(), option_names(visible))));
+    refuse_option(usage, e.get_option_name(), option_names(options));
   } catch (const po::error& e) {
-    throw InputError(fmt::format("{} (see: retensor {} --help)", e.what(),
-                                 usage.synopsis.substr(0, usage.synopsis.find(' '))));
+    throw InputError(fmt::format("{} (see: retensor {} --help)", e.what(), usage.command()));
   }
-  if (given.count("help") != 0) {
-    print_help(usage, visible);
-    return std::nullopt;
-  }
-  return Given(std::move(given));
+  if (given.count("help") != 0) return std::nullopt;
+  return Given(std::move(given), args);
 }
 
 Args Given::positionals() const {
@@ -103,14 +132,18 @@ po::value_semantic* words(const char* name) {
 
 void add_profile_option(po::options_description& options) {
   options.add_options()("with", word("PROFILE"),
-                        "overlay of the spec's profiles to apply: quick, device, full");
+                        "profile of the spec to apply: quick, device or full");
+}
+
+void add_json_option(po::options_description& options) {
+  options.add_options()("json", flag(), "print JSON instead of text");
 }
 
 void add_location_options(po::options_description& options) {
   auto add = options.add_options();
   add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
   add("recipes", word("DIR"),
-      "folder of programs that make data sets (default: the project's, whichever the registry)");
+      "folder of programs that make data sets (default: the project's, even with --registry)");
   add("cache", word("DIR"), "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
 

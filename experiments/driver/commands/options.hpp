@@ -7,18 +7,24 @@
 
 #include <boost/program_options.hpp>
 
-#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 namespace po = boost::program_options;
 
+using Args = std::vector<std::string>;
+
 struct Usage {
   std::string synopsis;  ///< "plan SPEC..."
   std::string summary;   ///< what the command does, in a sentence or two
   std::string example;   ///< one command line that works in the source tree
   int positionals = 0;   ///< most positional arguments; -1: any number
+  /// Why the command has no --json, where it has none.
+  std::string without_json = "it prints only the paths of the files that it writes";
+
+  /// The first word of the synopsis.
+  std::string command() const { return synopsis.substr(0, synopsis.find(' ')); }
 };
 
 /// The kinds of options; `name` stands for the value in the help.
@@ -32,12 +38,16 @@ po::value_semantic* number(const char* name, T standard) {
 
 /// Options that several commands share.
 void add_profile_option(po::options_description& options);    ///< --with NAME
+void add_json_option(po::options_description& options);       ///< --json
 void add_location_options(po::options_description& options);  ///< --registry, --recipes, --cache
 
 /// What was given on the command line.
 class Given {
  public:
-  explicit Given(po::variables_map values) : values_(std::move(values)) {}
+  Given(po::variables_map values, Args args) : values_(std::move(values)), args_(std::move(args)) {}
+
+  /// The command line after the command's name, as it was typed.
+  const Args& args() const { return args_; }
 
   bool flag(const char* option) const { return get<bool>(option); }
   /// Empty where the option is not given and has no default.
@@ -63,10 +73,24 @@ class Given {
 
  private:
   po::variables_map values_;
+  Args args_;
 };
 
-/// Parsed options; nothing when --help was asked for and has been printed. Throws InputError for an
-/// unknown option (naming the nearest one), a malformed value, or too many positional arguments.
+/// An option as help, man page and shell completion describe it.
+struct OptionFacts {
+  std::string name;      ///< without dashes
+  std::string value;     ///< the name that stands for its value; empty where it takes none
+  std::string standard;  ///< the default, empty without one
+  std::string help;
+};
+/// Of all options of a command, --help included.
+std::vector<OptionFacts> facts_of(const po::options_description& options);
+
+/// Synopsis, summary, options and example, as --help prints them.
+std::string help_text(const Usage& usage, const po::options_description& options);
+
+/// Parsed options; nothing when --help was asked for. Throws InputError for an unknown option, a
+/// malformed value, or too many positional arguments.
 std::optional<Given> parse_options(const Usage& usage, const po::options_description& options,
                                    const Args& args);
 

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
 #include "common/method/registry.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/commands/table.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/declined.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -40,53 +42,102 @@ TableRow case_row(const Case& c) {
           params_text(c.params)};
 }
 
-void print_plan(const Plan& plan, const Registry& methods, const DatasetRegistry& datasets,
+/// A plan with what its methods decline here and the data that are missing.
+struct Outlook {
+  Plan plan;
+  std::size_t declined = 0;                    ///< the last of the skips
+  std::map<std::string, std::string> missing;  ///< reason by data set
+  Count most_memory = 0;
+};
+
+Outlook outlook(Plan plan, const Registry& methods, const DatasetRegistry& datasets,
                 const std::string& cache_dir) {
-  Count most = 0;
-  std::vector<TableRow> cases, skips;
-  std::vector<std::string> lost;
-  for (const auto& c : plan.cases) {
-    const auto needed = memory_estimate(c, datasets, methods.find(c.method));
-    most = std::max(most, needed);
-    auto row = case_row(c);
-    row.insert(row.begin(), {"case", bytes_text(needed)});
-    cases.push_back(std::move(row));
-    const auto obstacle = datasets.obstacle(datasets.find(c.dataset), cache_dir);
-    const auto note = fmt::format("missing  {}: {}\n", c.dataset, obstacle);
-    if (!obstacle.empty() && (lost.empty() || lost.back() != note)) lost.push_back(note);
+  Outlook out;
+  out.plan = std::move(plan);
+  out.declined = skip_declined(out.plan, methods, datasets, cache_dir);
+  for (const auto& c : out.plan.cases) {
+    out.most_memory =
+        std::max(out.most_memory, memory_estimate(c, datasets, methods.find(c.method)));
+    if (out.missing.contains(c.dataset)) continue;
+    if (auto reason = datasets.obstacle(datasets.find(c.dataset), cache_dir); !reason.empty())
+      out.missing.emplace(c.dataset, std::move(reason));
   }
-  for (const auto& skip : plan.skips) {
+  return out;
+}
+
+void print_plan(const Outlook& out, const Registry& methods, const DatasetRegistry& datasets) {
+  std::vector<TableRow> cases, skips;
+  for (const auto& c : out.plan.cases) {
+    auto row = case_row(c);
+    row.insert(row.begin(),
+               {"case", bytes_text(memory_estimate(c, datasets, methods.find(c.method)))});
+    cases.push_back(std::move(row));
+  }
+  for (const auto& skip : out.plan.skips) {
     auto row = case_row(skip.what);
-    row.insert(row.begin(), "skip");
+    row.insert(row.begin(), out_style()(Tone::doubtful, "skip"));
     row.push_back(skip.reason);
     skips.push_back(std::move(row));
   }
-  std::cout << fmt::format("{}: {}\n", plan.artifact, plan.title) << table_text(cases)
+  std::cout << fmt::format("{}: {}\n", out.plan.artifact, out.plan.title) << table_text(cases)
             << table_text(skips);
-  for (const auto& note : lost) std::cout << note;
-  std::cout << fmt::format("{} cases, {} skips, up to {} of memory\n", plan.cases.size(),
-                           plan.skips.size(), bytes_text(most));
+  for (const auto& [dataset, reason] : out.missing)
+    std::cout << fmt::format("{}  {}: {}\n", out_style()(Tone::bad, "missing"), dataset, reason);
+  std::cout << fmt::format(
+      "{} cases; {} skips, {} of them because the method declines here; up to {} of memory\n",
+      out.plan.cases.size(), out.plan.skips.size(), out.declined, bytes_text(out.most_memory));
+}
+
+nlohmann::json plan_json(const Outlook& out, const Registry& methods,
+                         const DatasetRegistry& datasets) {
+  const auto& plan = out.plan;
+  auto cases = nlohmann::json::array(), skips = nlohmann::json::array();
+  for (const auto& c : plan.cases)
+    cases.push_back({{"case", driver::to_json(c, nullptr)},
+                     {"memory", memory_estimate(c, datasets, methods.find(c.method))}});
+  for (std::size_t k = 0; k < plan.skips.size(); ++k)
+    skips.push_back({{"case", driver::to_json(plan.skips[k].what, nullptr)},
+                     {"reason", plan.skips[k].reason},
+                     {"declined", k + out.declined >= plan.skips.size()}});
+  return {{"artifact", plan.artifact},
+          {"title", plan.title},
+          {"spec", plan.spec_path},
+          {"cases", cases},
+          {"skips", skips},
+          {"missing", out.missing}};
+}
+
+int plan_command(const Given& given) {
+  const auto specs = given.positionals("plan: expected at least one spec");
+  const auto datasets = given.registry();
+  const auto methods = all_methods();
+  auto list = nlohmann::json::array();
+  for (const auto& spec : specs) {
+    const auto out = outlook(make_plan(load_spec(spec, given.profile()), methods, datasets),
+                             methods, datasets, given.cache());
+    if (given.flag("json"))
+      list.push_back(plan_json(out, methods, datasets));
+    else
+      print_plan(out, methods, datasets);
+  }
+  if (given.flag("json")) std::cout << list.dump(2) << '\n';
+  return 0;
 }
 
 }  // namespace
 
-int plan_command(const Args& args) {
-  const Usage usage{"plan SPEC...",
-                    "Checks specs and prints the cases they would run, the skips with reasons and "
-                    "the peak memory of each case. Nothing is measured.",
-                    "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
+Interface plan_interface() {
+  const Usage usage{
+      "plan SPEC...",
+      "Checks specs and prints the cases that they would run with the peak memory of "
+      "each, and the skips with their reasons, among them what a method would decline "
+      "on this machine. Nothing is measured.",
+      "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   add_profile_option(options);
   add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto specs = given->positionals("plan: expected at least one spec");
-  const auto datasets = given->registry();
-  const auto methods = all_methods();
-  for (const auto& spec : specs)
-    print_plan(make_plan(load_spec(spec, given->profile()), methods, datasets), methods, datasets,
-               given->cache());
-  return 0;
+  add_json_option(options);
+  return {usage, options, plan_command};
 }
 
 }  // namespace retensor::driver

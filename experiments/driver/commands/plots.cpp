@@ -7,7 +7,7 @@
 #include "common/core/error.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/data/scratch_folder.hpp"
@@ -77,16 +77,8 @@ int run_plots(std::vector<std::string> what, const Given& given,
   return run_package(what);
 }
 
-}  // namespace
-
-int plot_command(const Args& args) {
-  const Usage usage{"plot SPEC...",
-                    "Draws the figures of specs (SVG, PDF) with their tables (CSV) and prints the "
-                    "paths.",
-                    "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
-  const auto given = parse_options(usage, plot_options("out/figures"), args);
-  if (!given) return 0;
-  const auto specs = given->positionals("plot: expected at least one spec");
+int plot_command(const Given& given) {
+  const auto specs = given.positionals("plot: expected at least one spec");
   std::vector<std::string> what = {"figure", "--spec"};
   const auto methods = all_methods();
   for (const auto& path : specs) {
@@ -94,21 +86,25 @@ int plot_command(const Args& args) {
     check_figure(spec, methods);
     what.push_back(spec.path);
   }
-  return run_plots(std::move(what), *given, required_results(given->texts("rows")), {});
+  return run_plots(std::move(what), given, required_results(given.texts("rows")), {});
 }
 
-int report_command(const Args& args) {
-  const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
-                    "retensor report --out out/report", 0};
-  auto options = plot_options("out/report");
-  options.add_options()("specs", words("PATH..."),
-                        "folders of specs, and specs (default: experiments/); those of rows are "
-                        "also looked for where they were run from");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  auto specs = given->texts("specs");
+}  // namespace
+
+Interface plot_interface() {
+  const Usage usage{"plot SPEC...",
+                    "Draws the figures of specs (SVG, PDF) with their tables (CSV) and prints the "
+                    "paths.",
+                    "retensor plot experiments/pasta/fig4.yaml --out out/figures", -1};
+  return {usage, plot_options("out/figures"), plot_command};
+}
+
+namespace {
+
+int report_command(const Given& given) {
+  auto specs = given.texts("specs");
   if (specs.empty()) specs = {experiments_root()};
-  const auto rows = required_results(given->texts("rows"));
+  const auto rows = required_results(given.texts("rows"));
   const ScratchFolder scratch;
   const auto read = [&](const char* name, const nlohmann::json& content) {
     return write_json(scratch.path() / name, content);
@@ -117,28 +113,46 @@ int report_command(const Args& args) {
   what.insert(what.end(), specs.begin(), specs.end());
   what.insert(what.end(), {"--audits", read("audits.json", audits({})), "--methods",
                            read("methods.json", methods()), "--artifacts",
-                           read("artifacts.json", artifacts({}, rows, given->locations()))});
-  return run_plots(std::move(what), *given, rows, scratch);
+                           read("artifacts.json", artifacts({}, rows, given.locations()))});
+  return run_plots(std::move(what), given, rows, scratch);
 }
 
-int export_command(const Args& args) {
+}  // namespace
+
+Interface report_interface() {
+  const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
+                    "retensor report --out out/report", 0};
+  auto options = plot_options("out/report");
+  options.add_options()("specs", words("PATH..."),
+                        "folders of specs, and specs (default: experiments/); those of rows are "
+                        "also looked for where they were run from");
+  return {usage, options, report_command};
+}
+
+namespace {
+
+int export_command(const Given& given) {
+  const fs::path out = given.text("out");
+  if (out.has_parent_path()) make_folder(out.parent_path().string());
+  const auto rows =
+      write_text(out.string() + ".rows.jsonl", rows_text(required_results(given.positionals())));
+  const int code = run_package({"export", "--rows", rows, "--out", out.string()});
+  fs::remove(rows);
+  return code;
+}
+
+}  // namespace
+
+Interface export_interface() {
   const Usage usage{"export [FILE]...",
-                    "Writes the rows of result files (all of experiments/results and out/results "
-                    "by default) as one Parquet file, a typed column for each field, and prints "
-                    "its path. Needs the Python package pyarrow.",
+                    "Writes the rows of result files (default: all below experiments/results and "
+                    "out/results) as one Parquet file with a typed column for each field, and "
+                    "prints its path. Needs the Python package pyarrow.",
                     "retensor export --out rows.parquet experiments/results/cpu/hlsto-table4.jsonl",
                     -1};
   po::options_description options;
   options.add_options()("out", word("FILE", "out/rows.parquet"), "file to write");
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const fs::path out = given->text("out");
-  if (out.has_parent_path()) make_folder(out.parent_path().string());
-  const auto rows =
-      write_text(out.string() + ".rows.jsonl", rows_text(required_results(given->positionals())));
-  const int code = run_package({"export", "--rows", rows, "--out", out.string()});
-  fs::remove(rows);
-  return code;
+  return {usage, options, export_command};
 }
 
 }  // namespace retensor::driver

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -44,16 +44,24 @@ std::string rows_text(const std::vector<std::string>& files) {
   return text;
 }
 
-int rows_command(const Args& args) {
-  const Usage usage{"rows [FILE]...",
-                    "Prints what result files hold (all of experiments/results and out/results by "
-                    "default) as JSON lines: sessions, ceilings and the newest row of each case on "
-                    "each machine with what follows from it.",
-                    "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1};
-  const auto given = parse_options(usage, {}, args);
-  if (!given) return 0;
-  std::cout << rows_text(required_results(given->positionals()));
+namespace {
+
+int rows_command(const Given& given) {
+  std::cout << rows_text(required_results(given.positionals()));
   return 0;
+}
+
+}  // namespace
+
+Interface rows_interface() {
+  const Usage usage{
+      "rows [FILE]...",
+      "Prints the contents of result files (default: all below experiments/results and "
+      "out/results) as JSON lines: sessions, ceilings and, for each case and machine, "
+      "the newest row with the quantities derived from it.",
+      "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1,
+      "its output is JSON lines already"};
+  return {usage, po::options_description(), rows_command};
 }
 
 }  // namespace retensor::driver

@@ -7,7 +7,8 @@
 
 #include "common/core/error.hpp"
 #include "common/method/registry.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -22,8 +23,9 @@ std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::str
   for (const auto& path : specs) {
     const auto spec = load_spec(path, profile);
     if (!spec.of.empty())
-      throw InputError(fmt::format("{}: measures nothing, it draws the rows of {}: run that",
-                                   spec.path, spec.of));
+      throw InputError(
+          fmt::format("{}: this spec measures nothing: it draws the rows of {}; run that spec",
+                      spec.path, spec.of));
     plans.push_back(make_plan(spec, methods, datasets));
   }
   return plans;
@@ -37,12 +39,50 @@ std::set<std::string> datasets_of(std::vector<Plan>::const_iterator plan,
   return names;
 }
 
+int run_command(const Given& given) {
+  const auto specs =
+      given.positionals("run: expected at least one spec (see: retensor run --help)");
+
+  SweepOptions sweep;
+  sweep.out = given.text("out");
+  sweep.at = given.locations();
+  sweep.rerun = given.flag("rerun");
+  sweep.profile = given.flag("profile");
+  sweep.keep_oracles = given.flag("keep-oracles");
+  sweep.quiet = given.flag("quiet");
+  const bool as_json = given.flag("json");
+  sweep.argv = {"retensor", "run"};
+  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
+
+  const auto datasets = given.registry();
+  const auto plans = plans_of(specs, given.profile(), datasets);
+  StopSignals stop;
+  std::set<std::string> printed;
+  std::size_t not_ok = 0;
+  bool stopped = false;
+  auto summaries = nlohmann::json::array();
+  for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
+    sweep.awaited = datasets_of(plan + 1, plans.end());
+    const auto result = run_sweep(*plan, datasets, sweep, stop);
+    const auto summary = summary_of(*plan, result);
+    if (!as_json && printed.insert(result.path).second) std::cout << result.path << std::endl;
+    if (!as_json && !sweep.quiet) std::cerr << summary_text(summary);
+    summaries.push_back(summary);
+    not_ok += result.not_ok;
+    if (stopped = result.stopped; stopped) break;
+  }
+  if (as_json) std::cout << summaries.dump(2) << '\n';
+  if (stopped) return 128 + stop.first();
+  return not_ok == 0 ? 0 : 1;
+}
+
 }  // namespace
 
-int run_command(const Args& args) {
+Interface run_interface() {
   const Usage usage{"run SPEC...",
                     "Runs the cases of the specs that their result files do not hold yet and "
-                    "prints the paths of those files.",
+                    "prints the paths of those files. A summary by method follows on standard "
+                    "error.",
                     "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   auto add = options.add_options();
@@ -54,39 +94,13 @@ int run_command(const Args& args) {
       "counters, or why there are none (with --rerun: of stored cases too); a spec with "
       "`counters` does so anyway");
   add("keep-oracles", flag(),
-      "leave the expected results in the cache folder, for further runs on the same data sets "
-      "(default: until the last spec on a data set)");
-  add("quiet", flag(), "no progress, messages of trouble alone");
+      "keep the expected results in the cache folder for further runs on the same data sets "
+      "(default: they are removed after the last spec that uses a data set)");
+  add("quiet", flag(), "print no progress and no summary, only warnings");
   add_profile_option(options);
   add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-  const auto specs =
-      given->positionals("run: expected at least one spec (see: retensor run --help)");
-
-  SweepOptions sweep;
-  sweep.out = given->text("out");
-  sweep.at = given->locations();
-  sweep.rerun = given->flag("rerun");
-  sweep.profile = given->flag("profile");
-  sweep.keep_oracles = given->flag("keep-oracles");
-  sweep.quiet = given->flag("quiet");
-  sweep.argv = {"retensor", "run"};
-  sweep.argv.insert(sweep.argv.end(), args.begin(), args.end());
-
-  const auto datasets = given->registry();
-  const auto plans = plans_of(specs, given->profile(), datasets);
-  StopSignals stop;
-  std::set<std::string> printed;
-  std::size_t not_ok = 0;
-  for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
-    sweep.awaited = datasets_of(plan + 1, plans.end());
-    const auto result = run_sweep(*plan, datasets, sweep, stop);
-    if (printed.insert(result.path).second) std::cout << result.path << std::endl;
-    not_ok += result.not_ok;
-    if (result.stopped) return 128 + stop.first();
-  }
-  return not_ok == 0 ? 0 : 1;
+  add_json_option(options);
+  return {usage, options, run_command};
 }
 
 }  // namespace retensor::driver

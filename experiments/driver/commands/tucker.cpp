@@ -3,17 +3,17 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <boost/algorithm/string/join.hpp>
+#include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/cpd/text_params.hpp"
-#include "common/generate/generators.hpp"
+#include "common/io/npz.hpp"
 #include "common/io/tns.hpp"
-#include "common/method/registry.hpp"
 #include "common/tensor/semi_sparse.hpp"
 #include "common/tucker/hooi.hpp"
-#include "experiments/driver/commands/options.hpp"
-#include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/decomposition.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -25,90 +25,89 @@ void write_dense(const std::filesystem::path& path, const Dims& dims, const Valu
   write_tns(path.string(), dense.to_coo());
 }
 
-void write_model(const std::filesystem::path& folder, const tucker::Settings& settings,
+void write_model(const std::filesystem::path& folder, const Dims& ranks,
                  const tucker::Model& model) {
   std::filesystem::create_directories(folder);
-  write_dense(folder / "core.tns", settings.ranks, model.core);
+  NpzWriter npz((folder / "model.npz").string());
+  npz.add("core", ranks, model.core);
+  npz.add("fit", model.fit);
+  write_dense(folder / "core.tns", ranks, model.core);
+  write_text(folder / "fit.txt", model.fit);
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
-    const Matrix& factor = model.factors[m];
-    write_dense(folder / fmt::format("factor-{}.tns", m), {factor.rows(), factor.cols()},
-                factor.values());
+    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+    write_text(folder / fmt::format("factor-{}.txt", m), model.factors[m]);
   }
+  npz.commit();
 }
 
-/// Ids of the methods that have a TTM-chain here: the driver names no method.
+/// Ids of the methods that have a TTM-chain: the driver names no method.
 std::vector<std::string> chain_methods(const Registry& registry) {
-  ProblemSpec spec;
-  spec.operation = Operation::ttm_chain;
-  const Problem problem(spec, std::make_shared<const Coo>(uniform({16, 16, 16}, 1, 1, spec.dtype)));
   std::vector<std::string> ids;
-  for (const auto& method : registry.methods())
-    if (method->supports(problem, method->params().resolve({})).ok) ids.emplace_back(method->id());
+  for (const auto& method : registry.methods()) {
+    const auto all = method->operations();
+    if (method->runs_here().ok &&
+        std::find(all.begin(), all.end(), Operation::ttm_chain) != all.end())
+      ids.emplace_back(method->id());
+  }
   return ids;
 }
 
 tucker::Settings settings_of(const Given& given) {
-  tucker::Settings settings;
-  settings.ranks = given.get<Dims>("ranks");
+  const auto limits = limits_of(given);
+  const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
+                                  limits.seed};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
-  settings.max_sweeps = given.get<int>("sweeps");
-  if (settings.max_sweeps < 1)
-    throw InputError(fmt::format("--sweeps: found {}, expected 1 or more", settings.max_sweeps));
-  settings.tolerance = given.get<double>("tolerance");
-  settings.seed = given.get<std::uint64_t>("seed");
   return settings;
 }
 
-po::options_description all_options() {
-  const tucker::Settings standard;
-  po::options_description options;
-  auto add = options.add_options();
-  add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-      "lengths of the core, one for each mode");
-  add("method", word("ID"), "method of ttm_chain");
-  add("params", word("TEXT"), "its parameters, \"name=value name=value\"");
-  add("sweeps", number("N", standard.max_sweeps), "most sweeps");
-  add("tolerance", po::value<double>()->value_name("X")->default_value(standard.tolerance, "1e-5"),
-      "smallest gain of the fit that continues");
-  add("seed", number("N", standard.seed), "of the first factors");
-  add("output", word("FOLDER"), "writes core.tns and factor-0.tns, factor-1.tns, ...");
-  add_location_options(options);
-  return options;
+int tucker_command(const Given& given) {
+  const auto registry = all_methods();
+  const auto settings = settings_of(given);
+  const auto method = given.text("method");
+  if (method.empty())
+    throw InputError(
+        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
+  tucker::Hooi hooi(tensor_of(given), settings, registry.find(method),
+                    cpd::params_in(given.text("params")));
+  const bool as_json = given.flag("json");
+  if (!as_json) std::cout << "sweep  fit\n";
+  const auto& fit = hooi.model().fit;
+  while (!hooi.finished()) {
+    hooi.sweep();
+    if (!as_json) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
+  }
+  if (as_json)
+    std::cout << nlohmann::json{{"method", method},
+                                {"ranks", settings.ranks},
+                                {"fit", fit},
+                                {"stopped_by", hooi.converged() ? "tolerance" : "max-sweeps"}}
+                     .dump(2)
+              << '\n';
+  if (const auto output = given.text("output"); !output.empty())
+    write_model(output, settings.ranks, hooi.model());
+  return 0;
 }
 
 }  // namespace
 
-int tucker_command(const Args& args) {
-  const Registry registry = all_methods();
-  const auto methods = chain_methods(registry);
+Interface tucker_interface() {
+  const auto methods = chain_methods(all_methods());
+  const tucker::Settings standard;
   const Usage usage{
       "tucker TENSOR",
-      "Decomposes a tensor (data set or file) by higher-order orthogonal iteration with the "
-      "TTM-chain of a method and prints the fit after each sweep: 1 - |X - model| / |X|.",
+      "Computes a Tucker decomposition of a tensor (data set or file) by higher-order orthogonal "
+      "iteration and prints the fit after each sweep: 1 - |X - model| / |X|. --output writes the "
+      "model: model.npz holds core, factor_0, factor_1, ... and fit; core.tns, factor-0.txt, ... "
+      "and fit.txt hold the same as text.",
       fmt::format("retensor tucker wordnet --ranks 8 4 8 --method {} --output out/tucker",
-                  methods.empty() ? "ID" : methods.front()),
+                  methods.empty() ? "METHOD" : methods.front()),
       1};
-  const auto given = parse_options(usage, all_options(), args);
-  if (!given) return 0;
-  const auto name = given->positional("a data set or file");
-  const auto settings = settings_of(*given);
-  const auto method = given->text("method");
-  if (method.empty())
-    throw InputError(
-        fmt::format("expected --method, one of {}", boost::algorithm::join(methods, ", ")));
-  const auto datasets = given->registry();
-  const auto tensor = datasets.obtain(datasets.with_facts(name), given->cache());
-
-  tucker::Hooi hooi(tensor, settings, registry.find(method), cpd::params_in(given->text("params")));
-  std::cout << "sweep  fit\n";
-  while (!hooi.finished()) {
-    hooi.sweep();
-    const auto& fit = hooi.model().fit;
-    std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
-  }
-  if (const auto output = given->text("output"); !output.empty())
-    write_model(output, settings, hooi.model());
-  return 0;
+  po::options_description options;
+  options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
+                        "lengths of the core, one for each mode");
+  add_decomposition_options(options, "the method whose TTM-chain is used",
+                            {standard.max_sweeps, standard.tolerance, standard.seed});
+  return {usage, options, tucker_command};
 }
 
 }  // namespace retensor::driver

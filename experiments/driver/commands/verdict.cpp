@@ -7,14 +7,19 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 #include "experiments/driver/commands/catalogue.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -102,18 +107,24 @@ void print_counts(const json& verdicts) {
       std::cout << fmt::format("{} {}{}\n", count, word, set_up ? " (set-up)" : "");
 }
 
+Tone tone_of(const json& verdict) {
+  return !verdict["holds"].is_boolean() ? Tone::dim
+         : verdict["holds"] == true     ? Tone::good
+                                        : Tone::bad;
+}
+
 void print_table(const json& verdicts) {
-  std::cout << fmt::format("{:<20} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", "claim",
-                           "verdict", "published", "measured", "data", "on", "rows", "reason");
+  const auto& style = out_style();
+  std::vector<TableRow> rows;
   for (const auto& v : verdicts) {
     const auto measured =
         v["measured"].is_null() ? "" : fmt::format("{:.4g}", v["measured"].get<double>());
-    std::cout << fmt::format(
-        "{:<20} {:<18} {:>14} {:>12}  {:<10} {:<6} {:<9} {}\n", v["id"].get<std::string>(),
-        v["verdict"].get<std::string>(), published_text(v["published"]), measured,
-        v["data"].get<std::string>(), v["hardware"].get<std::string>(),
-        fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"].get<std::string>());
+    rows.push_back({v["id"], style(tone_of(v), text_of(v, "verdict")),
+                    published_text(v["published"]), measured, v["data"], v["hardware"],
+                    fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"]});
   }
+  std::cout << table_text(
+      {"claim", "verdict", "published", "measured", "data", "on", "rows", "reason"}, rows, style);
   print_counts(verdicts);
 }
 
@@ -169,6 +180,44 @@ void add_prose(json& list) {
   }
 }
 
+/// Keeps the verdicts whose member is one of these words. Throws InputError for a word that no
+/// verdict has.
+json with_member(const json& verdicts, const char* member, const std::vector<std::string>& words) {
+  if (words.empty()) return verdicts;
+  std::set<std::string> known;
+  for (const auto& v : verdicts) known.insert(text_of(v, member));
+  known.erase("");
+  for (const auto& word : words)
+    if (!known.contains(word))
+      throw InputError(fmt::format("--{}: no claim has '{}', expected one of {}{}", member, word,
+                                   joined(known, ", "),
+                                   suggestion(word, {known.begin(), known.end()})));
+  json kept = json::array();
+  for (const auto& v : verdicts)
+    if (std::find(words.begin(), words.end(), text_of(v, member)) != words.end()) kept.push_back(v);
+  return kept;
+}
+
+/// Keeps the verdicts that hold the text in their id, place, statement or reason, whatever its
+/// case.
+json with_text(const json& verdicts, const std::string& text) {
+  if (text.empty()) return verdicts;
+  json kept = json::array();
+  for (const auto& v : verdicts)
+    for (const char* member : {"id", "place", "states", "reason"})
+      if (boost::icontains(text_of(v, member), text)) {
+        kept.push_back(v);
+        break;
+      }
+  return kept;
+}
+
+json filtered(json list, const Given& given) {
+  for (const char* member : {"verdict", "kind", "data"})
+    list = with_member(list, member, given.texts(member));
+  return with_text(list, given.text("text"));
+}
+
 }  // namespace
 
 json verdicts(const std::vector<std::string>& papers, const std::vector<std::string>& files,
@@ -184,36 +233,50 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   return list;
 }
 
-int verdict_command(const Args& args) {
-  const Usage usage{"verdict [PAPER]...",
-                    "Says for each published value of the papers (all by default) whether the rows "
-                    "of the result files bear it out.",
-                    "retensor verdict pasta --results out/results/cpu/pasta-fig4.jsonl", -1};
+namespace {
+
+int verdict_command(const Given& given) {
+  auto files = given.texts("results");
+  if (files.empty()) files = committed_results();
+  auto papers = given.positionals();
+  for (auto& paper : given.texts("paper")) papers.push_back(std::move(paper));
+  const auto list = filtered(verdicts(papers, files, given.locations()), given);
+  if (given.flag("json"))
+    std::cout << list.dump(2) << '\n';
+  else if (given.flag("mutate"))
+    print_turns(list);
+  else
+    print_table(list);
+  const auto any = [&](auto is) { return std::any_of(list.begin(), list.end(), is); };
+  if (given.flag("mutate") && any(cannot_fail)) return 1;
+  return given.flag("strict") && any([](const json& v) { return v["holds"] == false; }) ? 1 : 0;
+}
+
+}  // namespace
+
+Interface verdict_interface() {
+  const Usage usage{
+      "verdict [PAPER]...",
+      "Compares each published value of the papers (default: all) with the rows of the result "
+      "files and says whether it holds. The filters combine: a claim is shown if all of them "
+      "match.",
+      "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
   po::options_description options;
   auto add = options.add_options();
-  add("results", words("FILES"),
+  add("paper", words("PAPER..."), "only these papers, as if named before the options");
+  add("verdict", words("WORD..."), "only these verdicts, such as reproduced or deviates");
+  add("kind", words("KIND..."), "only claims of these kinds");
+  add("data", words("WORD..."), "only verdicts on this data: real, stand-in, generated");
+  add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
+  add("results", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
       "for each claim that holds the nearest change of its rows that would have turned it; exit "
       "code 1 where nothing turns a measurement or a property");
   add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
-  add("json", flag(), "a JSON list instead of a table");
   add_location_options(options);
-  const auto given = parse_options(usage, options, args);
-  if (!given) return 0;
-
-  auto files = given->texts("results");
-  if (files.empty()) files = committed_results();
-  const auto list = verdicts(given->positionals(), files, given->locations());
-  if (given->flag("json"))
-    std::cout << list.dump(2) << '\n';
-  else if (given->flag("mutate"))
-    print_turns(list);
-  else
-    print_table(list);
-  const auto any = [&](auto is) { return std::any_of(list.begin(), list.end(), is); };
-  if (given->flag("mutate") && any(cannot_fail)) return 1;
-  return given->flag("strict") && any([](const json& v) { return v["holds"] == false; }) ? 1 : 0;
+  add_json_option(options);
+  return {usage, options, verdict_command};
 }
 
 }  // namespace retensor::driver

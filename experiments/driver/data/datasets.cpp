@@ -343,7 +343,7 @@ std::vector<std::string> DatasetRegistry::names() const {
 
 std::vector<std::string> DatasetRegistry::with_variants(const std::string& name) const {
   if (find(name).variant != "base")
-    throw InputError(fmt::format("data set '{}' is no stand-in and has no variants", name));
+    throw InputError(fmt::format("data set '{}' is not a stand-in and has no variants", name));
   std::vector<std::string> names = {name};
   for (const auto& variant : stand_in_variants()) names.push_back(name + "@" + variant);
   return names;
@@ -357,8 +357,7 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
   auto words = names();
   for (const auto& alias : names_of(aliases_)) words.push_back(alias);
-  throw InputError(
-      fmt::format("unknown data set '{}', nearest is '{}'", name, nearest(name, words)));
+  throw InputError(fmt::format("unknown data set '{}'{}", name, suggestion(name, words)));
 }
 
 const Dataset& DatasetRegistry::with_facts(const std::string& name) const {

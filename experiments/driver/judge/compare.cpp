@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "common/core/rng.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 
@@ -19,6 +21,7 @@ namespace {
 /// Fewer samples can't differ at the 5% level: with 3 and 3, all of one side lie above all of the
 /// other by chance in 2 of 20 orders.
 constexpr std::size_t kFewest = 4;
+constexpr std::size_t kResamples = 2000;
 
 void erase_path(json& object, const std::string& path) {
   std::vector<std::string> names;
@@ -127,7 +130,36 @@ void join(const std::vector<Measured>& as, const std::vector<Measured>& bs,
     if (paired.count(&b) == 0) result.only_b.push_back(b);
 }
 
+bool share_an_artifact(const std::vector<Row>& a, const std::vector<Row>& b) {
+  std::set<std::string> of_a;
+  for (const auto& row : a) of_a.insert(text_of(row.row_case(), "artifact"));
+  return std::any_of(b.begin(), b.end(), [&](const Row& row) {
+    return of_a.contains(text_of(row.row_case(), "artifact"));
+  });
+}
+
 }  // namespace
+
+std::optional<Ratio> Comparison::mean_ratio() const {
+  std::vector<double> logs;
+  for (const auto& pair : pairs)
+    if (pair.ok()) logs.push_back(std::log(pair.ratio.value));
+  if (logs.empty()) return std::nullopt;
+  const auto mean = [&](const auto& pick) {
+    double sum = 0;
+    for (std::size_t k = 0; k < logs.size(); ++k) sum += logs[pick(k)];
+    return std::exp(sum / static_cast<double>(logs.size()));
+  };
+  const CounterRng rng(1);
+  std::vector<double> resampled(kResamples);
+  for (std::size_t r = 0; r < kResamples; ++r)
+    resampled[r] = mean([&](std::size_t k) {
+      return static_cast<std::size_t>(rng.below(r * logs.size() + k, logs.size()));
+    });
+  std::sort(resampled.begin(), resampled.end());
+  return Ratio{mean([](std::size_t k) { return k; }), resampled[kResamples / 40],
+               resampled[kResamples - 1 - kResamples / 40]};
+}
 
 std::size_t Measured::count() const {
   std::size_t total = 0;
@@ -185,7 +217,9 @@ bool Comparison::worse() const {
 }
 
 Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
-                        const CompareOptions& options) {
+                        const CompareOptions& given) {
+  auto options = given;
+  if (!share_an_artifact(a, b)) options.ignore.emplace_back("artifact");
   const auto of_a = group(a, options.method_a, options);
   const auto of_b = group(b, options.method_b, options);
   std::set<std::string> parts;
@@ -196,6 +230,7 @@ Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
     return found == side.end() ? std::vector<Measured>{} : found->second;
   };
   Comparison result;
+  result.ignored = options.ignore;
   for (const auto& part : parts) join(of(of_a, part), of(of_b, part), options, result);
   return result;
 }

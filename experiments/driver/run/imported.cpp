@@ -92,9 +92,9 @@ Cells checked_header(const Cells& header, const FilePosition& at) {
   known.insert(known.end(), kOptional.begin(), kOptional.end());
   for (const auto& name : header)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw ParseError(at, fmt::format("column '{}'", name),
-                       fmt::format("one of {}; nearest is '{}'", boost::join(known, ", "),
-                                   nearest(name, known)));
+      throw ParseError(
+          at, fmt::format("column '{}'", name),
+          fmt::format("one of {}{}", boost::join(known, ", "), suggestion(name, known)));
   for (const auto& name : kRequired)
     if (std::count(header.begin(), header.end(), name) != 1)
       throw ParseError(at, fmt::format("a header '{}'", boost::join(header, ",")),
@@ -163,8 +163,8 @@ std::vector<json> import_rows(const std::string& path, const ImportSource& sourc
     lines.push_back(row_of({header, split(text), at}, session["session"], datasets));
     const auto [first, fresh] = met.emplace(lines.back()["key"].get<std::string>(), number);
     if (!fresh)
-      throw ParseError(at, fmt::format("the case of line {} again", first->second),
-                       "one time for a case");
+      throw ParseError(at, fmt::format("the case of line {} a second time", first->second),
+                       "one time for each case");
   }
   if (lines.size() == 1)
     throw InputError(path + ": no times, expected a header and lines of cells");

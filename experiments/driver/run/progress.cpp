@@ -11,6 +11,7 @@
 
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/row.hpp"
+#include "experiments/driver/run/style.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -26,9 +27,13 @@ std::size_t terminal_width() {
 
 std::string outcome(const json& row) {
   if (const auto status = status_of(row); status != Status::ok)
-    return fmt::format("{}: {}", name(status), row.at("reason").get<std::string>());
+    return fmt::format(
+        "{}: {}",
+        talk_style()(status == Status::unsupported ? Tone::doubtful : Tone::bad, name(status)),
+        row.at("reason").get<std::string>());
   const auto noise = noise_text(row);
-  return fmt::format("ok, {}{}", duration_text(row.at("stats").at("median").get<double>()),
+  return fmt::format("ok, {}, spread {}{}",
+                     duration_text(row.at("stats").at("median").get<double>()), spread_text(row),
                      noise.empty() ? "" : fmt::format(" ({})", noise));
 }
 
@@ -43,20 +48,18 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
-std::string describe(const json& c) {
-  const auto part = [&](const char* member) {
-    return c.at(member).is_null() ? "" : fmt::format(" {} {}", member, c.at(member).dump());
-  };
-  return fmt::format("{} {}{}{} {}", c.at("operation").get<std::string>(),
-                     c.at("dataset").get<std::string>(), part("mode"), part("rank"),
-                     c.at("method").get<std::string>());
+std::string spread_text(const json& row) {
+  const auto least = row.value("/stats/min"_json_pointer, 0.0);
+  const auto most = row.value("/stats/max"_json_pointer, 0.0);
+  return least > 0 ? fmt::format("{:.2f}x", most / least) : std::string();
 }
 
-Progress::Progress(std::size_t cases, bool quiet)
+Progress::Progress(const std::vector<Case>& cases, bool quiet)
     : form_(quiet                        ? Form::quiet
             : isatty(STDERR_FILENO) == 1 ? Form::bar
                                          : Form::lines),
-      cases_(cases) {}
+      labels_(cases),
+      cases_(cases.size()) {}
 
 Progress::~Progress() {
   clear();
@@ -76,7 +79,7 @@ void Progress::stored(std::size_t cases, std::size_t not_ok) {
 }
 
 void Progress::begin(const json& case_object) {
-  if (form_ == Form::bar) draw(describe(case_object));
+  if (form_ == Form::bar) draw(labels_.of(case_object));
 }
 
 void Progress::done(const json& row) {
@@ -85,9 +88,9 @@ void Progress::done(const json& row) {
   if (!noise_text(row).empty()) ++noisy_;
   if (form_ == Form::lines)
     std::cerr << fmt::format("[{}/{}] {}: {}\n", stored_ + measured_, cases_,
-                             describe(row.at("case")), outcome(row));
+                             labels_.of(row.at("case")), outcome(row));
   else if (form_ == Form::bar)
-    draw(describe(row.at("case")));
+    draw(labels_.of(row.at("case")));
 }
 
 void Progress::note(const std::string& text) {

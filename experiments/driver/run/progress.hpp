@@ -4,7 +4,11 @@
 #include <chrono>
 #include <string>
 
+#include <vector>
+
 #include <nlohmann/json_fwd.hpp>
+
+#include "experiments/driver/run/labels.hpp"
 
 namespace retensor::driver {
 
@@ -12,8 +16,8 @@ namespace retensor::driver {
 /// elsewhere; nothing but notes of trouble when quiet.
 class Progress {
  public:
-  /// Chooses the form by whether stderr is a terminal.
-  Progress(std::size_t cases, bool quiet);
+  /// Of these cases. Chooses the form by whether stderr is a terminal.
+  Progress(const std::vector<Case>& cases, bool quiet);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -37,13 +41,14 @@ class Progress {
   void clear();
 
   Form form_;
+  Labels labels_;
   std::size_t cases_, measured_ = 0, stored_ = 0, failures_ = 0, noisy_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 
-/// One line that names a case: operation, data set, mode, rank, method.
-std::string describe(const nlohmann::json& case_object);
 /// Seconds in a unit that fits: "12.3 us", "4.56 s", "3 min 20 s".
 std::string duration_text(double seconds);
+/// The slowest sample over the fastest, "1.08x"; empty for a row without samples.
+std::string spread_text(const nlohmann::json& row);
 
 }  // namespace retensor::driver

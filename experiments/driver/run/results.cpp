@@ -41,7 +41,7 @@ bool is_torn(const std::string& text, bool ended) {
 std::ifstream opened(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-    throw InputError(path + ": found something else than a regular file");
+    throw InputError(path + ": not a regular file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
   return in;
@@ -222,6 +222,14 @@ Results read_results(const std::vector<std::string>& paths, const Members& kept)
   Results results{{lines.sessions.begin(), lines.sessions.end()}, {}, std::move(lines.warnings)};
   for (auto& of_case : chosen) results.rows.push_back(std::move(of_case.row));
   return results;
+}
+
+std::string newest_session(const std::string& path) {
+  std::string session;
+  for_each_line(path, [&](const json& line) {
+    if (text_of(line, "kind") == "session") session = text_of(line, "session");
+  });
+  return session;
 }
 
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept) {

@@ -54,6 +54,8 @@ using Members = std::vector<std::string>;
 
 /// Throws as for_each_line does, and InputError for a row without key, case or a known status.
 Results read_results(const std::vector<std::string>& paths, const Members& kept = {});
+/// The id of the last session line of a file, empty without one.
+std::string newest_session(const std::string& path);
 /// The rows alone, by key and machine.
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept = {});
 

@@ -86,7 +86,7 @@ void Store::State::open_locked() {
   std::error_code error;
   const bool existed = fs::exists(path, error);
   if (existed && !fs::is_regular_file(path, error))
-    throw InputError(path + ": rows are written to a regular file alone");
+    throw InputError(path + ": rows can be written only to a regular file");
   // O_NONBLOCK: what has become a pipe meanwhile must not hang.
   fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) fail(path, "can't be opened for writing");

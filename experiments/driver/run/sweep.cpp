@@ -120,7 +120,7 @@ class Sweep {
         options_(options),
         stop_(stop),
         worker_(setup(plan, options), stop),
-        progress_(plan.cases.size(), options.quiet) {
+        progress_(plan.cases, options.quiet) {
     if (options.profile || plan.measure.counters) profiler_.emplace(setup(plan, options), stop);
   }
 
@@ -230,7 +230,9 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
     const auto today = code_of_case(row_case, architecture_of(machine_));
-    const auto held = store_->find(case_key(row_case), today, machine_);
+    const auto key = case_key(row_case);
+    const auto held = store_->find(key, today, machine_);
+    if (held != Stored::nothing) result_.keys.insert(key);
     if (held == Stored::nothing) open.push_back(c);
     if (held == Stored::unsupported) ++unsupported;
   }
@@ -271,6 +273,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["form"] = form_of(row);
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
+  result_.keys.insert(row["key"]);
   if (failed(status_of(row))) ++result_.not_ok;
   progress_.done(row);
 }

@@ -28,8 +28,9 @@ struct SweepResult {
   std::string path;  ///< of the result file
   /// Cases whose row has another status than ok and those that the spec expects, stored ones too.
   std::size_t not_ok = 0;
-  std::size_t stored = 0;  ///< cases that were not measured again
-  bool stopped = false;    ///< by a signal, before the last case
+  std::size_t stored = 0;      ///< cases that were not measured again
+  std::set<std::string> keys;  ///< of the rows of all cases, stored ones too
+  bool stopped = false;        ///< by a signal, before the last case
 };
 
 /// Runs the cases that the result file does not hold yet, data set by data set. Throws InputError

@@ -152,7 +152,7 @@ void check_utf8(std::string_view text, const std::string& name) {
   try {
     (void)nlohmann::json(text).dump();
   } catch (const nlohmann::json::type_error&) {
-    throw ParseError({name, 0, 0}, "bytes that are no text", "UTF-8");
+    throw ParseError({name, 0, 0}, "bytes that are not text", "UTF-8");
   }
 }
 
@@ -220,7 +220,7 @@ YamlNode parse_yaml(std::string_view text, const std::string& name) {
       throw ParseError({name, 0, 0}, "a second document", "one document");
     return tree;
   } catch (const YAML::Exception& e) {
-    throw ParseError(place(name, e.mark), fmt::format("a flaw ({})", e.msg), "YAML");
+    throw ParseError(place(name, e.mark), fmt::format("a syntax error ({})", e.msg), "YAML");
   }
 }
 
@@ -318,10 +318,13 @@ void refuse_unknown(const FilePosition& at, const std::string& what, const std::
   constexpr std::size_t kCompared = 200;
   const auto found = fmt::format("unknown {} {}", what, shown(word));
   if (candidates.empty()) throw ParseError(at, found, "none");
-  auto expected = fmt::format("'{}'", nearest(word.substr(0, kCompared), candidates));
-  if (candidates.size() > 1 && candidates.size() <= kShown)
-    expected += fmt::format(" (the nearest of {})", boost::algorithm::join(candidates, ", "));
-  throw ParseError(at, found, expected);
+  const auto name = meant(word.substr(0, kCompared), candidates);
+  const auto all = candidates.size() <= kShown ? boost::algorithm::join(candidates, ", ") : "";
+  if (name.empty()) throw ParseError(at, found, all.empty() ? "a known " + what : "one of " + all);
+  const bool tells_more = candidates.size() > 1 && !all.empty();
+  throw ParseError(
+      at, found,
+      fmt::format("'{}'{}", name, tells_more ? fmt::format(" (the nearest of {})", all) : ""));
 }
 
 }  // namespace retensor::driver

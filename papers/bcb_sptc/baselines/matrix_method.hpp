@@ -10,12 +10,12 @@ namespace retensor::bcb_sptc {
 
 /// Contractions in single precision of fewer than 2^31 nonzeros.
 inline Support supports_matrix(const Problem& problem, const Params&) {
-  if (problem.dtype() != DType::f32) return Support::no("single precision alone");
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   if (problem.spec().beta != 0)
-    return Support::no("expected beta 0: the operation has no tensor Z to add");
+    return Support::no("supports only beta=0: the problem has no tensor Z to add");
   constexpr Count most = (Count{1} << 31) - 1;
   if (problem.x().nnz() > most || problem.y().nnz() > most)
-    return Support::no("positions of nonzeros have 31 bits");
+    return Support::no("supports fewer than 2^31 nonzeros");
   return Support::yes();
 }
 

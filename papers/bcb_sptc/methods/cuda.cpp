@@ -13,7 +13,7 @@ MethodSpec make_bcb_cuda() {
       .conditions = {[](const Problem& problem, const Params&) {
         constexpr auto most = std::numeric_limits<Index>::max();
         if (problem.x().nnz() <= most && problem.y().nnz() <= most) return Support::yes();
-        return Support::no("positions of nonzeros have 32 bits on the device");
+        return Support::no("supports fewer than 2^32 nonzeros");
       }},
       .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
         return prepare_contraction(problem, params, prepare_bcb_cuda);

@@ -23,25 +23,23 @@ ParamSchema shared_params() {
             "edge of a block in every mode, a power of two; the paper's is 8")
           .range(2, 16),
       param("block_bits", kBlockBits,
-            "log2 of the most cells of a block; edges are halved, the last first, until it fits")
+            "log2 of the most cells that a block may have; edges are halved, the last mode first, "
+            "to fit")
           .range(6, 15),
       values_param(),
       precision_param(),
-      param("intersect", true,
-            "leave out pairs of blocks without a common contracted cell, by their bitmaps"),
+      param("intersect", true, "skip pairs of blocks whose bitmaps show no common contracted cell"),
       param("zeros", "keep",
-            "entries of the result whose value is zero; drop: as Algorithm 1, line 11")
+            "what happens to zeros in the result; drop: they are removed (Algorithm 1, line 11)")
           .words({"keep", "drop"}),
-      param(
-          "output", "blocks",
-          "order of the result's entries; blocks: as its blocks (single products: its rows) come; "
-          "sorted: by coordinate, in a stage of its own")
+      param("output", "blocks",
+            "order of the result's entries; blocks: block by block (single products: row by row); "
+            "sorted: by coordinate, in a stage of its own")
           .words({"blocks", "sorted"}),
       param("beta", 0.0,
             "other than 0: an update by equation 1, Z = alpha X1 Y + beta Z, where X1 is the first "
             "half of X's nonzeros and Z holds what the others contribute, over beta"),
-      param("memory", 0.0,
-            "GiB that each list and the result may take, 0: what is free; more is refused")
+      param("memory", 0.0, "GiB that each list and the result may take; 0: all that is free")
           .range(0, 1e6)};
 }
 
@@ -60,11 +58,11 @@ std::string refusal(const Problem& problem, const Params& params) {
 }
 
 Support supports_contraction(const Problem& problem, const Params& params) {
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   if (problem.spec().beta != 0)
     return Support::no(fmt::format(
-        "found beta {}, expected 0: the operation has no tensor Z to add; see the parameter beta",
+        "found beta {}, expected 0: the problem has no tensor Z to add; the parameter beta of the "
+        "method updates a result",
         problem.spec().beta));
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))

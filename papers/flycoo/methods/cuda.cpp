@@ -13,13 +13,12 @@ namespace retensor::flycoo {
 Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
   if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
     return Support::no(
-        fmt::format("found {} walkers and {} senders, expected multiples of 32, "
-                    "together at most {}",
+        fmt::format("found {} walkers and {} senders, expected multiples of 32 that add up to "
+                    "at most {}",
                     block.walkers, block.senders, tuned::kMostThreads));
   if (block.shared(remap) > limits.shared_per_block)
     return Support::no(fmt::format(
-        "tiles of {} KiB and {} walkers need more than the {} KiB of "
-        "shared memory of a block",
+        "tiles of {} KiB and {} walkers need more shared memory than the {} KiB of a block",
         block.tile / tuned::kKibi, block.walkers, limits.shared_per_block / tuned::kKibi));
   return Support::yes();
 }
@@ -28,15 +27,15 @@ namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
   if (params.word("prepare") == "device" && problem.x().nnz() >> 32 != 0)
-    return Support::no("the device sorts fewer than 2^32 nonzeros: prepare=host");
+    return Support::no("prepare=device supports fewer than 2^32 nonzeros; prepare=host takes more");
   return Support::yes();
 }
 
 Support supports_positions(const Problem& problem, const Params&) {
   const Coo& x = problem.x();
-  if (x.nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
+  if (x.nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
   if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
-    return Support::no("a mode is longer than 2^32 - 1, which marks no row");
+    return Support::no("supports only modes of at most 2^32 - 1 indices");
   return Support::yes();
 }
 

@@ -29,7 +29,7 @@ ParamSchema format_params(const std::string& processors) {
           .words(kWords<Indices>),
       param("ids", "record", "remap ids in the record (the paper), or a stream per mode")
           .words(kWords<Ids>),
-      param("align", 4, "bytes whose multiple a record takes: 4, 16 or 32").range(4, 32),
+      param("align", 4, "alignment of a record in bytes: 4, 16 or 32").range(4, 32),
       param("remap", true,
             "remapping in the pass (Algorithm 3); false: a copy per mode in its order (Fig. 5)")};
 }
@@ -43,7 +43,7 @@ Support supports_format(const Problem&, const Params& params) {
 MethodSpec passes_method(MethodSpec own) {
   const auto has_factors = [](const Problem& problem, const Params&) {
     if (problem.x().order() >= 2) return Support::yes();
-    return Support::no("MTTKRP of a first-order tensor needs no factor");
+    return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
   };
   own.form.published = {
       {"partition", {"least_loaded", "cyclic"}}, {"ids", {"record"}}, {"atomics", {"block"}}};

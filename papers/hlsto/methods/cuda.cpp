@@ -12,17 +12,20 @@ namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
   if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
-    return Support::no("the device sorts fewer than 2^31 - 1 nonzeros: prepare=host");
+    return Support::no(
+        "prepare=device supports fewer than 2^31 - 1 nonzeros; prepare=host takes more");
   return Support::yes();
 }
 
 Support supports_tuned(const Problem& problem, const Params& params) {
-  if (problem.x().nnz() >> 32 != 0) return Support::no("positions of nonzeros have 32 bits");
-  if (params.integer("edge") != 16) return Support::no("tiles of edge 16 alone");
+  if (problem.x().nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (params.integer("edge") != 16) return Support::no("supports only tiles of edge 16");
   if (arithmetic_of(params) == Arithmetic::tf32)
-    return Support::no("operands of 16 bits alone: fp16, bf16 and split_fp16");
+    return Support::no("supports only operands of 16 bits: fp16, bf16 and split_fp16");
   if (format_options(problem, params).values != storage_of(arithmetic_of(params)))
-    return Support::no("values as the precision takes them alone: f16, bf16, and f32 if split");
+    return Support::no(
+        "supports only values stored as the precision needs them: f16 for fp16, bf16 for bf16, "
+        "f32 for split_fp16");
   return Support::yes();
 }
 

@@ -18,11 +18,13 @@ ParamSchema format_params(bool modelled) {
   const std::string by_model = modelled ? "; -1: by a cost model, whose times are measured" : "";
   return {
       param("format", "hls",
-            "hls: tiles are dense from the threshold on; hls_s: none is; hls_d: all are")
+            "hls: tiles are stored dense from the threshold on; hls_s: no tile is; hls_d: every "
+            "tile is")
           .words({"hls", "hls_s", "hls_d"}),
-      param("threshold", 0,
-            "nonzeros from which a tile is dense; 0: the paper's, 78 for MTTKRP, 61 for TTM-chain" +
-                by_model)
+      param(
+          "threshold", 0,
+          "nonzeros from which a tile is dense; 0: the paper's 78 for MTTKRP and 61 for TTM-chain" +
+              by_model)
           .range(modelled ? static_cast<double>(kByModel) : 0, kMostThreshold),
       param("edge", 16, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples")
           .range(2, 32),
@@ -34,10 +36,8 @@ namespace {
 Support supports_format(const Problem& problem, const Params& params) {
   const int order = problem.x().order();
   if (order < kTiledModes || order > kHighestOrder)
-    return Support::no(
-        fmt::format("found order {}, expected 3 to 5: three modes are tiled", order));
-  if (problem.dtype() != DType::f32)
-    return Support::no("tensor cores take operands of at most single precision");
+    return Support::no(fmt::format("found a tensor of order {}, expected 3 to 5", order));
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   const auto edge = static_cast<std::uint64_t>(params.integer("edge"));
   if (!std::has_single_bit(edge))
     return Support::no(

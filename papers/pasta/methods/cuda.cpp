@@ -30,9 +30,10 @@ namespace {
 Support supports_tuned(const Problem& problem, const Params&) {
   const auto too_long = [](auto length) { return length > (Count{1} << 31); };
   if (std::ranges::any_of(problem.x().dims, too_long))
-    return Support::no("a mode is longer than 2^31: bit 31 of an index marks a segment");
+    return Support::no(
+        "supports only modes of at most 2^31 indices: bit 31 of an index marks a segment");
   if (problem.operation() == Operation::mttkrp && problem.x().order() == 1)
-    return Support::no("MTTKRP of a first-order tensor gathers no factor");
+    return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
   return Support::yes();
 }
 
@@ -54,7 +55,7 @@ MethodSpec make_coo_cuda_tuned() {
            // short enough for many lane groups on small tensors.
            param(
                "chunk", 128,
-               "TTM, MTTKRP: nonzeros that a lane group takes at most; TTV: an eighth of a warp's")
+               "TTM, MTTKRP: most nonzeros of a group of lanes; TTV: an eighth of those of a warp")
                .range(1, 65536)},
       .form = own_form(),
   });

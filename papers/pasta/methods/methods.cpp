@@ -13,9 +13,10 @@ namespace {
 
 Support supports_suite(const Problem& problem, const Params&) {
   if (problem.operation() == Operation::ttv && problem.x().order() == 1)
-    return Support::no("TTV of a first-order tensor is a scalar, which coordinates can't hold");
+    return Support::no(
+        "TTV of a tensor of order 1 is a scalar, which the coordinate format can't hold");
   if (problem.operation() == Operation::tew && problem.x().order() != problem.y().order())
-    return Support::no("the tensors differ in order");
+    return Support::no("the two tensors differ in order");
   return Support::yes();
 }
 

@@ -9,8 +9,9 @@
 namespace retensor::tca_spmm {
 
 inline ParamSpec types_param() {
-  return param("types", "f16",
-               "of operands and result; f16_f32: operands in half precision, result in single")
+  return param(
+             "types", "f16",
+             "types of operands and result; f16_f32: operands in half, result in single precision")
       .words({"f16", "f16_f32", "f32"});
 }
 
@@ -22,8 +23,8 @@ inline reference::Precision types_precision(const Problem& problem, const Params
 
 /// Sparse times dense matrix whose operands come in single precision.
 inline Support supports_spmm(const Problem& problem, const Params&) {
-  if (problem.dtype() != DType::f32) return Support::no("operands of at most single precision");
-  if (problem.rank() >> 31 != 0) return Support::no("numbers of columns of D have 31 bits");
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
+  if (problem.rank() >> 31 != 0) return Support::no("supports fewer than 2^31 columns of D");
   return Support::yes();
 }
 

@@ -8,16 +8,17 @@ namespace retensor::tca_spmm {
 namespace {
 
 Support supports_paper(const Problem& problem, const Params& params) {
-  if (problem.rank() >> 31 != 0) return Support::no("numbers of columns of D have 31 bits");
+  if (problem.rank() >> 31 != 0) return Support::no("supports fewer than 2^31 columns of D");
   if (params.word("long_rows") == "nonzeros" && params.word("output") == "f16")
-    return Support::no("outputs that blocks share are added in single precision: output=f32");
+    return Support::no(
+        "long_rows=nonzeros adds shared outputs in single precision and needs output=f32");
   return Support::yes();
 }
 
 /// D row-major, half precision; a kernel that multiplies decompressed parts of S.
 Support supports_decompressed(const Problem& problem, const Params&) {
   if (problem.rank() >> 31 != 0 || problem.x().dims[0] >> 31 != 0)
-    return Support::no("numbers of rows and columns of the result have 31 bits");
+    return Support::no("supports fewer than 2^31 rows and columns of the result");
   return Support::yes();
 }
 

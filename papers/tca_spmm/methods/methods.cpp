@@ -15,7 +15,7 @@ namespace {
 
 Support supports_single(const Problem& problem, const Params&) {
   if (problem.dtype() == DType::f32) return Support::yes();
-  return Support::no("tensor cores take operands of at most single precision");
+  return Support::no("supports only single precision (f32)");
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Support supports_kernel(const Problem&, const Params& params) {
   if (depth != 8 && depth != 16)
     return Support::no(fmt::format("found an MMA of depth {}, expected 8 or 16", depth));
   if (params.word("warps") == "one" && params.word("long_rows") == "nonzeros")
-    return Support::no("one warp a row takes all its nonzeros");
+    return Support::no("long_rows=nonzeros divides rows between warps and needs warps=balanced");
   return Support::yes();
 }
 

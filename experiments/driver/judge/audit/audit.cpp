@@ -77,8 +77,8 @@ class Figures : public Names {
     if (!address)
       throw InputError(
           fmt::format("found name '{}', expected a column, a figure, table.column or "
-                      "table.row.column; the nearest is '{}'",
-                      name, nearest(name, known())));
+                      "table.row.column{}",
+                      name, suggestion(name, known())));
     used_.insert(*address);
     return rounded(at(f_, *address).number, rounding_);
   }
@@ -86,8 +86,7 @@ class Figures : public Names {
   std::vector<std::unique_ptr<Names>> rows(const std::string& table) const override {
     const auto found = f_.tables.find(table);
     if (found == f_.tables.end())
-      throw InputError(
-          fmt::format("found table '{}', the nearest is '{}'", table, nearest(table, known())));
+      throw InputError(fmt::format("unknown table '{}'{}", table, suggestion(table, known())));
     std::vector<std::unique_ptr<Names>> all;
     for (std::size_t r = 0; r < found->second.rows.size(); ++r)
       all.push_back(std::make_unique<Figures>(f_, rounding_, used_, table, r));

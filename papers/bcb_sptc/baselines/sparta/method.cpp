@@ -25,7 +25,7 @@ void register_sparta(Registry& registry) {
       .operations = {Operation::contraction},
       .conditions = {[](const Problem& problem, const Params&) {
         if (problem.spec().beta != 0)
-          return Support::no("expected beta 0: the operation has no tensor Z to add");
+          return Support::no("supports only beta=0: the problem has no tensor Z to add");
         const auto fits = [](const Coo& tensor, const std::vector<int>& modes) {
           int bits = 0;
           for (const int m : modes) bits += bits_for(tensor.dims[sparta::at(m)]);
@@ -35,7 +35,8 @@ void register_sparta(Registry& registry) {
         const Contraction modes(problem.spec().variant, x.dims, y.dims);
         if (fits(x, modes.free_x) && fits(x, modes.contracted_x) && fits(y, modes.free_y))
           return Support::yes();
-        return Support::no("a linear index of free or contracted modes needs more than 128 bits");
+        return Support::no(
+            "the linear index of the free or of the contracted modes needs more than 128 bits");
       }},
       .prepare = sparta::prepare_cpu,
       .params = {threads_param()},

@@ -8,12 +8,12 @@ namespace retensor {
 void register_cublas(Registry& registry) {
   registry.add(tca_spmm::competitor_method({
       .id = "cublas.cuda",
-      .summary = "dense matrix product by cuBLAS, zeros of S stored",
+      .summary = "dense matrix product by cuBLAS, with the zeros of S stored",
       .conditions = {[](const Problem& problem, const Params&) {
         const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
         const auto& dims = problem.x().dims;
         if (dims[0] <= most / dims[1]) return Support::yes();
-        return Support::no("S as a dense matrix has more than 2^30 elements");
+        return Support::no("S stored as a dense matrix would have more than 2^30 elements");
       }},
       .obstacle = RETENSOR_DEVICE_PART(cublas::missing_library),
       .prepare = RETENSOR_DEVICE_PART(cublas::prepare_cuda),

@@ -22,15 +22,16 @@ constexpr Count kMostElements = Count{1} << 29;
 Support supports_csr(const Problem& problem, const Params&) {
   const Coo& s = problem.x();
   if (std::max({s.dims[0], s.dims[1], s.nnz()}) > kMostIndices)
-    return Support::no("indices and positions have 31 bits");
+    return Support::no("supports fewer than 2^31 rows, columns and nonzeros of S");
   return Support::yes();
 }
 
 Support supports_ell(const Problem& problem, const Params& params) {
   const auto edge = static_cast<Count>(params.integer("edge"));
-  if ((edge & (edge - 1)) != 0) return Support::no("edges of blocks are powers of two");
+  if ((edge & (edge - 1)) != 0) return Support::no("the edge of a block must be a power of two");
   if (problem.x().nnz() > 0 && ell_elements(problem.x(), edge) > kMostElements)
-    return Support::no("blocks of all rows as many as of the fullest have more than 2^29 elements");
+    return Support::no(
+        "S has more than 2^29 elements when every row of blocks is padded to the fullest");
   return Support::yes();
 }
 

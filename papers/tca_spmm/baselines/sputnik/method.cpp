@@ -9,24 +9,26 @@ void register_sputnik(Registry& registry) {
   registry.add(tca_spmm::competitor_method({
       .id = "sputnik.cuda",
       .summary =
-          "sparse times dense matrix on CUDA cores, eight threads a row (Gale et al., SC 2020)",
+          "sparse times dense matrix on CUDA cores, eight threads per row (Gale et al., SC 2020)",
       .conditions = {[](const Problem& problem, const Params&) {
-        if (problem.x().dims[0] >> 31 != 0) return Support::no("numbers of rows of S have 31 bits");
-        if (problem.x().nnz() >> 31 != 0) return Support::no("lengths of rows of S have 31 bits");
+        if (problem.x().dims[0] >> 31 != 0)
+          return Support::no("supports fewer than 2^31 rows of S");
+        if (problem.x().nnz() >> 31 != 0) return Support::no("supports fewer than 2^31 nonzeros");
         const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
         if (problem.x().dims[1] * vectors >> 32 == 0) return Support::yes();
-        return Support::no("places in D have 32 bits, in units of 16 bytes");
+        return Support::no("supports at most 64 GiB of D");
       }},
       .prepare = RETENSOR_DEVICE_PART(sputnik::prepare_cuda),
-      .params = {tca_spmm::types_param(),
-                 param("order", "by_length",
-                       "rows of a warp: of similar length, the longest first, or in their order")
-                     .words({"by_length", "in_order"}),
-                 param("walk", "auto",
-                       "over the nonzeros of a row: staged in shared memory, rows of D loaded "
-                       "in_turn or ahead of the products before, or shuffled between lanes; auto: "
-                       "the fastest, by trial when it prepares")
-                     .words({"auto", "in_turn", "ahead", "shuffled"})},
+      .params =
+          {tca_spmm::types_param(),
+           param("order", "by_length",
+                 "how rows are assigned to warps: by_length (the longest first) or in_order")
+               .words({"by_length", "in_order"}),
+           param("walk", "auto",
+                 "how the nonzeros of a row are read: staged in shared memory (rows of D loaded "
+                 "in_turn, or ahead of the products) or shuffled between lanes; auto: the "
+                 "fastest of them in a trial during preparation")
+               .words({"auto", "in_turn", "ahead", "shuffled"})},
   }));
 }
 

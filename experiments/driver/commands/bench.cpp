@@ -1,0 +1,301 @@
+// retensor bench: every method that has an operation, timed on one tensor without a spec.
+//
+// The cases go the way of `run`: a plan, workers of their own, the oracle, one row a case.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/core/text.hpp"
+#include "common/method/registry.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/labels.hpp"
+#include "experiments/driver/run/progress.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/sweep.hpp"
+#include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/plan.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+namespace {
+
+constexpr const char* kArtifact = "bench/tensor";
+
+bool has_operation(const Method& method, Operation operation) {
+  const auto all = method.operations();
+  const auto has = [&](Operation one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  // A method for single modes runs all of them one by one.
+  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
+}
+
+/// The methods asked for, by default all that have the operation.
+std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry,
+                                    Operation operation) {
+  std::vector<MethodEntry> entries;
+  for (const auto& id : given.texts("method"))
+    entries.push_back({std::string(registry.find(id).id()), {"--method", 0, 0}, {}});
+  if (!entries.empty()) return entries;
+  for (const auto& method : registry.methods())
+    if (has_operation(*method, operation))
+      entries.push_back({std::string(method->id()), {"--operation", 0, 0}, {}});
+  return entries;
+}
+
+template <class T>
+std::vector<Located> values_of(const std::vector<T>& values, const char* option) {
+  std::vector<Located> located;
+  for (const auto& value : values) located.push_back({value, {option, 0, 0}});
+  return located;
+}
+
+/// What a spec file would say.
+Spec spec_of(const Given& given, const Registry& registry) {
+  const auto operation = operation_from_name(given.text("operation"));
+  Spec spec;
+  spec.path = "retensor bench";
+  spec.artifact = kArtifact;
+  spec.title = "retensor bench " + joined(given.args(), " ");
+  spec.sha256 = sha256_hex(spec.title);
+  spec.operations = values_of<std::string>({std::string(name(operation))}, "--operation");
+  if (const auto variant = given.text("variant"); !variant.empty())
+    spec.variants = values_of<std::string>({variant}, "--variant");
+  const FilePosition tensor{"retensor bench", 0, 0};
+  spec.axes["dataset"] = {{given.positional("a data set or a tensor file"), tensor}};
+  spec.axes["dtype"] =
+      values_of<std::string>({std::string(name(dtype_from_name(given.text("type"))))}, "--type");
+  if (has_rank(operation))
+    spec.axes["rank"] = values_of(given.get<std::vector<std::int64_t>>("rank"), "--rank");
+  if (const auto modes = given.get<std::vector<std::int64_t>>("mode"); !modes.empty())
+    spec.axes["mode"] = values_of(modes, "--mode");
+  spec.methods = methods_of(given, registry, operation);
+  spec.measure.timing.samples = given.get<int>("samples");
+  spec.measure.timeout = std::chrono::seconds(given.get<int>("timeout"));
+  spec.measure.ceilings = true;
+  spec.measure.expected = {std::string(name(Status::unsupported))};
+  return spec;
+}
+
+void check_numbers(const Given& given) {
+  const auto expect = [](const char* option, std::int64_t found, std::int64_t least,
+                         std::int64_t most) {
+    if (found < least || found > most)
+      throw InputError(fmt::format("{}: found {}, expected {} to {}", option, found, least, most));
+  };
+  for (const auto rank : given.get<std::vector<std::int64_t>>("rank"))
+    expect("--rank", rank, 1, 1 << 20);
+  for (const auto mode : given.get<std::vector<std::int64_t>>("mode"))
+    expect("--mode", mode, 0, kMaxOrder - 1);
+  expect("--samples", given.get<int>("samples"), 1, 100'000);
+  expect("--timeout", given.get<int>("timeout"), 1, 86'400);
+}
+
+/// A result file that is gone afterwards unless the user names one.
+class ResultFile {
+ public:
+  explicit ResultFile(std::string named)
+      : kept_(!named.empty()),
+        path_(kept_ ? std::move(named)
+                    : (fs::temp_directory_path() / fmt::format("retensor-bench-{}.jsonl", getpid()))
+                          .string()) {}
+  ~ResultFile() {
+    std::error_code ignored;
+    if (!kept_) fs::remove(path_, ignored);
+  }
+  ResultFile(const ResultFile&) = delete;
+  ResultFile& operator=(const ResultFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  bool kept_;
+  std::string path_;
+};
+
+double number_at(const Row& row, const char* path) {
+  const auto& value = row.field(path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+/// The rows of one problem: those that are ok with the fastest first, then the others.
+struct Ranking {
+  json problem;  ///< members of the case that say what is computed
+  std::vector<Row> ok, others;
+};
+
+std::vector<Ranking> rankings(const std::vector<Row>& rows) {
+  std::map<std::string, Ranking> by_problem;
+  for (const auto& row : rows) {
+    const auto problem = problem_of(row.row_case());
+    auto& ranking = by_problem[problem.dump()];
+    ranking.problem = problem;
+    (row.ok() ? ranking.ok : ranking.others).push_back(row);
+  }
+  std::vector<Ranking> list;
+  for (auto& [text, ranking] : by_problem) {
+    std::stable_sort(ranking.ok.begin(), ranking.ok.end(), [](const Row& a, const Row& b) {
+      return number_at(a, "stats.median") < number_at(b, "stats.median");
+    });
+    list.push_back(std::move(ranking));
+  }
+  return list;
+}
+
+std::string problem_text(const json& problem) {
+  auto text = fmt::format("{} of {}", problem["operation"].get<std::string>(),
+                          problem["dataset"].get<std::string>());
+  if (problem.contains("variant") && problem["variant"].is_string() && problem["variant"] != "")
+    text += ", " + problem["variant"].get<std::string>();
+  for (const char* member : {"mode", "rank", "dtype"})
+    if (problem.contains(member) && !problem[member].is_null())
+      text += fmt::format(", {}{}",
+                          std::string_view(member) == "dtype" ? "" : fmt::format("{} ", member),
+                          problem[member].is_string() ? problem[member].get<std::string>()
+                                                      : problem[member].dump());
+  return text;
+}
+
+TableRow row_of(const Row& row, double fastest) {
+  const auto seconds = number_at(row, "stats.median");
+  const auto share = number_at(row, "roofline.share");
+  return {row.method(),
+          duration_text(seconds),
+          fmt::format("{:.2f}x", seconds / fastest),
+          spread_text(row.line()),
+          fmt::format("{:.3g}", number_at(row, "rates.gflops")),
+          share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-",
+          bytes_text(static_cast<Count>(number_at(row, "footprint.format_bytes"))),
+          duration_text(number_at(row, "phases.prepare")),
+          fmt::format("{:.2g}", number_at(row, "check.error_over_bound"))};
+}
+
+void print_ranking(const Ranking& ranking) {
+  const auto& style = out_style();
+  std::cout << style(Tone::strong, problem_text(ranking.problem)) << "\n\n";
+  std::vector<TableRow> rows;
+  for (const auto& row : ranking.ok)
+    rows.push_back(row_of(row, number_at(ranking.ok.front(), "stats.median")));
+  if (!rows.empty())
+    std::cout << table_text({"method", "time", "/ fastest", "spread", "GFLOP/s", "of roofline",
+                             "format", "prepare", "error/bound"},
+                            rows, style);
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const auto& row : ranking.others)
+    reasons[row.status() == Status::unsupported
+                ? style(Tone::doubtful, "declined") + ": " + text_of(row.line(), "reason")
+                : style(Tone::bad, name(row.status())) + ": " + text_of(row.line(), "reason")]
+        .push_back(row.method());
+  for (const auto& [reason, methods] : reasons)
+    std::cout << fmt::format("{}\n  {}\n", reason, joined(methods, ", "));
+  std::cout << '\n';
+}
+
+json to_json(const Ranking& ranking) {
+  auto ok = json::array(), others = json::array();
+  for (const auto& row : ranking.ok) {
+    const auto& stats = row.field("stats");
+    ok.push_back({{"method", row.method()},
+                  {"seconds", stats["median"]},
+                  {"spread", number_at(row, "stats.max") / number_at(row, "stats.min")},
+                  {"samples", stats["count"]},
+                  {"gflops", row.field("rates.gflops")},
+                  {"roofline_share", row.field("roofline.share")},
+                  {"format_bytes", row.field("footprint.format_bytes")},
+                  {"prepare_seconds", row.field("phases.prepare")},
+                  {"error_over_bound", row.field("check.error_over_bound")},
+                  {"executed", row.field("executed")}});
+  }
+  for (const auto& row : ranking.others)
+    others.push_back({{"method", row.method()},
+                      {"status", name(row.status())},
+                      {"reason", text_of(row.line(), "reason")}});
+  return {{"problem", ranking.problem}, {"methods", ok}, {"not_ok", others}};
+}
+
+/// The rows that the last session of a file measured.
+std::vector<Row> rows_of_session(const std::string& path) {
+  const auto session = newest_session(path);
+  auto rows = newest_rows({path});
+  std::erase_if(rows, [&](const Row& row) { return text_of(row.line(), "session") != session; });
+  return rows;
+}
+
+void expect_cases(const Plan& plan) {
+  if (!plan.cases.empty()) return;
+  throw InputError(plan.skips.empty()
+                       ? std::string("bench: no method has the operation")
+                       : fmt::format("bench: nothing to run: {}", plan.skips.front().reason));
+}
+
+int bench_command(const Given& given) {
+  check_numbers(given);
+  const auto datasets = given.registry();
+  const auto registry = all_methods();
+  const auto plan = make_plan(spec_of(given, registry), registry, datasets);
+  expect_cases(plan);
+  const ResultFile file(given.text("output"));
+  SweepOptions sweep;
+  sweep.out = file.path();
+  sweep.at = given.locations();
+  sweep.rerun = true;
+  sweep.quiet = given.flag("quiet");
+  sweep.argv = {"retensor", "bench"};
+  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
+  StopSignals stop;
+  const auto done = run_sweep(plan, datasets, sweep, stop);
+  const auto list = rankings(rows_of_session(file.path()));
+  if (given.flag("json")) {
+    json problems = json::array();
+    for (const auto& ranking : list) problems.push_back(to_json(ranking));
+    std::cout << problems.dump(2) << '\n';
+  } else {
+    for (const auto& ranking : list) print_ranking(ranking);
+  }
+  if (done.stopped) return 128 + stop.first();
+  return done.not_ok == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Interface bench_interface() {
+  const Usage usage{
+      "bench TENSOR",
+      "Times every method that has an operation on a tensor (data set or file), the fastest first. "
+      "Each result is checked against a double-precision reference. Methods that decline the "
+      "problem or can't run on this machine are listed with their reasons.\n"
+      "spread: the slowest sample over the fastest. of roofline: the rate as a share of what the "
+      "measured memory bandwidth allows. format: memory of the method's own format. error/bound: "
+      "the largest error over the rounding error that the check allows, at most 1.",
+      "retensor bench wordnet --operation mttkrp --mode 0 --rank 16", 1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", ").c_str());
+  add("mode", po::value<std::vector<std::int64_t>>()->multitoken()->value_name("MODE..."),
+      "modes, counted from 0 (default: all)");
+  add("rank",
+      po::value<std::vector<std::int64_t>>()->multitoken()->value_name("R...")->default_value({16},
+                                                                                              "16"),
+      "columns of the dense operands");
+  add("variant", word("TEXT"),
+      "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
+  add("type", word("f32|f64", "f32"), "type of the values");
+  add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
+  add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
+  add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
+  add("output", word("FILE"), "result file to append the rows to");
+  add("quiet", flag(), "print no progress");
+  add_location_options(options);
+  add_json_option(options);
+  return {usage, options, bench_command};
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,186 @@
+// retensor cp: a CP decomposition by alternating least squares, from several starts.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "common/cpd/als.hpp"
+#include "common/cpd/text_params.hpp"
+#include "common/device/device.hpp"
+#include "common/io/npz.hpp"
+#include "common/measure/timing.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/decomposition.hpp"
+#include "experiments/driver/run/progress.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+namespace {
+
+struct Start {
+  std::uint64_t seed = 0;
+  KruskalModel model;
+  bool converged = false;
+  double true_fit = 0;  ///< by a pass over the nonzeros in double precision
+  double seconds = 0;
+};
+
+/// The default of the fastest backend that this machine has.
+const Method& default_method(const Registry& registry) {
+  const Method* best = nullptr;
+  for (const auto& method : registry.methods())
+    if (method->is_default_of_passes() && method->runs_here().ok &&
+        (best == nullptr || method->backend() == Backend::cuda))
+      best = method.get();
+  if (best == nullptr) throw LogicError("no method is the default of passes");
+  return *best;
+}
+
+const Method& method_of(const Given& given, const Registry& registry) {
+  const auto id = given.text("method");
+  return id.empty() ? default_method(registry) : registry.find(id);
+}
+
+ProblemSpec spec_of(const Given& given) {
+  const auto limits = limits_of(given);
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = given.get<std::uint64_t>("rank");
+  if (spec.rank < 1) throw InputError("expected --rank, the number of components, 1 or more");
+  spec.dtype = dtype_from_name(given.text("type"));
+  spec.max_sweeps = limits.max_sweeps;
+  spec.tolerance = limits.tolerance;
+  spec.seed = limits.seed;
+  return spec;
+}
+
+Start run_start(const ProblemSpec& spec, std::shared_ptr<const Coo> tensor, const Method& method,
+                const std::map<std::string, ParamValue>& params) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Problem problem(spec, std::move(tensor));
+  cpd::Als als(problem, method, params);
+  const auto timer =
+      method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+  while (!als.finished()) als.sweep(*timer);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return {spec.seed, als.model(), als.converged(), als.true_fit(), spent.count()};
+}
+
+/// The components in the order of their weights, the largest first.
+KruskalModel by_weight(const KruskalModel& model) {
+  std::vector<std::size_t> order(model.weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return model.weights[a] > model.weights[b];
+  });
+  auto sorted = model;
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    sorted.weights[r] = model.weights[order[r]];
+    for (std::size_t m = 0; m < model.factors.size(); ++m)
+      for (std::uint64_t i = 0; i < model.factors[m].rows(); ++i)
+        sorted.factors[m].set(i, r, model.factors[m].at(i, order[r]));
+  }
+  return sorted;
+}
+
+void write_model(const fs::path& folder, const KruskalModel& model) {
+  fs::create_directories(folder);
+  NpzWriter npz((folder / "model.npz").string());
+  npz.add("weights", model.weights);
+  npz.add("fit", model.fit);
+  write_text(folder / "weights.txt", model.weights);
+  write_text(folder / "fit.txt", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+    write_text(folder / fmt::format("factor-{}.txt", m), model.factors[m]);
+  }
+  npz.commit();
+}
+
+json to_json(const Start& start) {
+  return {{"seed", start.seed},
+          {"sweeps", start.model.fit.size()},
+          {"fit", start.true_fit},
+          {"fit_curve", start.model.fit},
+          {"weights", by_weight(start.model).weights},
+          {"stopped_by", start.converged ? "tolerance" : "max-sweeps"},
+          {"seconds", start.seconds}};
+}
+
+constexpr const char* kColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}  {}\n";
+
+std::string line_of(int number, const Start& start) {
+  return fmt::format(kColumns, number, start.seed, start.model.fit.size(),
+                     fmt::format("{:.6f}", start.true_fit),
+                     start.converged ? "tolerance" : "max-sweeps", duration_text(start.seconds));
+}
+
+int cp_command(const Given& given) {
+  const auto registry = all_methods();
+  const auto& method = method_of(given, registry);
+  auto spec = spec_of(given);
+  const auto starts = given.get<int>("starts");
+  if (starts < 1) throw InputError(fmt::format("--starts: found {}, expected 1 or more", starts));
+  const auto params = cpd::params_in(given.text("params"));
+  const auto tensor = tensor_of(given);
+  const bool as_json = given.flag("json");
+  if (!as_json)
+    std::cout << fmt::format("MTTKRP by {}\n", method.id())
+              << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time");
+  json list = json::array();
+  std::optional<Start> best;
+  int best_number = 0;
+  for (int number = 1; number <= starts; ++number, ++spec.seed) {
+    auto start = run_start(spec, tensor, method, params);
+    list.push_back(to_json(start));
+    if (!as_json) std::cout << line_of(number, start) << std::flush;
+    if (best && !(start.true_fit > best->true_fit)) continue;
+    best = std::move(start);
+    best_number = number;
+    if (const auto output = given.text("output"); !output.empty())
+      write_model(output, by_weight(best->model));
+  }
+  if (as_json)
+    std::cout << json{{"method", method.id()},
+                      {"rank", spec.rank},
+                      {"starts", list},
+                      {"best", best_number - 1}}
+                     .dump(2)
+              << '\n';
+  else if (starts > 1)
+    std::cout << fmt::format("best: start {}, fit {:.6f}\n", best_number, best->true_fit);
+  return 0;
+}
+
+}  // namespace
+
+Interface cp_interface() {
+  const ProblemSpec standard;
+  const Usage usage{
+      "cp TENSOR",
+      "Computes a CP decomposition of a tensor (data set or file) by alternating least squares and "
+      "prints the fit that each start reaches: 1 - |X - model| / |X|. --output writes the best "
+      "model, its components in the order of their weights: model.npz holds weights, factor_0, "
+      "factor_1, ... and the fit after each sweep; weights.txt, factor-0.txt, ... and fit.txt hold "
+      "the same as text.",
+      "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
+  add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
+  add("type", word("f32|f64", "f32"), "type of the values and factors");
+  add_decomposition_options(
+      options,
+      "the method whose MTTKRP is used (default: the fastest in general that runs on this machine)",
+      {standard.max_sweeps, standard.tolerance, standard.seed});
+  return {usage, options, cp_command};
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,69 @@
+#include "experiments/driver/commands/decomposition.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/io/atomic_file.hpp"
+
+namespace retensor::driver {
+namespace {
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path.string());
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace
+
+void add_decomposition_options(po::options_description& options, const char* method,
+                               const SweepLimits& standard) {
+  auto add = options.add_options();
+  add("method", word("METHOD"), method);
+  add("params", word("TEXT"), "parameters of the method, \"name=value name=value\"");
+  add("max-sweeps", number("N", standard.max_sweeps), "sweeps after which it stops");
+  add("tolerance",
+      po::value<double>()->value_name("X")->default_value(standard.tolerance,
+                                                          fmt::format("{}", standard.tolerance)),
+      "it also stops after a sweep that improves the fit by less than this");
+  add("seed", number("N", standard.seed), "seed of the initial factors");
+  add("output", word("DIR"), "folder for the model: model.npz and text files");
+  add_location_options(options);
+  add_json_option(options);
+}
+
+SweepLimits limits_of(const Given& given) {
+  const SweepLimits limits{given.get<int>("max-sweeps"), given.get<double>("tolerance"),
+                           given.get<std::uint64_t>("seed")};
+  if (limits.max_sweeps < 1)
+    throw InputError(fmt::format("--max-sweeps: found {}, expected 1 or more", limits.max_sweeps));
+  if (!std::isfinite(limits.tolerance) || limits.tolerance < 0)
+    throw InputError(fmt::format("--tolerance: found {}, expected 0 or more", limits.tolerance));
+  return limits;
+}
+
+std::shared_ptr<const Coo> tensor_of(const Given& given) {
+  const auto name = given.positional("a data set or a tensor file");
+  const auto datasets = given.registry();
+  auto tensor = datasets.obtain(datasets.with_facts(name), given.cache());
+  if (tensor->nnz() == 0) throw InputError(fmt::format("{}: the tensor has no nonzeros", name));
+  return tensor;
+}
+
+void write_text(const std::filesystem::path& path, const Matrix& matrix) {
+  std::string text;
+  for (std::uint64_t i = 0; i < matrix.rows(); ++i)
+    for (std::uint64_t j = 0; j < matrix.cols(); ++j)
+      text += fmt::format("{:.9g}{}", matrix.at(i, j), j + 1 < matrix.cols() ? ' ' : '\n');
+  write_file(path, text);
+}
+
+void write_text(const std::filesystem::path& path, const std::vector<double>& numbers) {
+  std::string text;
+  for (const auto number : numbers) text += fmt::format("{:.17g}\n", number);
+  write_file(path, text);
+}
+
+}  // namespace retensor::driver

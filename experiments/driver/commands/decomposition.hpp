@@ -1,0 +1,35 @@
+// What `retensor cp` and `retensor tucker` share: options and files.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "common/method/registry.hpp"
+#include "common/tensor/coo.hpp"
+#include "common/tensor/matrix.hpp"
+#include "experiments/driver/commands/options.hpp"
+
+namespace retensor::driver {
+
+struct SweepLimits {
+  int max_sweeps;
+  double tolerance;
+  std::uint64_t seed;
+};
+
+/// --method, --params, --max-sweeps, --tolerance, --seed, --output, --json and the locations;
+/// `method` is what the help says about --method.
+void add_decomposition_options(po::options_description& options, const char* method,
+                               const SweepLimits& standard);
+/// Throws InputError for no sweep, and for a tolerance that is negative or no number.
+SweepLimits limits_of(const Given& given);
+/// The tensor of the positional argument. Throws InputError where it has no nonzero.
+std::shared_ptr<const Coo> tensor_of(const Given& given);
+
+/// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
+void write_text(const std::filesystem::path& path, const Matrix& matrix);
+/// A number a line.
+void write_text(const std::filesystem::path& path, const std::vector<double>& numbers);
+
+}  // namespace retensor::driver

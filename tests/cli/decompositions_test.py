@@ -1,0 +1,158 @@
+"""`cp` and `tucker`: models as NumPy and text files, several starts, refusals."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+from sweeps import RETENSOR
+
+
+def call(workspace, *args, code=0):
+    done = subprocess.run([RETENSOR, *map(str, args), "--registry", str(workspace.registry),
+                           "--cache", str(workspace.cache)], cwd=workspace.folder, text=True,
+                          capture_output=True, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def write_tensor(path, array):
+    lines = [str(array.ndim), " ".join(map(str, array.shape))]
+    for at in np.ndindex(array.shape):
+        if array[at] != 0:
+            lines.append(" ".join(str(i + 1) for i in at) + f" {array[at]:.9g}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def low_rank(shape, rank, seed):
+    rng = np.random.default_rng(seed)
+    factors = [rng.standard_normal((length, rank)) for length in shape]
+    return np.einsum("ar,br,cr->abc", *factors), factors
+
+
+@pytest.fixture
+def model(workspace):
+    """A tensor of rank 2, and the model of that rank that `cp` finds in it."""
+    array, factors = low_rank((7, 6, 5), 2, seed=3)
+    write_tensor(workspace.folder / "low.tns", array)
+    done = call(workspace, "cp", "low.tns", "--rank", "2", "--starts", "4", "--max-sweeps", "400",
+                "--tolerance", "1e-9", "--type", "f64", "--output", "model", "--json")
+    return array, factors, workspace.folder / "model", json.loads(done.stdout)
+
+
+def test_cp_finds_a_tensor_of_low_rank_again(model):
+    array, truth, folder, told = model
+    with np.load(folder / "model.npz") as npz:
+        found = {name: npz[name] for name in npz.files}
+    assert sorted(found) == ["factor_0", "factor_1", "factor_2", "fit", "weights"]
+    factors = [found[f"factor_{m}"] for m in range(3)]
+    assert [f.shape for f in factors] == [(7, 2), (6, 2), (5, 2)]
+    assert all(f.dtype == np.float64 for f in factors)
+    rebuilt = np.einsum("r,ar,br,cr->abc", found["weights"], *factors)
+    assert np.linalg.norm(rebuilt - array) < 1e-4 * np.linalg.norm(array)
+    # The components are those of the truth, in the order of their weights.
+    sizes = np.prod([np.linalg.norm(f, axis=0) for f in truth], axis=0)
+    for component, source in enumerate(np.argsort(-sizes)):
+        cosine = factors[0][:, component] @ truth[0][:, source]
+        assert abs(cosine) == pytest.approx(np.linalg.norm(truth[0][:, source]), rel=1e-3)
+    assert found["weights"][0] >= found["weights"][1]
+    best = told["starts"][told["best"]]
+    assert best["fit"] == max(start["fit"] for start in told["starts"]) > 0.9999
+    assert best["fit_curve"] == pytest.approx(found["fit"])
+
+
+def test_the_text_files_hold_the_same_model(model):
+    _, _, folder, _ = model
+    with np.load(folder / "model.npz") as npz:
+        for m in range(3):
+            assert np.loadtxt(folder / f"factor-{m}.txt") == pytest.approx(npz[f"factor_{m}"],
+                                                                           rel=1e-7)
+        assert np.loadtxt(folder / "weights.txt") == pytest.approx(npz["weights"])
+        assert np.loadtxt(folder / "fit.txt") == pytest.approx(npz["fit"])
+
+
+def test_each_start_has_its_seed_and_the_table_names_the_best(workspace):
+    lines = call(workspace, "cp", "tiny", "--rank", "1", "--starts", "3", "--seed", "7",
+                 "--max-sweeps", "3", "--method", "pasta.cpu.coo", "--params",
+                 "threads=1").stdout.splitlines()
+    assert lines[0] == "MTTKRP by pasta.cpu.coo"
+    assert lines[1].split() == ["start", "seed", "sweeps", "fit", "stopped", "by", "time"]
+    assert [line.split()[:2] for line in lines[2:5]] == [["1", "7"], ["2", "8"], ["3", "9"]]
+    fits = [float(line.split()[3]) for line in lines[2:5]]
+    assert lines[5] == f"best: start {fits.index(max(fits)) + 1}, fit {max(fits):.6f}"
+
+
+def test_the_same_seed_gives_the_same_model(workspace):
+    one, two = (json.loads(call(workspace, "cp", "tiny", "--rank", "2", "--json", "--method",
+                                "pasta.cpu.coo", "--params", "update=owner").stdout)
+                for _ in range(2))
+    assert one["starts"][0]["fit_curve"] == two["starts"][0]["fit_curve"]
+
+
+def read_dense(path):
+    """An array from a .tns file with order and lengths."""
+    order, dims, *lines = path.read_text().splitlines()
+    array = np.zeros([int(n) for n in dims.split()])
+    for line in lines:
+        *at, value = line.split()
+        array[tuple(int(i) - 1 for i in at)] = float(value)
+    assert array.ndim == int(order)
+    return array
+
+
+def test_a_whole_tucker_decomposition_gives_the_tensor_back(workspace):
+    lines = call(workspace, "tucker", "tiny", "--ranks", "4", "3", "2", "--method", "hlsto.cpu",
+                 "--params", "format=hls_s values=f32", "--max-sweeps", "3", "--output",
+                 "model").stdout.splitlines()
+    assert lines[0].split() == ["sweep", "fit"]
+    assert float(lines[-1].split()[1]) > 0.999
+    folder = workspace.folder / "model"
+    tensor = read_dense(workspace.folder / "tiny.tns")
+    with np.load(folder / "model.npz") as npz:
+        factors = [npz[f"factor_{m}"] for m in range(3)]
+        found = np.einsum("abc,ia,jb,kc->ijk", npz["core"], *factors)
+        assert found == pytest.approx(tensor, abs=1e-5)
+        assert read_dense(folder / "core.tns") == pytest.approx(npz["core"], abs=1e-6)
+        assert np.loadtxt(folder / "factor-0.txt") == pytest.approx(factors[0], abs=1e-6)
+
+
+def test_a_smaller_core_keeps_less(workspace):
+    def fit(*ranks):
+        told = call(workspace, "tucker", "tiny", "--ranks", *ranks, "--method", "hlsto.cpu",
+                    "--json").stdout
+        return json.loads(told)["fit"][-1]
+
+    assert 0.3 < fit(1, 1, 1) < fit(2, 2, 1) < fit(3, 3, 2) < 1
+
+
+TUCKER = ["tucker", "tiny", "--method", "hlsto.cpu"]
+
+
+@pytest.mark.parametrize("args, words", [
+    (["cp", "tiny"], "expected --rank"),
+    (["cp", "tiny", "--rank", "0"], "expected --rank"),
+    (["cp", "tiny", "--rank", "2", "--starts", "0"], "--starts: found 0"),
+    (["cp", "tiny", "--rank", "2", "--max-sweeps", "0"], "--max-sweeps: found 0"),
+    (["cp", "tiny", "--rank", "2", "--tolerance", "-1"], "--tolerance: found -1"),
+    (["cp", "tiny", "--rank", "2", "--tolerance", "nan"], "--tolerance: found nan"),
+    (["cp", "tiny", "--rank", "2", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
+    (["cp", "tiny", "--rank", "2", "--method", "tca_spmm.cpu"], "supports only spmm"),
+    (["cp", "tiny", "--rank", "2", "--params", "edge"], "name=value"),
+    (["cp", "empty.tns", "--rank", "2"], "the tensor has no nonzeros"),
+    (["cp", "nothing", "--rank", "2"], "unknown data set 'nothing'"),
+    (TUCKER, "expected --ranks"),
+    (["tucker", "tiny", "--ranks", "2", "2", "2"], "expected --method, one of hlsto.cpu"),
+    ([*TUCKER, "--ranks", "2", "2"], "found 2 ranks"),
+    ([*TUCKER, "--ranks", "2", "0", "2"], "found rank 0"),
+    ([*TUCKER, "--ranks", "2", "2", "2", "--params", "edge"], "name=value"),
+    ([*TUCKER, "--ranks", "2", "2", "2", "--max-sweeps", "0"], "--max-sweeps: found 0"),
+    (["tucker", "flat", "--ranks", "2", "2", "--method", "hlsto.cpu"],
+     "hlsto.cpu: found a tensor of order 2"),
+])
+def test_what_can_not_be_decomposed_is_refused_in_one_line(workspace, args, words):
+    workspace.add_uniform("flat", [9, 7], 12)
+    (workspace.folder / "empty.tns").write_text("3\n2 2 2\n")
+    done = call(workspace, *args, code=2)
+    assert words in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not os.path.exists(workspace.folder / "model")
