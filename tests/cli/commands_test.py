@@ -436,7 +436,7 @@ def test_verdicts_are_filtered(tree):
     (tree.root / "rows.jsonl").write_text("")
     claims_file(tree, "p",
                 {"id": "P-1", "place": "I", "kind": "TAB", "states": "sizes", "value": 6},
-                {"id": "P-2", "place": "II", "kind": "TEXT", "states": "HiCOO sizes", "value": 7})
+                {"id": "P-2", "place": "II", "kind": "DATA", "states": "HiCOO sizes", "value": 7})
     claims_file(tree, "q", {"id": "Q-1", "place": "III", "kind": "TAB", "states": "q", "value": 6})
 
     def ids(*args):
@@ -450,7 +450,7 @@ def test_verdicts_are_filtered(tree):
     assert ids("--text", "hicoo") == ["P-2"] and ids("--text", "TABLE I") == ["P-1", "P-2", "Q-1"]
     assert ids("--text", "nowhere") == []
     assert ids("--data", "real") == ["P-1", "P-2", "Q-1"]
-    table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "TEXT")
+    table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "DATA")
     assert table.splitlines()[0].split()[:3] == ["claim", "verdict", "published"]
     assert "P-2" in table and "P-1" not in table and "1 inconsistent" in table
     # What is filtered out fails nothing.
