@@ -176,7 +176,7 @@ const ExchangeFormat& exchange_format(const std::string& name, const std::string
   if (name.empty())
     throw InputError(fmt::format("{}: the ending '{}' names no format; --to does: {}", path,
                                  fs::path(path).extension().string(), joined(names, ", ")));
-  throw InputError(fmt::format("unknown format '{}', nearest is '{}'", name, nearest(name, names)));
+  throw InputError(fmt::format("unknown format '{}'{}", name, suggestion(name, names)));
 }
 
 Coo read_exchange(const std::string& path, const std::string& recipes, const ReadOptions& options) {

@@ -108,23 +108,23 @@ KernelLaunch launch_of(const Fields& names, const Fields& units, const Fields& v
   return launch;
 }
 
-using Launches = std::vector<KernelLaunch>;
+using KernelLaunches = std::vector<KernelLaunch>;
 
-bool all_have(const Launches& launches, const std::vector<std::string>& metrics) {
+bool all_have(const KernelLaunches& launches, const std::vector<std::string>& metrics) {
   return std::all_of(launches.begin(), launches.end(), [&](const KernelLaunch& launch) {
     return std::all_of(metrics.begin(), metrics.end(),
                        [&](const std::string& m) { return launch.metrics.count(m) > 0; });
   });
 }
 
-double total(const Launches& launches, const std::vector<std::string>& metrics) {
+double total(const KernelLaunches& launches, const std::vector<std::string>& metrics) {
   double sum = 0;
   for (const auto& launch : launches)
     for (const auto& m : metrics) sum += launch.metrics.at(m);
   return sum;
 }
 
-double weighed(const Launches& launches, const std::string& metric, bool timed) {
+double weighed(const KernelLaunches& launches, const std::string& metric, bool timed) {
   double sum = 0, weights = 0;
   for (const auto& launch : launches) {
     const double weight = timed ? launch.metrics.at(kTime) : 1;
