@@ -10,6 +10,8 @@
 //
 // A record is a line `<call> <offset> <bytes of data> <path>[\t<other path>]` and the data. Calls:
 // make (a file or folder that was not there), write, cut (to `offset` bytes), sync, move, remove.
+// The C library's own names: with this macro its headers rename open to open64, and both are here.
+#undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

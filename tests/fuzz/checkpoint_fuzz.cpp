@@ -15,7 +15,7 @@ const Problem& problem() {
     ProblemSpec spec;
     spec.operation = Operation::cpd;
     spec.rank = 2;
-    return Problem(spec, std::make_shared<const Coo>(uniform({3, 2, 2}, 4, 1)));
+    return Problem(spec, std::make_shared<const Coo>(uniform({3, 2, 2}, 4, 1, DType::f32)));
   }();
   return small;
 }

@@ -35,7 +35,8 @@ TEST_CASE("methods are found by id and unknown ids name the nearest") {
   add(registry, "planted.cpu.hicoo");
   CHECK(registry.methods().size() == 2);
   CHECK(registry.find("planted.cpu.hicoo").id() == "planted.cpu.hicoo");
-  CHECK_THROWS_WITH_AS(registry.find("planted.cpu.hico"), "unknown method 'planted.cpu.hico', X,
+  CHECK_THROWS_WITH_AS(registry.find("planted.cpu.hico"),
+                       "unknown method 'planted.cpu.hico'; did you mean 'planted.cpu.hicoo'?",
                        InputError);
 }
 
