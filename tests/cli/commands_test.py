@@ -419,7 +419,7 @@ def test_rows_are_printed_with_what_follows_from_them(tree):
     assert "r.jsonl:1: found a row that lacks its key or case" in tree.refusal("rows", "r.jsonl")
 
 
-CLAIM = """  - {{id: {id}, place: Table {place}, kind: {kind}, states: {states},
+CLAIM = """  - {{id: {id}, place: Table {place}, kind: {kind}, asks: setting, states: {states},
      published: {{value: {value}}}, hardware: any, tolerance: {{absolute: 0}}, query: {{where:
      {{case.artifact: registry, original: tiny}}, value: data.nnz, reduce: median}}}}
 """

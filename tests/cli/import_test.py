@@ -47,7 +47,7 @@ def test_times_become_rows_that_say_whose_code_it_was(workspace):
 @pytest.mark.parametrize("text, message", [
     (HEADER + LINE.replace("2.5", "-1"), ":2: found milliseconds '-1', expected a positive number"),
     (HEADER + LINE.replace("2.5", "fast"), "milliseconds 'fast'"),
-    (HEADER + LINE + LINE, ":3: found the case of line 2 again"),
+    (HEADER + LINE + LINE, ":3: found the case of line 2 a second time"),
     (HEADER.replace("dataset", "datset") + LINE, "did you mean 'dataset'?"),
     (HEADER.replace(",milliseconds", "") + LINE, "the column milliseconds once"),
     (HEADER + LINE.replace("tiny", "tinny"), "'tiny'"),

@@ -88,7 +88,7 @@ TEST_CASE("a method says of a problem's outline what it says of the problem") {
         ProblemSpec spec;
         spec.operation = operation_from_name(operation);
         spec.dtype = type;
-        if (spec.operation == Operation::contraction) spec.variant = "ab,bc->ac";
+        if (spec.operation == Operation::contraction) spec.variant = "ab,cb->ac";
         const auto x = contract::scenarios(order).back().x;
         if (spec.operation == Operation::spmm && order != 2) continue;
         if (spec.operation == Operation::ttv && order < 2) continue;

@@ -205,7 +205,7 @@ def test_command_line(tmp_path, capsys):
                           env={**os.environ, "PYTHONPATH": str(ROOT / "plots")})
     assert done.returncode == 0 and "torn" in done.stderr
     assert [Path(line).name for line in done.stdout.splitlines()] == [
-        "fig4.svg", "fig4.pdf", "fig4.csv", "fig4.rows.csv"]
+        "fig4.svg", "fig4.pdf", "fig4.csv", "fig4.rows.csv", "fig4.caption.txt"]
 
     def report(*more):
         code = main(["report", *map(str, ("--rows", path, "--specs", tmp_path, "--out",

@@ -136,7 +136,7 @@ TEST_CASE("a stand-in comes with three variants, each a data set that rows name"
   CHECK(registry.names() == std::vector<std::string>{"d", "d@clustering", "d@seed", "d@skew"});
   CHECK(registry.with_variants("d") ==
         std::vector<std::string>{"d", "d@seed", "d@skew", "d@clustering"});
-  CHECK_THROWS_WITH_AS(registry.with_variants("d@seed"), doctest::Contains("no stand-in"),
+  CHECK_THROWS_WITH_AS(registry.with_variants("d@seed"), doctest::Contains("not a stand-in"),
                        InputError);
   const auto& skew = registry.find("d@skew");
   CHECK(skew.recipe_params["exponent"].get<int>() == 2);

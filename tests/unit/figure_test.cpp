@@ -98,7 +98,7 @@ TEST_CASE("a misspelt word of a figure is refused with the nearest") {
            {"{kind: lines, hue: updaet}", "expected 'update'"},
            {"{kind: lines, facet: fatcs.tile8.tiles}", "expected 'facts.tile8.tiles'"},
            {"{kind: stacked-bars, stack: [phases.preapre]}", "expected 'phases.prepare'"},
-           {"{kind: lines, yscale: logarithmic}", "expected 'log'"},
+           {"{kind: lines, yscale: logarithmic}", "expected one of linear, log"},
            {"{kind: speedups, to: a.cpu.z}", "expected 'a.cpu.x'"},
            {"{kind: speedups, to: {mehtod: b.cpu}}", "unknown field 'mehtod', expected 'method'"},
            {"{kind: speedups, to: {method: a.cpu.x, update: onwer}}", "expected 'owner'"},

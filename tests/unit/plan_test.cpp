@@ -78,7 +78,7 @@ TEST_CASE("NAME@all is a stand-in with its variants") {
              "exclude: [{when: {dataset: like@all}, reason: none}]")
             .cases.empty());
   CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "s.yaml:5:"));
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "no stand-in"));
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "not a stand-in"));
   CHECK(contains(refusal("operation: ts\naxes: {dataset: like@skwe}"), "'like@skew'"));
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("hostile YAML is refused quickly") {
   refuses("", "nothing");
   refuses("- 1\n", "found a list, expected a spec as a map");
   refuses("a: 1\n---\nb: 2\n", "a second document");
-  refuses("a: [1,\n", "found a flaw");
+  refuses("a: [1,\n", "found a syntax error");
   refuses("a: \xff\xfe\n", "UTF-8");
   refuses(std::string((1 << 20) + 1, ' '), "at most 1048576");
   refuses(std::string(1 << 20, '['), "");

@@ -381,7 +381,7 @@ TEST_CASE("what is refused") {
                        InputError);
   CHECK_THROWS_WITH_AS(
       Hooi(sparse_tensor(DType::f64), settings_of({3, 3, 3}, 5), registered("hlsto.cpu")),
-      doctest::Contains("hlsto.cpu: tensor cores take operands"), InputError);
+      doctest::Contains("hlsto.cpu: supports only single precision"), InputError);
   CHECK_THROWS_AS(Hooi(x, settings_of({3, 3, 3}, 5), registered("pasta.cpu.coo")), InputError);
   CHECK_THROWS_WITH_AS(Hooi(x, settings_of({3, 3, 3}, 5), registered("hlsto.cpu"),
                             {{"precison", std::string("fp16")}}),

@@ -320,7 +320,11 @@ void refuse_unknown(const FilePosition& at, const std::string& what, const std::
   if (candidates.empty()) throw ParseError(at, found, "none");
   const auto name = meant(word.substr(0, kCompared), candidates);
   const auto all = candidates.size() <= kShown ? boost::algorithm::join(candidates, ", ") : "";
-  if (name.empty()) throw ParseError(at, found, all.empty() ? "a known " + what : "one of " + all);
+  if (name.empty())
+    throw ParseError(at, found,
+                     candidates.size() == 1 ? shown(all)
+                     : all.empty()          ? "a known " + what
+                                            : "one of " + all);
   const bool tells_more = candidates.size() > 1 && !all.empty();
   throw ParseError(
       at, found,
