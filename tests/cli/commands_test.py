@@ -449,7 +449,7 @@ def test_verdicts_are_filtered(tree):
     assert ids("--verdict", "inconsistent", "consistent", "--kind", "TAB") == ["P-1", "Q-1"]
     assert ids("--text", "hicoo") == ["P-2"] and ids("--text", "TABLE I") == ["P-1", "P-2", "Q-1"]
     assert ids("--text", "nowhere") == []
-    assert ids("--data", "real") == ["P-1", "P-2", "Q-1"]
+    assert ids("--data", "other real") == ["P-1", "P-2", "Q-1"]
     table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "DATA")
     assert table.splitlines()[0].split()[:3] == ["claim", "verdict", "published"]
     assert "P-2" in table and "P-1" not in table and "1 inconsistent" in table
