@@ -44,7 +44,7 @@ class FigureSpec:
 
 def load_spec(path):
     """Read a spec with its includes; raises PlotError naming the file."""
-    content = _merged(Path(path), _trees(path))
+    content = whole_spec(path)
     artifact = str(content.get("artifact", ""))
     if not ARTIFACT.fullmatch(artifact):
         raise PlotError(f"{path}: artifact must read <paper>/<name>, found {artifact!r}")
@@ -69,7 +69,7 @@ def find_specs(*places):
             found.append(own_spec(place))
             continue
         for path in sorted(place.rglob("*.yaml")):
-            if "artifact" in _merged(path, _trees(path)):
+            if "artifact" in whole_spec(path):
                 short = Path(place.resolve().name) / path.relative_to(place)
                 found.append(replace(load_spec(path), path=short.as_posix()))
     return found
@@ -90,6 +90,11 @@ def check_figure(figure, path):
         if key not in FIGURE_KEYS:
             near = difflib.get_close_matches(str(key), FIGURE_KEYS, 1, 0) or FIGURE_KEYS
             raise PlotError(f"{path}: unknown key {key!r} in figure; nearest: {near[0]}")
+
+
+def whole_spec(path):
+    """A spec's content as a map, its includes merged. Raises PlotError for what is no spec."""
+    return _merged(Path(path), _trees(path))
 
 
 def _trees(path):
@@ -114,8 +119,8 @@ def _merged(path, trees, depth=0):
     includes = content.pop("include", None) or []
     result = {}
     for name in [includes] if isinstance(includes, str) else includes:
-        result = _overlay(result, _merged(path.parent / str(name), trees, depth + 1))
-    return _overlay(result, content)
+        result = overlaid(result, _merged(path.parent / str(name), trees, depth + 1))
+    return overlaid(result, content)
 
 
 def _measuring(artifact, path):
@@ -125,8 +130,9 @@ def _measuring(artifact, path):
     return next((content for content in contents if content.get("artifact") == artifact), {})
 
 
-def _overlay(base, top):
-    both = {key: _overlay(base[key], top[key]) for key in base.keys() & top.keys()
+def overlaid(base, top):
+    """A map with another one laid over it: maps are merged, all else is replaced."""
+    both = {key: overlaid(base[key], top[key]) for key in base.keys() & top.keys()
             if isinstance(base[key], dict) and isinstance(top[key], dict)}
     return {**base, **top, **both}
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from plots.errors import PlotError
+from plots.spec import overlaid, whole_spec
 from retensor.library import InputError, RetensorError, candidates
 
 POLL = 0.05  # seconds between two looks at a growing result file
@@ -96,29 +98,11 @@ def run(spec, out=None, profile=None, **changes):
 def read_spec(spec, **changes):
     """A spec as a map, its includes merged, with changes: `axes={"rank": 32}` replaces one axis and
     leaves the others. Raises InputError for what is no spec."""
-    content = dict(spec) if isinstance(spec, dict) else _merged(Path(spec))
-    return _overlaid(content, changes)
-
-
-def _overlaid(below, above):
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _overlaid(merged[key], value) if both else value
-    return merged
-
-
-def _merged(path):
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path}: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected a map")
-    merged = {}
-    for included in content.pop("include", []):
-        merged = _overlaid(merged, _merged(path.parent / included))
-    return _overlaid(merged, content)
+        content = dict(spec) if isinstance(spec, dict) else whole_spec(spec)
+    except PlotError as error:
+        raise InputError(str(error)) from error
+    return overlaid(content, changes)
 
 
 def _spec_file(spec, folder):

@@ -31,32 +31,9 @@ Interface help_interface() {
 }
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands = {
-      {"bench", "time all methods that can run an operation on a tensor", bench_interface},
-      {"cp", "compute a CP decomposition of a tensor", cp_interface},
-      {"tucker", "compute a Tucker decomposition of a tensor", tucker_interface},
-      {"run", "run the cases of specs and append their rows to result files", run_interface},
-      {"plan", "show what a spec would run: cases, skips, memory", plan_interface},
-      {"list", "list methods, data sets, experiments or artifacts", list_interface},
-      {"show", "show what a method takes, and its parameters", show_interface},
-      {"dataset", "list, describe, fetch, make, convert and verify data sets", dataset_interface},
-      {"layout", "print a small tensor in COO, HiCOO and their variants", layout_interface},
-      {"plot", "draw the figures of specs from result rows", plot_interface},
-      {"report", "write the HTML report", report_interface},
-      {"rows", "print result rows with the quantities derived from them", rows_interface},
-      {"export", "write result rows as Parquet", export_interface},
-      {"verdict", "compare result rows with published values", verdict_interface},
-      {"audit", "check the figures of a paper against each other", audit_interface},
-      {"import", "append times of an original code to a result file", import_interface},
-      {"compare", "compare the times of two result files or two methods", compare_interface},
-      {"confirm", "measure a sample of the rows that are older than the code", confirm_interface},
-      {"schema", "print the JSON Schema of specs and other files", schema_interface},
-      {"doctor", "tell what this machine can run", doctor_interface},
-      {"completion", "print the completion script of a shell", completion_interface},
-      {"man", "print the manual page", man_interface},
-      {"help", "print the help of a command", help_interface},
-      {"worker", "", worker_interface},
-  };
+#define RETENSOR_ENTRY(name, summary) {#name, summary, name##_interface},
+  static const std::vector<Command> commands = {RETENSOR_COMMANDS(RETENSOR_ENTRY)};
+#undef RETENSOR_ENTRY
   return commands;
 }
 

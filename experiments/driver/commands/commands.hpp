@@ -17,30 +17,37 @@ struct Interface {
   int (*run)(const Given&);
 };
 
-Interface run_interface();
-Interface plan_interface();
-Interface bench_interface();
-Interface list_interface();
-Interface show_interface();
-Interface dataset_interface();
-Interface layout_interface();
-Interface cp_interface();
-Interface tucker_interface();
-Interface plot_interface();
-Interface report_interface();
-Interface rows_interface();
-Interface export_interface();
-Interface verdict_interface();
-Interface audit_interface();
-Interface import_interface();
-Interface compare_interface();
-Interface confirm_interface();
-Interface schema_interface();
-Interface doctor_interface();
-Interface help_interface();
-Interface completion_interface();
-Interface man_interface();
-Interface worker_interface();  ///< hidden: the child process of `run`
+/// X(name, line in `retensor --help`) for every subcommand, in the order of the help. One without a
+/// line is hidden: worker is the child process of `run`.
+#define RETENSOR_COMMANDS(X)                                              \
+  X(bench, "time all methods that can run an operation on a tensor")      \
+  X(cp, "compute a CP decomposition of a tensor")                         \
+  X(tucker, "compute a Tucker decomposition of a tensor")                 \
+  X(run, "run the cases of specs and append their rows to result files")  \
+  X(plan, "show what a spec would run: cases, skips, memory")             \
+  X(list, "list methods, data sets, experiments or artifacts")            \
+  X(show, "show what a method takes, and its parameters")                 \
+  X(dataset, "list, describe, fetch, make, convert and verify data sets") \
+  X(layout, "print a small tensor in COO, HiCOO and their variants")      \
+  X(plot, "draw the figures of specs from result rows")                   \
+  X(report, "write the HTML report")                                      \
+  X(rows, "print result rows with the quantities derived from them")      \
+  X(export, "write result rows as Parquet")                               \
+  X(verdict, "compare result rows with published values")                 \
+  X(audit, "check the figures of a paper against each other")             \
+  X(import, "append times of an original code to a result file")          \
+  X(compare, "compare the times of two result files or two methods")      \
+  X(confirm, "measure a sample of the rows that are older than the code") \
+  X(schema, "print the JSON Schema of specs and other files")             \
+  X(doctor, "tell what this machine can run")                             \
+  X(completion, "print the completion script of a shell")                 \
+  X(man, "print the manual page")                                         \
+  X(help, "print the help of a command")                                  \
+  X(worker, "")
+
+#define RETENSOR_DECLARE(name, summary) Interface name##_interface();
+RETENSOR_COMMANDS(RETENSOR_DECLARE)
+#undef RETENSOR_DECLARE
 
 struct Command {
   const char* name;

@@ -13,8 +13,8 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/dataset.hpp"
-#include "experiments/driver/run/table.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

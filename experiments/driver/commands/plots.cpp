@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/io/scratch_folder.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
-#include "experiments/driver/data/scratch_folder.hpp"
 #include "experiments/driver/spec/figure.hpp"
 
 namespace retensor::driver {

@@ -13,11 +13,11 @@
 #include "common/io/genten.hpp"
 #include "common/io/matrix_market.hpp"
 #include "common/io/read.hpp"
+#include "common/io/scratch_folder.hpp"
 #include "common/io/smtx.hpp"
 #include "common/io/tns.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/data/process.hpp"
-#include "experiments/driver/data/scratch_folder.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

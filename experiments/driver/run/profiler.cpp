@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/data/scratch_folder.hpp"
+#include "common/io/scratch_folder.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/ncu_table.hpp"
 

@@ -1,4 +1,4 @@
-// A temporary folder that is removed with its owner.
+// A folder for files that nobody needs afterwards.
 #pragma once
 
 #include <cstdlib>
@@ -7,10 +7,12 @@
 
 #include "common/core/error.hpp"
 
-namespace retensor::driver {
+namespace retensor {
 
+/// A new folder that only this user can enter, gone when the object is.
 class ScratchFolder {
  public:
+  /// Throws SystemError when the folder can't be made.
   ScratchFolder() {
     auto name = (std::filesystem::temp_directory_path() / "retensor-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw SystemError(name + ": the folder can't be made");
@@ -28,4 +30,4 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace retensor::driver
+}  // namespace retensor
