@@ -59,4 +59,4 @@ def test_a_case_that_needs_more_than_the_spec_allows_is_skipped(workspace):
     spec = workspace.spec(["pasta.cpu.coo"], operation="ttm", measure={"memory": "64MiB"},
                           axes={"dataset": "random", "mode": 1, "rank": 16})
     done = run("plan", spec, "--registry", workspace.registry)
-    assert "0 cases, 1 skips" in done.stdout and "the spec allows 67108864" in done.stdout
+    assert "0 cases; 1 skips" in done.stdout and "the spec allows 67108864" in done.stdout

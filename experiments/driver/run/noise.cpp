@@ -20,6 +20,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr double kShortest = 0.2;  // seconds
+
 constexpr double kMostSpread = 2, kLeastDrift = 1.1;
 constexpr std::size_t kFewestForDrift = 8;
 constexpr double kOneSided99 = 2.33;  ///< of the normal distribution
@@ -106,11 +108,13 @@ json LoadMeter::load() const {
   const double own = own_seconds() - own_;
   json load = {{"cores", sysconf(_SC_NPROCESSORS_ONLN)}};
   if (average_ >= 0) load["average"] = average_;
-  if (passed.count() <= 0) return load;
+  // /proc/stat counts ticks of 10 ms on each processor: a shorter time has no share of them.
+  if (passed.count() < kShortest) return load;
   load["own"] = own / passed.count();
-  // A tick of the clock more or less than of this process is no other's work.
-  if (const auto busy = busy_seconds(); busy && busy_)
-    load["others"] = std::max(0.0, *busy - *busy_ - own) / passed.count();
+  if (const auto busy = busy_seconds(); busy && busy_) {
+    const double others = (*busy - *busy_ - own) / passed.count();
+    load["others"] = std::clamp(others, 0.0, load["cores"].get<double>());
+  }
   return load;
 }
 

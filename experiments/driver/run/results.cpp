@@ -40,7 +40,9 @@ bool is_torn(const std::string& text, bool ended) {
 
 std::ifstream opened(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+  const bool is_there = std::filesystem::exists(path, error);
+  if (error == std::errc::filename_too_long) throw InputError(path + ": " + error.message());
+  if (is_there && !std::filesystem::is_regular_file(path, error))
     throw InputError(path + ": not a regular file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));

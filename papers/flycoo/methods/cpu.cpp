@@ -14,7 +14,7 @@ MethodSpec make_flycoo_cpu() {
       .prepare = prepare_flycoo_cpu,
       .params = format_params("threads").with({threads_param()}),
       .default_of_passes = true,
-      .bytes_per_nonzero = 70,
+      .bytes_per_nonzero = 95,
   });
 }
 
