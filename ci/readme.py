@@ -14,6 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from plots.prose import sentences  # noqa: E402
+
 # What a verdict says of the claim, or its word where it says nothing.
 COLUMNS = {"holds": True, "does not": False, "undecided": "undecided", "fitted to": "fitted",
            "contradicts itself": "contradicts itself", "not tested": "not tested"}
@@ -92,29 +96,8 @@ def prose(claims):
 
 
 def summary(paper, claims):
-    """A paper's two sentences on the first page; its README has them all."""
-    headline = [claim for claim in claims if claim["headline"] is not None]
-    held = [claim for claim in headline if claim["holds"] is True]
-    failed = sorted((claim for claim in headline if claim["holds"] is False),
-                    key=lambda claim: claim["cause"] is None)
-    example = f", such as {told(held[0])}" if held else ""
-    sentences = [f"{len(held)} of {len(headline)} headline claims hold{example}."]
-    if failed:
-        cause = failed[0]["cause"]
-        alike = [claim for claim in failed if claim["cause"] == cause][:2]
-        sentences.append(f"{' and '.join(map(told, alike))} {'do' if alike[1:] else 'does'} not: "
-                         f"{cause['says'] if cause else 'cause not found'}.")
-    return f"- [{paper}](papers/{paper}/README.md): {' '.join(map(capital, sentences))}\n"
-
-
-def told(claim):
-    """A headline with what the paper says and what was measured."""
-    words = claim["in_words"]
-    return f"{claim['headline']} ({words['paper']} in the paper, {words['here']} here)"
-
-
-def capital(sentence):
-    return sentence[:1].upper() + sentence[1:]
+    """A paper's two sentences on the first page; its README has all headline claims."""
+    return f"- [{paper}](papers/{paper}/README.md): {' '.join(sentences(claims))}\n"
 
 
 def headlines(claims):

@@ -11,10 +11,10 @@ from pathlib import Path
 import jinja2
 import yaml
 
-from plots import digitised
+from plots import digitised, prose
 from plots.errors import PlotError
 from plots.figures.claims import basis, published, tolerance
-from plots.report import (artifacts, claims, findings, methods, prose, sections, table_files,
+from plots.report import (artifacts, claims, findings, methods, sections, table_files,
                           tables, words)
 from plots.report.processes import run_all
 from plots.report.text import argv, counted, few, flat, show, told
@@ -84,7 +84,8 @@ def _paper(name, known, drawn, all_claims, reissued):
                                  placed)
     figure = next((s for s in drawn if s.spec.artifact == title.figure and s.drawn), None)
     return {"about": title, "claims": own, "headline": chosen, "bars": claims.bars(own),
-            "sentences": prose.sentences(title, own), "figure": figure, "tables": placed,
+            "sentences": prose.sentences([claim.verdict for claim in own]), "figure": figure,
+            "tables": placed,
             "arranged": arranged, "reach": artifacts.reach(known, name)}
 
 

@@ -11,11 +11,12 @@ from urllib.parse import unquote
 import pytest
 import rows
 
+from plots import prose
 from plots.cli import main
 from plots.errors import PlotError
 from plots.figures import lines
 from plots.load import load_results
-from plots.report import (build_report, claims, counters, parts, prose, table_files, tables,
+from plots.report import (build_report, claims, counters, parts, table_files, tables,
                           title_pages)
 from plots.report.processes import run_all
 from plots.report.sources import paper_file
@@ -451,16 +452,18 @@ def test_slim_figures_look_the_same(tmp_path):
 
 
 def test_two_sentences_tell_what_holds_and_what_does_not():
-    title = title_pages.TitlePage("pasta", "PASTA", "A title", headline=["b", "a", "c", "z"])
-    told = claims.arrange([
-        rows.verdict(id="a", states="sizes agree"),
-        rows.verdict(id="b", states="it is faster (share of tensors)", holds=False,
-                     verdict="inconsistent", measured=0.25, published={"value": 1}),
-        rows.verdict(id="c", states="not asked", holds=None, verdict="not tested"),
-        rows.verdict(id="d", states="no headline")], [])
-    assert prose.sentences(title, told) == [
-        "Holds: sizes agree (published 0.125 flop/byte, measured 0.125).",
-        "Does not hold: it is faster (share of tensors) (25% of the cases)."]
-    told[0].verdict["prose"] = ["The judge's own words."]
-    assert prose.sentences(title, told) == ["The judge's own words."]
-    assert prose.sentences(title, []) == []
+    def entry(headline, holds, cause=None):
+        return rows.verdict(headline=headline, holds=holds, cause=cause,
+                            in_words={"paper": "2", "here": "1"})
+
+    why = {"says": "blocks wait", "shown_by": ["P-1"]}
+    held, failed = entry("size", True), entry("speed", False)
+    assert prose.sentences([held, failed, entry(None, False)]) == [
+        "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
+        "Speed (2 in the paper, 1 here) does not: cause not found."]
+    # What has a cause comes first, with what shares it.
+    more = [failed, entry("memory", False, why), entry("traffic", False, why)]
+    assert prose.sentences(more) == [
+        "0 of 3 headline claims hold.",
+        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not: blocks wait."]
+    assert prose.sentences([entry(None, True), rows.verdict()]) == []
