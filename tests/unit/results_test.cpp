@@ -105,6 +105,27 @@ TEST_CASE("of two rows of a case in two files the one that finished later counts
   CHECK(values(read({set_back, newer})) == std::vector<double>{2});
 }
 
+TEST_CASE("a row that confirms keeps the counters of the one before, any other has its own") {
+  const json code = {{"source_hash", "1"}, {"host_hash", "2"}, {"kernel_hash", "3"}};
+  json again = row("s", "k", {{"v", 2}});
+  again.update(code);
+  json confirmation = {{"kind", "confirmation"}, {"schema", 1}, {"session", "s"}, {"keys", {"k"}}};
+  confirmation.update(code);
+  const json before = row("s", "k", {{"v", 1}, {"profile", {{"sm_percent", 50}}}});
+  const auto found = [&](const std::vector<json>& lines) {
+    const auto results = read({text(lines)});
+    REQUIRE(values(results) == std::vector<double>{2});
+    return results.rows[0].field("profile.sm_percent");
+  };
+  CHECK(found({session("s"), before, again, confirmation}) == 50);
+  CHECK(found({session("s"), before, again}).is_null());
+  confirmation["keys"] = {"other"};
+  CHECK(found({session("s"), before, again, confirmation}).is_null());
+  again["profile"] = {{"sm_percent", 60}};
+  confirmation["keys"] = {"k"};
+  CHECK(found({session("s"), before, again, confirmation}) == 60);
+}
+
 TEST_CASE("a case on two machines is two results") {
   const auto results =
       read({text({session("s"), row("s", "a"), session("t", "B"), row("t", "a")})});

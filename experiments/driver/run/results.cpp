@@ -215,7 +215,11 @@ Results read_results(const std::vector<std::string>& paths, const Members& kept)
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     auto found = candidate(lines, place);
     auto [known, fresh] = newest.try_emplace(identity(found.row), std::move(found));
-    if (!fresh && found.replaces(known->second)) known->second = std::move(found);
+    if (fresh || !found.replaces(known->second)) continue;
+    // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
+    if (lines.confirmations.cover(found.row.key(), stated_code(found.row.line())))
+      found.row.keep_counters(known->second.row);
+    known->second = std::move(found);
   }
   std::vector<Candidate> chosen;
   for (auto& [id, of_case] : newest) chosen.push_back(std::move(of_case));

@@ -151,6 +151,11 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
     line["roofline"] = roofline(line, found->second);
 }
 
+void Row::keep_counters(const Row& earlier) {
+  const auto found = earlier.line().find("profile");
+  if (found != earlier.line().end() && !line_->contains("profile")) (*line_)["profile"] = *found;
+}
+
 std::string Row::method() const {
   return text_of(row_case(), "method");
 }

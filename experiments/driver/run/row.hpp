@@ -84,6 +84,9 @@ class Row {
   /// which are the session's.
   const nlohmann::json& line() const { return *line_; }
 
+  /// Takes the hardware counters (`profile`) of an earlier row of its case where it has none.
+  void keep_counters(const Row& earlier);
+
  private:
   std::shared_ptr<nlohmann::json> line_;  ///< copies of a row share it
   std::shared_ptr<const Session> session_;
