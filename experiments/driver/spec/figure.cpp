@@ -77,9 +77,8 @@ class Fields {
     add(fields_, "case.", {"mode", "rank", "seed", "launch", "data.nnz", "data.dims"});
     for (const auto& [name, operations] : members_of_operations())
       if (std::any_of(measuring.operations.begin(), measuring.operations.end(),
-                      [&](const Located& v) {
-                        return std::find(operations.begin(), operations.end(), text(v.value)) !=
-                               operations.end();
+                      [&, &of = operations](const Located& v) {
+                        return std::find(of.begin(), of.end(), text(v.value)) != of.end();
                       }))
         fields_["case." + name] = Holds::number;
     add_values("operation", measuring.operations);
