@@ -74,7 +74,9 @@ std::pair<std::string, double> scale_of(Quantity quantity, const std::string& fi
 /// Rows of a part, told from those of the other parts by the conditions that only they have.
 std::string label_of(const std::vector<Part>& parts, std::size_t k) {
   std::vector<std::string> told;
-  for (const auto& [field, any_of] : parts[k].where) {
+  for (const auto& condition : parts[k].where) {
+    const auto& field = condition.first;
+    const auto& any_of = condition.second;
     const bool common = parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](auto& p) {
                           const auto other = p.where.find(field);
                           return other != p.where.end() && other->second == any_of;
@@ -139,7 +141,7 @@ class Mutations {
 
   /// All numbers of a part, or of one data set in it, by as little as turns the verdict.
   void scale(std::size_t k, Quantity quantity, const std::string& dataset) {
-    const auto [what, most] = scale_of(quantity, parts_[k].value);
+    const auto limits = scale_of(quantity, parts_[k].value);
     const auto where = label_of(parts_, k) + (dataset.empty() ? "" : " on " + dataset);
     const auto changed = [&](double factor) {
       auto parts = taken_;
@@ -148,12 +150,12 @@ class Mutations {
       return parts;
     };
     offer_least(
-        most, [&](double f) { return turns(changed(f)); },
-        [&](double f) { return fmt::format("{}{} times {:.4g}", what, where, f); });
+        limits.second, [&](double f) { return turns(changed(f)); },
+        [&](double f) { return fmt::format("{}{} times {:.4g}", limits.first, where, f); });
     if (quantity != Quantity::error)
       offer_least(
-          most, [&](double f) { return turns(changed(1 / f)); },
-          [&](double f) { return fmt::format("{}{} over {:.4g}", what, where, f); });
+          limits.second, [&](double f) { return turns(changed(1 / f)); },
+          [&](double f) { return fmt::format("{}{} over {:.4g}", limits.first, where, f); });
   }
 
   /// Halves the distance between a factor that turns the verdict and one that does not.
