@@ -435,6 +435,7 @@ def test_facts_that_do_not_fit_leave_their_reason(workspace):
     assert tiny["status"] == "ok" and tiny["facts"]["fibers"] == TINY_FACTS["fibers"]
 
 
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers need more memory than the limit leaves")
 def test_a_case_that_cannot_fit_is_skipped_and_the_others_run(workspace):
     workspace.add_uniform("large", [100000, 100000], 1 << 22)
     spec = workspace.spec(["faulty.cpu.good"], operation="mttkrp",

@@ -31,6 +31,9 @@ def options_of(command):
                           .split("Example:")[0]))
 
 
+FEW_ROWS = str(ROOT / "experiments/results/cpu/tca_spmm-fig4.jsonl")
+
+
 def test_help_of_a_command_is_its_help():
     assert {"bench", "cp", "plan", "help", "man", "completion"} <= set(COMMANDS)
     for command in ("plan", "cp", "help"):
@@ -43,7 +46,7 @@ def test_help_of_a_command_is_its_help():
     (["show", "cpd"], "cpd.cpu.als"), (["show", "pasta.cpu.cooo"], "pasta.cpu.coo"),
     (["show", "zzzz"], None), (["plann"], "plan"), (["wordnet"], None),
     (["list", "method"], "methods"), (["plan", "--wiht", "x"], "--with"),
-    (["schema", "claim"], "claims"), (["verdict", "--verdict", "xyzzy"], None),
+    (["schema", "claim"], "claims"), (["verdict", "--results", FEW_ROWS, "--verdict", "xyzzy"], None),
 ])
 def test_only_what_may_have_been_meant_is_suggested(args, suggested):
     message = call(*args, code=2).stderr
