@@ -1,10 +1,14 @@
 // The program `retensor`: dispatch to a subcommand and the exit code of its errors.
-#include <omp.h>
-
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
 
 #include "common/core/build_info.hpp"
 #include "common/core/error.hpp"
@@ -17,12 +21,24 @@ namespace {
 using namespace retensor;
 using driver::Args;
 
-/// More threads than any machine runs end a worker before it can say so.
+/// More threads than any machine runs end a worker before it can say so, and so does a number that
+/// a runtime of OpenMP does not expect.
 void expect_sane_environment() {
   constexpr int kMost = 4096;
-  if (omp_get_max_threads() > kMost)
-    throw InputError(fmt::format("OMP_NUM_THREADS: found {} threads, expected at most {}",
-                                 omp_get_max_threads(), kMost));
+  const char* const given = std::getenv("OMP_NUM_THREADS");
+  if (given == nullptr || *given == '\0') return;
+  std::vector<std::string> levels;
+  boost::split(levels, given, boost::is_any_of(","));
+  const auto fits = [](std::string text) {
+    boost::trim(text);
+    int threads = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+    return error == std::errc() && end == text.data() + text.size() && threads >= 1 &&
+           threads <= kMost;
+  };
+  if (!std::all_of(levels.begin(), levels.end(), fits))
+    throw InputError(
+        fmt::format("OMP_NUM_THREADS: found '{}', expected 1 to {} threads", given, kMost));
 }
 
 int dispatch(const Args& args) {
