@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +24,7 @@ COLUMNS = {"holds": True, "does not": False, "undecided": "undecided", "fitted t
            "contradicts itself": "contradicts itself", "not tested": "not tested"}
 FIGURE = ("experiments/flycoo/gpu-speed.yaml", "gpu-speed.generated.svg",
           "experiments/results/nvidia-h200/flycoo-gpu-speed.svg")
+WIDTH = 140
 KEYS = 2  # keys of rows that a line of a paper's table names
 
 
@@ -97,7 +99,13 @@ def prose(claims):
 
 def summary(paper, claims):
     """A paper's two sentences on the first page; its README has all headline claims."""
-    return f"- [{paper}](papers/{paper}/README.md): {' '.join(sentences(claims))}\n"
+    return wrapped(f"- [{paper}](papers/{paper}/README.md): {' '.join(sentences(claims))}", "  ")
+
+
+def wrapped(text, indent=""):
+    """Lines as long as the READMEs have them; no word is cut."""
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False) + "\n"
 
 
 def headlines(claims):
@@ -112,7 +120,7 @@ def headlines(claims):
         lines.append(f"| {claim['id']} | {claim['headline']} | {claim['in_words']['paper']} "
                      f"| {claim['in_words']['here']} | {claim['verdict']} "
                      f"| {', '.join(cause) or missing} | {keys(claim['keys'])} |\n")
-    return " ".join(prose(claims)) + "\n\n" + "".join(lines)
+    return "\n".join(map(wrapped, prose(claims))) + "\n" + "".join(lines)
 
 
 def keys(found):
