@@ -15,21 +15,19 @@ from pathlib import Path
 PAIRS = [("wordnet", "wordnet-like"), ("fb15k-237", "fb15k-237-like"),
          ("ratings", "ratings-like"), ("uber-apr-aug", "uber4d-like"),
          ("oscil_dcop-pattern", "oscil_dcop-like")]
+LEVEL = 0.01  # a Gini coefficient below it says that slices are alike
 WHAT = [("nonzeros a fiber", lambda f: f["per_fiber"]), ("non-empty slices", lambda f: f["slices"]),
-        ("largest slice", lambda f: f["largest_slice"]), ("slice Gini", lambda f: f["slice_gini"]),
+        ("largest slice", lambda f: f["largest_slice"]),
+        ("slice Gini", lambda f: [max(gini, LEVEL) for gini in f["slice_gini"]]),
         ("tiles of 8", lambda f: [f["tile8"]["tiles"]]),
         ("tiles of 16", lambda f: [f["tile16"]["tiles"]])]
 
 
-def facts(retensor, name, cache):
-    """The facts that `dataset info` counts and keeps."""
-    done = subprocess.run([retensor, "dataset", "info", name, "--cache", cache], text=True,
-                          capture_output=True, check=True)
-    words = [line.split() for line in done.stdout.splitlines()]
-    digest = [w[1] for w in words if w[:1] == ["sha256"]]
-    if not digest:
-        return None
-    return json.loads((Path(cache) / "facts" / f"{digest[0]}.json").read_text())["facts"]
+def described(retensor, name, cache, options=(), patience=None):
+    """What `dataset info` tells of a tensor, its facts included unless it is not at hand."""
+    done = subprocess.run([retensor, "dataset", "info", name, "--json", "--cache", cache, *options],
+                          text=True, capture_output=True, check=True, timeout=patience)
+    return json.loads(done.stdout)[0]
 
 
 def distance(real, like):
