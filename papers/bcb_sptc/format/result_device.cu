@@ -69,7 +69,7 @@ void ZeroFilter::run(const DeviceResult& from, const Room& room, cudaStream_t st
 }
 
 const DeviceResult& ZeroFilter::filtered() {
-  filtered_.entries = element(found_, 0);
+  filtered_.entries = element_at(found_, 0);
   return filtered_;
 }
 
