@@ -39,7 +39,7 @@ struct Begins {
 
 /// Room for n elements; what was there is lost when it grows.
 template <class T>
-void reserve(Buffer<T>& buffer, Count n) {
+void ensure_size(Buffer<T>& buffer, Count n) {
   if (buffer.size() < n) buffer = Buffer<T>(n);
 }
 
@@ -141,7 +141,7 @@ class Cub {
     std::size_t& bytes = bytes_[{typeid(Call), items}];
     if (bytes == 0) {
       RETENSOR_CUDA_CHECK(call(nullptr, bytes));
-      reserve(scratch_, bytes);
+      ensure_size(scratch_, bytes);
     }
     RETENSOR_CUDA_CHECK(call(scratch_.data(), bytes));
   }
@@ -149,7 +149,7 @@ class Cub {
   /// out[i] = of(0) + ... + of(i - 1) for i up to n, the sum of all included: n + 1 elements.
   template <class Sum, class Of>
   void sums(Count n, const Of& of, Buffer<Sum>& out, cudaStream_t stream) {
-    reserve(out, n + 1);
+    ensure_size(out, n + 1);
     if (n <= kFewItems) {
       RETENSOR_CUDA_LAUNCH((kernels::sum_few<Sum, Of>), 1, kScanThreads, 0, stream, n, of,
                            out.data());
@@ -167,7 +167,7 @@ class Cub {
   template <class Is>
   void select(Count n, const Is& is, Buffer<std::uint32_t>& out, Buffer<Count>& found,
               cudaStream_t stream) {
-    reserve(found, 1);
+    ensure_size(found, 1);
     if (n <= kFewItems) {
       RETENSOR_CUDA_LAUNCH(kernels::select_few<Is>, 1, kScanThreads, 0, stream, n, is, out.data(),
                            found.data());

@@ -135,7 +135,7 @@ class TilesRun : public MatrixRun {
 
   void make_pattern(cudaStream_t stream) {
     if (p_.results > 0) {
-      reserve(bitmap_, p_.results);
+      ensure_size(bitmap_, p_.results);
       p_.bitmap = bitmap_.data();
       find_patterns(stream);
       cub_.sums(p_.results, kernels::PopCount{bitmap_.data()}, first_entry_, stream);

@@ -325,7 +325,7 @@ void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {
 
 void DeviceTaskList::select_tasks(cudaStream_t stream) {
   find_owners_of_pairs(stream);
-  reserve(kept_, pairs_);
+  ensure_size(kept_, pairs_);
   cub_.select(pairs_, shares_cell(), kept_, found_, stream);
 }
 
@@ -340,8 +340,8 @@ kernels::SharesCell DeviceTaskList::shares_cell() const {
 
 void DeviceTaskList::list_tasks(cudaStream_t stream) {
   const Count n = listed();
-  reserve(keys_, n);
-  reserve(list_, n);
+  ensure_size(keys_, n);
+  ensure_size(list_, n);
   RETENSOR_CUDA_LAUNCH(make_tasks, grid_for(n), kThreads, 0, stream, n, shares_cell(),
                        selects_ ? kept_.data() : nullptr, rows_.rank.data(), columns_.rank.data(),
                        column_bits_, std::uint64_t{rows_.count} << column_bits_, keys_.data(),
@@ -351,13 +351,13 @@ void DeviceTaskList::list_tasks(cudaStream_t stream) {
 void DeviceTaskList::sort_tasks(cudaStream_t stream) {
   const Count n = listed();
   if (n == tasks_kept_ && columns_.count == 1) return;  // rows lie in the order of x
-  reserve(spare_keys_, n);
-  reserve(spare_list_, n);
+  ensure_size(spare_keys_, n);
+  ensure_size(spare_list_, n);
   cub_.sort(n, key_bits_, keys_, list_, spare_keys_, spare_list_, stream);
 }
 
 void DeviceTaskList::compress(cudaStream_t stream) {
-  reserve(result_first_, tasks_kept_ + 1);
+  ensure_size(result_first_, tasks_kept_ + 1);
   cub_.select(tasks_kept_, device::Begins<std::uint64_t>{keys_.data(), 0}, result_first_, found_,
               stream);
   learn_results();
@@ -366,10 +366,10 @@ void DeviceTaskList::compress(cudaStream_t stream) {
 void DeviceTaskList::number_results(cudaStream_t stream) {
   const Count n = tasks_kept_;
   const int bits = bits_for(n) + 1;  // at most half full
-  reserve(table_, Count{1} << bits);
-  reserve(first_task_, n);
-  reserve(chunk_result_, n);
-  reserve(result_first_, n + 1);
+  ensure_size(table_, Count{1} << bits);
+  ensure_size(first_task_, n);
+  ensure_size(chunk_result_, n);
+  ensure_size(result_first_, n + 1);
   RETENSOR_CUDA_CHECK(cudaMemsetAsync(table_.data(), 0xff, table_.bytes(), stream));
   RETENSOR_CUDA_LAUNCH(insert_keys, grid_for(n), kThreads, 0, stream, n, keys_.data(), bits,
                        table_.data());
@@ -406,7 +406,7 @@ void DeviceTaskList::make_chunks(Count warps, cudaStream_t stream) {
   cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
   if (chunks_ > 0) return;
   chunks_ = element_at(chunk_first_, results_);
-  if (chunks_ > results_) reserve(chunk_result_, chunks_);
+  if (chunks_ > results_) ensure_size(chunk_result_, chunks_);
 }
 
 DeviceTaskList::View DeviceTaskList::view() {

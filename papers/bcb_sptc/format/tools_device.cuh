@@ -14,6 +14,7 @@ namespace retensor::bcb_sptc {
 
 using device::Buffer;
 using device::Cub;
+using device::ensure_size;
 using device::for_each_of_grid;
 
 inline constexpr unsigned kThreads = 256;
@@ -98,7 +99,7 @@ __global__ void mark_owners(Count n, const Sum* first, std::uint32_t* owner) {
 template <class Sum>
 void find_owners(Count n, const Buffer<Sum>& first, Count total, Buffer<std::uint32_t>& owner,
                  Cub& cub, cudaStream_t stream) {
-  reserve(owner, total);
+  ensure_size(owner, total);
   if (total == 0) return;
   RETENSOR_CUDA_CHECK(cudaMemsetAsync(owner.data(), 0, total * sizeof(std::uint32_t), stream));
   RETENSOR_CUDA_LAUNCH(kernels::mark_owners<Sum>, grid_for(n), kThreads, 0, stream, n, first.data(),

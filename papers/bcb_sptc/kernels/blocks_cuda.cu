@@ -157,7 +157,7 @@ class BlockPath : public Path {
     product_.is_split = tasks_.chunks() > tasks_.results();
     if (!has_room_)
       room_.require("bitmaps of the result", words, sizeof(std::uint64_t) + sizeof(Count));
-    reserve(bitmap_, words);
+    ensure_size(bitmap_, words);
     if (words > 0) {
       if (product_.is_split) bitmap_.zero(stream);
       product_.list = tasks_.view();
