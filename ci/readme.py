@@ -96,8 +96,8 @@ def counts(own):
 
 def own_data(entries):
     """How many claims are judged on the papers' own data, and how they came out."""
-    judged = [entry for entry in entries if not entry["set_up"] and entry["holds"] is not None and
-              entry["data"] in OWN_DATA]
+    judged = [entry for entry in entries if entry["data"] in OWN_DATA and not entry["set_up"] and
+              entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
     came_out = ", ".join(f"{n} {word}" for word, n in sorted(words.items()))
     return wrapped(f"{len(judged)} claims have a verdict on the papers' own data ({came_out}). None "
