@@ -91,6 +91,8 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   if (format.name == "smtx" && !given.flag("drop-values")) require_ones(tensor, output);
   write_exchange(format, output, tensor, recipes);
   compare(format, output, tensor, recipes);
+  if (const auto terms = given.registry().restriction(tensor.dims, tensor.nnz()); !terms.empty())
+    std::cerr << fmt::format("{}: {}\n", output, terms);
   const auto modes = given.text("modes");
   std::cerr << fmt::format("{}: {}, {} nonzeros, {}; modes {}; indices {}; read back and equal\n",
                            output, format.name, tensor.nnz(), joined(tensor.dims, " x "),
