@@ -77,4 +77,9 @@ void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, F
   add_product<fp16>(high_a, high_b, c);
 }
 
+void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c) {
+  multiply_add(Arithmetic::fp16, a, b, c);
+  c = operand(c, round_fp16);
+}
+
 }  // namespace retensor

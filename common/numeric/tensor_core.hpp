@@ -26,5 +26,8 @@ using Fragment = std::array<float, kFragmentEdge * kFragmentEdge>;
 
 /// c += a b with operands rounded as the arithmetic says and sums as the tensor core makes them.
 void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c);
+/// The same in fp16 with sums in fp16 too; c holds such numbers. The core adds as it does in single
+/// precision, then rounds to the nearest half, ties to even.
+void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c);
 
 }  // namespace retensor
