@@ -458,6 +458,19 @@ TEST_CASE("sums in half precision are rounded to the nearest half, ties to even"
   CHECK(c[2] == -kInf);
   CHECK(c[3] == 1);
   CHECK(c[4] == 0);
+  // Of a half to which the sum in single precision, without its last bit, would be the midpoint.
+  c.fill(0);
+  c[0] = 2048, c[1] = -2048;
+  b[0] = 1, b[16] = 0x1p-18f, b[1] = -1, b[17] = -0x1p-18f;
+  multiply_add_in_halves(a, b, c);
+  CHECK(c[0] == 2050);
+  CHECK(c[1] == -2050);
+  // What underflows is +0.
+  c.fill(0);
+  a.fill(0), b.fill(0);
+  a[0] = -0x1p-14f, b[0] = 0x1p-12f;
+  multiply_add_in_halves(a, b, c);
+  CHECK(bits(c[0]) == 0);
 }
 
 TEST_CASE("the comparison reports planted differences") {
