@@ -15,9 +15,9 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "plots"))
 
-from plots.prose import sentences  # noqa: E402
+from retensor.prose import sentences  # noqa: E402
 
 # What a verdict says of the claim, or its word where it says nothing.
 COLUMNS = {"holds": True, "does not": False, "undecided": "undecided", "fitted to": "fitted",

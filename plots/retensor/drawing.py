@@ -6,10 +6,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from plots import style
-from plots.figures import drawer
-from plots.figures.view import make_view
-from plots.spec import FigureSpec, check_figure, load_spec
+from retensor import style
+from retensor.figures import drawer
+from retensor.figures.view import make_view
+from retensor.spec import FigureSpec, check_figure, load_spec
 from retensor.frame import load, results_of, rows_of
 from retensor.library import InputError
 from retensor.operations import methods as solving

@@ -9,14 +9,14 @@ import pytest
 import rows
 import yaml
 
-from plots import digitised, style
-from plots.errors import PlotError
-from plots.figures import drawer
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.report import artifacts, build_report, claims
-from plots.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
-from plots.spec import find_specs, load_spec
+from retensor import digitised, style
+from retensor.errors import PlotError
+from retensor.figures import drawer
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.report import artifacts, build_report, claims
+from retensor.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
+from retensor.spec import find_specs, load_spec
 
 ROOT = Path(__file__).parents[2]
 HEAD = ",".join(digitised.COLUMNS) + "\n"

@@ -5,15 +5,15 @@ import pytest
 import rows
 from matplotlib.figure import Figure
 
-from plots.errors import PlotError
-from plots.figures import dots
-from plots.figures import lines as line_figure
-from plots.figures import units
-from plots.figures.published import Mark
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.save import save_artifact
-from plots.spec import FigureSpec, load_spec
+from retensor.errors import PlotError
+from retensor.figures import dots
+from retensor.figures import lines as line_figure
+from retensor.figures import units
+from retensor.figures.published import Mark
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.save import save_artifact
+from retensor.spec import FigureSpec, load_spec
 
 KINDS = ("grouped-bars", "lines", "scatter", "roofline", "stacked-bars", "table", "curves",
          "speedups", "performance-profile")

@@ -11,6 +11,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/numeric/rounding.hpp"
+#include "common/numeric/stored.cuh"
 #include "common/numeric/tensor_core.hpp"
 
 namespace retensor::hlsto {
@@ -41,12 +42,6 @@ template <class F>
 auto with_arithmetic(Arithmetic arithmetic, F&& f) {
   if (arithmetic == Arithmetic::tf32) return f.template operator()<Arithmetic::tf32>();
   return with_narrow_arithmetic(arithmetic, f);
-}
-
-/// Nearest tf32, ties to even, as the operands on the host are rounded.
-__device__ inline float nearest_tf32(float x) {
-  const std::uint32_t bits = __float_as_uint(x);
-  return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
 }
 
 /// Operands of one arithmetic as WMMA has them: a 16 x 16 operand is kParts parts (two halves of a
