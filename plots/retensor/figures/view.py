@@ -183,6 +183,8 @@ def make_view(results, spec, verdicts=()):
                 quantity.label(SHARE if fields.share else fields.y))
     view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
     view.published = published.of_values(view, view.verdicts)
+    if not spec.figure.get("share"):
+        view.published += published.of_times(view, view.verdicts)
     view.digitised = digitised.points(spec)
     return view
 
