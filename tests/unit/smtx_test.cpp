@@ -18,19 +18,18 @@
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
-using retensor::test::contains;
-using retensor::test::refusal_of;
+using namespace retensor::test;
 using retensor::testing::check_refusals;
 
 namespace {
 
 const std::string kPattern = "2, 3, 3\n0 1 3\n2 0 1\n";
 
-Coo parse(const std::string& text, const ReadOptions& options = {}) {
+const auto parse = [](const std::string& text, const ReadOptions& options = {}) {
   return parse_smtx(text, "x.smtx", options);
-}
+};
 
-const auto read = [](const std::string& text) { return parse(text); };
+const auto parse_plain = [](const std::string& text) { return parse(text); };
 
 Coo random_pattern(std::uint64_t rows, std::uint64_t cols, Count nnz, unsigned seed) {
   std::mt19937 draw(seed);
@@ -64,15 +63,16 @@ TEST_CASE("empty rows and a pattern without nonzeros") {
 
 TEST_CASE("sizes are refused at their place") {
   check_refusals(
-      read, {
-                {"2 3 3\n0 1 3\n2 0 1\n", "1:1: found '2', expected the number of rows from 1 to"},
-                {"0, 3, 0\n0\n\n", "1:1: found '0,', expected the number of rows from 1 to"},
-                {"2, 0, 0\n0 0 0\n", "1:4: found '0,', expected the number of columns from 1 to"},
-                {"2, 3, -1\n0 0 0\n", "1:7: found '-1', expected the number of nonzeros"},
-                {"2, 3, 3, 4\n0 1 3\n2 0 1\n", "1:7: found '3,', expected the number of nonzeros"},
-                {"2, 3, 3 4\n0 1 3\n2 0 1\n",
-                 "1:9: found '4', expected the end of the line after rows, columns and nonzeros"},
-            });
+      parse_plain,
+      {
+          {"2 3 3\n0 1 3\n2 0 1\n", "1:1: found '2', expected the number of rows from 1 to"},
+          {"0, 3, 0\n0\n\n", "1:1: found '0,', expected the number of rows from 1 to"},
+          {"2, 0, 0\n0 0 0\n", "1:4: found '0,', expected the number of columns from 1 to"},
+          {"2, 3, -1\n0 0 0\n", "1:7: found '-1', expected the number of nonzeros"},
+          {"2, 3, 3, 4\n0 1 3\n2 0 1\n", "1:7: found '3,', expected the number of nonzeros"},
+          {"2, 3, 3 4\n0 1 3\n2 0 1\n",
+           "1:9: found '4', expected the end of the line after rows, columns and nonzeros"},
+      });
   ReadOptions options;
   options.dims = {2, 4};
   CHECK(contains(refusal_of([&] { parse(kPattern, options); }),
@@ -84,7 +84,7 @@ TEST_CASE("sizes are refused at their place") {
 
 TEST_CASE("starts rise from 0 to the nonzeros") {
   check_refusals(
-      read,
+      parse_plain,
       {
           {"2, 3, 3\n1 1 3\n2 0 1\n", "2:1: found '1', expected the start of row 0"},
           {"2, 3, 3\n0 4 3\n2 0 1\n", "2:3: found '4', expected the start of row 1 from 0 to 3"},
@@ -97,13 +97,14 @@ TEST_CASE("starts rise from 0 to the nonzeros") {
 
 TEST_CASE("columns lie in the matrix, once in a row, as many as are stated") {
   check_refusals(
-      read, {
-                {"2, 3, 3\n0 1 3\n3 0 1\n", "3:1: found '3', expected column 1 of 3 from 0 to 2"},
-                {"2, 3, 3\n0 1 3\n2 0 -1\n", "3:5: found '-1', expected column 3 of 3 from 0 to 2"},
-                {"2, 3, 3\n0 1 3\n2 0 1 2\n",
-                 "3:7: found '2', expected the end of the line after the columns"},
-                {"2, 3, 3\n0 1 3\n2 0 1\n2\n", "4:1: found '2', expected the end of the file"},
-            });
+      parse_plain,
+      {
+          {"2, 3, 3\n0 1 3\n3 0 1\n", "3:1: found '3', expected column 1 of 3 from 0 to 2"},
+          {"2, 3, 3\n0 1 3\n2 0 -1\n", "3:5: found '-1', expected column 3 of 3 from 0 to 2"},
+          {"2, 3, 3\n0 1 3\n2 0 1 2\n",
+           "3:7: found '2', expected the end of the line after the columns"},
+          {"2, 3, 3\n0 1 3\n2 0 1\n2\n", "4:1: found '2', expected the end of the file"},
+      });
   CHECK(contains(refusal_of([] { parse("2, 3, 3\n0 1 3\n2 1 1\n"); }), "x.smtx:3:5"));
 }
 
