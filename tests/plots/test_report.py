@@ -440,6 +440,16 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
 
 
+def test_slim_figures_name_a_look_once(tmp_path):
+    figure = tmp_path / "a.svg"
+    figure.write_text('<svg><style>*{a: b}</style><path id="p" style="fill: #000000"/>\n<g id="q">'
+                      + 5 * '<use href="#p" style="fill: none"/>' + "</g></svg>")
+    parts.slim(figure)
+    assert figure.read_text() == (
+        '<svg><style>*{a: b}.s1{fill: none}</style><path id="p" style="fill: #000000"/>\n<g>'
+        + 5 * '<use href="#p" class="s1"/>' + "</g></svg>")
+
+
 def test_slim_figures_look_the_same(tmp_path):
     figure = tmp_path / "a.svg"
     figure.write_text('<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" scale="0.01234"/>\n'
