@@ -196,7 +196,7 @@ class Dots:
         if cell.band:
             look = {"color": "#222222", "alpha": 0.25, "linewidth": 4}
             axes.hlines(lane.y, *cell.band, **look)
-            self.panels.explain("stand-in: least to largest of its variants",
+            self.panels.explain(self.view.band_words,
                                 Line2D([], [], **look))
         if self.centre is not None:
             axes.plot([self.centre, value], [lane.y, lane.y], color=style.colour(index),
