@@ -284,7 +284,7 @@ Interface verdict_interface() {
       "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
   po::options_description options;
   auto add = options.add_options();
-  add("paper", words("PAPER..."), "only these papers, as if named before the options");
+  add("paper", words("PAPER..."), "only these papers; the same as naming them before the options");
   add("verdict", words("WORD..."), "only these verdicts, such as reproduced or deviates");
   add("kind", words("KIND..."), "only claims of these kinds");
   add("data", words("WORD..."), "only verdicts on this data: real, stand-in, generated");
