@@ -17,7 +17,7 @@ class Point:
     """A published value with how far off the reading may be, both in the unit of the figure."""
 
     facet: str   # panel, position and series as the spec's figure names them; empty where the
-    x: str       # figure has no panels, where the point is of no series
+    x: str       # figure has no panels, where the point is of no series or is their mean
     series: str
     value: float
     uncertainty: float
@@ -52,7 +52,7 @@ def points(spec, papers=None):
 def _point(line, where):
     if None in line or None in line.values():
         raise PlotError(f"{where}: expected {len(COLUMNS)} cells")
-    for name in ("x", "source", "tool"):
+    for name in ("source", "tool"):
         if not line[name].strip():
             raise PlotError(f"{where}: {name} is empty")
     return Point(**line | {name: _number(line[name], name, where)

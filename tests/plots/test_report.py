@@ -460,10 +460,11 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
         "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Speed (2 in the paper, 1 here) does not: cause not found."]
+        "Speed (2 in the paper, 1 here) does not hold: cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not: blocks wait."]
+        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not hold: "
+        "blocks wait."]
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

@@ -254,6 +254,7 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
     return json{{"headline", headline},
                 {"published", {{"value", 2}, {"unit", "times"}}},
                 {"holds", holds},
+                {"verdict", holds.is_null() ? "not tested" : "inconsistent"},
                 {"measured", measured},
                 {"cause", cause}};
   };
@@ -266,7 +267,7 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
       std::vector<std::string>{
           "Holds: a (2 in the paper, 2.1 here).",
           "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
-          "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Open: e."});
+          "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Not tested: e."});
   CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
   auto none = entry("a", true, 2);
   none["headline"] = nullptr;

@@ -130,13 +130,20 @@ std::string published_text(const json& published) {
          text("range", "{}");
 }
 
+/// A verdict with what it says of the claim, in the words of README and report.
+std::string with_outcome(const json& verdict) {
+  const auto word = verdict["verdict"].get<std::string>();
+  if (!verdict["holds"].is_boolean()) return word;
+  return (verdict["holds"] == true ? "holds: " : "does not hold: ") + word;
+}
+
 /// Counts of verdicts, of the claims that rows can contradict, then of the set-up.
 void print_counts(const json& verdicts) {
   std::map<bool, std::map<std::string, int>> counts;
-  for (const auto& v : verdicts) ++counts[v["set_up"]][v["verdict"].get<std::string>()];
+  for (const auto& v : verdicts) ++counts[v["set_up"]][with_outcome(v)];
   for (const auto& [set_up, words] : counts)
     for (const auto& [word, count] : words)
-      std::cout << fmt::format("{} {}{}\n", count, word, set_up ? " (set-up)" : "");
+      std::cout << fmt::format("{:>4} {}{}\n", count, word, set_up ? " (set-up)" : "");
 }
 
 Tone tone_of(const json& verdict) {

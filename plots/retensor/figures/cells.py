@@ -55,7 +55,7 @@ def _value_columns(cell, view):
         columns["mean of five runs"] = cell.paper_mean
     if any(other.band for other in view.cells):
         least, largest = cell.band or (None, None)
-        columns |= {"least of variants": least, "largest of variants": largest}
+        columns |= {"band from": least, "band to": largest}
     return columns
 
 

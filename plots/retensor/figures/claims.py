@@ -79,7 +79,15 @@ def _claim(figure, axes, claim, values, y):
 
 
 def _numbers(claim):
-    return f"{units.shown(claim['measured'], digits=4)} for {published(claim, units.shown)}"
+    share = str(claim["published"].get("unit", "")).startswith("share")
+    if share:  # the claim's words say of what
+        claim = claim | {"published": {**claim["published"], "unit": ""}}
+    shown = _percent if share else units.shown
+    return f"{shown(claim['measured'], digits=4)} for {published(claim, shown)}"
+
+
+def _percent(value, unit="", digits=3):
+    return f"{100 * value:.{digits}g}%"
 
 
 def _is_positive(value):

@@ -119,7 +119,10 @@ class Dots:
         axes.set_ylim(end, -LANE_MM / 2)
         self._rows(axes, lanes, named)
         published = self.view.published_in(facet)
-        self._limits(axes, lanes, published)
+        points = [point for point in self.view.digitised
+                  if point.facet == ("" if facet is None else str(facet))]
+        self._limits(axes, lanes, [value for mark in published for value in mark.values]
+                     + [point.value for point in points])
         for lane in lanes:
             self.panels.draws(lane.cell)
             if lane.cell.measured is None:
@@ -128,9 +131,8 @@ class Dots:
                 self._mark(axes, lane)
         for mark in published:
             self._published(axes, lanes, mark)
-        for point in self.view.digitised:
-            if point.facet == ("" if facet is None else str(facet)):
-                self._read_off(axes, lanes, point)
+        for point in points:
+            self._read_off(axes, lanes, point)
 
     def _rows(self, axes, lanes, named):
         """The names of the positions, with every second one on grey ground."""
@@ -149,7 +151,7 @@ class Dots:
     def _limits(self, axes, lanes, published):
         """An axis with room for all values, and for the notes beside them."""
         values = [value for lane in lanes for value in extent(lane.cell, self._roofs)]
-        values += [value for mark in published for value in mark.values]
+        values += published
         values = [value for value in values if value > 0 or not self.log]
         share, before = (self._room(lanes, below) for below in (False, True))
         if not self.log:
@@ -194,7 +196,7 @@ class Dots:
         if cell.band:
             look = {"color": "#222222", "alpha": 0.25, "linewidth": 4}
             axes.hlines(lane.y, *cell.band, **look)
-            self.panels.explain("stand-in: least to largest of its variants",
+            self.panels.explain(self.view.band_words,
                                 Line2D([], [], **look))
         if self.centre is not None:
             axes.plot([self.centre, value], [lane.y, lane.y], color=style.colour(index),
@@ -268,7 +270,16 @@ class Dots:
         self.panels.explain("published", handle)
 
     def _read_off(self, axes, lanes, point):
-        """A point read off the published figure, with how far off the reading may be."""
+        """A point read off the published figure, with how far off the reading may be; a line down
+        the panel, in the colour of its series, where it is of no position."""
+        if not point.x:
+            colour = (style.colour(self.view.series.index(point.series))
+                      if point.series in self.view.series and not self.turned
+                      else style.PUBLISHED)
+            axes.axvline(point.value, color=colour, linestyle="--", linewidth=0.9, zorder=1.5)
+            self.panels.explain(f"published: {point.source}",
+                                Line2D([], [], color=style.PUBLISHED, linestyle="--"))
+            return
         for lane in lanes:
             cell = lane.cell
             if str(cell.x) == point.x and point.series in ("", cell.series):

@@ -123,7 +123,7 @@ def _line(figure, axes, cells, index, numeric):
         if cell.band:
             look = {"color": "#222222", "alpha": 0.25, "linewidth": 5}
             axes.vlines(x, *cell.band, **look)
-            figure.explain("stand-in: least to largest of its variants", Line2D([], [], **look))
+            figure.explain(figure.view.band_words, Line2D([], [], **look))
         note = " ".join(filter(None, [f"{cell.ok}/{cell.total}" if cell.ok < cell.total else "",
                                       "~" if cell.noisy else ""]))
         if note:

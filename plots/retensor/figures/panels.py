@@ -73,7 +73,7 @@ class Panels:
             level[x] += 1
             axes.plot([x], [1 - 0.07 * level[x] + 0.03], marker="x", color=colour,
                       linestyle="none", transform=base, clip_on=False)
-            self.explain(f"\N{MULTIPLICATION SIGN} {cell.gap} (reason in the table)",
+            self.explain(f"{cell.gap} (reason in the table)",
                          Line2D([], [], marker="x", color=style.EDGE, linestyle="none"))
         low, high = axes.get_ylim()
         share = 0.07 * max(level.values(), default=0)

@@ -54,12 +54,59 @@ def of_ratios(view, verdicts, base, turned, positions):
     return marks
 
 
+def of_times(view, verdicts):
+    """Marks of ratios between times, in a figure of times: each times the one value that it is
+    over, at the others that its claim is about. All stand in one panel."""
+    marks, place = [], _places(view)
+    for verdict in verdicts:
+        over = _ratio_to(verdict)
+        if not over or not _is_ratio(verdict, _query(verdict), "stats.median"):
+            continue
+        ratios, sign = _values(verdict["published"])
+        cells = {id(cell): cell for cell in _cells(verdict, place)}.values()
+        bases = [cell for cell in cells if cell and _meets(view, cell, over)]
+        if not ratios or len(bases) != 1 or len({cell and cell.facet for cell in cells}) > 1:
+            continue
+        times = tuple(ratio * _time(view, bases[0]) for ratio in ratios)
+        marks += [Mark(cell.facet, cell.x, cell.series, times, sign, verdict["id"])
+                  for cell in cells if cell is not bases[0] and _time(view, cell) and times[0]]
+    return marks
+
+
+def _places(view):
+    """The cell of each row, by the row's key."""
+    return {key: cell for cell in view.cells for key in cell.keys}
+
+
+def _cells(verdict, place):
+    """The cells of the rows that a claim took; None for a row that is in none."""
+    keys = verdict.get("keys")
+    return [place.get(key) for key in keys] if isinstance(keys, list) else []
+
+
+def _time(view, cell):
+    """The seconds that a cell shows, as a stack or a value; 0 where it shows none."""
+    if cell.stack:
+        return sum(part.value for part in cell.stack.values() if part)
+    shows = view.value_column == "stats.median" and cell.measured
+    return cell.measured.value if shows else 0
+
+
+def _meets(view, cell, where):
+    """Whether all rows of a cell are such as the `where` of a query asks for."""
+    rows = view.results.rows.loc[cell.members]
+    for name, asked in where.items():
+        column = next((known for known in (name, f"case.{name}") if known in rows), None)
+        allowed = asked if isinstance(asked, list) else [asked]
+        if column is None or not all(value in allowed for value in rows[column]):
+            return False
+    return True
+
+
 def _marks(view, verdict, positions=None):
     """The marks of a claim, in each panel that its rows lie in; a value, not a ratio, needs all of
     them in one."""
-    place = {key: cell for cell in view.cells for key in cell.keys}
-    keys = verdict.get("keys")
-    cells = [place.get(key) for key in keys] if isinstance(keys, list) else []
+    cells = _cells(verdict, _places(view))
     if positions is not None:
         cells = [cell for cell in cells if cell]  # those of the base are in no cell
     values, sign = _values(verdict["published"])

@@ -32,6 +32,8 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "executed.mma": ("MMAs", ""),
           "executed.mma_per_warp_most": ("MMAs of the busiest warp", ""),
           "executed.row_shared_bytes": ("shared memory of a row", "bytes"),
+          "case.params.p": ("columns of a thread block, P", ""),
+          "profile.dram_over_model": ("DRAM bytes over those of the model", ""),
           "profile.l1_percent": ("L1 throughput", "% of peak"),
           "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
 UNITS = {"_bytes": "bytes", "_percent": "%", "_ms": "ms"}  # by the ending of a name

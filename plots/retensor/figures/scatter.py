@@ -38,7 +38,7 @@ def scatter(figure, axes, cells):
         if cell.band:
             look = {"color": "#222222", "alpha": 0.25, "linewidth": 5}
             axes.vlines(cell.along.value, *cell.band, **look)
-            figure.explain("stand-in: least to largest of its variants", Line2D([], [], **look))
+            figure.explain(figure.view.band_words, Line2D([], [], **look))
         figure.explain(cell.series, Line2D([], [], color=style.colour(index), linestyle="none",
                                            marker=style.marker(index)))
         if hollow:

@@ -10,9 +10,9 @@ with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
 """
 from retensor import summary
 from retensor.errors import PlotError
-from retensor.figures import dots, published, quantity, units
+from retensor.figures import bands, dots, published, quantity, units
 from retensor.figures.cases import KINDS, outcomes, problems_of
-from retensor.figures.view import VARIANT, Cell, band
+from retensor.figures.view import VARIANT, Cell
 
 NO_BASE, NOT_RUN = "no base", "not run"
 
@@ -32,7 +32,7 @@ def arrange(view):
         view.cells = [cell for cell in view.cells if against.isdisjoint(cell.members)]
     view.cells += _missing_cells(view, found)
     for cell in view.cells:
-        _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x))
+        _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x), view.fields)
     for facet in view.facets:
         for kind in _kinds(found):
             view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
@@ -139,7 +139,7 @@ def _missing_cells(view, found):
             if (facet, dataset, series) not in present]
 
 
-def _fill(cell, ratios, problems):
+def _fill(cell, ratios, problems, fields):
     own = [(outcome, ratio) for outcome, ratio in ratios
            if (outcome.facet, outcome.dataset, outcome.series) == (cell.facet, cell.x, cell.series)]
     known = [ratio for _, ratio in own if ratio is not None]
@@ -150,7 +150,8 @@ def _fill(cell, ratios, problems):
     if any(outcome.value is not None and ratio is None for outcome, ratio in own):
         cell.status = NO_BASE if cell.status == "ok" else cell.status
         cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
-    cell.measured, cell.band, cell.paper_mean = means.get(None), band(means), None
+    cell.measured, cell.paper_mean = means.get(None), None
+    cell.band = bands.around(means, fields.widened)
     cell.ok, cell.total = len(known), len(problems)
 
 

@@ -2,6 +2,7 @@
 
 With `share: true` every bar is scaled to 100 %.
 """
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from retensor import style
@@ -29,8 +30,10 @@ def draw(view):
                                for part, value in cell.stack.items() if value))
     share = view.spec.figure.get("share")
     for index, (axes, facet, cells) in enumerate(figure):
+        published = view.published_in(facet)
         for cell in cells:
-            _stack(figure, axes, cell, places[facet].index((cell.x, cell.series)), parts)
+            marks = [mark for mark in published if mark.is_of(cell)]
+            _stack(figure, axes, cell, places[facet].index((cell.x, cell.series)), parts, marks)
         axes.set_yticks(range(len(places[facet])), ["\n".join(names[place])
                                                     for place in places[facet]])
         axes.set_ylim(most[index // columns] - 0.4, -0.6)
@@ -45,6 +48,19 @@ def draw(view):
     return figure.finish()
 
 
+def _published(figure, axes, mark, place):
+    """A published ratio, times what it is over here; a bound points to where times may lie."""
+    for value in mark.values:
+        axes.plot([value, value], [place - 0.5, place + 0.5], color=style.PUBLISHED, linewidth=1.5,
+                  solid_capstyle="butt", zorder=4)
+    if mark.sign:
+        axes.plot(mark.values[0], place, color=style.PUBLISHED, markersize=3.5, zorder=4,
+                  marker=">" if mark.sign > 0 else "<")
+    figure.explain("published ratio, times what it is over here",
+                   Line2D([], [], color=style.PUBLISHED, marker="|", markersize=7,
+                          markeredgewidth=1.5, linestyle="none"))
+
+
 def _name(x, series, single):
     """Position and series; a series of the position's own field names both."""
     if single:
@@ -52,8 +68,10 @@ def _name(x, series, single):
     return series if series.split(", ")[0] == str(x) else f"{x}, {series}"
 
 
-def _stack(figure, axes, cell, place, parts):
+def _stack(figure, axes, cell, place, parts, marks):
     figure.draws(cell)
+    for mark in marks:
+        _published(figure, axes, mark, place)
     lengths = {part: cell.stack[part].value for part in parts if cell.stack.get(part)}
     total = sum(lengths.values())
     if total <= 0:
@@ -68,6 +86,7 @@ def _stack(figure, axes, cell, place, parts):
         base += length * scale
     partial = cell.ok < cell.total
     text = f"{cell.ok}/{cell.total}" if partial else units.shown(total, "s")
-    axes.annotate(text + (" ~" if cell.noisy else ""), (base, place), (3, 0), va="center",
+    end = max([base, *(value for mark in marks for value in mark.values)])
+    axes.annotate(text + (" ~" if cell.noisy else ""), (end, place), (3, 0), va="center",
                   textcoords="offset points", fontsize=6,
                   color=style.FAILED if partial else "#222222")

@@ -55,7 +55,8 @@ def logarithmic(axis, unit, ticks=5):
 def _places(low, high, ticks):
     """Where numbers stand on a logarithmic axis: far enough from one another."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for factors, step in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
+    for factors, step in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((5,), 1), ((2,), 1),
+                          ((1,), 2), ((1,), 3), ((1,), 4)):
         places = [factor * 10.0 ** power for power in range(first, last + 1) if power % step == 0
                   for factor in factors]
         places = [place for place in places if 0.999 * low <= place <= 1.001 * high]

@@ -3,7 +3,7 @@
 Every row of the artifact is in exactly one cell. Only modes and launches are averaged in a cell;
 whatever else differs inside one (a parameter, the rank, the machine) becomes part of the series. A
 stand-in's variants share the cell of their base: its value is the base's, its band goes from the
-least to the largest of them all.
+least to the largest of them all, widened where bands.py says so.
 Kinds that compare methods case by case (cases.py) gather all cases of a data set in
 a cell; only methods, parameters and machines make their series.
 """
@@ -15,7 +15,7 @@ import pandas as pd
 
 from retensor import digitised, style
 from retensor.errors import PlotError
-from retensor.figures import captions, published, quantity, units
+from retensor.figures import bands, captions, published, quantity, units
 from retensor.figures.series import Names, named, text
 
 AVERAGED = ("case.mode", "case.launch")
@@ -56,7 +56,7 @@ class Cell:
     note: str = ""  # written beside the value
     noisy: int = 0  # rows whose samples are doubtful
     paper_mean: float = None  # the measured value as PASTA averages it
-    band: tuple = None  # least and largest value of a stand-in and its variants
+    band: tuple = None  # of a stand-in and its variants (bands.py)
 
     @property
     def gap(self):
@@ -115,6 +115,11 @@ class View:
     def stem(self):
         """File name without suffix: the artifact's name, then every kind of data but real."""
         return ".".join([self.spec.name, *(kind.replace(" ", "-") for kind in self.data_kinds)])
+
+    @property
+    def band_words(self):
+        """What the legend says of the band around a stand-in."""
+        return bands.words(self.fields.widened)
 
     @property
     def axis_unit(self):
@@ -178,6 +183,8 @@ def make_view(results, spec, verdicts=()):
                 quantity.label(SHARE if fields.share else fields.y))
     view.verdicts = [v for v in verdicts if v.get("paper") == spec.paper]
     view.published = published.of_values(view, view.verdicts)
+    if not spec.figure.get("share"):
+        view.published += published.of_times(view, view.verdicts)
     view.digitised = digitised.points(spec)
     return view
 
@@ -196,12 +203,6 @@ def fold_variants(rows):
                          for owner, name, fold in zip(owners, names, folded)]})
 
 
-def band(values):
-    """Least and largest of a base's value and its variants'; None unless there are both."""
-    known = [value.value for variant, value in values.items() if value is not None]
-    return (min(known), max(known)) if values.get(None) and len(known) > 1 else None
-
-
 class _Fields:
     """Row columns behind the names of a figure map."""
 
@@ -216,6 +217,7 @@ class _Fields:
         y = figure.get("y", "time" if self.by_case else "gflops")
         self.share = y == SHARE
         self.y = quantity.column("gflops" if self.share else y, columns)
+        self.widened = bands.factor(self.y, figure.get("kind") == "speedups")
         self.hue = quantity.column(figure.get("hue", "method"), columns)
         facet = figure.get("facet", "data.kind" if figure.get("kind") == BY_CASE[1] else None)
         self.facet = quantity.column(facet, columns) if facet else None
@@ -301,7 +303,8 @@ def _cell(place, rows, fields):
     cell = Cell(*place, ok=len(ok), total=len(rows),
                 status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
                 data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
-                measured=values[None], band=band(values), intensity=_intensity(base),
+                measured=values[None], band=bands.around(values, fields.widened),
+                intensity=_intensity(base),
                 bandwidth=last.get("roofline.gbytes"),
                 along=quantity.measure(base, fields.along) if fields.along else None,
                 stack={name: quantity.measure(base, name) for name in fields.stack},
