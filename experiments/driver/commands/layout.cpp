@@ -8,8 +8,8 @@
 #include "common/core/error.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
-#include "experiments/driver/data/layouts.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {

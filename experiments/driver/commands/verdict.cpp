@@ -16,8 +16,8 @@
 
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
-#include "experiments/driver/data/layouts.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"

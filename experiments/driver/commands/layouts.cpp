@@ -1,4 +1,4 @@
-#include "experiments/driver/data/layouts.hpp"
+#include "experiments/driver/commands/layouts.hpp"
 
 #include <fmt/format.h>
 
