@@ -8,7 +8,7 @@
 #include "common/c_api/retensor.h"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/result.hpp"
-#include "common/tucker/hooi.hpp"
+#include "common/decompose/hooi.hpp"
 
 /// Arrays with names, which own what their views show.
 struct retensor_result {

@@ -10,7 +10,7 @@
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
-#include "common/tucker/hooi.hpp"
+#include "common/decompose/hooi.hpp"
 
 using namespace retensor;
 using tucker::Hooi;

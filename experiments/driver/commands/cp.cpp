@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
-#include "common/cpd/als.hpp"
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/als.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/npz.hpp"
 #include "common/measure/timing.hpp"

@@ -1,0 +1,261 @@
+// The small systems of CP-ALS on the device, R x R in fp64, by one thread block: norms, weights and
+// fit of what the rows' sums say, and the matrix W by which the next mode's MTTKRP is multiplied.
+// Included by .cu files alone.
+//
+// Factors keep the norms that they are written with. With d the product of the norms of the other
+// modes' columns, and V the entrywise product of the Gram matrices of their normalised columns,
+// A = M diag(1/d) V^+ is the factor of textbooks before it is normalised (als.hpp). Dividing column
+// r by its norm of the sweep before leaves columns near norm 1: W = diag(1/d) V^+ diag(1/scale).
+// The weights are scale times the norms that come out.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/core/types.hpp"
+#include "common/device/warp.cuh"
+
+namespace retensor::cpd {
+
+constexpr unsigned kSystemThreads = 1024;
+
+/// All of `width` R rounded up to whole chunks: a matrix is width x width, R x R of it are used.
+template <class T>
+struct System {
+  unsigned rank, width;
+  int order;
+  double* grams;     ///< [mode][width][width]
+  double* norms;     ///< [mode][width], of the columns of the factors
+  double* scales;    ///< [mode][width], by which they were divided
+  double* weights;   ///< [width]
+  double* products;  ///< [width], column sums of M o A of the last update
+  double* room;      ///< 2 rank^2
+  T* w;
+  double* told;         ///< [slot][2], |model|^2 and <X, model>, in the host's memory
+  unsigned* told_count;  ///< of the sweeps so far
+  unsigned slots;
+};
+
+/// The sum over the thread block, in every thread.
+inline __device__ double sum_of_block(double value) {
+  __shared__ double sums[32];
+  const auto plus = [](double a, double b) { return a + b; };
+  value = device::joined_by_warp(value, plus);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+  __syncthreads();
+  return device::joined_by_warp(sums[threadIdx.x % 32], plus);
+}
+
+/// Calls f(i, j) for the entries of an n x n matrix, in threads of rows of 32.
+template <class F>
+__device__ void for_entries(unsigned n, F&& f) {
+  for (unsigned i = threadIdx.x / 32; i < n; i += kSystemThreads / 32)
+    for (unsigned j = threadIdx.x % 32; j < n; j += 32) f(i, j);
+}
+
+template <class F>
+__device__ void for_columns(unsigned n, F&& f) {
+  for (unsigned r = threadIdx.x; r < n; r += kSystemThreads) f(r);
+}
+
+/// Pivots of a matrix whose diagonal is 1 are rounding from here on.
+inline __device__ double rounding(unsigned n) {
+  return 16 * n * 0x1p-52;
+}
+
+/// a = a^-1 for a symmetric positive definite matrix, in place, by Gauss-Jordan elimination, whose
+/// pivots are those of Cholesky's factorisation. False, and a is lost, where one is rounding.
+inline __device__ bool invert(double* a, unsigned n, double* row, double* column) {
+  for (unsigned k = 0; k < n; ++k) {
+    const double pivot = a[k * n + k];
+    if (!(pivot > rounding(n))) return false;  // the same for all threads
+    for_columns(n, [&](unsigned j) { row[j] = a[k * n + j], column[j] = a[j * n + k]; });
+    __syncthreads();
+    const double inverse = 1 / pivot;
+    for_entries(n, [&](unsigned i, unsigned j) {
+      double& entry = a[i * n + j];
+      if (i == k)
+        entry = j == k ? inverse : row[j] * inverse;
+      else
+        entry = j == k ? -column[i] * inverse : entry - column[i] * (row[j] * inverse);
+    });
+    __syncthreads();
+  }
+  return true;
+}
+
+/// Columns p < q that are rotated against each other, and the rotation.
+struct Rotation {
+  unsigned p, q;
+  double cosine, sine;
+  __device__ void apply(double& at_p, double& at_q) const {
+    const double before = at_p;
+    at_p = cosine * before - sine * at_q;
+    at_q = sine * before + cosine * at_q;
+  }
+};
+
+/// Pair k of a round in which each of n columns meets another, n even: column 0 stays, the others
+/// move on from round to round.
+inline __device__ Rotation rotation_of(const double* a, unsigned n, unsigned even, unsigned round,
+                                       unsigned k) {
+  const auto player = [&](unsigned at) { return at == 0 ? 0 : (at - 1 + round) % (even - 1) + 1; };
+  const unsigned one = player(k), other = player(even - 1 - k);
+  Rotation of{min(one, other), max(one, other), 1, 0};
+  if (of.q >= n) return of;
+  const double between = a[of.p * n + of.q];
+  if (between == 0) return of;
+  const double theta = (a[of.q * n + of.q] - a[of.p * n + of.p]) / (2 * between);
+  const double t = copysign(1 / (fabs(theta) + sqrt(theta * theta + 1)), theta);
+  of.cosine = rsqrt(t * t + 1);
+  of.sine = t * of.cosine;
+  return of;
+}
+
+/// a = a^+ for a symmetric positive semidefinite matrix by Jacobi's rotations, which make q its
+/// eigenvectors. `rotations` has room for (n + 1) / 2.
+inline __device__ void pseudo_invert(double* a, double* q, unsigned n, double* values,
+                                     Rotation* rotations) {
+  constexpr int kMostRounds = 30;  // over all pairs; 6 to 10 do for any matrix seen
+  const unsigned even = n + n % 2;
+  for_entries(n, [&](unsigned i, unsigned j) { q[i * n + j] = i == j ? 1 : 0; });
+  for (int turn = 0; turn < kMostRounds; ++turn) {
+    double beside = 0, all = 0;
+    __syncthreads();
+    for_entries(n, [&](unsigned i, unsigned j) {
+      const double square = a[i * n + j] * a[i * n + j];
+      all += square;
+      if (i != j) beside += square;
+    });
+    if (sum_of_block(beside) <= 0x1p-104 * sum_of_block(all)) break;
+    for (unsigned round = 0; round + 1 < even; ++round) {
+      for_columns(even / 2,
+                  [&](unsigned k) { rotations[k] = rotation_of(a, n, even, round, k); });
+      __syncthreads();
+      const auto for_pairs = [&](auto&& f) {
+        for (unsigned k = threadIdx.x / 32; k < even / 2; k += kSystemThreads / 32)
+          if (rotations[k].q < n)
+            for (unsigned i = threadIdx.x % 32; i < n; i += 32) f(rotations[k], i);
+        __syncthreads();
+      };
+      for_pairs([&](const Rotation& of, unsigned i) {
+        of.apply(a[of.p * n + i], a[of.q * n + i]);
+      });
+      for_pairs([&](const Rotation& of, unsigned i) {
+        of.apply(a[i * n + of.p], a[i * n + of.q]);
+        of.apply(q[i * n + of.p], q[i * n + of.q]);
+      });
+    }
+  }
+  __syncthreads();
+  for_columns(n, [&](unsigned r) { values[r] = a[r * n + r]; });
+  __syncthreads();
+  double largest = 0;
+  for (unsigned r = 0; r < n; ++r) largest = max(largest, values[r]);
+  for_entries(n, [&](unsigned i, unsigned j) {
+    double sum = 0;
+    for (unsigned r = 0; r < n; ++r)
+      if (values[r] > rounding(n) * largest) sum += q[i * n + r] * q[j * n + r] / values[r];
+    a[i * n + j] = sum;
+  });
+  __syncthreads();
+}
+
+/// The entrywise product of the Gram matrices of normalised columns, of all modes but `left_out`.
+template <class T>
+__device__ double entry_of_system(const System<T>& x, int left_out, unsigned i, unsigned j) {
+  double product = 1;
+  for (int m = 0; m < x.order; ++m) {
+    if (m == left_out) continue;
+    const double* const norms = x.norms + m * x.width;
+    const double both = norms[i] * norms[j];
+    product *= both > 0 ? x.grams[(m * x.width + i) * x.width + j] / both : 0;
+  }
+  return product;
+}
+
+/// The inverse of the product of the norms of column r, of all modes but `left_out`; 0 for 0.
+template <class T>
+__device__ double inverse_norm(const System<T>& x, int left_out, unsigned r) {
+  double product = 1;
+  for (int m = 0; m < x.order; ++m)
+    if (m != left_out) product *= x.norms[m * x.width + r];
+  return product > 0 ? 1 / product : 0;
+}
+
+/// Norms of the modes [first, end).
+template <class T>
+__device__ void take_norms(const System<T>& x, int first, int end) {
+  for (int m = first; m < end; ++m)
+    for_columns(x.rank, [&](unsigned r) {
+      x.norms[m * x.width + r] = sqrt(x.grams[(m * x.width + r) * x.width + r]);
+    });
+  __syncthreads();
+}
+
+/// |model|^2 and <X, model> after an update of `mode`, the last of a sweep, to the host.
+template <class T>
+__device__ void tell(const System<T>& x, int mode) {
+  double square = 0, inner = 0;
+  for_entries(x.rank, [&](unsigned i, unsigned j) {
+    square += x.weights[i] * x.weights[j] * entry_of_system(x, -1, i, j);
+  });
+  for_columns(x.rank, [&](unsigned r) {
+    inner += x.scales[mode * x.width + r] * x.products[r] * inverse_norm(x, mode, r);
+  });
+  square = sum_of_block(square), inner = sum_of_block(inner);
+  if (threadIdx.x != 0) return;
+  double* const slot = x.told + 2 * (*x.told_count % x.slots);
+  slot[0] = square, slot[1] = inner;
+  ++*x.told_count;
+}
+
+/// After an update of `updated` (-1: of all modes, which begin): norms, weights, at the end of a
+/// sweep what the fit takes, and W of the mode `next`. Shared memory holds 4 numbers a column and a
+/// rotation for two, and with `in_shared` the system.
+template <class T>
+__global__ void __launch_bounds__(kSystemThreads)
+    prepare_mode(System<T> x, int updated, int next, bool in_shared) {
+  extern __shared__ double shared[];
+  double *const row = shared, *const column = row + x.rank, *const values = column + x.rank,
+                *const inverse_norms = values + x.rank;
+  auto* const rotations = reinterpret_cast<Rotation*>(inverse_norms + x.rank);
+  double* const a =
+      in_shared ? reinterpret_cast<double*>(rotations + (x.rank + 1) / 2) : x.room;
+  if (updated < 0) {
+    take_norms(x, 0, x.order);
+    for (int m = 0; m < x.order; ++m)
+      for_columns(x.rank, [&](unsigned r) { x.scales[m * x.width + r] = 1; });
+    if (threadIdx.x == 0) *x.told_count = 0;
+  } else {
+    take_norms(x, updated, updated + 1);
+    double* const scales = x.scales + updated * x.width;
+    for_columns(x.rank, [&](unsigned r) {
+      x.weights[r] = scales[r] * x.norms[updated * x.width + r];
+    });
+    __syncthreads();
+    if (next == 0) tell(x, updated);
+    __syncthreads();
+    for_columns(x.rank, [&](unsigned r) { scales[r] = x.weights[r] > 0 ? x.weights[r] : 1; });
+  }
+  for_columns(x.rank, [&](unsigned r) { inverse_norms[r] = inverse_norm(x, next, r); });
+  const auto fill = [&] {
+    for_entries(x.rank, [&](unsigned i, unsigned j) {
+      a[i * x.rank + j] = entry_of_system(x, next, i, j);
+    });
+    __syncthreads();
+  };
+  __syncthreads();
+  fill();
+  if (!invert(a, x.rank, row, column)) {
+    __syncthreads();
+    fill();
+    pseudo_invert(a, x.room + x.rank * x.rank, x.rank, values, rotations);
+  }
+  for_entries(x.rank, [&](unsigned i, unsigned j) {
+    x.w[i * x.width + j] = static_cast<T>(inverse_norms[i] * a[i * x.rank + j] /
+                                          x.scales[next * x.width + j]);
+  });
+}
+
+}  // namespace retensor::cpd
