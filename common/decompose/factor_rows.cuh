@@ -6,7 +6,7 @@
 // shared memory. For A a thread owns 8 rows x 4 columns, for the Gram matrix, which a warp adds up
 // over its quarter of the tile's rows, 8 x 4 entries: 32 multiply-adds for 3 loads of 16 bytes.
 // These sums stay in registers over all tiles of a block and are as exact as the type of the values
-// is; blocks leave them in fp64 and add_parts adds them in the order of the blocks. More than 32
+// is; thread blocks leave them in fp64 and add_parts adds them in the order of the blocks. More than 32
 // columns are taken in chunks of 32: blockIdx.y has the chunk of A, or the pair of chunks.
 //
 // Norms are not divided out here: prepare_mode (systems.cuh) folds those of the other factors, and
@@ -57,35 +57,48 @@ struct Tile {
   static constexpr unsigned kOfWarp = kHeight / kWarps;       // rows that a warp adds up
   static constexpr unsigned kElements = kHeight * kPitch;     // in shared memory
   static constexpr unsigned kScratch = kWarps * C * C;        // for what the warps have added up
-  static constexpr unsigned kShared = kElements > kScratch ? kElements : kScratch;
 
   const unsigned column = 4 * (threadIdx.x % kFours), group = threadIdx.x / kFours;
   __device__ unsigned row(unsigned i) const { return group + i * kGroups; }
 };
 
-/// Rows from `first` on and the columns of a chunk to shared memory, zeros beyond.
+/// Begins to copy 16 bytes to shared memory, zeros without `valid`.
+inline __device__ void begin_copy(void* to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(valid ? 16 : 0)
+               : "memory");
+}
+/// Ends a batch of copies; an empty one counts too.
+inline __device__ void end_batch() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Waits for all batches of the thread but the last `kUnderWay`.
+template <int kUnderWay>
+__device__ void wait_for_batches() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kUnderWay) : "memory");
+}
+
+/// Begins to copy a batch to shared memory: rows from `first` on and the columns of a chunk, zeros
+/// beyond.
 template <class T, unsigned C>
-__device__ void load_tile(const T* from, Count first, Count rows, unsigned stride, unsigned chunk,
-                          T* tile) {
+__device__ void begin_tile(const T* from, Count first, Count rows, unsigned stride, unsigned chunk,
+                           T* tile) {
   using Of = Tile<T, C>;
+  constexpr unsigned kVector = 16 / sizeof(T);
   const Of at;
-  const unsigned column = chunk * C + at.column;
 #pragma unroll
   for (unsigned i = 0; i < Of::kRows; ++i) {
     const Count row = first + at.row(i);
-    Four<T> v{};
-    if (row < rows) {
-      const T* const source = from + row * stride + column;
-      if (column + 4 <= stride) {
-        v = Four<T>::load(source);
-      } else {
 #pragma unroll
-        for (unsigned c = 0; c < 4; ++c)
-          if (column + c < stride) v.x[c] = source[c];
-      }
+    for (unsigned c = 0; c < 4; c += kVector) {
+      const unsigned column = chunk * C + at.column + c;
+      const bool valid = row < rows && column < stride;
+      begin_copy(tile + at.row(i) * Of::kPitch + at.column + c,
+                 valid ? from + row * stride + column : from, valid);
     }
-    v.store(tile + at.row(i) * Of::kPitch + at.column);
   }
+  end_batch();
 }
 
 /// Adds the thread's entries of tile * w, C x C.
@@ -167,74 +180,110 @@ struct Update {
   double *product_parts, *gram_parts;
 };
 
-/// A = M W and the sums of M o A; blockIdx.y is the chunk of columns. With kGram, which takes a
-/// single chunk, the Gram matrix too.
-template <class T, unsigned C, bool kGram>
-__global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : 2) update_rows(Update<T> x) {
+/// Writes the thread's part of a tile of A and adds up M o A; M lies in shared memory.
+template <class T, unsigned C>
+__device__ void store_rows(const Update<T>& x, Count first, unsigned chunk, const T* m,
+                           const T (&a)[Tile<T, C>::kRows][4], T (&product)[4]) {
   using Of = Tile<T, C>;
-  __shared__ __align__(16) T tile[Of::kShared];
-  __shared__ __align__(16) T w[C * C];
+  constexpr unsigned kVector = 16 / sizeof(T);
   const Of at;
-  const unsigned chunk = blockIdx.y, column = chunk * C + at.column, width = x.chunks * C;
-  T gram[Of::kGramRows][4] = {}, product[4] = {};
-  for (Count first = Count{blockIdx.x} * Of::kHeight; first < x.rows;
-       first += Count{gridDim.x} * Of::kHeight) {
-    T sum[Of::kRows][4] = {};
-    for (unsigned k = 0; k < x.chunks; ++k) {
-      __syncthreads();
-      load_tile<T, C>(x.m, first, x.rows, x.stride, k, tile);
-      if (x.chunks > 1 || first == Count{blockIdx.x} * Of::kHeight)
-        for (unsigned e = threadIdx.x; e < C * C; e += kThreads)
-          w[e] = x.w[(k * C + e / C) * width + chunk * C + e % C];
-      __syncthreads();
-      multiply_add<T, C>(tile, w, sum);
-    }
-    if (x.chunks > 1) {  // the chunk of M that lies below this one of A
-      __syncthreads();
-      load_tile<T, C>(x.m, first, x.rows, x.stride, chunk, tile);
-      __syncthreads();
-    }
+  const unsigned column = chunk * C + at.column;
 #pragma unroll
-    for (unsigned i = 0; i < Of::kRows; ++i) {
-      const auto m = Four<T>::load(tile + at.row(i) * Of::kPitch + at.column);
-      const Count row = first + at.row(i);
-      Four<T> a;
+  for (unsigned i = 0; i < Of::kRows; ++i) {
+    const auto of_m = Four<T>::load(m + at.row(i) * Of::kPitch + at.column);
 #pragma unroll
-      for (unsigned c = 0; c < 4; ++c) {
-        a.x[c] = sum[i][c];
-        product[c] += m.x[c] * a.x[c];
-      }
-      if (row >= x.rows) continue;
-      T* const to = x.a + row * x.stride + column;
-      if (column + 4 <= x.stride) {
-        a.store(to);
-      } else {
+    for (unsigned c = 0; c < 4; ++c) product[c] += of_m.x[c] * a[i][c];
+    const Count row = first + at.row(i);
+    if (row >= x.rows) continue;
+    T* const to = x.a + row * x.stride + column;
+    if constexpr (kVector == 4) {
+      if (column < x.stride) Four<T>{a[i][0], a[i][1], a[i][2], a[i][3]}.store(to);
+    } else {
 #pragma unroll
-        for (unsigned c = 0; c < 4; ++c)
-          if (column + c < x.stride) to[c] = a.x[c];
-      }
-    }
-    if constexpr (kGram) {
-      __syncthreads();
-#pragma unroll
-      for (unsigned i = 0; i < Of::kRows; ++i) {
-        Four<T> a;
-#pragma unroll
-        for (unsigned c = 0; c < 4; ++c) a.x[c] = sum[i][c];
-        a.store(tile + at.row(i) * Of::kPitch + at.column);
-      }
-      __syncthreads();
-      add_gram<T, C>(tile, tile, gram);
+      for (unsigned c = 0; c < 4; ++c)
+        if (column + c < x.stride) to[c] = a[i][c];
     }
   }
-  if constexpr (kGram) leave_gram<T, C>(gram, tile, x.gram_parts + Count{blockIdx.x} * C * C);
+}
+
+/// What the threads have added up of M o A to `part`, C numbers.
+template <class T, unsigned C>
+__device__ void leave_products(const T (&product)[4], T* scratch, double* part) {
+  using Of = Tile<T, C>;
+  const Of at;
   __syncthreads();
-  for (unsigned c = 0; c < 4; ++c) tile[at.group * C + at.column + c] = product[c];
+  for (unsigned c = 0; c < 4; ++c) scratch[at.group * C + at.column + c] = product[c];
   __syncthreads();
   if (threadIdx.x >= C) return;
   double total = 0;
-  for (unsigned g = 0; g < Of::kGroups; ++g) total += static_cast<double>(tile[g * C + threadIdx.x]);
-  x.product_parts[(Count{chunk} * gridDim.x + blockIdx.x) * C + threadIdx.x] = total;
+  for (unsigned g = 0; g < Of::kGroups; ++g)
+    total += static_cast<double>(scratch[g * C + threadIdx.x]);
+  part[threadIdx.x] = total;
+}
+
+/// A = M W, the sums of M o A and the Gram matrix, of at most C columns. A tile is copied to shared
+/// memory while the one before is worked on.
+template <class T, unsigned C>
+__global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : 2) update_rows(Update<T> x) {
+  using Of = Tile<T, C>;
+  __shared__ __align__(16) T tiles[2 * Of::kElements];
+  __shared__ __align__(16) T w[C * C];
+  static_assert(2 * Of::kElements >= Of::kScratch);
+  const Of at;
+  T gram[Of::kGramRows][4] = {}, product[4] = {};
+  const Count step = Count{gridDim.x} * Of::kHeight;
+  Count first = Count{blockIdx.x} * Of::kHeight;
+  begin_tile<T, C>(x.m, first, x.rows, x.stride, 0, tiles);
+  for (unsigned e = threadIdx.x; e < C * C; e += kThreads) w[e] = x.w[e];
+  for (unsigned turn = 0; first < x.rows; first += step, ++turn) {
+    T* const tile = tiles + turn % 2 * Of::kElements;
+    __syncthreads();  // nobody reads the other tile any more
+    begin_tile<T, C>(x.m, first + step, x.rows, x.stride, 0,
+                     tiles + (turn + 1) % 2 * Of::kElements);
+    wait_for_batches<1>();
+    __syncthreads();
+    T sum[Of::kRows][4] = {};
+    multiply_add<T, C>(tile, w, sum);
+    store_rows<T, C>(x, first, 0, tile, sum, product);
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < Of::kRows; ++i)
+      Four<T>{sum[i][0], sum[i][1], sum[i][2], sum[i][3]}.store(tile + at.row(i) * Of::kPitch +
+                                                                 at.column);
+    __syncthreads();
+    add_gram<T, C>(tile, tile, gram);
+  }
+  wait_for_batches<0>();
+  leave_gram<T, C>(gram, tiles, x.gram_parts + Count{blockIdx.x} * C * C);
+  leave_products<T, C>(product, tiles, x.product_parts + Count{blockIdx.x} * C);
+}
+
+/// A = M W and the sums of M o A for more than C columns; blockIdx.y is the chunk of them.
+template <class T, unsigned C>
+__global__ void __launch_bounds__(kThreads) update_chunks(Update<T> x) {
+  using Of = Tile<T, C>;
+  __shared__ __align__(16) T tile[Of::kElements];
+  __shared__ __align__(16) T w[C * C];
+  const unsigned chunk = blockIdx.y, width = x.chunks * C;
+  T product[4] = {};
+  for (Count first = Count{blockIdx.x} * Of::kHeight; first < x.rows;
+       first += Count{gridDim.x} * Of::kHeight) {
+    T sum[Of::kRows][4] = {};
+    // The chunk of M that lies below this one of A comes last: M o A needs it too.
+    for (unsigned turn = 1; turn <= x.chunks; ++turn) {
+      const unsigned k = (chunk + turn) % x.chunks;
+      __syncthreads();
+      begin_tile<T, C>(x.m, first, x.rows, x.stride, k, tile);
+      for (unsigned e = threadIdx.x; e < C * C; e += kThreads)
+        w[e] = x.w[(k * C + e / C) * width + chunk * C + e % C];
+      wait_for_batches<0>();
+      __syncthreads();
+      multiply_add<T, C>(tile, w, sum);
+    }
+    store_rows<T, C>(x, first, chunk, tile, sum, product);
+  }
+  leave_products<T, C>(product, tile,
+                       x.product_parts + (Count{chunk} * gridDim.x + blockIdx.x) * C);
 }
 
 /// Chunks i >= j of the Gram matrix that blockIdx.y stands for.
@@ -258,8 +307,9 @@ __global__ void __launch_bounds__(kThreads)
   for (Count first = Count{blockIdx.x} * Of::kHeight; first < rows;
        first += Count{gridDim.x} * Of::kHeight) {
     __syncthreads();
-    load_tile<T, C>(a, first, rows, stride, pair.i, shared);
-    if (pair.i != pair.j) load_tile<T, C>(a, first, rows, stride, pair.j, right);
+    begin_tile<T, C>(a, first, rows, stride, pair.i, shared);
+    if (pair.i != pair.j) begin_tile<T, C>(a, first, rows, stride, pair.j, right);
+    wait_for_batches<0>();
     __syncthreads();
     add_gram<T, C>(shared, right, gram);
   }

@@ -48,7 +48,8 @@ class Graph {
       launch();
     } catch (...) {
       cudaStreamEndCapture(stream, &graph);
-      cudaGraphDestroy(graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      cudaGetLastError();  // of the capture that has failed: the exception tells why
       throw;
     }
     RETENSOR_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
@@ -116,13 +117,18 @@ class DeviceSweeps final : public Sweeps {
         w_(square()),
         told_count_(1) {
     w_.zero(nullptr);
-    const Count shared = 4 * rank_ * sizeof(double) + (rank_ + 1) / 2 * sizeof(Rotation);
+    for (auto* columns : {&norms_, &scales_, &weights_}) columns->zero(nullptr);
+    const Count shared = bytes_of_columns(rank_, passes.x().order());
     const Count system = Count{rank_} * rank_ * sizeof(double);
     in_shared_ = shared + system <= device::kSharedOfEveryChip - 1024;
     shared_ = static_cast<unsigned>(shared + (in_shared_ ? system : 0));
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
         prepare_mode<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
-    // Methods that move records between two copies are back at the first after two sweeps.
+    // Before the capture, in which nothing may be loaded, every kernel has run. Methods that move
+    // records between two copies are back at the first after two sweeps.
+    begin(passes.dense());
+    for (int sweep = 0; sweep < 2; ++sweep) launch_sweep();
+    main_.synchronise();
     for (auto& graph : graphs_)
       graph = std::make_unique<Graph>(main_.get(), [this] { launch_sweep(); });
   }
@@ -134,7 +140,7 @@ class DeviceSweeps final : public Sweeps {
       RETENSOR_CUDA_CHECK(cudaMemcpy(LentRun<T>::factor(run_, m), rows.data(),
                                      rows.size() * sizeof(T), cudaMemcpyHostToDevice));
       launch_gram(m, nullptr);
-      add_up(m, nullptr);
+      add_up(m, pairs(), nullptr);
     }
     prepare(-1, 0, nullptr);
     RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
@@ -189,7 +195,7 @@ class DeviceSweeps final : public Sweeps {
     columns_ == 16 ? f.template operator()<16>() : f.template operator()<32>();
   }
 
-  /// A sweep, captured: what joins the main stream at its end is W of mode 0 and what the fit takes.
+  /// A sweep on the main stream, which W of mode 0 and what the fit takes join at its end.
   void launch_sweep() {
     StreamTimer timer(main_.get());
     const int last = problem_.x().order() - 1;
@@ -199,7 +205,7 @@ class DeviceSweeps final : public Sweeps {
       launch_update(mode, main_.get());
       forks_[static_cast<std::size_t>(mode)].order(main_.get(), side_.get());
       if (chunks_ > 1) launch_gram(mode, side_.get());
-      add_up(mode, side_.get());
+      add_up(mode, pairs() + chunks_, side_.get());
       prepare(mode, mode == last ? 0 : mode + 1, side_.get());
     }
     joins_[0].order(side_.get(), main_.get());
@@ -217,9 +223,9 @@ class DeviceSweeps final : public Sweeps {
     with_columns([&]<unsigned C>() {
       const dim3 grid(blocks(mode), chunks_);
       if (chunks_ == 1)
-        RETENSOR_CUDA_LAUNCH((update_rows<T, C, true>), grid, kThreads, 0, stream, x);
+        RETENSOR_CUDA_LAUNCH((update_rows<T, C>), grid, kThreads, 0, stream, x);
       else
-        RETENSOR_CUDA_LAUNCH((update_rows<T, C, false>), grid, kThreads, 0, stream, x);
+        RETENSOR_CUDA_LAUNCH((update_chunks<T, C>), grid, kThreads, 0, stream, x);
     });
   }
 
@@ -232,9 +238,10 @@ class DeviceSweeps final : public Sweeps {
     });
   }
 
-  void add_up(int mode, cudaStream_t stream) {
+  /// The Gram matrix, and with more `sums` than its pairs of chunks the products.
+  void add_up(int mode, unsigned sums, cudaStream_t stream) {
     with_columns([&]<unsigned C>() {
-      const dim3 grid(C * C / 32, pairs() + chunks_);
+      const dim3 grid(C * C / 32, sums);
       RETENSOR_CUDA_LAUNCH(add_parts<C>, grid, 32 * kAdders, 0, stream, gram_parts_.data(),
                            product_parts_.data(), blocks(mode), pairs(), width_, gram(mode),
                            products_.data());

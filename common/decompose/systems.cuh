@@ -69,15 +69,14 @@ inline __device__ bool invert(double* a, unsigned n, double* row, double* column
   for (unsigned k = 0; k < n; ++k) {
     const double pivot = a[k * n + k];
     if (!(pivot > rounding(n))) return false;  // the same for all threads
-    for_columns(n, [&](unsigned j) { row[j] = a[k * n + j], column[j] = a[j * n + k]; });
+    for_columns(n, [&](unsigned j) {  // divisions are dear: one a column
+      row[j] = (j == k ? 1 : a[k * n + j]) / pivot;
+      column[j] = j == k ? -1 : a[j * n + k];
+    });
     __syncthreads();
-    const double inverse = 1 / pivot;
     for_entries(n, [&](unsigned i, unsigned j) {
-      double& entry = a[i * n + j];
-      if (i == k)
-        entry = j == k ? inverse : row[j] * inverse;
-      else
-        entry = j == k ? -column[i] * inverse : entry - column[i] * (row[j] * inverse);
+      const double before = i == k || j == k ? 0 : a[i * n + j];
+      a[i * n + j] = before - column[i] * row[j];
     });
     __syncthreads();
   }
@@ -127,7 +126,8 @@ inline __device__ void pseudo_invert(double* a, double* q, unsigned n, double* v
       all += square;
       if (i != j) beside += square;
     });
-    if (sum_of_block(beside) <= 0x1p-104 * sum_of_block(all)) break;
+    beside = sum_of_block(beside), all = sum_of_block(all);
+    if (beside <= n * n * 0x1p-104 * all) break;  // rounding, which more rotations would add to
     for (unsigned round = 0; round + 1 < even; ++round) {
       for_columns(even / 2,
                   [&](unsigned k) { rotations[k] = rotation_of(a, n, even, round, k); });
@@ -161,47 +161,56 @@ inline __device__ void pseudo_invert(double* a, double* q, unsigned n, double* v
   __syncthreads();
 }
 
+/// Numbers of a thread block, [mode][column] and [column].
+struct Columns {
+  double *inverse_norms, *row, *column, *values;
+  Rotation* rotations;
+  double* system;  ///< rank x rank
+  __device__ Columns(double* shared, unsigned rank, int order)
+      : inverse_norms(shared),
+        row(shared + order * rank),
+        column(row + rank),
+        values(column + rank),
+        rotations(reinterpret_cast<Rotation*>(values + rank)),
+        system(reinterpret_cast<double*>(rotations + (rank + 1) / 2)) {}
+};
+/// Bytes of them without the system.
+inline Count bytes_of_columns(unsigned rank, int order) {
+  return (order + 3) * Count{rank} * sizeof(double) + (rank + 1) / 2 * sizeof(Rotation);
+}
+
 /// The entrywise product of the Gram matrices of normalised columns, of all modes but `left_out`.
 template <class T>
-__device__ double entry_of_system(const System<T>& x, int left_out, unsigned i, unsigned j) {
+__device__ double entry_of_system(const System<T>& x, const double* inverse_norms, int left_out,
+                                  unsigned i, unsigned j) {
   double product = 1;
   for (int m = 0; m < x.order; ++m) {
     if (m == left_out) continue;
-    const double* const norms = x.norms + m * x.width;
-    const double both = norms[i] * norms[j];
-    product *= both > 0 ? x.grams[(m * x.width + i) * x.width + j] / both : 0;
+    const double* const inverse = inverse_norms + m * x.rank;
+    product *= x.grams[(m * x.width + i) * x.width + j] * (inverse[i] * inverse[j]);
   }
   return product;
 }
 
 /// The inverse of the product of the norms of column r, of all modes but `left_out`; 0 for 0.
 template <class T>
-__device__ double inverse_norm(const System<T>& x, int left_out, unsigned r) {
+__device__ double inverse_norm(const System<T>& x, const double* inverse_norms, int left_out,
+                               unsigned r) {
   double product = 1;
   for (int m = 0; m < x.order; ++m)
-    if (m != left_out) product *= x.norms[m * x.width + r];
-  return product > 0 ? 1 / product : 0;
-}
-
-/// Norms of the modes [first, end).
-template <class T>
-__device__ void take_norms(const System<T>& x, int first, int end) {
-  for (int m = first; m < end; ++m)
-    for_columns(x.rank, [&](unsigned r) {
-      x.norms[m * x.width + r] = sqrt(x.grams[(m * x.width + r) * x.width + r]);
-    });
-  __syncthreads();
+    if (m != left_out) product *= inverse_norms[m * x.rank + r];
+  return product;
 }
 
 /// |model|^2 and <X, model> after an update of `mode`, the last of a sweep, to the host.
 template <class T>
-__device__ void tell(const System<T>& x, int mode) {
+__device__ void tell(const System<T>& x, const double* inverse_norms, int mode) {
   double square = 0, inner = 0;
   for_entries(x.rank, [&](unsigned i, unsigned j) {
-    square += x.weights[i] * x.weights[j] * entry_of_system(x, -1, i, j);
+    square += x.weights[i] * x.weights[j] * entry_of_system(x, inverse_norms, -1, i, j);
   });
   for_columns(x.rank, [&](unsigned r) {
-    inner += x.scales[mode * x.width + r] * x.products[r] * inverse_norm(x, mode, r);
+    inner += x.scales[mode * x.width + r] * x.products[r] * inverse_norm(x, inverse_norms, mode, r);
   });
   square = sum_of_block(square), inner = sum_of_block(inner);
   if (threadIdx.x != 0) return;
@@ -211,50 +220,48 @@ __device__ void tell(const System<T>& x, int mode) {
 }
 
 /// After an update of `updated` (-1: of all modes, which begin): norms, weights, at the end of a
-/// sweep what the fit takes, and W of the mode `next`. Shared memory holds 4 numbers a column and a
-/// rotation for two, and with `in_shared` the system.
+/// sweep what the fit takes, and W of the mode `next`. Shared memory holds Columns, with the system
+/// where `in_shared` says so.
 template <class T>
 __global__ void __launch_bounds__(kSystemThreads)
     prepare_mode(System<T> x, int updated, int next, bool in_shared) {
   extern __shared__ double shared[];
-  double *const row = shared, *const column = row + x.rank, *const values = column + x.rank,
-                *const inverse_norms = values + x.rank;
-  auto* const rotations = reinterpret_cast<Rotation*>(inverse_norms + x.rank);
-  double* const a =
-      in_shared ? reinterpret_cast<double*>(rotations + (x.rank + 1) / 2) : x.room;
-  if (updated < 0) {
-    take_norms(x, 0, x.order);
-    for (int m = 0; m < x.order; ++m)
-      for_columns(x.rank, [&](unsigned r) { x.scales[m * x.width + r] = 1; });
-    if (threadIdx.x == 0) *x.told_count = 0;
-  } else {
-    take_norms(x, updated, updated + 1);
-    double* const scales = x.scales + updated * x.width;
-    for_columns(x.rank, [&](unsigned r) {
-      x.weights[r] = scales[r] * x.norms[updated * x.width + r];
-    });
-    __syncthreads();
-    if (next == 0) tell(x, updated);
-    __syncthreads();
-    for_columns(x.rank, [&](unsigned r) { scales[r] = x.weights[r] > 0 ? x.weights[r] : 1; });
-  }
-  for_columns(x.rank, [&](unsigned r) { inverse_norms[r] = inverse_norm(x, next, r); });
+  const Columns of(shared, x.rank, x.order);
+  double* const a = in_shared ? of.system : x.room;
+  const bool begins = updated < 0;
+  for_columns(x.order * x.rank, [&](unsigned k) {
+    const unsigned m = k / x.rank, r = k % x.rank;
+    double& norm = x.norms[m * x.width + r];
+    double& scale = x.scales[m * x.width + r];
+    if (begins) scale = 1;
+    if (begins || m == static_cast<unsigned>(updated))
+      norm = sqrt(x.grams[(m * x.width + r) * x.width + r]);
+    if (m == static_cast<unsigned>(updated)) x.weights[r] = scale * norm;
+    of.inverse_norms[k] = norm > 0 ? 1 / norm : 0;
+  });
+  if (begins && threadIdx.x == 0) *x.told_count = 0;
+  __syncthreads();
+  if (!begins && next == 0) tell(x, of.inverse_norms, updated);
   const auto fill = [&] {
     for_entries(x.rank, [&](unsigned i, unsigned j) {
-      a[i * x.rank + j] = entry_of_system(x, next, i, j);
+      a[i * x.rank + j] = entry_of_system(x, of.inverse_norms, next, i, j);
     });
     __syncthreads();
   };
-  __syncthreads();
   fill();
-  if (!invert(a, x.rank, row, column)) {
+  if (!invert(a, x.rank, of.row, of.column)) {
     __syncthreads();
     fill();
-    pseudo_invert(a, x.room + x.rank * x.rank, x.rank, values, rotations);
+    pseudo_invert(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations);
   }
+  for_columns(x.rank, [&](unsigned r) {
+    of.row[r] = inverse_norm(x, of.inverse_norms, next, r);
+    of.column[r] = 1 / x.scales[next * x.width + r];
+    if (!begins) x.scales[updated * x.width + r] = x.weights[r] > 0 ? x.weights[r] : 1;
+  });
+  __syncthreads();
   for_entries(x.rank, [&](unsigned i, unsigned j) {
-    x.w[i * x.width + j] = static_cast<T>(inverse_norms[i] * a[i * x.rank + j] /
-                                          x.scales[next * x.width + j]);
+    x.w[i * x.width + j] = static_cast<T>(of.row[i] * a[i * x.rank + j] * of.column[j]);
   });
 }
 
