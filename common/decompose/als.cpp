@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -68,6 +69,11 @@ void Als::resume(const KruskalModel& model) {
   sweeps_->begin(model_.factors);
 }
 
+void Als::spread(StageTimer& timer) {
+  sweeps_->spread(timer);
+  fetched_ = false;
+}
+
 void Als::sweep(StageTimer& timer, std::size_t count) {
   const std::size_t before = fit().size();
   model_.fit.resize(before + count);
@@ -78,6 +84,7 @@ void Als::sweep(StageTimer& timer, std::size_t count) {
 const KruskalModel& Als::model() const {
   if (!fetched_) sweeps_->fetch(model_);
   fetched_ = true;
+  if (fit().empty()) std::fill(model_.weights.begin(), model_.weights.end(), 0.0);
   return model_;
 }
 

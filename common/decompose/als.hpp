@@ -43,6 +43,8 @@ class Als {
   void restart(const std::vector<Matrix>& factors);
   /// Goes on from a model after some sweeps; throws InputError when it has other shapes.
   void resume(const KruskalModel& model);
+  /// Before the first sweep: makes the factors orthonormal ones that follow the data (sweeps.hpp).
+  void spread(StageTimer& timer);
   /// Sweeps without a look at the tolerance between them: one, or `count`. The timer lends its
   /// stream to the passes, whose stages it does not see.
   void sweep(StageTimer& timer, std::size_t count = 1);

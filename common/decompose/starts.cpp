@@ -10,6 +10,7 @@ namespace {
 
 double drawn(Start law, const CounterRng& rng, std::uint64_t k) {
   switch (law) {
+    case Start::spread:
     case Start::signs:
       return rng.uniform(k) < 0.5 ? -1 : 1;
     case Start::normal:
@@ -22,10 +23,11 @@ double drawn(Start law, const CounterRng& rng, std::uint64_t k) {
 }  // namespace
 
 Start start_from_name(std::string_view name) {
+  if (name == "spread") return Start::spread;
   if (name == "signs") return Start::signs;
   if (name == "normal") return Start::normal;
   if (name == "uniform") return Start::uniform;
-  throw InputError(fmt::format("found start '{}', expected signs, normal or uniform", name));
+  throw InputError(fmt::format("found start '{}', expected spread, signs, normal or uniform", name));
 }
 
 std::vector<Matrix> first_factors(Start law, const Dims& dims, std::uint64_t rank, DType dtype,

@@ -10,8 +10,9 @@
 
 namespace retensor::cpd {
 
-/// Law of the entries: -1 or 1, standard normal, uniform in [0, 1).
-enum class Start { signs, normal, uniform };
+/// Law of the entries: -1 or 1, standard normal, uniform in [0, 1). With `spread` entries are -1 or
+/// 1, and Als::spread follows.
+enum class Start { spread, signs, normal, uniform };
 /// Throws InputError for another name.
 Start start_from_name(std::string_view name);
 

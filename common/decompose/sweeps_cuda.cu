@@ -107,6 +107,7 @@ class DeviceSweeps final : public Sweeps {
         width_(chunks_ * columns_),
         blocks_(kBlocksOfSm * static_cast<unsigned>(device::facts().sms)),
         grams_(order() * square()),
+        result_gram_(square()),
         norms_(order() * width_),
         scales_(order() * width_),
         weights_(width_),
@@ -122,15 +123,21 @@ class DeviceSweeps final : public Sweeps {
     const Count system = Count{rank_} * rank_ * sizeof(double);
     in_shared_ = shared + system <= device::kSharedOfEveryChip - 1024;
     shared_ = static_cast<unsigned>(shared + (in_shared_ ? system : 0));
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
-        prepare_mode<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
+    for (const void* kernel : {reinterpret_cast<const void*>(prepare_mode<T>),
+                               reinterpret_cast<const void*>(prepare_orthonormal<T>)})
+      RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
     // Before the capture, in which nothing may be loaded, every kernel has run. Methods that move
     // records between two copies are back at the first after two sweeps.
     begin(passes.dense());
-    for (int sweep = 0; sweep < 2; ++sweep) launch_sweep();
+    for (const Kind kind : {Kind::spread, Kind::solve}) launch_sweep(kind);
     main_.synchronise();
-    for (auto& graph : graphs_)
-      graph = std::make_unique<Graph>(main_.get(), [this] { launch_sweep(); });
+    const auto capture = [this](Kind kind, std::size_t odd) {
+      graphs_[odd][static_cast<std::size_t>(kind)] =
+          std::make_unique<Graph>(main_.get(), [this, kind] { launch_sweep(kind); });
+    };
+    capture(Kind::solve, 0), capture(Kind::spread, 1);
+    capture(Kind::spread, 0), capture(Kind::solve, 1);
   }
 
   void begin(const std::vector<Matrix>& factors) override {
@@ -139,19 +146,26 @@ class DeviceSweeps final : public Sweeps {
       const auto rows = padded_rows(from.template view<T>(), stride_);
       RETENSOR_CUDA_CHECK(cudaMemcpy(LentRun<T>::factor(run_, m), rows.data(),
                                      rows.size() * sizeof(T), cudaMemcpyHostToDevice));
-      launch_gram(m, nullptr);
-      add_up(m, pairs(), nullptr);
+      launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
+      add_up(m, pairs(), gram(m), nullptr);
     }
     prepare(-1, 0, nullptr);
     RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
     told_so_far_ = 0;
   }
 
+  void spread(StageTimer& timer) override {
+    const auto stream = stream_of(timer);
+    launch(Kind::spread, stream);
+    RETENSOR_CUDA_CHECK(cudaStreamSynchronize(stream));
+    ++told_so_far_;
+  }
+
   void run(StageTimer& timer, std::span<double> fit) override {
     const auto stream = stream_of(timer);
     for (std::size_t first = 0; first < fit.size(); first += kSlots) {
       const auto some = fit.subspan(first, std::min<std::size_t>(kSlots, fit.size() - first));
-      for (std::size_t s = 0; s < some.size(); ++s) graphs_[sweeps_++ % 2]->launch(stream);
+      for (std::size_t s = 0; s < some.size(); ++s) launch(Kind::solve, stream);
       RETENSOR_CUDA_CHECK(cudaStreamSynchronize(stream));
       for (double& after : some) {
         const double* const slot = told_.data() + 2 * (told_so_far_++ % kSlots);
@@ -177,6 +191,12 @@ class DeviceSweeps final : public Sweeps {
   }
 
  private:
+  /// Of a sweep: least squares, or the orthonormal matrix next to the MTTKRP.
+  enum class Kind { solve, spread };
+  void launch(Kind kind, cudaStream_t stream) {
+    graphs_[sweeps_++ % 2][static_cast<std::size_t>(kind)]->launch(stream);
+  }
+
   Count order() const { return problem_.x().dims.size(); }
   Count square() const { return Count{width_} * width_; }
   unsigned pairs() const { return chunks_ * (chunks_ + 1) / 2; }
@@ -196,16 +216,17 @@ class DeviceSweeps final : public Sweeps {
   }
 
   /// A sweep on the main stream, which W of mode 0 and what the fit takes join at its end.
-  void launch_sweep() {
+  void launch_sweep(Kind kind) {
     StreamTimer timer(main_.get());
     const int last = problem_.x().order() - 1;
     for (int mode = 0; mode <= last; ++mode) {
       mttkrp_.passes()->run_mode(mode, timer);
       if (mode > 0) joins_[static_cast<std::size_t>(mode)].order(side_.get(), main_.get());
+      if (kind == Kind::spread) prepare_spread(mode, main_.get());
       launch_update(mode, main_.get());
       forks_[static_cast<std::size_t>(mode)].order(main_.get(), side_.get());
-      if (chunks_ > 1) launch_gram(mode, side_.get());
-      add_up(mode, pairs() + chunks_, side_.get());
+      if (chunks_ > 1) launch_gram(LentRun<T>::factor(run_, mode), mode, side_.get());
+      add_up(mode, pairs() + chunks_, gram(mode), side_.get());
       prepare(mode, mode == last ? 0 : mode + 1, side_.get());
     }
     joins_[0].order(side_.get(), main_.get());
@@ -229,41 +250,51 @@ class DeviceSweeps final : public Sweeps {
     });
   }
 
-  void launch_gram(int mode, cudaStream_t stream) {
+  void launch_gram(const T* of, int mode, cudaStream_t stream) {
     with_columns([&]<unsigned C>() {
       const dim3 grid(blocks(mode), pairs());
-      RETENSOR_CUDA_LAUNCH((gram_of_rows<T, C>), grid, kThreads, 0, stream,
-                           LentRun<T>::factor(run_, mode), rows(mode), stride_,
-                           gram_parts_.data());
+      RETENSOR_CUDA_LAUNCH((gram_of_rows<T, C>), grid, kThreads, 0, stream, of, rows(mode),
+                           stride_, gram_parts_.data());
     });
   }
 
   /// The Gram matrix, and with more `sums` than its pairs of chunks the products.
-  void add_up(int mode, unsigned sums, cudaStream_t stream) {
+  void add_up(int mode, unsigned sums, double* gram, cudaStream_t stream) {
     with_columns([&]<unsigned C>() {
       const dim3 grid(C * C / 32, sums);
       RETENSOR_CUDA_LAUNCH(add_parts<C>, grid, 32 * kAdders, 0, stream, gram_parts_.data(),
-                           product_parts_.data(), blocks(mode), pairs(), width_, gram(mode),
+                           product_parts_.data(), blocks(mode), pairs(), width_, gram,
                            products_.data());
     });
   }
 
+  System<T> system() {
+    return {.rank = rank_,
+            .width = width_,
+            .order = problem_.x().order(),
+            .grams = grams_.data(),
+            .norms = norms_.data(),
+            .scales = scales_.data(),
+            .weights = weights_.data(),
+            .products = products_.data(),
+            .room = room_.data(),
+            .w = w_.data(),
+            .told = told_.data(),
+            .told_count = told_count_.data(),
+            .slots = kSlots};
+  }
+
   void prepare(int updated, int next, cudaStream_t stream) {
-    const System<T> x{.rank = rank_,
-                      .width = width_,
-                      .order = problem_.x().order(),
-                      .grams = grams_.data(),
-                      .norms = norms_.data(),
-                      .scales = scales_.data(),
-                      .weights = weights_.data(),
-                      .products = products_.data(),
-                      .room = room_.data(),
-                      .w = w_.data(),
-                      .told = told_.data(),
-                      .told_count = told_count_.data(),
-                      .slots = kSlots};
-    RETENSOR_CUDA_LAUNCH(prepare_mode<T>, 1, kSystemThreads, shared_, stream, x, updated, next,
-                         in_shared_);
+    RETENSOR_CUDA_LAUNCH(prepare_mode<T>, 1, kSystemThreads, shared_, stream, system(), updated,
+                         next, in_shared_);
+  }
+
+  /// W of the orthonormal matrix next to what the pass over the mode left.
+  void prepare_spread(int mode, cudaStream_t stream) {
+    launch_gram(LentRun<T>::left_by(run_, mode), mode, stream);
+    add_up(mode, pairs(), result_gram_.data(), stream);
+    RETENSOR_CUDA_LAUNCH(prepare_orthonormal<T>, 1, kSystemThreads, shared_, stream, system(),
+                         result_gram_.data(), in_shared_);
   }
 
   const Problem& problem_;
@@ -272,7 +303,8 @@ class DeviceSweeps final : public Sweeps {
   const double norm_;  // of the tensor
   const unsigned rank_, stride_, columns_, chunks_, width_;
   const unsigned blocks_;  // of a launch over rows, at most
-  Buffer<double> grams_, norms_, scales_, weights_, products_, room_, gram_parts_, product_parts_;
+  Buffer<double> grams_, result_gram_, norms_, scales_, weights_, products_, room_;
+  Buffer<double> gram_parts_, product_parts_;
   Buffer<T> w_;
   Buffer<unsigned> told_count_;
   Told told_;
@@ -280,7 +312,7 @@ class DeviceSweeps final : public Sweeps {
   bool in_shared_ = false;
   device::Stream main_, side_;  // of the capture
   std::array<Mark, kMaxOrder> forks_, joins_;
-  std::array<std::unique_ptr<Graph>, 2> graphs_;
+  std::array<std::array<std::unique_ptr<Graph>, 2>, 2> graphs_;  // [odd sweep][kind]
   std::size_t sweeps_ = 0, told_so_far_ = 0;
 };
 

@@ -57,6 +57,16 @@ class Inverse {
   MatrixXd inverse_;
 };
 
+/// G^(-1/2) of a Gram matrix; directions in which it is rounding are left out.
+MatrixXd inverse_root(const MatrixXd& gram) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> of(gram);
+  const double least = 16 * static_cast<double>(gram.rows()) *
+                       std::numeric_limits<double>::epsilon() * of.eigenvalues().maxCoeff();
+  const VectorXd roots = of.eigenvalues().unaryExpr(
+      [least](double value) { return value > least ? 1 / std::sqrt(value) : 0.0; });
+  return of.eigenvectors() * roots.asDiagonal() * of.eigenvectors().transpose();
+}
+
 template <class T>
 class HostSweeps final : public Sweeps {
  public:
@@ -78,6 +88,18 @@ class HostSweeps final : public Sweeps {
       set_operand(problem_, m, factors[m]);
       grams_[m] = gram(factors[m]);
       mttkrp_.refresh(static_cast<int>(m));
+    }
+  }
+
+  void spread(StageTimer& timer) override {
+    StreamOf stream(timer);
+    for (int mode = 0; mode < problem_.x().order(); ++mode) {
+      const auto at = static_cast<std::size_t>(mode);
+      mttkrp_.passes()->run_mode(mode, stream);
+      const Matrix result = mttkrp_.passes()->mode_result(mode);
+      multiply(result, inverse_root(gram(result)), at);
+      grams_[at] = gram(problem_.dense()[at]);
+      mttkrp_.refresh(mode);
     }
   }
 
@@ -118,22 +140,32 @@ class HostSweeps final : public Sweeps {
     return all.middleRows(static_cast<Index>(first), static_cast<Index>(n));
   }
 
-  void update(std::size_t mode, const Matrix& result) {
-    multiply_grams(mode);
-    const MatrixXd& inverse = inverse_(product_);
-    const auto m = rows_of(result.view<T>());
+  auto rows_of_factor(std::size_t mode) {
     // A problem hands out its operands as const; their elements are no const objects.
     const auto view = problem_.dense()[mode].template view<T>();
-    auto a = rows_of(MatrixView<T>{const_cast<T*>(view.data), view.rows, view.cols, view.ld});
+    return rows_of(MatrixView<T>{const_cast<T*>(view.data), view.rows, view.cols, view.ld});
+  }
+
+  /// The factor of the mode becomes result * w; totals_ begins with the squares of its columns.
+  void multiply(const Matrix& result, const MatrixXd& w, std::size_t mode) {
+    const auto m = rows_of(result.view<T>());
+    auto a = rows_of_factor(mode);
     add_up_(result.rows(), {totals_.data(), problem_.rank()},
             [&](Count first, Count n, std::span<double> squares, double* room) {
               auto of_m = block_of(room, n), solved = block_of(second_of(room), n);
               of_m = rows(m, first, n).template cast<double>();
-              solved.noalias() = of_m * inverse;
+              solved.noalias() = of_m * w;
               rows(a, first, n) = solved.template cast<T>();
               Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) +=
                   solved.colwise().squaredNorm();
             });
+  }
+
+  void update(std::size_t mode, const Matrix& result) {
+    multiply_grams(mode);
+    multiply(result, inverse_(product_), mode);
+    const auto m = rows_of(result.view<T>());
+    auto a = rows_of_factor(mode);
     for (Index r = 0; r < rank_; ++r) {
       weights_[r] = std::sqrt(totals_[static_cast<Count>(r)]);
       scale_[r] = static_cast<T>(weights_[r] > 0 ? 1 / weights_[r] : 0);

@@ -111,10 +111,12 @@ inline __device__ Rotation rotation_of(const double* a, unsigned n, unsigned eve
   return of;
 }
 
-/// a = a^+ for a symmetric positive semidefinite matrix by Jacobi's rotations, which make q its
-/// eigenvectors. `rotations` has room for (n + 1) / 2.
-inline __device__ void pseudo_invert(double* a, double* q, unsigned n, double* values,
-                                     Rotation* rotations) {
+/// a = f(a) for a symmetric positive semidefinite matrix, f taking its eigenvalues but for those
+/// that are rounding, which become 0, by Jacobi's rotations, which make q its eigenvectors.
+/// `rotations` has room for (n + 1) / 2.
+template <class F>
+__device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* values,
+                                     Rotation* rotations, F&& f) {
   constexpr int kMostRounds = 30;  // over all pairs; 6 to 10 do for any matrix seen
   const unsigned even = n + n % 2;
   for_entries(n, [&](unsigned i, unsigned j) { q[i * n + j] = i == j ? 1 : 0; });
@@ -148,14 +150,16 @@ inline __device__ void pseudo_invert(double* a, double* q, unsigned n, double* v
     }
   }
   __syncthreads();
-  for_columns(n, [&](unsigned r) { values[r] = a[r * n + r]; });
-  __syncthreads();
   double largest = 0;
-  for (unsigned r = 0; r < n; ++r) largest = max(largest, values[r]);
+  for (unsigned r = 0; r < n; ++r) largest = max(largest, a[r * n + r]);
+  for_columns(n, [&](unsigned r) {
+    const double value = a[r * n + r];
+    values[r] = value > rounding(n) * largest ? f(value) : 0;
+  });
+  __syncthreads();
   for_entries(n, [&](unsigned i, unsigned j) {
     double sum = 0;
-    for (unsigned r = 0; r < n; ++r)
-      if (values[r] > rounding(n) * largest) sum += q[i * n + r] * q[j * n + r] / values[r];
+    for (unsigned r = 0; r < n; ++r) sum += q[i * n + r] * q[j * n + r] * values[r];
     a[i * n + j] = sum;
   });
   __syncthreads();
@@ -252,7 +256,8 @@ __global__ void __launch_bounds__(kSystemThreads)
   if (!invert(a, x.rank, of.row, of.column)) {
     __syncthreads();
     fill();
-    pseudo_invert(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations);
+    apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
+                         [](double value) { return 1 / value; });
   }
   for_columns(x.rank, [&](unsigned r) {
     of.row[r] = inverse_norm(x, of.inverse_norms, next, r);
@@ -262,6 +267,22 @@ __global__ void __launch_bounds__(kSystemThreads)
   __syncthreads();
   for_entries(x.rank, [&](unsigned i, unsigned j) {
     x.w[i * x.width + j] = static_cast<T>(of.row[i] * a[i * x.rank + j] * of.column[j]);
+  });
+}
+
+/// W = (M^T M)^(-1/2), by which M W is the orthonormal matrix next to M, from the Gram matrix of M.
+template <class T>
+__global__ void __launch_bounds__(kSystemThreads)
+    prepare_orthonormal(System<T> x, const double* gram, bool in_shared) {
+  extern __shared__ double shared[];
+  const Columns of(shared, x.rank, x.order);
+  double* const a = in_shared ? of.system : x.room;
+  for_entries(x.rank,
+              [&](unsigned i, unsigned j) { a[i * x.rank + j] = gram[i * x.width + j]; });
+  apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
+                       [](double value) { return rsqrt(value); });
+  for_entries(x.rank, [&](unsigned i, unsigned j) {
+    x.w[i * x.width + j] = static_cast<T>(a[i * x.rank + j]);
   });
 }
 

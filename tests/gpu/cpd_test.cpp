@@ -69,6 +69,26 @@ void check_beside_host(const std::string& id, const Problem& problem, double bou
   check_same(swept(device), swept(host), bound);
 }
 
+/// Components 0 and 1 coincide, 3 is zero.
+void check_singular(std::uint64_t rank) {
+  const Problem problem = problem_of({300, 200, 250}, rank, DType::f64, 2);
+  Als device(problem, registry().find("flycoo.cuda.copies"));
+  Als host(problem, registry().find("pasta.cpu.coo"));
+  KruskalModel start = device.model();
+  for (Matrix& factor : start.factors)
+    for (std::uint64_t i = 0; i < factor.rows(); ++i) {
+      factor.set(i, 1, factor.at(i, 0));
+      factor.set(i, 3, 0);
+    }
+  device.resume(start);
+  host.resume(start);
+  const KruskalModel model = swept(device);
+  check_same(model, swept(host), 1e-7);
+  CHECK(model.weights[3] == 0);
+  CHECK(model.factors[0].at(3, 3) == 0);
+  CHECK(model.weights[0] > 0);
+}
+
 }  // namespace
 
 TEST_CASE("sweeps on the device give what those of the host give") {
@@ -76,6 +96,13 @@ TEST_CASE("sweeps on the device give what those of the host give") {
     for (const std::uint64_t rank : {1, 7, 16, 18, 32, 33, 100, 130})
       check_beside_host("flycoo.cuda.copies", problem_of({300, 200, 250}, rank, dtype),
                         dtype == DType::f64 ? 1e-9 : 2e-4);
+}
+
+TEST_CASE("a small tensor in chunks of columns") {
+  for (const auto dtype : {DType::f32, DType::f64})
+    for (const std::uint64_t rank : {3, 20, 40})
+      check_beside_host("flycoo.cuda.copies", problem_of({60, 50, 40}, rank, dtype, 2),
+                        dtype == DType::f64 ? 1e-8 : 1e-3);
 }
 
 TEST_CASE("with every method whose runs lend their memory, in any order") {
@@ -93,24 +120,11 @@ TEST_CASE("more rows than thread blocks take at once") {
 }
 
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
-  for (const std::uint64_t rank : {5, 120}) {
-    const Problem problem = problem_of({300, 200, 250}, rank, DType::f64, 2);
-    Als device(problem, registry().find("flycoo.cuda.copies"));
-    Als host(problem, registry().find("pasta.cpu.coo"));
-    KruskalModel start = device.model();
-    for (Matrix& factor : start.factors)
-      for (std::uint64_t i = 0; i < factor.rows(); ++i) {
-        factor.set(i, 1, factor.at(i, 0));
-        factor.set(i, 3, 0);
-      }
-    device.resume(start);
-    host.resume(start);
-    const KruskalModel model = swept(device);
-    check_same(model, swept(host), 1e-7);
-    CHECK(model.weights[3] == 0);
-    CHECK(model.factors[0].at(3, 3) == 0);
-    CHECK(model.weights[0] > 0);
-  }
+  check_singular(5);
+}
+
+TEST_CASE("the same of more components than shared memory holds") {
+  check_singular(120);
 }
 
 TEST_CASE("a run begins anew after any number of sweeps, and goes on from its model") {
@@ -131,6 +145,25 @@ TEST_CASE("a run begins anew after any number of sweeps, and goes on from its mo
     check_same(swept(later, 3), whole, 1e-10);
     CHECK(std::abs(later.true_fit() - whole.fit.back()) < 1e-10);
   }
+}
+
+TEST_CASE("a start of a small tensor that follows the data") {
+  for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies"})
+    for (const std::uint64_t rank : {5, 40}) {
+      const Problem problem = problem_of({60, 50, 45}, rank, DType::f64, 3);
+      Als device(problem, registry().find(id));
+      Als host(problem, registry().find("pasta.cpu.coo"));
+      const auto timer = device::make_event_timer();
+      for (int turn = 0; turn < 2; ++turn) {
+        device.restart();
+        device.spread(*timer);
+        host.restart();
+        host.spread(*timer);
+        CHECK(device.model().weights[0] == 0);
+        check_same(device.model(), host.model(), 1e-9);
+        check_same(swept(device), swept(host), 1e-8);
+      }
+    }
 }
 
 TEST_CASE("methods that keep their factors to themselves take the sweeps of the host") {

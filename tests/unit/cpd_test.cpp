@@ -16,6 +16,7 @@
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/normal_equations.hpp"
+#include "common/decompose/starts.hpp"
 #include "common/generate/generators.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
@@ -207,6 +208,43 @@ TEST_CASE("planted factors are found up to order and scale") {
   CHECK(match(planted, model.factors) > 1 - 1e-6);
   // The score does tell other factors apart.
   CHECK(match(planted, problem.dense()) < 0.5);
+}
+
+TEST_CASE("a start that follows the data has orthonormal factors and depends on the seed's") {
+  const Problem problem = sparse_problem(spec_of(4, 5));
+  Als als(problem, registry().find("flycoo.cpu"));
+  const auto timer = make_host_timer();
+  const auto spread_of = [&](std::uint64_t seed) {
+    als.restart(cpd::first_factors(cpd::Start::spread, problem.x().dims, 4, DType::f64, seed));
+    als.spread(*timer);
+    return als.model();
+  };
+  const KruskalModel one = spread_of(1), again = spread_of(1), other = spread_of(2);
+  for (const Matrix& factor : one.factors)
+    CHECK((cpd::gram(factor) - Eigen::MatrixXd::Identity(4, 4)).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK(one.weights == std::vector<double>(4));
+  CHECK(same_bits(one, again));
+  CHECK_FALSE(same_bits(one, other));
+  als.sweep(*timer, 5);
+  CHECK(als.model().fit.size() == 5);
+  CHECK(als.model().fit.back() > als.model().fit.front());
+}
+
+TEST_CASE("first factors have the law's entries") {
+  const auto drawn = [](cpd::Start law) {
+    return cpd::first_factors(law, {400, 7}, 3, DType::f32, 5);
+  };
+  const auto all = [](const Matrix& m, auto&& holds) {
+    for (Count k = 0; k < m.values().size(); ++k)
+      if (!holds(m.values().at(k))) return false;
+    return true;
+  };
+  CHECK(drawn(cpd::Start::signs)[1].rows() == 7);
+  CHECK(all(drawn(cpd::Start::signs)[0], [](double v) { return v == 1 || v == -1; }));
+  CHECK(all(drawn(cpd::Start::uniform)[0], [](double v) { return v >= 0 && v < 1; }));
+  CHECK_FALSE(all(drawn(cpd::Start::normal)[0], [](double v) { return v >= -1 && v < 1; }));
+  CHECK(cpd::start_from_name("normal") == cpd::Start::normal);
+  CHECK_THROWS_AS(cpd::start_from_name("random"), InputError);
 }
 
 TEST_CASE("the fit grows in every sweep, to rounding") {

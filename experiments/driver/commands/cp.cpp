@@ -73,6 +73,7 @@ Start run_start(cpd::Als& als, const Problem& problem, cpd::Start law, std::uint
   const auto begin = std::chrono::steady_clock::now();
   als.restart(
       cpd::first_factors(law, problem.x().dims, problem.rank(), problem.dtype(), seed));
+  if (law == cpd::Start::spread) als.spread(timer);
   const auto first = std::chrono::steady_clock::now();
   while (!als.finished()) {
     const auto left = static_cast<std::size_t>(problem.spec().max_sweeps) - als.fit().size();
@@ -206,7 +207,9 @@ Interface cp_interface() {
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
       "sweeps between looks at the tolerance; more save a GPU waiting for the host");
-  add("start", word("LAW", "signs"), "initial factors: signs (-1 or 1), normal, uniform in [0, 1)");
+  add("start", word("LAW", "spread"),
+      "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
+      "orthonormal matrices next to the MTTKRP of every mode in turn");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options,
