@@ -19,7 +19,7 @@ from pathlib import Path
 import notebook
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "plots"), str(ROOT)]
+sys.path.insert(0, str(ROOT / "plots"))
 SCHEMAS = ("registry", "recipes", "claims", "findings", "artifacts")
 
 

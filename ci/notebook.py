@@ -25,7 +25,7 @@ SECONDS = 120  # for a cell
 def main(out, source=SOURCE):
     """Convert and execute; returns the exit code."""
     notebook = converted(Path(source).read_text(encoding="utf-8"))
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "plots"), str(ROOT)])
+    os.environ["PYTHONPATH"] = str(ROOT / "plots")
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # it only warns
     client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3",
                             resources={"metadata": {"path": str(ROOT)}})

@@ -63,8 +63,7 @@ class AnyPython(bdist_wheel):
 
 scratch = tempfile.mkdtemp(prefix="retensor-wheel-")  # the source tree stays as it is
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-setup(packages=find_packages(str(HERE), include=["retensor*"])
-      + ["plots", "plots.figures", "plots.report"],
-      package_dir={"plots": "."}, package_data={"plots.report": ["assets/*", "templates/*"]},
+setup(packages=find_packages(str(HERE), include=["retensor*"]),
+      package_data={"retensor": ["band.json"], "retensor.report": ["assets/*", "templates/*"]},
       distclass=WithBinaries, cmdclass={"build_py": BuildWithProgram, "bdist_wheel": AnyPython},
       options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}})

@@ -4,6 +4,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstdint>
+
 #include "common/core/types.hpp"
 #include "common/numeric/stored.hpp"
 
@@ -24,6 +26,13 @@ __device__ inline void store_value(void* values, ValueType type, Count p, float 
     static_cast<__nv_bfloat16*>(values)[p] = __float2bfloat16_rn(x);
   else
     static_cast<float*>(values)[p] = x;
+}
+
+/// Nearest tf32, ties to even, as operands on the host are rounded; what is not finite stays.
+__device__ inline float nearest_tf32(float x) {
+  const std::uint32_t bits = __float_as_uint(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
+  return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
 }
 
 }  // namespace retensor

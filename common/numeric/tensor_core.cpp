@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
+
 #include "common/core/error.hpp"
 #include "common/numeric/mma.hpp"
 
@@ -75,6 +78,40 @@ void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, F
   add_product<fp16>(operand(a, low_half), high_b, c);
   add_product<fp16>(high_a, operand(b, low_half), c);
   add_product<fp16>(high_a, high_b, c);
+}
+
+namespace {
+
+Fragment negated(Fragment x) {
+  for (float& value : x) value = -value;
+  return x;
+}
+
+/// c + a b rounded down to single precision.
+Fragment sum_from_below(const Fragment& a, const Fragment& b, const Fragment& c) {
+  auto model = hopper_model(OperandType::fp16, kFragmentEdge);
+  model.result = Rounding::down;
+  Fragment d;
+  mma<OperandType::fp16, 16, 16, 16>(a, b, c, d, model);
+  return d;
+}
+
+/// Of two neighbours in single precision that enclose a sum the one whose last bit is odd, which no
+/// midpoint of halves is: it rounds to a half as the sum does (Boldo and Melquiond 2008).
+float odd_of(float below, float above) {
+  return (std::bit_cast<std::uint32_t>(below) & 1u) != 0 ? below : above;
+}
+
+}  // namespace
+
+void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c) {
+  const auto left = operand(a, round_fp16), right = operand(b, round_fp16);
+  const auto below = sum_from_below(left, right, c);
+  const auto above = negated(sum_from_below(negated(left), right, negated(c)));
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const float sum = below[k] == above[k] ? below[k] : odd_of(below[k], above[k]);
+    c[k] = round_fp16(sum) + 0.0f;
+  }
 }
 
 }  // namespace retensor

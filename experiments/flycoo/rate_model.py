@@ -14,10 +14,11 @@ import math
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
 from experiments.rates import Rows, gather_rate, work_ms  # noqa: E402
-from plots.load import load_results  # noqa: E402: the tree is no installed package
+from retensor.results import load_results  # noqa: E402: the tree is no installed package
 
 METHODS = {"flycoo.cuda.tuned": True, "flycoo.cuda.copies": False}  # id: whether it remaps
 VALUE_BYTES, SLOT_BYTES = 4, 8

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
 from experiments.rates import work_ms  # noqa: E402: the tree is no installed package
-from plots.errors import PlotError  # noqa: E402
-from plots.load import load_results  # noqa: E402
+from retensor.errors import PlotError  # noqa: E402
+from retensor.results import load_results  # noqa: E402
 
 PARAMS = "case.params."
 SWEPT = (PARAMS + "format", PARAMS + "threshold")

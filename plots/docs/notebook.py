@@ -25,7 +25,7 @@ x
 
 # %%
 table = retensor.bench(x, "mttkrp", rank=16, samples=5)
-table[["method", "ms", "spread", "error_over_bound", "status", "reason"]]
+table[["mode", "method", "seconds", "spread", "error_over_bound", "status", "reason"]]
 
 # %% [markdown]
 # The result is a NumPy array. Two methods agree to the precision that they declare.

@@ -1,6 +1,7 @@
 """ReTensor from Python: operations on own tensors by any method, runs of specs, rows, figures."""
+from retensor.benchmark import bench
 from retensor.dlpack import to_device
-from retensor.drawing import bench, plot
+from retensor.drawing import plot
 from retensor.frame import load, samples, to_parquet
 from retensor.library import DeviceError, InputError, RetensorError
 from retensor.operations import (CpModel, TuckerModel, contract, cp, methods, mttkrp, spmm, ttm,

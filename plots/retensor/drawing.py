@@ -1,20 +1,17 @@
 """Figures from Python: those of specs, and of any rows at hand."""
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from plots import style
-from plots.figures import drawer
-from plots.figures.view import make_view
-from plots.spec import FigureSpec, check_figure, load_spec
+from retensor import style
+from retensor.figures import drawer
+from retensor.figures.view import make_view
+from retensor.spec import FigureSpec, check_figure, load_spec
 from retensor.frame import load, results_of, rows_of
 from retensor.library import InputError
-from retensor.operations import methods as solving
-from retensor.program import Run, read_spec, run
-from retensor.tensors import tensor
+from retensor.program import Run, read_spec
 
 DEFAULT_FIGURE = {"kind": "grouped-bars"}
 
@@ -52,35 +49,6 @@ def _show_in_notebooks():
     if shell is not None:
         from IPython.core.pylabtools import select_figure_formats
         select_figure_formats(shell, {"png"})
-
-
-def bench(x, operation="mttkrp", rank=16, methods=None, samples=5, timeout="60s"):
-    """Time methods on a tensor (anything that `tensor` takes); returns a DataFrame, fastest first:
-    `method`, `ms` (the medians of all modes added up), `spread` (largest over least sample),
-    `error_over_bound`, `format_bytes`, `rows` and `status`. Without `methods` all that solve the
-    operation are tried; what declines is listed with its reason."""
-    with tempfile.TemporaryDirectory(prefix="retensor-") as folder:
-        path = Path(folder) / "tensor.tns"
-        tensor(x).write(path)
-        spec = {"schema": 1, "artifact": "own/bench", "title": f"{operation} by method",
-                "operation": operation,
-                "axes": {"dataset": str(path), "rank": rank},
-                "methods": [{"id": name} for name in methods or solving(operation)],
-                "measure": {"samples": samples, "timeout": timeout}}
-        return _summary(load(run(spec)))
-
-
-def _summary(rows):
-    rows = rows.assign(ms=1e3 * rows["stats_median"],
-                       spread=rows["stats_max"] / rows["stats_min"],
-                       not_ok=rows["status"].where(rows["status"] != "ok"))
-    table = rows.groupby("method", as_index=False).agg(
-        ms=("ms", lambda ms: ms.sum(skipna=False)), spread=("spread", "max"),
-        error_over_bound=("check_error_over_bound", "max"),
-        format_bytes=("footprint_format_bytes", "sum"), rows=("key", "size"),
-        status=("not_ok", "first"), reason=("reason", "first"))
-    table["status"] = table["status"].fillna("ok")
-    return table.sort_values("ms", na_position="last", ignore_index=True)
 
 
 def _is_rows(what):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from plots.load import Results, load_results
+from retensor.results import Results, load_results
 from retensor.library import InputError, RetensorError
 from retensor.program import Run, output_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from plots.errors import PlotError
-from plots.spec import overlaid, whole_spec
+from retensor.errors import PlotError
+from retensor.spec import overlaid, whole_spec
 from retensor.library import InputError, RetensorError, candidates
 
 POLL = 0.05  # seconds between two looks at a growing result file

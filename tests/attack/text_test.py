@@ -62,8 +62,8 @@ def test_recipes_take_numbers_as_the_readers_do(tmp_path, recipe, number):
 
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-cmd", "@SUM(A1)", "\t=1"])
 def test_cells_are_no_formulas(tmp_path, word):
-    sys.path.insert(0, str(ROOT))
-    from plots.table import write_csv
+    sys.path.insert(0, str(ROOT / "plots"))
+    from retensor.table import write_csv
     write_csv(pd.DataFrame({word: [word, "plain"], "value": [-1.5, 2]}), tmp_path / "t.csv")
     head, first, second = csv.reader((tmp_path / "t.csv").open(newline=""))
     assert head == ["'" + word, "value"]

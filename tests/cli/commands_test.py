@@ -63,7 +63,7 @@ class Tree:
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
-        (root / "plots").mkdir()
+        (root / "plots" / "retensor").mkdir(parents=True)
 
     def run(self, *args, code=0, **environment):
         done = subprocess.run([RETENSOR, *map(str, args)], cwd=self.root, text=True,
@@ -355,7 +355,7 @@ def test_output_that_can_not_be_written_is_a_system_error(tree):
 def test_plots_get_their_arguments_unchanged(tree):
     """No shell stands between: blanks and quotes of a path arrive as they are. What is read stands
     in no folder that outlives the command."""
-    (tree.root / "plots" / "__main__.py").write_text(
+    (tree.root / "plots" / "retensor" / "cli.py").write_text(
         "import json, os, sys\n"
         "given = {a: open(b).read() for a, b in zip(sys.argv, sys.argv[1:]) if os.path.isfile(b)}\n"
         "print(json.dumps([sys.argv[1:], given]))\n"

@@ -3,6 +3,7 @@ property could have gone the other way, and a claim that could not is named.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from sweeps import RETENSOR, ROOT
 
 sys.path.insert(0, str(ROOT / "ci"))
 import readme  # noqa: E402
+from retensor.report import words  # noqa: E402: its folder is one that readme knows
 
 CLAIM = """schema: 1
 paper: p
@@ -32,7 +34,7 @@ def verdict(*args, root=ROOT, code=0):
 
 def judged(tmp_path, published, asks, code=0):
     """The mutated verdict on a claim about a time of 1 s; returns its only line."""
-    for name, text in {"experiments/schema/README.md": "", "plots/__init__.py": "",
+    for name, text in {"experiments/schema/README.md": "", "plots/retensor/__init__.py": "",
                        "datasets/registry.yaml": "schema: 1\ndatasets: {}\n",
                        "papers/p/paper/claims.yaml": CLAIM.format(asks=asks, published=published),
                        "experiments/results/rows.jsonl": json.dumps({
@@ -69,12 +71,32 @@ def test_a_claim_that_nothing_turns_is_named(tmp_path):
 
 
 def test_set_up_is_counted_apart(entries):
-    lines = verdict("flycoo").splitlines()
+    lines = [line.strip() for line in verdict("flycoo").splitlines()]
     own = [entry for entry in entries if entry["paper"] == "flycoo"]
     for set_up, ending in ((False, ""), (True, " (set-up)")):
-        for word in {entry["verdict"] for entry in own if entry["set_up"] == set_up}:
-            count = sum(entry["verdict"] == word and entry["set_up"] == set_up for entry in own)
-            assert f"{count} {word}{ending}" in lines
+        for entry in (entry for entry in own if entry["set_up"] == set_up):
+            word, said = entry["verdict"], words.outcome(entry)
+            count = sum(other["verdict"] == word and other["set_up"] == set_up for other in own)
+            told = word if said == word else f"{said}: {word}"
+            assert f"{count} {told}{ending}" in lines
+
+
+def documented():
+    """The verdicts that the documentation explains, with what they say of a claim."""
+    page = (ROOT / "plots/docs/explanation/verdicts.md").read_text()
+    return dict(re.findall(r"^\| `([a-z ]+)` \| ([a-z ]+) \|", page, re.MULTILINE))
+
+
+def test_readme_report_program_and_documentation_use_the_same_words(entries):
+    page = (ROOT / "README.md").read_text()
+    head = re.search(r"^\| paper \| claims \|(.*)\|$", page, re.MULTILINE)
+    assert [word.strip() for word in head[1].split("|")] == [*words.OUTCOMES, "set-up"]
+    said = {entry["verdict"]: words.outcome(entry) for entry in entries}
+    assert said.keys() <= words.VERDICTS.keys()
+    for word, outcome in said.items():
+        assert words.VERDICTS[word].startswith(outcome + ",") or word == outcome
+    assert documented().keys() == words.VERDICTS.keys()
+    assert {word: documented()[word] for word in said} == said
 
 
 def test_readmes_say_what_the_committed_rows_say(entries):

@@ -90,6 +90,11 @@ TEST_CASE("order3-pasta" * doctest::skip()) {
 TEST_CASE("order3-hlsto" * doctest::skip()) {
   check_order3(of_hlsto);
 }
+/// A part of it, started by hand.
+TEST_CASE("order3-hlsto-half" * doctest::skip()) {
+  check_contract({3, 3, {Operation::mttkrp, Operation::ttm_chain}, {16}, {"unsorted"}},
+                 [](const Method& m) { return m.id() == "hlsto.cuda.half"; });
+}
 TEST_CASE("order3-others" * doctest::skip()) {
   check_order3([](std::string_view id) { return !of_pasta(id) && !of_hlsto(id); });
 }

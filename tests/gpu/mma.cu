@@ -101,7 +101,7 @@ __global__ void multiply_by_mma(Count fragments, const float* a, const float* b,
 
 /// WMMA of 16 x K by K x 16; Stored is how operands lie in memory, Type what the fragment is
 /// called.
-template <class Type, class Stored, int K>
+template <class Type, class Stored, int K, class Sum = float>
 __global__ void multiply_by_wmma(Count fragments, const float* a, const float* b, const float* c,
                                  float* d) {
   namespace wmma = nvcuda::wmma;
@@ -117,12 +117,17 @@ __global__ void multiply_by_wmma(Count fragments, const float* a, const float* b
   __syncwarp();
   wmma::fragment<wmma::matrix_a, 16, 16, K, Type, wmma::row_major> in_a;
   wmma::fragment<wmma::matrix_b, 16, 16, K, Type, wmma::row_major> in_b;
-  wmma::fragment<wmma::accumulator, 16, 16, K, float> sum;
+  wmma::fragment<wmma::accumulator, 16, 16, K, Sum> sum;
   wmma::load_matrix_sync(in_a, left[warp], K);
   wmma::load_matrix_sync(in_b, right[warp], 16);
-  wmma::load_matrix_sync(sum, c + f * 256, 16, wmma::mem_row_major);
+  __shared__ __align__(32) Sum sums[kWarpsPerBlock][256];
+  for (unsigned e = threadIdx.x % kWarp; e < 256; e += kWarp) sums[warp][e] = Sum(c[f * 256 + e]);
+  __syncwarp();
+  wmma::load_matrix_sync(sum, sums[warp], 16, wmma::mem_row_major);
   wmma::mma_sync(sum, in_a, in_b, sum);
-  wmma::store_matrix_sync(d + f * 256, sum, 16, wmma::mem_row_major);
+  wmma::store_matrix_sync(sums[warp], sum, 16, wmma::mem_row_major);
+  __syncwarp();
+  for (unsigned e = threadIdx.x % kWarp; e < 256; e += kWarp) d[f * 256 + e] = float(sums[warp][e]);
 }
 
 using Kernel = void (*)(Count, const float*, const float*, const float*, float*);
@@ -146,17 +151,24 @@ Kernel kernel_of(const MmaKind& kind) {
   throw LogicError("no such operand type");
 }
 
-}  // namespace
-
-void multiply_on_device(const MmaKind& kind, const Fragments& x, std::vector<float>& d) {
+void multiply_with(Kernel kernel, const Fragments& x, std::vector<float>& d) {
   d.resize(x.c.size());
   if (x.count == 0) return;
   const device::Buffer<float> a(x.a), b(x.b), c(x.c);
   device::Buffer<float> result(x.c.size());
-  const Kernel kernel = kernel_of(kind);
   RETENSOR_CUDA_LAUNCH(kernel, device::blocks_for(x.count, kWarpsPerBlock), kWarpsPerBlock * kWarp,
                        0, nullptr, x.count, a.data(), b.data(), c.data(), result.data());
   result.download(d);
+}
+
+}  // namespace
+
+void multiply_on_device(const MmaKind& kind, const Fragments& x, std::vector<float>& d) {
+  multiply_with(kernel_of(kind), x, d);
+}
+
+void multiply_in_halves_on_device(const Fragments& x, std::vector<float>& d) {
+  multiply_with(multiply_by_wmma<__half, __half, 16, __half>, x, d);
 }
 
 }  // namespace retensor

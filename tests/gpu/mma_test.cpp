@@ -3,10 +3,15 @@
 // where the default model differs in a bit.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
 #include "common/device/device.hpp"
+#include "common/numeric/rounding.hpp"
+#include "common/numeric/tensor_core.hpp"
 #include "tests/gpu/mma_device.hpp"
 #include "tests/gpu/mma_fragments.hpp"
 #include "tests/gpu/mma_probe.hpp"
@@ -112,6 +117,22 @@ Agreement agreement_of_default(const MmaKind& kind, Regime regime) {
   return sum;
 }
 
+/// The first entries that differ, with what they are sums of.
+void print_differences(const Fragments& x, const std::vector<float>& device,
+                       const std::vector<float>& emulated) {
+  int printed = 0;
+  for (std::size_t p = 0; p < device.size() && printed < 3; ++p) {
+    if (std::bit_cast<std::uint32_t>(device[p]) == std::bit_cast<std::uint32_t>(emulated[p]))
+      continue;
+    ++printed;
+    const std::size_t f = p / 256, i = p % 256 / 16, j = p % 16;
+    std::printf("  %a on the device, %a emulated: %a", device[p], emulated[p], x.c[p]);
+    for (std::size_t k = 0; k < 16; ++k)
+      std::printf(" + %a * %a", x.a[f * 256 + i * 16 + k], x.b[f * 256 + k * 16 + j]);
+    std::printf("\n");
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the device's arithmetic as probed") {
@@ -152,4 +173,31 @@ TEST_CASE("the default model beside the device on 10^6 fragments of each shape a
       CAPTURE(name(regime));
       CHECK(found.share() == 1);
     }
+}
+
+TEST_CASE("sums in half precision beside the device on 10^6 fragments") {
+  head("inputs");
+  const MmaKind& kind = kMmaKinds[0];
+  for (const Regime regime : kRegimes) {
+    Fragments x(kind, regime == Regime::special ? kSpecial : kBatch * kBatches);
+    draw(kind, regime, kSeed, 0, x);
+    for (float& c : x.c) c = round_fp16(c);
+    std::vector<float> device, emulated(x.c);
+    multiply_in_halves_on_device(x, device);
+    for (float& d : device) d = round_fp16(d);  // a NaN has another pattern as a half
+#pragma omp parallel for schedule(static)
+    for (std::size_t f = 0; f < x.count; ++f) {
+      Fragment a, b, c;
+      std::copy_n(&x.a[f * a.size()], a.size(), a.begin());
+      std::copy_n(&x.b[f * b.size()], b.size(), b.begin());
+      std::copy_n(&x.c[f * c.size()], c.size(), c.begin());
+      multiply_add_in_halves(a, b, c);
+      std::copy_n(c.begin(), c.size(), &emulated[f * c.size()]);
+    }
+    const auto found = compare(kind, x, hopper_model(kind.type, kind.n), device, emulated);
+    row(kind, name(regime), found);
+    print_differences(x, device, emulated);
+    CAPTURE(name(regime));
+    CHECK(found.share() == 1);
+  }
 }

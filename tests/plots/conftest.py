@@ -1,4 +1,4 @@
 """What holds for all tests of plots."""
-from plots import style
+from retensor import style
 
 style.SETTINGS["savefig.dpi"] = 30  # tests read the texts of figures, not their pixels

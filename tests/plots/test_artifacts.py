@@ -9,14 +9,14 @@ import pytest
 import rows
 import yaml
 
-from plots import digitised, style
-from plots.errors import PlotError
-from plots.figures import drawer
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.report import artifacts, build_report, claims
-from plots.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
-from plots.spec import find_specs, load_spec
+from retensor import digitised, style
+from retensor.errors import PlotError
+from retensor.figures import drawer
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.report import artifacts, build_report, claims
+from retensor.report.artifacts import COMPARED, NOT_RUN, REGENERATED, stands_at
+from retensor.spec import FigureSpec, find_specs, load_spec
 
 ROOT = Path(__file__).parents[2]
 HEAD = ",".join(digitised.COLUMNS) + "\n"
@@ -95,6 +95,51 @@ def test_points_are_grey_marks_at_their_bar_or_position(tmp_path, papers, kind):
         bars = [patch.get_y() + patch.get_height() / 2 for patch in figure.axes[0].patches
                 if type(patch).__name__ == "Rectangle"]
         assert any(abs(marks[0].get_ydata()[0] - place) < 1e-9 for place in bars)
+
+
+def test_a_published_mean_is_a_line_down_its_panel_in_the_colour_of_its_series(tmp_path, papers):
+    (papers / "fig4.csv").write_text(
+        HEAD + "tew,,pasta.cpu.hicoo,900,0,\"Fig. 4, mean\",text\nttv,,unknown,7,0,Fig. 5,text\n")
+    (tmp_path / "fig4.yaml").write_text(rows.SPEC)
+    results = load_results([rows.write(tmp_path / "rows.jsonl", rows.sweep())])
+    spec = load_spec(tmp_path / "fig4.yaml")
+    figure = drawer(spec).draw(make_view(results, spec))
+    for axes, value, colour in zip(figure.axes, (900, 7), (style.colour(1), style.PUBLISHED)):
+        lines = [line for line in axes.lines if line.get_linestyle() == "--"]
+        assert [(line.get_xdata()[0], line.get_color()) for line in lines] == [(value, colour)]
+        assert axes.get_xlim()[1] > value
+
+
+RATIO = """schema: 1
+claims:
+  - {id: P-1, query: {where: {method: pasta.cpu.hicoo}, value: stats.median,
+                      ratio_to: {where: {method: pasta.cpu.coo}}}}
+"""
+
+
+@pytest.mark.parametrize("kind, y", [("stacked-bars", "gflops"), ("grouped-bars", "time")])
+def test_a_published_ratio_of_times_stands_at_so_many_times_the_base(tmp_path, papers, kind, y):
+    """In a figure of times, where the claim has one base; not beside rates, nor with two bases."""
+    (papers.parent / "claims.yaml").write_text(RATIO)
+    lines = [rows.row(method=method, seconds=(3, 3, 3), stages={"kernel": 1.0, "output": 2.0})
+             for method in ("pasta.cpu.coo", "pasta.cpu.hicoo")]
+    lines.append(rows.row(dataset="beta", seconds=(3, 3, 3), stages={"kernel": 3.0}))
+    keys = [line["key"] for line in lines]
+    results = load_results([rows.write(tmp_path / "rows.jsonl", [rows.session(), *lines])])
+    claim = rows.verdict(id="P-1", value="stats.median", keys=keys[:2],
+                         published={"value": 2.5, "unit": "times"})
+
+    def marks(claim=claim, kind=kind, y=y, **figure):
+        spec = FigureSpec("pasta/fig4", "t", {"kind": kind, "x": "dataset", "y": y, **figure})
+        view = make_view(results, spec, [claim])
+        drawer(spec).draw(view)
+        return [(mark.x, mark.series, mark.values) for mark in view.published]
+
+    assert marks() == [("alpha", "pasta.cpu.hicoo", (7.5,))]
+    assert marks(claim | {"keys": keys}) == []
+    assert marks(claim | {"published": {"value": 2.5, "unit": "s"}}) == []
+    assert marks(kind="grouped-bars", y="gflops") == []
+    assert marks(kind="stacked-bars", share=True) == []
 
 
 @pytest.mark.parametrize("text, message", [

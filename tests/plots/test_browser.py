@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import rows
 
-from plots.load import load_results
-from plots.report import build_report
-from plots.spec import find_specs
+from retensor.results import load_results
+from retensor.report import build_report
+from retensor.spec import find_specs
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
                None)

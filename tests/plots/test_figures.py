@@ -5,15 +5,15 @@ import pytest
 import rows
 from matplotlib.figure import Figure
 
-from plots.errors import PlotError
-from plots.figures import dots
-from plots.figures import lines as line_figure
-from plots.figures import units
-from plots.figures.published import Mark
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.save import save_artifact
-from plots.spec import FigureSpec, load_spec
+from retensor.errors import PlotError
+from retensor.figures import bands, dots
+from retensor.figures import lines as line_figure
+from retensor.figures import units
+from retensor.figures.published import Mark
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.save import save_artifact
+from retensor.spec import FigureSpec, load_spec
 
 KINDS = ("grouped-bars", "lines", "scatter", "roofline", "stacked-bars", "table", "curves",
          "speedups", "performance-profile")
@@ -178,14 +178,24 @@ def test_variants_of_a_stand_in_are_a_band_around_its_own_value(tmp_path, kind):
     assert view.stem == "fig4.stand-in" and view.datasets == {"stand-in": ["x-like"]}
     found, = view.cells
     assert (found.x, found.measured.value, found.total) == ("x-like", 0.002, 4)
-    assert found.band == (pytest.approx(0.001), pytest.approx(0.004))
+    wide = bands.factor("stats.median")
+    assert wide > 1 and found.band == (pytest.approx(0.001 / wide), pytest.approx(0.004 * wide))
     with paths["csv"].open() as stream:
         line, = csv.DictReader(stream)
-    assert (line["least of variants"], line["largest of variants"]) == ("0.001", "0.004")
+    assert [float(line[end]) for end in ("band from", "band to")] == pytest.approx(found.band)
     assert line["data"] == "stand-in"
     if kind != "table":
         text = paths["svg"].read_text()
-        assert "least to largest of its variants" in text and "stand-in data: x-like" in text
+        assert "4 of 5 real values lie inside" in text and "stand-in data: x-like" in text
+
+
+def test_bands_of_what_was_not_calibrated_are_what_the_variants_span(tmp_path):
+    lines = [{**line, "footprint": {"format_bytes": size}}
+             for line, size in zip(VARIANTS, (20, 21, 40, 10))]
+    view, paths = save_artifact(read(tmp_path, lines), spec(y="footprint.format_bytes"),
+                                tmp_path / "out")
+    assert view.cells[0].band == (10, 40)
+    assert "least to largest of its variants" in paths["svg"].read_text()
 
 
 def test_a_band_needs_the_base_and_takes_what_is_ok(tmp_path):
@@ -195,7 +205,8 @@ def test_a_band_needs_the_base_and_takes_what_is_ok(tmp_path):
     failed = [*VARIANTS[:2], stand_in("skew", 1, status="oom", reason="9 GiB")]
     found, = make_view(read(tmp_path, failed), spec(y="time")).cells
     assert (found.ok, found.total, found.reason) == (2, 3, "oom: 9 GiB")
-    assert found.band == (pytest.approx(0.002), pytest.approx(0.0021))
+    wide = bands.factor("stats.median")
+    assert found.band == (pytest.approx(0.002 / wide), pytest.approx(0.0021 * wide))
     baseless = [stand_in("base", 1, status="oom"), *VARIANTS[1:]]
     found, = make_view(read(tmp_path, baseless), spec(y="time")).cells
     assert found.measured is None and found.band is None
@@ -216,7 +227,8 @@ def test_speedups_of_variants_are_a_band_and_weigh_nothing_in_the_mean(tmp_path)
                                 tmp_path / "out")
     bar, mean = view.cells
     assert bar.measured.value == pytest.approx(2)
-    assert bar.band == (pytest.approx(0.5), pytest.approx(4))
+    wide = bands.factor("stats.median", compared=True)
+    assert bar.band == (pytest.approx(0.5 / wide), pytest.approx(4 * wide))
     assert (bar.ok, bar.total) == (4, 4)
     assert mean.measured.value == pytest.approx(2) and (mean.ok, mean.total) == (1, 1)
 

@@ -2,8 +2,8 @@
 import pytest
 import rows
 
-from plots.errors import PlotError
-from plots.load import load_results
+from retensor.errors import PlotError
+from retensor.results import load_results
 
 
 def test_rows_become_dotted_columns(tmp_path):

@@ -4,9 +4,9 @@ import csv
 import pytest
 import rows
 
-from plots.load import load_results
-from plots.errors import PlotError
-from plots.report.methods import NEVER, baselines, check, lines_of, sections, tabulate
+from retensor.results import load_results
+from retensor.errors import PlotError
+from retensor.report.methods import NEVER, baselines, check, lines_of, sections, tabulate
 
 BASE, OTHER, FAST, SLOW = "parti.cuda", "pasta.cuda.coo", "blco.cuda", "mm_csf.cuda"
 

@@ -11,16 +11,16 @@ from urllib.parse import unquote
 import pytest
 import rows
 
-from plots import prose
-from plots.cli import main
-from plots.errors import PlotError
-from plots.figures import lines
-from plots.load import load_results
-from plots.report import (build_report, claims, counters, parts, table_files, tables,
-                          title_pages)
-from plots.report.processes import run_all
-from plots.report.sources import paper_file
-from plots.spec import find_specs
+from retensor import prose
+from retensor.cli import main
+from retensor.errors import PlotError
+from retensor.figures import lines
+from retensor.results import load_results
+from retensor.report import (build_report, claims, counters, parts, table_files, tables,
+                             title_pages)
+from retensor.report.processes import run_all
+from retensor.report.sources import paper_file
+from retensor.spec import find_specs
 
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -200,7 +200,7 @@ def test_command_line(tmp_path, capsys):
     warning = {"kind": "warning", "schema": 1, "text": "the last line is torn"}
     path = rows.write(tmp_path / "rows.jsonl", [warning, *rows.sweep()])
     (tmp_path / "fig4.yaml").write_text(rows.SPEC)
-    done = subprocess.run([sys.executable, "-m", "plots", "figure", "--rows", path, "--spec",
+    done = subprocess.run([sys.executable, "-m", "retensor.cli", "figure", "--rows", path, "--spec",
                            tmp_path / "fig4.yaml", "--out", tmp_path / "f"],
                           text=True, capture_output=True, cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "plots")})
@@ -460,10 +460,11 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
         "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Speed (2 in the paper, 1 here) does not: cause not found."]
+        "Speed (2 in the paper, 1 here) does not hold: cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not: blocks wait."]
+        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not hold: "
+        "blocks wait."]
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

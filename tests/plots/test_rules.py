@@ -10,12 +10,12 @@ import rows
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from plots import style
-from plots.errors import PlotError
-from plots.figures import captions, drawer
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.spec import FigureSpec, find_specs
+from retensor import style
+from retensor.errors import PlotError
+from retensor.figures import captions, drawer
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.spec import FigureSpec, find_specs
 
 ROOT = Path(__file__).parents[2]
 RESULTS = [path for path in sorted((ROOT / "experiments" / "results").glob("*/*.jsonl"))

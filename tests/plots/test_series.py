@@ -8,12 +8,12 @@ from collections import Counter
 import pytest
 import rows
 
-from plots import style
-from plots.errors import PlotError
-from plots.figures import KINDS, drawer, lines
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.spec import FigureSpec
+from retensor import style
+from retensor.errors import PlotError
+from retensor.figures import KINDS, drawer, lines
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.spec import FigureSpec
 
 PASTA = {"update": "atomic", "threads": 2}
 FLYCOO = {"order": "arrival", "indices": "plain", "ids": "record", "remap": True, "align": 4,

@@ -5,11 +5,11 @@ import math
 import pytest
 import rows
 
-from plots import summary
-from plots.errors import PlotError
-from plots.load import load_results
-from plots.save import save_artifact
-from plots.spec import FigureSpec
+from retensor import summary
+from retensor.errors import PlotError
+from retensor.results import load_results
+from retensor.save import save_artifact
+from retensor.spec import FigureSpec
 
 COO, HICOO = "pasta.cpu.coo", "pasta.cpu.hicoo"
 

@@ -4,13 +4,13 @@ import csv
 import pytest
 import rows
 
-from plots.errors import PlotError
-from plots.figures import roofline
-from plots.figures.claims import basis, tolerance
-from plots.figures.view import make_view
-from plots.load import load_results
-from plots.save import save_artifact
-from plots.spec import FigureSpec, load_spec
+from retensor.errors import PlotError
+from retensor.figures import roofline
+from retensor.figures.claims import basis, tolerance
+from retensor.figures.view import make_view
+from retensor.results import load_results
+from retensor.save import save_artifact
+from retensor.spec import FigureSpec, load_spec
 
 
 def read(tmp_path, lines):

@@ -10,6 +10,7 @@ import pytest
 from conftest import ROOT, random_case
 
 import retensor
+from retensor.program import output_of
 
 matplotlib.use("Agg")
 ROWS = ROOT / "experiments/results/cpu/flycoo-fig2.jsonl"
@@ -131,13 +132,31 @@ def test_a_wrong_spec_is_refused_with_its_place():
 
 
 def test_a_stranger_asks_which_method_is_fastest():
-    x = random_case(2, 3).dense
-    table = retensor.bench(x, "mttkrp", rank=8, samples=2)
+    table = retensor.bench(random_case(2, 3).dense, "mttkrp", rank=8, samples=2)
     assert table["method"][0] in retensor.methods("mttkrp")
-    measured = table[table["status"] == "ok"]
-    assert len(measured) >= 3 and measured["ms"].is_monotonic_increasing
-    assert (measured["error_over_bound"] <= 1).all()
-    assert table["reason"][table["status"] == "unsupported"].str.len().gt(10).all()
+    for mode, lines in table.groupby("mode"):
+        measured = lines[lines["status"] == "ok"]
+        assert len(measured) >= 3 and measured["seconds"].is_monotonic_increasing, mode
+        assert (measured["error_over_bound"] <= 1).all() and measured["over_fastest"].iloc[0] == 1
+    declined = table[table["status"] != "ok"]
+    assert declined["reason"].str.len().gt(10).all() and declined["seconds"].isna().all()
+
+
+def test_bench_is_the_table_of_the_command(tmp_path):
+    """Its problems, methods, states and reasons; a file is not read twice, a wrong word refused."""
+    path = tmp_path / "x.tns"
+    retensor.tensor(random_case(3, 3).dense).write(path)
+    table = retensor.bench(path, "ttv", mode=[0, 2], samples=1)
+    told = json.loads(output_of("bench", path, "--operation", "ttv", "--mode", 0, 2, "--samples", 1,
+                                "--quiet", "--json", fine=(0, 1)))
+    for problem in told:
+        lines = table[table["mode"] == problem["problem"]["mode"]]
+        for status, methods in (("ok", problem["methods"]), ("other", problem["not_ok"])):
+            here = lines[(lines["status"] == "ok") == (status == "ok")]
+            assert set(here["method"]) == {method["method"] for method in methods}
+    assert len(table) == sum(len(problem["methods"]) + len(problem["not_ok"]) for problem in told)
+    with pytest.raises(retensor.InputError, match="mttkrpp"):
+        retensor.bench(path, "mttkrpp")
 
 
 def test_a_stranger_redraws_a_figure_with_one_parameter_changed(tmp_path):

@@ -146,6 +146,11 @@ TEST_CASE("a stand-in comes with three variants, each a data set that rows name"
   CHECK(data.value("variant", "") == "skew");
   CHECK(data.value("for", "") == "d");
   CHECK(data.value("kind", "") == "stand-in");
+  const auto known = w.registry(
+      stand_in(good, "}, sha256: " + content_sha256(*registry.obtain(registry.find("d"), w.cache)) +
+                         ", paper: {"));
+  CHECK_NOTHROW(known.obtain(known.find("d"), w.cache));
+  CHECK_NOTHROW(known.obtain(known.find("d@seed"), w.cache));
   CHECK_THROWS_WITH_AS(registry.find("d@skwe"), doctest::Contains("did you mean 'd@skew'?"),
                        InputError);
 

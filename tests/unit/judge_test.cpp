@@ -5,6 +5,7 @@
 #include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/judge/prose.hpp"
 #include "tests/unit/made_claims.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor::testing;
 
@@ -253,6 +254,7 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
     return json{{"headline", headline},
                 {"published", {{"value", 2}, {"unit", "times"}}},
                 {"holds", holds},
+                {"verdict", holds.is_null() ? "not tested" : "inconsistent"},
                 {"measured", measured},
                 {"cause", cause}};
   };
@@ -265,7 +267,7 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
       std::vector<std::string>{
           "Holds: a (2 in the paper, 2.1 here).",
           "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
-          "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Open: e."});
+          "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Not tested: e."});
   CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
   auto none = entry("a", true, 2);
   none["headline"] = nullptr;
@@ -282,4 +284,68 @@ TEST_CASE("rows whose counters nobody took are left out of claims about counters
   CHECK(v.word == Verdict::reproduced);
   CHECK(v.failures == std::set<std::string>{"a.cpu.x on t: no counters"});
   CHECK(judge_rows(lines, {without}).word == Verdict::not_tested);
+}
+
+namespace {
+
+const std::string kOfArtifact =
+    "    published: {value: 2}\n    tolerance: {relative: 0.1}\n    hardware: any\n"
+    "    query: {where: {case.artifact: p/fig1, method: a.cpu.x}, value: v, reduce: median}\n";
+
+json row_of_artifact(const std::string& dataset) {
+  auto line = row("a.cpu.x", dataset, 2);
+  line["case"]["artifact"] = "p/fig1";
+  return line;
+}
+
+LeftOut left_out(const std::string& artifact, Selection when) {
+  return {artifact, std::move(when), "takes a day"};
+}
+
+Verdict judged(const std::string& lines, const std::vector<json>& rows, const LeftOut& one) {
+  return judge(claim_with(lines), made_rows(rows), {}, {one});
+}
+
+}  // namespace
+
+TEST_CASE("what a spec leaves out of the rows that a claim asks for is named") {
+  const std::vector<json> rows = {row_of_artifact("d")};
+  const auto one = left_out("p/fig1", {{"dataset", {"e"}}, {"method", {"a.cpu.x", "b.cpu.y"}}});
+  const auto v = judged(kOfArtifact, rows, one);
+  CHECK(v.word == Verdict::reproduced);
+  CHECK(v.reason == "p/fig1 leaves out e, a.cpu.x or b.cpu.y: takes a day");
+  const auto listed = to_json(claim_with(kOfArtifact), v)["excluded"];
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0]["artifact"] == "p/fig1");
+  CHECK(listed[0]["when"]["dataset"] == json::array({"e"}));
+  CHECK(listed[0]["reason"] == "takes a day");
+}
+
+TEST_CASE("nothing is named that a claim does not ask for, or that has rows") {
+  const std::vector<json> rows = {row_of_artifact("d")};
+  const auto named = [&](const std::string& artifact, Selection when) {
+    return judged(kOfArtifact, rows, left_out(artifact, std::move(when))).excluded.size();
+  };
+  CHECK(named("p/fig1", {{"dataset", {"e"}}}) == 1);
+  CHECK(named("p/fig2", {{"dataset", {"e"}}}) == 0);
+  CHECK(named("p/fig1", {{"method", {"b.cpu.y"}}}) == 0);
+  CHECK(named("p/fig1", {{"dataset", {"d"}}}) == 0);
+  CHECK(named("p/fig1", {{"dataset", {"d"}}, {"mode", {1}}}) == 1);
+  const std::string of_modes =
+      std::string(kOfArtifact).replace(kOfArtifact.find("method:"), 0, "case.dataset: d, ");
+  CHECK(judged(of_modes, rows, left_out("p/fig1", {{"dataset", {"e"}}})).excluded.empty());
+}
+
+TEST_CASE("exclusions of a spec and of its profiles") {
+  const TemporaryFile spec(
+      "spec.yaml",
+      "schema: 1\nartifact: p/fig1\ntitle: t\noperation: mttkrp\n"
+      "axes: {dataset: [wordnet, regS], mode: all}\n"
+      "exclude: [{when: {dataset: regS, mode: [1, 2]}, reason: of one law}]\n"
+      "methods: [{id: pasta.cpu.coo}]\n"
+      "profiles: {quick: {exclude: [{when: {dataset: wordnet}, reason: large}]}, full: {}}\n");
+  const auto all = exclusions_of(load_spec(spec.path));
+  REQUIRE(all.size() == 2);
+  CHECK(text_of(all[0]) == "p/fig1 leaves out regS, mode 1 or 2: of one law");
+  CHECK(text_of(all[1]) == "p/fig1 leaves out wordnet: large");
 }

@@ -16,6 +16,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/core/types.hpp"
+#include "common/numeric/tensor_core.hpp"
 #include "tests/gpu/mma_fragments.hpp"
 #include "tests/gpu/mma_layout.hpp"
 #include "tests/gpu/mma_probe.hpp"
@@ -443,6 +444,33 @@ TEST_CASE("MTTKRP of a slice: B^T (X C) by two chained products stays within its
   }
   CHECK(worst <= 1);
   CHECK(worst > 0.2);  // the rounding to fp16 dominates and is seen
+}
+
+TEST_CASE("sums in half precision are rounded to the nearest half, ties to even") {
+  Fragment a{}, b{};
+  a[0] = 1, b[0] = 1, b[1] = 3, b[2] = -1, b[3] = 0x1p-24f;
+  Fragment c{};
+  c[0] = c[1] = 2048, c[2] = -65504, c[3] = 1;
+  a[1] = 32, b[16 + 2] = -32;  // a second product for entry (0, 2)
+  multiply_add_in_halves(a, b, c);
+  CHECK(c[0] == 2048);  // 2049 lies between 2048 and 2050
+  CHECK(c[1] == 2052);  // 2051 between 2050 and 2052
+  CHECK(c[2] == -kInf);
+  CHECK(c[3] == 1);
+  CHECK(c[4] == 0);
+  // Of a half to which the sum in single precision, without its last bit, would be the midpoint.
+  c.fill(0);
+  c[0] = 2048, c[1] = -2048;
+  b[0] = 1, b[16] = 0x1p-18f, b[1] = -1, b[17] = -0x1p-18f;
+  multiply_add_in_halves(a, b, c);
+  CHECK(c[0] == 2050);
+  CHECK(c[1] == -2050);
+  // What underflows is +0.
+  c.fill(0);
+  a.fill(0), b.fill(0);
+  a[0] = -0x1p-14f, b[0] = 0x1p-12f;
+  multiply_add_in_halves(a, b, c);
+  CHECK(bits(c[0]) == 0);
 }
 
 TEST_CASE("the comparison reports planted differences") {

@@ -210,7 +210,7 @@ std::string fish_script() {
 }
 
 int completion_command(const Given& given) {
-  const auto shell = given.positional(in_words(kShells, "or"));
+  const auto shell = given.positional(retensor::in_words(kShells, "or"));
   if (shell == "bash")
     std::cout << bash_script();
   else if (shell == "zsh")
@@ -219,7 +219,7 @@ int completion_command(const Given& given) {
     std::cout << fish_script();
   else
     throw InputError(fmt::format("completion: found '{}', expected {}{}", shell,
-                                 in_words(kShells, "or"), suggestion(shell, kShells)));
+                                 retensor::in_words(kShells, "or"), suggestion(shell, kShells)));
   return 0;
 }
 

@@ -56,10 +56,9 @@ std::vector<std::string> judged_files(const Given& given) {
 
 /// Runs the Python package of the source tree.
 int run_package(const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv = {python_interpreter(), "-m", "plots"};
+  std::vector<std::string> argv = {python_interpreter(), "-m", "retensor.cli"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const fs::path root = source_root();
-  return run_process(argv, fmt::format("{}:{}", root.string(), (root / "plots").string()));
+  return run_process(argv, (fs::path(source_root()) / "plots").string());
 }
 
 /// Rows, verdicts and what else Python reads stand in `scratch`, no part of what it writes.

@@ -16,6 +16,7 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -98,13 +99,20 @@ std::string published_text(const json& published) {
          text("range", "{}");
 }
 
+/// A verdict with what it says of the claim, in the words of README and report.
+std::string with_outcome(const json& verdict) {
+  const auto word = verdict["verdict"].get<std::string>();
+  if (!verdict["holds"].is_boolean()) return word;
+  return (verdict["holds"] == true ? "holds: " : "does not hold: ") + word;
+}
+
 /// Counts of verdicts, of the claims that rows can contradict, then of the set-up.
 void print_counts(const json& verdicts) {
   std::map<bool, std::map<std::string, int>> counts;
-  for (const auto& v : verdicts) ++counts[v["set_up"]][v["verdict"].get<std::string>()];
+  for (const auto& v : verdicts) ++counts[v["set_up"]][with_outcome(v)];
   for (const auto& [set_up, words] : counts)
     for (const auto& [word, count] : words)
-      std::cout << fmt::format("{} {}{}\n", count, word, set_up ? " (set-up)" : "");
+      std::cout << fmt::format("{:>4} {}{}\n", count, word, set_up ? " (set-up)" : "");
 }
 
 Tone tone_of(const json& verdict) {
@@ -150,15 +158,28 @@ bool cannot_fail(const json& v) {
   return v["holds"] == true && v["turned_by"].is_null() && v["set_up"] == false;
 }
 
-json entry_of(const Claim& claim, const std::vector<Row>& rows, const DataSets& data) {
-  const auto verdict = judge(claim, rows, data);
+std::vector<LeftOut> exclusions_of_specs() {
+  std::vector<LeftOut> all;
+  for (const auto& spec : all_specs(""))
+    for (auto& one : exclusions_of(spec)) all.push_back(std::move(one));
+  return all;
+}
+
+/// What stands beside the rows.
+struct Known {
+  DataSets data;
+  std::vector<LeftOut> exclusions;
+};
+
+json entry_of(const Claim& claim, const std::vector<Row>& rows, const Known& known) {
+  const auto verdict = judge(claim, rows, known.data, known.exclusions);
   auto entry = to_json(claim, verdict);
   const auto turn = nearest_turn(claim, verdict);
   entry["turned_by"] = turn ? json{{"change", turn->change}, {"factor", turn->factor}} : json();
   entry["earlier"] = json::array();
   for (const auto& former : claim.earlier) {
-    auto& form =
-        entry["earlier"].emplace_back(to_json(former.claim, judge(former.claim, rows, data)));
+    auto& form = entry["earlier"].emplace_back(
+        to_json(former.claim, judge(former.claim, rows, known.data, known.exclusions)));
     form["because"] = former.because;
   }
   return entry;
@@ -226,9 +247,9 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
-  const auto data = data_sets(registry);
+  const Known known{data_sets(registry), exclusions_of_specs()};
   json list = json::array();
-  for (const auto& claim : claims) list.push_back(entry_of(claim, rows, data));
+  for (const auto& claim : claims) list.push_back(entry_of(claim, rows, known));
   add_prose(list);
   return list;
 }

@@ -140,6 +140,7 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
   d.name += "@" + variant;
   d.variant = variant;
   d.at = changes.at;
+  d.sha256.clear();  // the base's
   d.recipe_params.update(to_json(changes));
   if (d.recipe_params == base.recipe_params)
     throw ParseError(changes.at, fmt::format("variant '{}' without a change", variant),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/algorithm/string.hpp>
+#include <cctype>
 #include <map>
 
 namespace retensor::driver {
@@ -93,9 +94,12 @@ std::vector<std::string> prose_of(const Entries& entries) {
       held.empty() ? "No headline claim holds." : fmt::format("Holds: {}.", told(held)),
       failed.empty() ? "No headline claim fails."
                      : fmt::format("Does not hold: {}.", failures(failed))};
-  std::vector<std::string> untested;
-  for (const auto& entry : open) untested.push_back(entry["headline"].get<std::string>());
-  if (!open.empty()) sentences.back() += fmt::format(" Open: {}.", listed(untested));
+  std::map<std::string, std::vector<std::string>> by_verdict;
+  for (const auto& entry : open)
+    by_verdict[entry["verdict"].get<std::string>()].push_back(entry["headline"].get<std::string>());
+  for (const auto& [verdict, headlines] : by_verdict)
+    sentences.back() += fmt::format(" {}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
+                                    verdict.substr(1), listed(headlines));
   return sentences;
 }
 

@@ -250,11 +250,13 @@ std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
   }
   if (v.named < claim.whole)
     parts.push_back(fmt::format("subset: {} of {} data sets", v.named, claim.whole));
+  for (const auto& one : v.excluded) parts.push_back(text_of(one));
   return boost::join(parts, "; ");
 }
 
 /// The verdict on rows that may stand together.
-Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data) {
+Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
+                    const std::vector<LeftOut>& excluded) {
   const auto& query = *claim.query;
   Verdict v;
   v.competitor = query.compares() ? query.competitor : "";
@@ -283,6 +285,7 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data)
       [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
   if (bounds_errors(query)) v.wrong = v.taken.front().wrong;
   v.named = named_of(claim, used, data);
+  v.excluded = excluded;
   v.word = is_fitted(claim, used, data) ? Verdict::fitted : word_of(claim, v, outcome);
   v.reason = reason_of(claim, v, outcome);
   return v;
@@ -336,6 +339,12 @@ json shown_by(const Cause& cause) {
   return shown;
 }
 
+json excluded_by(const Verdict& v) {
+  json list = json::array();
+  for (const auto& one : v.excluded) list.push_back(to_json(one));
+  return list;
+}
+
 json cases_of(const Verdict& v) {
   if (v.cases.empty()) return {};
   std::vector<double> values;
@@ -365,16 +374,18 @@ std::optional<bool> holds(Verdict::Word word) {
   }
 }
 
-Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data) {
+Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data,
+              const std::vector<LeftOut>& exclusions) {
   Verdict best;
   best.word = claim.contradicts.empty() ? Verdict::not_tested : Verdict::contradicts_itself;
   best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
   if (!claim.query) return best;
   const auto groups = comparable_groups(claim, rows);
   if (groups.empty()) best.reason = reason_of_none(claim, rows);
+  const auto excluded = exclusions_from(*claim.query, rows, exclusions);
   bool first = true;
   for (const auto& [what, group] : groups) {
-    auto verdict = judge_group(claim, group, data);
+    auto verdict = judge_group(claim, group, data, excluded);
     if (first || weight(verdict) > weight(best)) best = std::move(verdict);
     first = false;
   }
@@ -421,6 +432,7 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"rows", v.rows},
       {"of", v.of},
       {"left_out", v.failures},
+      {"excluded", excluded_by(v)},
       {"stale", v.stale},
       {"currency", v.currency},
       {"keys", v.keys}};

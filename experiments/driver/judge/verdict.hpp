@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/row.hpp"
 
@@ -53,6 +54,7 @@ struct Verdict {
   std::map<std::string, std::size_t> currency;
   std::vector<std::string> keys;   ///< of these rows: figures set the published value beside them
   std::set<std::string> failures;  ///< why rows that match do not count, with method and data set
+  std::vector<LeftOut> excluded;   ///< cases that specs leave out of what the query asks for
   std::size_t named = 0;           ///< of the claim's `whole` data sets, those that have rows
   std::vector<Taken> taken;        ///< what was read, by part of the query
 };
@@ -74,8 +76,9 @@ struct DataSets {
 /// `rows` as newest_rows() gives them. Of a paper's methods rows in the published form alone count.
 /// Rows of different devices are not mixed, nor are kinds of data unless the query names its data
 /// sets; of several verdicts the one on the paper's hardware and data is kept. A claim about errors
-/// takes every row, and one that is wrong fails it.
-Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data);
+/// takes every row, and one that is wrong fails it. `exclusions` are those of all specs.
+Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data,
+              const std::vector<LeftOut>& exclusions = {});
 
 /// What these numbers say of the claim; `wrong` counts rows as Taken does.
 Decision decide(const Claim& claim, const std::vector<Taken>& parts);

@@ -1,5 +1,5 @@
-// Names are found as plots/figures/quantity.py finds them in the columns of rows: an alias, a
-// member of the row, a member of its case, a parameter.
+// Names are found as plots/retensor/figures/quantity.py finds them in the columns of rows: an
+// alias, a member of the row, a member of its case, a parameter.
 #include "experiments/driver/spec/figure.hpp"
 
 #include <algorithm>

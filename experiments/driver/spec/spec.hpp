@@ -76,7 +76,7 @@ Spec measuring_spec(const Spec& spec);
 /// Whether a file is there to be included: it names no artifact of its own.
 bool is_fragment(const std::string& path);
 
-/// The kinds of figures that exist (plots/figures).
+/// The kinds of figures that exist (plots/retensor/figures).
 const std::vector<std::string>& figure_kinds();
 /// The profiles that exist: quick, device, full.
 const std::vector<std::string>& profile_names();

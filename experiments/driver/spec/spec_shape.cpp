@@ -73,8 +73,8 @@ ShapePtr measure_shape() {
 
 enum class Form { whole, part };
 
-/// Its kind says how a figure is drawn (plots/figures); whether its fields are those of rows is
-/// checked with the methods at hand (figure.hpp).
+/// Its kind says how a figure is drawn (plots/retensor/figures); whether its fields are those of
+/// rows is checked with the methods at hand (figure.hpp).
 ShapePtr figure_shape(Form form) {
   auto kind = optional("kind", word("kind", figure_kinds()));
   kind.required = form == Form::whole;

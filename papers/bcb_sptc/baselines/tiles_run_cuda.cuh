@@ -30,17 +30,6 @@ struct TiledProduct {
 
 namespace kernels {
 
-struct EntriesOfTile {
-  const std::uint64_t* bitmap;
-  __host__ __device__ Count operator()(Count r) const {
-#ifdef __CUDA_ARCH__
-    return static_cast<Count>(__popcll(bitmap[r]));
-#else
-    return static_cast<Count>(__builtin_popcountll(bitmap[r]));
-#endif
-  }
-};
-
 /// Where the rows and columns of result tiles begin.
 struct TileOrigins {
   const std::uint64_t* keys;  // of the tasks
@@ -146,14 +135,14 @@ class TilesRun : public MatrixRun {
 
   void make_pattern(cudaStream_t stream) {
     if (p_.results > 0) {
-      reserve(bitmap_, p_.results);
+      ensure_size(bitmap_, p_.results);
       p_.bitmap = bitmap_.data();
       find_patterns(stream);
-      cub_.sums(p_.results, kernels::EntriesOfTile{bitmap_.data()}, first_entry_, stream);
+      cub_.sums(p_.results, kernels::PopCount{bitmap_.data()}, first_entry_, stream);
       p_.first_entry = first_entry_.data();
     }
     if (has_room_) return;
-    make_room(p_.results == 0 ? 0 : element(first_entry_, p_.results));
+    make_room(p_.results == 0 ? 0 : element_at(first_entry_, p_.results));
     p_.values = result_.values.data();
     has_room_ = true;
   }

@@ -167,7 +167,7 @@ Buffer<Uint128> contracted_parts(const SortedNonzeros& tensor, const Buffer<Key>
   Buffer<Count> found;
   const int cell_bits = tensor.grid.cell_bits();
   cub.select(tensor.nnz, Begins<Key>{keys.data(), cell_bits}, first, found, nullptr);
-  Buffer<Uint128> parts(element(found, 0));
+  Buffer<Uint128> parts(element_at(found, 0));
   RETENSOR_CUDA_LAUNCH(find_parts<Key>, grid_for(parts.size()), kThreads, 0, nullptr, parts.size(),
                        keys.data(), first.data(), cell_bits, IndexParts(tensor.grid), leading,
                        parts.data());
@@ -193,10 +193,10 @@ DeviceBcb built(const SortedNonzeros& tensor, const Buffer<Key>& keys) {
   Buffer<Count> found;
   Buffer<std::uint32_t> first(n), block_first(n);
   cub.select(n, Begins<Key>{keys.data(), 0}, first, found, nullptr);
-  const Count entries = element(found, 0);
+  const Count entries = element_at(found, 0);
   cub.select(entries, BeginsBlock<Key>{{keys.data(), grid.cell_bits()}, first.data()}, block_first,
              found, nullptr);
-  const Count blocks = element(found, 0);
+  const Count blocks = element_at(found, 0);
 
   DeviceBcb bcb(tensor.dims, tensor.options, blocks, entries);
   const auto starts = with_end(block_first, blocks, entries);
@@ -231,12 +231,6 @@ __global__ void unpack_field(Count blocks, const __grid_constant__ Indices packe
   for_each_of_grid(blocks, [&](Count b) { coordinate[b * order] = decode(packed.at(b), field); });
 }
 
-__device__ float round_tf32(float x) {
-  const auto bits = __float_as_uint(x);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
-  return __uint_as_float((bits + 0x0fffu + (bits >> 13 & 1u)) & ~0x1fffu);
-}
-
 __global__ void make_operands(Count n, const std::byte* values, ValueType type,
                               Arithmetic arithmetic, std::byte* out) {
   for_each_of_grid(n, [&](Count p) {
@@ -246,7 +240,7 @@ __global__ void make_operands(Count n, const std::byte* values, ValueType type,
     } else if (arithmetic == Arithmetic::bf16) {
       store_value(out, ValueType::bf16, p, x);
     } else if (arithmetic == Arithmetic::tf32) {
-      store_value(out, ValueType::f32, p, round_tf32(x));
+      store_value(out, ValueType::f32, p, nearest_tf32(x));
     } else {
       const __half high = __float2half_rn(x);
       store_value(out, ValueType::f16, 2 * p, x);
@@ -290,9 +284,9 @@ DeviceBcb upload(const Bcb& bcb) {
   return to;
 }
 
-CooView DeviceCoo::view() const {
-  CooView to{dims, nnz, {}, values.data()};
-  for (const auto& index : indices) to.indices.push_back(index.data());
+CooView view_of(const DeviceCoo& x) {
+  CooView to{x.dims, x.nnz, {}, x.floats()};
+  for (const auto& index : x.indices) to.indices.push_back(index.data());
   return to;
 }
 
@@ -323,7 +317,8 @@ Count count_pairs(const SortedOperands& operands) {
         tensor.keys);
   };
   const auto x = parts(operands.x, false), y = parts(operands.y, true);
-  return cub.reduce(x.size(), PairsOf{x.data(), y.data(), y.size()}, kernels::Add{}, Count{0});
+  return cub.reduce(x.size(), PairsOf{x.data(), y.data(), y.size()}, device::kernels::Add{},
+                    Count{0});
 }
 
 DeviceBcb to_bcb(const SortedNonzeros& tensor) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/numeric/tensor_core.hpp"
+#include "common/run/coo_device.cuh"
 #include "papers/bcb_sptc/format/operands.hpp"
 #include "papers/bcb_sptc/format/tools_device.cuh"
 
@@ -47,19 +48,8 @@ struct CooView {
   const float* values;
 };
 
-/// A tensor in coordinates on the device.
-struct DeviceCoo {
-  /// Throws LogicError for double precision.
-  explicit DeviceCoo(const Coo& x) : dims(x.dims), nnz(x.nnz()), values(x.values.as<float>()) {
-    for (const auto& index : x.indices) indices.emplace_back(index);
-  }
-  CooView view() const;
-
-  Dims dims;
-  Count nnz;
-  std::vector<Buffer<Index>> indices;  ///< by mode
-  Buffer<float> values;
-};
+/// Throws LogicError for double precision.
+CooView view_of(const DeviceCoo& x);
 
 /// Both operands of a contraction in coordinates; a tensor with itself is copied once.
 class DeviceCoos {
@@ -67,8 +57,8 @@ class DeviceCoos {
   DeviceCoos(const Coo& x, const Coo& y) : x_(x) {
     if (&x != &y) y_.emplace(y);
   }
-  CooView x() const { return x_.view(); }
-  CooView y() const { return (y_ ? *y_ : x_).view(); }
+  CooView x() const { return view_of(x_); }
+  CooView y() const { return view_of(y_ ? *y_ : x_); }
 
  private:
   DeviceCoo x_;

@@ -40,16 +40,11 @@ struct BeginsRow {
 };
 
 template <class T>
-__global__ void take(Count n, const std::uint32_t* where, const T* from, T* to) {
-  for_each_of_grid(n, [&](Count i) { to[i] = from[where[i]]; });
-}
-
-template <class T>
 Buffer<T> taken(Count n, const Buffer<std::uint32_t>& where, const T* from) {
   Buffer<T> to(n);
   if (n > 0)
-    RETENSOR_CUDA_LAUNCH(take<T>, grid_for(n), kThreads, 0, nullptr, n, where.data(), from,
-                         to.data());
+    RETENSOR_CUDA_LAUNCH(kernels::gather<T>, grid_for(n), kThreads, 0, nullptr, n, where.data(),
+                         from, to.data());
   return to;
 }
 
@@ -99,9 +94,9 @@ DeviceMatricised::DeviceMatricised(const Contraction& contraction, const SortedO
                        (kernels::Groups{groups, group_key.data(), group_start.data()}),
                        group.data());
   cub.select(x.nnz, HasGroup{group.data()}, kept, found, nullptr);
-  const Count nonzeros = element(found, 0);
+  const Count nonzeros = element_at(found, 0);
   cub.select(nonzeros, BeginsRow{Indices(x), kept.data()}, first, found, nullptr);
-  rows = element(found, 0);
+  rows = element_at(found, 0);
   row_start = with_end(first, rows, nonzeros);
   x_group = taken(nonzeros, kept, group.data());
   x_values = taken(nonzeros, kept, values_of(x));
@@ -109,7 +104,7 @@ DeviceMatricised::DeviceMatricised(const Contraction& contraction, const SortedO
   row_index = origins_of(x, x_rows, true);
   if (nonzeros > 0)
     products = cub.reduce(nonzeros, kernels::ProductsOf{x_group.data(), group_start.data()},
-                          kernels::Add{}, Count{0});
+                          device::kernels::Add{}, Count{0});
 }
 
 EntryModes DeviceMatricised::entry_modes(DeviceResult& result) const {

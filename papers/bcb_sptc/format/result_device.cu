@@ -33,8 +33,8 @@ void DeviceResult::make_room(Count n, const Room& room) {
   room.require("entries of the result", n, sizeof(Index) * dims.size() + sizeof(float));
   entries = n;
   indices.resize(dims.size());
-  for (auto& index : indices) reserve(index, n);
-  reserve(values, n);
+  for (auto& index : indices) ensure_size(index, n);
+  ensure_size(values, n);
 }
 
 Count DeviceResult::bytes() const {
@@ -53,8 +53,8 @@ Coo DeviceResult::to_coo() const {
 void ZeroFilter::run(const DeviceResult& from, const Room& room, cudaStream_t stream) {
   filtered_.dims = from.dims;
   if (filtered_.indices.empty()) filtered_.make_room(from.entries, room);
-  reserve(kept_, from.entries);
-  reserve(found_, 1);
+  ensure_size(kept_, from.entries);
+  ensure_size(found_, 1);
   if (from.entries == 0) {
     found_.zero(stream);
     return;
@@ -69,7 +69,7 @@ void ZeroFilter::run(const DeviceResult& from, const Room& room, cudaStream_t st
 }
 
 const DeviceResult& ZeroFilter::filtered() {
-  filtered_.entries = element(found_, 0);
+  filtered_.entries = element_at(found_, 0);
   return filtered_;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/device/device.hpp"
 #include "common/tensor/linear_index.hpp"
 
 namespace retensor::bcb_sptc {
@@ -15,14 +16,6 @@ struct BeginsLeading {
   Indices indices;
   __host__ __device__ bool operator()(std::uint32_t b) const {
     return b == 0 || indices.leading(b) != indices.leading(b - 1);
-  }
-};
-
-template <class Key>
-struct BeginsKey {
-  const Key* keys;
-  __host__ __device__ bool operator()(std::uint32_t p) const {
-    return p == 0 || keys[p] != keys[p - 1];
   }
 };
 
@@ -39,11 +32,6 @@ __global__ void scatter_ranks(Count n, const std::uint32_t* blocks, const std::u
   for_each_of_grid(n, [&](Count p) { rank[blocks[p]] = ranks[p]; });
 }
 
-__global__ void gather(Count n, const std::uint32_t* from, const std::uint32_t* where,
-                       std::uint32_t* out) {
-  for_each_of_grid(n, [&](Count p) { out[p] = from[where[p]]; });
-}
-
 template <class Key>
 Parts ranked(const DeviceBcb& bcb, int bits, Cub& cub) {
   const Count n = bcb.blocks;
@@ -53,17 +41,17 @@ Parts ranked(const DeviceBcb& bcb, int bits, Cub& cub) {
                        keys.data(), blocks.data());
   cub.sort(n, bits, keys, blocks, spare_keys, spare_blocks, nullptr);
   Buffer<Count> found;
-  cub.select(n, BeginsKey<Key>{keys.data()}, first, found, nullptr);
+  cub.select(n, device::Begins<Key>{keys.data(), 0}, first, found, nullptr);
   Parts parts;
-  parts.count = element(found, 0);
+  parts.count = element_at(found, 0);
   const auto start = with_end(first, parts.count, n);
   find_owners(parts.count, start, n, ranks, cub, nullptr);
   parts.rank = Buffer<std::uint32_t>(n);
   parts.block = Buffer<std::uint32_t>(parts.count);
   RETENSOR_CUDA_LAUNCH(scatter_ranks, grid_for(n), kThreads, 0, nullptr, n, blocks.data(),
                        ranks.data(), parts.rank.data());
-  RETENSOR_CUDA_LAUNCH(gather, grid_for(parts.count), kThreads, 0, nullptr, parts.count,
-                       blocks.data(), start.data(), parts.block.data());
+  RETENSOR_CUDA_LAUNCH(kernels::gather<std::uint32_t>, grid_for(parts.count), kThreads, 0, nullptr,
+                       parts.count, start.data(), blocks.data(), parts.block.data());
   return parts;
 }
 
@@ -85,7 +73,7 @@ Parts leading_parts(const DeviceBcb& bcb, Cub& cub) {
   Buffer<std::uint32_t> first(bcb.blocks);
   Buffer<Count> found;
   cub.select(bcb.blocks, BeginsLeading{Indices(bcb)}, first, found, nullptr);
-  parts.count = element(found, 0);
+  parts.count = element_at(found, 0);
   parts.block = with_end(first, parts.count, bcb.blocks);
   find_owners(parts.count, parts.block, bcb.blocks, parts.rank, cub, nullptr);
   return parts;
@@ -318,14 +306,14 @@ void DeviceTaskList::pair_blocks(cudaStream_t stream) {
 
 void DeviceTaskList::learn_lengths() {
   knows_lengths_ = true;
-  pairs_ = element(first_pair_, x_.blocks);
+  pairs_ = element_at(first_pair_, x_.blocks);
   if (pairs_ > std::numeric_limits<std::uint32_t>::max())
     throw InputError("found " + std::to_string(pairs_) +
                      " pairs of blocks, expected fewer than 2^32");
   if (pairs_ == 0) return;
   room_.require("pairs of blocks", pairs_, 2 * sizeof(std::uint32_t));
   select_tasks(nullptr);
-  tasks_kept_ = element(found_, 0);
+  tasks_kept_ = element_at(found_, 0);
   selects_ = tasks_kept_ < (options_.sorted ? pairs_ / 2 : pairs_);
   // Keys and tasks twice, to sort them, or a table of four places a task and two numbers.
   room_.require("tasks", listed(), 2 * (sizeof(std::uint64_t) + sizeof(Task)));
@@ -337,7 +325,7 @@ void DeviceTaskList::find_owners_of_pairs(cudaStream_t stream) {
 
 void DeviceTaskList::select_tasks(cudaStream_t stream) {
   find_owners_of_pairs(stream);
-  reserve(kept_, pairs_);
+  ensure_size(kept_, pairs_);
   cub_.select(pairs_, shares_cell(), kept_, found_, stream);
 }
 
@@ -352,8 +340,8 @@ kernels::SharesCell DeviceTaskList::shares_cell() const {
 
 void DeviceTaskList::list_tasks(cudaStream_t stream) {
   const Count n = listed();
-  reserve(keys_, n);
-  reserve(list_, n);
+  ensure_size(keys_, n);
+  ensure_size(list_, n);
   RETENSOR_CUDA_LAUNCH(make_tasks, grid_for(n), kThreads, 0, stream, n, shares_cell(),
                        selects_ ? kept_.data() : nullptr, rows_.rank.data(), columns_.rank.data(),
                        column_bits_, std::uint64_t{rows_.count} << column_bits_, keys_.data(),
@@ -363,24 +351,25 @@ void DeviceTaskList::list_tasks(cudaStream_t stream) {
 void DeviceTaskList::sort_tasks(cudaStream_t stream) {
   const Count n = listed();
   if (n == tasks_kept_ && columns_.count == 1) return;  // rows lie in the order of x
-  reserve(spare_keys_, n);
-  reserve(spare_list_, n);
+  ensure_size(spare_keys_, n);
+  ensure_size(spare_list_, n);
   cub_.sort(n, key_bits_, keys_, list_, spare_keys_, spare_list_, stream);
 }
 
 void DeviceTaskList::compress(cudaStream_t stream) {
-  reserve(result_first_, tasks_kept_ + 1);
-  cub_.select(tasks_kept_, BeginsKey<std::uint64_t>{keys_.data()}, result_first_, found_, stream);
+  ensure_size(result_first_, tasks_kept_ + 1);
+  cub_.select(tasks_kept_, device::Begins<std::uint64_t>{keys_.data(), 0}, result_first_, found_,
+              stream);
   learn_results();
 }
 
 void DeviceTaskList::number_results(cudaStream_t stream) {
   const Count n = tasks_kept_;
   const int bits = bits_for(n) + 1;  // at most half full
-  reserve(table_, Count{1} << bits);
-  reserve(first_task_, n);
-  reserve(chunk_result_, n);
-  reserve(result_first_, n + 1);
+  ensure_size(table_, Count{1} << bits);
+  ensure_size(first_task_, n);
+  ensure_size(chunk_result_, n);
+  ensure_size(result_first_, n + 1);
   RETENSOR_CUDA_CHECK(cudaMemsetAsync(table_.data(), 0xff, table_.bytes(), stream));
   RETENSOR_CUDA_LAUNCH(insert_keys, grid_for(n), kThreads, 0, stream, n, keys_.data(), bits,
                        table_.data());
@@ -389,15 +378,21 @@ void DeviceTaskList::number_results(cudaStream_t stream) {
   const IsFirst is_first{first_task_.data()};
   cub_.select(n, is_first, result_first_, found_, stream);
   cub_.sums(n, is_first, results_before_, stream);
-  RETENSOR_CUDA_LAUNCH(gather, grid_for(n), kThreads, 0, stream, n, results_before_.data(),
-                       first_task_.data(), chunk_result_.data());
+  RETENSOR_CUDA_LAUNCH(kernels::gather<std::uint32_t>, grid_for(n), kThreads, 0, stream, n,
+                       first_task_.data(), results_before_.data(), chunk_result_.data());
   learn_results();
+}
+
+Count warps_at_once() {
+  static const device::Limits limits = device::facts();
+  return static_cast<Count>(limits.sms) * limits.threads_per_sm / 32 / 2;
 }
 
 void DeviceTaskList::learn_results() {
   if (results_ > 0) return;
-  results_ = element(found_, 0);
-  set_element(result_first_, results_, tasks_kept_);  // nothing overwrites it
+  results_ = element_at(found_, 0);
+  set_element(result_first_, results_,
+              static_cast<std::uint32_t>(tasks_kept_));  // nothing overwrites it
 }
 
 void DeviceTaskList::make_chunks(Count warps, cudaStream_t stream) {
@@ -407,11 +402,11 @@ void DeviceTaskList::make_chunks(Count warps, cudaStream_t stream) {
     return;
   }
   if (chunks_ == results_) return;  // a chunk a result block, as the first call found
-  chunk_tasks_ = std::clamp<Count>(tasks_kept_ * warps / kWarpsAtOnce, 1, kMostChunkTasks);
+  chunk_tasks_ = std::clamp<Count>(tasks_kept_ * warps / warps_at_once(), 1, kMostChunkTasks);
   cub_.sums(results_, ChunksOf{result_first_.data(), chunk_tasks_}, chunk_first_, stream);
   if (chunks_ > 0) return;
-  chunks_ = element(chunk_first_, results_);
-  if (chunks_ > results_) reserve(chunk_result_, chunks_);
+  chunks_ = element_at(chunk_first_, results_);
+  if (chunks_ > results_) ensure_size(chunk_result_, chunks_);
 }
 
 DeviceTaskList::View DeviceTaskList::view() {

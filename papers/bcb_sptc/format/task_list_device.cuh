@@ -31,9 +31,10 @@ namespace retensor::bcb_sptc {
 
 /// The most tasks of a chunk: 32 are some microseconds of a warp, and the sums of a chunk that
 /// shares its result block go out by atomic additions once for all of them. Where the warps would
-/// be fewer than kWarpsAtOnce, half of what 132 multiprocessors (H200) can hold, chunks are
-/// shorter.
-inline constexpr Count kMostChunkTasks = 32, kWarpsAtOnce = 4096;
+/// be fewer than warps_at_once(), chunks are shorter.
+inline constexpr Count kMostChunkTasks = 32;
+/// Half of the warps that the multiprocessors can hold: 4224 on an H200.
+Count warps_at_once();
 
 /// Pairs beyond which each reads the number of its block of x from a list, which takes four
 /// launches to make, in place of searching it.

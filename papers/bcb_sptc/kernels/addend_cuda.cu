@@ -38,14 +38,6 @@ __global__ void make_keys(Count n, const __grid_constant__ Coordinates from, Cou
 }
 
 template <class Key>
-struct Begins {
-  const Key* keys;
-  __host__ __device__ bool operator()(std::uint32_t p) const {
-    return p == 0 || keys[p] != keys[p - 1];
-  }
-};
-
-template <class Key>
 struct Sums {
   Count entries, both, product_entries;
   const Key* keys;
@@ -95,13 +87,13 @@ class SumOf : public DeviceSum {
     list(product.indices, product_entries_, 0, stream);
     list(z_.indices, z_.nnz, product_entries_, stream);
     cub_.sort(both_, fields_.bits(), keys_, positions_, spare_keys_, spare_positions_, stream);
-    cub_.select(both_, Begins<Key>{keys_.data()}, first_, found_, stream);
-    if (sum_.entries == 0) sum_.make_room(element(found_, 0), room_);
+    cub_.select(both_, device::Begins<Key>{keys_.data(), 0}, first_, found_, stream);
+    if (sum_.entries == 0) sum_.make_room(element_at(found_, 0), room_);
     RETENSOR_CUDA_LAUNCH(add_up<Key>, grid_for(sum_.entries), kThreads, 0, stream, sums(product));
   }
 
   Count bytes() const override {
-    Count bytes = z_.values.bytes() + keys_.bytes() + spare_keys_.bytes() + positions_.bytes() +
+    Count bytes = z_.bytes.bytes() + keys_.bytes() + spare_keys_.bytes() + positions_.bytes() +
                   spare_positions_.bytes() + first_.bytes() + cub_.bytes() + sum_.bytes();
     for (const auto& index : z_.indices) bytes += index.bytes();
     return bytes;
@@ -122,7 +114,7 @@ class SumOf : public DeviceSum {
                 first_.data(),
                 positions_.data(),
                 product.values.data(),
-                z_.values.data(),
+                z_.floats(),
                 beta_,
                 static_cast<int>(sum_.dims.size()),
                 {},

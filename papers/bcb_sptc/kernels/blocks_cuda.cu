@@ -115,17 +115,6 @@ namespace {
 /// Parts of a chunk from which a warp finds its pattern: eight lanes of it are busy then.
 constexpr Count kPartsOfWarp = 8;
 
-struct PopCount {
-  const std::uint64_t* words;
-  __host__ __device__ Count operator()(Count w) const {
-#ifdef __CUDA_ARCH__
-    return static_cast<Count>(__popcll(words[w]));
-#else
-    return static_cast<Count>(__builtin_popcountll(words[w]));
-#endif
-  }
-};
-
 class BlockPath : public Path {
  public:
   BlockPath(const Problem& problem, const Params& params, DeviceBcb x_blocks, DeviceBcb y_blocks,
@@ -168,7 +157,7 @@ class BlockPath : public Path {
     product_.is_split = tasks_.chunks() > tasks_.results();
     if (!has_room_)
       room_.require("bitmaps of the result", words, sizeof(std::uint64_t) + sizeof(Count));
-    reserve(bitmap_, words);
+    ensure_size(bitmap_, words);
     if (words > 0) {
       if (product_.is_split) bitmap_.zero(stream);
       product_.list = tasks_.view();
@@ -180,11 +169,11 @@ class BlockPath : public Path {
                              stream, product_);
       else
         RETENSOR_CUDA_LAUNCH(kernels::find_pattern, grid_for(units), kThreads, 0, stream, product_);
-      cub_.sums(words, PopCount{bitmap_.data()}, word_start_, stream);
+      cub_.sums(words, kernels::PopCount{bitmap_.data()}, word_start_, stream);
       product_.word_start = word_start_.data();
     }
     if (has_room_) return;
-    result_.make_room(words == 0 ? 0 : element(word_start_, words), room_);
+    result_.make_room(words == 0 ? 0 : element_at(word_start_, words), room_);
     product_.values = result_.values.data();
     set_modes();
     has_room_ = true;
@@ -282,7 +271,7 @@ class BlockPath : public Path {
       launch(kernels::multiply<TileProduct<Arithmetic::fp16, 1>, true>, nullptr);
     else
       launch(kernels::multiply<TileProduct<Arithmetic::fp16, 8>, true>, nullptr);
-    return element(mmas_, 0);
+    return element_at(mmas_, 0);
   }
 
   void set_modes() {

@@ -149,8 +149,8 @@ class ElementPath : public Path {
     cub_.sums(cut_.rows, kernels::UnitsOf{p_, cut_.row}, first_unit_, stream);
     cub_.sums(cut_.rows, kernels::PlacesOf{p_, cut_.row}, first_place_, stream);
     if (!knows_lengths_) {
-      units_ = element(first_unit_, cut_.rows);
-      places_ = element(first_place_, cut_.rows);
+      units_ = element_at(first_unit_, cut_.rows);
+      places_ = element_at(first_place_, cut_.rows);
       room_.require("hash tables of long rows", places_, sizeof(std::uint32_t) + sizeof(Count));
       keys_ = Buffer<std::uint32_t>(places_);
     }
@@ -168,8 +168,8 @@ class ElementPath : public Path {
 
   Count count_entries() {
     if (p_.rows == 0) return 0;
-    cut_.first_entry = element(first_entry_, p_.rows);
-    return cut_.first_entry + (cut_.rows > 0 ? element(rank_, places_) : 0);
+    cut_.first_entry = element_at(first_entry_, p_.rows);
+    return cut_.first_entry + (cut_.rows > 0 ? element_at(rank_, places_) : 0);
   }
 
   template <bool kSums>

@@ -1,17 +1,14 @@
-// A tensor in coordinate form on the device, of which formats are made there, and loops over
-// positions, all on the default stream, that make them. Included by .cu files alone.
+// What kernels read of a tensor in coordinate form, and loops over positions, all on the default
+// stream, that make formats of it. Included by .cu files alone.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
 #include "common/device/loops.cuh"
-#include "common/method/method.hpp"
-#include "common/tensor/coo.hpp"
+#include "common/run/coo_device.cuh"
 #include "papers/flycoo/format/record.hpp"
 
 namespace retensor::flycoo {
@@ -48,26 +45,10 @@ void add_each(Count n, F f, unsigned long long* sum) {
                        nullptr, n, f, sum);
 }
 
-struct DeviceCoo {
-  explicit DeviceCoo(const Coo& x) : dims(x.dims), dtype(x.dtype()), nnz(x.nnz()) {
-    for (const auto& index : x.indices) indices.emplace_back(index);
-    dispatch(dtype, [&]<class T>() {
-      const auto all = x.values.as<T>();
-      const auto* const words = reinterpret_cast<const std::uint32_t*>(all.data());
-      values = device::Buffer<std::uint32_t>(std::span(words, all.size() * sizeof(T) / 4));
-    });
-  }
-
-  Dims dims;
-  DType dtype;
-  Count nnz;
-  std::vector<device::Buffer<Index>> indices;  ///< by mode
-  device::Buffer<std::uint32_t> values;  ///< in words: 1 each in single precision, 2 in double
-};
-
-/// What kernels read of it.
+/// What kernels read of a tensor in coordinate form.
 struct CooView {
-  explicit CooView(const DeviceCoo& x) : values(x.values.data()) {
+  explicit CooView(const DeviceCoo& x)
+      : values(reinterpret_cast<const std::uint32_t*>(x.bytes.data())) {
     for (std::size_t m = 0; m < x.indices.size(); ++m) index[m] = x.indices[m].data();
   }
   /// Writes the indices and the value of nonzero i to a record of zeros.
@@ -78,7 +59,7 @@ struct CooView {
   }
 
   const Index* index[kMaxOrder] = {};
-  const std::uint32_t* values;
+  const std::uint32_t* values;  ///< in words: 1 each in single precision, 2 in double
 };
 
 /// Throws OutOfMemory unless the device has `needed` bytes free to make a format of `nnz` nonzeros.
@@ -88,21 +69,6 @@ inline void require_memory(Count nnz, Count needed) {
     throw OutOfMemory("preparing " + std::to_string(nnz) + " nonzeros on the device takes " +
                       std::to_string(needed) + " bytes of its memory, found " +
                       std::to_string(free) + " free; prepare=host takes those of the format alone");
-}
-
-/// make(x on the device). `facts` tell the milliseconds of `make` between CUDA events: allocations
-/// count, the upload does not.
-template <class Make>
-auto made_on_device(const Coo& x, Executed& facts, Make&& make) {
-  const DeviceCoo coordinates(x);
-  device::Event begin, end;
-  begin.record(nullptr);
-  auto made = make(coordinates);
-  end.record(nullptr);
-  end.synchronise();
-  facts["prepared"] = "on the device";
-  facts["prepare_device_ms"] = std::to_string(1e3 * end.seconds_since(begin));
-  return made;
 }
 
 }  // namespace retensor::flycoo

@@ -36,6 +36,7 @@ namespace retensor::hlsto {
 namespace {
 
 using device::Buffer;
+using device::Cub;
 
 constexpr unsigned kThreads = 256;
 constexpr Count kMostBlocks = 1 << 16;
@@ -215,18 +216,6 @@ __global__ void fill_tiles(FillArguments<Key> a) {
   });
 }
 
-template <class T>
-T element(const Buffer<T>& from, Count p) {
-  T host;
-  from.download(std::span(&host, 1), p);
-  return host;
-}
-
-template <class T>
-void set_element(Buffer<T>& to, Count p, T x) {
-  RETENSOR_CUDA_CHECK(cudaMemcpy(to.data() + p, &x, sizeof(T), cudaMemcpyHostToDevice));
-}
-
 unsigned blocks(Count threads) {
   return device::blocks_for(threads, kThreads, kMostBlocks);
 }
@@ -240,14 +229,14 @@ struct Entries {
 };
 
 template <class Key>
-Entries<Key> sorted(const DeviceCoo& tensor, const GridView& view, int bits) {
+Entries<Key> sorted(const DeviceCoo& tensor, const GridView& view, int bits, Cub& cub) {
   Buffer<Key> unsorted(tensor.nnz);
   Entries<Key> to(tensor.nnz);
   RETENSOR_CUDA_LAUNCH(make_keys<Key>, blocks(tensor.nnz), kThreads, 0, nullptr, tensor.nnz, view,
                        CooView(tensor, view), unsorted.data());
-  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+  cub(tensor.nnz, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, unsorted.data(), to.keys.data(),
-                                           tensor.values.data(), to.values.data(),
+                                           tensor.floats(), to.values.data(),
                                            static_cast<int>(tensor.nnz), 0, std::max(1, bits));
   });
   return to;
@@ -261,23 +250,19 @@ struct Selection {
 
 /// Where keys differ from the ones before in the bits from `shift` on.
 template <class Key>
-Selection begins_of(const Buffer<Key>& keys, int shift) {
-  const auto n = static_cast<std::uint32_t>(keys.size());
-  Selection positions{Buffer<std::uint32_t>(n + Count{1}), 0};
-  Buffer<std::uint32_t> count(1);
-  device::with_scratch([&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0),
-                                 positions.at.data(), count.data(), static_cast<int>(n),
-                                 device::Begins<Key>{keys.data(), shift});
-  });
-  positions.count = element(count, 0);
-  set_element(positions.at, positions.count, n);
+Selection begins_of(const Buffer<Key>& keys, int shift, Cub& cub) {
+  const Count n = keys.size();
+  Selection positions{Buffer<std::uint32_t>(n + 1), 0};
+  Buffer<Count> count;
+  cub.select(n, device::Begins<Key>{keys.data(), shift}, positions.at, count, nullptr);
+  positions.count = element_at(count, 0);
+  set_element(positions.at, positions.count, static_cast<std::uint32_t>(n));
   return positions;
 }
 
 template <class Key>
-Entries<Key> without_duplicates(Entries<Key> all) {
-  const Selection first = begins_of(all.keys, 0);
+Entries<Key> without_duplicates(Entries<Key> all, Cub& cub) {
+  const Selection first = begins_of(all.keys, 0, cub);
   if (first.count == all.keys.size()) return all;
   Entries<Key> merged(first.count);
   RETENSOR_CUDA_LAUNCH(merge<Key>, blocks(first.count), kThreads, 0, nullptr, first.count,
@@ -287,12 +272,12 @@ Entries<Key> without_duplicates(Entries<Key> all) {
 }
 
 /// What is dense before each tile, and before the end.
-Buffer<Dense> dense_before(const Selection& tiles, Count threshold) {
+Buffer<Dense> dense_before(const Selection& tiles, Count threshold, Cub& cub) {
   Buffer<Dense> before(tiles.count + 1);
   const auto of_tiles =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint32_t>(0),
                                       DenseOfTile{tiles.at.data(), tiles.count, threshold});
-  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+  cub(tiles.count, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, of_tiles, before.data(), Plus{},
                                           Dense{0, 0}, static_cast<int>(tiles.count + 1));
   });
@@ -304,10 +289,12 @@ Buffer<Dense> dense_before(const Selection& tiles, Count threshold) {
 template <class Key>
 DeviceHls built(const DeviceCoo& tensor, HlsShape shape) {
   const GridView view(shape.grid);
-  const auto entries = without_duplicates(sorted<Key>(tensor, view, shape.grid.key_bits()));
-  const Selection tiles = begins_of(entries.keys, view.cell_bits());
-  const Buffer<Dense> before = dense_before(tiles, shape.options.threshold);
-  const Dense all = element(before, tiles.count);
+  Cub cub;
+  const auto entries =
+      without_duplicates(sorted<Key>(tensor, view, shape.grid.key_bits(), cub), cub);
+  const Selection tiles = begins_of(entries.keys, view.cell_bits(), cub);
+  const Buffer<Dense> before = dense_before(tiles, shape.options.threshold, cub);
+  const Dense all = element_at(before, tiles.count);
   shape.tiles = tiles.count, shape.dense_tiles = all.tiles, shape.dense_nonzeros = all.values;
   shape.sparse_nonzeros = entries.keys.size() - all.values;
 

@@ -4,27 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "common/device/cuda.cuh"
 #include "common/numeric/stored.cuh"
-#include "common/tensor/coo.hpp"
+#include "common/run/coo_device.cuh"
 #include "papers/hlsto/format/hls.hpp"
 
 namespace retensor::hlsto {
-
-/// A tensor in coordinate form on the device, of which HLS is made there.
-struct DeviceCoo {
-  /// Throws LogicError for double precision.
-  explicit DeviceCoo(const Coo& x) : dims(x.dims), nnz(x.nnz()), values(x.values.as<float>()) {
-    for (const auto& index : x.indices) indices.emplace_back(index);
-  }
-
-  Dims dims;
-  Count nnz;
-  std::vector<device::Buffer<Index>> indices;  ///< by mode
-  device::Buffer<float> values;
-};
 
 /// Hls on the device, with the same elements; values are padded by zeros to whole vectors of 16
 /// bytes.
@@ -43,7 +29,8 @@ struct DeviceHls : HlsShape {
 DeviceHls upload(const Hls& hls);
 
 /// The format that to_hls gives the same tensor on the host, bit for bit. Throws InputError as Grid
-/// does, for more than kMostOnDevice nonzeros and for tiles and cells of more than 128 bits.
+/// does, for more than kMostOnDevice nonzeros and for tiles and cells of more than 128 bits, and
+/// LogicError for double precision.
 DeviceHls to_hls(const DeviceCoo& tensor, const Options& options);
 
 inline constexpr int kMaxFactors = 5;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 #include "common/numeric/rounding.hpp"
@@ -25,6 +27,19 @@ Options format_options(const Problem& problem, const Params& params) {
   return options;
 }
 
+namespace {
+
+/// The largest magnitude in a factor, at most 1; 1 where all are zero.
+double largest_below_one(const Matrix& factor) {
+  double largest = 0;
+  factor.values().visit([&](const auto& values) {
+    for (const auto v : values) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  });
+  return largest > 0 ? std::min(1.0, largest) : 1;
+}
+
+}  // namespace
+
 reference::Precision precision_of(const Problem& problem, const Params& params) {
   const Arithmetic arithmetic = arithmetic_of(params);
   const ValueType values = format_options(problem, params).values;
@@ -41,6 +56,33 @@ reference::Precision precision_of(const Problem& problem, const Params& params) 
     p.operand_eps = kUnitRoundoffFp16 * kUnitRoundoffFp16;
     p.roundings = 6;
   }
+  return p;
+}
+
+bool half_result(const Params& params) {
+  return params.word("result") == "f16";
+}
+
+Executed half_facts(const Params& params) {
+  return {{"sums", half_result(params) ? "f16, in the result too" : "f16"}};
+}
+
+reference::Precision precision_of_halves(const Problem& problem, const Params& params) {
+  // Beside the four roundings above, each sum of 16 products is rounded, of which the first
+  // product's last one is that of the operand: with n fragments along an edge 2 n - 1 more. A
+  // hundredth covers the products of roundings.
+  const auto edge = static_cast<int>(params.integer("edge"));
+  auto p = precision_of(problem, params);
+  p.operand_eps *= 1.01;
+  p.roundings += 2 * std::max(1, edge / static_cast<int>(kFragmentEdge)) - 1;
+  if (half_result(params)) {
+    // What is added is rounded once; so is each sum, of which there are as many as terms. Sums that
+    // are rounded to nearest have no products of roundings (Jeannerod and Rump 2013).
+    ++p.roundings;
+    p.accumulate_eps = p.operand_eps;
+  }
+  // Where a sum underflows, operands below 1 do not make less of what is lost.
+  for (const auto& matrix : problem.dense()) p.underflow /= largest_below_one(matrix);
   return p;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/numeric/rounding.hpp"
+#include "common/numeric/stored.cuh"
 #include "common/numeric/tensor_core.hpp"
 
 namespace retensor::hlsto {
@@ -41,12 +42,6 @@ template <class F>
 auto with_arithmetic(Arithmetic arithmetic, F&& f) {
   if (arithmetic == Arithmetic::tf32) return f.template operator()<Arithmetic::tf32>();
   return with_narrow_arithmetic(arithmetic, f);
-}
-
-/// Nearest tf32, ties to even, as the operands on the host are rounded.
-__device__ inline float nearest_tf32(float x) {
-  const std::uint32_t bits = __float_as_uint(x);
-  return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
 }
 
 /// Operands of one arithmetic as WMMA has them: a 16 x 16 operand is kParts parts (two halves of a
@@ -100,6 +95,55 @@ struct Core {
       }
       nvcuda::wmma::mma_sync(c, a.part[0][s], b.part[0][s], c);
     }
+  }
+
+  /// A sum in row-major order, by a whole warp; the lanes have to meet before they read it.
+  __device__ static void store(float* to, const Sum& sum) {
+    nvcuda::wmma::store_matrix_sync(to, sum, kFragmentEdge, nvcuda::wmma::mem_row_major);
+  }
+  /// The parts of a sum as an operand, by way of `through`; likewise.
+  __device__ static void store_operand(Element* const* to, float* through, const Sum& sum) {
+    store(through, sum);
+    __syncwarp();
+    for (unsigned e = threadIdx.x % 32; e < kFragmentSize; e += 32)
+      for (int k = 0; k < kParts; ++k) to[k][e] = part_of(through[e], k);
+  }
+  /// The result as this core adds to it.
+  __device__ static float* result(float* out) {
+    return out;
+  }
+};
+
+/// Half precision with sums in half precision too, the type of the products that Algorithm 1 stores
+/// (lines 4 and 23); the elements of the result are of the type `Result`, float or __half.
+template <class Result>
+struct HalfCore : Core<Arithmetic::fp16> {
+  using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, __half>;
+
+  template <class A, class B>
+  __device__ static void multiply_add(const A& a, const B& b, Sum& c) {
+    nvcuda::wmma::mma_sync(c, a.part[0][0], b.part[0][0], c);
+  }
+
+  /// Widened where it stands: every half is a float.
+  __device__ static void store(float* to, const Sum& sum) {
+    constexpr unsigned kOfLane = kFragmentSize / 32;
+    auto* const halves = reinterpret_cast<__half*>(to);
+    nvcuda::wmma::store_matrix_sync(halves, sum, kFragmentEdge, nvcuda::wmma::mem_row_major);
+    __syncwarp();
+    float own[kOfLane];
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned k = 0; k < kOfLane; ++k) own[k] = __half2float(halves[k * 32 + lane]);
+    __syncwarp();
+#pragma unroll
+    for (unsigned k = 0; k < kOfLane; ++k) to[k * 32 + lane] = own[k];
+  }
+  __device__ static void store_operand(Element* const* to, float*, const Sum& sum) {
+    nvcuda::wmma::store_matrix_sync(to[0], sum, kFragmentEdge, nvcuda::wmma::mem_row_major);
+  }
+  __device__ static Result* result(float* out) {
+    return reinterpret_cast<Result*>(out);
   }
 };
 

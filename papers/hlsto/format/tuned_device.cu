@@ -200,7 +200,7 @@ CellLists list_cells(const DeviceHls& hls, const DeviceChain& x, Arithmetic arit
   Lists lists{order.data(), vectors.data(), made.tiles.data(), nullptr, {}};
   RETENSOR_CUDA_LAUNCH(count_vectors, device::blocks_for(x.tiles + 1, kThreads), kThreads, 0,
                        nullptr, x, lists);
-  device::with_scratch([&](void* scratch, std::size_t& bytes) {
+  device::Cub()(x.tiles, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(scratch, bytes, vectors.data(), first.data(), x.tiles + 1);
   });
   const Count cells = Count{first.to_host().back()} * kVectorCells;

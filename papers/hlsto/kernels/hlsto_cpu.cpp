@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "common/numeric/rounding.hpp"
 #include "common/run/cpu_run.hpp"
 #include "papers/hlsto/format/chain.hpp"
 #include "papers/hlsto/format/options.hpp"
@@ -62,19 +64,52 @@ class RowProduct {
   std::vector<float> weight_;
 };
 
-void add(float& to, float x) {
+/// A tensor core with sums in single precision, added to a result of the same type.
+struct SingleSums {
+  explicit SingleSums(const Params& params) : arithmetic(arithmetic_of(params)) {}
+  static Executed facts(const Params&) { return {{"sums", "f32"}}; }
+  void multiply_add(const Fragment& a, const Fragment& b, Fragment& c) const {
+    retensor::multiply_add(arithmetic, a, b, c);
+  }
+  void add(float& to, float x) const {
 #pragma omp atomic
-  to += x;
-}
+    to += x;
+  }
+  Arithmetic arithmetic;
+};
+
+/// One with sums in half precision. Where the result is of halves too, a number is rounded to one
+/// before it is added: the sum of two halves in single precision is not rounded twice, since its
+/// significand has more than twice their bits.
+struct HalfSums {
+  explicit HalfSums(const Params& params) : halves_in_result(half_result(params)) {}
+  static Executed facts(const Params& params) { return half_facts(params); }
+  void multiply_add(const Fragment& a, const Fragment& b, Fragment& c) const {
+    multiply_add_in_halves(a, b, c);
+  }
+  void add(float& to, float x) const {
+    std::atomic_ref<float> sum(to);
+    float before = sum.load();
+    const float summand = halves_in_result ? round_fp16(x) : x;
+    const auto after = [&] {
+      return halves_in_result ? round_fp16(before + summand) : before + summand;
+    };
+    while (!sum.compare_exchange_weak(before, after())) {
+    }
+  }
+  static constexpr Arithmetic arithmetic = Arithmetic::fp16;
+  bool halves_in_result;
+};
 
 /// One dense tile or sparse nonzero after another; each thread has its own.
+template <class Sums>
 class Worker {
  public:
-  Worker(const Hls& hls, const Chain& chain, Arithmetic arithmetic, MatrixView<float> out)
+  Worker(const Hls& hls, const Chain& chain, Sums sums, MatrixView<float> out)
       : hls_(hls),
         grid_(hls.grid),
         chain_(chain),
-        arithmetic_(arithmetic),
+        sums_(sums),
         out_(out),
         roles_(roles_of(hls.grid, chain.mode)),
         fragments_((grid_.edge() + kEdge - 1) / kEdge),
@@ -109,7 +144,7 @@ class Worker {
       if (m != chain_.mode) rows_.times(m, index.decode(key, m));
     float* const to = out_.row(index.decode(key, chain_.mode));
     for (std::size_t p = 0; p < rows_.size(); ++p)
-      add(to[rows_.offset(p)], hls_.sparse_values.at(x) * rows_.weight(p));
+      sums_.add(to[rows_.offset(p)], hls_.sparse_values.at(x) * rows_.weight(p));
   }
 
  private:
@@ -167,9 +202,9 @@ class Worker {
     for (Index p = 0; p < fragments_; ++p) {
       Fragment xc{};
       for (Index q = 0; q < fragments_; ++q)
-        multiply_add(arithmetic_, slice_fragment(i, p, q),
-                     factor_fragment<false>(roles_.column, q, column_columns), xc);
-      multiply_add(arithmetic_, factor_fragment<true>(roles_.row, p, row_columns), xc, y);
+        sums_.multiply_add(slice_fragment(i, p, q),
+                           factor_fragment<false>(roles_.column, q, column_columns), xc);
+      sums_.multiply_add(factor_fragment<true>(roles_.row, p, row_columns), xc, y);
     }
     return y;
   }
@@ -186,7 +221,7 @@ class Worker {
     for (std::uint64_t r = 0; r < chain_.width; r += kEdge) {
       const auto y = chained(i, r, r);
       for (Index d = 0; d < kEdge && r + d < chain_.width; ++d)
-        add(out[r + d], y[d * kEdge + d] * kept.weight(r + d));
+        sums_.add(out[r + d], y[d * kEdge + d] * kept.weight(r + d));
     }
   }
 
@@ -201,7 +236,7 @@ class Worker {
             const auto place =
                 (r + a) * chain_.stride[at(row)] + (s + b) * chain_.stride[at(column)];
             for (std::size_t p = 0; p < kept.size(); ++p)
-              add(out[place + kept.offset(p)], y[a * kEdge + b] * kept.weight(p));
+              sums_.add(out[place + kept.offset(p)], y[a * kEdge + b] * kept.weight(p));
           }
       }
   }
@@ -209,7 +244,7 @@ class Worker {
   const Hls& hls_;
   const Grid& grid_;
   const Chain& chain_;
-  const Arithmetic arithmetic_;
+  const Sums sums_;
   const MatrixView<float> out_;
   const Roles roles_;
   const Index fragments_;  // along an edge of a slice
@@ -219,6 +254,7 @@ class Worker {
   Uint128 tile_ = 0;
 };
 
+template <class Sums>
 class Run : public CpuRun {
  public:
   Run(const Problem& problem, const Params& params)
@@ -226,13 +262,14 @@ class Run : public CpuRun {
         chain_(problem),
         hls_(to_hls(problem.x(), format_options(problem, params))),
         out_(problem.x().dims[at(problem.mode())], chain_.width, problem.dtype()) {
-    const Arithmetic arithmetic = arithmetic_of(params);
+    const Sums sums(params);
     for (int t = 0; t < threads_; ++t)
-      workers_.push_back(std::make_unique<Worker>(hls_, chain_, arithmetic, out_.view<float>()));
+      workers_.push_back(std::make_unique<Worker<Sums>>(hls_, chain_, sums, out_.view<float>()));
     format_bytes_ = hls_.bytes();
     executed_.merge(format_facts(hls_));
-    executed_["precision"] = std::string(name(arithmetic));
-    executed_["mma"] = std::to_string(mma_count(hls_, chain_, arithmetic));
+    executed_["precision"] = std::string(name(sums.arithmetic));
+    executed_.merge(Sums::facts(params));
+    executed_["mma"] = std::to_string(mma_count(hls_, chain_, sums.arithmetic));
     if (hls_.nnz() <= kDrawnNonzeros) executed_["layout"] = layout_text(hls_);
   }
 
@@ -242,7 +279,7 @@ class Run : public CpuRun {
     timer.stage("kernel");
 #pragma omp parallel num_threads(threads_)
     {
-      Worker& worker = *workers_[at(omp_get_thread_num())];
+      Worker<Sums>& worker = *workers_[at(omp_get_thread_num())];
 #pragma omp for schedule(dynamic, 4) nowait
       for (Count t = 0; t < hls_.dense_tiles; ++t) worker.add_tile(t);
 #pragma omp for schedule(static)
@@ -258,13 +295,17 @@ class Run : public CpuRun {
   const Chain chain_;
   const Hls hls_;
   Matrix out_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // one a thread
+  std::vector<std::unique_ptr<Worker<Sums>>> workers_;  // one a thread
 };
 
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params) {
-  return std::make_unique<Run>(problem, params);
+  return std::make_unique<Run<SingleSums>>(problem, params);
+}
+
+std::unique_ptr<Prepared> prepare_half_cpu(const Problem& problem, const Params& params) {
+  return std::make_unique<Run<HalfSums>>(problem, params);
 }
 
 }  // namespace retensor::hlsto

@@ -16,6 +16,11 @@
 // Deviations: Algorithm 1 clears neither y_frag between slices (line 25 would add one slice to the
 // next) nor steps its values from slice to slice (line 21); its sums race with those of other tiles
 // (line 26). Here a slice begins with zero, its values are those of its bits, and sums are atomic.
+//
+// Line 23 stores a sum as `half`, which WMMA does for sums in half precision alone. In hlsto.cpu
+// and hlsto.cuda both products are sums in single precision, the first of which is rounded. In
+// hlsto.cpu.half and hlsto.cuda.half both are sums in half precision, and on demand the elements of
+// the result are, to which tiles and nonzeros add; the paper does not state the type of these.
 #pragma once
 
 #include <memory>
@@ -27,5 +32,7 @@ namespace retensor::hlsto {
 /// The run of hlsto.cpu: the format and the algorithm of the GPU's form, so that sizes, counts and
 /// errors are the same on any machine.
 std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params);
+/// That of hlsto.cpu.half.
+std::unique_ptr<Prepared> prepare_half_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

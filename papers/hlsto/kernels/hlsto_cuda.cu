@@ -1,4 +1,4 @@
-// The run of hlsto.cuda; the kernel stands in hlsto_cuda.cuh.
+// The runs of hlsto.cuda and hlsto.cuda.half; the kernels stand in hlsto_cuda.cuh.
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
 
 #include <string>
@@ -99,11 +99,60 @@ class PaperRun : public HlsRun {
   }
 
   const Launch launch_;
+
+ protected:
   const Count edge_;
   void (*kernel_)(DeviceChain, unsigned) = nullptr;
-  unsigned shared_ = 0;                                   // bytes of a thread block
+  unsigned shared_ = 0;  // bytes of a thread block
+
+ private:
   std::vector<std::vector<Buffer<std::byte>>> operands_;  // by mode and part
 };
+
+/// With sums in half precision. Where the elements of the result are halves, they take the first
+/// half of the memory that the result would have otherwise.
+class HalfRun : public PaperRun {
+ public:
+  HalfRun(const Problem& problem, const Params& params, PreparedHls hls, Launch launch)
+      : PaperRun(problem, std::move(hls), Arithmetic::fp16, launch),
+        half_result_(half_result(params)) {
+    if (half_result_)
+      choose_kernel_with<__half>();
+    else
+      choose_kernel_with<float>();
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
+    executed_.merge(half_facts(params));
+  }
+
+  Result result() override {
+    if (!half_result_) return PaperRun::result();
+    Matrix matrix(rows(), chain_.width, problem_.dtype());
+    const auto words = out_.to_host();
+    const auto* const halves = reinterpret_cast<const std::uint16_t*>(words.data());
+    const auto values = matrix.values().as<float>();
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = from_fp16_bits(halves[k]);
+    return matrix;
+  }
+
+ private:
+  template <class Element>
+  void choose_kernel_with() {
+    if (edge_ <= kFragmentEdge)
+      kernel_ = x_.kronecker ? multiply_in_halves<Element, 1, true>
+                             : multiply_in_halves<Element, 1, false>;
+    else
+      kernel_ = x_.kronecker ? multiply_in_halves<Element, 2, true>
+                             : multiply_in_halves<Element, 2, false>;
+  }
+
+  const bool half_result_;
+};
+
+/// What the parameters ask of a launch.
+Launch launch_of(const Params& params) {
+  return {static_cast<unsigned>(params.integer("warps")), params.word("load") == "fused"};
+}
 
 }  // namespace
 
@@ -113,6 +162,13 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Param
   return std::make_unique<PaperRun>(
       problem, prepare_hls(problem.x(), format_options(problem, params), params, [](DeviceHls&) {}),
       arithmetic_of(params), launch);
+}
+
+std::unique_ptr<Prepared> prepare_half_cuda(const Problem& problem, const Params& params) {
+  return std::make_unique<HalfRun>(
+      problem, params,
+      prepare_hls(problem.x(), format_options(problem, params), params, [](DeviceHls&) {}),
+      launch_of(params));
 }
 
 }  // namespace retensor::hlsto

@@ -39,7 +39,8 @@ struct OuterRows {
 
 /// Adds x times the Kronecker product of the rows to a row of the result; MTTKRP takes column r of
 /// each.
-__device__ inline void add_outer(const OuterRows& outer, float x, float* to) {
+template <class Element>
+__device__ inline void add_outer(const OuterRows& outer, float x, Element* to) {
   Count combinations = 1;
   for (int k = 0; k < outer.count; ++k) combinations *= outer.columns[k];
   for (Count c = 0; c < combinations; ++c) {
@@ -51,12 +52,13 @@ __device__ inline void add_outer(const OuterRows& outer, float x, float* to) {
       weight *= outer.row[k][r];
       offset += r * outer.stride[k];
     }
-    atomicAdd(to + offset, weight);
+    atomicAdd(to + offset, static_cast<Element>(weight));
   }
 }
-__device__ inline void add_column(const OuterRows& outer, float x, unsigned r, float* to) {
+template <class Element>
+__device__ inline void add_column(const OuterRows& outer, float x, unsigned r, Element* to) {
   for (int k = 0; k < outer.count; ++k) x *= outer.row[k][r];
-  atomicAdd(to + r, x);
+  atomicAdd(to + r, static_cast<Element>(x));
 }
 
 /// Shared memory of a thread block: the bitmap, the bits before each of its words, and of each warp
@@ -218,12 +220,7 @@ class DenseTile {
   /// X_i C, a sum, as the operand of the second product (lines 23 and 24).
   __device__ void as_operand(Right& to, const Sum& product) const {
     __syncwarp();
-    nvcuda::wmma::store_matrix_sync(memory_.sum, product, kFragmentEdge,
-                                    nvcuda::wmma::mem_row_major);
-    __syncwarp();
-    for (unsigned e = threadIdx.x % 32; e < kFragmentSize; e += 32)
-      for (int k = 0; k < Core::kParts; ++k)
-        memory_.operand[k][e] = Core::part_of(memory_.sum[e], k);
+    Core::store_operand(memory_.operand, memory_.sum, product);
     __syncwarp();
     load_operand(to, Core::kDepth * kFragmentEdge);
   }
@@ -244,10 +241,11 @@ class DenseTile {
     const bool kept_output = x_.output_place >= 3;
     if (index >= x_.slice_length) return;
     if (kept_output) outer.push(factor(x_.slice), index);
-    float* const to = x_.out + (kept_output ? origin(x_.output_place) : index) * x_.width;
+    auto* const to =
+        Core::result(x_.out) + (kept_output ? origin(x_.output_place) : index) * x_.width;
 
     __syncwarp();
-    nvcuda::wmma::store_matrix_sync(memory_.sum, y, kFragmentEdge, nvcuda::wmma::mem_row_major);
+    Core::store(memory_.sum, y);
     __syncwarp();
     const unsigned lane = threadIdx.x % 32;
     if constexpr (!kKronecker) {
@@ -271,11 +269,11 @@ class DenseTile {
 };
 
 /// The element-wise form of the sparse part: nonzero p (section VI.A).
-template <bool kKronecker>
+template <class Core, bool kKronecker>
 __device__ void add_nonzero(const DeviceChain& x, Count p) {
   const std::uint32_t* const key = x.nonzero_index + p * x.nonzero_words;
   const float value = load_value(x.sparse_values, x.values, p);
-  float* const to = x.out + decode(key, x.index[x.mode]) * x.width;
+  auto* const to = Core::result(x.out) + decode(key, x.index[x.mode]) * x.width;
   OuterRows outer{};
   for (int m = 0; m < x.order; ++m)
     if (m != x.mode) outer.push(x.factor[m], decode(key, x.index[m]));
@@ -287,15 +285,27 @@ __device__ void add_nonzero(const DeviceChain& x, Count p) {
 }
 
 /// Thread blocks below `tile_blocks` take a dense tile each, the others a thread a nonzero.
-template <Arithmetic kArithmetic, int kAlong, bool kKronecker>
-__global__ void multiply(const DeviceChain x, const unsigned tile_blocks) {
-  extern __shared__ __align__(128) char shared[];
+template <class Core, int kAlong, bool kKronecker>
+__device__ void take_part(const DeviceChain& x, const unsigned tile_blocks, char* shared) {
   if (blockIdx.x < tile_blocks) {
-    DenseTile<Core<kArithmetic>, kAlong, kKronecker>(x, blockIdx.x, shared).run();
+    DenseTile<Core, kAlong, kKronecker>(x, blockIdx.x, shared).run();
     return;
   }
   const Count p = Count{blockIdx.x - tile_blocks} * blockDim.x + threadIdx.x;
-  if (p < x.nonzeros) add_nonzero<kKronecker>(x, p);
+  if (p < x.nonzeros) add_nonzero<Core, kKronecker>(x, p);
+}
+
+template <Arithmetic kArithmetic, int kAlong, bool kKronecker>
+__global__ void multiply(const DeviceChain x, const unsigned tile_blocks) {
+  extern __shared__ __align__(128) char shared[];
+  take_part<Core<kArithmetic>, kAlong, kKronecker>(x, tile_blocks, shared);
+}
+
+/// With sums in half precision.
+template <class Result, int kAlong, bool kKronecker>
+__global__ void multiply_in_halves(const DeviceChain x, const unsigned tile_blocks) {
+  extern __shared__ __align__(128) char shared[];
+  take_part<HalfCore<Result>, kAlong, kKronecker>(x, tile_blocks, shared);
 }
 
 }  // namespace retensor::hlsto

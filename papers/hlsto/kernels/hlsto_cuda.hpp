@@ -1,4 +1,4 @@
-// The runs of hlsto.cuda and hlsto.cuda.tuned.
+// The runs of hlsto.cuda, hlsto.cuda.half and hlsto.cuda.tuned.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@ namespace retensor::hlsto {
 
 /// The parameter `prepare` says where the format is made.
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_half_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

@@ -43,14 +43,10 @@ PreparedHls prepare_hls(const Coo& x, const Options& options, const Params& para
   };
   if (params.word("prepare") == "host")
     return {finished(upload(to_hls(x, options))), {{"prepared", "on the host"}}};
-  const DeviceCoo coordinates(x);
-  device::Event begin, end;
-  begin.record(nullptr);
-  PreparedHls made{finished(to_hls(coordinates, options)), {{"prepared", "on the device"}}};
-  end.record(nullptr);
-  end.synchronise();
-  made.facts["prepare_device_ms"] = std::to_string(1e3 * end.seconds_since(begin));
-  return made;
+  Executed facts;
+  DeviceHls made =
+      made_on_device(x, facts, [&](const DeviceCoo& on) { return finished(to_hls(on, options)); });
+  return {std::move(made), std::move(facts)};
 }
 
 /// The tensor as kernels get it for an output along `mode`, without factors and result.

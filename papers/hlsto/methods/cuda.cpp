@@ -1,4 +1,4 @@
-// hlsto.cuda and hlsto.cuda.tuned.
+// hlsto.cuda, hlsto.cuda.half and hlsto.cuda.tuned.
 #include <utility>
 
 #include "common/device/device.hpp"
@@ -42,6 +42,17 @@ MethodSpec modelled_method(MethodSpec own) {
   return tiles_method(std::move(own));
 }
 
+/// Those of a run of Algorithm 1.
+std::vector<ParamSpec> launch_params() {
+  return {param("warps", 4,
+                "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
+              .range(1, 32),
+          param("load", "fused",
+                "dense and sparse part in one grid or one after the other (section VI.C)")
+              .words({"fused", "sequential"}),
+          prepare_param()};
+}
+
 }  // namespace
 
 MethodSpec make_hlsto_cuda() {
@@ -50,14 +61,18 @@ MethodSpec make_hlsto_cuda() {
       .summary = "MTTKRP and TTM-chain on HLS, dense tiles by WMMA (Algorithms 1 and 2)",
       .conditions = {supports_preparation},
       .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
-      .params = format_params(true).with(
-          {param("warps", 4,
-                 "warps of a thread block, the N_w of section VI.A, which the paper leaves open")
-               .range(1, 32),
-           param("load", "fused",
-                 "dense and sparse part in one grid or one after the other (section VI.C)")
-               .words({"fused", "sequential"}),
-           prepare_param()}),
+      .params = format_params(true).with(launch_params()),
+  });
+}
+
+MethodSpec make_hlsto_cuda_half() {
+  return modelled_method({
+      .id = "hlsto.cuda.half",
+      .summary = "hlsto.cuda with both products as sums in half precision (Algorithm 1, line 23)",
+      .conditions = {supports_preparation},
+      .precision = precision_of_halves,
+      .prepare = RETENSOR_DEVICE_PART(prepare_half_cuda),
+      .params = half_params(true).with(launch_params()),
   });
 }
 

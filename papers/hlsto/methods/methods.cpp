@@ -14,7 +14,10 @@
 namespace retensor {
 namespace hlsto {
 
-ParamSchema format_params(bool modelled) {
+namespace {
+
+/// format, threshold, edge and values.
+ParamSchema tile_params(bool modelled) {
   const std::string by_model = modelled ? "; -1: by a cost model, whose times are measured" : "";
   return {
       param("format", "hls",
@@ -28,7 +31,23 @@ ParamSchema format_params(bool modelled) {
           .range(modelled ? static_cast<double>(kByModel) : 0, kMostThreshold),
       param("edge", 16, "tile edge S: 16 (the paper), 8 or 32; 2 and 4 for worked examples")
           .range(2, 32),
-      values_param(), precision_param()};
+      values_param()};
+}
+
+}  // namespace
+
+ParamSchema format_params(bool modelled) {
+  return tile_params(modelled).with({precision_param()});
+}
+
+ParamSchema half_params(bool modelled) {
+  return tile_params(modelled).with(
+      {param("precision", "fp16", "type of the operands and of both products; there is no other")
+           .words({"fp16"}),
+       param("result", "f32",
+             "type of the result's elements, to which tiles and nonzeros add (line 26 of "
+             "Algorithm 1, which leaves it open)")
+           .words({"f32", "f16"})});
 }
 
 namespace {
@@ -48,7 +67,7 @@ Support supports_format(const Problem& problem, const Params& params) {
 }  // namespace
 
 MethodSpec tiles_method(MethodSpec own) {
-  own.precision = precision_of;
+  if (!own.precision) own.precision = precision_of;
   own.form.published = {{"edge", {"16"}}, {"precision", {"fp16"}}};
   return with_shared({Operation::mttkrp, Operation::ttm_chain}, supports_format, std::move(own));
 }
@@ -57,7 +76,9 @@ MethodSpec tiles_method(MethodSpec own) {
 
 void register_hlsto(Registry& registry) {
   registry.add(hlsto::make_hlsto_cpu());
+  registry.add(hlsto::make_hlsto_cpu_half());
   registry.add(hlsto::make_hlsto_cuda());
+  registry.add(hlsto::make_hlsto_cuda_half());
   registry.add(hlsto::make_hlsto_cuda_tuned());
 }
 

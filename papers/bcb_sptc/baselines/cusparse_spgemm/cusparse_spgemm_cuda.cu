@@ -196,7 +196,7 @@ class Run : public bcb_sptc::MatrixRun {
                                              CUDA_R_32F, algorithm_, product_, &bytes, buffer));
     };
     if (algorithm_ == CUSPARSE_SPGEMM_ALG1) return in_buffer(1, call);
-    bcb_sptc::reserve(buffers_[1], compute_bytes_);
+    device::ensure_size(buffers_[1], compute_bytes_);
     call(compute_bytes_, buffers_[1].data());
   }
 
@@ -212,7 +212,7 @@ class Run : public bcb_sptc::MatrixRun {
   void in_buffer(std::size_t which, const Call& call) {
     std::size_t bytes = 0;
     call(bytes, nullptr);
-    bcb_sptc::reserve(buffers_[which], bytes);
+    device::ensure_size(buffers_[which], bytes);
     call(bytes, buffers_[which].data());
   }
 

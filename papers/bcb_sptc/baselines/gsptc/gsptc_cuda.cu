@@ -76,7 +76,7 @@ class Run : public bcb_sptc::MatrixRun {
     multiply(nullptr);
     sort(nullptr);
     add_up(spare_values_.data(), nullptr);
-    make_room(bcb_sptc::element(found_, 0));
+    make_room(element_at(found_, 0));
   }
 
   void run(StageTimer& timer) override {
@@ -136,7 +136,7 @@ class Run : public bcb_sptc::MatrixRun {
   /// Coordinates: 4 bytes a mode and a value.
   Count format_bytes() const override { return problem_.x().bytes() + problem_.y().bytes(); }
 
-  bcb_sptc::Cub cub_;
+  device::Cub cub_;
   const int column_bits_, key_bits_;
   Buffer<std::uint32_t> row_of_, owner_;
   Buffer<Count> first_, found_;

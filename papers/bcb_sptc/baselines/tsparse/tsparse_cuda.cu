@@ -179,8 +179,8 @@ class Run : public TilesRun {
 
   template <bool kPattern>
   void launch(cudaStream_t stream) {
-    const auto tiles =
-        static_cast<unsigned>(std::clamp<Count>(p_.results / kWarpsAtOnce / 2 * 2, 2, kMostTiles));
+    const auto tiles = static_cast<unsigned>(
+        std::clamp<Count>(p_.results / warps_at_once() / 2 * 2, 2, kMostTiles));
     RETENSOR_CUDA_LAUNCH(multiply_tiles<kPattern>, device::blocks_for(p_.results, tiles * kWarps),
                          32 * kWarps, 0, stream, p_, tiles);
   }

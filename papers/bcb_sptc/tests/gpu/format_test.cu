@@ -29,7 +29,7 @@ std::string difference(const DeviceBcb& a, const DeviceBcb& b) {
 }
 
 DeviceBcb made_of(const DeviceCoo& x, const Options& options) {
-  return to_bcb(SortedNonzeros(x.view(), options));
+  return to_bcb(SortedNonzeros(view_of(x), options));
 }
 
 /// Every tensor in single precision and halves, modes in two orders.

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
@@ -31,16 +34,33 @@ Problem problem_of(Operation operation, const Dims& dims, Count nnz, int mode, s
   return Problem(spec, std::make_shared<const Coo>(uniform(dims, nnz, seed, DType::f32)));
 }
 
-Result result_of(const Problem& problem, const Given& given) {
-  return run_once(make_hlsto_cpu(), problem, given).result;
+/// The result of one method beside the bound of another, with the same parameters.
+reference::CheckReport report_of(MethodSpec method, const Method& bound_of, const Problem& problem,
+                                 const Given& given, const Given& of_bound) {
+  const auto bound = bound_of.precision(problem, bound_of.params().resolve(of_bound));
+  return problem.oracle().check(run_once(std::move(method), problem, given).result, bound);
+}
+
+/// Sums in half precision.
+reference::CheckReport half_report(const Problem& problem, const Given& given) {
+  return report_of(make_hlsto_cpu_half(), DescribedMethod(make_hlsto_cpu_half()), problem, given,
+                   given);
+}
+
+/// MTTKRP of a tensor without zeros, all of one number, with factors of ones.
+Problem constant_problem(const Dims& dims, float value) {
+  ProblemSpec spec;
+  spec.rank = 4;
+  spec.operands = ValueModel::ones;
+  auto x = uniform(dims, checked_volume(dims), 1, DType::f32);
+  std::ranges::fill(x.values.as<float>(), value);
+  return Problem(spec, std::make_shared<const Coo>(std::move(x)));
 }
 
 reference::CheckReport report_of(const Problem& problem, const Given& given,
                                  const std::string& precision) {
-  const DescribedMethod method(make_hlsto_cpu());
-  const auto bound =
-      method.precision(problem, method.params().resolve({{"precision", ParamValue(precision)}}));
-  return problem.oracle().check(result_of(problem, given), bound);
+  return report_of(make_hlsto_cpu(), DescribedMethod(make_hlsto_cpu()), problem, given,
+                   {{"precision", precision}});
 }
 
 }  // namespace
@@ -89,4 +109,62 @@ TEST_CASE("MMAs of a tile: a slice takes one pair of products for 16 columns") {
   CHECK(count(Operation::mttkrp, 16, 4, Arithmetic::split_fp16) == 16 * 2 * 3);
   CHECK(count(Operation::mttkrp, 16, 5, Arithmetic::fp16) == 32 * (4 + 2));
   CHECK(count(Operation::ttm_chain, 18, 4, Arithmetic::fp16) == 16 * 2 * 2);  // 18 x 16 columns
+}
+
+TEST_CASE("sums in half precision meet their bound, whatever tiles are dense") {
+  const CounterRng rng(8);
+  std::uint64_t draw = 0;
+  const auto upto = [&](std::uint64_t n) {
+    return 1 + static_cast<std::uint64_t>(rng.uniform(draw++) * static_cast<double>(n));
+  };
+  for (int turn = 0; turn < 60; ++turn) {
+    const int order = 3 + turn % 3;
+    Dims dims;
+    for (int m = 0; m < order; ++m) dims.push_back(upto(order == 3 ? 60 : 12));
+    const Count nnz = std::min<Count>(upto(600), checked_volume(dims) / 2);
+    const auto problem =
+        problem_of(turn % 2 == 0 ? Operation::mttkrp : Operation::ttm_chain, dims, nnz,
+                   turn % order, upto(order == 3 ? 20 : 5), static_cast<std::uint64_t>(turn));
+    const Given given = {{"threshold", static_cast<std::int64_t>(upto(40))},
+                         {"edge", std::int64_t{2} << (turn % 5)},
+                         {"result", std::string(turn / 6 % 2 == 0 ? "f32" : "f16")}};
+    const auto report = half_report(problem, given);
+    INFO("turn " << turn << ": " << report.reason);
+    CHECK(report.ok);
+  }
+}
+
+TEST_CASE("a result of halves does not meet the bound of one in single precision") {
+  // 1600 nonzeros add up in a row.
+  const auto problem = constant_problem({2, 40, 40}, 1.3f);
+  const Given sparse = {{"format", std::string("hls_s")}},
+              halves = {{"format", std::string("hls_s")}, {"result", std::string("f16")}};
+  CHECK(half_report(problem, sparse).ok);
+  CHECK(half_report(problem, halves).ok);
+  CHECK_FALSE(report_of(make_hlsto_cpu_half(), DescribedMethod(make_hlsto_cpu_half()), problem,
+                        halves, sparse)
+                  .ok);
+}
+
+TEST_CASE("what the types of the sums do to a slice of 256 nonzeros of 33") {
+  // Halves from 8192 on lie 8 apart, and all of these sums are halves.
+  const auto one_tile = constant_problem({1, 16, 16}, 33);
+  const Given dense = {{"format", std::string("hls_d")}};
+  const Given halves = {{"format", std::string("hls_d")}, {"result", std::string("f16")}};
+  const auto first = [](const Problem& problem, MethodSpec method, const Given& given) {
+    return std::get<Matrix>(run_once(std::move(method), problem, given).result).at(0, 0);
+  };
+  CHECK(first(one_tile, make_hlsto_cpu_half(), dense) == 8448);
+  const auto two_tiles = constant_problem({1, 16, 17}, 33);
+  CHECK(first(two_tiles, make_hlsto_cpu(), dense) == 8976);
+  CHECK(first(two_tiles, make_hlsto_cpu_half(), dense) == 8976);
+  CHECK(first(two_tiles, make_hlsto_cpu_half(), halves) == 8976);
+  // 272 times 33.25: 9044 is not a half; its tiles' 8512 and 532 are.
+  const auto between = constant_problem({1, 16, 17}, 33.25f);
+  CHECK(first(between, make_hlsto_cpu_half(), dense) == 9044);
+  CHECK(first(between, make_hlsto_cpu_half(), halves) == 9040);
+  // 65504 is the largest half.
+  const auto beyond = constant_problem({1, 16, 16}, 260);
+  CHECK(first(beyond, make_hlsto_cpu(), dense) == 66560);
+  CHECK(std::isinf(first(beyond, make_hlsto_cpu_half(), dense)));
 }

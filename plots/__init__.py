@@ -1,1 +1,0 @@
-"""Figures, tables and the HTML report of ReTensor, drawn from result rows alone."""

@@ -1,0 +1,4 @@
+"""`python -m retensor`: the program."""
+from retensor.program import main
+
+main()

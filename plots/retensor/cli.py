@@ -1,0 +1,99 @@
+"""Command line: `python -m retensor.cli figure ...`, `python -m retensor.cli report ...` and
+`python -m retensor.cli export ...`.
+
+Paths of what was written go to stdout, warnings to stderr. Exit code 0, 1 when
+the report lacks a figure that could not be drawn, 2 for bad input.
+"""
+import argparse
+import sys
+import traceback
+from pathlib import Path
+
+from retensor.errors import PlotError
+from retensor.results import load_results, read_json
+from retensor.report import build_report, to_stderr
+from retensor.save import save_artifact
+from retensor.spec import find_specs, load_spec
+
+
+def main(arguments):
+    """Run one command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        results = load_results([options.rows])
+        for warning in results.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+        return options.command(results, _read_optional(options.verdicts), options)
+    except (PlotError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # A row may hold anything in place of a number; where that was met helps to find it.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: "
+              f"{error} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
+    return 2
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m retensor.cli",
+                                     description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    figure = commands.add_parser("figure", help="draw the figures of specs (SVG, PNG, CSV)")
+    figure.add_argument("--spec", required=True, nargs="+", metavar="YAML")
+    figure.set_defaults(command=_figure)
+    report = commands.add_parser("report", help="write the HTML report")
+    report.add_argument("--specs", required=True, nargs="+", metavar="PATH",
+                        help="folders of specs, and specs")
+    report.add_argument("--audits", metavar="JSON", help="from `retensor audit --json`")
+    report.add_argument("--methods", metavar="JSON", help="from `retensor list methods --json`")
+    report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
+    report.set_defaults(command=_report)
+    export = commands.add_parser("export", help="write rows as Parquet")
+    export.set_defaults(command=_export, verdicts=None)
+    for command in (figure, report, export):
+        command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`")
+        command.add_argument("--out", required=True, metavar="PATH")
+    for command in (figure, report):
+        command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
+    return parser
+
+
+def _read_optional(path):
+    value = read_json(path) if path else []
+    if not isinstance(value, list):
+        raise PlotError(f"{path}: expected a JSON list")
+    return value
+
+
+def _figure(results, verdicts, options):
+    for path in options.spec:
+        spec = load_spec(path)
+        _, paths = save_artifact(results, spec, options.out, verdicts)
+        print("\n".join(str(written) for written in paths.values()))
+    return 0
+
+
+def _report(results, verdicts, options):
+    page, failures = build_report(results, find_specs(*options.specs), verdicts, options.out,
+                                  _read_optional(options.audits),
+                                  _read_optional(options.artifacts),
+                                  _read_optional(options.methods), to_stderr)
+    for failure in failures:
+        print(f"error: {failure}", file=sys.stderr)
+    print(page)
+    return 1 if failures else 0
+
+
+def _export(results, _, options):
+    from retensor.frame import frame_of, to_parquet
+    from retensor.library import RetensorError
+    try:
+        to_parquet(frame_of(results), options.out)
+    except RetensorError as error:
+        raise PlotError(error) from error
+    print(options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,184 @@
+"""What all figure kinds share: the grid of panels, what stands around it, marks of failures."""
+import math
+import textwrap
+from collections import Counter
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import blended_transform_factory
+
+from retensor import style
+from retensor.errors import PlotError
+from retensor.figures import captions, units
+
+CHARACTER_MM = 1.3  # width of a character of a tick label
+LINE_MM = 3.3       # height of a line of title or legend
+LEAST_MM = 43       # width of a panel
+TICK_MM = 17        # room of a number on an axis
+
+
+class Panels:
+    """A figure with one panel per facet, filled by a figure kind and closed by `finish`."""
+
+    def __init__(self, view, columns, heights=style.PANEL_MM, left=12):
+        """In mm `heights` of every row of panels, or one for all, and what stands left of each."""
+        self.view = view
+        self.width = style.width_mm(view.spec.figure.get("width"))
+        self.columns = max(1, min(columns, len(view.facets), int(self.width // LEAST_MM)))
+        rows = math.ceil(len(view.facets) / self.columns)
+        self.heights = heights if isinstance(heights, list) else [heights] * rows
+        self.figure = Figure(figsize=(style.inches(self.width), style.inches(sum(self.heights))))
+        grid = self.figure.add_gridspec(rows, self.columns, height_ratios=self.heights)
+        self.axes = [self.figure.add_subplot(grid[index // self.columns, index % self.columns])
+                     for index in range(len(view.facets))]
+        self.inner = self.width / self.columns - left
+        self.ticks = max(2, int((self.width / self.columns - 14) / TICK_MM))
+        self.handles = {}
+        self.drawn = set()
+
+    def __iter__(self):
+        for axes, facet in zip(self.axes, self.view.facets):
+            if facet is not None:
+                room = self.inner / 1.45
+                name = captions.facet(self.view.fields.facet, facet)
+                axes.set_title("\n".join(wrapped(name, room)), loc="left")
+            yield axes, facet, self.view.panel(facet)
+
+    def draws(self, *cells):
+        """Told of every cell that has a mark or a word in the figure."""
+        self.drawn.update(map(id, cells))
+
+    def explain(self, label, handle):
+        """Put an entry into the legend, once."""
+        self.handles.setdefault(label, handle)
+
+    def label_axes(self, x, y):
+        """Axis labels at the outer panels."""
+        figure = self.view.spec.figure
+        for index, axes in enumerate(self.axes):
+            if index + self.columns >= len(self.axes):
+                axes.set_xlabel("\n".join(wrapped(figure.get("xlabel", x), self.inner / 1.25)))
+            if index % self.columns == 0:
+                room = self.heights[index // self.columns] / 1.6
+                axes.set_ylabel("\n".join(wrapped(figure.get("ylabel", y), room)))
+
+    def fail_above(self, axes, failed):
+        """Mark failures among lines, (x, cell, colour) each, in a strip kept free at the top: a
+        cross for each, and what happened once.
+        """
+        level = Counter()
+        base = blended_transform_factory(axes.transData, axes.transAxes)
+        for x, cell, colour in failed:
+            level[x] += 1
+            axes.plot([x], [1 - 0.07 * level[x] + 0.03], marker="x", color=colour,
+                      linestyle="none", transform=base, clip_on=False)
+            self.explain(f"{cell.gap} (reason in the table)",
+                         Line2D([], [], marker="x", color=style.EDGE, linestyle="none"))
+        low, high = axes.get_ylim()
+        share = 0.07 * max(level.values(), default=0)
+        share /= 1 - share
+        log = axes.get_yscale() == "log"
+        axes.set_ylim(low, high * (high / low) ** share if log else high + (high - low) * share)
+
+    def explain_data(self, hollow=True):
+        """Legend entries for the kinds of data that are not real."""
+        for kind in self.view.data_kinds:
+            if hollow:
+                self.explain(f"hollow: {kind} data",
+                             Line2D([], [], color=style.EDGE, linestyle="none", marker="o",
+                                    markerfacecolor="white"))
+            else:
+                self.explain(f"{kind} data", Patch(facecolor="white", edgecolor=style.EDGE,
+                                                   hatch=style.HATCHES[kind]))
+
+    def finish(self):
+        """Title, setting, legend and notes in strips of their own; returns the figure.
+
+        Raises PlotError where a cell of the view is neither drawn nor said to be missing.
+        """
+        lost = [cell for cell in self.view.cells if id(cell) not in self.drawn]
+        if lost:
+            names = dict.fromkeys(f"{cell.series} on {cell.x}" for cell in lost)
+            raise PlotError(f"{self.view.spec.artifact}: the figure lost {'; '.join(names)}")
+        title = wrapped(captions.title(self.view.spec), self.width / 1.95) or [""]
+        setting = wrapped(captions.setting(self.view), self.width / 1.5)
+        notes = [line for note in self.view.notes for line in wrapped(note, self.width / 1.4)]
+        columns = style.legend_columns(list(self.handles), self.width)
+        legend = sum(max(label.count("\n") + 1 for label in row)
+                     for row in _legend_rows(list(self.handles), columns))
+        top = LINE_MM * (1.25 * len(title) + len(setting)) + 2
+        bottom = LINE_MM * (legend + 0.9 * len(notes)) + 2
+        height = sum(self.heights) + top + bottom
+        self.figure.set_size_inches(style.inches(self.width), style.inches(height))
+        left = 1.5 / self.width
+        self.figure.text(left, 1 - 1 / height, "\n".join(title), va="top", fontsize=9)
+        self.figure.text(left, 1 - (1 + LINE_MM * 1.25 * len(title)) / height, "\n".join(setting),
+                         va="top", fontsize=7, color=style.EDGE)
+        self.figure.text(left, 1 / height, "\n".join(notes), va="bottom", fontsize=6,
+                         color=style.EDGE)
+        if self.handles:
+            self.figure.legend(self.handles.values(), self.handles.keys(), loc="lower center",
+                               ncol=columns, borderaxespad=0.2, labelspacing=0.3,
+                               bbox_to_anchor=(0.5, (1 + LINE_MM * 0.9 * len(notes)) / height))
+        self.figure.set_layout_engine(
+            "constrained", rect=(0, bottom / height, 1, 1 - (top + bottom) / height),
+            w_pad=style.inches(2.5), wspace=0.02)
+        return self.figure
+
+
+def set_scale(axes, which, kind, unit, ticks=5):
+    """A linear or logarithmic axis whose limits are final, with its numbers."""
+    axis = getattr(axes, f"{which}axis")
+    if kind == "log":
+        limits = axis.get_view_interval()
+        getattr(axes, f"set_{which}scale")("log")
+        getattr(axes, f"set_{which}lim")(*limits)
+        units.logarithmic(axis, unit, ticks)
+    else:
+        units.scale(axis, unit, ticks)
+
+
+def limit(axes, which, values):
+    """A logarithmic axis around positive values."""
+    values = [value for value in values if value > 0] or [0.1, 1]
+    low, high = min(values), max(values)
+    share = max(0.06 * math.log(high / low), 0.15)
+    getattr(axes, f"set_{which}scale")("log")
+    getattr(axes, f"set_{which}lim")(low / math.exp(share), high * math.exp(share))
+
+
+def name_positions(axes, names, room_mm):
+    """Names below an axis, without what all begin with, upright where they would touch; returns
+    that common beginning.
+    """
+    names = [str(name) for name in names]
+    common = captions.common_beginning(names)
+    short = [name.removeprefix(common) for name in names]
+    upright = CHARACTER_MM * max(map(len, short), default=0) > room_mm / max(1, len(names)) - 1
+    axes.set_xticks(range(len(short)), short, rotation=90 if upright else 0)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    return common
+
+
+def wrapped(text, columns):
+    """Lines of at most so many characters."""
+    return textwrap.wrap(str(text), max(8, int(columns)), break_on_hyphens=False)
+
+
+def _legend_rows(labels, columns):
+    """The labels by the rows of a legend, which fills its columns first."""
+    deep = math.ceil(len(labels) / columns)
+    return [labels[row::deep] for row in range(deep)] if labels else []
+
+
+def folded(name, width):
+    """A name of a legend in lines that fit a width in millimetres."""
+    return "\n".join(wrapped(name, width / 1.5))
+
+
+def error_arms(value):
+    """Lengths below and above a value as `errorbar` wants them; None without quartiles."""
+    if value.low is None or value.high is None:
+        return None
+    return [[max(0.0, value.value - value.low)], [max(0.0, value.high - value.value)]]

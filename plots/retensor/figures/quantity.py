@@ -1,0 +1,171 @@
+"""What a figure's `y` names: the row column behind it, its label, and its value for a set of rows.
+
+One case measured in several launches is one pooled sample. Several modes of one tensor are
+averaged as PASTA does (section V.A.2): the mean of their times, and for a rate the work of all
+modes over the time of all modes. Bars show medians, whiskers the quartiles of the same samples.
+"""
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from retensor.errors import PlotError
+
+ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.median",
+           "intensity": "work.intensity", "prepare": "phases.prepare"}
+OPEN = ("executed.", "phases.stages.")  # groups whose names methods choose
+GROUPS = ("case.", "case.params.", "phases.", "phases.stages.", "stats.", "work.", "rates.",
+          "check.", "executed.", "footprint.")
+LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth", "GB/s"),
+          "rates.index_gbytes": ("index bytes over time", "GB/s"),
+          "stats.median": ("time", "s"), "work.intensity": ("operational intensity", "flop/byte"),
+          "phases.prepare": ("time to prepare", "s"), "phases.run": ("time", "s"),
+          "footprint.format_bytes": ("format", "bytes"),
+          "footprint.device_bytes": ("peak device memory", "bytes"),
+          "footprint.peak_host_bytes": ("peak host memory", "bytes"),
+          "roofline.share": ("share of the roofline", "%"),
+          "phases.stages.kernel": ("time of the kernel", "s"),
+          "check.smape_nonzero": ("symmetric mean error of nonzeros", "%"),
+          "check.rmse_full": ("root mean square error", ""),
+          "executed.formula_bytes": ("size by formula", "bytes"),
+          "executed.mma": ("MMAs", ""),
+          "executed.mma_per_warp_most": ("MMAs of the busiest warp", ""),
+          "executed.row_shared_bytes": ("shared memory of a row", "bytes"),
+          "case.params.p": ("columns of a thread block, P", ""),
+          "profile.dram_over_model": ("DRAM bytes over those of the model", ""),
+          "profile.l1_percent": ("L1 throughput", "% of peak"),
+          "case.dataset": ("tensor", ""), "case.rank": ("rank", ""), "case.mode": ("mode", "")}
+UNITS = {"_bytes": "bytes", "_percent": "%", "_ms": "ms"}  # by the ending of a name
+RATES = ("rates.gflops", "rates.gbytes")
+TIMES = ("stats.median", "phases.run")
+PAPER_RUNS = 5  # PASTA section V.A.2
+
+
+@dataclass
+class Value:
+    """A measured value with its quartiles (None where only one number is known)."""
+
+    value: float
+    low: float = None
+    high: float = None
+
+    def scaled(self, factor):
+        """The value and its quartiles times a factor."""
+        return Value(*(part if part is None else factor * part
+                       for part in (self.value, self.low, self.high)))
+
+
+def column(name, columns):
+    """The row column that a spec's field name means; raises PlotError for an unknown one."""
+    name = ALIASES.get(name, str(name))
+    for candidate in (name, f"case.{name}", f"case.params.{name}"):
+        if candidate in columns:
+            return candidate
+    own = [other for other in columns if name.startswith(OPEN) and other.startswith(OPEN)]
+    if own:  # the methods' own names, which rows alone tell
+        near = difflib.get_close_matches(name, sorted(own), 1, 0)[0]
+        raise PlotError(f"no row has the field {name!r}; nearest: {near}")
+    if name.startswith(GROUPS):
+        return name  # known by the schema, absent because no row has it
+    raise PlotError(f"no row has the field {name!r}")
+
+
+def text(name):
+    """What a column holds, in words."""
+    return LABELS[name][0] if name in LABELS else name.split(".")[-1].replace("_", " ")
+
+
+def unit(name):
+    """Unit of a column, empty where it has none."""
+    if name in LABELS:
+        return LABELS[name][1]
+    if name.startswith("phases."):
+        return "s"
+    return next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
+
+
+def label(name):
+    """What a column holds with its unit."""
+    return f"{text(name)} ({unit(name)})" if unit(name) else text(name)
+
+
+def measure(rows, name):
+    """The value of column `name` over the ok rows of one cell of a figure; None without any."""
+    rows = rows[rows[name].notna()] if name in rows.columns else rows[:0]
+    if rows.empty:
+        return None
+    if name in RATES:
+        return _rate(rows, name)
+    if name in TIMES:
+        return _mean([_seconds(group) for group in _cases(rows)])
+    if name == "phases.prepare" and _lists(rows, "phases.preparations").all():
+        name = "phases.preparations"
+    if _lists(rows, name).any():
+        return _mean([_summary(_pooled(group[name])) for group in _cases(rows)])
+    numbers = pd.to_numeric(rows[name], errors="coerce").dropna()
+    return Value(float(numbers.mean())) if len(numbers) else None
+
+
+def paper_mean(rows, name):
+    """The same for a time or rate as PASTA reports it: a case's time is the mean of its first five
+    runs. None for other columns and where a case has fewer runs."""
+    if name not in RATES + TIMES or rows.empty or "phases.run" not in rows.columns:
+        return None
+    cases = _cases(rows)
+    runs = [_pooled(group["phases.run"])[:PAPER_RUNS] for group in cases]
+    if min(map(len, runs)) < PAPER_RUNS:
+        return None
+    times = [float(np.mean(samples)) for samples in runs]
+    if name in TIMES:
+        return float(np.mean(times))
+    return sum(_work(case, name) for case in cases) / sum(times)
+
+
+def _cases(rows):
+    if len(rows) == 1:  # as most cells; grouping takes longer than all else
+        return [rows]
+    return [group for _, group in rows.groupby("case.mode", dropna=False, sort=True)]
+
+
+def _lists(rows, name):
+    held = rows[name] if name in rows.columns else pd.Series(None, rows.index, dtype=object)
+    return held.map(lambda item: isinstance(item, list))
+
+
+def _work(rows, name):
+    """The work of a run: its rate times its median time."""
+    last = rows.iloc[-1]
+    return float(last[name]) * float(last["stats.median"])
+
+
+def _rate(rows, name):
+    """Work over time."""
+    work, times = 0.0, []
+    for group in _cases(rows):
+        work += _work(group, name)
+        times.append(_seconds(group))
+    middle, slow, fast = (sum(parts) for parts in zip(*[(t.value, t.high, t.low) for t in times]))
+    return Value(work / middle, work / slow, work / fast) if fast > 0 else None
+
+
+def _seconds(rows):
+    samples = _pooled(rows["phases.run"]) if "phases.run" in rows.columns else []
+    if samples:
+        return _summary(samples)
+    last = rows.iloc[-1]
+    return Value(*(float(last[f"stats.{part}"]) for part in ("median", "q1", "q3")))
+
+
+def _pooled(lists):
+    return [float(number) for item in lists if isinstance(item, list) for number in item]
+
+
+def _summary(samples):
+    low, middle, high = np.percentile(samples, [25, 50, 75]) if samples else [np.nan] * 3
+    return Value(float(middle), float(low), float(high))
+
+
+def _mean(values):
+    return Value(*(float(np.mean(parts))
+                   for parts in zip(*[(v.value, v.low, v.high) for v in values])))

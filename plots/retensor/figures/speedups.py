@@ -1,0 +1,191 @@
+"""How many times faster than a named method, by data set, then geometric means: dots around 1.
+
+`to` in the figure map names what is compared with: a series of an ablation that is named so, else a
+value of the hue field (by default a method's id), or a map of fields. Ratios are taken case by
+case, with the same parameters where both have them unless one series alone is compared with, and on
+one machine where it ran both; a data set's dot is the geometric mean of its cases. With `of` in
+place of `to` the ratios are turned: how many times faster the named method is than each other. The
+last dots are geometric means over data sets (of a stand-in the base), apart for each kind of data,
+with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
+"""
+from retensor import summary
+from retensor.errors import PlotError
+from retensor.figures import bands, dots, published, quantity, units
+from retensor.figures.cases import KINDS, outcomes, problems_of
+from retensor.figures.view import VARIANT, Cell
+
+NO_BASE, NOT_RUN = "no base", "not run"
+
+
+def arrange(view):
+    """Turn the cells' values into speedups and add those of the means."""
+    found = outcomes(view)
+    base = Base(view, found)
+    found = _comparable(view, found, {outcome.facet for outcome in base.outcomes})
+    others = [outcome for outcome in found if outcome not in base]
+    shown = others or base.outcomes
+    ratios = [(outcome, base.ratio(outcome)) for outcome in shown]
+    view.series = [name for name in view.series if name in {o.series for o in shown}]
+    if others:
+        view.against = [member for outcome in base.outcomes for member in outcome.members]
+        against = set(view.against)
+        view.cells = [cell for cell in view.cells if against.isdisjoint(cell.members)]
+    view.cells += _missing_cells(view, found)
+    for cell in view.cells:
+        _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x), view.fields)
+    for facet in view.facets:
+        for kind in _kinds(found):
+            view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
+    view.xs += [_mean_name(kind) for kind in _kinds(found)]
+    view.means = len(_kinds(found))
+    view.published = published.of_ratios(view, view.verdicts, base.wanted, base.turned, {
+        kind: _mean_name(kind) for kind in _kinds(found)})
+    what = "" if view.fields.y == "stats.median" else f"{quantity.label(view.fields.y)}: "
+    view.value_label = (f"{what}speedup of {base.name} over the series" if base.turned
+                        else f"{what}speedup over {base.name}")
+    view.interval = ("95 % low", "95 % high")
+    _note_machines(view, others, base)
+
+
+def draw(view):
+    """Draw an arranged view."""
+    return dots.Dots(view, centre=1).finish()
+
+
+class Base:
+    """What the others are compared with."""
+
+    def __init__(self, view, found):
+        self.turned = "of" in view.spec.figure
+        self.wanted = _base_fields(view)
+        self.name = ", ".join(self.wanted.values())
+        chosen = [outcome for outcome in found if outcome.series == self.name]
+        self.alone = bool(chosen)  # one series, whatever its parameters
+        self.outcomes = chosen or [outcome for outcome in found if self._is_wanted(outcome.row)]
+        if not self.outcomes:
+            raise PlotError(f"{view.spec.artifact}: no row is the {self.name} that `to` names")
+        self.by_problem = {}
+        for outcome in self.outcomes:
+            self.by_problem.setdefault(outcome.problem, []).append(outcome)
+        self.members = {member for outcome in self.outcomes for member in outcome.members}
+
+    def __contains__(self, outcome):
+        return not self.members.isdisjoint(outcome.members)
+
+    def _is_wanted(self, row):
+        return all(str(row[name]) == value for name, value in self.wanted.items())
+
+    def of(self, outcome):
+        """The outcome that this one is compared with, None where there is none."""
+        candidates = [other for other in self.by_problem.get(outcome.problem, ())
+                      if self.alone or self._agrees(outcome.row, other.row)]
+        here = [other for other in candidates if other.row["device"] == outcome.row["device"]]
+        candidates = here or candidates
+        if len(candidates) > 1:
+            raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of"
+                            f" {outcome.series} on {outcome.dataset}; give more fields")
+        return candidates[0] if candidates else None
+
+    def _agrees(self, row, other):
+        """Whether the parameters that both have are the same, but for those that `to` names."""
+        return all(row[name] is None or other[name] is None or row[name] == other[name]
+                   for name in row.index
+                   if name.startswith("case.params.") and name not in self.wanted)
+
+    def ratio(self, outcome):
+        """How many times faster, None where either has no value."""
+        other = self.of(outcome)
+        if outcome.value is None or other is None or other.value is None:
+            return None
+        ratio = other.value / outcome.value
+        return 1 / ratio if self.turned else ratio
+
+
+def _base_fields(view):
+    named = view.spec.figure.get("to") or view.spec.figure.get("of")
+    if not named:
+        raise PlotError(f"{view.spec.artifact}: a figure of speedups needs `to` or `of`, such as a "
+                        "method")
+    if not isinstance(named, dict):
+        return {view.fields.hue: str(named)}
+    columns = set(view.rows.columns)
+    return {quantity.column(name, columns): str(value) for name, value in named.items()}
+
+
+def _is_own(outcome):
+    """Whether it is of a data set itself and not of a variant."""
+    return outcome.row[VARIANT] is None
+
+
+def _comparable(view, found, facets):
+    """The outcomes of `facets`; the view loses its other panels, which have nothing to compare."""
+    left_out = [str(facet) for facet in view.facets if facet not in facets]
+    if left_out:
+        view.notes.append(f"no row to compare with: {', '.join(left_out)}")
+    view.facets = [facet for facet in view.facets if facet in facets]
+    view.left_out = [member for cell in view.cells if cell.facet not in facets
+                     for member in cell.members]
+    view.cells = [cell for cell in view.cells if cell.facet in facets]
+    view.xs = [x for x in view.xs if any(cell.x == x for cell in view.cells)]
+    return [outcome for outcome in found if outcome.facet in facets]
+
+
+def _missing_cells(view, found):
+    """Cells of data sets that a series has no row of."""
+    present = {(cell.facet, cell.x, cell.series) for cell in view.cells}
+    kinds = {(outcome.facet, outcome.dataset): outcome.kind for outcome in found}
+    return [Cell(facet, dataset, series, 0, 0, NOT_RUN, "no row", kind, 0, None)
+            for (facet, dataset), kind in kinds.items() for series in view.series
+            if (facet, dataset, series) not in present]
+
+
+def _fill(cell, ratios, problems, fields):
+    own = [(outcome, ratio) for outcome, ratio in ratios
+           if (outcome.facet, outcome.dataset, outcome.series) == (cell.facet, cell.x, cell.series)]
+    known = [ratio for _, ratio in own if ratio is not None]
+    by_variant = {}
+    for outcome, ratio in own:
+        by_variant.setdefault(outcome.row[VARIANT], []).extend([] if ratio is None else [ratio])
+    means = {variant: summary.geometric_mean([group]) for variant, group in by_variant.items()}
+    if any(outcome.value is not None and ratio is None for outcome, ratio in own):
+        cell.status = NO_BASE if cell.status == "ok" else cell.status
+        cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
+    cell.measured, cell.paper_mean = means.get(None), None
+    cell.band = bands.around(means, fields.widened)
+    cell.ok, cell.total = len(known), len(problems)
+
+
+def _kinds(found):
+    present = {outcome.kind for outcome in found}
+    return [*(kind for kind in KINDS if kind in present), *sorted(present - KINDS.keys())]
+
+
+def _mean_name(kind):
+    return f"geometric mean, {KINDS.get(kind, kind)}"
+
+
+def _means(view, facet, kind, ratios, found):
+    total = len(problems_of(found, facet=facet, kind=kind))
+    cells = []
+    for series in view.series if total else ():
+        groups = {}
+        for outcome, ratio in ratios:
+            if ((outcome.facet, outcome.kind, outcome.series) == (facet, kind, series)
+                    and _is_own(outcome)):
+                groups.setdefault(outcome.dataset, []).append(ratio)
+        known = [[r for r in group if r is not None] for group in groups.values()]
+        mean, count = summary.geometric_mean(known), sum(map(len, known))
+        cells.append(Cell(facet, _mean_name(kind), series, count, total,
+                          "ok" if mean else "none ok", "", kind, 0, mean,
+                          note=f"{units.shown(mean.value)}\N{MULTIPLICATION SIGN} {count}/{total}"
+                          if mean else ""))
+    return cells
+
+
+def _note_machines(view, others, base):
+    pairs = ((outcome, base.of(outcome)) for outcome in others)
+    across = sorted({f"{outcome.row['device']} against {other.row['device']}"
+                     for outcome, other in pairs
+                     if other is not None and other.row["device"] != outcome.row["device"]})
+    if across:
+        view.notes.append(f"across machines: {'; '.join(across)}")

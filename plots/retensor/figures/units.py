@@ -1,0 +1,75 @@
+"""Numbers on axes and in labels with SI prefixes: 20 us, 3.5 ms, 12 MB; others plain."""
+import math
+
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "u"),
+            (1e-9, "n"))
+SCALED = {"s": "s", "bytes": "B", "": ""}  # units that take prefixes, as figures write them
+
+
+def shown(value, unit="", digits=3):
+    """A value with its unit, in digits that matter: seconds and bytes with a prefix, also large
+    numbers without a unit; others as they are, since their unit stands on the axis.
+    """
+    if unit not in SCALED:
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.{digits}g}"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g} {SCALED[unit]}".strip()
+    if unit == "" and 1e-3 <= abs(value) < 1e4:
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    if unit != "s" and abs(value) < 1:
+        return f"{value:.{digits}g} {SCALED[unit]}".strip()
+    size, prefix = next(((size, prefix) for size, prefix in PREFIXES
+                         if abs(value) >= 0.9995 * size), PREFIXES[-1])
+    text = f"{value / size:.{digits}g}"
+    text = f"{float(text):.0f}" if "e" in text else text
+    return f"{text} {prefix}{SCALED[unit]}".strip()
+
+
+def label(text, unit):
+    """Text of an axis: the unit stands there unless its numbers carry it."""
+    return f"{text} ({unit})" if unit and unit not in SCALED else text
+
+
+def scale(axis, unit, ticks=5):
+    """Numbers of a linear axis."""
+    axis.set_major_locator(MaxNLocator(max(1, ticks - 1)))
+    axis.set_major_formatter(lambda value, _: shown(value, unit))
+
+
+def logarithmic(axis, unit, ticks=5):
+    """A logarithmic axis whose limits are final with at most about `ticks` numbers: at 1, 2 and 5
+    of every decade, at decades, at every few of these; where an axis is too short for these, at
+    what a linear axis would have.
+    """
+    low, high = axis.get_view_interval()
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: shown(value, unit))
+    axis.set_major_locator(FixedLocator(_places(low, high, max(ticks, 3))))
+    if 1 < math.log10(high / low) <= ticks:
+        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=60))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _places(low, high, ticks):
+    """Where numbers stand on a logarithmic axis: far enough from one another."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for factors, step in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((5,), 1), ((2,), 1),
+                          ((1,), 2), ((1,), 3), ((1,), 4)):
+        places = [factor * 10.0 ** power for power in range(first, last + 1) if power % step == 0
+                  for factor in factors]
+        places = [place for place in places if 0.999 * low <= place <= 1.001 * high]
+        if len(places) >= 2 and places == _apart(places, low, high, ticks):
+            return places
+    found = MaxNLocator(max(2, ticks - 1), steps=(1, 2, 2.5, 5, 10)).tick_values(low, high)
+    return _apart([place for place in found if low <= place <= high], low, high, ticks)
+
+
+def _apart(places, low, high, ticks):
+    """Those places that have room beside the one before."""
+    kept = []
+    for place in places:
+        if not kept or math.log(place / kept[-1]) >= 0.9 * math.log(high / low) / ticks:
+            kept.append(place)
+    return kept

@@ -1,0 +1,31 @@
+"""What holds of a paper and what does not, in two sentences that open the README and the report.
+
+The judge's verdicts on the headline claims bring the words (`retensor verdict --json`).
+"""
+SHOWN = 2  # claims of one cause that a sentence names
+
+
+def sentences(entries):
+    """At most two sentences on a paper's entries; none where no claim is a headline."""
+    headline = [entry for entry in entries if entry.get("headline") is not None]
+    held = [entry for entry in headline if entry["holds"] is True]
+    failed = sorted((entry for entry in headline if entry["holds"] is False),
+                    key=lambda entry: entry["cause"] is None)
+    if not headline:
+        return []
+    example = f", such as {told(held[0])}" if held else ""
+    found = [f"{len(held)} of {len(headline)} headline claims "
+             f"{'holds' if len(held) == 1 else 'hold'}{example}."]
+    if failed:
+        cause = failed[0]["cause"]
+        alike = [told(entry) for entry in failed if entry["cause"] == cause][:SHOWN]
+        because = cause["says"] if cause else "cause not found"
+        text = f"{' and '.join(alike)} {'do' if alike[1:] else 'does'} not hold: {because}."
+        found.append(text[:1].upper() + text[1:])
+    return found
+
+
+def told(entry):
+    """A headline with what the paper says and what was measured."""
+    words = entry["in_words"]
+    return f"{entry['headline']} ({words['paper']} in the paper, {words['here']} here)"
