@@ -48,6 +48,11 @@ class Inverse {
       cholesky_.solveInPlace(inverse_);
     } else {
       inverse_ = v.completeOrthogonalDecomposition().pseudoInverse();
+      for (Index r = 0; r < v.rows(); ++r) {
+        if (v(r, r) != 0) continue;  // else a component that vanished, whose rounding must not grow
+        inverse_.row(r).setZero();
+        inverse_.col(r).setZero();
+      }
     }
     return inverse_;
   }

@@ -322,19 +322,21 @@ TEST_CASE("sums over many rows are right and the same bits on any number of thre
 }
 
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
-  const Problem problem = sparse_problem(spec_of(2, 5));
-  Als als(problem, registry().find("flycoo.cpu"));
-  KruskalModel start = als.model();
-  for (Matrix& factor : start.factors)
-    for (std::uint64_t i = 0; i < factor.rows(); ++i) factor.set(i, 1, factor.at(i, 0));
-  als.resume(start);
-  sweep_to_end(als);
-  for (const double fit : als.model().fit) CHECK(std::isfinite(fit));
-  for (std::uint64_t i = 0; i < 20; ++i) start.factors[1].set(i, 1, 0);
-  als.resume(start);
-  sweep_to_end(als);
-  CHECK(als.model().weights[1] == 0);
-  CHECK(als.model().factors[0].at(3, 1) == 0);
+  for (const std::uint64_t rank : {2, 15}) {
+    const Problem problem = sparse_problem(spec_of(rank, 5));
+    Als als(problem, registry().find("flycoo.cpu"));
+    KruskalModel start = als.model();
+    for (Matrix& factor : start.factors)
+      for (std::uint64_t i = 0; i < factor.rows(); ++i) factor.set(i, 1, factor.at(i, 0));
+    als.resume(start);
+    sweep_to_end(als);
+    for (const double fit : als.model().fit) CHECK(std::isfinite(fit));
+    for (std::uint64_t i = 0; i < 20; ++i) start.factors[1].set(i, 1, 0);
+    als.resume(start);
+    sweep_to_end(als);
+    CHECK(als.model().weights[1] == 0);
+    CHECK(als.model().factors[0].at(3, 1) == 0);
+  }
 }
 
 TEST_CASE("a run resumed from any sweep ends with the same bits") {
