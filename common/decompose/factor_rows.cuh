@@ -6,8 +6,8 @@
 // shared memory. For A a thread owns 8 rows x 4 columns, for the Gram matrix, which a warp adds up
 // over its quarter of the tile's rows, 8 x 4 entries: 32 multiply-adds for 3 loads of 16 bytes.
 // These sums stay in registers over all tiles of a block and are as exact as the type of the values
-// is; thread blocks leave them in fp64 and add_parts adds them in the order of the blocks. More than 32
-// columns are taken in chunks of 32: blockIdx.y has the chunk of A, or the pair of chunks.
+// is; thread blocks leave them in fp64 and add_parts adds them in the order of the blocks. More
+// than 32 columns are taken in chunks of 32: blockIdx.y has the chunk of A, or the pair of chunks.
 //
 // Norms are not divided out here: prepare_mode (systems.cuh) folds those of the other factors, and
 // this factor's of the sweep before, into W.
@@ -52,11 +52,11 @@ struct Tile {
   static constexpr unsigned kPitch = C + 4;  // rows below each other in different banks
   static constexpr unsigned kFours = C / 4;  // threads side by side
   static constexpr unsigned kGroups = kThreads / kFours;
-  static constexpr unsigned kRows = kHeight / kGroups;        // of a thread, kGroups apart
-  static constexpr unsigned kGramRows = C * kFours / 32;      // of a thread
-  static constexpr unsigned kOfWarp = kHeight / kWarps;       // rows that a warp adds up
-  static constexpr unsigned kElements = kHeight * kPitch;     // in shared memory
-  static constexpr unsigned kScratch = kWarps * C * C;        // for what the warps have added up
+  static constexpr unsigned kRows = kHeight / kGroups;     // of a thread, kGroups apart
+  static constexpr unsigned kGramRows = C * kFours / 32;   // of a thread
+  static constexpr unsigned kOfWarp = kHeight / kWarps;    // rows that a warp adds up
+  static constexpr unsigned kElements = kHeight * kPitch;  // in shared memory
+  static constexpr unsigned kScratch = kWarps * C * C;     // for what the warps have added up
 
   const unsigned column = 4 * (threadIdx.x % kFours), group = threadIdx.x / kFours;
   __device__ unsigned row(unsigned i) const { return group + i * kGroups; }
@@ -168,8 +168,8 @@ __device__ void leave_gram(const T (&sum)[Tile<T, C>::kGramRows][4], T* scratch,
   }
 }
 
-/// An update: M and A are rows x stride, W is chunks * C wide and high. Parts are [chunk of columns][thread block][C] of the sums of M o A and [thread block][C][C] of the
-/// Gram matrix.
+/// An update: M and A are rows x stride, W is chunks * C wide and high. Parts are [chunk of
+/// columns][thread block][C] of the sums of M o A and [thread block][C][C] of the Gram matrix.
 template <class T>
 struct Update {
   const T* m;
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : 2) update_rows(
 #pragma unroll
     for (unsigned i = 0; i < Of::kRows; ++i)
       Four<T>{sum[i][0], sum[i][1], sum[i][2], sum[i][3]}.store(tile + at.row(i) * Of::kPitch +
-                                                                 at.column);
+                                                                at.column);
     __syncthreads();
     add_gram<T, C>(tile, tile, gram);
   }
@@ -322,16 +322,16 @@ constexpr unsigned kAdders = 32;  // warps of a thread block of add_parts, a lan
 /// which is `width` wide, or beyond these a chunk of the products.
 template <unsigned C>
 __global__ void __launch_bounds__(32 * kAdders)
-    add_parts(const double* gram_parts, const double* product_parts, unsigned blocks, unsigned pairs,
-              unsigned width, double* gram, double* products) {
+    add_parts(const double* gram_parts, const double* product_parts, unsigned blocks,
+              unsigned pairs, unsigned width, double* gram, double* products) {
   __shared__ double sums[kAdders][32];
   const unsigned lane = threadIdx.x % 32, adder = threadIdx.x / 32;
   const unsigned e = blockIdx.x * 32 + lane;
   const bool of_gram = blockIdx.y < pairs;
   const unsigned entries = of_gram ? C * C : C;
-  const double* const parts =
-      of_gram ? gram_parts + Count{blockIdx.y} * blocks * entries
-              : product_parts + Count{blockIdx.y - pairs} * blocks * entries;
+  const double* const parts = of_gram
+                                  ? gram_parts + Count{blockIdx.y} * blocks * entries
+                                  : product_parts + Count{blockIdx.y - pairs} * blocks * entries;
   double sum = 0;
   if (e < entries)
     for (unsigned b = adder; b < blocks; b += kAdders) sum += parts[Count{b} * entries + e];

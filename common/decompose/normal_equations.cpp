@@ -68,12 +68,10 @@ double inner_product(const Coo& x, const KruskalModel& model) {
     std::vector<MatrixView<const T>> factors;
     for (const Matrix& factor : model.factors) factors.push_back(factor.view<T>());
     const auto values = x.values.as<T>();
-    RowSums(1, 0)(x.nnz(), {&total, 1},
-                  [&](Count first, Count n, std::span<double> sums, double*) {
-                    for (Count p = first; p < first + n; ++p)
-                      sums[0] +=
-                          static_cast<double>(values[p]) * entry(x, model.weights, factors, p);
-                  });
+    RowSums(1, 0)(x.nnz(), {&total, 1}, [&](Count first, Count n, std::span<double> sums, double*) {
+      for (Count p = first; p < first + n; ++p)
+        sums[0] += static_cast<double>(values[p]) * entry(x, model.weights, factors, p);
+    });
   });
   return total;
 }

@@ -27,7 +27,8 @@ Start start_from_name(std::string_view name) {
   if (name == "signs") return Start::signs;
   if (name == "normal") return Start::normal;
   if (name == "uniform") return Start::uniform;
-  throw InputError(fmt::format("found start '{}', expected spread, signs, normal or uniform", name));
+  throw InputError(
+      fmt::format("found start '{}', expected spread, signs, normal or uniform", name));
 }
 
 std::vector<Matrix> first_factors(Start law, const Dims& dims, std::uint64_t rank, DType dtype,

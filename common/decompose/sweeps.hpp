@@ -18,8 +18,8 @@ class Sweeps {
   virtual ~Sweeps() = default;
   /// Begins with factors of I_m x R, whose columns may have any norms.
   virtual void begin(const std::vector<Matrix>& factors) = 0;
-  /// A sweep in which each factor becomes the orthonormal matrix next to its MTTKRP, M (M^T M)^(-1/2):
-  /// a start in which no two components are alike and all follow the data.
+  /// A sweep in which each factor becomes the orthonormal matrix next to its MTTKRP, M (M^T
+  /// M)^(-1/2): a start in which no two components are alike and all follow the data.
   virtual void spread(StageTimer& timer) = 0;
   /// As many sweeps as `fit` has elements, one after the other; writes the fit after each. The
   /// timer lends its stream to the passes.

@@ -125,8 +125,8 @@ class DeviceSweeps final : public Sweeps {
     shared_ = static_cast<unsigned>(shared + (in_shared_ ? system : 0));
     for (const void* kernel : {reinterpret_cast<const void*>(prepare_mode<T>),
                                reinterpret_cast<const void*>(prepare_orthonormal<T>)})
-      RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
-          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)));
+      RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               static_cast<int>(shared_)));
     // Before the capture, in which nothing may be loaded, every kernel has run. Methods that move
     // records between two copies are back at the first after two sweeps.
     begin(passes.dense());
@@ -185,8 +185,7 @@ class DeviceSweeps final : public Sweeps {
       const double* const norm = &norms[static_cast<std::size_t>(m) * width_];
       for (std::uint64_t i = 0; i < to.rows; ++i)
         for (unsigned r = 0; r < rank_; ++r)
-          if (norm[r] > 0)
-            to(i, r) = static_cast<T>(static_cast<double>(to(i, r)) / norm[r]);
+          if (norm[r] > 0) to(i, r) = static_cast<T>(static_cast<double>(to(i, r)) / norm[r]);
     }
   }
 
@@ -253,8 +252,8 @@ class DeviceSweeps final : public Sweeps {
   void launch_gram(const T* of, int mode, cudaStream_t stream) {
     with_columns([&]<unsigned C>() {
       const dim3 grid(blocks(mode), pairs());
-      RETENSOR_CUDA_LAUNCH((gram_of_rows<T, C>), grid, kThreads, 0, stream, of, rows(mode),
-                           stride_, gram_parts_.data());
+      RETENSOR_CUDA_LAUNCH((gram_of_rows<T, C>), grid, kThreads, 0, stream, of, rows(mode), stride_,
+                           gram_parts_.data());
     });
   }
 

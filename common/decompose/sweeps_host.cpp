@@ -176,16 +176,17 @@ class HostSweeps final : public Sweeps {
       scale_[r] = static_cast<T>(weights_[r] > 0 ? 1 / weights_[r] : 0);
     }
     const Index entries = rank_ * rank_;
-    add_up_(result.rows(), totals_, [&](Count first, Count n, std::span<double> sums, double* room) {
-      auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
-      auto to = rows(a, first, n);
-      to.array().rowwise() *= scale_;
-      of_m = rows(m, first, n).template cast<double>();
-      of_a = to.template cast<double>();
-      Eigen::Map<MatrixXd>(sums.data(), rank_, rank_).noalias() += of_a.transpose() * of_a;
-      Eigen::Map<Eigen::RowVectorXd>(sums.data() + entries, rank_) +=
-          of_m.cwiseProduct(of_a).colwise().sum();
-    });
+    add_up_(result.rows(), totals_,
+            [&](Count first, Count n, std::span<double> sums, double* room) {
+              auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
+              auto to = rows(a, first, n);
+              to.array().rowwise() *= scale_;
+              of_m = rows(m, first, n).template cast<double>();
+              of_a = to.template cast<double>();
+              Eigen::Map<MatrixXd>(sums.data(), rank_, rank_).noalias() += of_a.transpose() * of_a;
+              Eigen::Map<Eigen::RowVectorXd>(sums.data() + entries, rank_) +=
+                  of_m.cwiseProduct(of_a).colwise().sum();
+            });
     grams_[mode] = Eigen::Map<const MatrixXd>(totals_.data(), rank_, rank_);
   }
 
@@ -198,7 +199,7 @@ class HostSweeps final : public Sweeps {
   Inverse inverse_;
   VectorXd weights_;
   Eigen::Array<T, 1, Eigen::Dynamic> scale_;  // their inverses
-  std::vector<double> totals_;  // Gram matrix, then sums of the columns of M o A
+  std::vector<double> totals_;                // Gram matrix, then sums of the columns of M o A
   RowSums add_up_;
 };
 

@@ -30,7 +30,7 @@ struct System {
   double* products;  ///< [width], column sums of M o A of the last update
   double* room;      ///< 2 rank^2
   T* w;
-  double* told;         ///< [slot][2], |model|^2 and <X, model>, in the host's memory
+  double* told;          ///< [slot][2], |model|^2 and <X, model>, in the host's memory
   unsigned* told_count;  ///< of the sweeps so far
   unsigned slots;
 };
@@ -69,7 +69,7 @@ inline __device__ bool invert(double* a, unsigned n, double* row, double* column
   for (unsigned k = 0; k < n; ++k) {
     const double pivot = a[k * n + k];
     if (!(pivot > rounding(n))) return false;  // the same for all threads
-    for_columns(n, [&](unsigned j) {  // divisions are dear: one a column
+    for_columns(n, [&](unsigned j) {           // divisions are dear: one a column
       row[j] = (j == k ? 1 : a[k * n + j]) / pivot;
       column[j] = j == k ? -1 : a[j * n + k];
     });
@@ -131,8 +131,7 @@ __device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* v
     beside = sum_of_block(beside), all = sum_of_block(all);
     if (beside <= n * n * 0x1p-104 * all) break;  // rounding, which more rotations would add to
     for (unsigned round = 0; round + 1 < even; ++round) {
-      for_columns(even / 2,
-                  [&](unsigned k) { rotations[k] = rotation_of(a, n, even, round, k); });
+      for_columns(even / 2, [&](unsigned k) { rotations[k] = rotation_of(a, n, even, round, k); });
       __syncthreads();
       const auto for_pairs = [&](auto&& f) {
         for (unsigned k = threadIdx.x / 32; k < even / 2; k += kSystemThreads / 32)
@@ -140,9 +139,8 @@ __device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* v
             for (unsigned i = threadIdx.x % 32; i < n; i += 32) f(rotations[k], i);
         __syncthreads();
       };
-      for_pairs([&](const Rotation& of, unsigned i) {
-        of.apply(a[of.p * n + i], a[of.q * n + i]);
-      });
+      for_pairs(
+          [&](const Rotation& of, unsigned i) { of.apply(a[of.p * n + i], a[of.q * n + i]); });
       for_pairs([&](const Rotation& of, unsigned i) {
         of.apply(a[i * n + of.p], a[i * n + of.q]);
         of.apply(q[i * n + of.p], q[i * n + of.q]);
@@ -277,8 +275,7 @@ __global__ void __launch_bounds__(kSystemThreads)
   extern __shared__ double shared[];
   const Columns of(shared, x.rank, x.order);
   double* const a = in_shared ? of.system : x.room;
-  for_entries(x.rank,
-              [&](unsigned i, unsigned j) { a[i * x.rank + j] = gram[i * x.width + j]; });
+  for_entries(x.rank, [&](unsigned i, unsigned j) { a[i * x.rank + j] = gram[i * x.width + j]; });
   apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
                        [](double value) { return rsqrt(value); });
   for_entries(x.rank, [&](unsigned i, unsigned j) {

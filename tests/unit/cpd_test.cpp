@@ -307,7 +307,8 @@ TEST_CASE("sums over many rows are right and the same bits on any number of thre
             a.at(i, r) * a.at(i, s);
   ProblemSpec spec = spec_of(5, 4);
   spec.dtype = DType::f32;
-  const Problem problem(spec, std::make_shared<const Coo>(uniform({9000, 20, 25}, 20000, 1, DType::f32)));
+  const Problem problem(spec,
+                        std::make_shared<const Coo>(uniform({9000, 20, 25}, 20000, 1, DType::f32)));
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);
   const Eigen::MatrixXd gram = cpd::gram(a);

@@ -29,7 +29,7 @@ struct Start {
   std::uint64_t seed = 0;
   KruskalModel model;
   bool converged = false;
-  double true_fit = 0;  ///< by a pass over the nonzeros in double precision
+  double true_fit = 0;       ///< by a pass over the nonzeros in double precision
   double seconds = 0;        ///< to the end of the sweeps
   double sweep_seconds = 0;  ///< of a sweep, mean
 };
@@ -71,8 +71,7 @@ ProblemSpec spec_of(const Given& given) {
 Start run_start(cpd::Als& als, const Problem& problem, cpd::Start law, std::uint64_t seed,
                 std::size_t at_once, StageTimer& timer) {
   const auto begin = std::chrono::steady_clock::now();
-  als.restart(
-      cpd::first_factors(law, problem.x().dims, problem.rank(), problem.dtype(), seed));
+  als.restart(cpd::first_factors(law, problem.x().dims, problem.rank(), problem.dtype(), seed));
   if (law == cpd::Start::spread) als.spread(timer);
   const auto first = std::chrono::steady_clock::now();
   while (!als.finished()) {
@@ -176,12 +175,8 @@ int cp_command(const Given& given) {
       write_model(output, by_weight(best->model));
   }
   if (as_json)
-    std::cout << json{{"method", method.id()},
-                      {"factors_on", place},
-                      {"prepare_seconds", prepared},
-                      {"rank", spec.rank},
-                      {"starts", list},
-                      {"best", best_number - 1}}
+    std::cout << json{{"method", method.id()}, {"factors_on", place}, {"prepare_seconds", prepared},
+                      {"rank", spec.rank},     {"starts", list},      {"best", best_number - 1}}
                      .dump(2)
               << '\n';
   else if (starts > 1)
