@@ -97,10 +97,10 @@ def own_data(entries):
               entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
     came_out = ", ".join(f"{n} {word}" for word, n in sorted(words.items()))
-    return wrapped(f"{len(judged)} claims have a verdict on the papers' own data ({came_out}). None "
-                   "had before MovieLens 1M and the pattern of the first stack of matrices were at "
-                   "hand. The other verdicts stand on stand-ins, generated tensors and other real "
-                   "data.")
+    return wrapped(
+        f"{len(judged)} claims have a verdict on the papers' own data ({came_out}). None had "
+        "before MovieLens 1M and the pattern of the first stack of matrices were at hand. The "
+        "other verdicts stand on stand-ins, generated tensors and other real data.")
 
 
 def prose(claims):
