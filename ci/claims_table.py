@@ -11,7 +11,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-REGISTRY = "registry"
+# Artifacts that the judge makes, no spec: what they are made of.
+MADE = {"registry": "datasets/registry.yaml", "layouts": "experiments/driver/commands/layouts.hpp"}
 HEAD = """# Claims of {paper}
 
 `ci/claims_table.py` writes this page from [claims.yaml](claims.yaml), which has the published
@@ -80,8 +81,8 @@ def links(claim, specs):
 
 def link(artifact, specs, claim):
     """A link to the spec of an artifact; raises for a claim about rows that no spec measures."""
-    if artifact == REGISTRY:
-        return "[registry](../../../datasets/registry.yaml)"
+    if artifact in MADE:
+        return f"[{artifact}](../../../{MADE[artifact]})"
     if artifact not in specs:
         raise SystemExit(f"claim {claim['id']}: no spec measures {artifact}")
     return f"[{specs[artifact].stem}](../../../{specs[artifact].as_posix()})"

@@ -45,8 +45,13 @@ def build_site(pages, executed, out):
         write_reference(docs / "reference",
                         lambda *words: output(os.environ["RETENSOR"], *words))
         shutil.copy2(ROOT / "plots/mkdocs.yml", folder)
-        return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict",
+        code = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict",
                                "--site-dir", out], cwd=folder, check=False).returncode
+    for font in (out / "fonts").glob("fontawesome-webfont.*"):
+        if font.suffix != ".woff2":  # every browser of today takes this one
+            font.unlink()
+    (out / "fonts" / "FontAwesome.otf").unlink(missing_ok=True)
+    return code
 
 
 def output(program, *words):

@@ -59,7 +59,7 @@ def texts(entries):
     papers = dict.fromkeys(entry["paper"] for entry in entries)
     own = {paper: [entry for entry in entries if entry["paper"] == paper] for paper in papers}
     found = {readme: between(readme.read_text(encoding="utf-8"), "verdicts",
-                             counts(own) + "\n" + own_data(entries) + "\n" +
+                             counts(own) + "\n" + own_data(entries) +
                              "".join(summary(*item) for item in own.items()))}
     for paper, claims in own.items():
         path = ROOT / "papers" / paper / "README.md"
@@ -97,10 +97,8 @@ def own_data(entries):
               entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
     came_out = ", ".join(f"{n} {word}" for word, n in sorted(words.items()))
-    return wrapped(
-        f"{len(judged)} claims have a verdict on the papers' own data ({came_out}). None had "
-        "before MovieLens 1M and the pattern of the first stack of matrices were at hand. The "
-        "other verdicts stand on stand-ins, generated tensors and other real data.")
+    return wrapped(f"- On the papers' own data: {len(judged)} claims ({came_out}); none before "
+                   "MovieLens 1M was at hand.", "  ")
 
 
 def prose(claims):

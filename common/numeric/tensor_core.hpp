@@ -28,7 +28,7 @@ using Fragment = std::array<float, kFragmentEdge * kFragmentEdge>;
 void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c);
 /// The same in fp16 with sums in fp16 too; c holds such numbers. The core aligns and adds as it
 /// does in single precision, then rounds the sum to the nearest half, ties to even; what becomes
-/// zero is +0. On 10^6 fragments of WMMA on an H200 no bit differs (tests/gpu/mma_test.cpp).
+/// zero is +0 (tests/gpu/mma_test.cpp compares it with WMMA).
 void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c);
 
 }  // namespace retensor

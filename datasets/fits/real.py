@@ -7,8 +7,8 @@ ranks and draws are gathered (`run`, `group`). What is made least is the sum of 
 (distances.py) of the modes' nonzeros a fiber, non-empty slices, largest slices and Gini
 coefficients and of tiles of 8 and 16. Each `run` and `group` of a grid starts at the exponents that
 the Gini coefficients ask for; the exponents of the best two then move in turn by falling steps.
-Prints every trial that is better than those before, and the law as registries have it. Of Uber, a
-trial of which takes seconds, the search was stopped when a step gained less than a thousandth.
+Prints every trial that is better than those before, and the law as registries have it. The search
+for Uber, a trial of which takes seconds, was stopped by hand before it converged.
 """
 import itertools
 import json

@@ -11,6 +11,7 @@ rating. Mode lengths are the largest numbers in the file.
 import re
 import sys
 
+import bulk
 import recipe
 
 STARS = 5
@@ -30,17 +31,42 @@ def record(where, line):
     return user - 1, movie - 1, stars - 1
 
 
-def convert(arguments):
+def in_bulk(source):
+    """(dims, indices of shape entries x 3) of a file without a flaw, else None."""
+    table = bulk.columns_of(source, "ratings.dat", b"::", 4)
+    if table is None or len(table) == 0:
+        return None
+    indices = table[:, :3] - 1
+    dims = (*(int(n) + 1 for n in indices.max(axis=0)[:2]), STARS)
+    if indices.min() < 0 or max(dims) > LARGEST or indices[:, 2].max() >= STARS:
+        return None
+    places = indices @ [dims[1] * STARS, STARS, 1]
+    order = places.argsort()
+    places = places[order]
+    return None if (places[1:] == places[:-1]).any() else (dims, indices[order])
+
+
+def line_by_line(source):
+    """The same of any file, with a message where it has a flaw."""
     seen = set()
-    for where, line in recipe.lines(arguments.input, "ratings.dat"):
+    for where, line in recipe.lines(source, "ratings.dat"):
         entry = record(where, line)
         if entry in seen:
             raise recipe.Malformed(f"{where}: this user, movie and rating stood before")
         seen.add(entry)
     users, movies = (max((e[m] + 1 for e in seen), default=1) for m in (0, 1))
+    return (users, movies, STARS), sorted(seen)
+
+
+def convert(arguments):
     stars = arguments.values == "rating"
-    return ((users, movies, STARS), [(e, e[2] + 1 if stars else 1) for e in sorted(seen)],
-            f"MovieLens 1M: user x movie x rating; value: {arguments.values}")
+    if found := in_bulk(arguments.input):
+        dims, indices = found
+        entries = bulk.Entries(indices, indices[:, 2] + 1 if stars else indices[:, 2] * 0 + 1)
+    else:
+        dims, indices = line_by_line(arguments.input)
+        entries = [(e, e[2] + 1 if stars else 1) for e in indices]
+    return dims, entries, f"MovieLens 1M: user x movie x rating; value: {arguments.values}"
 
 
 def add_options(parser):

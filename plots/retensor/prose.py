@@ -20,8 +20,7 @@ def sentences(entries):
         cause = failed[0]["cause"]
         alike = [told(entry) for entry in failed if entry["cause"] == cause][:SHOWN]
         because = cause["says"] if cause else "cause not found"
-        text = f"{' and '.join(alike)} {'do' if alike[1:] else 'does'} not hold: {because}."
-        found.append(text[:1].upper() + text[1:])
+        found.append(f"Does not hold: {' and '.join(alike)}: {because}.")
     return found
 
 

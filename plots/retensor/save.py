@@ -17,6 +17,8 @@ def caption(view):
     for name, rows in view.rows.groupby("case.dataset", sort=True):
         known = [f"{label}{rows[field].dropna().iloc[-1]}" for field, label in TERMS.items()
                  if field in rows and rows[field].notna().any()]
+        if False in set(rows.get("terms.pass_on", ())):
+            known.append("the data may not be passed on")
         lines.append(f"{name}: {'; '.join(known) or 'its rows are older than their terms'}")
     return "\n".join(map(str, lines)) + "\n"
 

@@ -64,6 +64,7 @@ class Tree:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         (root / "plots" / "retensor").mkdir(parents=True)
+        (root / "plots" / "retensor" / "__init__.py").write_text("")
 
     def run(self, *args, code=0, **environment):
         done = subprocess.run([RETENSOR, *map(str, args)], cwd=self.root, text=True,
@@ -452,7 +453,7 @@ def test_verdicts_are_filtered(tree):
     assert ids("--data", "other real") == ["P-1", "P-2", "Q-1"]
     table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "DATA")
     assert table.splitlines()[0].split()[:3] == ["claim", "verdict", "published"]
-    assert "P-2" in table and "P-1" not in table and "1 inconsistent" in table
+    assert "P-2" in table and "P-1" not in table and "1 does not hold: inconsistent" in table
     # What is filtered out fails nothing.
     tree.run("verdict", "--results", "rows.jsonl", "--strict", code=1)
     tree.run("verdict", "--results", "rows.jsonl", "--strict", "--kind", "TAB")

@@ -220,3 +220,37 @@ def test_genten_files_that_count_from_one_say_so(tmp_path):
     (tmp_path / "a.txt").write_text("sptensor indices-start-at-one\n2\n2 2\n1\n2 1 5\n")
     converted(tmp_path / "a.txt", tmp_path / "b.tns")
     assert content(tmp_path / "b.tns") == ("2 2", ["2 1 5"])
+
+
+@pytest.fixture
+def restricted(tmp_path):
+    """Options of a registry whose one data set has the size of TEXT and may not be passed on."""
+    (tmp_path / "own.yaml").write_text(
+        "schema: 1\ndatasets:\n  secret: {kind: real, form: tensor, dims: [4, 3, 2], nnz: 3, "
+        "source: s, licence: 'no redistribution'}\n")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "secret.tns").write_text(TEXT)
+    return "--registry", tmp_path / "own.yaml", "--cache", tmp_path / "cache"
+
+
+def test_copies_of_what_may_not_be_passed_on_say_so(source, tmp_path, restricted):
+    words = "for your own use only: no redistribution"
+    done = converted(source, tmp_path / "b.npz", "--modes", "2,0,1", *restricted)
+    assert f"b.npz: the size of secret: {words}" in done.stderr
+    (tmp_path / "other.tns").write_text("3\n4 3 2\n4 1 2 -1\n")
+    assert words not in converted(tmp_path / "other.tns", tmp_path / "c.tns", *restricted).stderr
+    done = retensor("make", "secret", tmp_path / "copy.tns", *restricted)
+    assert done.returncode == 0 and f"copy.tns: {words}" in done.stderr
+    told = retensor("info", "secret", *restricted).stdout
+    assert "not allowed or not stated" in told and "no redistribution" in told
+
+
+def test_a_model_of_what_may_not_be_passed_on_says_so(tmp_path, restricted):
+    def cp(*more):
+        return subprocess.run([RETENSOR, "cp", "secret", "--rank", "1", *map(str, more)],
+                              capture_output=True, text=True, timeout=60)
+    done = cp("--output", tmp_path / "model", *restricted)
+    assert done.returncode == 0, done.stderr
+    assert "model: from a tensor of the size of secret: for your own use only: no redistribution" \
+        in done.stderr
+    assert "own use" not in cp(*restricted).stderr

@@ -55,7 +55,7 @@ def test_the_environment_of_conda_has_what_is_needed():
     held = {re.split("[<>=]", name)[0] for name in environment["dependencies"]}
     for package, group in requirements().items():
         conda = names()[package][1]
-        checks = ("clang", "openssl", "libomp", "libclang", "shellcheck", "flake8")
+        checks = ("clang", "openssl", "libomp", "libclang", "shellcheck", "flake8", "zsh", "fish")
         if conda != "-" and (group == "all" or not package.startswith(checks)):
             assert conda in held, package
 

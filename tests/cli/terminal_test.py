@@ -1,10 +1,14 @@
 """What the program looks like to a person: help, suggestions, completion, man page, colours."""
+import fcntl
 import json
 import os
 import pty
 import re
+import select
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -119,8 +123,61 @@ def test_scripts_of_other_shells_name_every_option(shell):
         assert command in script
         for option in options_of(command):
             assert (f"'--{option}[" if shell == "zsh" else f"-l {option}") in script
-    if path := shutil.which(shell):
-        subprocess.run([path, "-n"], input=script, text=True, check=True, timeout=60)
+
+
+def fish_offers(line):
+    """What fish offers for the last word of a line."""
+    script = 'source (retensor completion fish | psub); complete -C "$argv[1]"'
+    done = subprocess.run(["fish", "--no-config", "-c", script, line], cwd=ROOT, text=True,
+                          capture_output=True, timeout=60, env=own_shell())
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return {offer.split("\t")[0] for offer in done.stdout.splitlines()}
+
+
+def zsh_offers(line):
+    """What an interactive zsh lists for the last word of a line, on a terminal."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 400, 100, 0, 0))
+    with subprocess.Popen(["zsh", "-f", "-i"], cwd=ROOT, stdin=slave, stdout=slave, stderr=slave,
+                          env={**own_shell(), "TERM": "dumb"}, start_new_session=True) as shell:
+        os.close(slave)
+        os.write(master, b"unset zle_bracketed_paste; unsetopt prompt_sp; autoload -Uz compinit; "
+                 b"compinit -u -D; source <(retensor completion zsh); compdef _retensor retensor; "
+                 b"PS1=rea''dy\n")
+        read_until(master, "ready")
+        os.write(master, line.encode() + b"\x04")   # Control-D lists what it would complete
+        os.write(master, b"\x15print do''ne\n")     # Control-U takes the line back
+        listed = read_until(master, "done\r")
+        shell.kill()
+    os.close(master)
+    names = re.sub(r" -- .*", "", listed.partition(line)[2])  # without what explains them
+    return set(re.findall(r"[\w./-]+", names))
+
+
+def own_shell():
+    return {**os.environ, "PATH": f"{os.path.dirname(RETENSOR)}:{os.environ['PATH']}"}
+
+
+def read_until(terminal, word):
+    text = ""
+    while word not in text:
+        assert select.select([terminal], [], [], 30)[0], text
+        text += os.read(terminal, 65536).decode(errors="replace")
+    return text
+
+
+@pytest.mark.parametrize("shell, offers", [("fish", fish_offers), ("zsh", zsh_offers)])
+def test_other_shells_complete_commands_options_and_values(shell, offers):
+    if not shutil.which(shell):
+        pytest.skip(f"there is no {shell}")
+    first = offers("retensor pl")
+    assert first >= {"plan", "plot"} and not first & {"run", "bench"}
+    for line, expected in {"plan --with ": {"quick", "device", "full"}, "plan --wi": {"--with"},
+                           "show cpd.": {"cpd.cpu.als", "cpd.cuda.als"},
+                           "bench --operation mtt": {"mttkrp", "mttkrp_all"},
+                           "bench word": {"wordnet"}, "verdict pas": {"pasta"},
+                           "list me": {"methods"}, "help com": {"compare", "completion"}}.items():
+        assert offers("retensor " + line) >= expected, line
 
 
 def test_the_man_page_has_every_command_and_option():

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from retensor.figures import bands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,3 +85,44 @@ def test_distances_have_signs_and_take_the_worst_mode():
     assert distances.distance([0], [3]) is None
     assert distances.outside(4, [1, 2]) == 1 and distances.outside(1.5, [1, 2]) == 0
     assert distances.outside(1, [4, 8]) == 2
+
+
+REFITTED = yaml.safe_load((ROOT / "datasets/refitted.yaml").read_text("utf-8"))["datasets"]
+
+
+def in_order(facts):
+    """The facts of a tensor as refitted.yaml names them."""
+    tiles = {f"tile{edge}": [facts[f"tile{edge}"]["tiles"]] for edge in (8, 16)}
+    return {**{name: facts[name] for name in ("per_fiber", "slices", "largest_slice",
+                                              "slice_gini")}, **tiles}
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("like", REFITTED)
+def test_a_refitted_stand_in_states_the_facts_that_it_was_fitted_to(like):
+    real = dict((second, first) for first, second in stand_ins.PAIRS)[like]
+    told = REFITTED[like]["stand_in"]["fitted_to"]
+    for name, values in in_order(FACTS[real]).items():
+        assert listed(told[name]) == pytest.approx(values, abs=1e-4)
+
+
+def test_a_refitted_stand_in_states_how_far_it_is_off():
+    told = REFITTED["ratings-like-2"]["stand_in"]["residual"]
+    real, like = in_order(FACTS["ratings"]), in_order(FACTS["ratings-like-2"])
+    for name, values in real.items():
+        found = [math.log2(b / a) for a, b in zip(values, like[name])]
+        assert listed(told[name]) == pytest.approx(found, abs=1e-3)
+
+
+@pytest.mark.parametrize("first, second", [("ratings-like", "ratings-like-2"),
+                                           ("uber4d-like", "uber4d-like-2")])
+def test_a_refitted_stand_in_is_closer_to_the_facts_than_the_first(first, second):
+    real = dict((like, name) for name, like in stand_ins.PAIRS)[first]
+
+    def misfit(like):
+        return sum(math.log2(b / a)**2 for _, value in distances.WHAT
+                   for a, b in zip(value(FACTS[real]), value(FACTS[like])))
+    assert misfit(second) < 0.7 * misfit(first)

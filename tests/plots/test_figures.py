@@ -138,10 +138,13 @@ def test_the_caption_has_the_terms_of_every_data_set(tmp_path):
     own = rows.row(dataset="pattern", kind="real pattern")
     own["terms"] = {"source": "a page", "licence": "CC BY 4.0", "cite": "A. Author",
                     "pass_on": True}
-    _, paths = save_artifact(read(tmp_path, [*FEW, own]), spec(), tmp_path / "out")
+    kept = rows.row(dataset="kept")
+    kept["terms"] = {"source": "b", "licence": "own use", "pass_on": False}
+    _, paths = save_artifact(read(tmp_path, [*FEW, own, kept]), spec(), tmp_path / "out")
     assert paths["caption.txt"].name == "fig4.real-pattern.caption.txt"
     text = paths["caption.txt"].read_text()
     assert "pattern: a page; licence: CC BY 4.0; cite: A. Author\n" in text
+    assert "kept: b; licence: own use; the data may not be passed on\n" in text
     assert "real pattern data: pattern" in text
     assert text.count("its rows are older than their terms") == len(
         {line["case"]["dataset"] for line in FEW if line["kind"] == "row"})

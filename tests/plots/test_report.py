@@ -440,6 +440,16 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
 
 
+def test_slim_figures_name_a_look_once(tmp_path):
+    figure = tmp_path / "a.svg"
+    figure.write_text('<svg><style>*{a: b}</style><path id="p" style="fill: #000000"/>\n<g id="q">'
+                      + 5 * '<use href="#p" style="fill: none"/>' + "</g></svg>")
+    parts.slim(figure)
+    assert figure.read_text() == (
+        '<svg><style>*{a: b}.s1{fill: none}</style><path id="p" style="fill: #000000"/>\n<g>'
+        + 5 * '<use href="#p" class="s1"/>' + "</g></svg>")
+
+
 def test_slim_figures_look_the_same(tmp_path):
     figure = tmp_path / "a.svg"
     figure.write_text('<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" scale="0.01234"/>\n'
@@ -460,11 +470,11 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
         "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Speed (2 in the paper, 1 here) does not hold: cause not found."]
+        "Does not hold: speed (2 in the paper, 1 here): cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here) do not hold: "
+        "Does not hold: memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here): "
         "blocks wait."]
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

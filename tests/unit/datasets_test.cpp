@@ -10,6 +10,7 @@
 #include "common/io/cache.hpp"
 #include "common/io/tns.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/data/locations.hpp"
 #include "tests/support/complaint.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
@@ -389,4 +390,27 @@ TEST_CASE("coordinates of more than 128 bits are told apart in every mode") {
     CHECK(mode.largest_slice == 8);
     CHECK(mode.slice_gini == doctest::Approx(1));
   }
+}
+
+TEST_CASE("of a tensor that may not be passed on the size tells, in any order of its modes") {
+  const Workspace w;
+  const auto kept = w.registry(entry("")), free = w.registry(entry(", pass_on: true"));
+  CHECK(kept.restriction({2, 3}, 2) == "the size of d: for your own use only: l");
+  CHECK(kept.restriction({3, 2}, 2) == "the size of d: for your own use only: l");
+  CHECK(kept.restriction({3, 2}, 1).empty());
+  CHECK(kept.restriction({3, 3}, 2).empty());
+  CHECK(kept.restriction({2, 3, 1}, 2).empty());
+  CHECK(free.restriction({2, 3}, 2).empty());
+}
+
+TEST_CASE("what lies in the tree may be passed on") {
+  const auto registry = DatasetRegistry::load(default_registry());
+  int files = 0;
+  for (const auto& [name, d] : registry.all()) {
+    if (d.file.empty()) continue;
+    CAPTURE(name);
+    CHECK(d.may_be_passed_on);
+    ++files;
+  }
+  CHECK(files >= 5);
 }

@@ -3,15 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
 #include "common/io/read.hpp"
+#include "tests/support/complaint.hpp"
 #include "tests/unit/io_expect.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
-using retensor::testing::check_refused;
+using retensor::test::contains;
+using retensor::test::refusal_of;
 using retensor::testing::check_same;
 
 namespace {
@@ -22,13 +25,17 @@ Coo parse(const std::string& text, const ReadOptions& options = {}) {
   return parse_genten(text, "x.txt", options);
 }
 
-/// Refused at the same place whatever the chunks.
-void refused(const std::string& text, std::uint64_t line, std::uint64_t column,
-             const std::string& found, const std::string& expected, ReadOptions options = {}) {
-  CAPTURE(text);
+std::string refusal(const std::string& text, const ReadOptions& options = {}) {
+  return refusal_of([&] { parse(text, options); }, "accepted");
+}
+
+/// The same whatever the chunks.
+void refused(const std::vector<std::pair<std::string, std::string>>& texts) {
+  ReadOptions options;
   for (const std::size_t chunk : {1, 9, 1 << 20}) {
     options.chunk_bytes = chunk;
-    check_refused([&] { return parse(text, options); }, line, column, found, expected);
+    retensor::testing::check_refusals([&](const std::string& t) { return parse(t, options); },
+                                      texts);
   }
 }
 
@@ -56,24 +63,31 @@ TEST_CASE("indices count from zero, from one where the keyword says so") {
 }
 
 TEST_CASE("the header is refused at its place") {
-  refused("sptensor from-one\n2\n2 2\n0\n", 1, 10, "'from-one'", "indices-start-at-one");
-  refused("sptensor\n0\n\n0\n", 2, 1, "'0'", "the number of modes");
-  refused("sptensor\n9\n2 2\n0\n", 2, 1, "'9'", "the number of modes");
-  refused("sptensor\n2 2\n2 2\n0\n", 2, 3, "'2'", "the end of the line after the number of modes");
-  refused("sptensor\n2\n2 2\n-1\n", 4, 1, "'-1'", "the number of nonzeros");
-  refused("sptensor\n2\n2 2\n1 1\n0 0 1\n", 4, 3, "'1'",
-          "the end of the line after the number of nonzeros");
+  refused({
+      {"sptensor from-one\n2\n2 2\n0\n", "1:10: found 'from-one', expected indices-start-at-one"},
+      {"sptensor\n0\n\n0\n", "2:1: found '0', expected the number of modes"},
+      {"sptensor\n9\n2 2\n0\n", "2:1: found '9', expected the number of modes"},
+      {"sptensor\n2 2\n2 2\n0\n",
+       "2:3: found '2', expected the end of the line after the number of modes"},
+      {"sptensor\n2\n2 2\n-1\n", "4:1: found '-1', expected the number of nonzeros"},
+      {"sptensor\n2\n2 2\n1 1\n0 0 1\n",
+       "4:3: found '1', expected the end of the line after the number of nonzeros"},
+  });
   ReadOptions options;
   options.dims = {4, 3};
-  refused(kTensor, 2, 1, "'3'", "2 modes as requested", options);
+  CHECK(contains(refusal(kTensor, options), "2:1: found '3', expected 2 modes as requested"));
 }
 
 TEST_CASE("the body is refused at its place") {
-  refused("sptensor\n2\n2 2\n1\n2 0 1\n", 5, 1, "'2'", "an index of mode 1 of 2");
-  refused("sptensor indices-start-at-one\n2\n2 2\n1\n0 1 1\n", 5, 1, "'0'", "an index of mode 1");
-  refused("sptensor\n2\n2 2\n1\n0 -1 1\n", 5, 3, "'-1'", "an index of mode 2");
-  refused("sptensor\n2\n2 2\n2\n0 0 1\n", 4, 1, "'2'", "1, the nonzeros of the body");
-  refused("sptensor\n2\n2 2\n1\n0 0 1\n1 1 1\n", 4, 1, "'1'", "2, the nonzeros of the body");
+  refused({
+      {"sptensor\n2\n2 2\n1\n2 0 1\n", "5:1: found '2', expected an index of mode 1 of 2"},
+      {"sptensor indices-start-at-one\n2\n2 2\n1\n0 1 1\n",
+       "5:1: found '0', expected an index of mode 1"},
+      {"sptensor\n2\n2 2\n1\n0 -1 1\n", "5:3: found '-1', expected an index of mode 2"},
+      {"sptensor\n2\n2 2\n2\n0 0 1\n", "4:1: found '2', expected 1, the nonzeros of the body"},
+      {"sptensor\n2\n2 2\n1\n0 0 1\n1 1 1\n",
+       "4:1: found '1', expected 2, the nonzeros of the body"},
+  });
 }
 
 TEST_CASE("a coordinate that stands twice is refused at its second place") {

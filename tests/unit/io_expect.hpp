@@ -5,9 +5,12 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/core/error.hpp"
 #include "common/tensor/coo.hpp"
+#include "tests/support/complaint.hpp"
 
 namespace retensor::testing {
 
@@ -37,6 +40,15 @@ inline void check_refused(const std::function<Coo()>& read, std::uint64_t line,
     return;
   }
   FAIL("accepted, but expected: ", expected);
+}
+
+/// Texts, each with the place and the words of its refusal: "2:1: found '0', expected 1".
+inline void check_refusals(const std::function<Coo(const std::string&)>& read,
+                           const std::vector<std::pair<std::string, std::string>>& texts) {
+  for (const auto& one : texts) {
+    const auto message = test::refusal_of([&] { read(one.first); }, "accepted");
+    CHECK_MESSAGE(test::contains(message, one.second), one.first);
+  }
 }
 
 }  // namespace retensor::testing

@@ -347,3 +347,17 @@ TEST_CASE("exclusions of a spec and of its profiles") {
   CHECK(text_of(all[0]) == "p/fig1 leaves out regS, mode 1 or 2: of one law");
   CHECK(text_of(all[1]) == "p/fig1 leaves out wordnet: large");
 }
+
+TEST_CASE("a text that a figure prints is looked for in a field") {
+  const auto judged_on = [](const json& layout) {
+    auto line = row("a.cpu.x", "d", 0);
+    line["layout"] = layout;
+    return judge_rows(
+        "    published: {value: 1}\n    tolerance: {absolute: 0}\n    hardware: any\n"
+        "    query: {where: {method: a.cpu.x}, value: layout, contains: bi 0 1, reduce: min}\n",
+        {line});
+  };
+  CHECK(judged_on("bptr 0 3; bi 0 1; ei 0 0 1").word == Verdict::reproduced);
+  CHECK(judged_on("bptr 0 3; bi 0 2; ei 0 0 1").word == Verdict::deviates);
+  CHECK(judged_on(nullptr).word == Verdict::deviates);
+}

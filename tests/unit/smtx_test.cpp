@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -17,23 +18,18 @@
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
-using retensor::test::contains;
-using retensor::test::refusal_of;
-using retensor::testing::check_refused;
+using namespace retensor::test;
+using retensor::testing::check_refusals;
 
 namespace {
 
 const std::string kPattern = "2, 3, 3\n0 1 3\n2 0 1\n";
 
-Coo parse(const std::string& text, const ReadOptions& options = {}) {
+const auto parse = [](const std::string& text, const ReadOptions& options = {}) {
   return parse_smtx(text, "x.smtx", options);
-}
+};
 
-void refused(const std::string& text, std::uint64_t line, std::uint64_t column,
-             const std::string& found, const std::string& expected, ReadOptions options = {}) {
-  CAPTURE(text);
-  check_refused([&] { return parse(text, options); }, line, column, found, expected);
-}
+const auto parse_plain = [](const std::string& text) { return parse(text); };
 
 Coo random_pattern(std::uint64_t rows, std::uint64_t cols, Count nnz, unsigned seed) {
   std::mt19937 draw(seed);
@@ -66,44 +62,55 @@ TEST_CASE("empty rows and a pattern without nonzeros") {
 }
 
 TEST_CASE("sizes are refused at their place") {
-  refused("2 3 3\n0 1 3\n2 0 1\n", 1, 1, "'2'", "the number of rows from 1 to");
-  refused("0, 3, 0\n0\n\n", 1, 1, "'0,'", "the number of rows from 1 to");
-  refused("2, 0, 0\n0 0 0\n", 1, 4, "'0,'", "the number of columns from 1 to");
-  refused("2, 3, -1\n0 0 0\n", 1, 7, "'-1'", "the number of nonzeros");
-  refused("2, 3, 3, 4\n0 1 3\n2 0 1\n", 1, 7, "'3,'", "the number of nonzeros");
-  refused("2, 3, 3 4\n0 1 3\n2 0 1\n", 1, 9, "'4'",
-          "the end of the line after rows, columns and nonzeros");
+  check_refusals(
+      parse_plain,
+      {
+          {"2 3 3\n0 1 3\n2 0 1\n", "1:1: found '2', expected the number of rows from 1 to"},
+          {"0, 3, 0\n0\n\n", "1:1: found '0,', expected the number of rows from 1 to"},
+          {"2, 0, 0\n0 0 0\n", "1:4: found '0,', expected the number of columns from 1 to"},
+          {"2, 3, -1\n0 0 0\n", "1:7: found '-1', expected the number of nonzeros"},
+          {"2, 3, 3, 4\n0 1 3\n2 0 1\n", "1:7: found '3,', expected the number of nonzeros"},
+          {"2, 3, 3 4\n0 1 3\n2 0 1\n",
+           "1:9: found '4', expected the end of the line after rows, columns and nonzeros"},
+      });
   ReadOptions options;
   options.dims = {2, 4};
-  refused(kPattern, 1, 4, "'3,'", "4, the number of columns as requested", options);
+  CHECK(contains(refusal_of([&] { parse(kPattern, options); }),
+                 "1:4: found '3,', expected 4, the number of columns as requested"));
   options.dims = {2, 3, 1};
-  CHECK(contains(refusal_of([&] { parse(kPattern, options); }, "accepted"),
+  CHECK(contains(refusal_of([&] { parse(kPattern, options); }),
                  "x.smtx: 3 modes requested of a matrix"));
 }
 
 TEST_CASE("starts rise from 0 to the nonzeros") {
-  refused("2, 3, 3\n1 1 3\n2 0 1\n", 2, 1, "'1'", "the start of row 0");
-  refused("2, 3, 3\n0 4 3\n2 0 1\n", 2, 3, "'4'", "the start of row 1 from 0 to 3");
-  refused("3, 3, 3\n0 2 1 3\n2 0 1\n", 2, 5, "'1'", "the start of row 2 from 2 to 3");
-  refused("2, 3, 3\n0 1 2\n2 0 1\n", 2, 5, "'2'", "the start of row 2 from 3 to 3");
-  refused("2, 3, 3\n0 1 3 3\n2 0 1\n", 2, 7, "'3'", "the end of the line after 3 starts");
+  check_refusals(
+      parse_plain,
+      {
+          {"2, 3, 3\n1 1 3\n2 0 1\n", "2:1: found '1', expected the start of row 0"},
+          {"2, 3, 3\n0 4 3\n2 0 1\n", "2:3: found '4', expected the start of row 1 from 0 to 3"},
+          {"3, 3, 3\n0 2 1 3\n2 0 1\n", "2:5: found '1', expected the start of row 2 from 2 to 3"},
+          {"2, 3, 3\n0 1 2\n2 0 1\n", "2:5: found '2', expected the start of row 2 from 3 to 3"},
+          {"2, 3, 3\n0 1 3 3\n2 0 1\n",
+           "2:7: found '3', expected the end of the line after 3 starts"},
+      });
 }
 
 TEST_CASE("columns lie in the matrix, once in a row, as many as are stated") {
-  refused("2, 3, 3\n0 1 3\n3 0 1\n", 3, 1, "'3'", "column 1 of 3 from 0 to 2");
-  refused("2, 3, 3\n0 1 3\n2 0 -1\n", 3, 5, "'-1'", "column 3 of 3 from 0 to 2");
-  refused("2, 3, 3\n0 1 3\n2 0 1 2\n", 3, 7, "'2'", "the end of the line after the columns");
-  refused("2, 3, 3\n0 1 3\n2 0 1\n2\n", 4, 1, "'2'", "the end of the file");
-  const auto twice = refusal_of([] { parse("2, 3, 3\n0 1 3\n2 1 1\n"); }, "accepted");
-  CAPTURE(twice);
-  CHECK(contains(twice, "x.smtx:3:5"));
+  check_refusals(
+      parse_plain,
+      {
+          {"2, 3, 3\n0 1 3\n3 0 1\n", "3:1: found '3', expected column 1 of 3 from 0 to 2"},
+          {"2, 3, 3\n0 1 3\n2 0 -1\n", "3:5: found '-1', expected column 3 of 3 from 0 to 2"},
+          {"2, 3, 3\n0 1 3\n2 0 1 2\n",
+           "3:7: found '2', expected the end of the line after the columns"},
+          {"2, 3, 3\n0 1 3\n2 0 1\n2\n", "4:1: found '2', expected the end of the file"},
+      });
+  CHECK(contains(refusal_of([] { parse("2, 3, 3\n0 1 3\n2 1 1\n"); }), "x.smtx:3:5"));
 }
 
 TEST_CASE("no part of a pattern is taken for the whole") {
-  for (std::size_t size = 0; size + 2 < kPattern.size(); ++size) {
-    CAPTURE(size);
-    CHECK_THROWS_AS(parse(kPattern.substr(0, size)), ParseError);
-  }
+  for (auto part = kPattern.substr(0, kPattern.size() - 2); !part.empty(); part.pop_back())
+    CHECK_THROWS_AS_MESSAGE(parse(part), ParseError, part);
 }
 
 TEST_CASE("random patterns come back, whatever the order of their nonzeros") {

@@ -63,12 +63,21 @@ State state_of(const Plan& plan, const DatasetRegistry& datasets, const std::str
   return state;
 }
 
+/// As many names as a line of the table has room for.
+std::string few(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> shown(names.begin(), names.end());
+  if (names.size() <= kShown) return boost::join(shown, ", ");
+  shown.resize(kShown - 1);
+  return fmt::format("{} and {} more", boost::join(shown, ", "), names.size() - shown.size());
+}
+
 std::string state_text(const State& state) {
   if (state.cases == 0) return "no case";
   if (state.runnable == state.cases) return "can run";
   std::vector<std::string> needs;
   if (state.needs_gpu) needs.emplace_back("GPU");
-  if (!state.needs_data.empty()) needs.push_back("data " + boost::join(state.needs_data, ", "));
+  if (!state.needs_data.empty()) needs.push_back("data " + few(state.needs_data));
   const auto rest = "needs " + boost::join(needs, ", ");
   return state.runnable == 0
              ? rest

@@ -74,8 +74,10 @@ void add_convert_options(po::options_description& options) {
   add("modes", word("M,M,..."),
       "convert: which mode of the input each mode of the output is, as in 2,0,1");
   add("index-base", word("BASE", "one"),
-      "convert: what a .tns calls its first index: one, zero, by-content (zero where one is zero)");
-  add("drop-values", flag(), "convert: writes .smtx, which holds a pattern, of any values");
+      "convert: number of the first index in a .tns file: one, zero, by-content (zero if the file "
+      "has an index 0)");
+  add("drop-values", flag(),
+      "convert: drops the values, since a .smtx file has room only for a pattern");
 }
 
 int convert_dataset(const std::string& input, const std::string& output, const Given& given) {
@@ -91,6 +93,8 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   if (format.name == "smtx" && !given.flag("drop-values")) require_ones(tensor, output);
   write_exchange(format, output, tensor, recipes);
   compare(format, output, tensor, recipes);
+  if (const auto terms = given.registry().restriction(tensor.dims, tensor.nnz()); !terms.empty())
+    std::cerr << fmt::format("{}: {}\n", output, terms);
   const auto modes = given.text("modes");
   std::cerr << fmt::format("{}: {}, {} nonzeros, {}; modes {}; indices {}; read back and equal\n",
                            output, format.name, tensor.nnz(), joined(tensor.dims, " x "),

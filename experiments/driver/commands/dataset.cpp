@@ -267,7 +267,7 @@ Interface dataset_interface() {
       "dataset list|info|fetch|make|convert|verify [NAME|FILE...]",
       "list: prints the data sets of the registry.\n"
       "info NAME...: prints size, density, fibers, tiles, skew, source, licence and checksum.\n"
-      "fetch NAME... or fetch --paper ID: tells sizes and disk space, downloads the files over "
+      "fetch NAME... or fetch --paper ID: prints sizes and disk space, downloads the files over "
       "https "
       "and checks them. Called again, it resumes an interrupted download. Where a source publishes "
       "no "

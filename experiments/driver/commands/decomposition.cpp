@@ -1,6 +1,7 @@
 #include "experiments/driver/commands/decomposition.hpp"
 
 #include <cmath>
+#include <iostream>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,9 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
   const auto datasets = given.registry();
   auto tensor = datasets.obtain(datasets.with_facts(name), given.cache());
   if (tensor->nnz() == 0) throw InputError(fmt::format("{}: the tensor has no nonzeros", name));
+  const auto terms = datasets.restriction(tensor->dims, tensor->nnz());
+  if (const auto output = given.text("output"); !output.empty() && !terms.empty())
+    std::cerr << fmt::format("{}: from a tensor of {}\n", output, terms);
   return tensor;
 }
 

@@ -24,7 +24,8 @@ void add_decomposition_options(po::options_description& options, const char* met
                                const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
-/// The tensor of the positional argument. Throws InputError where it has no nonzero.
+/// The tensor of the positional argument. Says on stderr where the model, which is derived from its
+/// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
 
 /// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.

@@ -263,7 +263,7 @@ int attempt(Fetcher& fetcher, const Job& job) {
 
 void add_fetch_options(po::options_description& options) {
   auto add = options.add_options();
-  add("paper", word("ID"), "fetch: what this paper needs, as far as it has an address");
+  add("paper", word("ID"), "fetch: all data sets of this paper that have an address");
   add("dry-run", flag(), "fetch: sizes and disk space only");
   add("mirror", word("URL"),
       "fetch: https address with the hosts as folders below it (default: $RETENSOR_MIRROR)");

@@ -6,83 +6,14 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 namespace {
-
-/// The letter of a mode, as papers write indices.
-std::string letter(int mode) {
-  return std::string(1, static_cast<char>('i' + mode));
-}
-
-std::string values_text(const Values& values, Count first, std::uint64_t count) {
-  std::string text;
-  for (Count v = first; v < first + count; ++v)
-    text += fmt::format("{}{:g}", v == first ? "" : " ", values.at(v));
-  return text;
-}
-
-/// A line per nonzero: its index in every mode (i, j, k, ...) and its value.
-std::string layout_text(const Coo& tensor) {
-  std::vector<TableRow> rows(1);
-  for (int m = 0; m < tensor.order(); ++m) rows[0].push_back(letter(m));
-  rows[0].emplace_back("value");
-  for (Count x = 0; x < tensor.nnz(); ++x) {
-    auto& row = rows.emplace_back();
-    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[x]));
-    row.push_back(values_text(tensor.values, x, 1));
-  }
-  return table_text(rows);
-}
-
-/// A line per fiber: its sparse indices and its dense values.
-std::string layout_text(const SemiSparseCoo& tensor) {
-  std::vector<TableRow> rows(1);
-  for (const int m : tensor.sparse_modes()) rows[0].push_back(letter(m));
-  rows[0].emplace_back("values");
-  const auto volume = tensor.dense_volume();
-  for (Count f = 0; f < tensor.fibers(); ++f) {
-    auto& row = rows.emplace_back();
-    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[f]));
-    row.push_back(values_text(tensor.values, f * volume, volume));
-  }
-  return table_text(rows);
-}
-
-/// A line per entry: block pointer and block indices where a block begins (bptr, bi, ...), element
-/// indices (ei, ...), full indices of plain modes (gHiCOO), values of dense modes (sHiCOO).
-std::string layout_text(const Hicoo& tensor) {
-  std::vector<TableRow> rows = {{"bptr"}};
-  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("b{}", letter(m)));
-  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("e{}", letter(m)));
-  for (const int m : tensor.plain) rows[0].push_back(letter(m));
-  const auto volume = tensor.dense_volume();
-  rows[0].emplace_back(volume == 1 ? "value" : "values");
-  for (Count b = 0; b < tensor.blocks(); ++b)
-    for (Count p = tensor.block_start[b]; p < tensor.block_start[b + 1]; ++p) {
-      const bool first = p == tensor.block_start[b];
-      auto& row = rows.emplace_back();
-      row.push_back(first ? std::to_string(p) : "");
-      for (const auto& index : tensor.block_index)
-        row.push_back(first ? std::to_string(index[b]) : "");
-      for (const auto& element : tensor.element) row.push_back(std::to_string(element[p]));
-      for (const auto& index : tensor.plain_index) row.push_back(std::to_string(index[p]));
-      row.push_back(values_text(tensor.values, p * volume, volume));
-    }
-  return table_text(rows);
-}
-
-/// A layout is to be read; larger tensors only fill the screen.
-constexpr Count kMostEntries = 1000;
-
-void print(const std::string& title, Count bytes, const std::string& text) {
-  std::cout << fmt::format("{}, {} bytes\n{}\n", title, bytes, text);
-}
 
 std::vector<int> modes_of(const Given& given, const char* option, const Coo& tensor) {
   auto modes = given.get<std::vector<int>>(option);
@@ -109,26 +40,15 @@ int layout_command(const Given& given) {
   const auto name = given.positional("a data set or file");
   const auto datasets = given.registry();
   const auto& dataset = datasets.with_facts(name);
-  if (dataset.nnz > kMostEntries)
+  if (dataset.nnz > kMostInLayout)
     throw InputError(fmt::format("{} has {} nonzeros, but a layout shows at most {}", name,
-                                 dataset.nnz, kMostEntries));
+                                 dataset.nnz, kMostInLayout));
   const auto tensor = datasets.obtain(dataset, given.cache());
-  const int bits = block_bits_of(given);
-  const auto plain = modes_of(given, "plain", *tensor), dense = modes_of(given, "dense", *tensor);
-
-  print("COO", tensor->bytes(), layout_text(*tensor));
-  const auto hicoo = to_hicoo(*tensor, {bits, {}});
-  print("HiCOO", hicoo.bytes(), layout_text(hicoo));
-  if (!plain.empty()) {
-    const auto general = to_hicoo(*tensor, {bits, plain});
-    print("gHiCOO", general.bytes(), layout_text(general));
-  }
-  if (!dense.empty()) {
-    const auto semi = to_semi_sparse(*tensor, dense);
-    print("sCOO", semi.bytes(), layout_text(semi));
-    const auto blocked = to_hicoo(semi, bits);
-    print("sHiCOO", blocked.bytes(), layout_text(blocked));
-  }
+  for (const auto& layout :
+       layouts_of(*tensor, {block_bits_of(given), modes_of(given, "plain", *tensor),
+                            modes_of(given, "dense", *tensor)}))
+    std::cout << fmt::format("{}, {} bytes\n{}\n", layout.format, layout.bytes,
+                             table_text(layout.rows));
   return 0;
 }
 

@@ -31,7 +31,7 @@ po::options_description plot_options(const char* out) {
 }
 
 /// Writes a file and returns its path.
-std::string write_text(const fs::path& path, const std::string& text) {
+std::string write_page(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw SystemError(path.string() + ": can't be written");
@@ -39,7 +39,7 @@ std::string write_text(const fs::path& path, const std::string& text) {
 }
 
 std::string write_json(const fs::path& path, const nlohmann::json& content) {
-  return write_text(path, content.dump(1) + '\n');
+  return write_page(path, content.dump(1) + '\n');
 }
 
 void make_folder(const std::string& path) {
@@ -71,7 +71,7 @@ int run_plots(std::vector<std::string> what, const Given& given,
     verdicts_path = write_json(scratch.path() / "verdicts.json",
                                verdicts({}, judged_files(given), given.locations()));
   what.insert(what.end(),
-              {"--out", out, "--rows", write_text(scratch.path() / "rows.jsonl", rows_text(rows)),
+              {"--out", out, "--rows", write_page(scratch.path() / "rows.jsonl", rows_text(rows)),
                "--verdicts", verdicts_path});
   return run_package(what);
 }
@@ -134,7 +134,7 @@ int export_command(const Given& given) {
   const fs::path out = given.text("out");
   if (out.has_parent_path()) make_folder(out.parent_path().string());
   const auto rows =
-      write_text(out.string() + ".rows.jsonl", rows_text(required_results(given.positionals())));
+      write_page(out.string() + ".rows.jsonl", rows_text(required_results(given.positionals())));
   const int code = run_package({"export", "--rows", rows, "--out", out.string()});
   fs::remove(rows);
   return code;

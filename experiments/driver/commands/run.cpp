@@ -79,11 +79,12 @@ int run_command(const Given& given) {
 }  // namespace
 
 Interface run_interface() {
-  const Usage usage{"run SPEC...",
-                    "Runs the cases of the specs that their result files do not hold yet and "
-                    "prints the paths of those files. A summary by method follows on standard "
-                    "error.",
-                    "retensor run experiments/pasta/fig4.yaml --with quick", -1};
+  const Usage usage{
+      "run SPEC...",
+      "Runs the cases of specs, but for those that their result files have already, and "
+      "prints the paths of those files. A summary by method follows on standard "
+      "error.",
+      "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   auto add = options.add_options();
   add("out", word("FILE"),

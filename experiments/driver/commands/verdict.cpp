@@ -2,6 +2,7 @@
 #include "experiments/driver/judge/verdict.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -11,9 +12,11 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
+#include "common/io/read.hpp"
 
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/exclusions.hpp"
@@ -85,6 +88,34 @@ std::vector<Row> registry_rows(const DatasetRegistry& registry, const std::strin
                           {"dataset", name},
                           {"method", ""},
                           {"data", data_object(d, d.sha256, d.dims, d.nnz)}}}},
+                       origin));
+  }
+  return rows;
+}
+
+/// Rows of the artifact `layouts`, one for each small tensor beside the registry: blocks of edge 2,
+/// the last mode plain or dense, as in the figures of PASTA.
+std::vector<Row> layout_rows(const std::string& folder) {
+  const auto origin = std::make_shared<const Session>(
+      Session{{{"machine", {{"cpu", {{"model", "layouts"}}}}}}, {}});
+  std::vector<Row> rows;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".tns") continue;
+    const auto tensor = read_tensor(entry.path().string());
+    if (tensor.order() < 2 || tensor.nnz() > kMostInLayout) continue;
+    const std::vector<int> last = {tensor.order() - 1};
+    json arrays = json::object();
+    for (const auto& layout : layouts_of(tensor, {1, last, last}))
+      arrays[layout.format] = arrays_text(layout);
+    const auto name = entry.path().stem().string();
+    rows.push_back(Row({{"key", "layout " + name},
+                        {"status", driver::name(Status::ok)},
+                        {"layout", arrays},
+                        {"case",
+                         {{"artifact", "layouts"},
+                          {"dataset", name},
+                          {"method", ""},
+                          {"data", {{"kind", "generated"}}}}}},
                        origin));
   }
   return rows;
@@ -247,6 +278,7 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
+  for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
   const Known known{data_sets(registry), exclusions_of_specs()};
   json list = json::array();
   for (const auto& claim : claims) list.push_back(entry_of(claim, rows, known));
@@ -284,7 +316,7 @@ Interface verdict_interface() {
       "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
   po::options_description options;
   auto add = options.add_options();
-  add("paper", words("PAPER..."), "only these papers, as if named before the options");
+  add("paper", words("PAPER..."), "only these papers; the same as naming them before the options");
   add("verdict", words("WORD..."), "only these verdicts, such as reproduced or deviates");
   add("kind", words("KIND..."), "only claims of these kinds");
   add("data", words("WORD..."), "only verdicts on this data: real, stand-in, generated");

@@ -361,6 +361,17 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   throw InputError(fmt::format("unknown data set '{}'{}", name, suggestion(name, words)));
 }
 
+std::string DatasetRegistry::restriction(const Dims& dims, Count nnz) const {
+  const auto same = [&](const Dataset& d) {
+    return d.nnz == nnz &&
+           std::is_permutation(dims.begin(), dims.end(), d.dims.begin(), d.dims.end());
+  };
+  for (const auto& [name, d] : datasets_)
+    if (!d.may_be_passed_on && same(d))
+      return fmt::format("the size of {}: for your own use only: {}", name, d.licence);
+  return {};
+}
+
 const Dataset& DatasetRegistry::with_facts(const std::string& name) const {
   auto& d = datasets_[find(name).name];
   if (!d.dims.empty()) return d;

@@ -35,7 +35,7 @@ struct Dataset {
   nlohmann::json recipe_params, paper, stand_in;
   std::string variant;  ///< of a stand-in: base, seed, skew or clustering; else empty
   std::string source, licence, cite;
-  bool may_be_passed_on = true;  ///< by others than its publisher: in bundles and copies
+  bool may_be_passed_on = true;  ///< by others than its publisher: copies, what values are kept in
   std::vector<std::string> aliases;
   FilePosition at;
 };
@@ -65,6 +65,10 @@ class DatasetRegistry {
   /// The same for text in memory; `path` stands for the file: what it includes is relative to it.
   static DatasetRegistry parse(std::string_view text, const std::string& path,
                                const std::string& recipes = default_recipes());
+
+  /// What a copy of a tensor of this size, or a file derived from its values, has to say: the terms
+  /// of the data set with these mode lengths, in any order, that may not be passed on; else empty.
+  std::string restriction(const Dims& dims, Count nnz) const;
 
   const std::map<std::string, Dataset>& all() const { return datasets_; }
   std::vector<std::string> names() const;

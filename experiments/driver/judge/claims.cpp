@@ -46,8 +46,9 @@ ShapePtr query_shape() {
                        optional("code", word("code of the competitor", {"own", "original"}))}});
   return map({.what = "query",
               .members = {optional("where", where), required("value", value),
-                          required("reduce", reduce_shape()), optional("ratio_to", ratio),
-                          optional("orders", list("orders", part, 2)),
+                          required("reduce", reduce_shape()),
+                          optional("contains", scalar("a part of a text")),
+                          optional("ratio_to", ratio), optional("orders", list("orders", part, 2)),
                           optional("per", list("per", scalar("a row field"))),
                           optional("within", word("reduction", {"median", "min", "max", "spread"})),
                           optional("machines", word("machines", {"one", "all"}))},
@@ -147,6 +148,7 @@ void read_part(const YamlNode& node, Part& part) {
   }
   part.value = text_or(node, "value", part.value);
   part.reduce = text_or(node, "reduce", part.reduce);
+  part.contains = text_or(node, "contains", part.contains);
 }
 
 Query read_query(const YamlNode& node) {

@@ -25,7 +25,8 @@ using Selection = std::map<std::string, std::vector<nlohmann::json>>;
 struct Part {
   Selection where;
   std::string value;
-  std::string reduce;  ///< median, mean, min, max, geomean, count, distinct
+  std::string reduce;    ///< median, mean, min, max, geomean, count, distinct
+  std::string contains;  ///< not empty: a row's number is 1 where its field has this text, else 0
 };
 
 /// How rows become one number. Plain: `reduce` over `value` of the rows of `where`. With

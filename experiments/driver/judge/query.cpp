@@ -122,6 +122,14 @@ std::optional<Estimate> estimate_in(const Row& row, const std::string& path) {
   return Estimate::exact(*number);
 }
 
+/// 1 where the field, which a row may lack, has the part's text, else 0.
+Estimate has_text(const Row& row, const Part& part) {
+  const auto& found = row.field(part.value);
+  const bool has =
+      found.is_string() && boost::contains(found.get_ref<const std::string&>(), part.contains);
+  return Estimate::exact(has ? 1 : 0);
+}
+
 std::vector<Estimate> estimates(const std::vector<RowNumber>& numbers) {
   std::vector<Estimate> all;
   for (const auto& one : numbers) all.push_back(one.number);
@@ -233,7 +241,8 @@ Taken read_rows(const Rows& rows, const Part& part) {
       taken.numbers.push_back({row, {}});
       continue;
     }
-    const auto number = estimate_in(*row, part.value);
+    const auto number =
+        part.contains.empty() ? estimate_in(*row, part.value) : std::optional(has_text(*row, part));
     if (!number) throw NotTested(fmt::format("'{}' is no number in the rows selected", part.value));
     taken.numbers.push_back({row, *number});
   }

@@ -5,12 +5,14 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
 import matplotlib
 
 PACKAGE = __name__.split(".")[0] + "."
+BARE = re.compile(r"<g>\n((?:<(?:use|path)\b[^>]*/>\n|<text\b[^>]*>[^<]*</text>\n)*)</g>\n")
 
 
 class Parts:
@@ -59,14 +61,27 @@ class Parts:
 
 
 def slim(path):
-    """Leave out of an SVG file what no one sees: comments, indentation, turns by nothing, and
-    digits of positions below a hundredth of a point."""
+    """Leave out of an SVG file what no one sees: comments, indentation, turns by nothing, names
+    that nothing refers to, and digits of positions below a hundredth of a point. Looks that occur
+    often have a class."""
     text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"#([\w-]+)", text))
+    text = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", text)
+    looks = Counter(re.findall(r' style="([^"]*)"', text))
+    often = {look: f"s{index}" for index, (look, count) in enumerate(looks.items())
+             if count > 4 and "</style>" in text}
+    text = re.sub(r' style="([^"]*)"', lambda found: f' class="{often[found[1]]}"'
+                  if found[1] in often else found[0], text)
+    rules = "".join(f".{name}{{{look}}}" for look, name in often.items())
+    text = text.replace("</style>", rules + "</style>", 1)
     for pattern, kept in ((r"<!--.*?-->", ""), (r">\s+<", ">\n<"),
                           (r' transform="rotate\(-?0 [^)]*\)"', ""),
                           (r' (?:d|x|y)="[^"]*"', lambda found: re.sub(
                               r"(\.\d\d)\d+", r"\1", found[0].replace(" \n", " ")))):
         text = re.sub(pattern, kept, text, flags=re.DOTALL)
+    flat = ""
+    while flat != text:  # groups that say nothing, from within
+        flat, text = text, BARE.sub(r"\1", text)
     path.write_text(text, encoding="utf-8")
 
 

@@ -63,10 +63,11 @@ reference::CheckReport report_of(const Problem& problem, const Given& given,
                    {{"precision", precision}});
 }
 
-}  // namespace
-
-TEST_CASE("both operations meet the bound of each precision, whatever tiles are dense") {
-  const CounterRng rng(7);
+/// Calls check(turn, problem, threshold and edge) for both operations on 60 drawn tensors of orders
+/// 3 to 5.
+template <class F>
+void on_drawn_problems(std::uint64_t seed, F check) {
+  const CounterRng rng(seed);
   std::uint64_t draw = 0;
   const auto upto = [&](std::uint64_t n) {
     return 1 + static_cast<std::uint64_t>(rng.uniform(draw++) * static_cast<double>(n));
@@ -79,14 +80,22 @@ TEST_CASE("both operations meet the bound of each precision, whatever tiles are 
     const auto operation = turn % 2 == 0 ? Operation::mttkrp : Operation::ttm_chain;
     const auto problem = problem_of(operation, dims, nnz, turn % order, upto(order == 3 ? 20 : 5),
                                     static_cast<std::uint64_t>(turn));
+    check(turn, problem,
+          Given{{"threshold", static_cast<std::int64_t>(upto(40))},
+                {"edge", std::int64_t{2} << (turn % 5)}});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("both operations meet the bound of each precision, whatever tiles are dense") {
+  on_drawn_problems(7, [](int turn, const Problem& problem, Given given) {
     const std::string precision(name(static_cast<Arithmetic>(turn / 3 % 4)));
-    const auto threshold = static_cast<std::int64_t>(upto(40));
-    const std::int64_t edge = 2 << (turn % 5);
-    const auto report = report_of(
-        problem, {{"precision", precision}, {"threshold", threshold}, {"edge", edge}}, precision);
+    given["precision"] = precision;
+    const auto report = report_of(problem, given, precision);
     INFO("turn " << turn << ", precision " << precision << ": " << report.reason);
     CHECK(report.ok);
-  }
+  });
 }
 
 TEST_CASE("half precision does not meet the bound of split halves") {
@@ -112,26 +121,12 @@ TEST_CASE("MMAs of a tile: a slice takes one pair of products for 16 columns") {
 }
 
 TEST_CASE("sums in half precision meet their bound, whatever tiles are dense") {
-  const CounterRng rng(8);
-  std::uint64_t draw = 0;
-  const auto upto = [&](std::uint64_t n) {
-    return 1 + static_cast<std::uint64_t>(rng.uniform(draw++) * static_cast<double>(n));
-  };
-  for (int turn = 0; turn < 60; ++turn) {
-    const int order = 3 + turn % 3;
-    Dims dims;
-    for (int m = 0; m < order; ++m) dims.push_back(upto(order == 3 ? 60 : 12));
-    const Count nnz = std::min<Count>(upto(600), checked_volume(dims) / 2);
-    const auto problem =
-        problem_of(turn % 2 == 0 ? Operation::mttkrp : Operation::ttm_chain, dims, nnz,
-                   turn % order, upto(order == 3 ? 20 : 5), static_cast<std::uint64_t>(turn));
-    const Given given = {{"threshold", static_cast<std::int64_t>(upto(40))},
-                         {"edge", std::int64_t{2} << (turn % 5)},
-                         {"result", std::string(turn / 6 % 2 == 0 ? "f32" : "f16")}};
+  on_drawn_problems(8, [](int turn, const Problem& problem, Given given) {
+    given["result"] = std::string(turn / 6 % 2 == 0 ? "f32" : "f16");
     const auto report = half_report(problem, given);
     INFO("turn " << turn << ": " << report.reason);
     CHECK(report.ok);
-  }
+  });
 }
 
 TEST_CASE("a result of halves does not meet the bound of one in single precision") {

@@ -1,0 +1,105 @@
+#include "experiments/driver/commands/layouts.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/algorithm/string/join.hpp>
+
+#include "common/formats/hicoo.hpp"
+
+namespace retensor::driver {
+namespace {
+
+/// The letter of a mode, as papers write indices.
+std::string letter(int mode) {
+  return std::string(1, static_cast<char>('i' + mode));
+}
+
+std::string values_text(const Values& values, Count first, std::uint64_t count) {
+  std::string text;
+  for (Count v = first; v < first + count; ++v)
+    text += fmt::format("{}{:g}", v == first ? "" : " ", values.at(v));
+  return text;
+}
+
+/// A line per nonzero: its index in every mode (i, j, k, ...) and its value.
+std::vector<TableRow> arrays_of(const Coo& tensor) {
+  std::vector<TableRow> rows(1);
+  for (int m = 0; m < tensor.order(); ++m) rows[0].push_back(letter(m));
+  rows[0].emplace_back("value");
+  for (Count x = 0; x < tensor.nnz(); ++x) {
+    auto& row = rows.emplace_back();
+    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[x]));
+    row.push_back(values_text(tensor.values, x, 1));
+  }
+  return rows;
+}
+
+/// A line per fiber: its sparse indices and its dense values.
+std::vector<TableRow> arrays_of(const SemiSparseCoo& tensor) {
+  std::vector<TableRow> rows(1);
+  for (const int m : tensor.sparse_modes()) rows[0].push_back(letter(m));
+  rows[0].emplace_back("values");
+  const auto volume = tensor.dense_volume();
+  for (Count f = 0; f < tensor.fibers(); ++f) {
+    auto& row = rows.emplace_back();
+    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[f]));
+    row.push_back(values_text(tensor.values, f * volume, volume));
+  }
+  return rows;
+}
+
+/// A line per entry: block pointer and block indices where a block begins (bptr, bi, ...), element
+/// indices (ei, ...), full indices of plain modes (gHiCOO), values of dense modes (sHiCOO).
+std::vector<TableRow> arrays_of(const Hicoo& tensor) {
+  std::vector<TableRow> rows = {{"bptr"}};
+  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("b{}", letter(m)));
+  for (const int m : tensor.blocked) rows[0].push_back(fmt::format("e{}", letter(m)));
+  for (const int m : tensor.plain) rows[0].push_back(letter(m));
+  const auto volume = tensor.dense_volume();
+  rows[0].emplace_back(volume == 1 ? "value" : "values");
+  for (Count b = 0; b < tensor.blocks(); ++b)
+    for (Count p = tensor.block_start[b]; p < tensor.block_start[b + 1]; ++p) {
+      const bool first = p == tensor.block_start[b];
+      auto& row = rows.emplace_back();
+      row.push_back(first ? std::to_string(p) : "");
+      for (const auto& index : tensor.block_index)
+        row.push_back(first ? std::to_string(index[b]) : "");
+      for (const auto& element : tensor.element) row.push_back(std::to_string(element[p]));
+      for (const auto& index : tensor.plain_index) row.push_back(std::to_string(index[p]));
+      row.push_back(values_text(tensor.values, p * volume, volume));
+    }
+  return rows;
+}
+
+template <class Format>
+Layout layout(const std::string& format, const Format& tensor) {
+  return {format, tensor.bytes(), arrays_of(tensor)};
+}
+
+}  // namespace
+
+std::vector<Layout> layouts_of(const Coo& tensor, const LayoutChoice& choice) {
+  std::vector<Layout> all = {layout("COO", tensor),
+                             layout("HiCOO", to_hicoo(tensor, {choice.block_bits, {}}))};
+  if (!choice.plain.empty())
+    all.push_back(layout("gHiCOO", to_hicoo(tensor, {choice.block_bits, choice.plain})));
+  if (!choice.dense.empty()) {
+    const auto semi = to_semi_sparse(tensor, choice.dense);
+    all.push_back(layout("sCOO", semi));
+    all.push_back(layout("sHiCOO", to_hicoo(semi, choice.block_bits)));
+  }
+  return all;
+}
+
+std::string arrays_text(const Layout& layout) {
+  std::vector<std::string> arrays;
+  for (std::size_t column = 0; column < layout.rows.front().size(); ++column) {
+    std::string array;
+    for (const auto& row : layout.rows)
+      if (!row[column].empty()) array += (array.empty() ? "" : " ") + row[column];
+    arrays.push_back(array);
+  }
+  return boost::join(arrays, "; ");
+}
+
+}  // namespace retensor::driver
