@@ -24,7 +24,7 @@ ALLOWED = {
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
     "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
-    "cpd": FIFTH, "tucker": FIFTH | {"cpd"}, "c_api": FIFTH | {"cpd", "tucker"},
+    "decompose": FIFTH, "c_api": FIFTH | {"decompose"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
 ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
@@ -163,7 +163,7 @@ def check_code(path, code, papers, methods):
 
 def modules(root):
     folders = [*root.glob("papers/*/meson.build"), *root.glob("**/baselines/*/meson.build")]
-    return sorted({f.parent.name for f in folders} | {"cpd"})
+    return sorted({f.parent.name for f in folders} | {"decompose"})
 
 
 def check_folder(root, folder, plan):
@@ -218,7 +218,7 @@ OFFENCES = {
     "common/device/a.cpp": ('#include "common/tensor/coo.hpp"', "device may use only"),
     "common/formats/a.cpp": ("std::cerr << 1;", "in a library"),
     "common/formats/b.cpp": ('auto id = "two.cuda.tuned";', "names a paper"),
-    "common/cpd/a.cpp": ("void register_one();", "names a paper"),
+    "common/decompose/a.cpp": ("void register_one();", "names a paper"),
     "common/baselines/blco/a.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
     "common/baselines/blco/b.cpp": ('#include "common/baselines/two/x.hpp"', "common/ alone"),
     "common/baselines/blco/k.cu": ("", "no part of the floor plan"),

@@ -15,8 +15,9 @@
 #include "common/c_api/views.hpp"
 #include "common/core/build_info.hpp"
 #include "common/core/error.hpp"
-#include "common/cpd/als.hpp"
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/als.hpp"
+#include "common/decompose/starts.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/device/copy.hpp"
 #include "common/device/device.hpp"
 #include "common/io/read.hpp"
@@ -148,6 +149,11 @@ void check_operands(const Task& task, const Problem& problem) {
 Problem problem_of(const Task& task) {
   Problem problem(spec_of(task), task.x, task.y);
   check_operands(task, problem);
+  if (problem.operation() == Operation::cpd && task.dense.empty()) {
+    const auto first = cpd::first_factors(cpd::Start::signs, problem.x().dims, problem.rank(),
+                                          problem.dtype(), problem.spec().seed);
+    for (std::size_t m = 0; m < first.size(); ++m) set_operand(problem, m, first[m]);
+  }
   for (std::size_t m = 0; m < task.dense.size(); ++m) {
     // Of the mode of its result a chain uses no matrix: any will do.
     if (problem.operation() == Operation::ttm_chain && std::cmp_equal(m, problem.mode())) continue;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/c_api/retensor.h"
+#include "common/decompose/hooi.hpp"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/result.hpp"
-#include "common/tucker/hooi.hpp"
 
 /// Arrays with names, which own what their views show.
 struct retensor_result {

@@ -76,11 +76,14 @@ def test_each_start_has_its_seed_and_the_table_names_the_best(workspace):
     lines = call(workspace, "cp", "tiny", "--rank", "1", "--starts", "3", "--seed", "7",
                  "--max-sweeps", "3", "--method", "pasta.cpu.coo", "--params",
                  "threads=1").stdout.splitlines()
-    assert lines[0] == "MTTKRP by pasta.cpu.coo"
-    assert lines[1].split() == ["start", "seed", "sweeps", "fit", "stopped", "by", "time"]
+    assert lines[0].startswith("MTTKRP by pasta.cpu.coo, factors on the host, prepared in ")
+    assert lines[1].split() == ["start", "seed", "sweeps", "fit", "stopped", "by", "time",
+                                "a", "sweep"]
     assert [line.split()[:2] for line in lines[2:5]] == [["1", "7"], ["2", "8"], ["3", "9"]]
     fits = [float(line.split()[3]) for line in lines[2:5]]
-    assert lines[5] == f"best: start {fits.index(max(fits)) + 1}, fit {max(fits):.6f}"
+    best = int(lines[5].removeprefix("best: start ").split(",")[0])
+    assert fits[best - 1] == max(fits)
+    assert lines[5] == f"best: start {best}, fit {max(fits):.6f}"
 
 
 def test_the_same_seed_gives_the_same_model(workspace):
@@ -133,6 +136,8 @@ TUCKER = ["tucker", "tiny", "--method", "hlsto.cpu"]
     (["cp", "tiny"], "expected --rank"),
     (["cp", "tiny", "--rank", "0"], "expected --rank"),
     (["cp", "tiny", "--rank", "2", "--starts", "0"], "--starts: found 0"),
+    (["cp", "tiny", "--rank", "2", "--check-every", "0"], "--check-every: found 0"),
+    (["cp", "tiny", "--rank", "2", "--start", "sign"], "found start 'sign', expected spread"),
     (["cp", "tiny", "--rank", "2", "--max-sweeps", "0"], "--max-sweeps: found 0"),
     (["cp", "tiny", "--rank", "2", "--tolerance", "-1"], "--tolerance: found -1"),
     (["cp", "tiny", "--rank", "2", "--tolerance", "nan"], "--tolerance: found nan"),

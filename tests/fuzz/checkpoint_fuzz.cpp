@@ -1,5 +1,5 @@
 // Checkpoints of any content. No mutation finds a checksum, so each is tried under its own too.
-#include "common/cpd/checkpoint.hpp"
+#include "common/decompose/checkpoint.hpp"
 
 #include "common/core/hash.hpp"
 #include "common/generate/generators.hpp"

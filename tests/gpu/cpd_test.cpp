@@ -1,92 +1,178 @@
-// The dense part of a CP-ALS update on the device beside that of the host.
+// Sweeps of CP-ALS on the device beside those of the host.
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
-#include <limits>
-#include <span>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "common/core/error.hpp"
-#include "common/core/rng.hpp"
-#include "common/cpd/updates.hpp"
+#include "common/decompose/als.hpp"
+#include "common/device/device.hpp"
+#include "common/generate/generators.hpp"
+#include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
 
 using namespace retensor;
+using cpd::Als;
+using cpd::Place;
 
 namespace {
 
-/// ld two above the columns, as a caller may have it.
-Matrix drawn(std::uint64_t rows, std::uint64_t columns, DType dtype, std::uint64_t seed) {
-  Matrix m(rows, columns, dtype, columns + 2);
-  const CounterRng rng(seed);
-  for (std::uint64_t i = 0; i < rows; ++i)
-    for (std::uint64_t r = 0; r < columns; ++r) m.set(i, r, rng.uniform(i * columns + r) - 0.5);
-  return m;
+const Registry& registry() {
+  static const Registry all = all_methods();
+  return all;
 }
 
-/// A Gram matrix of rank `rank`, n x n; well conditioned where that is n.
-Eigen::MatrixXd positive(Eigen::Index n, Eigen::Index rank) {
-  Eigen::MatrixXd half(n, rank);
-  const CounterRng rng(5);
-  for (Eigen::Index i = 0; i < half.size(); ++i)
-    half.data()[i] = rng.uniform(static_cast<std::uint64_t>(i)) - 0.5;
-  Eigen::MatrixXd gram = half * half.transpose();
-  if (rank == n) gram += Eigen::MatrixXd::Identity(n, n);
-  return gram;
+Problem problem_of(const Dims& dims, std::uint64_t rank, DType dtype, int sweeps = 4) {
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = rank;
+  spec.dtype = dtype;
+  spec.operands = ValueModel::normal;
+  spec.max_sweeps = sweeps;
+  spec.tolerance = -1;
+  return {spec, std::make_shared<const Coo>(uniform(dims, 8000, 1, dtype))};
 }
 
-std::span<const double> numbers(const Eigen::MatrixXd& m) {
-  return {m.data(), static_cast<std::size_t>(m.size())};
+double distance(const Matrix& a, const Matrix& b) {
+  double most = 0;
+  for (std::uint64_t i = 0; i < a.rows(); ++i)
+    for (std::uint64_t r = 0; r < a.cols(); ++r)
+      most = std::max(most, std::abs(a.at(i, r) - b.at(i, r)));
+  return most;
 }
 
-Eigen::Map<const Eigen::VectorXd> vector_of(const std::vector<double>& numbers) {
-  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
+void check_same(const KruskalModel& device, const KruskalModel& host, double bound) {
+  REQUIRE(device.fit.size() == host.fit.size());
+  for (std::size_t s = 0; s < host.fit.size(); ++s)
+    CHECK(std::abs(device.fit[s] - host.fit[s]) < bound);
+  for (std::size_t r = 0; r < host.weights.size(); ++r)
+    CHECK(std::abs(device.weights[r] - host.weights[r]) < bound * (1 + host.weights[r]));
+  for (std::size_t m = 0; m < host.factors.size(); ++m)
+    CHECK(distance(device.factors[m], host.factors[m]) < bound);
 }
 
-double distance(const std::vector<double>& of, const std::vector<double>& from) {
-  const auto a = vector_of(of), b = vector_of(from);
-  return (a - b).norm() / std::max(b.norm(), std::numeric_limits<double>::min());
+/// Sweeps to the end, `at_once` without a look between them.
+KruskalModel swept(Als& als, std::size_t at_once = 1) {
+  const auto timer = device::make_event_timer();
+  while (!als.finished()) als.sweep(*timer, at_once);
+  return als.model();
 }
 
-void check_beside_host(std::uint64_t rows, std::uint64_t rank, DType dtype,
-                       const Eigen::MatrixXd& v, const Matrix& m) {
-  CAPTURE(rows);
-  CAPTURE(rank);
-  Matrix on_host(rows, rank, dtype, rank + 2), on_device(rows, rank, dtype, rank + 2);
-  const auto host = cpd::host_updates(rows, rank)(m, numbers(v), on_host);
-  const auto device = cpd::device_updates(rows, rank, dtype)(m, numbers(v), on_device);
-  const double eps = dtype == DType::f64 ? 1e-11 : 1e-6;
-  CHECK(distance(device.norms, host.norms) < eps);
-  CHECK(distance(device.gram, host.gram) < eps);
-  const auto products = vector_of(host.products);
-  CHECK(std::abs(vector_of(device.products).sum() - products.sum()) <
-        eps * (1 + products.cwiseAbs().sum()));
-  double worst = 0;
-  for (std::uint64_t i = 0; i < rows; ++i)
-    for (std::uint64_t r = 0; r < rank; ++r)
-      worst = std::max(worst, std::abs(on_device.at(i, r) - on_host.at(i, r)));
-  CHECK(worst < eps);
+void check_beside_host(const std::string& id, const Problem& problem, double bound) {
+  CAPTURE(id);
+  CAPTURE(problem.rank());
+  Als device(problem, registry().find(id));
+  REQUIRE(device.place() == Place::device);
+  Als host(problem, registry().find("pasta.cpu.coo"));
+  REQUIRE(host.place() == Place::host);
+  check_same(swept(device), swept(host), bound);
+}
+
+/// Components 0 and 1 coincide, 3 is zero.
+void check_singular(std::uint64_t rank) {
+  const Problem problem = problem_of({300, 200, 250}, rank, DType::f64, 2);
+  Als device(problem, registry().find("flycoo.cuda.copies"));
+  Als host(problem, registry().find("pasta.cpu.coo"));
+  KruskalModel start = device.model();
+  for (Matrix& factor : start.factors)
+    for (std::uint64_t i = 0; i < factor.rows(); ++i) {
+      factor.set(i, 1, factor.at(i, 0));
+      factor.set(i, 3, 0);
+    }
+  device.resume(start);
+  host.resume(start);
+  const KruskalModel model = swept(device);
+  check_same(model, swept(host), 1e-7);
+  CHECK(model.weights[3] == 0);
+  CHECK(model.factors[0].at(3, 3) == 0);
+  CHECK(model.weights[0] > 0);
 }
 
 }  // namespace
 
-TEST_CASE("an update on the device is the host's") {
+TEST_CASE("sweeps on the device give what those of the host give") {
   for (const auto dtype : {DType::f32, DType::f64})
-    for (const std::uint64_t rank : {1, 16, 33, 130})
-      for (const std::uint64_t rows : {1, 100, 5000}) {
-        const auto n = static_cast<Eigen::Index>(rank);
-        check_beside_host(rows, rank, dtype, positive(n, n), drawn(rows, rank, dtype, 1));
+    for (const std::uint64_t rank : {1, 7, 16, 18, 32, 33, 100, 130})
+      check_beside_host("flycoo.cuda.copies", problem_of({300, 200, 250}, rank, dtype),
+                        dtype == DType::f64 ? 1e-9 : 2e-4);
+}
+
+TEST_CASE("a small tensor in chunks of columns") {
+  for (const auto dtype : {DType::f32, DType::f64})
+    for (const std::uint64_t rank : {3, 20, 40})
+      check_beside_host("flycoo.cuda.copies", problem_of({60, 50, 40}, rank, dtype, 2),
+                        dtype == DType::f64 ? 1e-8 : 1e-3);
+}
+
+TEST_CASE("with every method whose runs lend their memory, in any order") {
+  for (const char* id :
+       {"flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.copies", "blco.cuda", "mm_csf.cuda"}) {
+    check_beside_host(id, problem_of({300, 40, 250}, 8, DType::f64), 1e-9);
+    check_beside_host(id, problem_of({60, 40, 5, 50}, 8, DType::f64), 1e-9);
+  }
+  check_beside_host("flycoo.cuda.copies", problem_of({900, 700}, 8, DType::f64), 1e-9);
+}
+
+TEST_CASE("more rows than thread blocks take at once") {
+  const Problem problem = problem_of({200000, 3, 90000}, 20, DType::f64, 2);
+  check_beside_host("flycoo.cuda.copies", problem, 1e-8);
+}
+
+TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
+  check_singular(5);
+}
+
+TEST_CASE("the same of more components than shared memory holds") {
+  check_singular(120);
+}
+
+TEST_CASE("a run begins anew after any number of sweeps, and goes on from its model") {
+  for (const char* id : {"flycoo.cuda.tuned", "blco.cuda"}) {
+    const Problem problem = problem_of({300, 200, 250}, 12, DType::f64, 5);
+    Als als(problem, registry().find(id));
+    const KruskalModel whole = swept(als);
+    als.restart();
+    CHECK(als.model().fit.empty());
+    CHECK(als.model().weights[0] == 0);
+    check_same(swept(als, 5), whole, 1e-9);
+    als.restart();
+    const auto timer = device::make_event_timer();
+    als.sweep(*timer);
+    const KruskalModel cut = als.model();
+    Als later(problem, registry().find(id));
+    later.resume(cut);
+    check_same(swept(later, 3), whole, 1e-9);
+    CHECK(std::abs(later.true_fit() - whole.fit.back()) < 1e-10);
+  }
+}
+
+TEST_CASE("a start of a small tensor that follows the data") {
+  for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies"})
+    for (const std::uint64_t rank : {5, 40}) {
+      const Problem problem = problem_of({60, 50, 45}, rank, DType::f64, 3);
+      Als device(problem, registry().find(id));
+      Als host(problem, registry().find("pasta.cpu.coo"));
+      const auto timer = device::make_event_timer();
+      for (int turn = 0; turn < 2; ++turn) {
+        device.restart();
+        device.spread(*timer);
+        host.restart();
+        host.spread(*timer);
+        CHECK(device.model().weights[0] == 0);
+        check_same(device.model(), host.model(), 1e-9);
+        check_same(swept(device), swept(host), 1e-8);
       }
+    }
 }
 
-TEST_CASE("a singular system is solved by the pseudo-inverse, a zero column stays zero") {
-  check_beside_host(300, 16, DType::f64, positive(16, 5), drawn(300, 16, DType::f64, 2));
-  const Matrix zero(300, 16, DType::f32);
-  check_beside_host(300, 16, DType::f32, Eigen::MatrixXd::Zero(16, 16), zero);
-}
-
-TEST_CASE("more rows than there is room for") {
-  Matrix factor(11, 4, DType::f32);
-  const auto update = cpd::device_updates(10, 4, DType::f32);
-  CHECK_THROWS_AS(update(factor, numbers(positive(4, 4)), factor), LogicError);
+TEST_CASE("methods that keep their factors to themselves take the sweeps of the host") {
+  const Problem problem = problem_of({300, 200, 250}, 12, DType::f64);
+  Als als(problem, registry().find("parti.cuda"));
+  CHECK(als.place() == Place::host);
+  Als host(problem, registry().find("pasta.cpu.coo"));
+  check_same(swept(als), swept(host), 1e-9);
+  Als asked(problem, registry().find("flycoo.cuda.tuned"), {}, Place::host);
+  CHECK(asked.place() == Place::host);
+  check_same(swept(asked), swept(host), 1e-9);
 }

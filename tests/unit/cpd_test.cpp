@@ -13,9 +13,10 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/rng.hpp"
-#include "common/cpd/als.hpp"
-#include "common/cpd/checkpoint.hpp"
-#include "common/cpd/normal_equations.hpp"
+#include "common/decompose/als.hpp"
+#include "common/decompose/checkpoint.hpp"
+#include "common/decompose/normal_equations.hpp"
+#include "common/decompose/starts.hpp"
 #include "common/generate/generators.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
@@ -209,6 +210,43 @@ TEST_CASE("planted factors are found up to order and scale") {
   CHECK(match(planted, problem.dense()) < 0.5);
 }
 
+TEST_CASE("a start that follows the data has orthonormal factors and depends on the seed's") {
+  const Problem problem = sparse_problem(spec_of(4, 5));
+  Als als(problem, registry().find("flycoo.cpu"));
+  const auto timer = make_host_timer();
+  const auto spread_of = [&](std::uint64_t seed) {
+    als.restart(cpd::first_factors(cpd::Start::spread, problem.x().dims, 4, DType::f64, seed));
+    als.spread(*timer);
+    return als.model();
+  };
+  const KruskalModel one = spread_of(1), again = spread_of(1), other = spread_of(2);
+  for (const Matrix& factor : one.factors)
+    CHECK((cpd::gram(factor) - Eigen::MatrixXd::Identity(4, 4)).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK(one.weights == std::vector<double>(4));
+  CHECK(same_bits(one, again));
+  CHECK_FALSE(same_bits(one, other));
+  als.sweep(*timer, 5);
+  CHECK(als.model().fit.size() == 5);
+  CHECK(als.model().fit.back() > als.model().fit.front());
+}
+
+TEST_CASE("first factors have the law's entries") {
+  const auto drawn = [](cpd::Start law) {
+    return cpd::first_factors(law, {400, 7}, 3, DType::f32, 5);
+  };
+  const auto all = [](const Matrix& m, auto&& holds) {
+    for (Count k = 0; k < m.values().size(); ++k)
+      if (!holds(m.values().at(k))) return false;
+    return true;
+  };
+  CHECK(drawn(cpd::Start::signs)[1].rows() == 7);
+  CHECK(all(drawn(cpd::Start::signs)[0], [](double v) { return v == 1 || v == -1; }));
+  CHECK(all(drawn(cpd::Start::uniform)[0], [](double v) { return v >= 0 && v < 1; }));
+  CHECK_FALSE(all(drawn(cpd::Start::normal)[0], [](double v) { return v >= -1 && v < 1; }));
+  CHECK(cpd::start_from_name("normal") == cpd::Start::normal);
+  CHECK_THROWS_AS(cpd::start_from_name("random"), InputError);
+}
+
 TEST_CASE("the fit grows in every sweep, to rounding") {
   for (const std::uint64_t rank : {1, 4, 16}) {
     const auto fit = model_by("flycoo.cpu", sparse_problem(spec_of(rank, 40))).fit;
@@ -258,63 +296,48 @@ TEST_CASE("the true fit is that of the reconstructed tensor, whatever the last M
 }
 
 TEST_CASE("sums over many rows are right and the same bits on any number of threads") {
-  const std::uint64_t rows = 10000;
-  Matrix a(rows, 3, DType::f32), b(rows, 3, DType::f32);
-  for (Count k = 0; k < rows * 3; ++k) {
-    a.values().set(k, CounterRng(1).uniform(k) - 0.5);
-    b.values().set(k, CounterRng(2).uniform(k));
-  }
+  const std::uint64_t rows = 100000;
+  Matrix a(rows, 3, DType::f32);
+  for (Count k = 0; k < rows * 3; ++k) a.values().set(k, CounterRng(1).uniform(k) - 0.5);
   Eigen::MatrixXd expected = Eigen::MatrixXd::Zero(3, 3);
-  Eigen::VectorXd products = Eigen::VectorXd::Zero(3);
   for (std::uint64_t i = 0; i < rows; ++i)
-    for (int r = 0; r < 3; ++r) {
-      const auto column = static_cast<std::uint64_t>(r);
-      products[r] += a.at(i, column) * b.at(i, column);
-      for (int s = 0; s < 3; ++s)
-        expected(r, s) += a.at(i, column) * a.at(i, static_cast<std::uint64_t>(s));
-    }
-  Eigen::MatrixXd inverse(3, 3);
-  inverse << 2, 1, 0, 1, 3, 1, 0, 1, 4;
-
+    for (std::uint64_t r = 0; r < 3; ++r)
+      for (std::uint64_t s = 0; s < 3; ++s)
+        expected(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(s)) +=
+            a.at(i, r) * a.at(i, s);
+  ProblemSpec spec = spec_of(5, 4);
+  spec.dtype = DType::f32;
+  const Problem problem(spec,
+                        std::make_shared<const Coo>(uniform({9000, 20, 25}, 20000, 1, DType::f32)));
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);
   const Eigen::MatrixXd gram = cpd::gram(a);
-  const Eigen::VectorXd sums = cpd::column_products(a, b);
-  Matrix factor(rows, 3, DType::f32);
-  std::vector<double> room(rows * 3);
-  const Eigen::VectorXd norms = cpd::solve_rows(a, inverse, factor, room);
+  const KruskalModel model = model_by("pasta.cpu.coo", problem);
   omp_set_num_threads(4);
   CHECK((cpd::gram(a) - gram).cwiseAbs().maxCoeff() == 0);
-  CHECK((cpd::column_products(a, b) - sums).cwiseAbs().maxCoeff() == 0);
-  Matrix again(rows, 3, DType::f32);
-  CHECK((cpd::solve_rows(a, inverse, again, room) - norms).cwiseAbs().maxCoeff() == 0);
+  cpd::Als again(problem, registry().find("pasta.cpu.coo"), {{"threads", std::int64_t{1}}});
+  sweep_to_end(again);
+  CHECK(same_bits(again.model(), model));
   omp_set_num_threads(before);
-  CHECK_THROWS_AS(cpd::solve_rows(a, inverse, again, std::span(room).first(5)), LogicError);
-
-  CHECK(largest_difference(factor, again) == 0);
   CHECK((gram - expected).cwiseAbs().maxCoeff() < 1e-9);
-  CHECK((sums - products).cwiseAbs().maxCoeff() < 1e-9);
-  CHECK(norms[0] == doctest::Approx(std::sqrt(
-                        (inverse.col(0).transpose() * expected * inverse.col(0)).value())));
-  const double third =
-      a.at(7, 0) * inverse(0, 2) + a.at(7, 1) * inverse(1, 2) + a.at(7, 2) * inverse(2, 2);
-  CHECK(factor.at(7, 2) == doctest::Approx(third / norms[2]).epsilon(1e-6));
 }
 
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
-  const Problem problem = sparse_problem(spec_of(2, 5));
-  Als als(problem, registry().find("flycoo.cpu"));
-  KruskalModel start = als.model();
-  for (Matrix& factor : start.factors)
-    for (std::uint64_t i = 0; i < factor.rows(); ++i) factor.set(i, 1, factor.at(i, 0));
-  als.resume(start);
-  sweep_to_end(als);
-  for (const double fit : als.model().fit) CHECK(std::isfinite(fit));
-  for (std::uint64_t i = 0; i < 20; ++i) start.factors[1].set(i, 1, 0);
-  als.resume(start);
-  sweep_to_end(als);
-  CHECK(als.model().weights[1] == 0);
-  CHECK(als.model().factors[0].at(3, 1) == 0);
+  for (const std::uint64_t rank : {2, 15}) {
+    const Problem problem = sparse_problem(spec_of(rank, 5));
+    Als als(problem, registry().find("flycoo.cpu"));
+    KruskalModel start = als.model();
+    for (Matrix& factor : start.factors)
+      for (std::uint64_t i = 0; i < factor.rows(); ++i) factor.set(i, 1, factor.at(i, 0));
+    als.resume(start);
+    sweep_to_end(als);
+    for (const double fit : als.model().fit) CHECK(std::isfinite(fit));
+    for (std::uint64_t i = 0; i < 20; ++i) start.factors[1].set(i, 1, 0);
+    als.resume(start);
+    sweep_to_end(als);
+    CHECK(als.model().weights[1] == 0);
+    CHECK(als.model().factors[0].at(3, 1) == 0);
+  }
 }
 
 TEST_CASE("a run resumed from any sweep ends with the same bits") {

@@ -8,9 +8,9 @@
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
+#include "common/decompose/hooi.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
-#include "common/tucker/hooi.hpp"
 
 using namespace retensor;
 using tucker::Hooi;

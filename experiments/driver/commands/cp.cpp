@@ -10,8 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
-#include "common/cpd/als.hpp"
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/als.hpp"
+#include "common/decompose/starts.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/npz.hpp"
 #include "common/measure/timing.hpp"
@@ -28,9 +29,14 @@ struct Start {
   std::uint64_t seed = 0;
   KruskalModel model;
   bool converged = false;
-  double true_fit = 0;  ///< by a pass over the nonzeros in double precision
-  double seconds = 0;
+  double true_fit = 0;       ///< by a pass over the nonzeros in double precision
+  double seconds = 0;        ///< to the end of the sweeps
+  double sweep_seconds = 0;  ///< of a sweep, mean
 };
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 /// The default of the fastest backend that this machine has.
 const Method& default_method(const Registry& registry) {
@@ -61,16 +67,23 @@ ProblemSpec spec_of(const Given& given) {
   return spec;
 }
 
-Start run_start(const ProblemSpec& spec, std::shared_ptr<const Coo> tensor, const Method& method,
-                const std::map<std::string, ParamValue>& params) {
+/// Sweeps from the factors that the seed draws.
+Start run_start(cpd::Als& als, const Problem& problem, cpd::Start law, std::uint64_t seed,
+                std::size_t at_once, StageTimer& timer) {
   const auto begin = std::chrono::steady_clock::now();
-  const Problem problem(spec, std::move(tensor));
-  cpd::Als als(problem, method, params);
-  const auto timer =
-      method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
-  while (!als.finished()) als.sweep(*timer);
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  return {spec.seed, als.model(), als.converged(), als.true_fit(), spent.count()};
+  als.restart(cpd::first_factors(law, problem.x().dims, problem.rank(), problem.dtype(), seed));
+  if (law == cpd::Start::spread) als.spread(timer);
+  const auto first = std::chrono::steady_clock::now();
+  while (!als.finished()) {
+    const auto left = static_cast<std::size_t>(problem.spec().max_sweeps) - als.fit().size();
+    als.sweep(timer, std::min(at_once, left));
+  }
+  const double sweeps = seconds_since(first);
+  Start start{seed, als.model(), als.converged()};
+  start.seconds = seconds_since(begin);
+  start.sweep_seconds = sweeps / static_cast<double>(als.fit().size());
+  start.true_fit = als.true_fit();
+  return start;
 }
 
 /// The components in the order of their weights, the largest first.
@@ -111,34 +124,48 @@ json to_json(const Start& start) {
           {"fit_curve", start.model.fit},
           {"weights", by_weight(start.model).weights},
           {"stopped_by", start.converged ? "tolerance" : "max-sweeps"},
-          {"seconds", start.seconds}};
+          {"seconds", start.seconds},
+          {"sweep_seconds", start.sweep_seconds}};
 }
 
-constexpr const char* kColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}  {}\n";
+constexpr const char* kColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}  {:<8}  {}\n";
 
 std::string line_of(int number, const Start& start) {
   return fmt::format(kColumns, number, start.seed, start.model.fit.size(),
                      fmt::format("{:.6f}", start.true_fit),
-                     start.converged ? "tolerance" : "max-sweeps", duration_text(start.seconds));
+                     start.converged ? "tolerance" : "max-sweeps", duration_text(start.seconds),
+                     duration_text(start.sweep_seconds));
 }
 
 int cp_command(const Given& given) {
   const auto registry = all_methods();
   const auto& method = method_of(given, registry);
-  auto spec = spec_of(given);
+  const auto spec = spec_of(given);
+  auto seed = spec.seed;
   const auto starts = given.get<int>("starts");
   if (starts < 1) throw InputError(fmt::format("--starts: found {}, expected 1 or more", starts));
-  const auto params = cpd::params_in(given.text("params"));
-  const auto tensor = tensor_of(given);
+  const auto at_once = given.get<int>("check-every");
+  if (at_once < 1)
+    throw InputError(fmt::format("--check-every: found {}, expected 1 or more", at_once));
+  const auto law = cpd::start_from_name(given.text("start"));
+  const Problem problem(spec, tensor_of(given));
+  const auto begin = std::chrono::steady_clock::now();
+  cpd::Als als(problem, method, cpd::params_in(given.text("params")));
+  const double prepared = seconds_since(begin);
+  const auto timer =
+      method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+  const char* const place = als.place() == cpd::Place::device ? "device" : "host";
   const bool as_json = given.flag("json");
   if (!as_json)
-    std::cout << fmt::format("MTTKRP by {}\n", method.id())
-              << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time");
+    std::cout << fmt::format("MTTKRP by {}, factors on the {}, prepared in {}\n", method.id(),
+                             place, duration_text(prepared))
+              << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
+                             "a sweep");
   json list = json::array();
   std::optional<Start> best;
   int best_number = 0;
-  for (int number = 1; number <= starts; ++number, ++spec.seed) {
-    auto start = run_start(spec, tensor, method, params);
+  for (int number = 1; number <= starts; ++number, ++seed) {
+    auto start = run_start(als, problem, law, seed, static_cast<std::size_t>(at_once), *timer);
     list.push_back(to_json(start));
     if (!as_json) std::cout << line_of(number, start) << std::flush;
     if (best && !(start.true_fit > best->true_fit)) continue;
@@ -148,10 +175,8 @@ int cp_command(const Given& given) {
       write_model(output, by_weight(best->model));
   }
   if (as_json)
-    std::cout << json{{"method", method.id()},
-                      {"rank", spec.rank},
-                      {"starts", list},
-                      {"best", best_number - 1}}
+    std::cout << json{{"method", method.id()}, {"factors_on", place}, {"prepare_seconds", prepared},
+                      {"rank", spec.rank},     {"starts", list},      {"best", best_number - 1}}
                      .dump(2)
               << '\n';
   else if (starts > 1)
@@ -175,6 +200,11 @@ Interface cp_interface() {
   auto add = options.add_options();
   add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
+  add("check-every", number("N", 1),
+      "sweeps between looks at the tolerance; more save a GPU waiting for the host");
+  add("start", word("LAW", "spread"),
+      "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
+      "orthonormal matrices next to the MTTKRP of every mode in turn");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options,

@@ -7,11 +7,11 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/hooi.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/io/npz.hpp"
 #include "common/io/tns.hpp"
 #include "common/tensor/semi_sparse.hpp"
-#include "common/tucker/hooi.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
 

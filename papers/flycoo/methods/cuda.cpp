@@ -100,7 +100,6 @@ MethodSpec make_flycoo_cuda_tuned() {
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .form = own_form(),
-      .default_of_passes = true,
   });
 }
 
@@ -112,6 +111,7 @@ MethodSpec make_flycoo_cuda_copies() {
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
       .form = own_form(),
+      .default_of_passes = true,
   });
 }
 

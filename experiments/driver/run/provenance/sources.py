@@ -19,6 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LOOP = "measure"  # of the part common/measure
 MEASURE = {"method", "machine", "run", "measure"}  # rooms of common/ that see each other: one part
 METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda|\{\})(?:\.[a-z0-9_]+)?)"$')
+HOMES = {"decompose": "cpd", "cpd": "cpd"}  # folders of common/ with methods, now and before
 BASE = "Method"  # classes derived from it describe: followed, but their words are not hashed
 # Parts and names where following ends: data, problem, parameters, oracle, work model, facts of the
 # machine. They are the same for every method, and what they decide stands in the row.
@@ -107,10 +108,15 @@ def ids_in(declaration):
                 yield match.group(1).replace("{}", backend)
 
 
+def module_of(part):
+    """What ids of the methods of a part begin with."""
+    return HOMES.get(part[-1], part[-1])
+
+
 def method_ids(parts):
     """Every id that a declaration of its module holds as text, with the part where it stands."""
     return {method: name for name, part in sorted(parts.items()) for d in part.declarations
-            for method in ids_in(d) if name[-1] == method.split(".")[0]}
+            for method in ids_in(d) if module_of(name) == method.split(".")[0]}
 
 
 class Tree:
@@ -152,8 +158,8 @@ class Tree:
         hashes = {method: self.method(method, part)
                   for method, part in method_ids(self.parts).items()}
         for part in self.parts:
-            if part[0] in ("papers", "baselines") or part == ("common", "cpd"):
-                hashes[part[-1]] = self.hashed(part, self.parts[part].declarations)
+            if part[0] in ("papers", "baselines") or part[-1] in HOMES:
+                hashes[module_of(part)] = self.hashed(part, self.parts[part].declarations)
         return hashes
 
     def method(self, method, part):
@@ -189,7 +195,7 @@ class Tree:
     def common(self):
         """Over all of common/ that data and oracles are made by."""
         return _digest(" ".join(d.tokens) for name, part in self.parts.items()
-                       if name[0] == "common" and name[1] not in ("cpd", "tucker", "device")
+                       if name[0] == "common" and name[1] not in ("cpd", "decompose", "device")
                        for d in part.declarations)
 
     def sees(self, part, path):

@@ -1,4 +1,4 @@
-#include "common/cpd/checkpoint.hpp"
+#include "common/decompose/checkpoint.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "common/cpd/als.hpp"
+#include "common/decompose/als.hpp"
 #include "common/io/atomic_file.hpp"
 
 namespace retensor::cpd {

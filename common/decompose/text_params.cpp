@@ -1,4 +1,4 @@
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/text_params.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "common/tucker/hooi.hpp"
+#include "common/decompose/hooi.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
-#include "common/cpd/normal_equations.hpp"
+#include "common/decompose/normal_equations.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/operands.hpp"
 

@@ -10,14 +10,13 @@
 // the last that the problem allows.
 #pragma once
 
-#include <Eigen/Dense>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/cpd/updates.hpp"
+#include "common/decompose/sweeps.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::cpd {
@@ -27,47 +26,53 @@ inline bool converged(const std::vector<double>& fit, double tolerance) {
   return fit.size() > 1 && fit.back() - fit[fit.size() - 2] < tolerance;
 }
 
+/// Where the sweeps run whose passes lie on the device: beside them, or on the host.
+enum class Place { device, host };
+
 class Als {
  public:
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
   /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
-  /// parameters, `updates` (by default the host's) has room for the longest mode. Throws InputError
-  /// where the method does not take the problem's MTTKRP.
+  /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs.
+  /// Throws InputError where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {}, Updates updates = nullptr);
+      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device);
 
-  /// Back to the initial factors.
-  void restart();
+  /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes.
+  void restart() { restart(problem_.dense()); }
+  void restart(const std::vector<Matrix>& factors);
   /// Goes on from a model after some sweeps; throws InputError when it has other shapes.
   void resume(const KruskalModel& model);
-  /// One sweep. The timer lends its stream to the passes, whose stages it does not see.
-  void sweep(StageTimer& timer);
+  /// Before the first sweep: makes the factors orthonormal ones that follow the data (sweeps.hpp).
+  void spread(StageTimer& timer);
+  /// Sweeps without a look at the tolerance between them: one, or `count`. The timer lends its
+  /// stream to the passes, whose stages it does not see.
+  void sweep(StageTimer& timer, std::size_t count = 1);
 
   /// The factors are the initial ones and weights zero before the first sweep.
-  const KruskalModel& model() const { return *model_; }
+  const KruskalModel& model() const;
+  /// After each sweep; without fetching the model.
+  const std::vector<double>& fit() const { return model_.fit; }
   /// The last sweep gained less than the tolerance.
-  bool converged() const { return cpd::converged(model_->fit, problem_.spec().tolerance); }
+  bool converged() const { return cpd::converged(fit(), problem_.spec().tolerance); }
   bool finished() const {
-    return converged() || std::cmp_greater_equal(model_->fit.size(), problem_.spec().max_sweeps);
+    return converged() || std::cmp_greater_equal(fit().size(), problem_.spec().max_sweeps);
   }
   /// The fit of the model at hand by a pass over the nonzeros in fp64. That of a sweep comes from
   /// the last MTTKRP and shares its error, which is more than rounding where operands are halves.
   double true_fit() const;
   const Prepared& mttkrp() const { return *mttkrp_; }
+  Place place() const { return on_device_ ? Place::device : Place::host; }
 
  private:
-  void set_factors(const std::vector<Matrix>& factors);
-  Update update(int mode, const Matrix& product);
-  double fit(double inner_product) const;
-  Eigen::Map<const Eigen::VectorXd> weights() const;
-
   const Problem& problem_;
   const double norm_;  // of the tensor
-  const std::shared_ptr<KruskalModel> model_;
-  const Problem passes_problem_;  // MTTKRP with the model's factors
+  mutable KruskalModel model_;
+  mutable bool fetched_ = true;   // the model is that of the last sweep
+  const Problem passes_problem_;  // MTTKRP with factors of its own
   const std::unique_ptr<Prepared> mttkrp_;
-  std::vector<Eigen::MatrixXd> grams_;
-  Updates updates_;
+  std::unique_ptr<Sweeps> sweeps_;
+  bool on_device_ = false;
 };
 
 /// Throws InputError unless a factor has the shape and the type of `like`.
@@ -76,9 +81,6 @@ void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matr
 /// Prepares a method with its parameters; throws InputError where it does not take the problem.
 std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
                                             const std::map<std::string, ParamValue>& given);
-
-/// Rows of the longest factor of a problem.
-std::uint64_t longest_mode(const Problem& problem);
 
 /// MTTKRP over all modes of a problem of operation cpd, with the given factors.
 Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors);

@@ -9,9 +9,9 @@
 
 #include "common/core/error.hpp"
 #include "common/core/stage_log.hpp"
-#include "common/cpd/als.hpp"
-#include "common/cpd/checkpoint.hpp"
-#include "common/cpd/text_params.hpp"
+#include "common/decompose/als.hpp"
+#include "common/decompose/checkpoint.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
 
@@ -37,11 +37,9 @@ std::size_t checkpoint_distance(const Problem& problem, const Params& params) {
                   (sweeps + kMostCheckpoints - 1) / kMostCheckpoints);
 }
 
-/// Where the dense part runs: parameter `solve` of the device's method.
-Updates updates_of(const Problem& problem, Backend backend, const Params& params) {
-  if (backend == Backend::cpu || params.word("solve") == "host")
-    return host_updates(longest_mode(problem), problem.rank());
-  return device_updates(longest_mode(problem), problem.rank(), problem.dtype());
+/// Where the sweeps run: parameter `solve` of the device's method.
+Place place_of(Backend backend, const Params& params) {
+  return backend == Backend::cuda && params.word("solve") == "device" ? Place::device : Place::host;
 }
 
 class AlsRun : public Prepared {
@@ -49,22 +47,22 @@ class AlsRun : public Prepared {
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
         als_(problem, mttkrp, params_in(params.word("mttkrp_params")),
-             updates_of(problem, mttkrp.backend(), params)),
+             place_of(mttkrp.backend(), params)),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
+        at_once_(static_cast<std::size_t>(params.integer("check_every"))),
         every_(checkpoint_distance(problem, params)) {
     if (!checkpoint_.empty()) identity_ = identity_of(problem);
   }
 
-  /// The stages sweeps and, with a file, checkpoint. Results of passes are allocated as they are
-  /// fetched.
+  /// The stages sweeps and, with a file, checkpoint.
   void run(StageTimer& timer) override {
     resumed_ = 0;
     timer.stage("sweeps");
     als_.restart();
     if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
     while (!als_.finished()) {
-      als_.sweep(timer);
+      als_.sweep(timer, std::min(at_once_, until_due()));
       if (is_due())
         at_checkpoint(timer, [this] { save_checkpoint(checkpoint_, identity_, als_.model()); });
     }
@@ -78,9 +76,11 @@ class AlsRun : public Prepared {
   Executed executed() const override {
     Executed facts;
     for (const auto& [key, value] : als_.mttkrp().executed()) facts["mttkrp_" + key] = value;
-    const auto& fit = als_.model().fit;
+    const auto& fit = als_.fit();
     facts["kernel"] = "CP-ALS";
     facts["mttkrp"] = mttkrp_;
+    facts["solve"] = als_.place() == Place::device ? "on the device" : "on the host";
+    facts["check_every"] = fmt::format("{} sweeps", at_once_);
     facts["sweeps"] = std::to_string(sweeps());
     facts["fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", fit.back());
     facts["true_fit"] = fit.empty() ? "none" : fmt::format("{:.9g}", als_.true_fit());
@@ -103,7 +103,12 @@ class AlsRun : public Prepared {
   }
 
  private:
-  std::size_t sweeps() const { return als_.model().fit.size(); }
+  std::size_t sweeps() const { return als_.fit().size(); }
+  /// Sweeps to the next checkpoint or the last sweep.
+  std::size_t until_due() const {
+    const std::size_t left = static_cast<std::size_t>(problem_.spec().max_sweeps) - sweeps();
+    return checkpoint_.empty() ? left : std::min(left, every_ - sweeps() % every_);
+  }
   bool is_due() const { return !checkpoint_.empty() && sweeps() % every_ == 0 && !als_.finished(); }
 
   template <class F>
@@ -123,6 +128,7 @@ class AlsRun : public Prepared {
   const Problem& problem_;
   Als als_;
   const std::string mttkrp_, checkpoint_;
+  const std::size_t at_once_;  // sweeps between looks at the tolerance
   const std::size_t every_;
   Identity identity_;
   std::size_t resumed_ = 0;  // sweeps that the last run took from a checkpoint
@@ -152,10 +158,16 @@ ParamSchema als_params(Backend backend, const std::string& standard,
       param("checkpoint_every", 10,
             fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
                         kMostCheckpoints))
+          .range(1, 1000000),
+      param("check_every", 1,
+            "sweeps between looks at the tolerance: more than 1 saves waiting for the device, and "
+            "a run may end so many sweeps later")
           .range(1, 1000000)};
   if (backend == Backend::cpu) return shared;
   return shared.with(
-      {param("solve", "host", "where systems are solved and Gram matrices made: host, device")
+      {param("solve", "device",
+             "where factors lie and systems are solved: device, host; methods that keep their "
+             "factors to themselves take the host")
            .words({"host", "device"})});
 }
 
@@ -212,7 +224,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
 }  // namespace
 }  // namespace cpd
 
-void register_cpd(Registry& registry) {
+void register_decompose(Registry& registry) {
   for (const auto backend : {Backend::cpu, Backend::cuda})
     registry.add(cpd::make_als(backend, registry));
 }

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/cpd/als.hpp"
+#include "common/decompose/als.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::tucker {

@@ -1,0 +1,95 @@
+#include "common/decompose/als.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "common/core/error.hpp"
+#include "common/decompose/normal_equations.hpp"
+#include "common/run/all_modes.hpp"
+
+namespace retensor::cpd {
+
+std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
+                                            const std::map<std::string, ParamValue>& given) {
+  const Params params = method.params().resolve(given);
+  if (const auto support = supports(method, problem, params); !support.ok)
+    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  return prepare(method, problem, params);
+}
+
+void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like) {
+  if (rows != like.rows() || cols != like.cols() || type != like.dtype())
+    throw InputError(fmt::format("cpd: found a factor of {} x {} {}, expected {} x {} {}", rows,
+                                 cols, name(type), like.rows(), like.cols(), name(like.dtype())));
+}
+
+Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors) {
+  ProblemSpec spec = cpd.spec();
+  spec.operation = Operation::mttkrp_all;
+  // The problem keeps its tensor alive longer than this one lives.
+  return Problem::with_factors(spec, {std::shared_ptr<const Coo>(), &cpd.x()}, std::move(factors));
+}
+
+Als::Als(const Problem& problem, const Method& mttkrp,
+         const std::map<std::string, ParamValue>& given, Place place)
+    : problem_(problem),
+      norm_(norm_of(problem.x().values)),
+      model_{std::vector<double>(problem.rank()), problem.dense(), {}},
+      passes_problem_(
+          mttkrp_problem(problem, std::make_shared<const std::vector<Matrix>>(problem.dense()))),
+      mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)) {
+  if (mttkrp_->passes() == nullptr)
+    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
+  if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
+  on_device_ = sweeps_ != nullptr;
+  if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_);
+  model_.fit.reserve(static_cast<std::size_t>(problem.spec().max_sweeps));
+  restart();
+}
+
+void Als::restart(const std::vector<Matrix>& factors) {
+  resume({std::vector<double>(problem_.rank()), factors, {}});
+}
+
+void Als::resume(const KruskalModel& model) {
+  if (model.weights.size() != model_.weights.size() ||
+      model.factors.size() != model_.factors.size())
+    throw InputError(fmt::format("cpd: found a model of rank {} and order {}, expected {} and {}",
+                                 model.weights.size(), model.factors.size(), model_.weights.size(),
+                                 model_.factors.size()));
+  for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    const Matrix& factor = model.factors[m];
+    check_factor(factor.rows(), factor.cols(), factor.dtype(), problem_.dense()[m]);
+  }
+  model_ = model;
+  fetched_ = true;
+  sweeps_->begin(model_.factors);
+}
+
+void Als::spread(StageTimer& timer) {
+  sweeps_->spread(timer);
+  fetched_ = false;
+}
+
+void Als::sweep(StageTimer& timer, std::size_t count) {
+  const std::size_t before = fit().size();
+  model_.fit.resize(before + count);
+  fetched_ = false;
+  sweeps_->run(timer, std::span(model_.fit).subspan(before));
+}
+
+const KruskalModel& Als::model() const {
+  if (!fetched_) sweeps_->fetch(model_);
+  fetched_ = true;
+  if (fit().empty()) std::fill(model_.weights.begin(), model_.weights.end(), 0.0);
+  return model_;
+}
+
+double Als::true_fit() const {
+  return fit_of(norm_, square_of(model()), inner_product(problem_.x(), model()));
+}
+
+}  // namespace retensor::cpd

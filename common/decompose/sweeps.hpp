@@ -1,0 +1,43 @@
+// Where the factors of CP-ALS live while it runs: on the host, or on the device together with
+// Gram matrices, weights and results of MTTKRP. The loop around the sweeps stands in als.hpp.
+// Without Eigen's types, which the CUDA compiler is kept from.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/core/stage_timer.hpp"
+#include "common/method/method.hpp"
+#include "common/tensor/result.hpp"
+
+namespace retensor::cpd {
+
+class Sweeps {
+ public:
+  virtual ~Sweeps() = default;
+  /// Begins with factors of I_m x R, whose columns may have any norms.
+  virtual void begin(const std::vector<Matrix>& factors) = 0;
+  /// A sweep in which each factor becomes the orthonormal matrix next to its MTTKRP, M (M^T
+  /// M)^(-1/2): a start in which no two components are alike and all follow the data.
+  virtual void spread(StageTimer& timer) = 0;
+  /// As many sweeps as `fit` has elements, one after the other; writes the fit after each. The
+  /// timer lends its stream to the passes.
+  virtual void run(StageTimer& timer, std::span<double> fit) = 0;
+  /// Writes weights and factors of unit columns, a column of norm 0 staying zero.
+  virtual void fetch(KruskalModel& model) = 0;
+};
+
+/// With the passes of any method, which reads the problem's dense operands where they lie or copies
+/// them as they are refreshed: factors of the problem are updated in place. `norm` is the tensor's.
+std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm);
+
+/// With the passes of a method that keeps factors and results on the device; nothing but the fit
+/// leaves it in a sweep. Null for other methods, and in a build without CUDA.
+std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm);
+
+/// 1 - |X - model| / |X| from |X|, |model|^2 and <X, model>; of an empty tensor 1 where the model
+/// is zero, else 0.
+double fit_of(double norm, double square, double inner);
+
+}  // namespace retensor::cpd

@@ -1,0 +1,226 @@
+// CP-ALS sweeps on the host, over the passes of any method. An update goes over the rows twice, a
+// block that stays in the caches at a time: A = M V^+ with the squares of its columns, then columns
+// of unit norm with their Gram matrix and the column sums of M o A. Room is taken once; a pass
+// hands over its result as a matrix of its own.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "common/core/error.hpp"
+#include "common/decompose/normal_equations.hpp"
+#include "common/decompose/sweeps.hpp"
+#include "common/method/operands.hpp"
+
+namespace retensor::cpd {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+/// Lends its stream to a pass. A run has more passes than a timer has entries for stages.
+class StreamOf final : public StageTimer {
+ public:
+  explicit StreamOf(const StageTimer& timer) : stream_(timer.stream()) {}
+  void start() override {}
+  void stage(std::string_view) override {}
+  StageTimes stop() override { return {}; }
+  void* stream() const override { return stream_; }
+
+ private:
+  void* const stream_;
+};
+
+/// V^+ of a symmetric positive semidefinite V: by Cholesky's factorisation, and where a pivot is no
+/// larger than rounding of the largest makes it by a complete orthogonal one.
+class Inverse {
+ public:
+  explicit Inverse(Index rank) : cholesky_(rank), inverse_(rank, rank) {}
+  const MatrixXd& operator()(const MatrixXd& v) {
+    cholesky_.compute(v);
+    const auto pivots = cholesky_.matrixLLT().diagonal().array().square();
+    const double rounding = 16 * static_cast<double>(v.rows()) *
+                            std::numeric_limits<double>::epsilon() * v.diagonal().maxCoeff();
+    if (cholesky_.info() == Eigen::Success && pivots.minCoeff() > rounding) {
+      inverse_.setIdentity();
+      cholesky_.solveInPlace(inverse_);
+    } else {
+      inverse_ = v.completeOrthogonalDecomposition().pseudoInverse();
+      for (Index r = 0; r < v.rows(); ++r) {
+        if (v(r, r) != 0) continue;  // else a component that vanished, whose rounding must not grow
+        inverse_.row(r).setZero();
+        inverse_.col(r).setZero();
+      }
+    }
+    return inverse_;
+  }
+
+ private:
+  Eigen::LLT<MatrixXd> cholesky_;
+  MatrixXd inverse_;
+};
+
+/// G^(-1/2) of a Gram matrix; directions in which it is rounding are left out.
+MatrixXd inverse_root(const MatrixXd& gram) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> of(gram);
+  const double least = 16 * static_cast<double>(gram.rows()) *
+                       std::numeric_limits<double>::epsilon() * of.eigenvalues().maxCoeff();
+  const VectorXd roots = of.eigenvalues().unaryExpr(
+      [least](double value) { return value > least ? 1 / std::sqrt(value) : 0.0; });
+  return of.eigenvectors() * roots.asDiagonal() * of.eigenvectors().transpose();
+}
+
+template <class T>
+class HostSweeps final : public Sweeps {
+ public:
+  HostSweeps(const Problem& passes, Prepared& mttkrp, double norm)
+      : problem_(passes),
+        mttkrp_(mttkrp),
+        norm_(norm),
+        rank_(static_cast<Index>(passes.rank())),
+        grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
+        product_(rank_, rank_),
+        inverse_(rank_),
+        weights_(VectorXd::Zero(rank_)),
+        scale_(rank_),
+        totals_(passes.rank() * (passes.rank() + 1)),
+        add_up_(totals_.size(), passes.rank()) {}
+
+  void begin(const std::vector<Matrix>& factors) override {
+    for (std::size_t m = 0; m < factors.size(); ++m) {
+      set_operand(problem_, m, factors[m]);
+      grams_[m] = gram(factors[m]);
+      mttkrp_.refresh(static_cast<int>(m));
+    }
+  }
+
+  void spread(StageTimer& timer) override {
+    StreamOf stream(timer);
+    for (int mode = 0; mode < problem_.x().order(); ++mode) {
+      const auto at = static_cast<std::size_t>(mode);
+      mttkrp_.passes()->run_mode(mode, stream);
+      const Matrix result = mttkrp_.passes()->mode_result(mode);
+      multiply(result, inverse_root(gram(result)), at);
+      grams_[at] = gram(problem_.dense()[at]);
+      mttkrp_.refresh(mode);
+    }
+  }
+
+  void run(StageTimer& timer, std::span<double> fit) override {
+    StreamOf stream(timer);
+    for (double& after : fit) {
+      for (int mode = 0; mode < problem_.x().order(); ++mode) {
+        mttkrp_.passes()->run_mode(mode, stream);
+        update(static_cast<std::size_t>(mode), mttkrp_.passes()->mode_result(mode));
+        mttkrp_.refresh(mode);
+      }
+      multiply_grams(grams_.size());
+      product_ *= weights_.asDiagonal();
+      const Eigen::Map<const VectorXd> sums(totals_.data() + rank_ * rank_, rank_);
+      after = fit_of(norm_, (weights_.transpose() * product_).sum(), weights_.dot(sums));
+    }
+  }
+
+  void fetch(KruskalModel& model) override {
+    std::copy(weights_.begin(), weights_.end(), model.weights.begin());
+    model.factors = problem_.dense();
+  }
+
+ private:
+  /// product_: of the Gram matrices of all modes but `left_out`, entry by entry.
+  void multiply_grams(std::size_t left_out) {
+    product_.setOnes();
+    for (std::size_t m = 0; m < grams_.size(); ++m)
+      if (m != left_out) product_.array() *= grams_[m].array();
+  }
+
+  Eigen::Map<Rows<double>> block_of(double* room, Count n) const {
+    return {room, static_cast<Index>(n), rank_};
+  }
+  double* second_of(double* room) const { return room + RowSums::kBlock * problem_.rank(); }
+  template <class All>
+  static auto rows(All& all, Count first, Count n) {
+    return all.middleRows(static_cast<Index>(first), static_cast<Index>(n));
+  }
+
+  auto rows_of_factor(std::size_t mode) {
+    // A problem hands out its operands as const; their elements are no const objects.
+    const auto view = problem_.dense()[mode].template view<T>();
+    return rows_of(MatrixView<T>{const_cast<T*>(view.data), view.rows, view.cols, view.ld});
+  }
+
+  /// The factor of the mode becomes result * w; totals_ begins with the squares of its columns.
+  void multiply(const Matrix& result, const MatrixXd& w, std::size_t mode) {
+    const auto m = rows_of(result.view<T>());
+    auto a = rows_of_factor(mode);
+    add_up_(result.rows(), {totals_.data(), problem_.rank()},
+            [&](Count first, Count n, std::span<double> squares, double* room) {
+              auto of_m = block_of(room, n), solved = block_of(second_of(room), n);
+              of_m = rows(m, first, n).template cast<double>();
+              solved.noalias() = of_m * w;
+              rows(a, first, n) = solved.template cast<T>();
+              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) +=
+                  solved.colwise().squaredNorm();
+            });
+  }
+
+  void update(std::size_t mode, const Matrix& result) {
+    multiply_grams(mode);
+    multiply(result, inverse_(product_), mode);
+    const auto m = rows_of(result.view<T>());
+    auto a = rows_of_factor(mode);
+    for (Index r = 0; r < rank_; ++r) {
+      weights_[r] = std::sqrt(totals_[static_cast<Count>(r)]);
+      scale_[r] = static_cast<T>(weights_[r] > 0 ? 1 / weights_[r] : 0);
+    }
+    const Index entries = rank_ * rank_;
+    add_up_(result.rows(), totals_,
+            [&](Count first, Count n, std::span<double> sums, double* room) {
+              auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
+              auto to = rows(a, first, n);
+              to.array().rowwise() *= scale_;
+              of_m = rows(m, first, n).template cast<double>();
+              of_a = to.template cast<double>();
+              Eigen::Map<MatrixXd>(sums.data(), rank_, rank_).noalias() += of_a.transpose() * of_a;
+              Eigen::Map<Eigen::RowVectorXd>(sums.data() + entries, rank_) +=
+                  of_m.cwiseProduct(of_a).colwise().sum();
+            });
+    grams_[mode] = Eigen::Map<const MatrixXd>(totals_.data(), rank_, rank_);
+  }
+
+  const Problem& problem_;  // MTTKRP over all modes, whose dense operands are the factors
+  Prepared& mttkrp_;
+  const double norm_;  // of the tensor
+  const Index rank_;
+  std::vector<MatrixXd> grams_;
+  MatrixXd product_;
+  Inverse inverse_;
+  VectorXd weights_;
+  Eigen::Array<T, 1, Eigen::Dynamic> scale_;  // their inverses
+  std::vector<double> totals_;                // Gram matrix, then sums of the columns of M o A
+  RowSums add_up_;
+};
+
+}  // namespace
+
+double fit_of(double norm, double square, double inner) {
+  const double residual = std::sqrt(std::max(0.0, norm * norm + square - 2 * inner));
+  if (norm == 0) return residual == 0 ? 1 : 0;
+  return 1 - residual / norm;
+}
+
+std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm) {
+  return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
+    return std::make_unique<HostSweeps<T>>(passes, mttkrp, norm);
+  });
+}
+
+#ifndef RETENSOR_CUDA
+std::unique_ptr<Sweeps> device_sweeps(const Problem&, Prepared&, double) {
+  return nullptr;
+}
+#endif
+
+}  // namespace retensor::cpd
