@@ -62,7 +62,7 @@ KruskalModel swept(Als& als, std::size_t at_once = 1) {
 void check_beside_host(const std::string& id, const Problem& problem, double bound) {
   CAPTURE(id);
   CAPTURE(problem.rank());
-  Als device(problem, registry().find(id));
+  Als device(problem, registry().find(id), {}, Place::device);
   REQUIRE(device.place() == Place::device);
   Als host(problem, registry().find("pasta.cpu.coo"));
   REQUIRE(host.place() == Place::host);
@@ -130,7 +130,7 @@ TEST_CASE("the same of more components than shared memory holds") {
 TEST_CASE("a run begins anew after any number of sweeps, and goes on from its model") {
   for (const char* id : {"flycoo.cuda.tuned", "blco.cuda"}) {
     const Problem problem = problem_of({300, 200, 250}, 12, DType::f64, 5);
-    Als als(problem, registry().find(id));
+    Als als(problem, registry().find(id), {}, Place::device);
     const KruskalModel whole = swept(als);
     als.restart();
     CHECK(als.model().fit.empty());
@@ -168,7 +168,7 @@ TEST_CASE("a start of a small tensor that follows the data") {
 
 TEST_CASE("methods that keep their factors to themselves take the sweeps of the host") {
   const Problem problem = problem_of({300, 200, 250}, 12, DType::f64);
-  Als als(problem, registry().find("parti.cuda"));
+  Als als(problem, registry().find("parti.cuda"), {}, Place::device);
   CHECK(als.place() == Place::host);
   Als host(problem, registry().find("pasta.cpu.coo"));
   check_same(swept(als), swept(host), 1e-9);

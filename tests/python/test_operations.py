@@ -135,7 +135,9 @@ def test_tucker_finds_a_planted_core(method):
     model = refused(lambda: retensor.tucker(x, [2, 2, 2], method), method)
     if model is not None:
         assert model.core.shape == (2, 2, 2) and model.fit[-1] > 0.97
-        assert abs(model.fit[-1] - fit_of(model, x)) < 5e-3
+        # The fit is found from the norm of the core, which sums in half precision lessen.
+        within = 3e-2 if method.endswith(".half") else 5e-3
+        assert abs(model.fit[-1] - fit_of(model, x)) < within
 
 
 def test_a_decomposition_starts_from_given_factors():

@@ -67,6 +67,14 @@ ProblemSpec spec_of(const Given& given) {
   return spec;
 }
 
+cpd::Place place_of(const Given& given, const Method& method) {
+  const auto name = given.text("solve");
+  if (name != "host" && name != "device")
+    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
+  return name == "device" && method.backend() == Backend::cuda ? cpd::Place::device
+                                                               : cpd::Place::host;
+}
+
 /// Sweeps from the factors that the seed draws.
 Start run_start(cpd::Als& als, const Problem& problem, cpd::Start law, std::uint64_t seed,
                 std::size_t at_once, StageTimer& timer) {
@@ -150,7 +158,7 @@ int cp_command(const Given& given) {
   const auto law = cpd::start_from_name(given.text("start"));
   const Problem problem(spec, tensor_of(given));
   const auto begin = std::chrono::steady_clock::now();
-  cpd::Als als(problem, method, cpd::params_in(given.text("params")));
+  cpd::Als als(problem, method, cpd::params_in(given.text("params")), place_of(given, method));
   const double prepared = seconds_since(begin);
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
@@ -205,6 +213,9 @@ Interface cp_interface() {
   add("start", word("LAW", "spread"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
       "orthonormal matrices next to the MTTKRP of every mode in turn");
+  add("solve", word("host|device", "host"),
+      "where factors lie and systems are solved; the sweeps on the device have yet to pass their "
+      "tests on a GPU in their present form");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options,
