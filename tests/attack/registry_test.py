@@ -93,5 +93,6 @@ def test_a_pattern_leads_out_of_no_input_folder(tmp_path):
 def test_every_recipe_declares_its_parameters():
     declared = (RECIPES / "recipes.yaml").read_text()
     for recipe in RECIPES.glob("*.py"):
-        if recipe.stem not in ("recipe", "bulk", "tns", "tnsb", "exchange"):  # what recipes and convert use
+        # What recipes and convert use is no recipe.
+        if recipe.stem not in ("recipe", "bulk", "tns", "tnsb", "exchange"):
             assert f"{recipe.stem}:" in declared
