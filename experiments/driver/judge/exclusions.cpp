@@ -67,7 +67,8 @@ std::vector<LeftOut> exclusions_of(const Spec& spec) {
       LeftOut one{spec.artifact, {}, exclusion.reason};
       for (const auto& [name, values] : exclusion.when)
         for (const auto& located : values)
-          std::visit([&](const auto& value) { one.when[name].emplace_back(value); }, located.value);
+          std::visit([&of = one.when[name]](const auto& value) { of.emplace_back(value); },
+                     located.value);
       if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
     }
   return all;
