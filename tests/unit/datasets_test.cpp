@@ -406,10 +406,10 @@ TEST_CASE("of a tensor that may not be passed on the size tells, in any order of
 TEST_CASE("what lies in the tree may be passed on") {
   const auto registry = DatasetRegistry::load(default_registry());
   int files = 0;
-  for (const auto& [name, d] : registry.all()) {
-    if (d.file.empty()) continue;
-    INFO(d.file);
-    CHECK(d.may_be_passed_on);
+  for (const auto& entry : registry.all()) {
+    if (entry.second.file.empty()) continue;
+    CAPTURE(entry.first);
+    CHECK(entry.second.may_be_passed_on);
     ++files;
   }
   CHECK(files >= 5);
