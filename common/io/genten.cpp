@@ -29,6 +29,7 @@ std::string_view word_at(const char* p, const char* end) {
 
 /// Moves p behind the keyword's line; returns what the first index is called.
 std::uint64_t read_keyword(const Source& source, const char*& p) {
+  if (word_at(p, source.end()) != kKeyword) source.refuse(p, fmt::format("the word {}", kKeyword));
   p = text::skip_blanks(p + kKeyword.size(), source.end());
   const bool from_one = word_at(p, source.end()) == kFromOne;
   if (from_one) p = text::skip_blanks(p + kFromOne.size(), source.end());

@@ -76,7 +76,7 @@ def large_results(path, count, code):
 @pytest.mark.skipif(bool(os.environ.get("RETENSOR_SANITIZED")),
                     reason="the sanitizers have memory of their own")
 def test_a_large_file_is_compared_in_a_part_of_its_bytes(tmp_path):
-    """A file of 139 MB with 40,000 cases took 1.4 GB once."""
+    """A file of 139 MB with 40,000 cases took 0.8 GB once."""
     large = large_results(tmp_path / "large.jsonl", 40000, "own")
     few = large_results(tmp_path / "few.jsonl", 20, "own")
     assert large.stat().st_size > 130e6

@@ -64,6 +64,8 @@ TEST_CASE("indices count from zero, from one where the keyword says so") {
 
 TEST_CASE("the header is refused at its place") {
   refused({
+      {"", "1:1: found the end of the file, expected the word sptensor"},
+      {"# c\n1 1 1\n", "2:1: found '1', expected the word sptensor"},
       {"sptensor from-one\n2\n2 2\n0\n", "1:10: found 'from-one', expected indices-start-at-one"},
       {"sptensor\n0\n\n0\n", "2:1: found '0', expected the number of modes"},
       {"sptensor\n9\n2 2\n0\n", "2:1: found '9', expected the number of modes"},
