@@ -75,11 +75,45 @@ void check_count(const char* what, std::size_t found, std::uint64_t expected) {
     throw InputError(fmt::format("found {} {}, expected {}", found, what, expected));
 }
 
+/// Ends the reading of a list or object that lies deeper than any of a checkpoint: a reader takes a
+/// part of the stack for each level.
+struct DepthLimit : nlohmann::json_sax<json> {
+  static constexpr int kDeepest = 8;  // a checkpoint has 3
+  int depth = 0;
+
+  bool enter() { return ++depth <= kDeepest; }
+  bool leave() { return --depth >= 0; }
+  bool start_object(std::size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool key(std::string&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override {
+    return true;  // json::from_cbor tells of it
+  }
+};
+
+json parsed(std::string_view cbor) {
+  DepthLimit limit;
+  json::sax_parse(cbor, &limit, json::input_format_t::cbor);
+  if (limit.depth > DepthLimit::kDeepest)
+    throw InputError(fmt::format("found lists nested deeper than {} levels, expected a checkpoint",
+                                 DepthLimit::kDeepest));
+  return json::from_cbor(cbor);
+}
+
 KruskalModel model_from(std::string_view content, const Identity& identity,
                         const Problem& problem) {
   if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
     throw InputError("not an intact checkpoint: its checksum is wrong");
-  const json j = json::from_cbor(content.substr(kDigest));
+  const json j = parsed(content.substr(kDigest));
   if (j.at("version") != kVersion)
     throw InputError(fmt::format("found a checkpoint of version {}, expected {}",
                                  j.at("version").dump(), kVersion));

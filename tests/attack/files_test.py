@@ -57,6 +57,38 @@ def test_files_without_end_in_a_tree_are_not_read(tmp_path, command, kind):
     refused(run(command, "stranger", *more, timeout=20, env=rooted(tmp_path)), f"{kind}.yaml")
 
 
+def large_results(path, count, code):
+    """A result file of `count` rows, each with a profile of several kB that no one compares."""
+    session = {"kind": "session", "schema": 1, "session": "s",
+               "machine": {"cpu": {"model": "a processor of some name"}}}
+    case = {"artifact": "a/b", "dataset": "t", "operation": "ttv", "mode": 0, "launch": 0,
+            "method": METHOD, "params": {"threads": 2}, "data": {"sha256": "0" * 64}}
+    row = {"kind": "row", "schema": 1, "session": "s", "status": "ok", "reason": "", "code": code,
+           "profile": {f"metric {n}": n / 7 for n in range(100)},
+           "phases": {"run": [0.001 + n / 7e6 for n in range(20)]}}
+    with open(path, "w") as out:
+        out.write(json.dumps(session) + "\n")
+        for n in range(count):
+            out.write(json.dumps(dict(row, key=f"{n:064x}", case=dict(case, seed=n))) + "\n")
+    return path
+
+
+@pytest.mark.skipif(bool(os.environ.get("RETENSOR_SANITIZED")),
+                    reason="the sanitizers have memory of their own")
+def test_a_large_file_is_compared_in_a_part_of_its_bytes(tmp_path):
+    """A file of 139 MB with 40,000 cases took 1.4 GB once."""
+    large = large_results(tmp_path / "large.jsonl", 40000, "own")
+    few = large_results(tmp_path / "few.jsonl", 20, "own")
+    assert large.stat().st_size > 130e6
+    for more in ([], ["--json"]):
+        with open(tmp_path / "out", "w") as out:
+            done = subprocess.Popen([RETENSOR, "compare", large, few, *more], stdout=out)
+            _, code, used = os.wait4(done.pid, 0)
+        assert code == 0 and used.ru_maxrss * 1024 < 200e6, (used.ru_maxrss, more)
+    found = json.loads((tmp_path / "out").read_text())
+    assert len(found["pairs"]) == 20 and len(found["only_a"]) == 39980 and not found["only_b"]
+
+
 def test_a_whole_line_with_a_bad_byte_is_no_torn_line(workspace, results):
     whole = results.read_bytes()
     lines = whole.splitlines(keepends=True)

@@ -48,17 +48,21 @@ class Choices {
 /// Texts that may stand under a key, beside those of any key under "".
 using Vocabulary = std::map<std::string, std::vector<std::string>>;
 
+/// Makes the parts of a file agree where its shape can't ask for it.
+using Agree = void (*)(nlohmann::json& file, Choices& choices);
+
 class Grammar {
  public:
-  Grammar(const driver::Shape& shape, Vocabulary words)
-      : schema_(driver::json_schema(shape, "")), words_(std::move(words)) {}
+  Grammar(const driver::Shape& shape, Vocabulary words, Agree agree = nullptr)
+      : schema_(driver::json_schema(shape, "")), words_(std::move(words)), agree_(agree) {}
 
   /// A file of this format, or one that deviates from it; JSON, which YAML contains.
   std::string file(std::string_view bytes) const {
     Choices choices(bytes);
-    return Draw{*this, choices, !choices.one_in(2)}
-        .value(schema_, "", 0)
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const bool sound = !choices.one_in(2);
+    auto content = Draw{*this, choices, sound}.value(schema_, "", 0);
+    if (sound && agree_ != nullptr) agree_(content, choices);
+    return content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
  private:
@@ -230,6 +234,7 @@ class Grammar {
 
   Json schema_;
   Vocabulary words_;
+  Agree agree_;
   mutable std::map<std::pair<std::string, std::string>, std::vector<std::string>> matching_;
 };
 

@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "common/method/registry.hpp"
 #include "experiments/driver/judge/audit/audit.hpp"
@@ -73,6 +76,74 @@ inline Vocabulary vocabulary() {
   return words;
 }
 
+/// Columns, rows, figures and ids of findings mean what the rest of the file calls by their names.
+class AgreeingFindings {
+ public:
+  AgreeingFindings(nlohmann::json& file, Choices& choices) : file_(file), choices_(choices) {}
+
+  void agree() {
+    for (const char* optional : {"tables", "figures"})
+      if (!file_.contains(optional)) file_[optional] = Json::object();
+    for (auto& table : file_["tables"]) {
+      for (auto& cells : table["rows"]) agree_row(cells, table["columns"].size());
+      if (table["rows"].empty()) agree_row(table["rows"]["r"], table["columns"].size());
+    }
+    for (auto& figure : file_["figures"]) figure["is"] = cell();
+    file_.erase("listings");  // they name a test, and files of others have none
+    int id = 0;
+    for (auto& rule : file_["rules"]) {
+      rule["id"] = fmt::format("R-{}", ++id);
+      rule.erase("test");
+      agree_rule(rule);
+    }
+  }
+
+ private:
+  using Json = nlohmann::json;
+
+  Json cell() {
+    return choices_.of(std::vector<Json>{1, 2.5, "26M", "0.152%", "~14", "3.72E-9", nullptr});
+  }
+
+  void agree_row(Json& cells, std::size_t columns) {
+    cells = Json::array();
+    while (cells.size() < columns) cells.push_back(cell());
+  }
+
+  void agree_rule(Json& rule) {
+    rule.erase("rows");
+    const auto& tables = file_["tables"];
+    if (rule.contains("table") && tables.empty()) rule.erase("table");
+    std::vector<std::string> terms = {"1", "2.5", "max(1, 2)"};
+    for (const auto& [name, figure] : file_["figures"].items()) terms.push_back(name);
+    for (const auto& [name, table] : tables.items())
+      for (const auto& column : table["columns"])
+        terms.push_back(fmt::format("sum({}: {})", name, column.get<std::string>()));
+    if (rule.contains("table")) {
+      const auto& [name, table] = *tables.items().begin();
+      rule["table"] = name;
+      for (const auto& [row, cells] : table["rows"].items())
+        if (choices_.one_in(2)) rule["rows"].push_back(row);
+      for (const auto& column : table["columns"]) terms.push_back(column);
+    }
+    rule["check"] = check(terms);
+    for (auto& reading : rule["instead"]) reading["check"] = check(terms);
+    if (rule["instead"].empty()) rule.erase("instead");
+  }
+
+  std::string check(const std::vector<std::string>& terms) {
+    static const std::vector<std::string> operators = {"+", "-", "*", "/", "^"},
+                                          relations = {"=", "==", "<=", ">=", "<", ">"};
+    std::string text = choices_.of(terms);
+    for (auto n = choices_.below(3); n > 0; --n)
+      text += fmt::format(" {} {}", choices_.of(operators), choices_.of(terms));
+    return fmt::format("{} {} {}", text, choices_.of(relations), choices_.of(terms));
+  }
+
+  Json& file_;
+  Choices& choices_;
+};
+
 inline const Registry& methods() {
   static const auto all = all_methods();
   return all;
@@ -115,7 +186,9 @@ inline const std::array<Kind, 4>& kinds() {
         }},
        {{*driver::registry_shape(), vocabulary()}, use_registry},
        {{*driver::claims_shape(), vocabulary()}, [](const std::string& text) { judge_all(text); }},
-       {{*driver::findings_shape(), vocabulary()}, [](const std::string& text) {
+       {{*driver::findings_shape(), vocabulary(),
+         [](nlohmann::json& file, Choices& choices) { AgreeingFindings(file, choices).agree(); }},
+        [](const std::string& text) {
           driver::to_json(driver::audit(driver::parse_findings(text, "input.yaml", "."))).dump();
         }}}};
   return all;

@@ -482,6 +482,14 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
   refused("a factor has another size than it states", [](json& j) {
     j["factors"][0]["values"] = json::binary({1, 2, 3});
   });
+  // Lists in lists take a reader's stack.
+  for (const char* list : {"\x81", "\x9f", "\xa1\x61k", "\xbf\x61k"}) {
+    std::string deep;
+    for (int level = 0; level < 2'000'000; ++level) deep += list;
+    folder.write("model", sha256_hex(deep) + deep);
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity, problem),
+                         doctest::Contains("nested deeper than 8 levels"), InputError);
+  }
   // An array that announces 2^40 entries.
   const std::string endless("\x9b\x00\x00\x01\x00\x00\x00\x00\x00", 9);
   folder.write("model", sha256_hex(endless) + endless);

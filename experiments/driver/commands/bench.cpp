@@ -16,6 +16,7 @@
 #include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"

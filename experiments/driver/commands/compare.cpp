@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
+#include <boost/algorithm/string/replace.hpp>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
@@ -22,67 +23,59 @@ using nlohmann::json;
 namespace {
 
 /// One of the two files (or the only one) and what is compared of it.
-struct Side {
-  std::string name, path, method;
-  std::vector<Row> rows;
+struct File {
+  std::string name, path;
+  Side side;
 };
 
-std::string commit_text(const Row& row) {
-  const auto& commit = row.field("git.commit");
-  const auto known = commit.is_string() ? commit.get<std::string>() : std::string();
-  const bool dirty = row.field("git.dirty") == true;
-  return fmt::format("{:.12}{}", known.empty() ? "unknown" : known, dirty ? " with changes" : "");
-}
-
-/// Machines, commits and number of rows of a side.
-json facts(const Side& side) {
-  std::set<std::string> machines, commits;
-  std::size_t rows = 0;
-  for (const auto& row : side.rows) {
-    if (!side.method.empty() && row.method() != side.method) continue;
-    ++rows;
-    machines.insert(row.device());
-    commits.insert(commit_text(row));
-  }
-  json of = {{"file", side.path}, {"rows", rows}, {"machines", machines}, {"commits", commits}};
+/// Machines, commits and number of rows of a file.
+json facts(const File& file) {
+  const auto& side = file.side;
+  json of = {{"file", file.path},
+             {"rows", side.rows},
+             {"machines", side.machines},
+             {"commits", side.commits}};
   if (!side.method.empty()) of["method"] = side.method;
   return of;
 }
 
-std::string facts_line(const Side& side) {
-  const auto of = facts(side);
-  const auto list = [&](const char* member) {
-    return boost::algorithm::join(of[member].get<std::vector<std::string>>(), ", ");
-  };
-  return fmt::format("{}  {}: {}{} rows; {}; commit {}\n", side.name, side.path,
-                     side.method.empty() ? "" : fmt::format("{}, ", side.method), of["rows"].dump(),
-                     list("machines"), list("commits"));
+std::string facts_line(const File& file) {
+  const auto& side = file.side;
+  return fmt::format("{}  {}: {}{} rows; {}; commit {}\n", file.name, file.path,
+                     side.method.empty() ? "" : fmt::format("{}, ", side.method), side.rows,
+                     boost::algorithm::join(side.machines, ", "),
+                     boost::algorithm::join(side.commits, ", "));
 }
 
 Labels labels_of(const Comparison& comparison) {
   Labels labels;
   for (const auto& pair : comparison.pairs) {
-    labels.note(pair.a.row.row_case());
-    labels.note(pair.b.row.row_case());
+    labels.note(pair.a->row_case());
+    labels.note(pair.b->row_case());
   }
   for (const auto* side : {&comparison.only_a, &comparison.only_b})
-    for (const auto& measured : *side) labels.note(measured.row.row_case());
+    for (const auto& measured : *side) labels.note(measured->row_case());
   return labels;
 }
 
 std::string label(const Pair& pair, const Labels& labels) {
-  return labels.of(pair.a.row.row_case(), pair.b.row.row_case());
+  return labels.of(pair.a->row_case(), pair.b->row_case());
 }
 
 json to_json(const Measured& m) {
-  return {
-      {"key", m.row.key()},           {"case", m.row.row_case()}, {"failure", m.failure},
-      {"machine", m.row.device()},    {"samples", m.count()},     {"commit", commit_text(m.row)},
-      {"launches", m.samples.size()}, {"drifted", m.drifted},     {"noise", m.noise}};
+  return {{"key", m.key},
+          {"case", m.row_case()},
+          {"failure", m.failure},
+          {"machine", m.device},
+          {"samples", m.count()},
+          {"commit", m.commit},
+          {"launches", m.samples.size()},
+          {"drifted", m.drifted},
+          {"noise", m.noise}};
 }
 
 json to_json(const Pair& pair) {
-  json j = {{"a", to_json(pair.a)}, {"b", to_json(pair.b)}, {"one_machine", pair.one_machine()}};
+  json j = {{"a", to_json(*pair.a)}, {"b", to_json(*pair.b)}, {"one_machine", pair.one_machine()}};
   if (pair.ok())
     j.update({{"ratio", pair.ratio.value},
               {"ci_low", pair.ratio.ci_low},
@@ -91,31 +84,39 @@ json to_json(const Pair& pair) {
   return j;
 }
 
-json to_json(const std::vector<Measured>& measured) {
-  json list = json::array();
-  for (const auto& m : measured) list.push_back(to_json(m));
-  return list;
-}
-
 json mean_json(const Comparison& comparison) {
   const auto mean = comparison.mean_ratio();
   if (!mean) return nullptr;
   return {{"ratio", mean->value}, {"ci_low", mean->ci_low}, {"ci_high", mean->ci_high}};
 }
 
-void print_json(const Side& a, const Side& b, const Comparison& comparison) {
-  json pairs = json::array();
-  for (const auto& pair : comparison.pairs) pairs.push_back(to_json(pair));
-  const json all = {{"a", facts(a)},
-                    {"b", facts(b)},
-                    {"warnings", comparison.warnings()},
-                    {"pairs", pairs},
-                    {"only_a", to_json(comparison.only_a)},
-                    {"only_b", to_json(comparison.only_b)},
-                    {"ignored", comparison.ignored},
-                    {"mean", mean_json(comparison)},
-                    {"worse", comparison.worse()}};
-  std::cout << all.dump(2) << '\n';
+/// A list as json::dump(2) writes it one level down, an element at a time: as one value the lists
+/// of a large file take ten times its bytes.
+template <class List, class Convert>
+void print_list(const char* name, const List& list, const Convert& convert) {
+  std::cout << fmt::format("  \"{}\": [", name);
+  for (std::size_t k = 0; k < list.size(); ++k)
+    std::cout << (k == 0 ? "" : ",") << "\n    "
+              << boost::algorithm::replace_all_copy(convert(list[k]).dump(2), "\n", "\n    ");
+  std::cout << (list.empty() ? "]" : "\n  ]");
+}
+
+void print_json(const File& a, const File& b, const Comparison& comparison) {
+  const auto alone = [](const MeasuredPtr& m) { return to_json(*m); };
+  const json others = {{"a", facts(a)},
+                       {"b", facts(b)},
+                       {"warnings", comparison.warnings()},
+                       {"ignored", comparison.ignored},
+                       {"mean", mean_json(comparison)},
+                       {"worse", comparison.worse()}};
+  const auto text = others.dump(2);
+  std::cout << text.substr(0, text.rfind("\n}")) << ",\n";
+  print_list("pairs", comparison.pairs, [](const Pair& pair) { return to_json(pair); });
+  std::cout << ",\n";
+  print_list("only_a", comparison.only_a, alone);
+  std::cout << ",\n";
+  print_list("only_b", comparison.only_b, alone);
+  std::cout << "\n}\n";
 }
 
 std::string milliseconds(const Measured& m) {
@@ -125,25 +126,25 @@ std::string milliseconds(const Measured& m) {
 /// " (A: samples spread 3-fold)" of a pair with noisy samples.
 std::string noise_note(const Pair& pair) {
   std::vector<std::string> notes;
-  if (!pair.a.noise.empty()) notes.push_back("A: " + pair.a.noise);
-  if (!pair.b.noise.empty()) notes.push_back("B: " + pair.b.noise);
+  if (!pair.a->noise.empty()) notes.push_back("A: " + pair.a->noise);
+  if (!pair.b->noise.empty()) notes.push_back("B: " + pair.b->noise);
   return notes.empty() ? "" : fmt::format(" ({})", boost::algorithm::join(notes, "; "));
 }
 
 /// Lines of measurements without a partner.
-std::string alone(const std::vector<Measured>& measured, const std::string& where,
+std::string alone(const std::vector<MeasuredPtr>& measured, const std::string& where,
                   const Labels& labels) {
   std::string lines;
   for (const auto& m : measured)
-    lines += fmt::format("{}  {}{}\n", where, labels.of(m.row.row_case()),
-                         m.failure.empty() ? "" : fmt::format(" ({})", m.failure));
+    lines += fmt::format("{}  {}{}\n", where, labels.of(m->row_case()),
+                         m->failure.empty() ? "" : fmt::format(" ({})", m->failure));
   return lines;
 }
 
 std::string failures(const Comparison& comparison, const Labels& labels) {
   std::string lines;
   for (const auto& pair : comparison.pairs)
-    for (const auto& [side, m] : {std::pair("A", &pair.a), std::pair("B", &pair.b)})
+    for (const auto& [side, m] : {std::pair("A", pair.a), std::pair("B", pair.b)})
       if (!m->failure.empty())
         lines += fmt::format("not ok in {}  {}: {}\n", side, label(pair, labels), m->failure);
   return lines;
@@ -155,7 +156,7 @@ Tone tone_of(Change change) {
                                     : Tone::doubtful;
 }
 
-void print_text(const Side& a, const Side& b, const Comparison& comparison) {
+void print_text(const File& a, const File& b, const Comparison& comparison) {
   std::cout << facts_line(a) << facts_line(b);
   if (!comparison.ignored.empty())
     std::cout << fmt::format("paired whatever their {}\n", joined(comparison.ignored, ", "));
@@ -171,7 +172,7 @@ void print_text(const Side& a, const Side& b, const Comparison& comparison) {
                             : out_style()(tone_of(pair.change), name(pair.change));
     table.push_back({fmt::format("{:.3f}", pair.ratio.value),
                      fmt::format("[{:.3f}, {:.3f}]", pair.ratio.ci_low, pair.ratio.ci_high), change,
-                     milliseconds(pair.a), milliseconds(pair.b),
+                     milliseconds(*pair.a), milliseconds(*pair.b),
                      label(pair, labels) + noise_note(pair)});
   }
   if (!table.empty())
@@ -209,21 +210,24 @@ CompareOptions options_of(const Given& given) {
 }
 
 /// A name that no row has would leave nothing to compare, or ignore nothing.
-void check_names(const std::vector<Side>& sides, const CompareOptions& options) {
-  for (const auto& side : sides) {
-    std::vector<std::string> known;
-    for (const auto& row : side.rows) known.push_back(row.method());
-    if (!side.method.empty() && std::find(known.begin(), known.end(), side.method) == known.end())
-      throw InputError(fmt::format("compare: {} has no row of '{}'{}", side.path, side.method,
-                                   suggestion(side.method, known)));
+void check_names(const File& a, const File& b, const CompareOptions& options) {
+  for (const auto* file : {&a, &b}) {
+    const auto& [method, methods] = std::tie(file->side.method, file->side.methods);
+    if (!method.empty() && !methods.contains(method))
+      throw InputError(fmt::format("compare: {} has no row of '{}'{}", file->path, method,
+                                   suggestion(method, {methods.begin(), methods.end()})));
   }
-  for (const auto& path : options.ignore) {
-    const auto has = [&](const Row& row) { return !field(row.row_case(), path).is_null(); };
-    if (std::none_of(sides.begin(), sides.end(), [&](const Side& side) {
-          return std::any_of(side.rows.begin(), side.rows.end(), has);
-        }))
+  for (const auto& path : options.ignore)
+    if (!a.side.ignored.contains(path) && !b.side.ignored.contains(path))
       throw InputError(fmt::format("compare: no case has a member '{}'", path));
-  }
+}
+
+File file_of(const char* name, const std::string& path, const std::string& method,
+             const CompareOptions& options) {
+  File file{name, path, Side(options, method)};
+  for_each_newest_row({path}, {"phases.run", "clock_flag", "cpu_load"},
+                      [&](const Row& row) { file.side.add(row); });
+  return file;
 }
 
 /// Two files, or one of two methods.
@@ -238,11 +242,10 @@ std::vector<std::string> files_of(const Given& given, bool by_method) {
 int compare_command(const Given& given) {
   const auto how = options_of(given);
   const auto files = files_of(given, !how.method_a.empty());
-  const Members kept = {"phases.run", "clock_flag"};
-  const Side a{"A", files[0], how.method_a, newest_rows({files[0]}, kept)};
-  const Side b{"B", files[1], how.method_b, newest_rows({files[1]}, kept)};
-  check_names({a, b}, how);
-  const auto comparison = compare_rows(a.rows, b.rows, how);
+  auto a = file_of("A", files[0], how.method_a, how);
+  auto b = file_of("B", files[1], how.method_b, how);
+  check_names(a, b, how);
+  const auto comparison = compare_sides(a.side, b.side, how);
   if (given.flag("json"))
     print_json(a, b, comparison);
   else

@@ -14,6 +14,7 @@
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/table.hpp"

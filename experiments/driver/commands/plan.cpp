@@ -10,6 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/table.hpp"
 #include "experiments/driver/spec/declined.hpp"
 
@@ -95,10 +96,13 @@ nlohmann::json plan_json(const Outlook& out, const Registry& methods,
   for (const auto& c : plan.cases)
     cases.push_back({{"case", driver::to_json(c, nullptr)},
                      {"memory", memory_estimate(c, datasets, methods.find(c.method))}});
-  for (std::size_t k = 0; k < plan.skips.size(); ++k)
-    skips.push_back({{"case", driver::to_json(plan.skips[k].what, nullptr)},
-                     {"reason", plan.skips[k].reason},
+  for (std::size_t k = 0; k < plan.skips.size(); ++k) {
+    const auto& [what, reason, memory] = plan.skips[k];
+    skips.push_back({{"case", driver::to_json(what, nullptr)},
+                     {"reason", reason},
                      {"declined", k + out.declined >= plan.skips.size()}});
+    if (memory > 0) skips.back()["memory"] = memory;
+  }
   return {{"artifact", plan.artifact},
           {"title", plan.title},
           {"spec", plan.spec_path},

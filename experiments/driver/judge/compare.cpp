@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "common/core/rng.hpp"
 #include "experiments/driver/run/noise.hpp"
@@ -64,81 +66,115 @@ std::vector<double> samples_of(const Row& row) {
   return samples;
 }
 
-void add_launch(Measured& m, const Row& row) {
-  const auto& flag = row.field("clock_flag");
-  m.drifted = m.drifted || (flag.is_boolean() && flag.get<bool>());
-  if (m.noise.empty()) m.noise = noise_text(row.line());
-  auto samples = samples_of(row);
-  if (row.ok() && !samples.empty())
-    m.samples.push_back(std::move(samples));
-  else if (m.failure.empty())
-    m.failure = row.ok() ? "no samples" : row.failure();
+std::string commit_text(const Row& row) {
+  const auto& commit = row.field("git.commit");
+  const auto known = commit.is_string() ? commit.get<std::string>() : std::string();
+  const bool dirty = row.field("git.dirty") == true;
+  return fmt::format("{:.12}{}", known.empty() ? "unknown" : known, dirty ? " with changes" : "");
 }
 
 /// The measurements of one side by their common part.
-using Groups = std::map<std::string, std::vector<Measured>>;
+using Groups = std::map<std::string, std::vector<MeasuredPtr>>;
 
-Groups group(const std::vector<Row>& rows, const std::string& method,
-             const CompareOptions& options) {
-  std::map<std::string, Measured> measured;
-  for (const auto& row : rows) {
-    if (!method.empty() && row.method() != method) continue;
-    auto whole = row.row_case();
-    whole.erase("launch");
-    const auto identity = whole.dump() + row.device();
-    add_launch(measured.try_emplace(identity, Measured{row, {}, {}, false, {}}).first->second, row);
-  }
+Groups group(std::vector<Measured> rows, const CompareOptions& options) {
+  const auto identity = [](const Measured& m) { return std::tie(m.case_text, m.device); };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Measured& a, const Measured& b) { return identity(a) < identity(b); });
   Groups groups;
-  for (auto& [identity, m] : measured)
-    groups[common_part(m.row.row_case(), options)].push_back(std::move(m));
+  for (auto row = rows.begin(); row != rows.end();) {
+    auto m = std::make_shared<Measured>(std::move(*row));
+    for (++row; row != rows.end() && identity(*row) == identity(*m); ++row) m->add(std::move(*row));
+    groups[common_part(m->row_case(), options)].push_back(std::move(m));
+  }
   return groups;
 }
 
 Change judge(const Pair& pair, double threshold) {
-  if (std::min(pair.a.count(), pair.b.count()) < kFewest) return Change::too_few;
+  if (std::min(pair.a->count(), pair.b->count()) < kFewest) return Change::too_few;
   if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
   if (pair.ratio.ci_high < 1 && pair.ratio.value < 1 - threshold) return Change::faster;
   return Change::none;
 }
 
-Pair pair_of(const Measured& a, const Measured& b, double threshold) {
+Pair pair_of(const MeasuredPtr& a, const MeasuredPtr& b, double threshold) {
   Pair pair{a, b, {}, Change::none};
   if (!pair.ok()) return pair;
-  pair.ratio = ratio_of_medians(b.samples, a.samples);
+  pair.ratio = ratio_of_medians(b->samples, a->samples);
   pair.change = judge(pair, threshold);
   return pair;
 }
 
 /// Pairs measurements that agree in their common part; the rest goes to only_a and only_b.
-void join(const std::vector<Measured>& as, const std::vector<Measured>& bs,
+void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs,
           const CompareOptions& options, Comparison& result) {
-  std::vector<std::pair<const Measured*, const Measured*>> found;
+  std::vector<std::pair<MeasuredPtr, MeasuredPtr>> found;
   for (const auto& a : as)
     for (const auto& b : bs)
-      if (params_agree(a.row.row_case(), b.row.row_case(), options)) found.emplace_back(&a, &b);
-  const auto across = [](const auto& p) { return p.first->row.device() != p.second->row.device(); };
+      if (params_agree(a->row_case(), b->row_case(), options)) found.emplace_back(a, b);
+  const auto across = [](const auto& p) { return p.first->device != p.second->device; };
   if (!std::all_of(found.begin(), found.end(), across))
     found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
-  std::set<const Measured*> paired;
+  std::set<MeasuredPtr> paired;
   for (const auto& [a, b] : found) {
-    result.pairs.push_back(pair_of(*a, *b, options.threshold));
+    result.pairs.push_back(pair_of(a, b, options.threshold));
     paired.insert({a, b});
   }
-  for (const auto& a : as)
-    if (paired.count(&a) == 0) result.only_a.push_back(a);
-  for (const auto& b : bs)
-    if (paired.count(&b) == 0) result.only_b.push_back(b);
+  const auto is_alone = [&](const MeasuredPtr& m) { return !paired.contains(m); };
+  std::copy_if(as.begin(), as.end(), std::back_inserter(result.only_a), is_alone);
+  std::copy_if(bs.begin(), bs.end(), std::back_inserter(result.only_b), is_alone);
 }
 
-bool share_an_artifact(const std::vector<Row>& a, const std::vector<Row>& b) {
-  std::set<std::string> of_a;
-  for (const auto& row : a) of_a.insert(text_of(row.row_case(), "artifact"));
-  return std::any_of(b.begin(), b.end(), [&](const Row& row) {
-    return of_a.contains(text_of(row.row_case(), "artifact"));
-  });
+bool share_an_artifact(const Side& a, const Side& b) {
+  return std::any_of(b.artifacts.begin(), b.artifacts.end(),
+                     [&](const std::string& name) { return a.artifacts.contains(name); });
 }
 
 }  // namespace
+
+Measured::Measured(const Row& row)
+    : key(row.key()),
+      device(row.device()),
+      commit(commit_text(row)),
+      noise(noise_text(row.line())) {
+  auto c = row.row_case();
+  if (c.contains("launch")) launch = c["launch"].dump();
+  c.erase("launch");
+  case_text = c.dump();
+  const auto& flag = row.field("clock_flag");
+  drifted = flag.is_boolean() && flag.get<bool>();
+  if (auto found = samples_of(row); row.ok() && !found.empty())
+    samples.push_back(std::move(found));
+  else
+    failure = row.ok() ? "no samples" : row.failure();
+}
+
+json Measured::row_case() const {
+  auto c = json::parse(case_text);
+  if (!launch.empty()) c["launch"] = json::parse(launch);
+  return c;
+}
+
+void Measured::add(Measured other) {
+  drifted = drifted || other.drifted;
+  if (noise.empty()) noise = std::move(other.noise);
+  if (failure.empty()) failure = std::move(other.failure);
+  std::move(other.samples.begin(), other.samples.end(), std::back_inserter(samples));
+}
+
+Side::Side(const CompareOptions& options, std::string of)
+    : method(std::move(of)), ignore_(options.ignore) {}
+
+void Side::add(const Row& row) {
+  methods.insert(row.method());
+  artifacts.insert(text_of(row.row_case(), "artifact"));
+  for (const auto& path : ignore_)
+    if (!field(row.row_case(), path).is_null()) ignored.insert(path);
+  if (!method.empty() && row.method() != method) return;
+  ++rows;
+  const auto& m = measured.emplace_back(row);
+  machines.insert(m.device);
+  commits.insert(m.commit);
+}
 
 std::optional<Ratio> Comparison::mean_ratio() const {
   std::vector<double> logs;
@@ -163,12 +199,12 @@ std::optional<Ratio> Comparison::mean_ratio() const {
 
 std::size_t Measured::count() const {
   std::size_t total = 0;
-  for (const auto& launch : samples) total += launch.size();
+  for (const auto& seconds : samples) total += seconds.size();
   return total;
 }
 
 bool Pair::one_machine() const {
-  return a.row.device() == b.row.device() && a.row.device() != kUnknownDevice;
+  return a->device == b->device && a->device != kUnknownDevice;
 }
 
 std::string name(Change change) {
@@ -190,12 +226,12 @@ std::vector<std::string> Comparison::warnings() const {
   int drifting = 0, noisy = 0;
   std::string noise;
   for (const auto& pair : pairs) {
-    for (const auto* side : {&pair.a, &pair.b})
+    for (const auto& side : {pair.a, pair.b})
       if (noise.empty()) noise = side->noise;
-    noisy += !pair.a.noise.empty() || !pair.b.noise.empty();
+    noisy += !pair.a->noise.empty() || !pair.b->noise.empty();
     if (!pair.one_machine())
-      ++machines[fmt::format("A on {}, B on {}", pair.a.row.device(), pair.b.row.device())];
-    drifting += pair.a.drifted || pair.b.drifted;
+      ++machines[fmt::format("A on {}, B on {}", pair.a->device, pair.b->device)];
+    drifting += pair.a->drifted || pair.b->drifted;
   }
   std::vector<std::string> lines;
   for (const auto& [which, pairs_of_it] : machines)
@@ -212,26 +248,22 @@ std::vector<std::string> Comparison::warnings() const {
 
 bool Comparison::worse() const {
   return std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
-    return pair.change == Change::slower || (pair.a.failure.empty() && !pair.b.failure.empty());
+    return pair.change == Change::slower || (pair.a->failure.empty() && !pair.b->failure.empty());
   });
 }
 
-Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
-                        const CompareOptions& given) {
+Comparison compare_sides(Side& a, Side& b, const CompareOptions& given) {
   auto options = given;
   if (!share_an_artifact(a, b)) options.ignore.emplace_back("artifact");
-  const auto of_a = group(a, options.method_a, options);
-  const auto of_b = group(b, options.method_b, options);
-  std::set<std::string> parts;
-  for (const auto* side : {&of_a, &of_b})
-    for (const auto& [part, measured] : *side) parts.insert(part);
-  const auto of = [](const Groups& side, const std::string& part) {
-    const auto found = side.find(part);
-    return found == side.end() ? std::vector<Measured>{} : found->second;
-  };
+  const auto of_a = group(std::move(a.measured), options);
+  auto of_b = group(std::move(b.measured), options);
   Comparison result;
   result.ignored = options.ignore;
-  for (const auto& part : parts) join(of(of_a, part), of(of_b, part), options, result);
+  for (const auto& [part, measured] : of_a) {
+    const auto partners = of_b.extract(part);
+    join(measured, partners ? partners.mapped() : std::vector<MeasuredPtr>(), options, result);
+  }
+  for (const auto& [part, measured] : of_b) join({}, measured, options, result);
   return result;
 }
 

@@ -1,7 +1,9 @@
 // Times of the same cases in two sets of rows, or of two methods on the same problems.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,15 +18,41 @@ struct CompareOptions {
   double threshold = 0.02;          ///< ratios closer to 1 never count
 };
 
-/// What the rows of one case on one machine (all its launches) say.
+/// What the rows of one case on one machine (all its launches) say. A large file has many: what is
+/// compared is kept, the case as text, of which a parsed one takes several times the bytes.
 struct Measured {
-  Row row;                                   ///< of the first launch
+  explicit Measured(const Row& row);
+
+  std::string case_text;                     ///< JSON of the case without its launch
+  std::string launch;                        ///< JSON of the first launch; empty: none
+  std::string key, device, commit;           ///< of the first launch
   std::vector<std::vector<double>> samples;  ///< seconds by launch
   std::string failure;                       ///< status and reason; empty when every launch is ok
   bool drifted = false;                      ///< the clocks of a launch drifted by more than 2%
   std::string noise;                         ///< why the samples of a launch are doubtful
 
+  nlohmann::json row_case() const;
   std::size_t count() const;  ///< samples of all launches
+  void add(Measured other);
+};
+using MeasuredPtr = std::shared_ptr<const Measured>;
+
+/// One of the two sets of rows, which it takes one at a time.
+class Side {
+ public:
+  /// `method` empty: the rows of all methods are compared.
+  Side(const CompareOptions& options, std::string method);
+  void add(const Row& row);
+
+  std::string method;
+  std::size_t rows = 0;                      ///< that are compared
+  std::set<std::string> machines, commits;   ///< of these rows
+  std::set<std::string> methods, artifacts;  ///< of all rows
+  std::set<std::string> ignored;             ///< members to ignore that a case has
+  std::vector<Measured> measured;            ///< by row
+
+ private:
+  std::vector<std::string> ignore_;
 };
 
 enum class Change { none, faster, slower, too_few };
@@ -32,17 +60,17 @@ enum class Change { none, faster, slower, too_few };
 std::string name(Change change);
 
 struct Pair {
-  Measured a, b;
+  MeasuredPtr a, b;
   Ratio ratio;  ///< time of b over time of a; zeros when one of them is not ok
   Change change = Change::none;
 
-  bool ok() const { return a.failure.empty() && b.failure.empty(); }
+  bool ok() const { return a->failure.empty() && b->failure.empty(); }
   bool one_machine() const;  ///< false too where a machine is unknown
 };
 
 struct Comparison {
   std::vector<Pair> pairs;
-  std::vector<Measured> only_a, only_b;
+  std::vector<MeasuredPtr> only_a, only_b;
   std::vector<std::string> ignored;  ///< members of the case that were left out of the pairing
 
   /// Geometric mean of the ratios of the pairs that are ok, with the 95% percentile bootstrap
@@ -60,8 +88,7 @@ struct Comparison {
 /// methods' cases also in the parameters that both have. Where the sides have no artifact in
 /// common, `artifact` is ignored too. On one machine where both sides have rows of it, else across
 /// machines. A change counts when the interval of the ratio excludes 1, the ratio is beyond the
-/// threshold and both sides have at least 4 samples.
-Comparison compare_rows(const std::vector<Row>& a, const std::vector<Row>& b,
-                        const CompareOptions& options);
+/// threshold and both sides have at least 4 samples. Takes the measurements out of the sides.
+Comparison compare_sides(Side& a, Side& b, const CompareOptions& options);
 
 }  // namespace retensor::driver

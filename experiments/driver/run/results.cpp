@@ -76,12 +76,18 @@ json part_of(const json& row, const Members& kept) {
   return part;
 }
 
+json packed(const json& row) {
+  auto bytes = json::to_cbor(row);
+  bytes.shrink_to_fit();
+  return json::binary(std::move(bytes));
+}
+
 /// The lines of result files by what they tell.
 struct Lines {
   explicit Lines(const Members& members) : kept(members) {}
 
   struct FoundRow {
-    json line;
+    json line;         ///< where members were chosen packed, as binary CBOR
     std::size_t file;  ///< in the order of reading
     std::string where;
   };
@@ -94,6 +100,8 @@ struct Lines {
 
   void read(const std::string& path);
   void take(json line, const std::string& where);
+  /// Takes the line away where it is not packed.
+  Row row(std::size_t place);
 };
 
 void Lines::read(const std::string& path) {
@@ -122,30 +130,33 @@ void Lines::take(json line, const std::string& where) {
   else if (kind == "confirmation")
     confirmations.take(line);
   else if (kind == "row")
-    rows.push_back({kept.empty() ? std::move(line) : part_of(line, kept), files, where});
+    rows.push_back({kept.empty() ? std::move(line) : packed(part_of(line, kept)), files, where});
   else
     warnings.push_back(fmt::format("{}: a line of kind '{}' was left out", where, kind));
+}
+
+Row Lines::row(std::size_t place) {
+  auto& [line, file, where] = rows[place];
+  auto whole = line.is_binary() ? json::from_cbor(line.get_binary()) : std::move(line);
+  const auto& session = sessions.at(text_of(whole, "session"));
+  try {
+    return Row(std::move(whole), session, confirmations);
+  } catch (InputError& e) {
+    e.add_context(where);
+    throw;
+  }
 }
 
 /// A row and where it was found.
 struct Candidate {
   Row row;
   std::size_t file, place;
-
-  bool replaces(const Candidate& known) const {
-    return file == known.file || known.row.finished() <= row.finished();
-  }
+  std::string finished = row.finished();
 };
 
-Candidate candidate(Lines& lines, std::size_t place) {
-  auto& [line, file, where] = lines.rows[place];
-  const auto& session = lines.sessions.at(text_of(line, "session"));
-  try {
-    return {Row(std::move(line), session, lines.confirmations), file, place};
-  } catch (InputError& e) {
-    e.add_context(where);
-    throw;
-  }
+/// Of one case.
+bool replaces(const auto& later, const auto& known) {
+  return later.file == known.file || known.finished <= later.finished;
 }
 
 /// The same case measured on two machines is two results, and so is that of another code.
@@ -213,9 +224,9 @@ Results read_results(const std::vector<std::string>& paths, const Members& kept)
   for (const auto& path : paths) lines.read(path);
   std::map<std::string, Candidate> newest;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
-    auto found = candidate(lines, place);
+    Candidate found{lines.row(place), lines.rows[place].file, place};
     auto [known, fresh] = newest.try_emplace(identity(found.row), std::move(found));
-    if (fresh || !found.replaces(known->second)) continue;
+    if (fresh || !replaces(found, known->second)) continue;
     // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
     if (lines.confirmations.cover(found.row.key(), stated_code(found.row.line())))
       found.row.keep_counters(known->second.row);
@@ -243,6 +254,24 @@ std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Member
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return identity(a) < identity(b); });
   return rows;
+}
+
+void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
+                         const std::function<void(const Row&)>& take) {
+  Lines lines(kept);
+  for (const auto& path : paths) lines.read(path);
+  struct Place {
+    std::size_t file, place;
+    std::string finished;
+  };
+  std::map<std::string, Place> newest;
+  for (std::size_t place = 0; place < lines.rows.size(); ++place) {
+    const auto row = lines.row(place);
+    Place found{lines.rows[place].file, place, row.finished()};
+    auto [known, fresh] = newest.try_emplace(identity(row), found);
+    if (!fresh && replaces(found, known->second)) known->second = std::move(found);
+  }
+  for (const auto& [id, found] : newest) take(lines.row(found.place));
 }
 
 }  // namespace retensor::driver

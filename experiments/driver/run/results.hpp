@@ -58,5 +58,10 @@ Results read_results(const std::vector<std::string>& paths, const Members& kept 
 std::string newest_session(const std::string& path);
 /// The rows alone, by key and machine.
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept = {});
+/// The rows of newest_rows in its order, each only while `take` looks at it: what is kept of the
+/// others lies packed, in about a tenth of the bytes of a Row. Counters of earlier rows of a case
+/// do not come along.
+void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
+                         const std::function<void(const Row&)>& take);
 
 }  // namespace retensor::driver

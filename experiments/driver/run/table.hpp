@@ -15,7 +15,5 @@ using TableRow = std::vector<std::string>;
 std::string table_text(const std::vector<TableRow>& rows);
 /// The same below a row of headings, which a terminal shows bold.
 std::string table_text(TableRow headings, std::vector<TableRow> rows, const Style& style);
-/// "12.3 MiB".
-std::string bytes_text(Count bytes);
 
 }  // namespace retensor::driver

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/results.hpp"
 
@@ -146,8 +147,8 @@ json Worker::autopsy() {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOomExit)
     return ended(Status::oom, setup_.memory_limit == 0
                                   ? "the worker ran out of memory" + said
-                                  : fmt::format("the worker passed its memory limit of {} bytes{}",
-                                                setup_.memory_limit, said));
+                                  : fmt::format("the worker passed its memory limit of {}{}",
+                                                bytes_text(setup_.memory_limit), said));
   const auto when = half ? "in the middle of its row" : "before its row";
   if (WIFSIGNALED(status))
     return ended(Status::crashed, fmt::format("the worker died of SIG{} {}{}",

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/figure.hpp"
 
@@ -274,11 +275,16 @@ class Planner {
 
   void add(const Case& c) {
     if (!seen_.insert(driver::to_json(c, json()).dump()).second) return;
-    auto reason = skip_reason(c);
-    if (reason.empty())
-      plan_.cases.push_back(c);
-    else
+    const auto limit = spec_.measure.memory;
+    if (auto reason = skip_reason(c); !reason.empty())
       plan_.skips.push_back({c, std::move(reason)});
+    else if (const auto needed = limit == 0 ? 0 : memory_of(c); needed > limit)
+      plan_.skips.push_back({c,
+                             fmt::format("needs about {} of memory, the spec allows {}",
+                                         bytes_text(needed), bytes_text(limit)),
+                             needed});
+    else
+      plan_.cases.push_back(c);
   }
 
   std::string skip_reason(const Case& c) const {
@@ -291,11 +297,11 @@ class Planner {
     } catch (const InputError& e) {
       return e.what();
     }
-    const auto limit = spec_.measure.memory;
-    const auto needed = memory_estimate(c, datasets_, methods_.find(c.method));
-    if (limit != 0 && needed > limit)
-      return fmt::format("needs about {} bytes of memory, the spec allows {}", needed, limit);
     return {};
+  }
+
+  Count memory_of(const Case& c) const {
+    return memory_estimate(c, datasets_, methods_.find(c.method));
   }
 
   const Spec& spec_;

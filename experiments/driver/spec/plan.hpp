@@ -17,6 +17,7 @@ namespace retensor::driver {
 struct Skip {
   Case what;
   std::string reason;
+  Count memory = 0;  ///< bytes that the case needs, where the spec allows fewer
 };
 
 struct Plan {

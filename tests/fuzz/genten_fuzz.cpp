@@ -1,0 +1,12 @@
+// GenTen text of any content; what is read is not what another reader takes for its own.
+#include "common/io/genten.hpp"
+#include "tests/fuzz/invariants.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace retensor;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  fuzz::try_text(parse_genten, bytes);
+  const auto read = fuzz::attempt([&] { return parse_genten(bytes, "input"); });
+  if (read.tensor) fuzz::require(is_genten(bytes), "what is read begins with the keyword");
+  return 0;
+}
