@@ -7,7 +7,10 @@ the report lacks a figure that could not be drawn, 2 for bad input.
 import argparse
 import sys
 import traceback
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+
+from jinja2 import TemplateError
 
 from retensor.errors import PlotError
 from retensor.results import load_results, read_json
@@ -26,7 +29,10 @@ def main(arguments):
         return options.command(results, _read_optional(options.verdicts), options)
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except BrokenProcessPool:
+        print("error: a process that draws figures was ended from outside", file=sys.stderr)
+    except (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError,
+            ValueError) as error:
         # A row may hold anything in place of a number; where that was met helps to find it.
         place = traceback.extract_tb(error.__traceback__)[-1]
         print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: "

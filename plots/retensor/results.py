@@ -14,6 +14,7 @@ import pandas as pd
 from retensor.errors import PlotError
 
 SCHEMA = 1
+SESSION_PARTS = ("build", "git", "machine", "spec")  # members that have members of their own
 ROW_COLUMNS = ("session", "key", "status", "reason", "case.artifact", "case.operation",
                "case.dataset", "case.method", "case.mode", "case.launch", "case.data.kind")
 DERIVED = ("code", "backend", "device", "currency", "stale")  # the last columns
@@ -63,6 +64,8 @@ def _take(line, records, results):
         raise KeyError
     kind = line["kind"]
     if kind == "session":
+        if not all(isinstance(line.get(name) or {}, dict) for name in SESSION_PARTS):
+            raise TypeError
         results.sessions[line["session"]] = line
     elif kind == "ceilings":
         results.ceilings[line["session"], line["backend"]] = line

@@ -41,7 +41,8 @@ def test_warnings_of_the_driver_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("line", [
-    rows.session() | {"schema": 2}, {"kind": "session", "session": "s"}, [1],
+    rows.session() | {"schema": 2}, rows.session() | {"build": 7}, [1],
+    {"kind": "session", "session": "s"},
     {"kind": "session", "schema": 1}, {"kind": "note", "schema": 1},
     {name: value for name, value in rows.row().items() if name != "currency"}])
 def test_what_is_no_line_of_the_driver_is_refused(tmp_path, line):
