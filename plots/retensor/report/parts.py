@@ -38,9 +38,10 @@ class Parts:
         sizes = {path: (self.root / path).stat().st_size for path in files}
         for path in self._read(name)["files"].keys() - sizes:
             (self.root / path).unlink(missing_ok=True)
-        with gzip.open(self._path(name), "wt", encoding="utf-8") as file:
-            json.dump({"digest": digest, "files": sizes, "content": content}, file,
-                      default=lambda value: value.item())
+        text = json.dumps({"digest": digest, "files": sizes, "content": content},
+                          default=lambda value: value.item())
+        # Without the time of writing, so that equal parts are equal files.
+        self._path(name).write_bytes(gzip.compress(text.encode(), mtime=0))
 
     def _read(self, name):
         try:
