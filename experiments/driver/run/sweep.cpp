@@ -183,6 +183,7 @@ class Sweep {
   std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
   void run_group(const std::vector<Case>& group, const json& data);
   void record(const Case& c, const json& data, const json& body);
+  void add_probes(const Case& c, std::size_t order, json& body);
   void open_session();
 
   const Plan& plan_;
@@ -198,6 +199,7 @@ class Sweep {
   std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
   std::size_t unsupported_ = 0;  ///< stored as such
+  std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
   SweepResult result_;
 };
 
@@ -257,8 +259,27 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
         with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
                      is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
     bodies[k]["terms"] = terms_of(datasets_.find(group[k].dataset));
+    if (group[k].foreign) add_probes(group[k], data["dims"].size(), bodies[k]);
     record(group[k], data, bodies[k]);
   }
+}
+
+/// What the code does on other inputs belongs to every row of it. Code that does not solve the case
+/// itself is not asked.
+void Sweep::add_probes(const Case& c, std::size_t order, json& body) {
+  if (!is_ok(body)) return;
+  const auto key = json{c.foreign->sha256, c.method, name(c.problem.operation),
+                        name(c.problem.dtype), order}
+                       .dump();
+  const auto found = probes_.find(key);
+  if (found == probes_.end())
+    probes_[key] = worker_.probe(c, order, plan_.measure.timeout);
+  const auto& answer = probes_[key];
+  const auto failed =
+      is_ok(answer) ? answer["failed"]
+                    : json::array({"the probes ended: " + answer["reason"].get<std::string>()});
+  body["foreign"]["probes_failed"] = failed;
+  for (const auto& sentence : failed) body["findings"].push_back(sentence);
 }
 
 void Sweep::record(const Case& c, const json& data, const json& body) {
@@ -271,6 +292,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
   row["form"] = form_of(row);
+  if (c.foreign) row["code"] = "foreign";
   state_code(code_of_case(row["case"], architecture_of(machine_)), row);
   store_->append(row);
   result_.keys.insert(row["key"]);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 
 namespace retensor::driver {
 
+struct ForeignCode;
+
 struct Case {
   std::string artifact;
   std::string dataset;
@@ -25,6 +28,7 @@ struct Case {
   Order order = Order::shuffled;
   Cache cache = Cache::warm;
   int launch = 0;
+  std::shared_ptr<const ForeignCode> foreign;  ///< null for a method of this program
 };
 
 /// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.

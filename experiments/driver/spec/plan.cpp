@@ -266,11 +266,21 @@ class Planner {
       for (const auto& params : crossed(entry.params)) {
         auto c = problem;
         c.method = entry.id;
+        if (entry.foreign) c.foreign = code_of(entry);
         const auto resolved =
             located(entry.at, [&] { return methods_.find(entry.id).params().resolve(params); });
         c.params.insert(resolved.all().begin(), resolved.all().end());
         for (c.launch = 0; c.launch < spec_.measure.launches; ++c.launch) add(c);
       }
+  }
+
+  /// Read once: a sweep measures the file that was there when it was planned.
+  std::shared_ptr<const ForeignCode> code_of(const MethodEntry& entry) {
+    auto& code = foreign_[&entry];
+    if (!code)
+      code = std::make_shared<const ForeignCode>(
+          located(entry.at, [&] { return foreign_code(*entry.foreign); }));
+    return code;
   }
 
   void add(const Case& c) {
@@ -309,6 +319,7 @@ class Planner {
   const DatasetRegistry& datasets_;
   Plan plan_;
   std::set<std::string> seen_;
+  std::map<const MethodEntry*, std::shared_ptr<const ForeignCode>> foreign_;
 };
 
 }  // namespace
