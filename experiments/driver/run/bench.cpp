@@ -277,7 +277,7 @@ json Bench::shape(const std::string& name) {
 /// Everything that the oracle depends on, the code that computes it included.
 std::string Bench::problem_key(const Case& c) const {
   auto identity = driver::to_json(c, data_);
-  for (const auto* member : {"artifact", "method", "params", "order", "cache", "launch"})
+  for (const auto* member : {"artifact", "method", "params", "foreign", "order", "cache", "launch"})
     identity.erase(member);
   return sha256_hex(identity.dump() + provenance().common);
 }

@@ -50,7 +50,7 @@ void shuffle(std::vector<T>& list, const CounterRng& rng) {
 /// What the cases of one problem share.
 std::string problem_text(const Case& c, bool with_mode) {
   auto identity = driver::to_json(c, json::object());
-  for (const auto* member : {"artifact", "method", "params", "cache", "launch"})
+  for (const auto* member : {"artifact", "method", "params", "foreign", "cache", "launch"})
     identity.erase(member);
   if (!with_mode) identity.erase("mode");
   return identity.dump();
@@ -231,7 +231,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
-    const auto today = code_of_case(row_case, architecture_of(machine_));
+    const auto today = c.foreign ? RowCode{c.foreign_sha256, "", ""}
+                                 : code_of_case(row_case, architecture_of(machine_));
     const auto key = case_key(row_case);
     const auto held = store_->find(key, today, machine_);
     if (held != Stored::nothing) result_.keys.insert(key);
@@ -268,7 +269,7 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
 /// itself is not asked.
 void Sweep::add_probes(const Case& c, std::size_t order, json& body) {
   if (!is_ok(body)) return;
-  const auto key = json{c.foreign->sha256, c.method, name(c.problem.operation),
+  const auto key = json{c.foreign_sha256, c.method, driver::to_json(c, nullptr)["params"], name(c.problem.operation),
                         name(c.problem.dtype), order}
                        .dump();
   const auto found = probes_.find(key);
@@ -292,8 +293,13 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
   row["form"] = form_of(row);
-  if (c.foreign) row["code"] = "foreign";
-  state_code(code_of_case(row["case"], architecture_of(machine_)), row);
+  if (c.foreign) {
+    row["code"] = "foreign";
+    const auto ran = text_of(row.value("foreign", json::object()), "sha256");
+    row["source_hash"] = ran.empty() ? c.foreign_sha256 : ran;
+  } else {
+    state_code(code_of_case(row["case"], architecture_of(machine_)), row);
+  }
   store_->append(row);
   result_.keys.insert(row["key"]);
   if (failed(status_of(row))) ++result_.not_ok;

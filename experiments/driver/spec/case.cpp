@@ -120,7 +120,7 @@ Case case_from_json(const json& j) {
     c.cache = value_named(j.at("cache").get<std::string>(), Cache::flushed);
     c.launch = j.at("launch").get<int>();
     if (const auto code = j.find("foreign"); code != j.end())
-      c.foreign = std::make_shared<const ForeignCode>(foreign_from_json(*code));
+      c.foreign = std::make_shared<const ForeignEntry>(foreign_from_json(*code));
     return c;
   } catch (const json::exception& e) {
     throw InputError(fmt::format("case: {}", e.what()));

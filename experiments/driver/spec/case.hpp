@@ -16,7 +16,7 @@
 
 namespace retensor::driver {
 
-struct ForeignCode;
+struct ForeignEntry;
 
 struct Case {
   std::string artifact;
@@ -28,7 +28,8 @@ struct Case {
   Order order = Order::shuffled;
   Cache cache = Cache::warm;
   int launch = 0;
-  std::shared_ptr<const ForeignCode> foreign;  ///< null for a method of this program
+  std::shared_ptr<const ForeignEntry> foreign;  ///< null for a method of this program
+  std::string foreign_sha256;  ///< of its code when the case was planned; no part of the key
 };
 
 /// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.

@@ -78,7 +78,7 @@ class ForeignMethod final : public Method {
 
 ForeignCode foreign_code(const ForeignEntry& entry) {
   const fs::path folder = entry.folder;
-  ForeignCode code{entry.is_library, located_file(entry.path, folder), {}, entry.format, ""};
+  ForeignCode code{entry.is_library, located_file(entry.path, folder), {}, ""};
   if (code.path.empty())
     throw InputError(fmt::format("found no file '{}', expected {}", entry.path,
                                  entry.is_library ? "a shared library" : "an executable"));
@@ -106,16 +106,16 @@ std::string default_foreign_id(const std::string& path) {
   return "foreign.cpu." + word;
 }
 
-json to_json(const ForeignCode& code) {
-  return {{"kind", code.is_library ? "library" : "program"},
-          {"path", code.path},
-          {"args", code.args},
-          {"format", code.format},
-          {"sha256", code.sha256}};
+json to_json(const ForeignEntry& entry) {
+  return {{"kind", entry.is_library ? "library" : "program"},
+          {"path", entry.path},
+          {"args", entry.args},
+          {"format", entry.format},
+          {"folder", entry.folder}};
 }
 
-ForeignCode foreign_from_json(const json& j) {
-  return {j.at("kind") == "library", j.at("path"), j.at("args"), j.at("format"), j.at("sha256")};
+ForeignEntry foreign_from_json(const json& j) {
+  return {j.at("kind") == "library", j.at("path"), j.at("args"), j.at("format"), j.at("folder")};
 }
 
 std::unique_ptr<Method> foreign_method(const std::string& id,

@@ -16,7 +16,7 @@
 
 namespace retensor::driver {
 
-/// What a file says of one such method.
+/// What a file says of one such method, as it stands there: a row of it names no path of a machine.
 struct ForeignEntry {
   bool is_library = false;
   std::string path;  ///< of the executable or the library
@@ -30,7 +30,6 @@ struct ForeignCode {
   bool is_library = false;
   std::string path;               ///< of the executable or the library, from the working directory
   std::vector<std::string> args;  ///< of an executable; files with their whole paths
-  std::string format = "tns";
   /// SHA-256 over the file, the arguments and the content of those that are files.
   std::string sha256;
 };
@@ -41,9 +40,9 @@ ForeignCode foreign_code(const ForeignEntry& entry);
 /// foreign.cpu.<name of the file>: what a method is called that states no id.
 std::string default_foreign_id(const std::string& path);
 
-nlohmann::json to_json(const ForeignCode& code);
+nlohmann::json to_json(const ForeignEntry& entry);
 /// Throws json::exception for an object that to_json did not make.
-ForeignCode foreign_from_json(const nlohmann::json& j);
+ForeignEntry foreign_from_json(const nlohmann::json& j);
 
 /// The method as the registry describes it: the operations whose result is a matrix, and parameters
 /// by name with their first values as defaults. It can't be prepared: foreign code is measured

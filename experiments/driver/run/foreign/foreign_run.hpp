@@ -50,9 +50,8 @@ class ForeignRun {
 using Deadline = std::chrono::steady_clock::time_point;
 
 /// The executable of a case, started in a folder of its own that holds the problem.
-std::unique_ptr<ForeignRun> start_program(const Case& c, const Problem& problem, Deadline deadline);
-/// The executable or the library of a case.
-std::unique_ptr<ForeignRun> start_foreign(const Case& c, const Problem& problem, Deadline deadline);
+std::unique_ptr<ForeignRun> start_program(const Case& c, const ForeignCode& code,
+                                          const Problem& problem, Deadline deadline);
 
 /// A member of an answer that is a number of at least 0; nothing where there is none. Throws
 /// ForeignFault for anything else.

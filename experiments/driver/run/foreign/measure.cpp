@@ -119,7 +119,9 @@ void Referee::choose_checked() {
 }
 
 void Referee::run_all(Deadline deadline) {
-  const auto run = start_foreign(case_, *posed_, deadline);
+  const auto code = foreign_code(*case_.foreign);
+  out_.details["sha256"] = code.sha256;
+  const auto run = start_program(case_, code, *posed_, deadline);
   seen_.read = run->read().seconds;
   const auto prepared = run->prepare();
   seen_.prepare = prepared.seconds;
@@ -214,18 +216,18 @@ void Referee::judge_times() {
 void Referee::describe() {
   auto& m = out_.measurement;
   if (m.status == name(Status::ok)) m.work = work_model(*posed_);
-  out_.details = {{"seed", seed_},
-                  {"checked", results_.size()},
-                  {"times", own_times_ ? "own" : "outside"},
-                  {"empty_step", seen_.ping},
-                  {"outside",
-                   {{"read", seen_.read},
-                    {"prepare", seen_.prepare},
-                    {"operands", seen_.operands},
-                    {"run", seen_.run},
-                    {"result", seen_.result},
-                    {"result_again", seen_.result_again}}},
-                  {"said", seen_.said}};
+  out_.details.update({{"seed", seed_},
+                       {"checked", results_.size()},
+                       {"times", own_times_ ? "own" : "outside"},
+                       {"empty_step", seen_.ping},
+                       {"outside",
+                        {{"read", seen_.read},
+                         {"prepare", seen_.prepare},
+                         {"operands", seen_.operands},
+                         {"run", seen_.run},
+                         {"result", seen_.result},
+                         {"result_again", seen_.result_again}}},
+                       {"said", seen_.said}});
 }
 
 void Referee::fail(Status status, const std::string& reason) {
@@ -246,11 +248,6 @@ std::optional<double> number_said(const json& said, const char* member) {
                        fmt::format("`{}`: found {}, expected a number of at least 0", member,
                                    found->dump().substr(0, 80)));
   return value;
-}
-
-std::unique_ptr<ForeignRun> start_foreign(const Case& c, const Problem& problem,
-                                          Deadline deadline) {
-  return start_program(c, problem, deadline);
 }
 
 ForeignMeasurement measure_foreign(const Case& c, const std::shared_ptr<const Problem>& posed,

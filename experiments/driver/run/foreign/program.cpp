@@ -38,12 +38,12 @@ std::array<int, 2> socket_pair() {
 
 class ProgramRun final : public ForeignRun {
  public:
-  ProgramRun(const Case& c, const Problem& problem, Deadline deadline)
+  ProgramRun(const Case& c, const ForeignCode& code, const Problem& problem, Deadline deadline)
       : folder_(c, problem), deadline_(deadline) {
     const auto pair = socket_pair();
     socket_ = pair[0];
     process_ = std::make_unique<ChildProcess>(
-        "/proc/self/exe", launch_command(*c.foreign, folder_.path()), pair[1],
+        "/proc/self/exe", launch_command(code, folder_.path()), pair[1],
         std::vector{STDIN_FILENO, STDOUT_FILENO});
     close(pair[1]);
   }
@@ -144,9 +144,9 @@ void ProgramRun::bury(const std::string& line) {
 
 }  // namespace
 
-std::unique_ptr<ForeignRun> start_program(const Case& c, const Problem& problem,
-                                          Deadline deadline) {
-  return std::make_unique<ProgramRun>(c, problem, deadline);
+std::unique_ptr<ForeignRun> start_program(const Case& c, const ForeignCode& code,
+                                          const Problem& problem, Deadline deadline) {
+  return std::make_unique<ProgramRun>(c, code, problem, deadline);
 }
 
 std::vector<std::string> launch_command(const ForeignCode& code, const std::string& folder) {
