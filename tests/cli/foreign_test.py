@@ -1,6 +1,7 @@
 """Code from outside: executables in a spec and in `bench`, what they get away with and what not."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -165,6 +166,91 @@ def test_a_registry_file_gives_a_program_its_id(workspace):
         {"id": "theirs.cpu.listed", "command": os.path.relpath(HERE / "honest.py", folder)}]}))
     rows = rows_of(workspace, [{"id": "theirs.cpu.listed"}], code=0)
     assert rows["listed"]["status"] == "ok"
+
+
+def compiled(workspace, source, name, *flags):
+    """An example that a user compiles with the command in its head."""
+    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I",
+                    ROOT / "common/c_api", EXAMPLES / source, *flags, "-o",
+                    workspace.folder / name], check=True, timeout=60)
+
+
+def bench(workspace, *args, code=0):
+    done = subprocess.run(
+        [RETENSOR, "bench", *map(str, args), "--samples", "3", "--registry",
+         str(workspace.registry), "--cache", str(workspace.cache), "--json"],
+        cwd=workspace.folder, text=True, capture_output=True, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    return [{m["method"]: m for m in problem["methods"] + problem["not_ok"]}
+            for problem in json.loads(done.stdout)]
+
+
+def test_the_examples_of_executables_in_c_and_numpy(workspace):
+    compiled(workspace, "spmm.c", "spmm")
+    (workspace.folder / "m.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 2.5\n3 2 1\n")
+    found, = bench(workspace, "m.mtx", "--operation", "spmm", "--method", "tca_spmm.cpu",
+                   "--format", "mtx", "--command", "./spmm")
+    assert found["foreign.cpu.spmm"]["error_over_bound"] <= 1 and len(found) == 2
+    assert "findings" not in found["foreign.cpu.spmm"], found
+    workspace.add_uniform("cube", [30, 20, 40], 900)
+    numpy = {"id": "theirs.cpu.numpy", "command": "/usr/bin/python3",
+             "args": [str(EXAMPLES / "mttkrp.py")]}
+    row = rows_of(workspace, [numpy], code=0, axes={"dataset": "cube", "mode": 1})["numpy"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
+def test_the_example_of_a_library_in_c(workspace):
+    compiled(workspace, "mttkrp_library.c", "libmine.so", "-std=c99", "-shared", "-fPIC")
+    library = {"id": "theirs.cpu.library", "library": "./libmine.so"}
+    rows = rows_of(workspace, [library], code=0, measure={"samples": 5})
+    row = rows["library"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+    assert row["footprint"]["format_bytes"] == 48 and row["foreign"]["checked"] == 6
+    row = rows_of(workspace, [library], axes={"dtype": "f64"})["library"]
+    assert (row["status"], row["reason"]) == ("unsupported", "`create`: takes only f32")
+
+
+def test_the_example_of_a_library_in_cuda(workspace):
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    if nvcc is None:
+        pytest.skip("no nvcc")
+    subprocess.run([nvcc, "-O1", "-shared", "-Xcompiler", "-fPIC", "-I", ROOT / "common/c_api",
+                    EXAMPLES / "mttkrp_library.cu", "-o", workspace.folder / "libmine.so"],
+                   check=True, timeout=300)
+    row = rows_of(workspace, [{"id": "theirs.cuda.library", "library": "libmine.so"}])["library"]
+    if row["status"] == "unsupported":
+        assert row["reason"], "declined without saying why there is no device"
+        pytest.skip(row["reason"])
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
+LIBRARY_FAULTS = {
+    "crash": ("run", "*(volatile int*)0 = 1;", "crashed", "SIGSEGV"),
+    "exits": ("prepare", "_exit(4);", "crashed", "ended with exit code 4"),
+    "early": ("run", "static int done; if (done++) return RETENSOR_METHOD_OK;", "wrong", "run "),
+    "says_why": ("run", 'return refuse(reason, RETENSOR_METHOD_FAILED, "out of luck");', "failed",
+                 "`run`: out of luck"),
+    "next_api": ("api", "return 2;", "failed", "version 2 of retensor_method.h, expected 1"),
+}
+
+
+def test_a_faulty_library_costs_its_row_alone(workspace):
+    text = (EXAMPLES / "mttkrp_library.c").read_text()
+    methods = []
+    for name, (function, planted, *_) in LIBRARY_FAULTS.items():
+        at = text.index("{", text.index(f"retensor_method_{function}(")) + 1
+        source = workspace.folder / f"{name}.c"
+        source.write_text("#include <unistd.h>\n" + text[:at] + planted + text[at:])
+        subprocess.run(["cc", "-w", "-shared", "-fPIC", "-I", ROOT / "common/c_api", source, "-o",
+                        workspace.folder / f"lib{name}.so"], check=True, timeout=60)
+        methods.append({"id": f"theirs.cpu.{name}", "library": f"./lib{name}.so"})
+    (workspace.folder / "libempty.so").write_text("no library")
+    methods.append({"id": "theirs.cpu.empty", "library": "./libempty.so"})
+    rows = rows_of(workspace, methods, code=1)
+    for name, (*_, status, words) in LIBRARY_FAULTS.items():
+        assert rows[name]["status"] == status and words in rows[name]["reason"], rows[name]
+    assert "can't be loaded" in rows["empty"]["reason"]
 
 
 @pytest.mark.parametrize("method, words", [

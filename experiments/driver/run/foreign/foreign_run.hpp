@@ -52,6 +52,9 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// The executable of a case, started in a folder of its own that holds the problem.
 std::unique_ptr<ForeignRun> start_program(const Case& c, const ForeignCode& code,
                                           const Problem& problem, Deadline deadline);
+/// The library of a case, loaded into this process for good.
+std::unique_ptr<ForeignRun> load_library(const Case& c, const ForeignCode& code,
+                                         const Problem& problem);
 
 /// A member of an answer that is a number of at least 0; nothing where there is none. Throws
 /// ForeignFault for anything else.

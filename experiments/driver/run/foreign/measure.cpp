@@ -121,7 +121,8 @@ void Referee::choose_checked() {
 void Referee::run_all(Deadline deadline) {
   const auto code = foreign_code(*case_.foreign);
   out_.details["sha256"] = code.sha256;
-  const auto run = start_program(case_, code, *posed_, deadline);
+  const auto run = code.is_library ? load_library(case_, code, *posed_)
+                                   : start_program(case_, code, *posed_, deadline);
   seen_.read = run->read().seconds;
   const auto prepared = run->prepare();
   seen_.prepare = prepared.seconds;
