@@ -225,6 +225,33 @@ def test_the_example_of_a_library_in_cuda(workspace):
     assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
 
 
+def test_the_adapter_of_pyttb(workspace):
+    path = os.pathsep.join([str(ROOT / "out/pypi"), os.environ.get("PYTHONPATH", "")])
+    own = {**os.environ, "PYTHONPATH": path}
+    if subprocess.run(["/usr/bin/python3", "-c", "import pyttb"], env=own, capture_output=True,
+                      timeout=60).returncode != 0:
+        pytest.skip("no pyttb: ci/bootstrap --test installs it from PyPI")
+    adapter = {"id": "pyttb.cpu", "command": "/usr/bin/python3",
+               "args": [str(EXAMPLES / "adapters/pyttb_mttkrp.py")]}
+    done = workspace.run(spec(workspace, [adapter], axes={"dtype": "f64", "mode": 1}),
+                         "--allow-foreign", program=RETENSOR, env=own)
+    assert done.returncode == 0, done.stderr
+    row, = workspace.lines()
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+    assert row["executed"] == {"kernel": "sptensor.mttkrp"}
+
+
+def test_the_adapter_of_splatt(workspace):
+    prefix = os.environ.get("RETENSOR_SPLATT")
+    if not prefix:
+        pytest.skip("no SPLATT: set RETENSOR_SPLATT to the folder in which it was installed")
+    compiled(workspace, "adapters/splatt_mttkrp.c", "libsplatt_mttkrp.so", "-shared", "-fPIC",
+             f"-I{prefix}/include", f"-L{prefix}/lib", "-lsplatt", "-fopenmp", "-lm")
+    adapter = {"id": "splatt.cpu", "library": "./libsplatt_mttkrp.so"}
+    row = rows_of(workspace, [adapter], code=0, axes={"dtype": "f64"})["cpu"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
 LIBRARY_FAULTS = {
     "crash": ("run", "*(volatile int*)0 = 1;", "crashed", "SIGSEGV"),
     "exits": ("prepare", "_exit(4);", "crashed", "ended with exit code 4"),

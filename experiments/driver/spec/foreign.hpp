@@ -1,5 +1,5 @@
 // Code that is no part of this program: an executable that speaks the protocol of
-// plots/docs/reference/foreign.md, or a shared library behind common/c_api/retensor_method.h.
+// plots/docs/how-to/foreign-code.md, or a shared library behind common/c_api/retensor_method.h.
 #pragma once
 
 #include <map>

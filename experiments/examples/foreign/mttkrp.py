@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """MTTKRP in NumPy as an executable that ReTensor measures.
 
-The protocol stands in plots/docs/reference/foreign.md: a line on standard input for each step, a
+The protocol stands in plots/docs/how-to/foreign-code.md: a line on standard input for each step, a
 JSON object on a line of standard output as its answer. Run it with
 `retensor bench TENSOR --command experiments/examples/foreign/mttkrp.py`.
 """

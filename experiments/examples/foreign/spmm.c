@@ -3,7 +3,7 @@
  *     cc -O2 spmm.c -o spmm
  *     retensor bench MATRIX.mtx --operation spmm --command ./spmm --format mtx
  *
- * The protocol stands in plots/docs/reference/foreign.md. */
+ * The protocol stands in plots/docs/how-to/foreign-code.md. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

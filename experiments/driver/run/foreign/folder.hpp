@@ -1,5 +1,5 @@
 // The folder through which an executable gets its problem and gives its result
-// (plots/docs/reference/foreign.md).
+// (plots/docs/how-to/foreign-code.md).
 #pragma once
 
 #include <string>
