@@ -57,13 +57,16 @@ def test_an_executable_stands_beside_a_method_of_the_program(workspace):
 
 def test_a_changed_executable_is_measured_again(workspace):
     program = workspace.folder / "mine.py"
-    text = (HERE / "honest.py").read_text()
+    text = (f"#!/usr/bin/env python3\nimport sys\nsys.path.insert(0, {str(HERE)!r})\n"
+            "from honest import Honest, serve\n\n\nclass Mine(Honest):\n"
+            "    def add(self, index, value):\n        super().add(index, 1 * value)\n\n\n"
+            "serve(Mine())\n")
     program.write_text(text)
     program.chmod(0o755)
     methods = [{"command": "./mine.py"}]
     row = rows_of(workspace, methods, code=0)["mine"]
     assert row["case"]["method"] == "foreign.cpu.mine"
-    program.write_text(text.replace("+= product", "+= 2 * product"))
+    program.write_text(text.replace("1 * value", "2 * value"))
     row = rows_of(workspace, methods, code=1)["mine"]
     assert row["status"] == "wrong" and len(workspace.lines()) == 2
 
@@ -115,7 +118,7 @@ FAULTS = {
                          "to fall"),
     "Quits": ("crashed", "ended with exit code 3 in place of an answer to `run`"),
     "Hang": ("timeout", "had not answered `run`"),
-    "Garbage": ("failed", "answer to `run`: found 'debug: entering kernel', expected a JSON object"),
+    "Garbage": ("failed", "answer to `run`: found 'debug: entering kernel', expected a JSON"),
     "WrongSize": ("failed", "found a result of 44 bytes, expected 48: 4 x 3 values of f32"),
     "NoResult": ("failed", "wrote no file 'result.bin'"),
     "BadNumber": ("failed", "`seconds`: found \"fast\", expected a number of at least 0"),
@@ -284,7 +287,8 @@ def test_a_faulty_library_costs_its_row_alone(workspace):
     ({"command": "./nowhere"}, "found no file './nowhere', expected an executable"),
     ({"command": "tiny.tns"}, "is not executable"),
     ({"command": "true", "format": "csv"}, "expected one of tns, tnsb or mtx"),
-    ({"command": "true", "arguments": []}, "found unknown key 'arguments', expected one of id, params, command, args"),
+    ({"command": "true", "arguments": []},
+     "found unknown key 'arguments', expected one of id, params, command, args"),
     ({"id": "pasta.cpu.mine", "command": "true"}, "'pasta' is a module of this program"),
     ({"id": "Mine", "command": "true"}, "an id such as"),
 ])

@@ -1,5 +1,5 @@
-"""`referee`: who is faster where, and every unfairness that rows show, each planted in rows that were
-measured."""
+"""`referee`: who is faster where, and every unfairness that rows show, each planted in rows that
+were measured."""
 import json
 import subprocess
 from copy import deepcopy

@@ -314,7 +314,8 @@ Interface bench_interface() {
   add("type", word("f32|f64", "f32"), "type of the values");
   add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
   add("command", words("PROGRAM"),
-      "also an executable from outside, with its arguments after it (see the page on foreign code)");
+      "also an executable from outside, with its arguments after it (see the page on foreign "
+      "code)");
   add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");
   add("library", words("FILE..."), "also shared libraries from outside");
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");

@@ -1,6 +1,6 @@
 // retensor plan: what a spec would run, without running it.
-#include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -118,8 +118,7 @@ int plan_command(const Given& given) {
   for (const auto& path : specs) {
     auto spec = load_spec(path, given.profile());
     const auto methods = methods_for(spec);
-    const auto out =
-        outlook(make_plan(spec, methods, datasets), methods, datasets, given.cache());
+    const auto out = outlook(make_plan(spec, methods, datasets), methods, datasets, given.cache());
     if (given.flag("json"))
       list.push_back(plan_json(out, methods, datasets));
     else

@@ -85,8 +85,8 @@ std::string page_of(const Bout& bout, const Labels& labels) {
 json to_json(const Bout& bout) {
   auto rounds = json::array();
   for (const auto& round : bout.rounds) {
-    rounds.push_back({{"problem", problem_of(round.pair.a->row_case())},
-                      {"faster", outcome(round, bout)}});
+    rounds.push_back(
+        {{"problem", problem_of(round.pair.a->row_case())}, {"faster", outcome(round, bout)}});
     if (round.pair.ok())
       rounds.back().update({{"ratio", round.pair.ratio.value},
                             {"ci_low", round.pair.ratio.ci_low},
@@ -131,20 +131,24 @@ std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
 int referee_command(const Given& given) {
   const auto spec = measuring_spec(load_spec(given.positional("a spec"), given.profile()));
   std::vector<Row> rows;
-  for_each_newest_row(required_results(given.texts("rows")), kMembersForReferee, [&](const Row& row) {
-    if (text_of(row.row_case(), "artifact") == spec.artifact) rows.push_back(row);
-  });
+  for_each_newest_row(required_results(given.texts("rows")), kMembersForReferee,
+                      [&](const Row& row) {
+                        if (text_of(row.row_case(), "artifact") == spec.artifact)
+                          rows.push_back(row);
+                      });
   const auto all = contestants(rows);
   const auto names = given.texts("between");
   const auto list = chosen(all, names);
   if (list.size() < 2)
-    throw InputError(fmt::format("{}: found rows of {} methods of {}, expected two or more; "
-                                 "`retensor run` measures them, --rows names their file",
-                                 spec.path, list.size(), spec.artifact));
+    throw InputError(
+        fmt::format("{}: found rows of {} methods of {}, expected two or more; "
+                    "`retensor run` measures them, --rows names their file",
+                    spec.path, list.size(), spec.artifact));
   if (list.size() * (list.size() - 1) / 2 > kMostBouts)
-    throw InputError(fmt::format("{}: {} methods are too many for all pairs; name two: --between A "
-                                 "B",
-                                 spec.path, list.size()));
+    throw InputError(
+        fmt::format("{}: {} methods are too many for all pairs; name two: --between A "
+                    "B",
+                    spec.path, list.size()));
   const auto bouts = bouts_of(all, list);
   if (given.flag("json")) {
     auto out = json::array();
@@ -173,7 +177,8 @@ Interface referee_interface() {
   po::options_description options;
   auto add = options.add_options();
   add("rows", words("FILE..."), "result files or folders (default: out/results)");
-  add("between", words("A B"), "only these two methods, with their parameters as the page has them");
+  add("between", words("A B"),
+      "only these two methods, with their parameters as the page has them");
   add_profile_option(options);
   add_json_option(options);
   return {usage, options, referee_command};

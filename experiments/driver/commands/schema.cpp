@@ -19,14 +19,15 @@ namespace {
 
 const std::map<std::string, ShapePtr (*)()>& shapes() {
   static const std::map<std::string, ShapePtr (*)()> all = {
-      {"spec", spec_shape},     {"registry", registry_shape}, {"recipes", recipes_shape},
-      {"claims", claims_shape}, {"findings", findings_shape}, {"artifacts", artifacts_shape},
+      {"spec", spec_shape},           {"registry", registry_shape}, {"recipes", recipes_shape},
+      {"claims", claims_shape},       {"findings", findings_shape}, {"artifacts", artifacts_shape},
       {"methods", foreign_file_shape}};
   return all;
 }
 
 int schema_command(const Given& given) {
-  const auto kind = given.positional("spec, registry, recipes, claims, findings, artifacts or methods");
+  const auto kind =
+      given.positional("spec, registry, recipes, claims, findings, artifacts or methods");
   const auto known = shapes().find(kind);
   if (known == shapes().end())
     throw InputError(fmt::format("unknown kind of file '{}', expected one of {}{}", kind,

@@ -108,15 +108,16 @@ std::vector<std::string> unchecked(const Sides& s) {
   return of_each(s, [](const Contestant& side) {
     const auto imported = count(side, [](const Row& r) { return !r.is_own(); });
     return imported == 0 ? ""
-                         : fmt::format("Times that others took, whose results nobody checked here, "
-                                       "{}.",
-                                       in_rows(imported, side));
+                         : fmt::format(
+                               "Times that others took, whose results nobody checked here, "
+                               "{}.",
+                               in_rows(imported, side));
   });
 }
 
 std::vector<std::string> cases_left_out(const Sides& s) {
-  const auto all = s.comparison.pairs.size() + s.comparison.only_a.size() +
-                   s.comparison.only_b.size();
+  const auto all =
+      s.comparison.pairs.size() + s.comparison.only_a.size() + s.comparison.only_b.size();
   const auto failed = [&](const MeasuredPtr Pair::*side) {
     return std::count_if(s.comparison.pairs.begin(), s.comparison.pairs.end(),
                          [&](const Pair& pair) { return !(pair.*side)->failure.empty(); });
@@ -124,9 +125,10 @@ std::vector<std::string> cases_left_out(const Sides& s) {
   std::vector<std::string> lines;
   const auto add = [&](const std::string& name, std::size_t missing, std::size_t not_ok) {
     if (missing + not_ok > 0)
-      lines.push_back(fmt::format("{} has no time on {} of {} problems: {} without a row, {} not "
-                                  "ok.",
-                                  name, missing + not_ok, all, missing, not_ok));
+      lines.push_back(
+          fmt::format("{} has no time on {} of {} problems: {} without a row, {} not "
+                      "ok.",
+                      name, missing + not_ok, all, missing, not_ok));
   };
   add(s.a.name, s.comparison.only_b.size(), static_cast<std::size_t>(failed(&Pair::a)));
   add(s.b.name, s.comparison.only_a.size(), static_cast<std::size_t>(failed(&Pair::b)));
@@ -134,12 +136,15 @@ std::vector<std::string> cases_left_out(const Sides& s) {
 }
 
 std::vector<std::string> precision(const Sides& s) {
-  const auto error = [](const Contestant& side) { return typical(side, "check.relative_frobenius"); };
+  const auto error = [](const Contestant& side) {
+    return typical(side, "check.relative_frobenius");
+  };
   const auto a = error(s.a), b = error(s.b);
   if (a <= 0 || b <= 0 || std::max(a, b) < kErrors * std::min(a, b)) return {};
-  return {fmt::format("They compute with different precision: the relative error of {} is {:.2g}, "
-                      "that of {} {:.2g}.",
-                      s.a.name, a, s.b.name, b)};
+  return {
+      fmt::format("They compute with different precision: the relative error of {} is {:.2g}, "
+                  "that of {} {:.2g}.",
+                  s.a.name, a, s.b.name, b)};
 }
 
 std::vector<std::string> preparation(const Sides& s) {
@@ -149,13 +154,13 @@ std::vector<std::string> preparation(const Sides& s) {
     const auto mine = prepare(side), theirs = prepare(other), gained = run(other) - run(side);
     if (run(side) <= 0 || mine < kRunsOfPreparation * run(side) || mine < kPreparations * theirs)
       return "";
-    return fmt::format("{} prepares (its format, reordering, tuning) for {}, {:.0f} of its runs, {} "
-                       "for {}; no time includes that.{}",
-                       side.name, duration_text(mine), mine / run(side), other.name,
-                       duration_text(theirs),
-                       gained > 0 ? fmt::format(" It pays off after {:.0f} runs.",
-                                                std::ceil((mine - theirs) / gained))
-                                  : "");
+    return fmt::format(
+        "{} prepares (its format, reordering, tuning) for {}, {:.0f} of its runs, {} "
+        "for {}; no time includes that.{}",
+        side.name, duration_text(mine), mine / run(side), other.name, duration_text(theirs),
+        gained > 0
+            ? fmt::format(" It pays off after {:.0f} runs.", std::ceil((mine - theirs) / gained))
+            : "");
   };
   std::vector<std::string> lines;
   for (auto& line : {tell(s.a, s.b), tell(s.b, s.a)})
@@ -171,9 +176,10 @@ std::vector<std::string> best_of_variants(const Sides& s) {
   const auto a = tries(s.a), b = tries(s.b);
   if (a == b) return {};
   const auto& more = a > b ? s.a : s.b;
-  return {fmt::format("{} is one of {} variants that were measured, the other one of {}: whoever "
-                      "shows the best of them for each problem gives it more tries.",
-                      more.name, std::max(a, b), std::min(a, b))};
+  return {
+      fmt::format("{} is one of {} variants that were measured, the other one of {}: whoever "
+                  "shows the best of them for each problem gives it more tries.",
+                  more.name, std::max(a, b), std::min(a, b))};
 }
 
 std::vector<std::string> zeroing(const Sides& s) {
@@ -202,9 +208,10 @@ std::vector<std::string> warmth(const Sides& s) {
     return count(side, [](const Row& row) { return row.row_case().contains("foreign"); }) > 0;
   };
   if (outside(s.a) != outside(s.b))
-    lines.push_back(fmt::format("{} loads other operands before each run, {} runs back to back: "
-                                "small problems are warmer for the latter.",
-                                (outside(s.a) ? s.a : s.b).name, (outside(s.a) ? s.b : s.a).name));
+    lines.push_back(
+        fmt::format("{} loads other operands before each run, {} runs back to back: "
+                    "small problems are warmer for the latter.",
+                    (outside(s.a) ? s.a : s.b).name, (outside(s.a) ? s.b : s.a).name));
   return lines;
 }
 
@@ -216,9 +223,10 @@ std::vector<std::string> clocks(const Sides& s) {
                  kEmptyStepShare * number_in(row, "stats.median");
     });
     return rough == 0 ? ""
-                      : fmt::format("Times from outside, more than {:.0f}% of which an empty step "
-                                    "may take, {}.",
-                                    100 * kEmptyStepShare, in_rows(rough, side));
+                      : fmt::format(
+                            "Times from outside, more than {:.0f}% of which an empty step "
+                            "may take, {}.",
+                            100 * kEmptyStepShare, in_rows(rough, side));
   });
 }
 
@@ -240,9 +248,9 @@ std::vector<std::string> machines_and_noise(const Sides& s) {
   return lines;
 }
 
-constexpr std::array<Lint, 12> kLints = {
-    wrong_results, findings,         unchecked, cases_left_out, precision, preparation,
-    zeroing,       best_of_variants, warmth,    clocks,         threads,   machines_and_noise};
+constexpr std::array<Lint, 12> kLints = {wrong_results, findings,    unchecked, cases_left_out,
+                                         precision,     preparation, zeroing,   best_of_variants,
+                                         warmth,        clocks,      threads,   machines_and_noise};
 
 /// Why a pair decides nothing, whatever its ratio.
 std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {

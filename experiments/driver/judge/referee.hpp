@@ -1,4 +1,5 @@
-// Two contestants on the same problems: which is faster where, and what makes the comparison unfair.
+// Two contestants on the same problems: which is faster where, and what makes the comparison
+// unfair.
 #pragma once
 
 #include <map>
@@ -31,7 +32,7 @@ struct Bout {
   std::string a, b;
   std::vector<Round> rounds;
   std::size_t a_faster = 0, b_faster = 0, equal = 0;  ///< rounds by their outcome
-  std::optional<Ratio> mean;  ///< geometric mean of B over A, of all rounds whose rows are ok
+  std::optional<Ratio> mean;       ///< geometric mean of B over A, of all rounds whose rows are ok
   std::vector<std::string> lints;  ///< in sentences, the gravest first
 };
 

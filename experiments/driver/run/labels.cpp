@@ -63,8 +63,7 @@ std::string Labels::of(const json& a, const json& b) const {
 }
 
 json problem_of(json case_object) {
-  for (const char* member :
-       {"artifact", "method", "params", "foreign", "launch", "order", "cache"})
+  for (const char* member : {"artifact", "method", "params", "foreign", "launch", "order", "cache"})
     case_object.erase(member);
   return case_object;
 }

@@ -198,7 +198,7 @@ class Sweep {
   json shape_;                   ///< of the data set that runs: Worker::shape()
   std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
-  std::size_t unsupported_ = 0;  ///< stored as such
+  std::size_t unsupported_ = 0;         ///< stored as such
   std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
   SweepResult result_;
 };
@@ -269,12 +269,15 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
 /// itself is not asked.
 void Sweep::add_probes(const Case& c, std::size_t order, json& body) {
   if (!is_ok(body)) return;
-  const auto key = json{c.foreign_sha256, c.method, driver::to_json(c, nullptr)["params"], name(c.problem.operation),
-                        name(c.problem.dtype), order}
+  const auto key = json{c.foreign_sha256,
+                        c.method,
+                        driver::to_json(c, nullptr)["params"],
+                        name(c.problem.operation),
+                        name(c.problem.dtype),
+                        order}
                        .dump();
   const auto found = probes_.find(key);
-  if (found == probes_.end())
-    probes_[key] = worker_.probe(c, order, plan_.measure.timeout);
+  if (found == probes_.end()) probes_[key] = worker_.probe(c, order, plan_.measure.timeout);
   const auto& answer = probes_[key];
   const auto failed =
       is_ok(answer) ? answer["failed"]

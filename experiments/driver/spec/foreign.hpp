@@ -34,8 +34,8 @@ struct ForeignCode {
   std::string sha256;
 };
 
-/// The code that an entry names; a name without a slash that is no file of the folder is searched in
-/// PATH. Throws InputError where there is no such file.
+/// The code that an entry names; a name without a slash that is no file of the folder is searched
+/// in PATH. Throws InputError where there is no such file.
 ForeignCode foreign_code(const ForeignEntry& entry);
 /// foreign.cpu.<name of the file>: what a method is called that states no id.
 std::string default_foreign_id(const std::string& path);

@@ -6,9 +6,9 @@
 
 namespace retensor::driver {
 
-/// The methods of this program and those from outside that the spec names. An entry whose id is none
-/// of this program's is looked up in the files methods/*.yaml of the working directory, and gets
-/// what stands there. Throws ParseError for an id of which this program has a module.
+/// The methods of this program and those from outside that the spec names. An entry whose id is
+/// none of this program's is looked up in the files methods/*.yaml of the working directory, and
+/// gets what stands there. Throws ParseError for an id of which this program has a module.
 Registry methods_for(Spec& spec);
 
 }  // namespace retensor::driver

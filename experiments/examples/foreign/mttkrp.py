@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 """MTTKRP in NumPy as an executable that ReTensor measures.
 
-The protocol stands in plots/docs/how-to/foreign-code.md: a line on standard input for each step, a
-JSON object on a line of standard output as its answer. Run it with
+Run it with
 `retensor bench TENSOR --command experiments/examples/foreign/mttkrp.py`.
 """
 import json
-import sys
 import time
 from pathlib import Path
 
 import numpy
 
+from steps import Steps, serve
 
-class Mttkrp:
-    """The steps. Each returns what there is to say of it."""
 
+class Mttkrp(Steps):
     def read(self):
         self.problem = json.loads(Path("problem.json").read_text())
         if self.problem["operation"] != "mttkrp":
@@ -37,18 +35,10 @@ class Mttkrp:
         return {"seconds": time.perf_counter() - start,
                 "format_bytes": self.indices.nbytes + self.values.nbytes}
 
-    def ping(self):
-        return {}
-
     def operands(self, folder):
         self.factors = [numpy.fromfile(f"{folder}/{m}.bin", self.type).reshape(shape)
                         for m, shape in enumerate(self.problem["operands"])]
         return {}
-
-    def run(self):
-        start = time.perf_counter()
-        self.compute()
-        return {"seconds": time.perf_counter() - start}
 
     def compute(self):
         products = self.values[:, None]
@@ -62,13 +52,6 @@ class Mttkrp:
     def result(self, file):
         self.out.tofile(file)
         return {}
-
-
-def serve(method):
-    """Answers each line by the method of its first word."""
-    for line in sys.stdin:
-        step, *words = line.split()
-        print(json.dumps(getattr(method, step)(*words)), flush=True)
 
 
 if __name__ == "__main__":

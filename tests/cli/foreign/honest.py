@@ -2,13 +2,16 @@
 """MTTKRP as an executable from outside, in plain Python: what the cheats derive from."""
 import json
 import sys
-import time
 from array import array
 from math import prod
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "experiments/examples/foreign"))
 
-class Honest:
+from steps import Steps, serve  # noqa: E402
+
+
+class Honest(Steps):
     def read(self):
         self.problem = json.loads(Path("problem.json").read_text())
         self.dims = self.problem["dims"]
@@ -28,9 +31,6 @@ class Honest:
     def zeros(self):
         return array(self.type, bytes(prod(self.problem["result"]) * array(self.type).itemsize))
 
-    def ping(self):
-        return {}
-
     def operands(self, folder):
         self.factors = []
         for m, (rows, columns) in enumerate(self.problem["operands"]):
@@ -39,11 +39,6 @@ class Honest:
                 factor.fromfile(file, rows * columns)
             self.factors.append(factor)
         return {}
-
-    def run(self):
-        start = time.perf_counter()
-        self.compute()
-        return {"seconds": time.perf_counter() - start}
 
     def compute(self):
         self.zero()
@@ -68,12 +63,6 @@ class Honest:
         with open(file, "wb") as out:
             self.out.tofile(out)
         return {}
-
-
-def serve(method):
-    for line in sys.stdin:
-        step, *words = line.split()
-        print(json.dumps(getattr(method, step)(*words)), flush=True)
 
 
 if __name__ == "__main__":

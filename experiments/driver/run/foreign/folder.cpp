@@ -29,16 +29,11 @@ json problem_json(const Case& c, const Problem& problem) {
   auto operands = json::array();
   for (const auto& matrix : problem.dense()) operands.push_back(shape_of(matrix));
   const auto whole = driver::to_json(c, nullptr);
-  return {{"protocol", kProtocol},
-          {"operation", whole["operation"]},
-          {"mode", whole["mode"]},
-          {"rank", whole["rank"]},
-          {"dtype", whole["dtype"]},
-          {"dims", problem.x().dims},
-          {"nnz", problem.x().nnz()},
-          {"tensor", "tensor." + c.foreign->format},
-          {"operands", operands},
-          {"result", shape_of(result_matrix(problem))},
+  return {{"protocol", kProtocol},    {"operation", whole["operation"]},
+          {"mode", whole["mode"]},    {"rank", whole["rank"]},
+          {"dtype", whole["dtype"]},  {"dims", problem.x().dims},
+          {"nnz", problem.x().nnz()}, {"tensor", "tensor." + c.foreign->format},
+          {"operands", operands},     {"result", shape_of(result_matrix(problem))},
           {"params", whole["params"]}};
 }
 

@@ -81,8 +81,11 @@ const void* data_of(const Matrix& matrix) {
 class LibraryRun final : public ForeignRun {
  public:
   LibraryRun(const Case& c, const ForeignCode& code, const Problem& problem)
-      : on_device_(is_gpu_method(c.method)), library_(code.path), problem_(problem),
-        whole_(driver::to_json(c, nullptr)), operation_(whole_["operation"]),
+      : on_device_(is_gpu_method(c.method)),
+        library_(code.path),
+        problem_(problem),
+        whole_(driver::to_json(c, nullptr)),
+        operation_(whole_["operation"]),
         params_(whole_["params"].dump()) {
     if (on_device_) timer_ = device::make_event_timer();
   }
@@ -95,9 +98,8 @@ class LibraryRun final : public ForeignRun {
   Step read() override;
   Step prepare() override {
     retensor_method_footprint made{0, 0};
-    auto step = timed("prepare", [&](char* reason) {
-      return library_.prepare(state_, &made, reason);
-    });
+    auto step =
+        timed("prepare", [&](char* reason) { return library_.prepare(state_, &made, reason); });
     step.said = {{"format_bytes", made.format_bytes}, {"device_bytes", made.device_bytes}};
     return step;
   }
@@ -165,8 +167,7 @@ Step LibraryRun::read() {
   view_.mode = problem_.mode();
   view_.operand_count = static_cast<std::int32_t>(shapes_.size());
   view_.value_bytes = static_cast<std::int32_t>(size_of(problem_.dtype()));
-  return timed("create",
-               [&](char* reason) { return library_.create(&view_, &state_, reason); });
+  return timed("create", [&](char* reason) { return library_.create(&view_, &state_, reason); });
 }
 
 Step LibraryRun::operands(const std::vector<Matrix>& dense) {

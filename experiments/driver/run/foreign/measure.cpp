@@ -208,10 +208,10 @@ void Referee::judge_times() {
     samples = seen_.said;
     return;
   }
-  out_.findings.push_back(
-      fmt::format("a run takes {} by its own clock and {} as seen from outside, where an empty step "
-                  "takes at most {}; the outer time counts",
-                  duration_text(said), duration_text(run), duration_text(seen_.ping)));
+  out_.findings.push_back(fmt::format(
+      "a run takes {} by its own clock and {} as seen from outside, where an empty step "
+      "takes at most {}; the outer time counts",
+      duration_text(said), duration_text(run), duration_text(seen_.ping)));
 }
 
 void Referee::describe() {

@@ -17,14 +17,14 @@ struct ForeignMeasurement {
   std::vector<std::string> findings;  ///< in words: where what it says and what is seen disagree
 };
 
-/// As measure(): every fault ends in the status. `posed` gives the tensor; operands are drawn from a
-/// seed that nobody knows before, which the details state.
+/// As measure(): every fault ends in the status. `posed` gives the tensor; operands are drawn from
+/// a seed that nobody knows before, which the details state.
 ForeignMeasurement measure_foreign(const Case& c, const std::shared_ptr<const Problem>& posed,
                                    const Method& method, const TimingOptions& options,
                                    Deadline deadline);
 
-/// Small problems of the case's operation, order and type, each with one trait that codes get wrong.
-/// Returns a sentence for each that this code does not solve.
+/// Small problems of the case's operation, order and type, each with one trait that codes get
+/// wrong. Returns a sentence for each that this code does not solve.
 std::vector<std::string> probe_foreign(const Case& c, int order, const Method& method,
                                        Deadline deadline);
 

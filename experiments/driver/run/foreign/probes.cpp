@@ -1,5 +1,5 @@
-// Small problems with one trait each that codes get wrong: what is right on the tensor of a case may
-// be wrong on the next one.
+// Small problems with one trait each that codes get wrong: what is right on the tensor of a case
+// may be wrong on the next one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ Coo scattered(const Dims& dims, DType type, Count nnz, std::uint64_t seed) {
   const CounterRng rng(seed);
   for (std::size_t m = 0; m < dims.size(); ++m)
     for (Count x = 0; x < nnz; ++x)
-      tensor.indices[m][x] = static_cast<Index>(
-          m == 0 ? (x * 7 + 3) % dims[0] : rng.below(x * dims.size() + m, dims[m]));
+      tensor.indices[m][x] = static_cast<Index>(m == 0 ? (x * 7 + 3) % dims[0]
+                                                       : rng.below(x * dims.size() + m, dims[m]));
   for (Count x = 0; x < nnz; ++x) tensor.values.set(x, 0.5 + rng.uniform(nnz + x));
   return tensor;
 }
@@ -98,8 +98,7 @@ std::vector<std::string> probe_foreign(const Case& given, int order, const Metho
   const TimingOptions twice{.warmup = 0, .samples = 1};
   for (std::size_t k = 0; k < probes().size(); ++k) {
     const auto c = probe_case(given, order, k);
-    const auto tensor =
-        std::make_shared<const Coo>(probes()[k].tensor(order, given.problem.dtype));
+    const auto tensor = std::make_shared<const Coo>(probes()[k].tensor(order, given.problem.dtype));
     const auto problem = std::make_shared<const Problem>(c.problem, tensor);
     const auto m = measure_foreign(c, problem, method, twice, deadline).measurement;
     if (m.status == name(Status::ok)) continue;

@@ -42,9 +42,9 @@ class ProgramRun final : public ForeignRun {
       : folder_(c, problem), deadline_(deadline) {
     const auto pair = socket_pair();
     socket_ = pair[0];
-    process_ = std::make_unique<ChildProcess>(
-        "/proc/self/exe", launch_command(code, folder_.path()), pair[1],
-        std::vector{STDIN_FILENO, STDOUT_FILENO});
+    process_ =
+        std::make_unique<ChildProcess>("/proc/self/exe", launch_command(code, folder_.path()),
+                                       pair[1], std::vector{STDIN_FILENO, STDOUT_FILENO});
     close(pair[1]);
   }
   ~ProgramRun() override {
@@ -113,8 +113,9 @@ std::string ProgramRun::answer_to(const std::string& line) {
       return answer;
     }
     if (received_.size() > kLongestAnswer)
-      throw ForeignFault(Status::failed, fmt::format("answer to `{}`: no end of line within {} bytes",
-                                                     line, kLongestAnswer));
+      throw ForeignFault(
+          Status::failed,
+          fmt::format("answer to `{}`: no end of line within {} bytes", line, kLongestAnswer));
     const auto left = std::chrono::ceil<milliseconds>(deadline_ - std::chrono::steady_clock::now());
     pollfd watched{socket_, POLLIN, 0};
     if (left.count() <= 0 || poll(&watched, 1, static_cast<int>(left.count())) == 0) {

@@ -13,7 +13,8 @@ import pyttb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mttkrp import Mttkrp, serve  # noqa: E402
+from mttkrp import Mttkrp  # noqa: E402
+from steps import serve  # noqa: E402
 
 
 class Pyttb(Mttkrp):
