@@ -46,7 +46,7 @@ std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry
                                     Operation operation) {
   std::vector<MethodEntry> entries;
   for (const auto& id : given.texts("method"))
-    entries.push_back({std::string(registry.find(id).id()), {"--method", 0, 0}, {}});
+    entries.push_back({id, {"--method", 0, 0}, {}});
   if (!entries.empty()) return entries;
   for (const auto& method : registry.methods())
     if (has_operation(*method, operation))
@@ -264,7 +264,9 @@ int bench_command(const Given& given) {
   check_numbers(given);
   const auto datasets = given.registry();
   auto spec = spec_of(given, all_methods());
-  const auto plan = make_plan(spec, methods_for(spec), datasets);
+  const auto registry = methods_for(spec);
+  for (const auto& entry : spec.methods) registry.find(entry.id);
+  const auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
   const ResultFile file(given.text("output"));
   SweepOptions sweep;
