@@ -169,8 +169,10 @@ def test_a_registry_file_gives_a_program_its_id(workspace):
         {"id": "theirs.cpu.listed", "command": os.path.relpath(HERE / "honest.py", folder)}]}))
     rows = rows_of(workspace, [{"id": "theirs.cpu.listed"}], code=0)
     assert rows["listed"]["status"] == "ok"
-    found, = bench(workspace, "tiny", "--mode", 0, "--method", "theirs.cpu.listed")
+    found, = bench(workspace, "tiny", "--mode", 0, "--method", "theirs.cpu.listed", "--command",
+                   f"python3 {HERE / 'cheats.py'} Honest")
     assert found["theirs.cpu.listed"]["error_over_bound"] <= 1
+    assert found["foreign.cpu.python3"]["error_over_bound"] <= 1
 
 
 def compiled(workspace, source, name, *flags):

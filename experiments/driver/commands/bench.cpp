@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,8 +47,7 @@ bool has_operation(const Method& method, Operation operation) {
 std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry,
                                     Operation operation) {
   std::vector<MethodEntry> entries;
-  for (const auto& id : given.texts("method"))
-    entries.push_back({id, {"--method", 0, 0}, {}});
+  for (const auto& id : given.texts("method")) entries.push_back({id, {"--method", 0, 0}, {}});
   if (!entries.empty()) return entries;
   for (const auto& method : registry.methods())
     if (has_operation(*method, operation))
@@ -63,7 +64,9 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   const auto format = given.text("format");
   if (format != "tns" && format != "tnsb" && format != "mtx")
     throw InputError(fmt::format("--format: found '{}', expected tns, tnsb or mtx", format));
-  if (const auto words = given.texts("command"); !words.empty())
+  std::istringstream command(given.text("command"));
+  const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
+  if (!words.empty())
     add("--command", {false, words[0], {words.begin() + 1, words.end()}, format, ""});
   for (const auto& path : given.texts("library")) add("--library", {true, path, {}, format, ""});
   return entries;
@@ -315,11 +318,10 @@ Interface bench_interface() {
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"), "type of the values");
   add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
-  add("command", words("PROGRAM"),
-      "also an executable from outside, with its arguments after it (see the page on foreign "
-      "code)");
+  add("command", word("\"PROGRAM ARG...\""),
+      "also an executable from outside, in quotes with its arguments");
   add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");
-  add("library", words("FILE..."), "also shared libraries from outside");
+  add("library", words("FILE..."), "also shared libraries from outside (retensor_method.h)");
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");

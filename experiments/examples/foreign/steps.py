@@ -1,7 +1,7 @@
 """What executables in Python share: answers to the lines of ReTensor.
 
-A class with the steps `read`, `prepare`, `operands`, `compute` and `result` derives from Steps. What
-each has to do stands in plots/docs/how-to/foreign-code.md.
+A class with the steps `read`, `prepare`, `operands`, `compute` and `result` derives from Steps.
+What each has to do stands in plots/docs/how-to/foreign-code.md.
 """
 import json
 import sys
