@@ -166,6 +166,12 @@ class BadNumber(Honest):
         return {"seconds": "fast"}
 
 
+class Hog(Honest):
+    def prepare(self):
+        self.hoard = bytearray(1 << 30)
+        return super().prepare()
+
+
 class Declines(Honest):
     def read(self):
         return {"status": "unsupported", "reason": "only on Tuesdays"}
