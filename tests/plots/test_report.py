@@ -41,10 +41,17 @@ class Page(HTMLParser):
         self.ids += [values["id"]] if "id" in values else []
         self.links += [values[name] for name in ("href", "src") if name in values]
         self.images += [values] if tag == "img" else []
+        self._end_cell(tag, ("td", "th"))
         if tag not in VOID:
             self.open.append(tag)
 
+    def _end_cell(self, tag, after):
+        """A cell needs no end before the next one and before that of its row."""
+        if tag in after and self.open[-1:] == ["td"]:
+            self.open.pop()
+
     def handle_endtag(self, tag):
+        self._end_cell(tag, ("tr",))
         if not self.open or self.open.pop() != tag:
             self.problems.append(f"</{tag}> at {self.getpos()}")
 
