@@ -150,8 +150,8 @@ Problem problem_of(const Task& task) {
   Problem problem(spec_of(task), task.x, task.y);
   check_operands(task, problem);
   if (problem.operation() == Operation::cpd && task.dense.empty()) {
-    const auto first = cpd::first_factors(cpd::Start::signs, problem.x().dims, problem.rank(),
-                                          problem.dtype(), problem.spec().seed);
+    const auto first = cpd::first_factors(cpd::Start::signs, problem.x(), problem.rank(),
+                                          problem.spec().seed);
     for (std::size_t m = 0; m < first.size(); ++m) set_operand(problem, m, first[m]);
   }
   for (std::size_t m = 0; m < task.dense.size(); ++m) {

@@ -97,12 +97,13 @@ KruskalModel model_from(std::string_view content, const Identity& identity,
 
 }  // namespace
 
-Identity identity_of(const Problem& problem) {
+Identity identity_of(const Problem& problem, Constraint constraint) {
   return {{"tensor", digest_of(problem.x())},
           {"type", std::string(name(problem.dtype()))},
           {"rank", std::to_string(problem.rank())},
           {"seed", std::to_string(problem.spec().seed)},
-          {"operands", std::string(name(problem.spec().operands))}};
+          {"operands", std::string(name(problem.spec().operands))},
+          {"constraint", std::string(name(constraint))}};
 }
 
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model) {

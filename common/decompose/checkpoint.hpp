@@ -8,15 +8,16 @@
 #include <optional>
 #include <string>
 
+#include "common/decompose/sweeps.hpp"
 #include "common/method/problem.hpp"
 
 namespace retensor::cpd {
 
 /// What a checkpoint belongs to: digest of the tensor (lengths, coordinates, values), type, rank,
-/// seed and law of the initial factors. Neither the method of MTTKRP nor the stopping rule, so that
-/// either may change from one part of a run to the next.
+/// seed and law of the initial factors, constraint. Neither the method of MTTKRP nor the stopping
+/// rule, so that either may change from one part of a run to the next.
 using Identity = std::map<std::string, std::string>;
-Identity identity_of(const Problem& problem);
+Identity identity_of(const Problem& problem, Constraint constraint = Constraint::none);
 
 /// Replaces the file in one step; throws SystemError.
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model);

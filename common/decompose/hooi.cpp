@@ -9,6 +9,7 @@
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/normal_equations.hpp"
+#include "common/decompose/singular_vectors.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/operands.hpp"
 
@@ -16,21 +17,10 @@ namespace retensor::tucker {
 namespace {
 
 using cpd::norm_of;
+using cpd::orthonormal;
 using cpd::to_eigen;
 using Eigen::Index;
 using Eigen::MatrixXd;
-
-/// An orthonormal basis of the columns; where they depend on one another, more directions.
-MatrixXd orthonormal(const MatrixXd& columns) {
-  return Eigen::HouseholderQR<MatrixXd>(columns).householderQ() *
-         MatrixXd::Identity(columns.rows(), columns.cols());
-}
-
-/// Eigenvectors of the largest eigenvalues of a symmetric matrix, the largest first.
-MatrixXd leading_eigenvectors(const MatrixXd& symmetric, Index count) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(symmetric);
-  return solver.eigenvectors().rightCols(count).rowwise().reverse();
-}
 
 MatrixXd random_factor(std::uint64_t rows, std::uint64_t cols, std::uint64_t seed, int mode) {
   const CounterRng rng(seed, static_cast<std::uint64_t>(mode));
@@ -88,12 +78,6 @@ void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode)
 
 }  // namespace
 
-MatrixXd leading_vectors(const Matrix& matrix, Index count) {
-  const MatrixXd y = to_eigen(matrix);
-  if (y.rows() <= y.cols()) return leading_eigenvectors(y * y.transpose(), count);
-  return orthonormal(y * leading_eigenvectors(cpd::gram(matrix), count));
-}
-
 Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
            const std::map<std::string, ParamValue>& given)
     : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
@@ -127,7 +111,7 @@ void Hooi::sweep() {
     chains_[m]->run(*timer);
     timer->stop();
     product = std::get<Matrix>(chains_[m]->result());
-    set_factor(m, leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
+    set_factor(m, cpd::leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
   }
   const MatrixXd core = to_eigen(model_.factors.back()).transpose() * to_eigen(product);
   model_.core.assign(core.data(), core.data() + core.size());

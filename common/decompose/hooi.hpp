@@ -70,9 +70,4 @@ class Hooi {
   std::vector<std::unique_ptr<Prepared>> chains_;
 };
 
-/// The `count` leading left singular vectors of a matrix, most significant first: orthonormal
-/// columns, from the eigenvectors of the smaller of its Gram matrices, so that singular values
-/// below 1e-8 of the largest are noise. `count` is at most the number of rows and of columns.
-Eigen::MatrixXd leading_vectors(const Matrix& matrix, Eigen::Index count);
-
 }  // namespace retensor::tucker

@@ -42,17 +42,21 @@ Place place_of(Backend backend, const Params& params) {
   return backend == Backend::cuda && params.word("solve") == "device" ? Place::device : Place::host;
 }
 
+Constraint constraint_of(const Params& params) {
+  return constraint_from_name(params.word("constraint"));
+}
+
 class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
         als_(problem, mttkrp, params_in(params.word("mttkrp_params")),
-             place_of(mttkrp.backend(), params)),
+             place_of(mttkrp.backend(), params), constraint_of(params)),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
         at_once_(static_cast<std::size_t>(params.integer("check_every"))),
         every_(checkpoint_distance(problem, params)) {
-    if (!checkpoint_.empty()) identity_ = identity_of(problem);
+    if (!checkpoint_.empty()) identity_ = identity_of(problem, constraint_of(params));
   }
 
   /// The stages sweeps and, with a file, checkpoint.
@@ -61,11 +65,12 @@ class AlsRun : public Prepared {
     timer.stage("sweeps");
     als_.restart();
     if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
-    while (!als_.finished()) {
-      als_.sweep(timer, std::min(at_once_, until_due()));
-      if (is_due())
+    Between between{.at_once = at_once_, .every = every_, .save = {}, .progress = {}};
+    if (!checkpoint_.empty())
+      between.save = [&] {
         at_checkpoint(timer, [this] { save_checkpoint(checkpoint_, identity_, als_.model()); });
-    }
+      };
+    sweep_to_end(als_, timer, between);
     // The next run begins anew.
     if (!checkpoint_.empty())
       at_checkpoint(timer, [this] { std::filesystem::remove(checkpoint_); });
@@ -104,12 +109,6 @@ class AlsRun : public Prepared {
 
  private:
   std::size_t sweeps() const { return als_.fit().size(); }
-  /// Sweeps to the next checkpoint or the last sweep.
-  std::size_t until_due() const {
-    const std::size_t left = static_cast<std::size_t>(problem_.spec().max_sweeps) - sweeps();
-    return checkpoint_.empty() ? left : std::min(left, every_ - sweeps() % every_);
-  }
-  bool is_due() const { return !checkpoint_.empty() && sweeps() % every_ == 0 && !als_.finished(); }
 
   template <class F>
   static void at_checkpoint(StageTimer& timer, F&& f) {
@@ -162,7 +161,11 @@ ParamSchema als_params(Backend backend, const std::string& standard,
       param("check_every", 1,
             "sweeps between looks at the tolerance: more than 1 saves waiting for the device, and "
             "a run may end so many sweeps later")
-          .range(1, 1000000)};
+          .range(1, 1000000),
+      param("constraint", "none",
+            "what factors must obey: none; nonnegative, by hierarchical alternating least squares, "
+            "on the host")
+          .words({"none", "nonnegative"})};
   if (backend == Backend::cpu) return shared;
   return shared.with(
       {param("solve", "host",
@@ -195,6 +198,11 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     return problem.x().order() > 1 ? Support::yes()
                                    : Support::no("a tensor of order 1 is its own model");
   };
+  const auto has_place = [backend](const Problem&, const Params& params) {
+    return place_of(backend, params) == Place::device && constraint_of(params) != Constraint::none
+               ? Support::no("supports constraint=nonnegative only with solve=host")
+               : Support::yes();
+  };
   const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
     const Mttkrp passes = mttkrp_of(methods, problem, params);
     Support support = supports(passes.method, passes.problem, passes.params);
@@ -206,7 +214,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
       .id = fmt::format("cpd.{}.als", name(backend)),
       .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
       .operations = {Operation::cpd},
-      .conditions = {has_model, has_mttkrp},
+      .conditions = {has_model, has_place, has_mttkrp},
       .precision =
           [methods](const Problem& problem, const Params& params) {
             const Mttkrp passes = mttkrp_of(methods, problem, params);

@@ -2,6 +2,10 @@
 // block that stays in the caches at a time: A = M V^+ with the squares of its columns, then columns
 // of unit norm with their Gram matrix and the column sums of M o A. Room is taken once; a pass
 // hands over its result as a matrix of its own.
+//
+// Non-negative factors take steps of coordinate descent in place of the product: for each component
+// r in turn a_r = max(0, a_r + (m_r - A v_r) / v_rr), from the factor at hand times the weights.
+// Rows depend on no other row, so that a block of them takes all its steps at once.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -72,13 +76,16 @@ MatrixXd inverse_root(const MatrixXd& gram) {
   return of.eigenvectors() * roots.asDiagonal() * of.eigenvectors().transpose();
 }
 
+constexpr int kDescents = 2;  // over the components in an update of non-negative factors
+
 template <class T>
 class HostSweeps final : public Sweeps {
  public:
-  HostSweeps(const Problem& passes, Prepared& mttkrp, double norm)
+  HostSweeps(const Problem& passes, Prepared& mttkrp, double norm, Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
         norm_(norm),
+        constraint_(constraint),
         rank_(static_cast<Index>(passes.rank())),
         grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
         product_(rank_, rank_),
@@ -88,12 +95,14 @@ class HostSweeps final : public Sweeps {
         totals_(passes.rank() * (passes.rank() + 1)),
         add_up_(totals_.size(), passes.rank()) {}
 
-  void begin(const std::vector<Matrix>& factors) override {
-    for (std::size_t m = 0; m < factors.size(); ++m) {
-      set_operand(problem_, m, factors[m]);
-      grams_[m] = gram(factors[m]);
+  void begin(const KruskalModel& model) override {
+    for (std::size_t m = 0; m < model.factors.size(); ++m) {
+      set_operand(problem_, m, model.factors[m]);
+      grams_[m] = gram(model.factors[m]);
       mttkrp_.refresh(static_cast<int>(m));
     }
+    for (Index r = 0; r < rank_; ++r)
+      weights_[r] = model.fit.empty() ? 1 : model.weights[static_cast<std::size_t>(r)];
   }
 
   void spread(StageTimer& timer) override {
@@ -102,7 +111,8 @@ class HostSweeps final : public Sweeps {
       const auto at = static_cast<std::size_t>(mode);
       mttkrp_.passes()->run_mode(mode, stream);
       const Matrix result = mttkrp_.passes()->mode_result(mode);
-      multiply(result, inverse_root(gram(result)), at);
+      const MatrixXd w = inverse_root(gram(result));
+      write_rows(result, at, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);
     }
@@ -151,24 +161,47 @@ class HostSweeps final : public Sweeps {
     return rows_of(MatrixView<T>{const_cast<T*>(view.data), view.rows, view.cols, view.ld});
   }
 
-  /// The factor of the mode becomes result * w; totals_ begins with the squares of its columns.
-  void multiply(const Matrix& result, const MatrixXd& w, std::size_t mode) {
+  /// f(rows of the result, those of the factor times the weights, which it overwrites) gives the
+  /// factor of the mode; totals_ begins with the squares of its columns.
+  template <class F>
+  void write_rows(const Matrix& result, std::size_t mode, F&& f) {
     const auto m = rows_of(result.view<T>());
     auto a = rows_of_factor(mode);
     add_up_(result.rows(), {totals_.data(), problem_.rank()},
             [&](Count first, Count n, std::span<double> squares, double* room) {
-              auto of_m = block_of(room, n), solved = block_of(second_of(room), n);
+              auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
               of_m = rows(m, first, n).template cast<double>();
-              solved.noalias() = of_m * w;
-              rows(a, first, n) = solved.template cast<T>();
-              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) +=
-                  solved.colwise().squaredNorm();
+              if (constraint_ != Constraint::none) {
+                of_a = rows(a, first, n).template cast<double>();
+                of_a.array().rowwise() *= weights_.transpose().array();
+              }
+              f(of_m, of_a);
+              rows(a, first, n) = of_a.template cast<T>();
+              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) += of_a.colwise().squaredNorm();
             });
+  }
+
+  /// Steps of the rows of a factor to least squares; product_ is V.
+  void solve(const Matrix& result, std::size_t mode) {
+    if (constraint_ == Constraint::none) {
+      const MatrixXd& w = inverse_(product_);
+      return write_rows(result, mode, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
+    }
+    write_rows(result, mode, [this](const auto& m, auto& a) {
+      for (int step = 0; step < kDescents * rank_; ++step) {
+        const Index r = step % rank_;
+        const double pivot = product_(r, r);
+        if (pivot > 0)
+          a.col(r) = (a.col(r) + (m.col(r) - a.lazyProduct(product_.col(r))) / pivot).cwiseMax(0.0);
+        else
+          a.col(r).setZero();
+      }
+    });
   }
 
   void update(std::size_t mode, const Matrix& result) {
     multiply_grams(mode);
-    multiply(result, inverse_(product_), mode);
+    solve(result, mode);
     const auto m = rows_of(result.view<T>());
     auto a = rows_of_factor(mode);
     for (Index r = 0; r < rank_; ++r) {
@@ -193,6 +226,7 @@ class HostSweeps final : public Sweeps {
   const Problem& problem_;  // MTTKRP over all modes, whose dense operands are the factors
   Prepared& mttkrp_;
   const double norm_;  // of the tensor
+  const Constraint constraint_;
   const Index rank_;
   std::vector<MatrixXd> grams_;
   MatrixXd product_;
@@ -211,9 +245,20 @@ double fit_of(double norm, double square, double inner) {
   return 1 - residual / norm;
 }
 
-std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm) {
+Constraint constraint_from_name(std::string_view name) {
+  if (name == "none") return Constraint::none;
+  if (name == "nonnegative") return Constraint::nonnegative;
+  throw InputError(fmt::format("found constraint '{}', expected none or nonnegative", name));
+}
+
+std::string_view name(Constraint constraint) {
+  return constraint == Constraint::none ? "none" : "nonnegative";
+}
+
+std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm,
+                                    Constraint constraint) {
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
-    return std::make_unique<HostSweeps<T>>(passes, mttkrp, norm);
+    return std::make_unique<HostSweeps<T>>(passes, mttkrp, norm, constraint);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/decompose/hooi.hpp"
+#include "common/decompose/singular_vectors.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
 
@@ -344,12 +345,12 @@ TEST_CASE("leading vectors of tall, wide and rank-deficient matrices") {
     tall.set(static_cast<std::uint64_t>(rows[r]), r, 3.0 - static_cast<double>(r));
     wide.set(r, static_cast<std::uint64_t>(rows[r]), 3.0 - static_cast<double>(r));
   }
-  const Eigen::MatrixXd u = tucker::leading_vectors(tall, 2);
+  const Eigen::MatrixXd u = cpd::leading_vectors(tall, 2);
   for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(u(rows[r], r)) - 1) < 1e-14);
-  const Eigen::MatrixXd v = tucker::leading_vectors(wide, 2);
+  const Eigen::MatrixXd v = cpd::leading_vectors(wide, 2);
   for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(v(r, r)) - 1) < 1e-14);
   flat.set(4, 1, 5.0);
-  const Eigen::MatrixXd w = tucker::leading_vectors(flat, 2);
+  const Eigen::MatrixXd w = cpd::leading_vectors(flat, 2);
   CHECK(std::abs(std::abs(w(4, 0)) - 1) < 1e-14);
   CHECK((w.transpose() * w - Eigen::MatrixXd::Identity(2, 2)).cwiseAbs().maxCoeff() < 1e-14);
 }
