@@ -20,7 +20,8 @@ using Eigen::VectorXd;
 constexpr Index kDense = 256;         // rows up to which a Gram matrix of the unfolding is made
 constexpr Index kOversampling = 10;   // as Halko, Martinsson and Tropp advise
 constexpr int kMostIterations = 100;  // of the subspace
-constexpr double kStill = 1e-10;      // relative change of the sum of squared singular values
+constexpr double kStill = 1e-5;       // relative change of the sum of squared singular values
+constexpr Index kLine = 8;            // numbers of a cache line
 
 /// Eigenvectors of the largest eigenvalues of a symmetric matrix, the largest first.
 MatrixXd leading_eigenvectors(const MatrixXd& symmetric, Index count) {
@@ -68,25 +69,23 @@ class Unfolding {
     return sum;
   }
 
-  /// X X^T Q. Threads share out the columns of Q, so that no two write to the same number.
+  /// X X^T Q, whose columns fill cache lines. Threads share out the columns of Q, so that no two
+  /// write to the same number.
   MatrixXd times_gram(const MatrixXd& q) const {
     Rows<double> in = q, out = Rows<double>::Zero(q.rows(), q.cols());
 #pragma omp parallel for schedule(dynamic, 1)
-    for (Index from = 0; from < q.cols(); from += kLine) {
-      const Index n = std::min(kLine, q.cols() - from);
+    for (Index from = 0; from < q.cols(); from += kLine)
       columns([&](std::size_t first, std::size_t end) {
-        double sums[kLine] = {};
+        Eigen::Array<double, 1, kLine> sums = decltype(sums)::Zero();
         for (std::size_t p = first; p < end; ++p)
-          for (Index c = 0; c < n; ++c) sums[c] += value_[p] * in(row_[p], from + c);
+          sums += value_[p] * in.row(row_[p]).segment<kLine>(from).array();
         for (std::size_t p = first; p < end; ++p)
-          for (Index c = 0; c < n; ++c) out(row_[p], from + c) += value_[p] * sums[c];
+          out.row(row_[p]).segment<kLine>(from).array() += value_[p] * sums;
       });
-    }
     return out;
   }
 
  private:
-  static constexpr Index kLine = 8;  // numbers of a cache line
   static std::size_t as_size(int mode) {
     return static_cast<std::size_t>(mode);
   }
@@ -105,7 +104,8 @@ MatrixXd random_directions(Index rows, Index count, std::uint64_t seed) {
 }
 
 MatrixXd by_subspace_iteration(const Unfolding& x, Index count, std::uint64_t seed) {
-  MatrixXd q = random_directions(x.rows(), std::min(count + kOversampling, x.rows()), seed);
+  const Index columns = (count + kOversampling + kLine - 1) / kLine * kLine;
+  MatrixXd q = random_directions(x.rows(), columns, seed);
   double before = 0;
   for (int iteration = 1;; ++iteration) {
     MatrixXd product = x.times_gram(q);
@@ -133,8 +133,9 @@ MatrixXd leading_vectors(const Matrix& matrix, Index count) {
 
 MatrixXd leading_vectors(const Coo& x, int mode, Index count, std::uint64_t seed) {
   const Unfolding unfolding(x, mode);
-  MatrixXd vectors = unfolding.rows() <= kDense ? leading_eigenvectors(unfolding.gram(), count)
-                                                : by_subspace_iteration(unfolding, count, seed);
+  MatrixXd vectors = unfolding.rows() <= std::max(kDense, 2 * count)
+                         ? leading_eigenvectors(unfolding.gram(), count)
+                         : by_subspace_iteration(unfolding, count, seed);
   for (auto column : vectors.colwise()) {
     Index largest = 0;
     column.cwiseAbs().maxCoeff(&largest);

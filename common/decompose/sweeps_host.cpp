@@ -76,8 +76,6 @@ MatrixXd inverse_root(const MatrixXd& gram) {
   return of.eigenvectors() * roots.asDiagonal() * of.eigenvectors().transpose();
 }
 
-constexpr int kDescents = 2;  // over the components in an update of non-negative factors
-
 template <class T>
 class HostSweeps final : public Sweeps {
  public:
@@ -101,6 +99,7 @@ class HostSweeps final : public Sweeps {
       grams_[m] = gram(model.factors[m]);
       mttkrp_.refresh(static_cast<int>(m));
     }
+    scaled_ = !model.fit.empty();
     for (Index r = 0; r < rank_; ++r)
       weights_[r] = model.fit.empty() ? 1 : model.weights[static_cast<std::size_t>(r)];
   }
@@ -187,9 +186,9 @@ class HostSweeps final : public Sweeps {
       const MatrixXd& w = inverse_(product_);
       return write_rows(result, mode, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
     }
+    if (!scaled_) scale_start(result, mode);
     write_rows(result, mode, [this](const auto& m, auto& a) {
-      for (int step = 0; step < kDescents * rank_; ++step) {
-        const Index r = step % rank_;
+      for (Index r = 0; r < rank_; ++r) {
         const double pivot = product_(r, r);
         if (pivot > 0)
           a.col(r) = (a.col(r) + (m.col(r) - a.lazyProduct(product_.col(r))) / pivot).cwiseMax(0.0);
@@ -197,6 +196,23 @@ class HostSweeps final : public Sweeps {
           a.col(r).setZero();
       }
     });
+  }
+
+  /// The first factors get the scale at which their model is nearest to the tensor: beside a model
+  /// that is much larger the first steps would leave most components zero for good.
+  void scale_start(const Matrix& result, std::size_t mode) {
+    const auto m = rows_of(result.view<T>());
+    const auto a = rows_of_factor(mode);
+    double inner = 0;
+    add_up_(result.rows(), {&inner, 1},
+            [&](Count first, Count n, std::span<double> sum, double* room) {
+              auto of_m = block_of(room, n);
+              of_m = rows(m, first, n).template cast<double>();
+              sum[0] += of_m.cwiseProduct(rows(a, first, n).template cast<double>()).sum();
+            });
+    const double square = product_.cwiseProduct(grams_[mode]).sum();
+    weights_.setConstant(square > 0 ? std::max(0.0, inner / square) : 0);
+    scaled_ = true;
   }
 
   void update(std::size_t mode, const Matrix& result) {
@@ -232,6 +248,7 @@ class HostSweeps final : public Sweeps {
   MatrixXd product_;
   Inverse inverse_;
   VectorXd weights_;
+  bool scaled_ = true;                        // the weights are those of the model
   Eigen::Array<T, 1, Eigen::Dynamic> scale_;  // their inverses
   std::vector<double> totals_;                // Gram matrix, then sums of the columns of M o A
   RowSums add_up_;
