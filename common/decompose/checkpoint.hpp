@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "common/decompose/starts.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/method/problem.hpp"
 
@@ -26,5 +27,23 @@ void save_checkpoint(const std::string& path, const Identity& identity, const Kr
 /// and SystemError when it can't be read.
 std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity,
                                             const Problem& problem);
+
+/// The file of a run from the first factors of a law and a seed. Without a path there is none, and
+/// nothing happens.
+class Checkpoint {
+ public:
+  Checkpoint(std::string path, const Problem& problem, Start law, std::uint64_t seed,
+             Constraint constraint);
+
+  explicit operator bool() const { return !path_.empty(); }
+  std::optional<KruskalModel> load() const;
+  void save(const KruskalModel& model) const;
+  void remove() const;
+
+ private:
+  const std::string path_;
+  const Problem& problem_;
+  Identity identity_;
+};
 
 }  // namespace retensor::cpd

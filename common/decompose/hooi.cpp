@@ -82,6 +82,8 @@ Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method&
            const std::map<std::string, ParamValue>& given)
     : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
   check_ranks(settings_.ranks, x_->dims);
+  if (settings_.start != cpd::Start::normal && settings_.start != cpd::Start::nvecs)
+    refuse("found start {}, expected normal or nvecs", cpd::name(settings_.start));
   for (int mode = 0; mode < x_->order(); ++mode) {
     const auto at = static_cast<std::size_t>(mode);
     model_.factors.emplace_back(x_->dims[at], settings_.ranks[at], x_->dtype());
@@ -90,7 +92,10 @@ Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method&
   }
   for (int mode = 0; mode < x_->order(); ++mode) {
     const auto at = static_cast<std::size_t>(mode);
-    set_factor(at, random_factor(x_->dims[at], settings_.ranks[at], settings_.seed, mode));
+    const auto rank = settings_.ranks[at];
+    set_factor(at, settings_.start == cpd::Start::nvecs
+                       ? cpd::leading_vectors(*x_, mode, static_cast<Index>(rank), settings_.seed)
+                       : random_factor(x_->dims[at], rank, settings_.seed, mode));
   }
 }
 

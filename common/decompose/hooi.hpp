@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/decompose/als.hpp"
+#include "common/decompose/starts.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::tucker {
@@ -33,6 +34,9 @@ struct Settings {
   int max_sweeps = 20;
   double tolerance = 1e-5;  ///< smallest gain of the fit that continues
   std::uint64_t seed = 1;   ///< of the first factors
+  /// Orthonormal bases of normal columns, or nvecs: the truncated higher-order singular value
+  /// decomposition. Other laws are refused.
+  cpd::Start start = cpd::Start::normal;
 };
 
 class Hooi {

@@ -103,13 +103,28 @@ MatrixXd random_directions(Index rows, Index count, std::uint64_t seed) {
   return orthonormal(drawn);
 }
 
+/// A^T B of tall matrices: a product of Eigen would have its threads wait for one another.
+MatrixXd inner_products(const MatrixXd& a, const MatrixXd& b) {
+  MatrixXd sum(a.cols(), b.cols());
+  const auto entries = static_cast<std::size_t>(sum.size());
+  RowSums(entries, 0)(static_cast<std::uint64_t>(a.rows()), {sum.data(), entries},
+                      [&](Count first, Count n, std::span<double> sums, double*) {
+                        const auto of = [&](const MatrixXd& m) {
+                          return m.middleRows(static_cast<Index>(first), static_cast<Index>(n));
+                        };
+                        Eigen::Map<MatrixXd>(sums.data(), a.cols(), b.cols()).noalias() +=
+                            of(a).transpose() * of(b);
+                      });
+  return sum;
+}
+
 MatrixXd by_subspace_iteration(const Unfolding& x, Index count, std::uint64_t seed) {
   const Index columns = (count + kOversampling + kLine - 1) / kLine * kLine;
   MatrixXd q = random_directions(x.rows(), columns, seed);
   double before = 0;
   for (int iteration = 1;; ++iteration) {
     MatrixXd product = x.times_gram(q);
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> small(q.transpose() * product);
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> small(inner_products(q, product));
     const double squares = small.eigenvalues().tail(count).sum();
     if (squares - before <= kStill * squares || iteration == kMostIterations)
       return q * small.eigenvectors().rightCols(count).rowwise().reverse();

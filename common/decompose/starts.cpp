@@ -47,6 +47,10 @@ std::string_view name(Start law) {
   return kNames.at(static_cast<std::size_t>(law));
 }
 
+Start default_start(Constraint constraint) {
+  return constraint == Constraint::none ? Start::spread : Start::uniform;
+}
+
 void check_start(Start law, Constraint constraint) {
   if (constraint == Constraint::nonnegative && (law == Start::spread || law == Start::signs))
     throw InputError(

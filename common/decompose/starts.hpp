@@ -18,6 +18,8 @@ enum class Start { spread, signs, normal, uniform, nvecs };
 Start start_from_name(std::string_view name);
 std::string_view name(Start law);
 
+/// spread, or uniform for a non-negative model.
+Start default_start(Constraint constraint);
 /// Throws InputError where a constraint lets no model begin so: a non-negative one takes uniform,
 /// normal and nvecs.
 void check_start(Start law, Constraint constraint);

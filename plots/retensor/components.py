@@ -1,7 +1,7 @@
 """The components of a CP model: a row for each, the largest weight first, a column for each mode.
 
-An entry is a bar where a mode is short. Of a long mode every part of the axis shows the least and the
-largest entry that it covers, so that no peak is lost however many entries share a pixel.
+An entry is a bar where a mode is short. Of a long mode every part of the axis shows the least and
+the largest entry that it covers, so that no peak is lost however many entries share a pixel.
 """
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,8 @@ def draw(weights, factors, title="", modes=None):
             for mode, factor in enumerate(factors):
                 _entries(axes[row, mode], factor[:, component], style.colour(mode))
             share = weights[component] / total if total else 0
-            axes[row, 0].set_ylabel(f"{row + 1}: {share:.0%}", rotation=0, ha="right", va="center")
+            axes[row, 0].set_ylabel(f"{row + 1}: {share:.0%}", rotation=0, ha="right",
+                                    va="center")
         for mode, factor in enumerate(factors):
             name = modes[mode] if modes else f"mode {mode}"
             axes[0, mode].set_title(f"{name}, {len(factor)} indices")

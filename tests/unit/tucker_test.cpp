@@ -1,9 +1,11 @@
 // Tucker decomposition: an independent implementation's values, planted subspaces, any TTM-chain.
 #include <doctest/doctest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -353,6 +355,54 @@ TEST_CASE("leading vectors of tall, wide and rank-deficient matrices") {
   const Eigen::MatrixXd w = cpd::leading_vectors(flat, 2);
   CHECK(std::abs(std::abs(w(4, 0)) - 1) < 1e-14);
   CHECK((w.transpose() * w - Eigen::MatrixXd::Identity(2, 2)).cwiseAbs().maxCoeff() < 1e-14);
+}
+
+/// The share of |X|^2 that the vectors keep of the unfolding of a mode.
+double kept(const Coo& x, int mode, const Eigen::MatrixXd& vectors) {
+  Eigen::Index columns = 1;
+  for (int m = 0; m < x.order(); ++m)
+    if (m != mode) columns *= static_cast<Eigen::Index>(x.dims[static_cast<std::size_t>(m)]);
+  Eigen::MatrixXd unfolded = Eigen::MatrixXd::Zero(vectors.rows(), columns);
+  for (Count p = 0; p < x.nnz(); ++p) {
+    Eigen::Index column = 0;
+    for (std::size_t m = 0; m < x.dims.size(); ++m)
+      if (std::cmp_not_equal(m, mode))
+        column = column * static_cast<Eigen::Index>(x.dims[m]) + x.indices[m][p];
+    unfolded(x.indices[static_cast<std::size_t>(mode)][p], column) = x.values.at(p);
+  }
+  return (vectors.transpose() * unfolded).squaredNorm() / unfolded.squaredNorm();
+}
+
+TEST_CASE("leading vectors of a long mode keep as much as those of its Gram matrix") {
+  // 300 indices: 4 vectors come from subspace iteration, 150 from the Gram matrix.
+  const Coo x = uniform({300, 9, 8}, 4000, 1, DType::f64);
+  const Eigen::MatrixXd few = cpd::leading_vectors(x, 0, 4, 1);
+  const Eigen::MatrixXd exact = cpd::leading_vectors(x, 0, 150, 1).leftCols(4);
+  const auto identity = Eigen::MatrixXd::Identity(4, 4);
+  CHECK((few.transpose() * few - identity).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK((exact.transpose() * exact - identity).cwiseAbs().maxCoeff() < 1e-12);
+  const double best = kept(x, 0, exact);
+  CHECK(kept(x, 0, few) > best * (1 - 1e-3));
+  CHECK(kept(x, 0, few) < best * (1 + 1e-12));
+  CHECK(kept(x, 0, Eigen::MatrixXd::Identity(300, 4)) < 0.5 * best);
+  for (Eigen::Index r = 0; r < 4; ++r)
+    CHECK(few.col(r).maxCoeff() == few.col(r).cwiseAbs().maxCoeff());
+  // The same on any number of threads, and whatever the nonzeros' order.
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(before == 1 ? 4 : 1);
+  CHECK((cpd::leading_vectors(x, 0, 4, 1) - few).cwiseAbs().maxCoeff() == 0);
+  omp_set_num_threads(before);
+}
+
+TEST_CASE("a decomposition that begins at singular vectors is ahead of a random one") {
+  const auto fit_after_one = [](cpd::Start start) {
+    auto settings = settings_of({3, 3, 3}, 1);
+    settings.start = start;
+    Hooi hooi(sparse_tensor(DType::f64), settings, sequential());
+    hooi.sweep();
+    return hooi.model().fit.front();
+  };
+  CHECK(fit_after_one(cpd::Start::nvecs) > fit_after_one(cpd::Start::normal));
 }
 
 TEST_CASE("a tensor of zeros is its own model") {

@@ -127,8 +127,7 @@ std::string plot_of(const Given& given) {
 
 cpd::Start law_of(const Given& given, Constraint constraint) {
   const auto word = given.text("start");
-  if (word.empty())
-    return constraint == Constraint::none ? cpd::Start::spread : cpd::Start::uniform;
+  if (word.empty()) return cpd::default_start(constraint);
   const auto law = cpd::start_from_name(word);
   cpd::check_start(law, constraint);
   return law;
@@ -151,14 +150,6 @@ Asked::Asked(const Given& given)
         starts));
 }
 
-/// What a checkpoint of a start belongs to.
-cpd::Identity identity_of(const Problem& problem, const Asked& asked, std::uint64_t seed) {
-  auto identity = cpd::identity_of(problem, asked.constraint);
-  identity["seed"] = std::to_string(seed);
-  identity["operands"] = cpd::name(asked.law);
-  return identity;
-}
-
 /// Sweeps from the factors that the seed draws, or from where a checkpoint is.
 Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int number,
                 StageTimer& timer) {
@@ -166,10 +157,9 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
   Start start;
   start.number = number;
   start.seed = problem.spec().seed + static_cast<std::uint64_t>(number - 1);
-  const auto path = asked.checkpoint_of(number);
-  const auto identity = path.empty() ? cpd::Identity() : identity_of(problem, asked, start.seed);
-  const auto kept = path.empty() ? std::nullopt : cpd::load_checkpoint(path, identity, problem);
-  if (kept) {
+  const cpd::Checkpoint checkpoint(asked.checkpoint_of(number), problem, asked.law, start.seed,
+                                   asked.constraint);
+  if (const auto kept = checkpoint.load()) {
     als.resume(*kept);
   } else {
     als.restart(
@@ -183,7 +173,7 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
                        .every = static_cast<std::size_t>(asked.checkpoint_every),
                        .save = {},
                        .progress = [&] { progress.show(als.fit()); }};
-  if (!path.empty()) between.save = [&] { cpd::save_checkpoint(path, identity, als.model()); };
+  if (checkpoint) between.save = [&] { checkpoint.save(als.model()); };
   const auto first = Clock::now();
   cpd::sweep_to_end(als, timer, between);
   const double sweeps = seconds_since(first);
@@ -192,7 +182,7 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
   start.seconds = seconds_since(begin);
   if (const auto made = als.fit().size() - start.resumed; made > 0) {
     start.sweep_seconds = sweeps / static_cast<double>(made);
-    if (between.save) between.save();  // a later start that is cut short must not cost this one
+    checkpoint.save(start.model);  // a later start that is cut short must not cost this one
   }
   start.true_fit = als.true_fit();
   return start;

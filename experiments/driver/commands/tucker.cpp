@@ -55,7 +55,7 @@ std::vector<std::string> chain_methods(const Registry& registry) {
 tucker::Settings settings_of(const Given& given) {
   const auto limits = limits_of(given);
   const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
-                                  limits.seed};
+                                  limits.seed, cpd::start_from_name(given.text("start"))};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
   return settings;
 }
@@ -103,8 +103,12 @@ Interface tucker_interface() {
                   methods.empty() ? "METHOD" : methods.front()),
       1};
   po::options_description options;
-  options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-                        "lengths of the core, one for each mode");
+  auto add = options.add_options();
+  add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
+      "lengths of the core, one for each mode");
+  add("start", word("LAW", "normal"),
+      "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
+      "unfoldings)");
   add_decomposition_options(options, "the method whose TTM-chain is used",
                             {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
