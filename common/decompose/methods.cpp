@@ -59,11 +59,12 @@ class AlsRun : public Prepared {
     if (!checkpoint_.empty()) identity_ = identity_of(problem, constraint_of(params));
   }
 
-  /// The stages sweeps and, with a file, checkpoint.
+  /// The stages start, sweeps and, with a file, checkpoint.
   void run(StageTimer& timer) override {
     resumed_ = 0;
-    timer.stage("sweeps");
+    timer.stage("start");
     als_.restart();
+    timer.stage("sweeps");
     if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
     Between between{.at_once = at_once_, .every = every_, .save = {}, .progress = {}};
     if (!checkpoint_.empty())
