@@ -45,7 +45,7 @@ def draw(weights, factors, title="", modes=None):
 
 
 def save(path, out):
-    """Draw the arrays of a model.npz into a file whose ending names the format; returns its path."""
+    """Draw a model.npz into a file whose ending names the format; returns its path."""
     try:
         with np.load(path) as arrays:
             factors = [arrays[f"factor_{mode}"]

@@ -51,9 +51,10 @@ struct Start {
   std::size_t resumed = 0;  ///< sweeps that a checkpoint held
   KruskalModel model;
   bool converged = false;
-  double true_fit = 0;       ///< by a pass over the nonzeros in double precision
-  double seconds = 0;        ///< to the end of the sweeps
-  double sweep_seconds = 0;  ///< of a sweep, mean
+  double true_fit = 0;                ///< by a pass over the nonzeros in double precision
+  double seconds = 0;                 ///< to the end of the sweeps
+  std::vector<double> seconds_curve;  ///< to the end of each sweep made here
+  double sweep_seconds = 0;           ///< of a sweep, mean
 };
 
 using Clock = std::chrono::steady_clock;
@@ -172,7 +173,11 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
   cpd::Between between{.at_once = static_cast<std::size_t>(asked.check_every),
                        .every = static_cast<std::size_t>(asked.checkpoint_every),
                        .save = {},
-                       .progress = [&] { progress.show(als.fit()); }};
+                       .progress = [&] {
+                         start.seconds_curve.resize(als.fit().size() - start.resumed,
+                                                    seconds_since(begin));
+                         progress.show(als.fit());
+                       }};
   if (checkpoint) between.save = [&] { checkpoint.save(als.model()); };
   const auto first = Clock::now();
   cpd::sweep_to_end(als, timer, between);
@@ -243,6 +248,7 @@ json to_json(const Start& start) {
           {"weights", by_weight(start.model).weights},
           {"stopped_by", start.converged ? "tolerance" : "max-sweeps"},
           {"seconds", start.seconds},
+          {"seconds_curve", start.seconds_curve},
           {"sweep_seconds", start.sweep_seconds}};
 }
 
