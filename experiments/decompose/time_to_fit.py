@@ -54,9 +54,10 @@ def read_tns(path):
 def by_retensor(*options):
     """Runs the program on the file itself, which it reads before its clock starts."""
     def run(tensor, seed, asked):
-        program = os.environ.get("RETENSOR", str(ROOT / "build/experiments/driver/retensor"))
-        command = [program, "cp", tensor.path, "--rank", str(asked.rank), "--max-sweeps",
-                   str(SWEEPS[-1]), "--tolerance", "0", "--seed", str(seed), "--quiet", "--json", *options]
+        program = os.environ.get("RETENSOR", ROOT / "build/experiments/driver/retensor")
+        command = [program, "cp", tensor.path, "--rank", str(asked.rank), "--seed", str(seed),
+                   "--max-sweeps", str(SWEEPS[-1]), "--tolerance", "0", "--quiet", "--json",
+                   *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise LeftOut(done.stderr.strip())
