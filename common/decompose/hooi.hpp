@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/decompose/als.hpp"
+#include "common/decompose/hooi_sweeps.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/method/method.hpp"
 
@@ -49,27 +50,37 @@ class Hooi {
   Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
        const std::map<std::string, ParamValue>& given = {});
 
+  /// With the sweeps of hooi_sweeps.hpp on the device, which take any ranks that a core can have.
+  /// Throws InputError for other ranks and for an order above 5, DeviceError without a device.
+  Hooi(std::shared_ptr<const Coo> x, const Settings& settings);
+
   /// Begins with other factors than those of the seed: I_m x R_m of the tensor's type, of full
   /// rank. Throws InputError for other shapes.
   void start(const std::vector<Matrix>& factors);
   void sweep();
 
   /// The core is empty before the first sweep.
-  const Model& model() const { return model_; }
+  const Model& model() const;
   /// The last sweep gained less than the tolerance.
   bool converged() const { return cpd::converged(model_.fit, settings_.tolerance); }
   bool finished() const {
     return converged() || std::cmp_greater_equal(model_.fit.size(), settings_.max_sweeps);
   }
+  /// Of a Hooi with a method.
   const Prepared& chain(int mode) const { return *chains_.at(static_cast<std::size_t>(mode)); }
 
  private:
+  void draw_factors();
   void set_factor(std::size_t mode, const Eigen::MatrixXd& factor);
+  /// Of a sweep by chains on the host: |core|.
+  double sweep_host();
 
   const std::shared_ptr<const Coo> x_;
   const Settings settings_;
   const double norm_;  // of the tensor
-  Model model_;
+  mutable Model model_;
+  mutable bool fetched_ = true;     // the model is that of the last sweep
+  std::unique_ptr<Sweeps> sweeps_;  // on the device
   std::deque<Problem> problems_;  // by mode; they stay where they are, for the chains refer to them
   std::vector<std::unique_ptr<Prepared>> chains_;
 };

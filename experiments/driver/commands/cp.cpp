@@ -92,12 +92,10 @@ ProblemSpec spec_of(const Given& given) {
   return spec;
 }
 
+/// Methods of the host keep their factors there.
 cpd::Place place_of(const Given& given, const Method& method) {
-  const auto name = given.text("solve");
-  if (name != "host" && name != "device")
-    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
-  return name == "device" && method.backend() == Backend::cuda ? cpd::Place::device
-                                                               : cpd::Place::host;
+  const auto asked = solve_of(given);
+  return method.backend() == Backend::cuda ? asked : cpd::Place::host;
 }
 
 int at_least_one(const Given& given, const char* option) {

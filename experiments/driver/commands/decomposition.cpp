@@ -49,6 +49,13 @@ SweepLimits limits_of(const Given& given) {
   return limits;
 }
 
+cpd::Place solve_of(const Given& given) {
+  const auto name = given.text("solve");
+  if (name != "host" && name != "device")
+    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
+  return name == "device" ? cpd::Place::device : cpd::Place::host;
+}
+
 std::shared_ptr<const Coo> tensor_of(const Given& given) {
   const auto name = given.positional("a data set or a tensor file");
   const auto datasets = given.registry();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/decompose/als.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/matrix.hpp"
@@ -25,6 +26,8 @@ void add_decomposition_options(po::options_description& options, const char* met
                                const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
+/// --solve, which each command describes itself; throws InputError for another word.
+cpd::Place solve_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
