@@ -38,8 +38,12 @@ class Als {
   /// Throws InputError where the method does not take the problem's MTTKRP.
   /// Throws InputError too for constrained sweeps on the device, which are not there yet.
   Als(const Problem& problem, const Method& mttkrp,
+<<<<<<< HEAD
       const std::map<std::string, ParamValue>& given = {}, Place place = Place::host,
       Constraint constraint = Constraint::none);
+=======
+      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device);
+>>>>>>> main
 
   /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes and
   /// for negative entries in a non-negative model.

@@ -31,14 +31,18 @@ Factors to_dense(const std::vector<Matrix>& matrices) {
   return factors;
 }
 
-// Calls f(first column, columns) for blocks of `cols` columns, one a thread. What f adds up it adds
-// up within a column, so that no sum depends on the number of threads.
+// A matrix whose blocks of columns are f(first column, columns), one a thread. What f adds up it
+// adds up within a column, so that no sum depends on the number of threads.
 template <class F>
-void for_column_blocks(Eigen::Index cols, const F& f) {
+Dense by_column_blocks(Eigen::Index rows, Eigen::Index cols, const F& f) {
+  Dense whole(rows, cols);
   const Eigen::Index block = (cols + omp_get_max_threads() - 1) / omp_get_max_threads();
 #pragma omp parallel for schedule(static)
-  for (Eigen::Index first = 0; first < cols; first += block)
-    f(first, std::min(block, cols - first));
+  for (Eigen::Index first = 0; first < cols; first += block) {
+    const Eigen::Index columns = std::min(block, cols - first);
+    whole.middleCols(first, columns) = f(first, columns);
+  }
+  return whole;
 }
 
 // Writes value p times the Hadamard product of the factor rows that nonzero p meets, all modes but
@@ -52,26 +56,28 @@ void row_product(const Coo& x, double value, const Factors& factors, Count p, in
 }
 
 Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& factors, int mode) {
-  Dense out = Dense::Zero(factors[mode].rows(), factors[mode].cols());
-  for_column_blocks(out.cols(), [&](Eigen::Index first, Eigen::Index columns) {
+  const Eigen::Index rows = factors[mode].rows();
+  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
+    Dense out = Dense::Zero(rows, columns);
     Eigen::ArrayXd product(columns);
     for (Count p = 0; p < values.size(); ++p) {
       row_product(x, values[p], factors, p, mode, first, product);
-      out.row(x.indices[mode][p]).segment(first, columns) += product.matrix().transpose();
+      out.row(x.indices[mode][p]) += product.matrix().transpose();
     }
-  });
-  return out;
+    return out;
+  };
+  return by_column_blocks(rows, factors[mode].cols(), block);
 }
 
 // Products go row by row: the sums that Eigen forms for a tall matrix depend on its threads.
 Dense gram_of(const Dense& factor) {
-  Dense gram = Dense::Zero(factor.cols(), factor.cols());
-  for_column_blocks(factor.cols(), [&](Eigen::Index first, Eigen::Index columns) {
+  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
+    Dense gram = Dense::Zero(factor.cols(), columns);
     for (Eigen::Index i = 0; i < factor.rows(); ++i)
-      gram.middleCols(first, columns).noalias() +=
-          factor.row(i).transpose() * factor.row(i).segment(first, columns);
-  });
-  return gram;
+      gram.noalias() += factor.row(i).transpose() * factor.row(i).segment(first, columns);
+    return gram;
+  };
+  return by_column_blocks(factor.cols(), factor.cols(), block);
 }
 
 void multiply_rows(Dense& tall, const Dense& small) {
