@@ -243,7 +243,7 @@ void check_own_decomposition(const Task& task, const Method& method) {
 /// CP-ALS with the MTTKRP of a method that has no decomposition of its own.
 void run_als(const Task& task, const Problem& problem, const Method& method,
              retensor_result& result) {
-  cpd::Als als(problem, method, task.params, cpd::Place::host, task.constraint);
+  cpd::Als als(problem, method, task.params, cpd::Place::device, task.constraint);
   const auto timer = timer_for(method);
   timer->start();
   const cpd::Checkpoint checkpoint(task.call.checkpoint == nullptr ? "" : task.call.checkpoint,

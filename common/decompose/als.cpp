@@ -56,9 +56,8 @@ Als::Als(const Problem& problem, const Method& mttkrp,
       constraint_(constraint) {
   if (mttkrp_->passes() == nullptr)
     throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
-  if (place == Place::device && constraint != Constraint::none)
-    throw InputError("cpd: found non-negative sweeps on the device, expected them on the host");
-  if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
+  if (place == Place::device && constraint == Constraint::none)
+    sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
   on_device_ = sweeps_ != nullptr;
   if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   model_.fit.reserve(static_cast<std::size_t>(problem.spec().max_sweeps));

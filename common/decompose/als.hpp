@@ -34,16 +34,12 @@ class Als {
  public:
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
   /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
-  /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs.
+  /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs,
+  /// and so does a constrained model.
   /// Throws InputError where the method does not take the problem's MTTKRP.
-  /// Throws InputError too for constrained sweeps on the device, which are not there yet.
   Als(const Problem& problem, const Method& mttkrp,
-<<<<<<< HEAD
-      const std::map<std::string, ParamValue>& given = {}, Place place = Place::host,
+      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device,
       Constraint constraint = Constraint::none);
-=======
-      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device);
->>>>>>> main
 
   /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes and
   /// for negative entries in a non-negative model.

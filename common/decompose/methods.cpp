@@ -199,11 +199,6 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     return problem.x().order() > 1 ? Support::yes()
                                    : Support::no("a tensor of order 1 is its own model");
   };
-  const auto has_place = [backend](const Problem&, const Params& params) {
-    return place_of(backend, params) == Place::device && constraint_of(params) != Constraint::none
-               ? Support::no("supports constraint=nonnegative only with solve=host")
-               : Support::yes();
-  };
   const auto has_mttkrp = [methods](const Problem& problem, const Params& params) {
     const Mttkrp passes = mttkrp_of(methods, problem, params);
     Support support = supports(passes.method, passes.problem, passes.params);
@@ -215,7 +210,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
       .id = fmt::format("cpd.{}.als", name(backend)),
       .summary = "CP-ALS with the MTTKRP of any method (Kolda and Bader 2009, Fig. 3.3)",
       .operations = {Operation::cpd},
-      .conditions = {has_model, has_place, has_mttkrp},
+      .conditions = {has_model, has_mttkrp},
       .precision =
           [methods](const Problem& problem, const Params& params) {
             const Mttkrp passes = mttkrp_of(methods, problem, params);

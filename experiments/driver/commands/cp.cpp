@@ -335,7 +335,6 @@ Interface cp_interface() {
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
       "sweeps between looks at the tolerance; more save a GPU waiting for the host");
-<<<<<<< HEAD
   add("start", word("LAW"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), nvecs (leading left singular "
       "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
@@ -351,16 +350,9 @@ Interface cp_interface() {
   add("plot", word("FILE"),
       "figure of the components with the largest weights: .svg, .png or .pdf");
   add("quiet", flag(), "print no progress");
-  add("solve", word("host|device", "host"),
-      "where factors lie and systems are solved; the sweeps on the device have yet to pass their "
-      "tests on a GPU in their present form");
-=======
-  add("start", word("LAW", "spread"),
-      "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
-      "orthonormal matrices next to the MTTKRP of every mode in turn");
   add("solve", word("host|device", "device"),
-      "where a method of the GPU keeps factors and solves systems");
->>>>>>> main
+      "where a method of the GPU keeps factors and solves systems; non-negative models take the "
+      "host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options,
