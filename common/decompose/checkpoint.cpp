@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -76,10 +77,41 @@ void check_count(const char* what, std::size_t found, std::uint64_t expected) {
     throw InputError(fmt::format("found {} {}, expected {}", found, what, expected));
 }
 
+/// Refuses what json::from_cbor would follow down its stack: lists within lists, and texts without
+/// a stated length, which may hold each other. The writer makes none. Stops without a word at what
+/// is no CBOR, of which json::from_cbor tells.
+void check_depth(std::string_view cbor) {
+  constexpr std::size_t kDeepest = 8;     // a checkpoint has 4 levels
+  constexpr unsigned kUnstated = 31;      // as a length
+  std::vector<std::uint64_t> left = {1};  // items still to come, of each open list
+  for (std::size_t at = 0; !left.empty() && at < cbor.size();) {
+    const auto head = static_cast<unsigned char>(cbor[at++]);
+    const unsigned kind = head >> 5, info = head & 31;
+    if (info == kUnstated) throw InputError("found a part without a stated length");
+    const std::size_t width = info < 24 ? 0 : std::size_t{1} << (info - 24);
+    if (info > 27 || width > cbor.size() - at) return;
+    std::uint64_t count = info < 24 ? info : 0;
+    for (const auto end = at + width; at < end; ++at)
+      count = count << 8 | static_cast<unsigned char>(cbor[at]);
+    --left.back();
+    if (kind == 2 || kind == 3) {  // bytes, text
+      if (count > cbor.size() - at) return;
+      at += count;
+    } else if (kind == 4 || kind == 5) {       // a list, a map of keys and values
+      const std::uint64_t most = cbor.size();  // an item has a byte
+      left.push_back(std::min(count, most) * (kind == 5 ? 2 : 1));
+    }
+    if (left.size() > kDeepest)
+      throw InputError(fmt::format("found more than {} lists within each other", kDeepest));
+    while (!left.empty() && left.back() == 0) left.pop_back();
+  }
+}
+
 KruskalModel model_from(std::string_view content, const Identity& identity,
                         const Problem& problem) {
   if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
     throw InputError("not an intact checkpoint: its checksum is wrong");
+  check_depth(content.substr(kDigest));
   const json j = json::from_cbor(content.substr(kDigest));
   if (j.at("version") != kVersion)
     throw InputError(fmt::format("found a checkpoint of version {}, expected {}",

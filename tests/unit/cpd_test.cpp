@@ -513,6 +513,27 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
                        doctest::Contains("not an intact checkpoint"), InputError);
 }
 
+TEST_CASE("a checkpoint of lists within lists under a right checksum is refused within its stack") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(3, 2));
+  const auto refused = [&](const std::string& part, const char* what) {
+    std::string deep;
+    for (int level = 0; level < 2'000'000; ++level) deep += part;
+    folder.write("model", sha256_hex(deep) + deep);
+    CAPTURE(part);
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, cpd::identity_of(problem), problem),
+                         (path + ": " + what).c_str(), InputError);
+  };
+  const auto* deep = "found more than 8 lists within each other";
+  refused("\x81", deep);                                          // [[...
+  refused(std::string("\x9b\0\0\0\0\0\0\0\2\1", 10), deep);       // [1, [1, ..., of 64 bits
+  refused(std::string("\xbb\x80\0\0\0\0\0\0\0\x61k", 11), deep);  // 2^63 keys
+  refused("\xa1\x61k", deep);                                     // {"k": {"k": ...
+  for (const char* unstated : {"\x9f", "\xbf\x61k", "\x7f", "\x5f"})
+    refused(unstated, "found a part without a stated length");
+}
+
 TEST_CASE("damaged checkpoints are refused") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
