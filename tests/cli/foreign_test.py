@@ -280,7 +280,8 @@ def test_a_faulty_library_costs_its_row_alone(workspace):
     for name, (function, planted, *_) in LIBRARY_FAULTS.items():
         at = text.index("{", text.index(f"retensor_method_{function}(")) + 1
         source = workspace.folder / f"{name}.c"
-        source.write_text("#include <signal.h>\n#include <unistd.h>\n" + text[:at] + planted + text[at:])
+        source.write_text("#include <signal.h>\n#include <unistd.h>\n"
+                          + text[:at] + planted + text[at:])
         subprocess.run(["cc", "-w", "-shared", "-fPIC", "-I", ROOT / "common/c_api", source, "-o",
                         workspace.folder / f"lib{name}.so"], check=True, timeout=60)
         methods.append({"id": f"theirs.cpu.{name}", "library": f"./lib{name}.so"})

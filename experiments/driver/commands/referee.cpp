@@ -176,7 +176,8 @@ Interface referee_interface() {
       "retensor referee mine.yaml --rows rows.jsonl > referee.md", 1};
   po::options_description options;
   auto add = options.add_options();
-  add("rows", words("FILE..."), "result files or folders (default: out/results)");
+  add("rows", words("FILE..."),
+      "result files (default: the committed ones and those below out/results)");
   add("between", words("A B"),
       "only these two methods, with their parameters as the page has them");
   add_profile_option(options);
