@@ -120,8 +120,8 @@ Interface tucker_interface() {
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");
   add("solve", word("host|device", "host"),
-      "where the sweeps run; those on the device have a TTM-chain of their own, take any ranks for "
-      "orders 2 to 5, and have yet to pass their tests on a GPU");
+      "where the sweeps run; those on the device have a TTM-chain of their own, which takes any "
+      "ranks for orders 2 to 5");
   add_decomposition_options(options, "the method whose TTM-chain is used on the host",
                             {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
