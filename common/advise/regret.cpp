@@ -1,0 +1,133 @@
+#include "common/advise/regret.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "common/advise/forecast.hpp"
+
+namespace retensor::advise {
+namespace {
+
+/// The candidates of one problem with what was foreseen and what came.
+struct Contest {
+  std::vector<Forecast> foreseen;      ///< of those offered
+  std::vector<const SeenTimes*> came;  ///< of the same
+  std::vector<const SeenTimes*> all;   ///< of all that were measured
+};
+
+double total(const SeenTimes& t, double calls) {
+  return t.prepare + calls * t.run;
+}
+
+double best_time(const Contest& contest, double calls) {
+  double least = total(*contest.all.front(), calls);
+  for (const auto* t : contest.all) least = std::min(least, total(*t, calls));
+  return least;
+}
+
+/// Preparations and runs of all that are tried, and the rest of the calls by the fastest of them.
+double time_with_trial(const Contest& contest, const std::vector<std::size_t>& tried,
+                       double calls) {
+  if (tried.size() == 1) return total(*contest.came[tried.front()], calls);
+  double spent = 0, fastest = contest.came[tried.front()]->run;
+  for (const auto k : tried) {
+    spent += total(*contest.came[k], kRunsOfTrial);
+    fastest = std::min(fastest, contest.came[k]->run);
+  }
+  return spent + std::max(0.0, calls - kRunsOfTrial) * fastest;
+}
+
+class Tally {
+ public:
+  void add(double ratio) {
+    logarithms_ += std::log(ratio);
+    regret_.most = std::max(regret_.most, ratio);
+    if (ratio > 2) ++regret_.above_two;
+    ++count_;
+  }
+  Regret regret() const {
+    auto done = regret_;
+    if (count_ > 0) done.mean = std::exp(logarithms_ / count_);
+    return done;
+  }
+  int count() const { return count_; }
+
+ private:
+  Regret regret_;
+  double logarithms_ = 0;
+  int count_ = 0;
+};
+
+struct Tallies {
+  Tally predicted, tried;
+  int refused = 0;
+};
+
+void judge(const Contest& contest, double calls, Tallies& tallies) {
+  if (contest.all.size() < 2) return;
+  if (contest.foreseen.empty()) {
+    ++tallies.refused;
+    return;
+  }
+  const double best = best_time(contest, calls);
+  const auto choice = best_of(contest.foreseen, calls, kCaution);
+  tallies.predicted.add(total(*contest.came[choice], calls) / best);
+  const auto tried = contenders(contest.foreseen, calls, kCaution);
+  tallies.tried.add(time_with_trial(contest, tried, calls) / best);
+}
+
+/// By problem; a candidate is offered where enough families other than the problem's have it.
+std::map<std::size_t, Contest> contests_of(const Experience& seen, const Forecaster& forecaster,
+                                           bool rounding) {
+  const auto& times = forecaster.times();
+  const auto foreseen = forecaster.left_out();
+  std::map<std::size_t, std::set<std::string>> families;
+  for (const auto* t : times) families[t->candidate].insert(seen.problems[t->problem].family);
+  std::map<std::size_t, Contest> contests;
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    const auto& t = *times[k];
+    if (seen.candidates[t.candidate].rounds && !rounding) continue;
+    auto& contest = contests[t.problem];
+    contest.all.push_back(&t);
+    if (families[t.candidate].size() <= kFewestFamilies) continue;
+    contest.foreseen.push_back(foreseen[k]);
+    contest.came.push_back(&t);
+  }
+  return contests;
+}
+
+RegretLine line_of(std::string device, std::string operation, double calls,
+                   const Tallies& tallies) {
+  return {std::move(device),         std::move(operation), calls,
+          tallies.predicted.count(), tallies.refused,      tallies.predicted.regret(),
+          tallies.tried.regret()};
+}
+
+}  // namespace
+
+std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,
+                                bool rounding) {
+  std::set<std::pair<std::size_t, Operation>> groups;
+  for (const auto& p : seen.problems) groups.insert({p.device, p.operation});
+  std::vector<RegretLine> lines;
+  std::map<double, Tallies> all;
+  for (const auto& [device, operation] : groups) {
+    const Forecaster forecaster(seen, device, operation);
+    if (forecaster.offered().empty()) continue;
+    const auto contests = contests_of(seen, forecaster, rounding);
+    for (const double n : calls) {
+      Tallies tallies;
+      for (const auto& [problem, contest] : contests) {
+        judge(contest, n, tallies);
+        judge(contest, n, all[n]);
+      }
+      lines.push_back(line_of(seen.devices[device].name, std::string(name(operation)), n, tallies));
+    }
+  }
+  for (const auto& [n, tallies] : all) lines.push_back(line_of("", "", n, tallies));
+  return lines;
+}
+
+}  // namespace retensor::advise

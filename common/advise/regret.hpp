@@ -1,0 +1,35 @@
+// How much longer the planner's choices take than the best ones: the judgement of a model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/advise/experience.hpp"
+
+namespace retensor::advise {
+
+/// Regrets are ratios of times, at least 1.
+struct Regret {
+  double mean = 1;  ///< geometric
+  double most = 1;
+  int above_two = 0;
+};
+
+/// Of the problems of an operation on a device, or of all.
+struct RegretLine {
+  std::string device, operation;  ///< empty: all
+  double calls = 1;
+  int problems = 0;  ///< with at least two measured candidates, one of them offered
+  int refused = 0;   ///< those where nothing is offered without the family
+  Regret predicted;  ///< of the choice by the model alone
+  Regret tried;      ///< with a trial of close calls, whose time counts
+};
+
+/// What the choices would have cost had the model not seen the family of each tensor in turn: a
+/// line per operation, device and number of calls, then one for all of each number of calls. The
+/// best is the least total time of all that was measured on the problem. With `rounding`,
+/// candidates that round their operands count too.
+std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,
+                                bool rounding);
+
+}  // namespace retensor::advise
