@@ -42,8 +42,9 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts);
 void take_facts(Subject& subject, const nlohmann::json& facts);
 
 struct Aspect {
-  const char* name;  ///< logarithms, but for order and gini
-  double scale;      ///< a difference of this much matters as much as one of another's scale
+  const char* name;
+  double scale;  ///< a difference of this much matters as much as one of another's scale
+  bool is_logarithm = true;
 };
 
 /// Modes of the product are those whose rows are combined or summed: the mode of the operation, the
@@ -52,7 +53,7 @@ inline constexpr std::array kAspects = {
     Aspect{"seconds of the bytes", 2},             // work.bytes at the ceiling, and a launch
     Aspect{"seconds of the compulsory bytes", 2},  // the same of work.compulsory_bytes
     Aspect{"bytes over compulsory bytes", 1},
-    Aspect{"order", 1},
+    Aspect{"order", 1, false},
     Aspect{"rank", 1},
     Aspect{"nonzeros", 2},
     Aspect{"nonzeros a fiber, mean of the modes", 2},
@@ -60,7 +61,7 @@ inline constexpr std::array kAspects = {
     Aspect{"nonzeros a fiber, most of the other modes", 2},
     Aspect{"nonzeros a fiber, least of the other modes", 2},
     Aspect{"share of the fullest slice", 2},
-    Aspect{"gini of the slices", 0.3},
+    Aspect{"gini of the slices", 0.3, false},
     Aspect{"shortest mode", 2},
     Aspect{"nonzeros a slice", 2},
     Aspect{"nonzeros a tile of 8", 2},

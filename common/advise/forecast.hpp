@@ -56,9 +56,9 @@ class Forecaster {
   /// Families that a candidate was measured on.
   int families(std::size_t candidate) const;
 
-  /// In which aspects the problem lies outside all that was measured: "nonzeros 3e+09, seen 10 to
-  /// 1e+08".
-  std::vector<std::string> outside(const Aspects& at) const;
+  /// In which aspects the problem lies outside all that was measured, on tensors of other families
+  /// than `without`: "nonzeros 3e+09, seen 10 to 1e+08".
+  std::vector<std::string> outside(const Aspects& at, std::string_view without = "") const;
   /// The measured problem that is most like this one.
   const SeenProblem& nearest(const Aspects& at) const;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,8 +42,17 @@ long problems_on(const Experience& seen, std::size_t device, Operation operation
   });
 }
 
-/// The measured device that judges for this one; none where no device of its backend has rows of
-/// the operation.
+/// Whether the times of a device tell methods apart that round nothing.
+bool can_choose(const Experience& seen, std::size_t device, Operation operation) {
+  std::set<std::string> methods;
+  const Forecaster forecaster(seen, device, operation);
+  for (const auto candidate : forecaster.offered())
+    if (!seen.candidates[candidate].rounds) methods.insert(seen.candidates[candidate].method);
+  return methods.size() > 1;
+}
+
+/// The measured device that judges for this one: itself, where enough was measured on it, else the
+/// one of its backend with most problems of the operation; none where there is no such device.
 std::optional<std::size_t> judge_of(const Experience& seen, const Device& device,
                                     Operation operation) {
   std::optional<std::size_t> best;
@@ -50,7 +60,7 @@ std::optional<std::size_t> judge_of(const Experience& seen, const Device& device
   for (std::size_t d = 0; d < seen.devices.size(); ++d) {
     const auto problems = problems_on(seen, d, operation);
     if (seen.devices[d].backend != device.backend || problems == 0) continue;
-    if (is_same(seen.devices[d], device)) return d;
+    if (is_same(seen.devices[d], device) && can_choose(seen, d, operation)) return d;
     if (problems <= most) continue;
     most = problems;
     best = d;

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "common/advise/forecast.hpp"
 
 namespace retensor::advise {
@@ -15,16 +17,17 @@ struct Contest {
   std::vector<Forecast> foreseen;      ///< of those offered
   std::vector<const SeenTimes*> came;  ///< of the same
   std::vector<const SeenTimes*> all;   ///< of all that were measured
+  bool is_outside = false;             ///< unlike the tensors of all other families
 };
 
 double total(const SeenTimes& t, double calls) {
   return t.prepare + calls * t.run;
 }
 
-double best_time(const Contest& contest, double calls) {
-  double least = total(*contest.all.front(), calls);
-  for (const auto* t : contest.all) least = std::min(least, total(*t, calls));
-  return least;
+const SeenTimes& best_time(const Contest& contest, double calls) {
+  return **std::min_element(
+      contest.all.begin(), contest.all.end(),
+      [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
 }
 
 /// Preparations and runs of all that are tried, and the rest of the calls by the fastest of them.
@@ -62,7 +65,8 @@ class Tally {
 
 struct Tallies {
   Tally predicted, tried;
-  int refused = 0;
+  int refused = 0, outside = 0;
+  const SeenTimes *taken = nullptr, *best = nullptr;  ///< of the largest regret
 };
 
 void judge(const Contest& contest, double calls, Tallies& tallies) {
@@ -71,11 +75,19 @@ void judge(const Contest& contest, double calls, Tallies& tallies) {
     ++tallies.refused;
     return;
   }
-  const double best = best_time(contest, calls);
-  const auto choice = best_of(contest.foreseen, calls, kCaution);
-  tallies.predicted.add(total(*contest.came[choice], calls) / best);
-  const auto tried = contenders(contest.foreseen, calls, kCaution);
+  const auto& best_one = best_time(contest, calls);
+  const double best = total(best_one, calls);
+  const double caution = contest.is_outside ? kCautionOutside : kCaution;
+  const auto choice = best_of(contest.foreseen, calls, caution);
+  const double ratio = total(*contest.came[choice], calls) / best;
+  if (tallies.taken == nullptr || ratio > tallies.predicted.regret().most) {
+    tallies.taken = contest.came[choice];
+    tallies.best = &best_one;
+  }
+  tallies.predicted.add(ratio);
+  const auto tried = contenders(contest.foreseen, calls, caution);
   tallies.tried.add(time_with_trial(contest, tried, calls) / best);
+  if (contest.is_outside) ++tallies.outside;
 }
 
 /// By problem; a candidate is offered where enough families other than the problem's have it.
@@ -95,14 +107,29 @@ std::map<std::size_t, Contest> contests_of(const Experience& seen, const Forecas
     contest.foreseen.push_back(foreseen[k]);
     contest.came.push_back(&t);
   }
+  for (auto& [number, contest] : contests) {
+    const auto& problem = seen.problems[number];
+    contest.is_outside = !forecaster.outside(problem.at, problem.family).empty();
+  }
   return contests;
 }
 
-RegretLine line_of(std::string device, std::string operation, double calls,
+std::string described(const Candidate& candidate) {
+  return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
+}
+
+std::string worst_of(const Experience& seen, const Tallies& tallies) {
+  if (tallies.taken == nullptr) return "";
+  return fmt::format("{}: {}, best {}", seen.problems[tallies.taken->problem].data,
+                     described(seen.candidates[tallies.taken->candidate]),
+                     described(seen.candidates[tallies.best->candidate]));
+}
+
+RegretLine line_of(const Experience& seen, std::string device, std::string operation, double calls,
                    const Tallies& tallies) {
-  return {std::move(device),         std::move(operation), calls,
-          tallies.predicted.count(), tallies.refused,      tallies.predicted.regret(),
-          tallies.tried.regret()};
+  return {std::move(device),          std::move(operation),   calls,
+          tallies.predicted.count(),  tallies.refused,        tallies.outside,
+          tallies.predicted.regret(), tallies.tried.regret(), worst_of(seen, tallies)};
 }
 
 }  // namespace
@@ -123,10 +150,11 @@ std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double
         judge(contest, n, tallies);
         judge(contest, n, all[n]);
       }
-      lines.push_back(line_of(seen.devices[device].name, std::string(name(operation)), n, tallies));
+      lines.push_back(
+          line_of(seen, seen.devices[device].name, std::string(name(operation)), n, tallies));
     }
   }
-  for (const auto& [n, tallies] : all) lines.push_back(line_of("", "", n, tallies));
+  for (const auto& [n, tallies] : all) lines.push_back(line_of(seen, "", "", n, tallies));
   return lines;
 }
 

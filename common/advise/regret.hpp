@@ -19,10 +19,12 @@ struct Regret {
 struct RegretLine {
   std::string device, operation;  ///< empty: all
   double calls = 1;
-  int problems = 0;  ///< with at least two measured candidates, one of them offered
-  int refused = 0;   ///< those where nothing is offered without the family
-  Regret predicted;  ///< of the choice by the model alone
-  Regret tried;      ///< with a trial of close calls, whose time counts
+  int problems = 0;   ///< with at least two measured candidates, one of them offered
+  int refused = 0;    ///< those where nothing is offered without the family
+  int outside = 0;    ///< of `problems` those unlike all other families, chosen with more caution
+  Regret predicted;   ///< of the choice by the model alone
+  Regret tried;       ///< with a trial of close calls, whose time counts
+  std::string worst;  ///< the problem of predicted.most: what was taken, and what was best
 };
 
 /// What the choices would have cost had the model not seen the family of each tensor in turn: a

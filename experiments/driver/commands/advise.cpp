@@ -52,10 +52,11 @@ int train_model(const Given& given) {
 
 std::string regret_row(const RegretLine& line) {
   return fmt::format(
-      "| {} | {} | {:g} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} |\n",
+      "| {} | {} | {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
       line.device.empty() ? "all" : line.device, line.operation.empty() ? "all" : line.operation,
-      line.calls, line.problems, line.refused, line.predicted.mean, line.predicted.most,
-      line.predicted.above_two, line.tried.mean, line.tried.most, line.tried.above_two);
+      line.calls, line.problems, line.refused, line.outside, line.predicted.mean,
+      line.predicted.most, line.predicted.above_two, line.tried.mean, line.tried.most,
+      line.tried.above_two, line.worst);
 }
 
 int print_regret_table(const Given& given) {
@@ -69,19 +70,23 @@ int print_regret_table(const Given& given) {
                       {"calls", line.calls},
                       {"problems", line.problems},
                       {"refused", line.refused},
+                      {"outside", line.outside},
                       {"mean", line.predicted.mean},
                       {"most", line.predicted.most},
                       {"above_two", line.predicted.above_two},
                       {"trial_mean", line.tried.mean},
                       {"trial_most", line.tried.most},
-                      {"trial_above_two", line.tried.above_two}});
+                      {"trial_above_two", line.tried.above_two},
+                      {"worst", line.worst}});
     std::cout << list.dump(2) << '\n';
     return 0;
   }
-  std::cout
-      << "| device | operation | calls | problems | refused | mean | most | above 2 | mean, "
-         "trial | most, trial | above 2, trial |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const auto& line : lines) std::cout << regret_row(line);
+  std::cout << "| device | operation | calls | problems | refused | outside | mean | most | above "
+               "2 | mean, "
+               "trial | most, trial | above 2, trial "
+               "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& line : lines)
+    if (line.problems + line.refused > 0) std::cout << regret_row(line);
   return 0;
 }
 
