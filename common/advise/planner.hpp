@@ -18,7 +18,7 @@ struct Wish {
   double calls = 100;  ///< runs that follow one preparation
   Count memory = 0;    ///< bytes of the device, of a processor those of the format; 0: no limit
   /// Relative error allowed, in the Frobenius norm; none: no operand is rounded to fewer bits.
-  std::optional<double> error;
+  std::optional<double> error = std::nullopt;
 };
 
 struct Choice {

@@ -22,6 +22,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -45,7 +46,7 @@ std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry
                                     Operation operation) {
   std::vector<MethodEntry> entries;
   for (const auto& id : given.texts("method"))
-    entries.push_back({std::string(registry.find(id).id()), {"--method", 0, 0}, {}});
+    entries.push_back({std::string(method_of_spec(registry, id).id()), {"--method", 0, 0}, {}});
   if (!entries.empty()) return entries;
   for (const auto& method : registry.methods())
     if (has_operation(*method, operation))
@@ -289,7 +290,9 @@ Interface bench_interface() {
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"), "type of the values");
-  add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
+  add("method", words("METHOD..."),
+      "only these methods, or auto, the one that the planner takes (default: all that have the "
+      "operation)");
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");

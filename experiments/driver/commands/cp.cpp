@@ -49,9 +49,17 @@ const Method& default_method(const Registry& registry) {
   return *best;
 }
 
-const Method& method_of(const Given& given, const Registry& registry) {
-  const auto id = given.text("method");
-  return id.empty() ? default_method(registry) : registry.find(id);
+/// The method of MTTKRP; the default where the planner has none for the tensor.
+TakenMethod method_of(const Given& given, const Registry& registry, ProblemSpec spec,
+                      std::shared_ptr<const Coo> tensor) {
+  spec.operation = Operation::mttkrp_all;
+  const double calls = static_cast<double>(spec.max_sweeps) * given.get<int>("starts");
+  try {
+    return taken_method(given, registry, spec, std::move(tensor), calls);
+  } catch (const InputError&) {
+    if (!given.text("method").empty() || !given.text("params").empty()) throw;
+    return {&default_method(registry), {}, "the planner has no rows for this tensor"};
+  }
 }
 
 ProblemSpec spec_of(const Given& given) {
@@ -147,7 +155,6 @@ std::string line_of(int number, const Start& start) {
 
 int cp_command(const Given& given) {
   const auto registry = all_methods();
-  const auto& method = method_of(given, registry);
   const auto spec = spec_of(given);
   auto seed = spec.seed;
   const auto starts = given.get<int>("starts");
@@ -156,17 +163,21 @@ int cp_command(const Given& given) {
   if (at_once < 1)
     throw InputError(fmt::format("--check-every: found {}, expected 1 or more", at_once));
   const auto law = cpd::start_from_name(given.text("start"));
-  const Problem problem(spec, tensor_of(given));
+  const auto tensor = tensor_of(given);
+  const auto taken = method_of(given, registry, spec, tensor);
+  const auto& method = *taken.method;
+  const Problem problem(spec, tensor);
   const auto begin = std::chrono::steady_clock::now();
-  cpd::Als als(problem, method, cpd::params_in(given.text("params")), place_of(given, method));
+  cpd::Als als(problem, method, taken.params, place_of(given, method));
   const double prepared = seconds_since(begin);
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   const char* const place = als.place() == cpd::Place::device ? "device" : "host";
   const bool as_json = given.flag("json");
   if (!as_json)
-    std::cout << fmt::format("MTTKRP by {}, factors on the {}, prepared in {}\n", method.id(),
-                             place, duration_text(prepared))
+    std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
+                             taken.why.empty() ? "" : " (" + taken.why + ")", place,
+                             duration_text(prepared))
               << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
                              "a sweep");
   json list = json::array();
@@ -218,8 +229,7 @@ Interface cp_interface() {
       "tests on a GPU in their present form");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
-      options,
-      "the method whose MTTKRP is used (default: the fastest in general that runs on this machine)",
+      options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, cp_command};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,16 @@ SweepLimits limits_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
+
+struct TakenMethod {
+  const Method* method = nullptr;
+  std::map<std::string, ParamValue> params;
+  std::string why;  ///< of the planner's choice; empty where the user named the method
+};
+/// --method with --params, or what the planner takes for `calls` runs of the operation on the
+/// tensor: where --method is auto or not given. Throws InputError where no method takes it.
+TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
+                         std::shared_ptr<const Coo> tensor, double calls);
 
 /// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
 void write_text(const std::filesystem::path& path, const Matrix& matrix);

@@ -60,16 +60,34 @@ tucker::Settings settings_of(const Given& given) {
   return settings;
 }
 
+/// The method of the TTM-chain; without the planner's word on it users have to name one.
+TakenMethod chain_of(const Given& given, const Registry& registry, const tucker::Settings& settings,
+                     std::shared_ptr<const Coo> tensor) {
+  ProblemSpec spec;
+  spec.operation = Operation::ttm_chain;
+  spec.rank = settings.ranks.size() > 1 ? settings.ranks[1] : settings.ranks.front();
+  spec.rank2 = settings.ranks.back();
+  spec.dtype = tensor->dtype();
+  try {
+    return taken_method(given, registry, spec, std::move(tensor),
+                        settings.max_sweeps * static_cast<double>(settings.ranks.size()));
+  } catch (const InputError& e) {
+    if (!given.text("method").empty() || !given.text("params").empty()) throw;
+    throw InputError(fmt::format("expected --method, one of {} ({})",
+                                 in_words(chain_methods(registry), "or"), e.what()));
+  }
+}
+
 int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
-  const auto method = given.text("method");
-  if (method.empty())
-    throw InputError(
-        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
-  tucker::Hooi hooi(tensor_of(given), settings, registry.find(method),
-                    cpd::params_in(given.text("params")));
+  const auto tensor = tensor_of(given);
+  const auto taken = chain_of(given, registry, settings, tensor);
+  const auto method = taken.method->id();
+  tucker::Hooi hooi(tensor, settings, *taken.method, taken.params);
   const bool as_json = given.flag("json");
+  if (!as_json && !taken.why.empty())
+    std::cout << fmt::format("TTM-chain by {} ({})\n", method, taken.why);
   if (!as_json) std::cout << "sweep  fit\n";
   const auto& fit = hooi.model().fit;
   while (!hooi.finished()) {
@@ -105,8 +123,9 @@ Interface tucker_interface() {
   po::options_description options;
   options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
                         "lengths of the core, one for each mode");
-  add_decomposition_options(options, "the method whose TTM-chain is used",
-                            {standard.max_sweeps, standard.tolerance, standard.seed});
+  add_decomposition_options(
+      options, "the method whose TTM-chain is used (default: auto, the one that the planner takes)",
+      {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
 }
 

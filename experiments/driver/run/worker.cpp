@@ -175,6 +175,10 @@ json Worker::shape(const std::string& dataset, milliseconds limit) {
   return is_ok(answer) ? answer["facts"] : json{{"reason", answer["reason"]}};
 }
 
+json Worker::choose(const Case& c, milliseconds limit) {
+  return ask_twice({{"do", "choose"}, {"case", driver::to_json(c, json::object())}}, limit);
+}
+
 json Worker::load(const std::string& dataset, const json& data, milliseconds limit) {
   const auto answer = ask({{"do", "load"}, {"dataset", dataset}}, limit);
   if (!is_ok(answer)) return answer;
