@@ -44,8 +44,9 @@ class Forecaster {
  public:
   Forecaster(const Experience& seen, std::size_t device, Operation operation);
 
-  /// Numbers of the candidates that are offered.
+  /// Numbers of the candidates that are offered, and of those measured on too few families for it.
   const std::vector<std::size_t>& offered() const { return offered_; }
+  const std::vector<std::size_t>& little_known() const { return little_known_; }
   /// Of these candidates. Throws LogicError where nothing was measured.
   std::vector<Forecast> of(const Aspects& at, double tensor_bytes,
                            const std::vector<std::size_t>& candidates) const;
@@ -79,7 +80,7 @@ class Forecaster {
   const Experience& seen_;
   Backend backend_;
   std::vector<const SeenTimes*> times_;
-  std::vector<std::size_t> offered_;
+  std::vector<std::size_t> offered_, little_known_;
   std::vector<std::size_t> methods_;  ///< number of the method of each candidate
   mutable std::unique_ptr<Regression> run_, prepare_, format_, memory_;  // made when first needed
 };

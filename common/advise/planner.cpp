@@ -107,10 +107,18 @@ class Adviser {
                                        described(seen_.devices[*judge])));
     for (auto& words : forecaster.outside(at)) advice_.outside.push_back(std::move(words));
     nearest_.push_back(forecaster.nearest(at).data);
-    std::vector<std::size_t> able;
-    for (const auto candidate : forecaster.offered())
-      if (takes(candidate)) able.push_back(candidate);
-    for (const auto& forecast : forecaster.of(at, bytes(), able)) add(forecaster, at, forecast);
+    const auto before = advice_.ranked.size();
+    add(forecaster, at, forecaster.offered());
+    if (advice_.ranked.size() > before) {
+      for (const auto candidate : forecaster.little_known())
+        decline(seen_.candidates[candidate],
+                fmt::format("measured on fewer than {} families of tensors", kFewestFamilies));
+      return;
+    }
+    add(forecaster, at, forecaster.little_known());
+    if (advice_.ranked.size() > before)
+      advice_.outside.push_back(
+          fmt::format("no candidate was measured on {} families of tensors", kFewestFamilies));
   }
 
   Advice finish() {
@@ -153,6 +161,15 @@ class Adviser {
     }
   }
 
+  /// Those of the candidates that solve the problem and break no limit.
+  void add(const Forecaster& forecaster, const Aspects& at,
+           const std::vector<std::size_t>& candidates) {
+    std::vector<std::size_t> able;
+    for (const auto candidate : candidates)
+      if (takes(candidate)) able.push_back(candidate);
+    for (const auto& forecast : forecaster.of(at, bytes(), able)) add(forecaster, at, forecast);
+  }
+
   void add(const Forecaster& forecaster, const Aspects& at, const Forecast& forecast) {
     const auto& candidate = seen_.candidates[forecast.candidate];
     Choice choice{&registry_.find(candidate.method), candidate.params, forecast};
@@ -192,10 +209,11 @@ class Adviser {
 
   std::string second_line() const {
     const auto& first = advice_.ranked.front();
-    auto line = fmt::format("Measured on {} families of tensors, most alike {}", first.families,
-                            nearest_.front());
+    auto line =
+        fmt::format("It was measured on {} families of tensors; the problem most alike is {}",
+                    first.families, nearest_.front());
     if (!advice_.outside.empty())
-      line += fmt::format("; unlike all that was measured ({}), so the least risk was chosen",
+      line += fmt::format("; not sure ({}), so the least risk was chosen",
                           joined(advice_.outside, "; "));
     for (const auto& words : stand_ins_) line += "; " + words;
     return line + ".";

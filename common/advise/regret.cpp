@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/advise/forecast.hpp"
+#include "common/core/error.hpp"
 
 namespace retensor::advise {
 namespace {
@@ -91,15 +92,15 @@ void judge(const Contest& contest, double calls, Tallies& tallies) {
 }
 
 /// By problem; a candidate is offered where enough families other than the problem's have it.
-std::map<std::size_t, Contest> contests_of(const Experience& seen, const Forecaster& forecaster,
-                                           bool rounding) {
+std::map<std::size_t, Contest> contests_of(const Experience& seen, const Experience& taught,
+                                           const Forecaster& forecaster, bool rounding) {
   const auto& times = forecaster.times();
   const auto foreseen = forecaster.left_out();
   std::map<std::size_t, std::set<std::string>> families;
   for (const auto* t : times) families[t->candidate].insert(seen.problems[t->problem].family);
   std::map<std::size_t, Contest> contests;
   for (std::size_t k = 0; k < times.size(); ++k) {
-    const auto& t = *times[k];
+    const auto& t = seen.times[static_cast<std::size_t>(times[k] - taught.times.data())];
     if (seen.candidates[t.candidate].rounds && !rounding) continue;
     auto& contest = contests[t.problem];
     contest.all.push_back(&t);
@@ -136,14 +137,21 @@ RegretLine line_of(const Experience& seen, std::string device, std::string opera
 
 std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,
                                 bool rounding) {
+  return regrets(seen, seen, calls, rounding);
+}
+
+std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught,
+                                const std::vector<double>& calls, bool rounding) {
+  if (seen.times.size() != taught.times.size())
+    throw LogicError("a model is judged by the times of its own problems");
   std::set<std::pair<std::size_t, Operation>> groups;
   for (const auto& p : seen.problems) groups.insert({p.device, p.operation});
   std::vector<RegretLine> lines;
   std::map<double, Tallies> all;
   for (const auto& [device, operation] : groups) {
-    const Forecaster forecaster(seen, device, operation);
+    const Forecaster forecaster(taught, device, operation);
     if (forecaster.offered().empty()) continue;
-    const auto contests = contests_of(seen, forecaster, rounding);
+    const auto contests = contests_of(seen, taught, forecaster, rounding);
     for (const double n : calls) {
       Tallies tallies;
       for (const auto& [problem, contest] : contests) {

@@ -33,5 +33,8 @@ struct RegretLine {
 /// candidates that round their operands count too.
 std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,
                                 bool rounding);
+/// The same of a model that was taught by another table of the same problems and candidates.
+std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught,
+                                const std::vector<double>& calls, bool rounding);
 
 }  // namespace retensor::advise

@@ -50,13 +50,53 @@ int train_model(const Given& given) {
   return 0;
 }
 
-std::string regret_row(const RegretLine& line) {
-  return fmt::format(
-      "| {} | {} | {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
-      line.device.empty() ? "all" : line.device, line.operation.empty() ? "all" : line.operation,
-      line.calls, line.problems, line.refused, line.outside, line.predicted.mean,
-      line.predicted.most, line.predicted.above_two, line.tried.mean, line.tried.most,
-      line.tried.above_two, line.worst);
+json regret_json(const RegretLine& line) {
+  return {{"device", line.device},
+          {"operation", line.operation},
+          {"calls", line.calls},
+          {"problems", line.problems},
+          {"refused", line.refused},
+          {"outside", line.outside},
+          {"mean", line.predicted.mean},
+          {"most", line.predicted.most},
+          {"above_two", line.predicted.above_two},
+          {"trial_mean", line.tried.mean},
+          {"trial_most", line.tried.most},
+          {"trial_above_two", line.tried.above_two},
+          {"worst", line.worst}};
+}
+
+/// All problems together, a row for each number of calls.
+std::string regret_summary(const std::vector<RegretLine>& lines) {
+  std::string text =
+      "| calls | problems | refused | outside | mean | most | above 2 | mean, trial | most, trial "
+      "| "
+      "above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& line : lines)
+    if (line.operation.empty())
+      text += fmt::format(
+          "| {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
+          line.calls, line.problems, line.refused, line.outside, line.predicted.mean,
+          line.predicted.most, line.predicted.above_two, line.tried.mean, line.tried.most,
+          line.tried.above_two, line.worst);
+  return text;
+}
+
+/// A row for each operation and device, mean and most for each number of calls.
+std::string regrets_by_operation(const std::vector<RegretLine>& lines) {
+  std::string text = "| device | operation | problems |";
+  for (const auto calls : kRegretCalls) text += fmt::format(" {:g} |", calls);
+  text += "\n|---|---|---|" + joined(std::vector<std::string>(kRegretCalls.size(), "---|"), "");
+  std::string group;
+  for (const auto& line : lines) {
+    if (line.operation.empty() || line.problems == 0) continue;
+    if (const auto next = line.device + line.operation; next != group) {
+      group = next;
+      text += fmt::format("\n| {} | {} | {} |", line.device, line.operation, line.problems);
+    }
+    text += fmt::format(" {:.3f}, {:.2f} |", line.predicted.mean, line.predicted.most);
+  }
+  return text + '\n';
 }
 
 int print_regret_table(const Given& given) {
@@ -64,29 +104,11 @@ int print_regret_table(const Given& given) {
       advise::regrets(experience_for(given), kRegretCalls, given.get<double>("error") > 0);
   if (given.flag("json")) {
     auto list = json::array();
-    for (const auto& line : lines)
-      list.push_back({{"device", line.device},
-                      {"operation", line.operation},
-                      {"calls", line.calls},
-                      {"problems", line.problems},
-                      {"refused", line.refused},
-                      {"outside", line.outside},
-                      {"mean", line.predicted.mean},
-                      {"most", line.predicted.most},
-                      {"above_two", line.predicted.above_two},
-                      {"trial_mean", line.tried.mean},
-                      {"trial_most", line.tried.most},
-                      {"trial_above_two", line.tried.above_two},
-                      {"worst", line.worst}});
+    for (const auto& line : lines) list.push_back(regret_json(line));
     std::cout << list.dump(2) << '\n';
-    return 0;
+  } else {
+    std::cout << regret_summary(lines) << '\n' << regrets_by_operation(lines);
   }
-  std::cout << "| device | operation | calls | problems | refused | outside | mean | most | above "
-               "2 | mean, "
-               "trial | most, trial | above 2, trial "
-               "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const auto& line : lines)
-    if (line.problems + line.refused > 0) std::cout << regret_row(line);
   return 0;
 }
 

@@ -169,7 +169,8 @@ std::string problem_text(const json& problem) {
 TableRow row_of(const Row& row, double fastest) {
   const auto seconds = number_at(row, "stats.median");
   const auto share = number_at(row, "roofline.share");
-  return {row.method(),
+  const bool chosen = row.field("executed.chosen_by").is_string();
+  return {row.method() + (chosen ? " (auto)" : ""),
           duration_text(seconds),
           fmt::format("{:.2f}x", seconds / fastest),
           spread_text(row.line()),
