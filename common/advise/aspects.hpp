@@ -41,37 +41,37 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts);
 /// The modes and the tiles of `facts` put into the subject; throws InputError as above.
 void take_facts(Subject& subject, const nlohmann::json& facts);
 
-struct Aspect {
-  const char* name;
-  double scale;  ///< a difference of this much matters as much as one of another's scale
-  bool is_logarithm = true;
+/// What an aspect tells, each a logarithm but for order and gini. Modes of the product are those
+/// whose rows are combined or summed: the mode of the operation, the contracted modes, mode 0 of
+/// spmm, else all. Seconds are those at the device's ceilings, with a launch; the dense product is
+/// that of spmm, the pairs are those of a contraction.
+inline constexpr std::array kAspectNames = {
+    "seconds of the bytes",
+    "seconds of the compulsory bytes",
+    "bytes over compulsory bytes",
+    "order",
+    "rank",
+    "nonzeros",
+    "nonzeros a fiber, mean of the modes",
+    "nonzeros a fiber, most of the modes",
+    "nonzeros a fiber, most of the other modes",
+    "nonzeros a fiber, least of the other modes",
+    "share of the fullest slice",
+    "gini of the slices",
+    "shortest mode",
+    "nonzeros a slice",
+    "nonzeros a tile of 8",
+    "factors over the cache",
+    "density",
+    "seconds of the dense product",
+    "flops a nonzero",
+    "pairs over cells of the result",
 };
-
-/// Modes of the product are those whose rows are combined or summed: the mode of the operation, the
-/// contracted modes, mode 0 of spmm, else all.
-inline constexpr std::array kAspects = {
-    Aspect{"seconds of the bytes", 2},             // work.bytes at the ceiling, and a launch
-    Aspect{"seconds of the compulsory bytes", 2},  // the same of work.compulsory_bytes
-    Aspect{"bytes over compulsory bytes", 1},
-    Aspect{"order", 1, false},
-    Aspect{"rank", 1},
-    Aspect{"nonzeros", 2},
-    Aspect{"nonzeros a fiber, mean of the modes", 2},
-    Aspect{"nonzeros a fiber, most of the modes", 2},
-    Aspect{"nonzeros a fiber, most of the other modes", 2},
-    Aspect{"nonzeros a fiber, least of the other modes", 2},
-    Aspect{"share of the fullest slice", 2},
-    Aspect{"gini of the slices", 0.3, false},
-    Aspect{"shortest mode", 2},
-    Aspect{"nonzeros a slice", 2},
-    Aspect{"nonzeros a tile of 8", 2},
-    Aspect{"factors over the cache", 1},
-    Aspect{"density", 4},
-    Aspect{"seconds of the dense product", 2},  // of spmm: all M x K x N at the fp32 peak
-    Aspect{"flops a nonzero", 2},
-    Aspect{"pairs over cells of the result", 4},  // of a contraction
-};
-using Aspects = std::array<double, kAspects.size()>;
+/// A difference of this much in one matters as much as one of another's scale.
+inline constexpr std::array<double, kAspectNames.size()> kAspectScales = {
+    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4};
+inline constexpr std::size_t kFloorAspect = 1, kOrderAspect = 3, kGiniAspect = 11;
+using Aspects = std::array<double, kAspectNames.size()>;
 
 /// Seconds no run passes below: the compulsory bytes at the device's bandwidth, and a launch.
 double floor_seconds(const Work& work, const Device& device);

@@ -107,13 +107,13 @@ Experience Experience::parse(std::string_view text) {
 
 std::string Experience::text() const {
   const auto line = [](const auto& item) { return line_of(item); };
-  const auto aspect = [](const Aspect& a) { return json_text(a.name); };
+  const auto aspect = [](const char* name) { return json_text(name); };
   const auto device = [](const Device& d) { return device_json(d).dump(); };
   const auto candidate = [](const Candidate& c) {
     return fmt::format("[{}, {}, {}]", json_text(c.method), json_text(c.params), c.rounds);
   };
   return fmt::format("{{\"schema\": {},\n{},\n{},\n{},\n{},\n{}}}\n", kSchema,
-                     listed("aspects", kAspects, aspect), listed("devices", devices, device),
+                     listed("aspects", kAspectNames, aspect), listed("devices", devices, device),
                      listed("candidates", candidates, candidate),
                      listed("problems", problems, line), listed("times", times, line));
 }

@@ -136,7 +136,7 @@ Regression Forecaster::fitted(const Kernel& kernel, Value value) const {
 namespace {
 
 double floor_of(const Aspects& at) {
-  return at[1];  // "seconds of the compulsory bytes"
+  return at[kFloorAspect];
 }
 
 }  // namespace
@@ -235,12 +235,12 @@ std::vector<std::string> Forecaster::outside(const Aspects& at, std::string_view
   }
   std::vector<std::string> words;
   for (std::size_t k = 0; k < at.size(); ++k) {
-    const auto& aspect = kAspects[k];
+    const bool is_logarithm = k != kOrderAspect && k != kGiniAspect;
     const auto shown = [&](double x) {
-      return fmt::format("{:.3g}", aspect.is_logarithm ? std::exp(x) : x);
+      return fmt::format("{:.3g}", is_logarithm ? std::exp(x) : x);
     };
-    if (at[k] < least[k] - aspect.scale || at[k] > most[k] + aspect.scale)
-      words.push_back(fmt::format("{} {}, seen {} to {}", aspect.name, shown(at[k]),
+    if (at[k] < least[k] - kAspectScales[k] || at[k] > most[k] + kAspectScales[k])
+      words.push_back(fmt::format("{} {}, seen {} to {}", kAspectNames[k], shown(at[k]),
                                   shown(least[k]), shown(most[k])));
   }
   return words;
@@ -250,7 +250,7 @@ const SeenProblem& Forecaster::nearest(const Aspects& at) const {
   const auto distance = [&](const SeenTimes* t) {
     double sum = 0;
     for (std::size_t k = 0; k < at.size(); ++k) {
-      const double d = (at[k] - problem_of(*t).at[k]) / kAspects[k].scale;
+      const double d = (at[k] - problem_of(*t).at[k]) / kAspectScales[k];
       sum += d * d;
     }
     return sum;

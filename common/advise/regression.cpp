@@ -14,7 +14,7 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr auto kCount = static_cast<Eigen::Index>(kAspects.size());
+constexpr auto kCount = static_cast<Eigen::Index>(kAspectNames.size());
 
 double squared(double x) {
   return x * x;
@@ -23,7 +23,7 @@ double squared(double x) {
 VectorXd scaled(const Aspects& at) {
   VectorXd point(kCount);
   for (std::size_t k = 0; k < at.size(); ++k)
-    point(static_cast<Eigen::Index>(k)) = at[k] / kAspects[k].scale;
+    point(static_cast<Eigen::Index>(k)) = at[k] / kAspectScales[k];
   return point;
 }
 

@@ -22,19 +22,14 @@
 namespace retensor::driver {
 namespace {
 
-using advise::Advice;
-using advise::Choice;
-using advise::Experience;
-using advise::RegretLine;
-using advise::Tried;
 using nlohmann::json;
 
 const std::vector<double> kRegretCalls = {1, 10, 100, 1000};
 
-Experience experience_for(const Given& given) {
+advise::Experience experience_for(const Given& given) {
   const auto file = given.text("model");
-  if (file.empty()) return Experience::built_in();
-  return Experience::parse(MappedFile(file).view());
+  if (file.empty()) return advise::Experience::built_in();
+  return advise::Experience::parse(MappedFile(file).view());
 }
 
 int train_model(const Given& given) {
@@ -50,24 +45,23 @@ int train_model(const Given& given) {
   return 0;
 }
 
-json regret_json(const RegretLine& line) {
+json regret_json(const advise::Regret& regret) {
+  return {{"mean", regret.mean}, {"most", regret.most}, {"above_two", regret.above_two}};
+}
+
+json regret_json(const advise::RegretLine& line) {
   return {{"device", line.device},
           {"operation", line.operation},
           {"calls", line.calls},
-          {"problems", line.problems},
-          {"refused", line.refused},
-          {"outside", line.outside},
-          {"mean", line.predicted.mean},
-          {"most", line.predicted.most},
-          {"above_two", line.predicted.above_two},
-          {"trial_mean", line.tried.mean},
-          {"trial_most", line.tried.most},
-          {"trial_above_two", line.tried.above_two},
-          {"worst", line.worst}};
+          {"worst", line.worst},
+          {"problems",
+           {{"judged", line.problems}, {"refused", line.refused}, {"outside", line.outside}}},
+          {"predicted", regret_json(line.predicted)},
+          {"trial", regret_json(line.tried)}};
 }
 
 /// All problems together, a row for each number of calls.
-std::string regret_summary(const std::vector<RegretLine>& lines) {
+std::string regret_summary(const std::vector<advise::RegretLine>& lines) {
   std::string text =
       "| calls | problems | refused | outside | mean | most | above 2 | mean, trial | most, trial "
       "| "
@@ -83,7 +77,7 @@ std::string regret_summary(const std::vector<RegretLine>& lines) {
 }
 
 /// A row for each operation and device, mean and most for each number of calls.
-std::string regrets_by_operation(const std::vector<RegretLine>& lines) {
+std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
   std::string text = "| device | operation | problems |";
   for (const auto calls : kRegretCalls) text += fmt::format(" {:g} |", calls);
   text += "\n|---|---|---|" + joined(std::vector<std::string>(kRegretCalls.size(), "---|"), "");
@@ -139,7 +133,7 @@ advise::Wish wish_of(const Given& given) {
   return wish;
 }
 
-TableRow advice_row(const Choice& choice, double calls, double fastest) {
+TableRow advice_row(const advise::Choice& choice, double calls, double fastest) {
   const auto& f = choice.forecast;
   return {std::string(choice.method->id()),
           choice.params.empty() ? "-" : choice.params,
@@ -153,7 +147,7 @@ TableRow advice_row(const Choice& choice, double calls, double fastest) {
           fmt::format("{:.1e}", choice.error)};
 }
 
-void print_advice(const Advice& advice, const advise::Wish& wish, bool all) {
+void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool all) {
   if (!advice.ranked.empty()) {
     std::vector<TableRow> rows;
     const double fastest = advice.ranked.front().forecast.total(wish.calls);
@@ -177,7 +171,8 @@ void print_advice(const Advice& advice, const advise::Wish& wish, bool all) {
       std::cout << fmt::format("left out: {}\n  {}\n", reason, joined(who, ", "));
 }
 
-json advice_json(const Advice& advice, const advise::Wish& wish, const std::vector<Tried>& tried) {
+json advice_json(const advise::Advice& advice, const advise::Wish& wish,
+                 const std::vector<advise::Tried>& tried) {
   auto ranked = json::array(), declined = json::array(), trial = json::array();
   for (const auto& c : advice.ranked)
     ranked.push_back({{"method", c.method->id()},
@@ -219,7 +214,7 @@ int advise_command(const Given& given) {
   if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
-  const auto tried = trial ? advise::settle(advice, problem, wish) : std::vector<Tried>();
+  const auto tried = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Tried>();
   if (given.flag("json"))
     std::cout << advice_json(advice, wish, tried).dump(2) << '\n';
   else

@@ -14,9 +14,6 @@
 namespace retensor::driver {
 namespace {
 
-using advise::Candidate;
-using advise::Device;
-using advise::Experience;
 using nlohmann::json;
 
 /// Bits of an operand below which it counts as rounded: two halves hold 22 of an f32's 24.
@@ -67,17 +64,20 @@ std::string data_words(const Case& c, const json& row_case) {
   return words;
 }
 
-/// The parameters that differ from today's defaults; none where the method has others.
-std::optional<Candidate> candidate_of(const Case& c, const Registry& methods) {
+/// The parameters that differ from today's defaults; none where the method has others, or where one
+/// has words in it.
+std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& methods) {
   try {
     const auto& method = methods.find(c.method);
     const auto params = method.params().resolve(c.params);
     const auto standard = method.params().resolve({});
-    Candidate candidate{std::string(method.id()), ""};
-    for (const auto& [name, value] : params.all())
-      if (value != standard.all().find(name)->second)
-        candidate.params +=
-            fmt::format("{}{}={}", candidate.params.empty() ? "" : " ", name, text(value));
+    advise::Candidate candidate{std::string(method.id()), ""};
+    for (const auto& [name, value] : params.all()) {
+      if (value == standard.all().find(name)->second) continue;
+      if (text(value).find(' ') != std::string::npos) return std::nullopt;  // no text holds it
+      candidate.params +=
+          fmt::format("{}{}={}", candidate.params.empty() ? "" : " ", name, text(value));
+    }
     return candidate;
   } catch (const InputError&) {
     return std::nullopt;
@@ -100,7 +100,7 @@ struct Samples {
 struct Problems {
   advise::Subject subject;
   std::string family;
-  std::map<Candidate, Samples> samples;
+  std::map<advise::Candidate, Samples> samples;
 };
 
 struct Ceilings {
@@ -128,14 +128,14 @@ class Gatherer {
     problem.samples[*candidate].take(row);
   }
 
-  Experience finish() const {
-    Experience seen;
+  advise::Experience finish() const {
+    advise::Experience seen;
     std::map<DeviceKey, std::size_t> devices;
     for (const auto& [key, ceilings] : devices_) {
       devices[key] = seen.devices.size();
       seen.devices.push_back(with_ceilings(key, ceilings));
     }
-    std::map<Candidate, std::size_t> candidates;
+    std::map<advise::Candidate, std::size_t> candidates;
     for (const auto& [key, problem] : problems_)
       for (const auto& [candidate, samples] : problem.samples) candidates[candidate] = 0;
     for (auto& [candidate, number] : candidates) {
@@ -158,7 +158,7 @@ class Gatherer {
   }
 
  private:
-  static Device with_ceilings(const DeviceKey& key, const Ceilings& ceilings) {
+  static advise::Device with_ceilings(const DeviceKey& key, const Ceilings& ceilings) {
     return {key.name,
             key.backend,
             key.cores,
@@ -206,7 +206,7 @@ class Gatherer {
 
 }  // namespace
 
-Experience experience_of(const std::vector<std::string>& files, const Registry& methods) {
+advise::Experience experience_of(const std::vector<std::string>& files, const Registry& methods) {
   Gatherer gatherer(methods);
   const Members kept = {"stats.median", "phases.prepare", "facts",
                         "work",         "footprint",      "check.relative_frobenius"};
