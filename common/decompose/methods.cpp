@@ -55,11 +55,12 @@ class AlsRun : public Prepared {
     if (!checkpoint_.empty()) identity_ = identity_of(problem);
   }
 
-  /// The stages sweeps and, with a file, checkpoint.
+  /// The stages start, sweeps and, with a file, checkpoint.
   void run(StageTimer& timer) override {
     resumed_ = 0;
-    timer.stage("sweeps");
+    timer.stage("start");
     als_.restart();
+    timer.stage("sweeps");
     if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
     while (!als_.finished()) {
       als_.sweep(timer, std::min(at_once_, until_due()));

@@ -42,7 +42,8 @@ class Mark {
 class Graph {
  public:
   Graph(cudaStream_t stream, const std::function<void()>& launch) {
-    RETENSOR_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    // Relaxed: methods that swap two buffers free an empty one, which the stricter modes refuse.
+    RETENSOR_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     cudaGraph_t graph = nullptr;
     try {
       launch();

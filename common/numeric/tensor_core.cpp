@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cstdint>
+#include <algorithm>
+#include <cmath>
 
 #include "common/core/error.hpp"
 #include "common/numeric/mma.hpp"
@@ -82,36 +82,42 @@ void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, F
 
 namespace {
 
-Fragment negated(Fragment x) {
-  for (float& value : x) value = -value;
-  return x;
+/// The nearest half, ties to even, of a sum that a double holds; what becomes zero is +0.
+float nearest_half(double sum) {
+  using namespace mma_detail;
+  constexpr Exponent kFractionBits = 10;
+  const Exponent unit =
+      std::max(leading_exponent(sum), smallest_exponent(OperandType::fp16)) - kFractionBits;
+  const double units = to_integer<Rounding::nearest_even>(sum * power_of_two(-unit));
+  return round_fp16(static_cast<float>(units * power_of_two(unit))) + 0.0f;
 }
 
-/// c + a b rounded down to single precision.
-Fragment sum_from_below(const Fragment& a, const Fragment& b, const Fragment& c) {
-  auto model = hopper_model(OperandType::fp16, kFragmentEdge);
-  model.result = Rounding::down;
-  Fragment d;
-  mma<OperandType::fp16, 16, 16, 16>(a, b, c, d, model);
-  return d;
-}
-
-/// Of two neighbours in single precision that enclose a sum the one whose last bit is odd, which no
-/// midpoint of halves is: it rounds to a half as the sum does (Boldo and Melquiond 2008).
-float odd_of(float below, float above) {
-  return (std::bit_cast<std::uint32_t>(below) & 1u) != 0 ? below : above;
+/// c and the products of a row and a column, whose elements lie `stride` apart, as a core adds them
+/// whose accumulator is a half: in alignment a subnormal one counts as a normal number, as
+/// subnormal operands do.
+double aligned_sum(const float* row, const float* column, Index stride, double c) {
+  using namespace mma_detail;
+  constexpr int fraction_bits = hopper_model(OperandType::fp16, kFragmentEdge).fraction_bits();
+  const ExponentOf exponent_of(smallest_exponent(OperandType::fp16), AlignedBy::nonzero_field);
+  Exponent largest = std::max(kLowest, exponent_of(c));
+  for (Index k = 0; k < kFragmentEdge; ++k)
+    largest = std::max(largest, exponent_of(row[k]) + exponent_of(column[k * stride]));
+  const double scale = power_of_two(fraction_bits - largest);
+  double sum = std::trunc(c * scale);
+  for (Index k = 0; k < kFragmentEdge; ++k)
+    sum += std::trunc(double{row[k]} * column[k * stride] * scale);
+  return sum * power_of_two(largest - fraction_bits);
 }
 
 }  // namespace
 
 void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c) {
   const auto left = operand(a, round_fp16), right = operand(b, round_fp16);
-  const auto below = sum_from_below(left, right, c);
-  const auto above = negated(sum_from_below(negated(left), right, negated(c)));
-  for (std::size_t k = 0; k < c.size(); ++k) {
-    const float sum = below[k] == above[k] ? below[k] : odd_of(below[k], above[k]);
-    c[k] = round_fp16(sum) + 0.0f;
-  }
+  for (Index i = 0; i < kFragmentEdge; ++i)
+    for (Index j = 0; j < kFragmentEdge; ++j) {
+      float& sum = c[i * kFragmentEdge + j];
+      sum = nearest_half(aligned_sum(&left[i * kFragmentEdge], &right[j], kFragmentEdge, sum));
+    }
 }
 
 }  // namespace retensor

@@ -27,8 +27,9 @@ using Fragment = std::array<float, kFragmentEdge * kFragmentEdge>;
 /// c += a b with operands rounded as the arithmetic says and sums as the tensor core makes them.
 void multiply_add(Arithmetic arithmetic, const Fragment& a, const Fragment& b, Fragment& c);
 /// The same in fp16 with sums in fp16 too; c holds such numbers. The core aligns and adds as it
-/// does in single precision, then rounds the sum to the nearest half, ties to even; what becomes
-/// zero is +0 (tests/gpu/mma_test.cpp compares it with WMMA).
+/// does in single precision, but that a subnormal c is aligned as 2^-14 is, then rounds the sum to
+/// the nearest half, ties to even; what becomes zero is +0 (tests/gpu/mma_test.cpp compares it with
+/// WMMA).
 void multiply_add_in_halves(const Fragment& a, const Fragment& b, Fragment& c);
 
 }  // namespace retensor

@@ -1,9 +1,10 @@
-// Oracle of cpd: sequential CP-ALS in fp64 (Kolda and Bader 2009, section 3.4).
+// Oracle of cpd: CP-ALS in fp64 without reordered sums (Kolda and Bader 2009, section 3.4).
 //
 // Factor orderings and signs are free, and rounding may carry two correct runs along different
 // paths, so factors are not compared: the curve of the fit is, and the fit that the returned model
 // really has, computed in fp64 from its factors.
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -30,38 +31,59 @@ Factors to_dense(const std::vector<Matrix>& matrices) {
   return factors;
 }
 
+// A matrix whose blocks of columns are f(first column, columns), one a thread. What f adds up it
+// adds up within a column, so that no sum depends on the number of threads.
+template <class F>
+Dense by_column_blocks(Eigen::Index rows, Eigen::Index cols, const F& f) {
+  Dense whole(rows, cols);
+  const Eigen::Index block = (cols + omp_get_max_threads() - 1) / omp_get_max_threads();
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index first = 0; first < cols; first += block) {
+    const Eigen::Index columns = std::min(block, cols - first);
+    whole.middleCols(first, columns) = f(first, columns);
+  }
+  return whole;
+}
+
 // Writes value p times the Hadamard product of the factor rows that nonzero p meets, all modes but
-// `skipped`, into `product` (one element a component).
+// `skipped`, into `product`, whose elements are the components from `first` on.
 void row_product(const Coo& x, double value, const Factors& factors, Count p, int skipped,
-                 Eigen::ArrayXd& product) {
+                 Eigen::Index first, Eigen::ArrayXd& product) {
   product.setConstant(value);
   for (int m = 0; m < x.order(); ++m)
-    if (m != skipped) product *= factors[m].row(x.indices[m][p]).transpose().array();
+    if (m != skipped)
+      product *= factors[m].row(x.indices[m][p]).segment(first, product.size()).transpose().array();
 }
 
 Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& factors, int mode) {
-  Dense out = Dense::Zero(factors[mode].rows(), factors[mode].cols());
-  Eigen::ArrayXd product(out.cols());
-  for (Count p = 0; p < values.size(); ++p) {
-    row_product(x, values[p], factors, p, mode, product);
-    out.row(x.indices[mode][p]) += product.matrix().transpose();
-  }
-  return out;
+  const Eigen::Index rows = factors[mode].rows();
+  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
+    Dense out = Dense::Zero(rows, columns);
+    Eigen::ArrayXd product(columns);
+    for (Count p = 0; p < values.size(); ++p) {
+      row_product(x, values[p], factors, p, mode, first, product);
+      out.row(x.indices[mode][p]) += product.matrix().transpose();
+    }
+    return out;
+  };
+  return by_column_blocks(rows, factors[mode].cols(), block);
 }
 
-// Products go row by row: Eigen would start threads for a tall matrix, and the sums of this oracle
-// must not depend on their number.
+// Products go row by row: the sums that Eigen forms for a tall matrix depend on its threads.
 Dense gram_of(const Dense& factor) {
-  Dense gram = Dense::Zero(factor.cols(), factor.cols());
-  for (Eigen::Index i = 0; i < factor.rows(); ++i)
-    gram.noalias() += factor.row(i).transpose() * factor.row(i);
-  return gram;
+  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
+    Dense gram = Dense::Zero(factor.cols(), columns);
+    for (Eigen::Index i = 0; i < factor.rows(); ++i)
+      gram.noalias() += factor.row(i).transpose() * factor.row(i).segment(first, columns);
+    return gram;
+  };
+  return by_column_blocks(factor.cols(), factor.cols(), block);
 }
 
 void multiply_rows(Dense& tall, const Dense& small) {
-  Eigen::RowVectorXd row(small.cols());
+#pragma omp parallel for schedule(static)
   for (Eigen::Index i = 0; i < tall.rows(); ++i) {
-    row.noalias() = tall.row(i) * small;
+    const Eigen::RowVectorXd row = tall.row(i) * small;
     tall.row(i) = row;
   }
 }
@@ -159,7 +181,7 @@ double true_fit(const Coo& x, const KruskalModel& model) {
   Eigen::ArrayXd product(weights.size());
   double inner = 0;
   for (Count p = 0; p < values.size(); ++p) {
-    row_product(x, values[p], factors, p, -1, product);
+    row_product(x, values[p], factors, p, -1, 0, product);
     inner += product.matrix().dot(weights);
   }
   return fit_of(norm_of(values), inner, model_square(grams_of(factors), weights));

@@ -431,7 +431,8 @@ TEST_CASE("the time of checkpoints is a stage of its own, and its entries suffic
     const auto every = m.executed.find("checkpoint_every");
     return std::pair(names, every == m.executed.end() ? "none" : every->second);
   };
-  const std::vector<std::string> plain = {"sweeps"}, saved = {"sweeps", "checkpoint"};
+  const std::vector<std::string> plain = {"start", "sweeps"},
+                                 saved = {"start", "sweeps", "checkpoint"};
   CHECK(stages(40, {}) == std::pair(plain, std::string("none")));
   CHECK(stages(40, {{"checkpoint", path}}) == std::pair(saved, std::string("10 sweeps")));
   for (const int max_sweeps : {28, 29, 30, 58, 59, 300})

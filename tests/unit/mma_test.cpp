@@ -10,6 +10,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -471,6 +472,76 @@ TEST_CASE("sums in half precision are rounded to the nearest half, ties to even"
   a[0] = -0x1p-14f, b[0] = 0x1p-12f;
   multiply_add_in_halves(a, b, c);
   CHECK(bits(c[0]) == 0);
+}
+
+TEST_CASE("a subnormal accumulator in half precision is aligned as a normal one is") {
+  // What an H200 made of them; with c aligned by its leading bit each is a unit off.
+  struct Seen {
+    float sum, c;
+    std::array<std::pair<float, float>, 16> products;
+  };
+  const Seen seen[] = {{-0x1.cp-19f,
+                        -0x1.8p-23f,
+                        {{{0x1.fdcp-14f, -0x1.e7p-10f},
+                          {-0x1.ffp-10f, 0x1p-24f},
+                          {0x1p-21f, 0x1p-23f},
+                          {-0x1.c38p-13f, 0x1.ddcp-13f},
+                          {0x1.e34p-14f, 0x1.2e8p-11f},
+                          {-0x1.ep-21f, 0x1.ep-21f},
+                          {-0x1.8p-23f, -0x1.7acp-11f},
+                          {0x1.68p-13f, -0x1.124p-13f},
+                          {-0x1.b34p-10f, -0x1.59p-13f},
+                          {-0x1p-24f, -0x1.b2p-15f},
+                          {-0x1.ffcp-10f, 0x1.e78p-10f},
+                          {0x1.8p-21f, -0x1.8p-23f},
+                          {0x1.dbcp-12f, 0x1.88p-11f},
+                          {0x1.394p-14f, -0x1.cp-22f},
+                          {0x1.f8p-16f, -0x1.1bp-16f},
+                          {-0x1.7ecp-10f, -0x1.5b8p-15f}}}},
+                       {-0x1.ap-19f,
+                        -0x1.8p-22f,
+                        {{{0x1.818p-10f, -0x1.fbp-10f},
+                          {0x1.938p-13f, 0x1.5p-20f},
+                          {-0x1.f04p-14f, -0x1.ap-20f},
+                          {0x1.44p-14f, 0x1.cf4p-12f},
+                          {0x1.384p-10f, 0x1.8p-22f},
+                          {0x1.8f4p-11f, -0x1.7cp-18f},
+                          {-0x1.e0cp-12f, -0x1.44p-18f},
+                          {-0x1.ec4p-12f, -0x1.b7p-13f},
+                          {0x1p-24f, 0x1.564p-12f},
+                          {-0x1.d8cp-10f, -0x1.4p-20f},
+                          {-0x1.8fp-14f, 0x1.7cp-17f},
+                          {0x1.f28p-13f, -0x1p-24f},
+                          {0x1.dap-16f, 0x1p-23f},
+                          {-0x1.ap-21f, -0x1.a74p-14f},
+                          {0x1.b8p-13f, -0x1.ap-21f},
+                          {-0x1.1p-17f, 0x1.8p-22f}}}},
+                       {0x1.08p-19f,
+                        -0x1.2p-21f,
+                        {{{-0x1.6f8p-15f, -0x1.77p-11f},
+                          {-0x1.42p-12f, 0x1.8p-22f},
+                          {-0x1.c48p-11f, -0x1.5e8p-12f},
+                          {-0x1.7cp-10f, -0x1.b9p-12f},
+                          {0x1.d98p-10f, -0x1.bcp-12f},
+                          {-0x1.9cp-17f, 0x1.cp-20f},
+                          {0x1.8dp-13f, 0x1.cb8p-14f},
+                          {0x1.12cp-10f, -0x1p-24f},
+                          {-0x1.3b8p-13f, 0x1.c38p-14f},
+                          {-0x1.36p-10f, -0x1.af8p-10f},
+                          {0x1.e8p-19f, -0x1.0ep-17f},
+                          {-0x1.8p-10f, -0x1.bfp-13f},
+                          {0x1.8p-22f, 0x1.424p-11f},
+                          {0x1.75p-13f, 0x1.29p-11f},
+                          {-0x1.bap-14f, -0x1.314p-14f},
+                          {-0x1.02p-14f, 0x1.b28p-15f}}}}};
+  for (const Seen& one : seen) {
+    Fragment a{}, b{}, c{};
+    c[0] = one.c;
+    for (std::size_t k = 0; k < one.products.size(); ++k)
+      std::tie(a[k], b[16 * k]) = one.products[k];
+    multiply_add_in_halves(a, b, c);
+    CHECK(c[0] == one.sum);
+  }
 }
 
 TEST_CASE("the comparison reports planted differences") {

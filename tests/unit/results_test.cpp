@@ -216,6 +216,20 @@ TEST_CASE("zeroing is taken off the runs, and the rest set beside a copy of the 
   CHECK(odd.field("seconds.without_zero").is_null());
 }
 
+TEST_CASE("the time of a sweep leaves out the start of a decomposition") {
+  const auto swept = [&](const json& sweeps) {
+    return read({text({session("s"),
+                       row("s", "a",
+                           {{"phases", {{"run", {5, 6, 9}}, {"stages", {{"sweeps", {4, 5, 6}}}}}},
+                            {"executed", {{"sweeps", sweeps}}}})})})
+        .rows[0]
+        .field("seconds.sweep");
+  };
+  CHECK(swept("10") == 0.5);
+  CHECK(swept("0").is_null());
+  CHECK(swept("none").is_null());
+}
+
 TEST_CASE("task processing has the pattern of a result where a method makes one") {
   const auto processing = [&](const json& stages) {
     const auto line = row("s", "a", {{"phases", {{"run", {9, 9, 9}}, {"stages", stages}}}});

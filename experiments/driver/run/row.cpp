@@ -68,6 +68,12 @@ void add_task_processing(json& line) {
   if (const auto median = median_time(seconds)) line["seconds"]["task_processing"] = *median;
 }
 
+void add_time_of_sweep(json& line) {
+  const auto median = median_time(numbers_in(field(line, "phases.stages.sweeps")));
+  const auto sweeps = std::strtod(text_of(field(line, "executed"), "sweeps").c_str(), nullptr);
+  if (median && sweeps > 0) line["seconds"]["sweep"] = *median / sweeps;
+}
+
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
   add_stage(seconds, line, "zero", -1);
@@ -145,6 +151,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
   line["stale"] = is_stale();
   add_index_rate(line);
   add_task_processing(line);
+  add_time_of_sweep(line);
   if (auto noise = noise_of(line); !noise.is_null()) line["noise"] = std::move(noise);
   add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())

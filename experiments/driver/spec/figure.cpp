@@ -55,7 +55,7 @@ std::map<std::string, Holds> row_members() {
        "tensor_percent", "dram_read_bytes", "dram_write_bytes", "dram_bytes", "dram_over_model",
        "l2_bytes", "l2_atomic_sectors", "tensor_instructions"});
   add(all, "roofline.", {"gbytes", "ridge", "gflops", "share"});
-  add(all, "seconds.", {"without_zero", "task_processing"});
+  add(all, "seconds.", {"without_zero", "task_processing", "sweep"});
   add(all, "copy.", {"share", "compulsory_share"});
   return all;
 }
