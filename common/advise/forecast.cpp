@@ -23,6 +23,8 @@ constexpr Kernel kPrepareKernel{
     1.6, {3.84, 0.176, 1.445}, {6.1, 0.4, 0.53}, {0.117, 0.136, 0.512}, 0.3};
 /// Share of the deviations that is not common to all candidates on a problem.
 constexpr double kOfEachAlone = 0.5;
+/// Distance of problems that differ less than two variants of a stand-in do.
+constexpr double kNearby = 0.25;
 /// Bytes below this share of the tensor's are as good as none.
 constexpr double kNoBytes = 1e-3;
 /// Seconds below which a preparation does not matter to anyone.
@@ -35,6 +37,16 @@ double quantile(std::vector<double> values, double share) {
 
 double logarithm_of_share(double bytes, double tensor_bytes) {
   return std::log(bytes / std::max(1.0, tensor_bytes) + kNoBytes);
+}
+
+/// Root of the mean square of the differences, in scales of the aspects.
+double distance(const Aspects& a, const Aspects& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const double difference = (a[k] - b[k]) / kAspectScales[k];
+    sum += difference * difference;
+  }
+  return std::sqrt(sum / static_cast<double>(a.size()));
 }
 
 Estimate moved(Estimate e, double by) {
@@ -246,18 +258,21 @@ std::vector<std::string> Forecaster::outside(const Aspects& at, std::string_view
   return words;
 }
 
+std::vector<std::size_t> Forecaster::known_nearby(const Aspects& at) const {
+  std::vector<std::size_t> candidates;
+  for (const auto candidate : little_known_)
+    if (std::any_of(times_.begin(), times_.end(), [&](const SeenTimes* t) {
+          return t->candidate == candidate && distance(at, problem_of(*t).at) < kNearby;
+        }))
+      candidates.push_back(candidate);
+  return candidates;
+}
+
 const SeenProblem& Forecaster::nearest(const Aspects& at) const {
-  const auto distance = [&](const SeenTimes* t) {
-    double sum = 0;
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      const double d = (at[k] - problem_of(*t).at[k]) / kAspectScales[k];
-      sum += d * d;
-    }
-    return sum;
-  };
   const auto near =
-      std::min_element(times_.begin(), times_.end(),
-                       [&](const auto* a, const auto* b) { return distance(a) < distance(b); });
+      std::min_element(times_.begin(), times_.end(), [&](const auto* a, const auto* b) {
+        return distance(at, problem_of(*a).at) < distance(at, problem_of(*b).at);
+      });
   if (near == times_.end()) throw LogicError("nothing was measured");
   return problem_of(**near);
 }

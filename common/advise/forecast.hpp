@@ -47,6 +47,8 @@ class Forecaster {
   /// Numbers of the candidates that are offered, and of those measured on too few families for it.
   const std::vector<std::size_t>& offered() const { return offered_; }
   const std::vector<std::size_t>& little_known() const { return little_known_; }
+  /// Those of the latter that were measured on a problem which is nearly this one.
+  std::vector<std::size_t> known_nearby(const Aspects& at) const;
   /// Of these candidates. Throws LogicError where nothing was measured.
   std::vector<Forecast> of(const Aspects& at, double tensor_bytes,
                            const std::vector<std::size_t>& candidates) const;

@@ -108,11 +108,15 @@ class Adviser {
     for (auto& words : forecaster.outside(at)) advice_.outside.push_back(std::move(words));
     nearest_.push_back(forecaster.nearest(at).data);
     const auto before = advice_.ranked.size();
-    add(forecaster, at, forecaster.offered());
+    auto offered = forecaster.offered();
+    const auto nearby = forecaster.known_nearby(at);
+    offered.insert(offered.end(), nearby.begin(), nearby.end());
+    add(forecaster, at, offered);
     if (advice_.ranked.size() > before) {
       for (const auto candidate : forecaster.little_known())
-        decline(seen_.candidates[candidate],
-                fmt::format("measured on fewer than {} families of tensors", kFewestFamilies));
+        if (std::find(nearby.begin(), nearby.end(), candidate) == nearby.end())
+          decline(seen_.candidates[candidate],
+                  fmt::format("measured on fewer than {} families of tensors", kFewestFamilies));
       return;
     }
     add(forecaster, at, forecaster.little_known());
