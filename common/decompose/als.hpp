@@ -36,7 +36,7 @@ class Als {
   /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs.
   /// Throws InputError where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {}, Place place = Place::host);
+      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device);
 
   /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes.
   void restart() { restart(problem_.dense()); }

@@ -166,7 +166,7 @@ ParamSchema als_params(Backend backend, const std::string& standard,
           .range(1, 1000000)};
   if (backend == Backend::cpu) return shared;
   return shared.with(
-      {param("solve", "host",
+      {param("solve", "device",
              "where factors lie and systems are solved: host, device; methods that keep their "
              "factors to themselves take the host")
            .words({"host", "device"})});

@@ -143,10 +143,11 @@ class DeviceSweeps final : public Sweeps {
 
   void begin(const std::vector<Matrix>& factors) override {
     for (int m = 0; m < problem_.x().order(); ++m) {
-      const auto& from = factors[static_cast<std::size_t>(m)];
-      const auto rows = padded_rows(from.template view<T>(), stride_);
-      RETENSOR_CUDA_CHECK(cudaMemcpy(LentRun<T>::factor(run_, m), rows.data(),
-                                     rows.size() * sizeof(T), cudaMemcpyHostToDevice));
+      // What pads the rows is zero from the preparation on.
+      const auto from = factors[static_cast<std::size_t>(m)].template view<T>();
+      RETENSOR_CUDA_CHECK(cudaMemcpy2D(LentRun<T>::factor(run_, m), stride_ * sizeof(T), from.data,
+                                       from.ld * sizeof(T), rank_ * sizeof(T), from.rows,
+                                       cudaMemcpyHostToDevice));
       launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
       add_up(m, pairs(), gram(m), nullptr);
     }

@@ -64,19 +64,23 @@ inline __device__ double rounding(unsigned n) {
 }
 
 /// a = a^-1 for a symmetric positive definite matrix, in place, by Gauss-Jordan elimination, whose
-/// pivots are those of Cholesky's factorisation. False, and a is lost, where one is rounding.
-inline __device__ bool invert(double* a, unsigned n, double* row, double* column) {
+/// pivots are those of Cholesky's factorisation. Column k of what is left equals row k but for the
+/// sign of entries above the diagonal, so that a step waits once: it leaves the next step's row in
+/// the other of two `rows`. False, and a is lost, where a pivot is rounding.
+inline __device__ bool invert(double* a, unsigned n, double* const (&rows)[2]) {
+  for_columns(n, [&](unsigned j) { rows[0][j] = a[j]; });
+  __syncthreads();
   for (unsigned k = 0; k < n; ++k) {
-    const double pivot = a[k * n + k];
-    if (!(pivot > rounding(n))) return false;  // the same for all threads
-    for_columns(n, [&](unsigned j) {           // divisions are dear: one a column
-      row[j] = (j == k ? 1 : a[k * n + j]) / pivot;
-      column[j] = j == k ? -1 : a[j * n + k];
-    });
-    __syncthreads();
+    const double* const row = rows[k % 2];
+    double* const next = rows[(k + 1) % 2];
+    if (!(row[k] > rounding(n))) return false;  // the same for all threads
+    const double inverse = __drcp_rn(row[k]);
     for_entries(n, [&](unsigned i, unsigned j) {
-      const double before = i == k || j == k ? 0 : a[i * n + j];
-      a[i * n + j] = before - column[i] * row[j];
+      const double of_row = j == k ? inverse : row[j] * inverse;
+      const double before = j == k ? 0 : a[i * n + j];
+      const double after = i == k ? of_row : before - (i < k ? -row[i] : row[i]) * of_row;
+      a[i * n + j] = after;
+      if (i == k + 1) next[j] = after;
     });
     __syncthreads();
   }
@@ -251,7 +255,7 @@ __global__ void __launch_bounds__(kSystemThreads)
     __syncthreads();
   };
   fill();
-  if (!invert(a, x.rank, of.row, of.column)) {
+  if (!invert(a, x.rank, {of.row, of.column})) {
     __syncthreads();
     fill();
     apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,

@@ -224,9 +224,8 @@ Interface cp_interface() {
   add("start", word("LAW", "spread"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
       "orthonormal matrices next to the MTTKRP of every mode in turn");
-  add("solve", word("host|device", "host"),
-      "where factors lie and systems are solved; the sweeps on the device have yet to pass their "
-      "tests on a GPU in their present form");
+  add("solve", word("host|device", "device"),
+      "where a method of the GPU keeps factors and solves systems");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
