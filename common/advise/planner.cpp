@@ -3,6 +3,7 @@
 #include "common/advise/planner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -280,12 +281,11 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
 }
 
 Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
-              const Wish& wish, std::optional<Backend> backend) {
+              const Wish& wish, const Allowed& allowed) {
   const auto& seen = Experience::built_in();
-  auto devices = devices_here(seen);
-  std::erase_if(devices, [&](const Device& d) { return backend && d.backend != *backend; });
-  const auto advice = advise(seen, registry, problem, facts, devices, wish, true);
-  if (!advice.ranked.empty()) return advice.ranked.front();
+  const auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
+  for (const auto& choice : advice.ranked)
+    if (!allowed || allowed(*choice.method)) return choice;
   std::string reasons;
   for (const auto& d : advice.declined)
     reasons += fmt::format("; {}{}{}", d.method, d.method.empty() ? "" : ": ", d.reason);

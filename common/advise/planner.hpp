@@ -1,7 +1,7 @@
 // The choice of a method and its parameters for a problem.
 #pragma once
 
-#include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,9 +56,12 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
               const nlohmann::json& facts, const std::vector<Device>& devices, const Wish& wish,
               bool here);
 
-/// The first of advise() on this machine; throws InputError where no candidate solves the problem.
-/// `backend`: on this side alone.
+/// Whether a method may be chosen; empty: any.
+using Allowed = std::function<bool(const Method&)>;
+
+/// The first of advise() on this machine that is allowed; throws InputError where no candidate
+/// solves the problem.
 Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
-              const Wish& wish, std::optional<Backend> backend = std::nullopt);
+              const Wish& wish, const Allowed& allowed = {});
 
 }  // namespace retensor::advise

@@ -227,9 +227,14 @@ TEST_CASE("advice lists what solves the problem within the limits, fastest first
 
 TEST_CASE("a method is chosen that runs here, and a trial measures it") {
   const Asked asked;
-  const auto choice =
-      choose(asked.registry, asked.problem, asked.facts, {.calls = 1000}, Backend::cpu);
+  const auto choice = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000});
   CHECK(choice.method->runs_here().ok);
+  const auto other = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000},
+                            [&](const Method& method) { return &method != choice.method; });
+  CHECK(other.method != choice.method);
+  CHECK_THROWS_AS(choose(asked.registry, asked.problem, asked.facts, {.calls = 1000},
+                         [](const Method&) { return false; }),
+                  InputError);
   auto advice = asked.advice({.calls = 1e6});
   const auto tried = settle(advice, asked.problem, {.calls = 1e6});
   REQUIRE(tried.size() > 1);

@@ -49,13 +49,24 @@ const Method& default_method(const Registry& registry) {
   return *best;
 }
 
+/// What stands before the first dot of an id.
+std::string_view module_of(const Method& method) {
+  return method.id().substr(0, method.id().find('.'));
+}
+
 /// The method of MTTKRP; the default where the planner has none for the tensor.
 TakenMethod method_of(const Given& given, const Registry& registry, ProblemSpec spec,
                       std::shared_ptr<const Coo> tensor) {
   spec.operation = Operation::mttkrp_all;
   const double calls = static_cast<double>(spec.max_sweeps) * given.get<int>("starts");
+  // Sweeps stay on the device with the methods beside its default alone; with others factors cross
+  // the bus for every mode, which takes longer than their MTTKRP.
+  const auto stays = [&, standard = module_of(default_method(registry))](const Method& method) {
+    return given.text("solve") == "host" || method.backend() == Backend::cpu ||
+           module_of(method) == standard;
+  };
   try {
-    return taken_method(given, registry, spec, std::move(tensor), calls);
+    return taken_method(given, registry, spec, std::move(tensor), calls, stays);
   } catch (const InputError&) {
     if (!given.text("method").empty() || !given.text("params").empty()) throw;
     return {&default_method(registry), {}, "the planner has no rows for this tensor"};

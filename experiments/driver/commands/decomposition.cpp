@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "common/advise/planner.hpp"
 #include "common/core/error.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/io/atomic_file.hpp"
@@ -61,7 +60,8 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
 }
 
 TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
-                         std::shared_ptr<const Coo> tensor, double calls) {
+                         std::shared_ptr<const Coo> tensor, double calls,
+                         const advise::Allowed& allowed) {
   const auto asked = given.text("method");
   auto params = cpd::params_in(given.text("params"));
   if (!asked.empty() && asked != kAutoMethod) return {&registry.find(asked), std::move(params), ""};
@@ -71,7 +71,8 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
   const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
   const auto facts =
       kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
-  const auto choice = advise::choose(registry, Problem::outline(spec, tensor), facts, {calls});
+  const auto choice =
+      advise::choose(registry, Problem::outline(spec, tensor), facts, {calls}, allowed);
   return {choice.method, cpd::params_in(choice.params),
           fmt::format("chosen for {:g} calls{}{}", calls, choice.params.empty() ? "" : ", ",
                       choice.params)};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/advise/planner.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/matrix.hpp"
@@ -35,9 +36,11 @@ struct TakenMethod {
   std::string why;  ///< of the planner's choice; empty where the user named the method
 };
 /// --method with --params, or what the planner takes for `calls` runs of the operation on the
-/// tensor: where --method is auto or not given. Throws InputError where no method takes it.
+/// tensor of those that are allowed: where --method is auto or not given. Throws InputError where
+/// no method takes it.
 TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
-                         std::shared_ptr<const Coo> tensor, double calls);
+                         std::shared_ptr<const Coo> tensor, double calls,
+                         const advise::Allowed& allowed = {});
 
 /// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
 void write_text(const std::filesystem::path& path, const Matrix& matrix);

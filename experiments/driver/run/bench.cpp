@@ -281,11 +281,11 @@ json Bench::choose(Case c) try {
   advise::Wish wish{static_cast<double>(asked.integer("calls"))};
   if (const auto error = asked.real("error"); error > 0) wish.error = error;
   const auto& machine = asked.word("machine");
-  const auto backend = machine == "any"
-                           ? std::nullopt
-                           : std::optional(machine == "cpu" ? Backend::cpu : Backend::cuda);
+  const auto allowed = [&](const Method& method) {
+    return machine == "any" || (machine == "cpu") == (method.backend() == Backend::cpu);
+  };
   const auto problem = Problem::outline(c.problem, tensor_);
-  const auto choice = advise::choose(methods_, problem, shape(c.dataset), wish, backend);
+  const auto choice = advise::choose(methods_, problem, shape(c.dataset), wish, allowed);
   const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
   c.method = choice.method->id();
   c.params = {params.all().begin(), params.all().end()};
