@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kSchema = 1;
+constexpr std::size_t kBeforeAspects = 6;  ///< members of a problem's line
 
 /// Four digits tell more than any two measurements agree in.
 std::string digits(double x) {
@@ -42,16 +43,17 @@ Device device_from(const json& j) {
 std::string line_of(const SeenProblem& p) {
   std::string at;
   for (const double x : p.at) at += ", " + digits(x);
-  return fmt::format("[{}, {}, {}, {}, {}{}]", p.device, json_text(name(p.operation)),
-                     json_text(p.data), json_text(p.family), digits(p.tensor_bytes), at);
+  return fmt::format("[{}, {}, {}, {}, {}, {}{}]", p.device, json_text(name(p.operation)),
+                     json_text(p.data), json_text(p.family), p.is_real, digits(p.tensor_bytes), at);
 }
 
 SeenProblem problem_from(const json& j) {
-  SeenProblem p{j.at(0), operation_from_name(j.at(1).get<std::string>()), j.at(2), j.at(3),
-                j.at(4)};
-  if (j.size() != 5 + p.at.size())
-    throw InputError(fmt::format("found {} aspects, expected {}", j.size() - 5, p.at.size()));
-  for (std::size_t k = 0; k < p.at.size(); ++k) p.at[k] = j[5 + k];
+  SeenProblem p{j.at(0), operation_from_name(j.at(1).get<std::string>()), j.at(2), j.at(3), j.at(4),
+                j.at(5)};
+  if (j.size() != kBeforeAspects + p.at.size())
+    throw InputError(
+        fmt::format("found {} aspects, expected {}", j.size() - kBeforeAspects, p.at.size()));
+  for (std::size_t k = 0; k < p.at.size(); ++k) p.at[k] = j[kBeforeAspects + k];
   return p;
 }
 

@@ -21,8 +21,9 @@ struct Candidate {
 struct SeenProblem {
   std::size_t device = 0;
   Operation operation = Operation::mttkrp;
-  std::string data;    ///< name of the data set, and what else tells its problems apart
-  std::string family;  ///< tensors of one origin, which are left out together
+  std::string data;      ///< name of the data set, and what else tells its problems apart
+  std::string family;    ///< tensors of one origin, which are left out together
+  bool is_real = false;  ///< neither generated nor a stand-in
   double tensor_bytes = 0;
   Aspects at{};
 };

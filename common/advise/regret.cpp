@@ -128,9 +128,17 @@ std::string worst_of(const Experience& seen, const Tallies& tallies) {
 
 RegretLine line_of(const Experience& seen, std::string device, std::string operation, double calls,
                    const Tallies& tallies) {
-  return {std::move(device),          std::move(operation),   calls,
-          tallies.predicted.count(),  tallies.refused,        tallies.outside,
-          tallies.predicted.regret(), tallies.tried.regret(), worst_of(seen, tallies)};
+  RegretLine line;
+  line.device = std::move(device);
+  line.operation = std::move(operation);
+  line.calls = calls;
+  line.problems = tallies.predicted.count();
+  line.refused = tallies.refused;
+  line.outside = tallies.outside;
+  line.predicted = tallies.predicted.regret();
+  line.tried = tallies.tried.regret();
+  line.worst = worst_of(seen, tallies);
+  return line;
 }
 
 }  // namespace
@@ -147,7 +155,7 @@ std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught
   std::set<std::pair<std::size_t, Operation>> groups;
   for (const auto& p : seen.problems) groups.insert({p.device, p.operation});
   std::vector<RegretLine> lines;
-  std::map<double, Tallies> all;
+  std::map<double, Tallies> all, real;
   for (const auto& [device, operation] : groups) {
     const Forecaster forecaster(taught, device, operation);
     if (forecaster.offered().empty()) continue;
@@ -157,12 +165,17 @@ std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught
       for (const auto& [problem, contest] : contests) {
         judge(contest, n, tallies);
         judge(contest, n, all[n]);
+        if (seen.problems[problem].is_real) judge(contest, n, real[n]);
       }
       lines.push_back(
           line_of(seen, seen.devices[device].name, std::string(name(operation)), n, tallies));
     }
   }
   for (const auto& [n, tallies] : all) lines.push_back(line_of(seen, "", "", n, tallies));
+  for (const auto& [n, tallies] : real) {
+    lines.push_back(line_of(seen, "", "", n, tallies));
+    lines.back().only_real = true;
+  }
   return lines;
 }
 

@@ -18,6 +18,7 @@ struct Regret {
 /// Of the problems of an operation on a device, or of all.
 struct RegretLine {
   std::string device, operation;  ///< empty: all
+  bool only_real = false;         ///< of all, the real tensors alone
   double calls = 1;
   int problems = 0;   ///< with at least two measured candidates, one of them offered
   int refused = 0;    ///< those where nothing is offered without the family
@@ -28,7 +29,8 @@ struct RegretLine {
 };
 
 /// What the choices would have cost had the model not seen the family of each tensor in turn: a
-/// line per operation, device and number of calls, then one for all of each number of calls. The
+/// line per operation, device and number of calls, then for each number of calls
+/// one for all and one for all on real tensors. The
 /// best is the least total time of all that was measured on the problem. With `rounding`,
 /// candidates that round their operands count too.
 std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,

@@ -53,6 +53,7 @@ json regret_json(const advise::RegretLine& line) {
   return {{"device", line.device},
           {"operation", line.operation},
           {"calls", line.calls},
+          {"only_real", line.only_real},
           {"worst", line.worst},
           {"problems",
            {{"judged", line.problems}, {"refused", line.refused}, {"outside", line.outside}}},
@@ -63,16 +64,15 @@ json regret_json(const advise::RegretLine& line) {
 /// All problems together, a row for each number of calls.
 std::string regret_summary(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| calls | problems | refused | outside | mean | most | above 2 | mean, trial | most, trial "
-      "| "
-      "above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+      "| tensors | calls | problems | refused | outside | mean | most | above 2 | mean, trial | "
+      "most, trial | above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.operation.empty())
       text += fmt::format(
-          "| {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
-          line.calls, line.problems, line.refused, line.outside, line.predicted.mean,
-          line.predicted.most, line.predicted.above_two, line.tried.mean, line.tried.most,
-          line.tried.above_two, line.worst);
+          "| {} | {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
+          line.only_real ? "real" : "all", line.calls, line.problems, line.refused, line.outside,
+          line.predicted.mean, line.predicted.most, line.predicted.above_two, line.tried.mean,
+          line.tried.most, line.tried.above_two, line.worst);
   return text;
 }
 

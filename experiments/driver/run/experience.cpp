@@ -100,6 +100,7 @@ struct Samples {
 struct Problems {
   advise::Subject subject;
   std::string family;
+  bool is_real = false;
   std::map<advise::Candidate, Samples> samples;
 };
 
@@ -151,8 +152,8 @@ class Gatherer {
         seen.times.push_back({seen.problems.size(), candidates.at(candidate), median(m.run),
                               median(m.prepare), median(m.format_bytes), median(m.device_bytes),
                               median(m.error)});
-      seen.problems.push_back({device, key.operation, key.data, problem.family, bytes,
-                               aspects_of(s, seen.devices[device])});
+      seen.problems.push_back({device, key.operation, key.data, problem.family, problem.is_real,
+                               bytes, aspects_of(s, seen.devices[device])});
     }
     return seen;
   }
@@ -190,6 +191,7 @@ class Gatherer {
               number_in(row, "work.compulsory_bytes"), number_in(row, "work.atomics")};
     advise::take_facts(s, row.field("facts"));
     problem.family = advise::family_of(data.value("for", c.dataset));
+    problem.is_real = data.value("kind", "").starts_with("real");
   }
 
   bool rounds(const Case& c, const Row& row) const {
