@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
@@ -75,10 +77,41 @@ void check_count(const char* what, std::size_t found, std::uint64_t expected) {
     throw InputError(fmt::format("found {} {}, expected {}", found, what, expected));
 }
 
+/// Refuses what json::from_cbor would follow down its stack: lists within lists, and texts without
+/// a stated length, which may hold each other. The writer makes none. Stops without a word at what
+/// is no CBOR, of which json::from_cbor tells.
+void check_depth(std::string_view cbor) {
+  constexpr std::size_t kDeepest = 8;     // a checkpoint has 4 levels
+  constexpr unsigned kUnstated = 31;      // as a length
+  std::vector<std::uint64_t> left = {1};  // items still to come, of each open list
+  for (std::size_t at = 0; !left.empty() && at < cbor.size();) {
+    const auto head = static_cast<unsigned char>(cbor[at++]);
+    const unsigned kind = head >> 5, info = head & 31;
+    if (info == kUnstated) throw InputError("found a part without a stated length");
+    const std::size_t width = info < 24 ? 0 : std::size_t{1} << (info - 24);
+    if (info > 27 || width > cbor.size() - at) return;
+    std::uint64_t count = info < 24 ? info : 0;
+    for (const auto end = at + width; at < end; ++at)
+      count = count << 8 | static_cast<unsigned char>(cbor[at]);
+    --left.back();
+    if (kind == 2 || kind == 3) {  // bytes, text
+      if (count > cbor.size() - at) return;
+      at += count;
+    } else if (kind == 4 || kind == 5) {       // a list, a map of keys and values
+      const std::uint64_t most = cbor.size();  // an item has a byte
+      left.push_back(std::min(count, most) * (kind == 5 ? 2 : 1));
+    }
+    if (left.size() > kDeepest)
+      throw InputError(fmt::format("found more than {} lists within each other", kDeepest));
+    while (!left.empty() && left.back() == 0) left.pop_back();
+  }
+}
+
 KruskalModel model_from(std::string_view content, const Identity& identity,
                         const Problem& problem) {
   if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
     throw InputError("not an intact checkpoint: its checksum is wrong");
+  check_depth(content.substr(kDigest));
   const json j = json::from_cbor(content.substr(kDigest));
   if (j.at("version") != kVersion)
     throw InputError(fmt::format("found a checkpoint of version {}, expected {}",
@@ -97,12 +130,13 @@ KruskalModel model_from(std::string_view content, const Identity& identity,
 
 }  // namespace
 
-Identity identity_of(const Problem& problem) {
+Identity identity_of(const Problem& problem, Constraint constraint) {
   return {{"tensor", digest_of(problem.x())},
           {"type", std::string(name(problem.dtype()))},
           {"rank", std::to_string(problem.rank())},
           {"seed", std::to_string(problem.spec().seed)},
-          {"operands", std::string(name(problem.spec().operands))}};
+          {"operands", std::string(name(problem.spec().operands))},
+          {"constraint", std::string(name(constraint))}};
 }
 
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model) {
@@ -133,6 +167,27 @@ std::optional<KruskalModel> load_checkpoint(const std::string& path, const Ident
   } catch (const json::exception& e) {
     throw InputError(fmt::format("{}: not an intact checkpoint: {}", path, e.what()));
   }
+}
+
+Checkpoint::Checkpoint(std::string path, const Problem& problem, Start law, std::uint64_t seed,
+                       Constraint constraint)
+    : path_(std::move(path)), problem_(problem) {
+  if (path_.empty()) return;
+  identity_ = identity_of(problem, constraint);
+  identity_["seed"] = std::to_string(seed);
+  identity_["operands"] = name(law);
+}
+
+std::optional<KruskalModel> Checkpoint::load() const {
+  return path_.empty() ? std::nullopt : load_checkpoint(path_, identity_, problem_);
+}
+
+void Checkpoint::save(const KruskalModel& model) const {
+  if (!path_.empty()) save_checkpoint(path_, identity_, model);
+}
+
+void Checkpoint::remove() const {
+  if (!path_.empty()) std::filesystem::remove(path_);
 }
 
 }  // namespace retensor::cpd

@@ -11,7 +11,9 @@ import itertools
 import sys
 import tarfile
 
+import bulk
 import recipe
+from bulk import numpy
 
 
 def member(archive, layer):
@@ -52,18 +54,42 @@ def numbers(place, number, line, count, what, largest):
     return found
 
 
-def convert(arguments):
-    place, file = text_of(arguments.input, arguments.layer)
-    rows, columns, nnz = numbers(place, 1, file.readline(), 3, "sizes", 1 << 32)
-    starts = numbers(place, 2, file.readline(), rows + 1, "row starts", nnz)
-    indices = numbers(place, 3, file.readline(), nnz, "columns", columns - 1)
+def in_bulk(row_starts, column_indices, sizes):
+    """Entries of two lines without a flaw, else None."""
+    rows, columns, nnz = sizes
+    starts, indices = bulk.integers(row_starts), bulk.integers(column_indices)
+    if starts is None or indices is None or (len(starts), len(indices)) != (rows + 1, nnz):
+        return None
+    lengths = numpy.diff(starts)
+    if (starts[0] != 0 or starts[-1] != nnz or lengths.min() < 0 or indices.max() >= columns
+            or rows * columns >> 63):
+        return None
+    places = numpy.repeat(numpy.arange(rows), lengths) * columns + indices
+    places.sort()
+    good = (places[1:] != places[:-1]).all()
+    return bulk.Entries(numpy.divmod(places, columns), numpy.ones_like(places)) if good else None
+
+
+def with_messages(place, row_starts, column_indices, sizes):
+    """The same of any lines, with a message where they have a flaw."""
+    rows, columns, nnz = sizes
+    starts = numbers(place, 2, row_starts, rows + 1, "row starts", nnz)
+    indices = numbers(place, 3, column_indices, nnz, "columns", columns - 1)
     if starts != sorted(starts) or (starts[0], starts[-1]) != (0, nnz):
         raise recipe.Malformed(f"{place}:2: row starts that do not rise from 0 to {nnz}")
     entries = [((row, column), 1) for row, (begin, end) in enumerate(itertools.pairwise(starts))
                for column in sorted(indices[begin:end])]
     if len(set(entries)) != nnz:
         raise recipe.Malformed(f"{place}:3: a column twice in a row")
-    return (rows, columns), entries, f"{place}: pattern, values 1"
+    return entries
+
+
+def convert(arguments):
+    place, file = text_of(arguments.input, arguments.layer)
+    sizes = numbers(place, 1, file.readline(), 3, "sizes", 1 << 32)
+    lines = file.readline(), file.readline()
+    entries = in_bulk(*lines, sizes) or with_messages(place, *lines, sizes)
+    return tuple(sizes[:2]), entries, f"{place}: pattern, values 1"
 
 
 def add_options(parser):

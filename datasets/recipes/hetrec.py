@@ -10,13 +10,30 @@ value counts the assignments, which is 1 in the published files.
 import sys
 from collections import Counter
 
+import bulk
 import recipe
 
 
-def convert(arguments):
-    names = arguments.columns.split(",")
-    file = recipe.lines(arguments.input, arguments.file, "latin-1")
-    where, head = next(file, (arguments.file, ""))
+def in_bulk(source, name, names):
+    """(dims, entries) of a file without a flaw, else None."""
+    text = bulk.text_of(source, name)
+    head, _, body = (text or b"").partition(b"\n")
+    titles = head.decode("latin-1").split("\t")
+    wanted = [titles.index(n) for n in names if n in titles]
+    kinds = ["int64" if c in wanted else "category" for c in range(len(titles))]
+    table = bulk.table(body, "\t", kinds, "latin-1") if len(wanted) == len(names) else None
+    if not table:
+        return None
+    modes = [bulk.renumbered(table[c]) for c in wanted]
+    dims = tuple(length for _, length in modes)
+    entries = bulk.counted([numbers for numbers, _ in modes], dims)
+    return entries and (dims, entries)
+
+
+def line_by_line(source, name, names):
+    """The same of any file, with a message where it has a flaw."""
+    file = recipe.lines(source, name, "latin-1")
+    where, head = next(file, (name, ""))
     titles = head.split("\t")
     if not set(names) <= set(titles):
         raise recipe.Malformed(f"{where}: found columns {titles}, expected {names} among them")
@@ -33,8 +50,14 @@ def convert(arguments):
                for m in range(len(names))]
     entries = [(tuple(n[value] for n, value in zip(numbers, e)), count)
                for e, count in sorted(counts.items())]
-    return (tuple(max(len(n), 1) for n in numbers), entries,
-            f"{arguments.file}: {' x '.join(names)}; value: number of assignments")
+    return tuple(max(len(n), 1) for n in numbers), entries
+
+
+def convert(arguments):
+    names = arguments.columns.split(",")
+    file = arguments.input, arguments.file, names
+    dims, entries = in_bulk(*file) or line_by_line(*file)
+    return dims, entries, f"{arguments.file}: {' x '.join(names)}; value: number of assignments"
 
 
 def add_options(parser):

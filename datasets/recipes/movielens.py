@@ -62,7 +62,7 @@ def convert(arguments):
     stars = arguments.values == "rating"
     if found := in_bulk(arguments.input):
         dims, indices = found
-        entries = bulk.Entries(indices, indices[:, 2] + 1 if stars else indices[:, 2] * 0 + 1)
+        entries = bulk.Entries(indices.T, indices[:, 2] + 1 if stars else indices[:, 2] * 0 + 1)
     else:
         dims, indices = line_by_line(arguments.input)
         entries = [(e, e[2] + 1 if stars else 1) for e in indices]

@@ -17,7 +17,9 @@ import re
 import sys
 import tarfile
 
+import bulk
 import recipe
+from bulk import numpy
 
 ENDINGS = (".mtx", ".mtx.gz", ".tar.gz")
 FIELDS = ("real", "integer", "pattern")
@@ -64,7 +66,7 @@ def entries_of(file, size, field, mirror):
 
 
 def unpacked(path):
-    """(place, line) of NAME/NAME.mtx in the archive NAME.tar.gz."""
+    """Name and text of NAME/NAME.mtx in the archive NAME.tar.gz."""
     name = path.name.removesuffix(".tar.gz")
     if not tarfile.is_tarfile(path):
         raise recipe.Malformed(f"{path}: no tar archive")
@@ -73,15 +75,56 @@ def unpacked(path):
                            path, f"{name}/{name}.mtx")
         if item.size > recipe.LONGEST_TEXT:
             raise recipe.Malformed(f"{path}: {item.name} is beyond all measure")
-        text = io.TextIOWrapper(archive.extractfile(item), "latin-1")
-        for number, line in enumerate(text, 1):
-            yield f"{path}: {item.name}:{number}", line.rstrip("\r\n")
+        return item.name, archive.extractfile(item).read()
+
+
+def lines_of(path):
+    """(place, line) of a file."""
+    if not path.name.endswith(".tar.gz"):
+        yield from recipe.lines(path, path.name, "latin-1")
+        return
+    name, content = unpacked(path)
+    for number, line in enumerate(io.TextIOWrapper(io.BytesIO(content), "latin-1"), 1):
+        yield f"{path}: {name}:{number}", line.rstrip("\r\n")
+
+
+def matrix_in_bulk(path):
+    """((rows, columns), ascending places of the cells, their values) of a file without a flaw,
+    else None. A place is row * columns + column."""
+    packed = path.name.endswith(".tar.gz") and bulk.numpy is not None
+    text = (bulk.with_line_ends(unpacked(path)[1]) if packed else
+            bulk.text_of(path, path.name))
+    head, _, body = (text or b"").partition(b"\n")
+    while body.startswith(b"%"):
+        body = body.partition(b"\n")[2]
+    sizes, _, body = body.partition(b"\n")
+    try:
+        field, mirror = banner(path, head.decode("latin-1"))
+        *size, count = numbers(path, sizes.decode("latin-1"), (recipe.integer,) * 3)
+    except recipe.Malformed:
+        return None
+    table = bulk.table(body, " ", ["int64"] * 2 + ["float64"] * (field != "pattern"))
+    if not table or len(table[0]) != count or size[0] * size[1] >> 63:
+        return None
+    i, j = (column.to_numpy() - 1 for column in table[:2])
+    values = table[2].to_numpy() if table[2:] else numpy.ones(count)
+    if min(i.min(), j.min()) < 0 or i.max() >= size[0] or j.max() >= size[1]:
+        return None
+    places = i * size[1] + j
+    if mirror is not None:
+        other = i != j
+        places = numpy.append(places, (j * size[1] + i)[other])
+        values = numpy.append(values, mirror * values[other])
+    order, first = bulk.runs(places)
+    if not first.all() or not numpy.isfinite(values).all():
+        return None
+    order = order[values[order] != 0]
+    return tuple(size), places[order], values[order]
 
 
 def matrix(path):
     """(rows, columns) and a map from cells to nonzero values."""
-    packed = path.name.endswith(".tar.gz")
-    file = unpacked(path) if packed else recipe.lines(path, path.name, "latin-1")
+    file = lines_of(path)
     where, head = next(file, (path, ""))
     field, mirror = banner(where, head)
     content = [(w, t) for w, t in file if t.strip() and not t.startswith("%")]
@@ -105,7 +148,7 @@ def found_below(folder, match):
     return paths
 
 
-def at_places(matrices, copies):
+def at_places(matrices, copies, pattern):
     """The matrices of all places from those that are there, by the last number in their names."""
     known = {}
     for path, cells in matrices:
@@ -114,24 +157,47 @@ def at_places(matrices, copies):
         if not 1 <= place <= copies or place in known:
             raise recipe.Malformed(f"{path}: expected a number of its own from 1 to {copies}")
         recipe.check(f"{path}: pattern equal to the first one's",
-                     cells.keys() == matrices[0][1].keys(), True)
+                     pattern(cells) == pattern(matrices[0][1]), True)
         known[place] = cells
     return [known[min(known, key=lambda p: (abs(p - place), p))]
             for place in range(1, copies + 1)]
 
 
-def convert(arguments):
+def in_bulk(paths, copies):
+    """(dims, entries) of files without a flaw, else None."""
+    found = [(path, matrix_in_bulk(path)) for path in paths]
+    if not all(matrix for _, matrix in found) or len({matrix[0] for _, matrix in found}) > 1:
+        return None
+    size = found[0][1][0]
+    slices = [matrix[1:] for _, matrix in found]
+    if copies:
+        slices = at_places(list(zip(paths, slices)), copies, lambda cells: cells[0].tobytes())
+    cells, values = (numpy.concatenate(parts) for parts in zip(*slices))
+    levels = numpy.repeat(numpy.arange(len(slices)), [len(cells) for cells, _ in slices])
+    order = numpy.lexsort((levels, cells))
+    rows, columns = numpy.divmod(cells[order], size[1])
+    return (*size, len(slices)), bulk.Entries([rows, columns, levels[order]], values[order])
+
+
+def line_by_line(paths, copies):
+    """The same of any files, with a message where one has a flaw."""
     matrices, size = [], None
-    for path in found_below(arguments.input, arguments.match):
+    for path in paths:
         found, cells = matrix(path)
         size = size or found
         recipe.check(f"{path}: rows and columns", found, size)
         matrices.append((path, cells))
-    slices = (at_places(matrices, arguments.copies) if arguments.copies else
+    slices = (at_places(matrices, copies, dict.keys) if copies else
               [cells for _, cells in matrices])
     entries = [((i, j, k), f"{value:.17g}") for k, cells in enumerate(slices)
                for (i, j), value in cells.items()]
-    return (*size, len(slices)), sorted(entries), f"{arguments.match}: row x column x matrix"
+    return (*size, len(slices)), sorted(entries)
+
+
+def convert(arguments):
+    files = found_below(arguments.input, arguments.match), arguments.copies
+    dims, entries = in_bulk(*files) or line_by_line(*files)
+    return dims, entries, f"{arguments.match}: row x column x matrix"
 
 
 def add_options(parser):

@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections import Counter
 
+import bulk
 import recipe
 
 SPLITS = ["train", "valid", "test"]
@@ -29,11 +30,27 @@ def numbered(names):
     return {name: i for i, name in enumerate(sorted(names, key=str.encode))}
 
 
-def convert(arguments):
-    source, wanted = arguments.input, f"{arguments.split}.txt"
-    many = source.is_dir() or zipfile.is_zipfile(source)
+def in_bulk(source, names, wanted):
+    """(number of entities, number of relations, entries of the file `wanted`) of files without a
+    flaw, else None."""
+    tables = {}
+    for name in names:
+        text = bulk.text_of(source, name)
+        tables[name] = text and bulk.table(text, "\t", ["category"] * 3, "utf-8")
+        if not tables[name]:
+            return None
+    relations = bulk.union(table[1] for table in tables.values())
+    entities = bulk.union(column for table in tables.values() for column in table[::2])
+    columns = [bulk.codes_in(words, column) for words, column in
+               zip((entities, relations, entities), tables[wanted])]
+    entries = bulk.counted(columns, (len(entities), len(relations), len(entities)))
+    return entries and (len(entities), len(relations), entries)
+
+
+def line_by_line(source, names, wanted):
+    """The same of any files, with a message where one has a flaw."""
     entities, relations, counts = set(), set(), Counter()
-    for name in [f"{split}.txt" for split in SPLITS] if many else [wanted]:
+    for name in names:
         for head, relation, tail in triples(source, name):
             entities.update((head, tail))
             relations.add(relation)
@@ -42,8 +59,15 @@ def convert(arguments):
     entities, relations = numbered(entities), numbered(relations)
     entries = sorted(((entities[h], relations[r], entities[t]), n)
                      for (h, r, t), n in counts.items())
-    length = max(len(entities), 1)
-    return (length, max(len(relations), 1), length), entries, "head x relation x tail"
+    return max(len(entities), 1), max(len(relations), 1), entries
+
+
+def convert(arguments):
+    source, wanted = arguments.input, f"{arguments.split}.txt"
+    many = source.is_dir() or zipfile.is_zipfile(source)
+    files = source, [f"{split}.txt" for split in SPLITS] if many else [wanted], wanted
+    length, relations, entries = in_bulk(*files) or line_by_line(*files)
+    return (length, relations, length), entries, "head x relation x tail"
 
 
 def add_options(parser):

@@ -10,6 +10,7 @@ one. A value counts the records of an entry.
 import sys
 from collections import Counter
 
+import bulk
 import recipe
 
 FILE = "100k_a.csv"
@@ -28,14 +29,35 @@ def record(where, line):
     return numbers[0], numbers[1], streamer.encode(), numbers[2], numbers[3]
 
 
-def convert(arguments):
-    counts = Counter(record(*line) for line in recipe.lines(arguments.input, FILE, "utf-8"))
+def in_bulk(source):
+    """(dims, entries) of a file without a flaw, else None."""
+    text = bulk.text_of(source, FILE)
+    kinds = ["int64", "int64", "category", "int64", "int64"]
+    table = text and bulk.table(text, ",", kinds, "utf-8")
+    if not table or min(table[m].min() for m in (0, 1, 3, 4)) < 0:
+        return None
+    modes = [bulk.renumbered(column) for column in table[:3]]
+    steps = int(max(table[3].max(), table[4].max())) + 1
+    dims = (*(length for _, length in modes), steps, steps)
+    columns = [*(numbers for numbers, _ in modes), table[3].to_numpy(), table[4].to_numpy()]
+    entries = bulk.counted(columns, dims)
+    return entries and (dims, entries)
+
+
+def line_by_line(source):
+    """The same of any file, with a message where it has a flaw."""
+    counts = Counter(record(*line) for line in recipe.lines(source, FILE, "utf-8"))
     numbers = [{value: i for i, value in enumerate(sorted({e[m] for e in counts}))}
                for m in range(3)]
     steps = max((e[m] + 1 for e in counts for m in (3, 4)), default=1)
     entries = sorted(((*(n[value] for n, value in zip(numbers, e)), *e[3:]), count)
                      for e, count in counts.items())
-    return ((*(max(len(n), 1) for n in numbers), steps, steps), entries,
+    return (*(max(len(n), 1) for n in numbers), steps, steps), entries
+
+
+def convert(arguments):
+    dims, entries = in_bulk(arguments.input) or line_by_line(arguments.input)
+    return (dims, entries,
             "Twitch: user x stream x streamer x start x stop; value: number of records")
 
 

@@ -1,5 +1,6 @@
 """Limits hold for everything that a case does, and bad ones are refused before anything starts."""
 
+import gzip
 import json
 import os
 import signal
@@ -36,6 +37,29 @@ def test_the_time_limit_holds_for_recipes_and_costs_the_row(workspace):
     assert "timeout" in {row["status"] for row in workspace.lines()}
 
 
+def test_the_time_limit_holds_for_loading_and_costs_the_row(workspace):
+    """Two GB of text, which takes several times the second that a load gets here."""
+    lines = 200_000 * b"1 1 1 0.123456789012345678901234567890\n"
+    (workspace.folder / "large.tns.gz").write_bytes(300 * gzip.compress(lines))
+    workspace.sets["large"] = dict(workspace.sets["tiny"], file="large.tns.gz", nnz=60_000_000)
+    workspace.add_uniform("other", [5, 4, 3], 9)
+    spec = workspace.spec([METHOD], axes={"dataset": ["large", "other"]},
+                          measure={"timeout": "100ms"})
+    start = time.monotonic()
+    done = sweep(workspace, spec)
+    assert time.monotonic() - start < 30 and done.returncode == 1, done.stderr
+    assert {row["case"]["dataset"]: (row["status"], row["reason"])
+            for row in workspace.lines()} == {"large": ("timeout", "no result within 1 s"),
+                                              "other": ("ok", "")}
+    assert not processes_of(workspace.folder)
+
+
+def processes_of(path):
+    """Command lines of processes that name the path."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if str(path) in line]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_driver_takes_the_recipe_with_it(workspace, number):
     options = slow_recipe(workspace)
@@ -52,8 +76,7 @@ def test_a_killed_driver_takes_the_recipe_with_it(workspace, number):
         running.send_signal(number)
     running.wait(timeout=20)
     for _ in range(100):
-        if str(workspace.folder / "recipes" / "slow.py") not in subprocess.run(
-                ["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout:
+        if not processes_of(workspace.folder / "recipes" / "slow.py"):
             return
         time.sleep(0.05)
     pytest.fail("the recipe goes on")

@@ -3,7 +3,6 @@ import gzip
 import importlib
 import json
 import os
-import random
 import subprocess
 import sys
 import tracemalloc
@@ -384,47 +383,3 @@ def test_a_pattern_of_which_some_members_are_known_fills_the_stack(tmp_path):
     member(folder, 3, ["1 1 5", "2 2 6"])
     assert "pattern equal" in refusal("stack", folder, tmp_path, "--match", "m_*", "--copies", "5")
     assert "from 1 to 3" in refusal("stack", folder, tmp_path, "--match", "m_*4", "--copies", "3")
-
-
-def test_reading_in_bulk_gives_what_reading_line_by_line_gives(tmp_path, monkeypatch):
-    """Small files, nearly all with a flaw at one place: bulk reading gives the same or nothing."""
-    monkeypatch.syspath_prepend(RECIPES)
-    movielens, recipe, bulk = (importlib.import_module(m) for m in ("movielens", "recipe", "bulk"))
-    pytest.importorskip("numpy")
-    monkeypatch.setattr(bulk, "CHUNK", 50)  # lines lie across its ends
-    dice, source, taken = random.Random(1), tmp_path / "ratings.dat", 0
-    for _ in range(2000):
-        lines = [f"{dice.randint(1, 9)}::{dice.randint(1, 9)}::{dice.randint(1, 5)}::{n}"
-                 for n in range(dice.randint(0, 8))]
-        text = list(dice.choice(["\n", "\n", "\r\n"]).join([*lines, ""]))
-        for _ in range(dice.choice([0, 0, 1, 2])):
-            at = dice.randrange(len(text) + 1)
-            text[at:at + dice.randint(0, 2)] = dice.choice(
-                ["", ":", "::", "0", "6", "\n", "\r", " ", "-", "+1", "1_0", "\u0661", "9" * 19])
-        source.write_text("".join(text), newline="")
-        found = movielens.in_bulk(source)
-        if found is None:
-            continue
-        taken += 1
-        dims, entries = movielens.line_by_line(source)
-        assert found[0] == dims and [*map(tuple, found[1].tolist())] == entries, text
-    assert taken > 500
-    source.write_text("1::2::3::4\n1::2::3::5\n")
-    assert movielens.in_bulk(source) is None
-    with pytest.raises(recipe.Malformed, match="ratings.dat:2: this user"):
-        movielens.line_by_line(source)
-
-
-def test_entries_of_arrays_are_written_like_others(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(RECIPES)
-    bulk, tns = (importlib.import_module(m) for m in ("bulk", "tns"))
-    numpy = pytest.importorskip("numpy")
-    monkeypatch.setattr(bulk, "BATCH", 7)
-    dice = random.Random(1)
-    entries = sorted({(dice.randrange(10 ** dice.randint(1, 8)), dice.randrange(12), 0)
-                      for _ in range(100)})
-    values = [dice.randrange(10 ** dice.randint(1, 6)) for _ in entries]
-    tns.write(tmp_path / "a.tns", (10**8, 12, 1), list(zip(entries, values)), "made")
-    arrays = bulk.Entries(numpy.array(entries), values)
-    tns.write(tmp_path / "b.tns", (10**8, 12, 1), arrays, "made")
-    assert (tmp_path / "a.tns").read_bytes() == (tmp_path / "b.tns").read_bytes()

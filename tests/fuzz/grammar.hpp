@@ -45,20 +45,26 @@ class Choices {
   std::size_t at_ = 0;
 };
 
-/// Texts that may stand under a key, beside those of any key under "".
+/// Texts that may stand under a key, beside those of any key under "". Texts that are refused
+/// almost everywhere are under kOdd; a sound file has none of them.
 using Vocabulary = std::map<std::string, std::vector<std::string>>;
+inline const std::string kOdd = "odd";
+
+/// Makes the parts of a file agree where its shape can't ask for it.
+using Agree = void (*)(nlohmann::json& file, Choices& choices);
 
 class Grammar {
  public:
-  Grammar(const driver::Shape& shape, Vocabulary words)
-      : schema_(driver::json_schema(shape, "")), words_(std::move(words)) {}
+  Grammar(const driver::Shape& shape, Vocabulary words, Agree agree = nullptr)
+      : schema_(driver::json_schema(shape, "")), words_(std::move(words)), agree_(agree) {}
 
   /// A file of this format, or one that deviates from it; JSON, which YAML contains.
   std::string file(std::string_view bytes) const {
     Choices choices(bytes);
-    return Draw{*this, choices, !choices.one_in(2)}
-        .value(schema_, "", 0)
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const bool sound = !choices.one_in(2);
+    auto content = Draw{*this, choices, sound}.value(schema_, "", 0);
+    if (sound && agree_ != nullptr) agree_(content, choices);
+    return content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
  private:
@@ -207,7 +213,10 @@ class Grammar {
       }
     }
 
-    std::string any_text() { return choices.of(grammar.words_.at("")); }
+    std::string any_text() {
+      const bool odd = !sound && choices.one_in(48);
+      return choices.of(grammar.words_.at(odd ? kOdd : ""));
+    }
   };
 
   const Json& part(const std::string& reference) const {
@@ -230,6 +239,7 @@ class Grammar {
 
   Json schema_;
   Vocabulary words_;
+  Agree agree_;
   mutable std::map<std::pair<std::string, std::string>, std::vector<std::string>> matching_;
 };
 

@@ -10,6 +10,7 @@
 #include "common/method/registry.hpp"
 #include "experiments/driver/judge/audit/audit.hpp"
 #include "experiments/driver/spec/plan.hpp"
+#include "tests/fuzz/agreeing_findings.hpp"
 #include "tests/fuzz/grammar.hpp"
 #include "tests/fuzz/judged.hpp"
 
@@ -19,7 +20,6 @@ inline Vocabulary vocabulary() {
   Vocabulary words = {
       {"",
        {"x",
-        "",
         "a/b",
         "5s",
         "500ms",
@@ -31,7 +31,6 @@ inline Vocabulary vocabulary() {
         "true",
         "0x10",
         "=1+1",
-        "\x1b[31m",
         "a,bc->ab",
         "abk,kcd->abcd",
         "params.x",
@@ -51,6 +50,7 @@ inline Vocabulary vocabulary() {
         "c",
         "9223372036854775808",
         std::string(300, 'n')}},
+      {kOdd, {"", "\x1b[31m"}},
       {"dataset", {"tiny", "matmul-2-2-2", "tiny@all", "lost"}},
       {"methods", {"pasta.cpu.coo", "pasta.cpu.hicoo", "tca_spmm.cpu", "cpd.cpu.als"}},
       {"operation", {"mttkrp", "ttv", "tew"}},
@@ -70,7 +70,32 @@ inline Vocabulary vocabulary() {
       {"value", {"stats.median", "case.mode", "status"}},
       {"hardware", {"any", "Some CPU"}}};
   words["id"] = words["methods"];
+  for (const char* key : {"facet", "hue", "label", "mark", "stack", "x", "y"})
+    words[key] = {"dataset", "mode", "method", "time"};
   return words;
+}
+
+/// Some axis says of which data sets.
+inline void agree_spec(nlohmann::json& file, Choices&) {
+  const bool zipped =
+      file.contains("zip") && file["zip"].dump().find("dataset") != std::string::npos;
+  if (zipped && file.contains("axes")) file["axes"].erase("dataset");
+  if (!zipped && file.contains("operation")) file["axes"].emplace("dataset", "tiny");
+}
+
+/// An entry has the sizes of its form and one source: a file or a recipe.
+inline void agree_registry(nlohmann::json& file, Choices& choices) {
+  for (auto& entry : file["datasets"]) {
+    if (!entry.contains("dims")) continue;
+    auto& dims = entry["dims"];
+    while (entry["form"] == "matrix" && dims.size() != 2)
+      dims.size() < 2 ? dims.push_back(4) : dims.erase(dims.size() - 1);
+    for (auto& length : dims)
+      if (!length.is_number()) length = choices.below(20) + 1;
+    entry["kind"] = "real";
+    for (const char* other : {"stand_in", "fetch", entry.contains("make") ? "file" : "needs"})
+      entry.erase(other);
+  }
 }
 
 inline const Registry& methods() {
@@ -109,13 +134,13 @@ struct Kind {
 
 inline const std::array<Kind, 4>& kinds() {
   static const std::array<Kind, 4> all = {
-      {{{*driver::whole_spec_shape(), vocabulary()},
+      {{{*driver::whole_spec_shape(), vocabulary(), agree_spec},
         [](const std::string& text) {
           driver::make_plan(driver::parse_spec(text, "input.yaml"), methods(), datasets());
         }},
-       {{*driver::registry_shape(), vocabulary()}, use_registry},
+       {{*driver::registry_shape(), vocabulary(), agree_registry}, use_registry},
        {{*driver::claims_shape(), vocabulary()}, [](const std::string& text) { judge_all(text); }},
-       {{*driver::findings_shape(), vocabulary()}, [](const std::string& text) {
+       {{*driver::findings_shape(), vocabulary(), agree_findings}, [](const std::string& text) {
           driver::to_json(driver::audit(driver::parse_findings(text, "input.yaml", "."))).dump();
         }}}};
   return all;

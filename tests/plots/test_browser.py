@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 import rows
+from matplotlib import pyplot
 
 from retensor.results import load_results
-from retensor.report import build_report
+from retensor import style
+from retensor.report import build_report, parts
 from retensor.spec import find_specs
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
@@ -138,6 +140,35 @@ def test_links_stay_in_the_report(report, tmp_path):
     await new Promise(done => setTimeout(done, 500));
     return document.querySelector("iframe").contentDocument.title;"""
     assert look(report / "index.html", tmp_path, steps)["told"] == "PASTA: ReTensor report"
+
+
+def picture(svg, tmp_path):
+    """What Chromium draws of a file, as an array of pixels."""
+    out = tmp_path / f"{svg.stem}.png"
+    subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                    f"--user-data-dir={tmp_path / 'browser'}", "--window-size=700,600",
+                    f"--screenshot={out}", svg.as_uri()], capture_output=True, timeout=120)
+    return pyplot.imread(out)
+
+
+def test_a_slim_figure_is_the_same_picture(tmp_path):
+    figure, axes = pyplot.subplots(1, 2)
+    for index, at in enumerate(axes):
+        at.plot([1, 20, 400], [1, 3.14159, 2], "o-", clip_on=index == 0)
+        at.loglog([1, 9, 50], [4, 4, 1], "s--", markerfacecolor="none")
+        at.bar([3, 7], [2, 1.5], hatch="//", alpha=0.3)
+        at.tick_params(axis="x", rotation=90)
+        at.grid(True, which="both")
+    whole, slim, other = (tmp_path / f"{name}.svg" for name in ("whole", "slim", "other"))
+    with style.applied():
+        figure.savefig(whole)
+    shutil.copy(whole, slim)
+    parts.slim(slim)
+    assert slim.stat().st_size < 0.7 * whole.stat().st_size
+    pixels = picture(whole, tmp_path)
+    assert pixels.std() > 0.05 and abs(pixels - picture(slim, tmp_path)).mean() < 1e-3
+    other.write_text(slim.read_text().replace('d="M0 0V', 'd="M0 9V'))
+    assert abs(pixels - picture(other, tmp_path)).mean() > 1e-3
 
 
 def test_the_probe_finds_planted_faults(tmp_path):

@@ -215,7 +215,7 @@ TEST_CASE("a start that follows the data has orthonormal factors and depends on 
   Als als(problem, registry().find("flycoo.cpu"));
   const auto timer = make_host_timer();
   const auto spread_of = [&](std::uint64_t seed) {
-    als.restart(cpd::first_factors(cpd::Start::spread, problem.x().dims, 4, DType::f64, seed));
+    als.restart(cpd::first_factors(cpd::Start::spread, problem.x(), 4, seed));
     als.spread(*timer);
     return als.model();
   };
@@ -232,7 +232,7 @@ TEST_CASE("a start that follows the data has orthonormal factors and depends on 
 
 TEST_CASE("first factors have the law's entries") {
   const auto drawn = [](cpd::Start law) {
-    return cpd::first_factors(law, {400, 7}, 3, DType::f32, 5);
+    return cpd::first_factors(law, Coo({400, 7}, DType::f32), 3, 5);
   };
   const auto all = [](const Matrix& m, auto&& holds) {
     for (Count k = 0; k < m.values().size(); ++k)
@@ -511,6 +511,27 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
   folder.write("model", sha256_hex(endless) + endless);
   CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, identity, problem),
                        doctest::Contains("not an intact checkpoint"), InputError);
+}
+
+TEST_CASE("a checkpoint of lists within lists under a right checksum is refused within its stack") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model");
+  const Problem problem = sparse_problem(spec_of(3, 2));
+  const auto refused = [&](const std::string& part, const char* what) {
+    std::string deep;
+    for (int level = 0; level < 2'000'000; ++level) deep += part;
+    folder.write("model", sha256_hex(deep) + deep);
+    CAPTURE(part);
+    CHECK_THROWS_WITH_AS(cpd::load_checkpoint(path, cpd::identity_of(problem), problem),
+                         (path + ": " + what).c_str(), InputError);
+  };
+  const auto* deep = "found more than 8 lists within each other";
+  refused("\x81", deep);                                          // [[...
+  refused(std::string("\x9b\0\0\0\0\0\0\0\2\1", 10), deep);       // [1, [1, ..., of 64 bits
+  refused(std::string("\xbb\x80\0\0\0\0\0\0\0\x61k", 11), deep);  // 2^63 keys
+  refused("\xa1\x61k", deep);                                     // {"k": {"k": ...
+  for (const char* unstated : {"\x9f", "\xbf\x61k", "\x7f", "\x5f"})
+    refused(unstated, "found a part without a stated length");
 }
 
 TEST_CASE("damaged checkpoints are refused") {

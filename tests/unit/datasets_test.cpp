@@ -58,6 +58,8 @@ TEST_CASE("entries are refused at their line") {
   CHECK(contains(refusal(entry(", file: d.tns", "private")), "published facts only"));
   CHECK(contains(refusal(entry(", file: ../d.tns")), "below the registry's folder"));
   CHECK(contains(refusal(entry(", file: /etc/hostname")), "below the registry's folder"));
+  const std::string no_name(300, 'n');  // longer than a file system takes
+  CHECK(contains(refusal(entry(", file: " + no_name)), "below the registry's folder"));
   CHECK(contains(refusal(entry(", sha256: abc")), "64 lower-case"));
   CHECK(contains(refusal(entry(", make: {recipe: unifrm}")), "expected 'uniform'"));
   CHECK(contains(refusal(entry(", make: {recipe: ../x}")), "the name of a generator or recipe"));
@@ -114,6 +116,7 @@ TEST_CASE("a registry includes files below its folder, each once, every name onc
   CHECK(contains(refusal(with("sub/a.yaml"), root), "b.yaml:3:3: found 'a' a second time"));
   CHECK(contains(refusal(with("../x.yaml"), root), "registry.yaml:2:11: found '../x.yaml'"));
   CHECK(contains(refusal(with("/etc/hostname"), root), "below the registry's folder"));
+  CHECK(contains(refusal(with(std::string(300, 'n')), root), "below the registry's folder"));
   fs::create_symlink("/etc/hostname", w.root / "link.yaml");
   CHECK(contains(refusal(with("link.yaml"), root), "below the registry's folder"));
   CHECK(contains(refusal(with("none.yaml"), root), "registry.yaml:2"));

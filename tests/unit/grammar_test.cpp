@@ -1,6 +1,8 @@
 // The generator of files for the fuzzer: most of its files are taken, and some are not.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "common/core/rng.hpp"
 #include "tests/fuzz/accepted.hpp"
 #include "tests/fuzz/kinds.hpp"
@@ -20,7 +22,9 @@ std::string random_bytes(std::uint64_t seed) {
 
 TEST_CASE("a fuzzer's files are as their format wants them, or nearly so") {
   constexpr int kFiles = 300;
-  for (const auto& [grammar, use] : fuzz::kinds()) {
+  constexpr std::array kOneIn = {4, 3, 3, 3};  // at least: specs, registries, claims, findings
+  for (std::size_t kind = 0; kind < kOneIn.size(); ++kind) {
+    const auto& [grammar, use] = fuzz::kinds()[kind];
     int taken = 0;
     std::set<std::string> files;
     for (int seed = 0; seed < kFiles; ++seed) {
@@ -28,8 +32,8 @@ TEST_CASE("a fuzzer's files are as their format wants them, or nearly so") {
       files.insert(text);
       taken += fuzz::accepted([&use = use, &text] { use(text); });
     }
-    CAPTURE(taken);
-    CHECK(taken > 2);  // of findings few: names have to agree from place to place
+    CAPTURE(kind);
+    CHECK(taken >= kFiles / kOneIn[kind]);
     CHECK(taken < kFiles * 9 / 10);
     CHECK(files.size() > kFiles * 3 / 4);
   }

@@ -6,12 +6,12 @@
 
 #include "common/core/error.hpp"
 #include "common/io/scratch_folder.hpp"
-#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/spec/figure.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -54,13 +54,6 @@ std::vector<std::string> judged_files(const Given& given) {
   return named.empty() ? committed_results() : named;
 }
 
-/// Runs the Python package of the source tree.
-int run_package(const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv = {python_interpreter(), "-m", "retensor.cli"};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return run_process(argv, (fs::path(source_root()) / "plots").string());
-}
-
 /// Rows, verdicts and what else Python reads stand in `scratch`, no part of what it writes.
 int run_plots(std::vector<std::string> what, const Given& given,
               const std::vector<std::string>& rows, const ScratchFolder& scratch) {
@@ -79,10 +72,9 @@ int run_plots(std::vector<std::string> what, const Given& given,
 int plot_command(const Given& given) {
   const auto specs = given.positionals("plot: expected at least one spec");
   std::vector<std::string> what = {"figure", "--spec"};
-  const auto methods = all_methods();
   for (const auto& path : specs) {
-    const auto spec = load_spec(path);
-    check_figure(spec, methods);
+    auto spec = load_spec(path);
+    check_figure(spec, methods_for(spec));
     what.push_back(spec.path);
   }
   return run_plots(std::move(what), given, required_results(given.texts("rows")), {});

@@ -55,14 +55,21 @@ std::vector<std::string> chain_methods(const Registry& registry) {
 tucker::Settings settings_of(const Given& given) {
   const auto limits = limits_of(given);
   const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
-                                  limits.seed};
+                                  limits.seed, cpd::start_from_name(given.text("start"))};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
   return settings;
 }
 
-/// The method of the TTM-chain; without the planner's word on it users have to name one.
+/// The method of the TTM-chain, none for sweeps on the device, which have one of their own; without
+/// the planner's word on it users have to name one.
 TakenMethod chain_of(const Given& given, const Registry& registry, const tucker::Settings& settings,
                      std::shared_ptr<const Coo> tensor) {
+  const bool is_named = !given.text("method").empty() || !given.text("params").empty();
+  if (solve_of(given) == cpd::Place::device) {
+    if (is_named)
+      throw InputError("--solve device has a TTM-chain of its own, expected no --method");
+    return {};
+  }
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.rank = settings.ranks.size() > 1 ? settings.ranks[1] : settings.ranks.front();
@@ -72,7 +79,7 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
     return taken_method(given, registry, spec, std::move(tensor),
                         settings.max_sweeps * static_cast<double>(settings.ranks.size()));
   } catch (const InputError& e) {
-    if (!given.text("method").empty() || !given.text("params").empty()) throw;
+    if (is_named) throw;
     throw InputError(fmt::format("expected --method, one of {} ({})",
                                  in_words(chain_methods(registry), "or"), e.what()));
   }
@@ -83,8 +90,10 @@ int tucker_command(const Given& given) {
   const auto settings = settings_of(given);
   const auto tensor = tensor_of(given);
   const auto taken = chain_of(given, registry, settings, tensor);
-  const auto method = taken.method->id();
-  tucker::Hooi hooi(tensor, settings, *taken.method, taken.params);
+  tucker::Hooi hooi = taken.method == nullptr
+                          ? tucker::Hooi(tensor, settings)
+                          : tucker::Hooi(tensor, settings, *taken.method, taken.params);
+  const std::string method(taken.method == nullptr ? "" : taken.method->id());
   const bool as_json = given.flag("json");
   if (!as_json && !taken.why.empty())
     std::cout << fmt::format("TTM-chain by {} ({})\n", method, taken.why);
@@ -96,6 +105,7 @@ int tucker_command(const Given& given) {
   }
   if (as_json)
     std::cout << nlohmann::json{{"method", method},
+                                {"solve", given.text("solve")},
                                 {"ranks", settings.ranks},
                                 {"fit", fit},
                                 {"stopped_by", hooi.converged() ? "tolerance" : "max-sweeps"}}
@@ -121,10 +131,19 @@ Interface tucker_interface() {
                   methods.empty() ? "METHOD" : methods.front()),
       1};
   po::options_description options;
-  options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-                        "lengths of the core, one for each mode");
+  auto add = options.add_options();
+  add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
+      "lengths of the core, one for each mode");
+  add("start", word("LAW", "normal"),
+      "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
+      "unfoldings)");
+  add("solve", word("host|device", "host"),
+      "where the sweeps run; those on the device have a TTM-chain of their own, take any ranks for "
+      "orders 2 to 5, and have yet to pass their tests on a GPU");
   add_decomposition_options(
-      options, "the method whose TTM-chain is used (default: auto, the one that the planner takes)",
+      options,
+      "the method whose TTM-chain is used on the host (default: auto, the one that the "
+      "planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
 }

@@ -27,10 +27,10 @@ Dims dims_of(const YamlNode& node) {
 }
 
 std::string file_of(const YamlNode& node, const std::string& directory, const std::string& root) {
-  const auto path = fs::weakly_canonical(fs::path(directory) / node.text).string();
-  if (!lies_below(path, root))
+  const auto path = fs::path(directory) / node.text;
+  if (!lies_below(path.string(), root))  // nor does a name that no folder can hold
     throw ParseError(node.at, shown(node.text), "a file below the registry's folder");
-  return path;
+  return fs::weakly_canonical(path).string();
 }
 
 FetchSource fetch_of(const YamlNode& node) {

@@ -12,7 +12,15 @@ from pathlib import Path
 import matplotlib
 
 PACKAGE = __name__.split(".")[0] + "."
-BARE = re.compile(r"<g>\n((?:<(?:use|path)\b[^>]*/>\n|<text\b[^>]*>[^<]*</text>\n)*)</g>\n")
+LEAF = r"<(?:use|path)\b[^>]*/>\n|<text\b[^>]*>[^<]*</text>\n"
+BARE = re.compile(rf"<g>\n((?:{LEAF}|<defs>\n(?:{LEAF})*</defs>\n)*)</g>\n")
+REFERENCES = re.compile(r'(?:(?<=href="#)|(?<=url\(#))[\w-]+')
+PLACES = re.compile(r' (?:d|x|y|transform)="(?![^"]*(?:scale|matrix))[^"]*"')
+# Of a place: digits below a hundredth, zeros at its end, blanks beside the letter of a step.
+SHORTER = ((r"(\.\d\d)\d+", r"\1"), (r"(\.\d*?)0+\b", r"\1"), (r"\.(?!\d)", ""), (r"\s+", " "),
+           (r" ?([MLCQz]) ?", r"\1"), (r" ?\" ?", '"'),
+           (r"M(\S+) ([\d.]+)L\1 ([\d.]+)(?=[\"MLz])", r"M\1 \2V\3"),
+           (r"M([\d.]+) ([\d.]+)L([\d.]+) \2(?=[\"MLz])", r"M\1 \2H\3"))
 
 
 class Parts:
@@ -63,27 +71,51 @@ class Parts:
 
 def slim(path):
     """Leave out of an SVG file what no one sees: comments, indentation, turns by nothing, names
-    that nothing refers to, and digits of positions below a hundredth of a point. Looks that occur
-    often have a class."""
+    that nothing refers to, groups that say nothing, and digits of positions below a hundredth of a
+    point. Looks that occur often have a class, and names are short."""
     text = path.read_text(encoding="utf-8")
-    named = set(re.findall(r"#([\w-]+)", text))
-    text = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", text)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r">\s+<", ">\n<", text)
+    text = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", text)
+    text = PLACES.sub(_shorter, _short_names(_said_once(_with_classes(text))))
+    flat = ""
+    while flat != text:  # groups from within
+        flat, text = text, BARE.sub(r"\1", text)
+    path.write_text(text.replace(">\n<", "><"), encoding="utf-8")
+
+
+def _with_classes(text):
+    text = re.sub(r' (clip-path)="([^"]*)" style="([^"]*)"', r' style="\3; \1: \2"', text)
     looks = Counter(re.findall(r' style="([^"]*)"', text))
     often = {look: f"s{index}" for index, (look, count) in enumerate(looks.items())
              if count > 4 and "</style>" in text}
     text = re.sub(r' style="([^"]*)"', lambda found: f' class="{often[found[1]]}"'
                   if found[1] in often else found[0], text)
     rules = "".join(f".{name}{{{look}}}" for look, name in often.items())
-    text = text.replace("</style>", rules + "</style>", 1)
-    for pattern, kept in ((r"<!--.*?-->", ""), (r">\s+<", ">\n<"),
-                          (r' transform="rotate\(-?0 [^)]*\)"', ""),
-                          (r' (?:d|x|y)="[^"]*"', lambda found: re.sub(
-                              r"(\.\d\d)\d+", r"\1", found[0].replace(" \n", " ")))):
-        text = re.sub(pattern, kept, text, flags=re.DOTALL)
-    flat = ""
-    while flat != text:  # groups that say nothing, from within
-        flat, text = text, BARE.sub(r"\1", text)
-    path.write_text(text, encoding="utf-8")
+    return text.replace("</style>", rules + "</style>", 1)
+
+
+def _said_once(text):
+    """A mark has the look of the part that it shows, and need not repeat it."""
+    looks = dict(re.findall(r'<path id="([^"]*)"[^>]* class="([^"]*)"', text))
+    return re.sub(r'(<use xlink:href="#([^"]*)"[^>]*) class="([^"]*)"',
+                  lambda found: found[1 if looks.get(found[2]) == found[3] else 0], text)
+
+
+def _short_names(text):
+    """Names of parts that something refers to, by number; others go."""
+    named = REFERENCES.findall(text)
+    numbers = {name: f"n{index}" for index, name in enumerate(dict.fromkeys(named))}
+    text = re.sub(r' id="([^"]*)"', lambda found: f' id="{numbers[found[1]]}"'
+                  if found[1] in numbers else "", text)
+    return REFERENCES.sub(lambda found: numbers[found[0]], text)
+
+
+def _shorter(place):
+    name, _, text = place[0].partition("=")
+    for pattern, kept in SHORTER:
+        text = re.sub(pattern, kept, text)
+    return f"{name}={text}"
 
 
 def digest(modules, *made_of):
