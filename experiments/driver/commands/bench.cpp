@@ -22,6 +22,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -265,7 +266,7 @@ int bench_command(const Given& given) {
   const auto datasets = given.registry();
   auto spec = spec_of(given, all_methods());
   const auto registry = methods_for(spec);
-  for (const auto& entry : spec.methods) registry.find(entry.id);
+  for (const auto& entry : spec.methods) method_of_spec(registry, entry.id);
   const auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
   const ResultFile file(given.text("output"));
