@@ -238,8 +238,8 @@ void check_own_decomposition(const Task& task, const Method& method) {
   const auto& call = task.call;
   if (call.constraint != nullptr || call.checkpoint != nullptr || call.progress != nullptr)
     throw InputError(fmt::format(
-        "{}: found a constraint, a checkpoint or a callback, expected them as parameters of the "
-        "method or with the method whose MTTKRP is used",
+        "{}: found a constraint, a checkpoint or a callback, expected them with the method whose "
+        "MTTKRP is used",
         method.id()));
   if (call.start != nullptr && task.law == cpd::Start::spread)
     throw InputError(fmt::format("{}: found start spread, expected signs, normal, uniform or nvecs",

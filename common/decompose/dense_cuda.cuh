@@ -67,14 +67,14 @@ class Handle {
 
 namespace solver {
 
-inline const device::CudaLibrary& library() {
-  static const device::CudaLibrary cusolver("libcusolver.so." + std::to_string(CUSOLVER_VER_MAJOR));
-  return cusolver;
-}
-
 inline void check(cusolverStatus_t status, const char* call) {
   if (status != CUSOLVER_STATUS_SUCCESS)
     throw DeviceError(std::string(call) + ": status " + std::to_string(status));
+}
+
+inline const device::CudaLibrary& library() {
+  static const device::CudaLibrary cusolver("libcusolver.so." + std::to_string(CUSOLVER_VER_MAJOR));
+  return cusolver;
 }
 
 /// Eigenvalues and vectors of symmetric matrices of up to `largest` rows.

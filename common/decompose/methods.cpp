@@ -42,21 +42,17 @@ Place place_of(Backend backend, const Params& params) {
   return backend == Backend::cuda && params.word("solve") == "device" ? Place::device : Place::host;
 }
 
-Constraint constraint_of(const Params& params) {
-  return constraint_from_name(params.word("constraint"));
-}
-
 class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
         als_(problem, mttkrp, params_in(params.word("mttkrp_params")),
-             place_of(mttkrp.backend(), params), constraint_of(params)),
+             place_of(mttkrp.backend(), params)),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
         at_once_(static_cast<std::size_t>(params.integer("check_every"))),
         every_(checkpoint_distance(problem, params)) {
-    if (!checkpoint_.empty()) identity_ = identity_of(problem, constraint_of(params));
+    if (!checkpoint_.empty()) identity_ = identity_of(problem);
   }
 
   /// The stages start, sweeps and, with a file, checkpoint.
@@ -162,11 +158,7 @@ ParamSchema als_params(Backend backend, const std::string& standard,
       param("check_every", 1,
             "sweeps between looks at the tolerance: more than 1 saves waiting for the device, and "
             "a run may end so many sweeps later")
-          .range(1, 1000000),
-      param("constraint", "none",
-            "what factors must obey: none; nonnegative, by hierarchical alternating least squares, "
-            "on the host")
-          .words({"none", "nonnegative"})};
+          .range(1, 1000000)};
   if (backend == Backend::cpu) return shared;
   return shared.with(
       {param("solve", "device",

@@ -15,7 +15,6 @@ namespace {
 
 using Eigen::Index;
 using Eigen::MatrixXd;
-using Eigen::VectorXd;
 
 constexpr Index kDense = 256;         // rows up to which a Gram matrix of the unfolding is made
 constexpr Index kOversampling = 10;   // as Halko, Martinsson and Tropp advise

@@ -31,53 +31,46 @@ Factors to_dense(const std::vector<Matrix>& matrices) {
   return factors;
 }
 
-// A matrix whose blocks of columns are f(first column, columns), one a thread. What f adds up it
-// adds up within a column, so that no sum depends on the number of threads.
-template <class F>
-Dense by_column_blocks(Eigen::Index rows, Eigen::Index cols, const F& f) {
-  Dense whole(rows, cols);
-  const Eigen::Index block = (cols + omp_get_max_threads() - 1) / omp_get_max_threads();
-#pragma omp parallel for schedule(static)
-  for (Eigen::Index first = 0; first < cols; first += block) {
-    const Eigen::Index columns = std::min(block, cols - first);
-    whole.middleCols(first, columns) = f(first, columns);
-  }
-  return whole;
-}
-
 // Writes value p times the Hadamard product of the factor rows that nonzero p meets, all modes but
-// `skipped`, into `product`, whose elements are the components from `first` on.
+// `skipped`, into `product` (one element a component).
 void row_product(const Coo& x, double value, const Factors& factors, Count p, int skipped,
-                 Eigen::Index first, Eigen::ArrayXd& product) {
+                 Eigen::ArrayXd& product) {
   product.setConstant(value);
   for (int m = 0; m < x.order(); ++m)
-    if (m != skipped)
-      product *= factors[m].row(x.indices[m][p]).segment(first, product.size()).transpose().array();
+    if (m != skipped) product *= factors[m].row(x.indices[m][p]).transpose().array();
 }
 
+// No sum depends on the number of threads: each has rows of its own, which it adds up in the order
+// of the nonzeros.
 Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& factors, int mode) {
-  const Eigen::Index rows = factors[mode].rows();
-  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
-    Dense out = Dense::Zero(rows, columns);
-    Eigen::ArrayXd product(columns);
+  Dense out = Dense::Zero(factors[mode].rows(), factors[mode].cols());
+  const std::vector<Index>& rows = x.indices[mode];
+#pragma omp parallel
+  {
+    const auto threads = static_cast<Index>(omp_get_num_threads());
+    const auto own = static_cast<Index>(omp_get_thread_num());
+    Eigen::ArrayXd product(out.cols());
     for (Count p = 0; p < values.size(); ++p) {
-      row_product(x, values[p], factors, p, mode, first, product);
-      out.row(x.indices[mode][p]) += product.matrix().transpose();
+      if (rows[p] % threads != own) continue;
+      row_product(x, values[p], factors, p, mode, product);
+      out.row(rows[p]) += product.matrix().transpose();
     }
-    return out;
-  };
-  return by_column_blocks(rows, factors[mode].cols(), block);
+  }
+  return out;
 }
 
-// Products go row by row: the sums that Eigen forms for a tall matrix depend on its threads.
+// Products go row by row: the sums that Eigen forms for a tall matrix depend on its threads. Each
+// thread has columns of the result.
 Dense gram_of(const Dense& factor) {
-  const auto block = [&](Eigen::Index first, Eigen::Index columns) {
-    Dense gram = Dense::Zero(factor.cols(), columns);
+  Dense gram(factor.cols(), factor.cols());
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index c = 0; c < factor.cols(); ++c) {
+    Eigen::VectorXd column = Eigen::VectorXd::Zero(factor.cols());
     for (Eigen::Index i = 0; i < factor.rows(); ++i)
-      gram.noalias() += factor.row(i).transpose() * factor.row(i).segment(first, columns);
-    return gram;
-  };
-  return by_column_blocks(factor.cols(), factor.cols(), block);
+      column += factor.row(i).transpose() * factor(i, c);
+    gram.col(c) = column;
+  }
+  return gram;
 }
 
 void multiply_rows(Dense& tall, const Dense& small) {
@@ -181,7 +174,7 @@ double true_fit(const Coo& x, const KruskalModel& model) {
   Eigen::ArrayXd product(weights.size());
   double inner = 0;
   for (Count p = 0; p < values.size(); ++p) {
-    row_product(x, values[p], factors, p, -1, 0, product);
+    row_product(x, values[p], factors, p, -1, product);
     inner += product.matrix().dot(weights);
   }
   return fit_of(norm_of(values), inner, model_square(grams_of(factors), weights));

@@ -26,6 +26,21 @@ class CpModel:
     fit: np.ndarray
     executed: dict       # what ran
 
+    def top(self, count=5, names=None):
+        """The entries of the largest magnitude of every component and mode, components in the order
+        of their weights, as a DataFrame. `names` has a sequence of names for each mode, or None."""
+        import pandas as pd
+        rows = []
+        for component in np.argsort(-np.abs(self.weights), kind="stable"):
+            for mode, factor in enumerate(self.factors):
+                column = factor[:, component]
+                known = names[mode] if names else None
+                for index in np.argsort(-np.abs(column), kind="stable")[:count]:
+                    rows.append({"component": component, "weight": self.weights[component],
+                                 "mode": mode, "index": index, "entry": column[index],
+                                 "name": str(index) if known is None else known[index]})
+        return pd.DataFrame(rows)
+
     def plot(self, modes=None):
         """A matplotlib Figure of the components with the largest weights; `modes` are names."""
         from retensor import components

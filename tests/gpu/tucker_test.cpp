@@ -11,26 +11,12 @@
 #include "tests/support/tucker_models.hpp"
 
 using namespace retensor;
-using retensor::testing::planted_tensor;
-using retensor::testing::sequential;
+using namespace retensor::testing;
 using tucker::Hooi;
 using tucker::Model;
 using tucker::Settings;
 
 namespace {
-
-Eigen::MatrixXd to_eigen(const Matrix& m) {
-  Eigen::MatrixXd copy(m.rows(), m.cols());
-  for (std::uint64_t i = 0; i < m.rows(); ++i)
-    for (std::uint64_t r = 0; r < m.cols(); ++r)
-      copy(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(r)) = m.at(i, r);
-  return copy;
-}
-
-double off_orthonormal(const Matrix& factor) {
-  const Eigen::MatrixXd a = to_eigen(factor);
-  return (a.transpose() * a - Eigen::MatrixXd::Identity(a.cols(), a.cols())).cwiseAbs().maxCoeff();
-}
 
 Settings settings_of(Dims ranks, int max_sweeps, double tolerance = -1) {
   Settings settings;

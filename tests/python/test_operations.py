@@ -205,6 +205,21 @@ def test_components_are_drawn():
     assert "the 12 of the largest weights" in figure._suptitle.get_text()
 
 
+def test_the_largest_entries_of_components_are_told_by_name():
+    people, days = np.array([9, 0, -4, 1]), np.array([0.5, 0, 3])
+    other = (np.array([0, 20, 0, 0]), np.array([0, 1, 0]))
+    x = (np.einsum("a,b,c->abc", people, days, [1, 1])
+         + np.einsum("a,b,c->abc", *other, [1, -1])).astype(np.float32)
+    model = retensor.cp(x, 2, start="nvecs", sweeps=100, tolerance=1e-9)
+    top = model.top(2, names=[["ann", "bob", "eve", "joe"], None, None])
+    assert len(top) == 2 * 3 * 2 and top["weight"].is_monotonic_decreasing
+    first, second = (top[top["component"] == component] for component in
+                     top["component"].unique())
+    assert list(first[first["mode"] == 0]["name"]) == ["ann", "eve"]
+    assert list(first[first["mode"] == 1]["index"]) == [2, 0]
+    assert second[second["mode"] == 0]["name"].iloc[0] == "bob"
+
+
 def test_a_tucker_decomposition_starts_at_singular_vectors():
     case = random_case(28, 3)
     near, far = (retensor.tucker(case.dense, [2, 2, 2], start=start, sweeps=1)
@@ -243,7 +258,8 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.cp(c.dense, initial=[-abs(f) for f in c.factors],
                            constraint="nonnegative"), "expected no negative number"),
     (lambda c: retensor.cp(c.dense, initial=c.factors, checkpoint="state"), "beside first factors"),
-    (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", constraint="nonnegative"), "as parameters"),
+    (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", constraint="nonnegative"),
+     "whose MTTKRP is used"),
     (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", start="spread"), "found start spread"),
     (lambda c: retensor.tucker(c.dense, [2, 2, 2], start="signs"), "expected normal or nvecs"),
     (lambda c: retensor.tucker(c.dense, [2, 2]), "found 2 ranks"),

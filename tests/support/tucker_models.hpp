@@ -120,4 +120,17 @@ inline std::shared_ptr<Coo> planted_tensor(const Dims& dims, const Dims& ranks, 
   });
 }
 
+inline Eigen::MatrixXd to_eigen(const Matrix& m) {
+  Eigen::MatrixXd copy(m.rows(), m.cols());
+  for (std::uint64_t i = 0; i < m.rows(); ++i)
+    for (std::uint64_t r = 0; r < m.cols(); ++r)
+      copy(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(r)) = m.at(i, r);
+  return copy;
+}
+
+inline double off_orthonormal(const Matrix& factor) {
+  const Eigen::MatrixXd a = to_eigen(factor);
+  return (a.transpose() * a - Eigen::MatrixXd::Identity(a.cols(), a.cols())).cwiseAbs().maxCoeff();
+}
+
 }  // namespace retensor::testing

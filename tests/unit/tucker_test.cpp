@@ -18,9 +18,11 @@
 
 using namespace retensor;
 using retensor::testing::dense_tensor;
+using retensor::testing::off_orthonormal;
 using retensor::testing::planted_factors;
 using retensor::testing::planted_tensor;
 using retensor::testing::sequential;
+using retensor::testing::to_eigen;
 using tucker::Hooi;
 using tucker::Settings;
 
@@ -37,24 +39,11 @@ Settings settings_of(Dims ranks, int max_sweeps, double tolerance = -1, std::uin
   return {std::move(ranks), max_sweeps, tolerance, seed};
 }
 
-Eigen::MatrixXd to_eigen(const Matrix& m) {
-  Eigen::MatrixXd copy(m.rows(), m.cols());
-  for (std::uint64_t i = 0; i < m.rows(); ++i)
-    for (std::uint64_t r = 0; r < m.cols(); ++r)
-      copy(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(r)) = m.at(i, r);
-  return copy;
-}
-
 /// Sine of the largest angle between the columns' spans; `basis` is orthonormal.
 double largest_sine(const Eigen::MatrixXd& basis, const Eigen::MatrixXd& columns) {
   const Eigen::MatrixXd planted = Eigen::HouseholderQR<Eigen::MatrixXd>(columns).householderQ() *
                                   Eigen::MatrixXd::Identity(columns.rows(), columns.cols());
   return (planted - basis * (basis.transpose() * planted)).jacobiSvd().singularValues()[0];
-}
-
-double off_orthonormal(const Matrix& factor) {
-  const Eigen::MatrixXd a = to_eigen(factor);
-  return (a.transpose() * a - Eigen::MatrixXd::Identity(a.cols(), a.cols())).cwiseAbs().maxCoeff();
 }
 
 void sweep_to_end(Hooi& hooi) {
