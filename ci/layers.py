@@ -24,7 +24,8 @@ ALLOWED = {
     "io": SECOND, "numeric": SECOND, "formats": SECOND, "generate": SECOND,
     "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
     "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
-    "decompose": FIFTH, "c_api": FIFTH | {"decompose"},
+    "decompose": FIFTH, "advise": FIFTH | {"decompose"},
+    "c_api": FIFTH | {"decompose", "advise"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
 ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]

@@ -11,6 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "common/advise/planner.hpp"
 #include "common/c_api/retensor.h"
 #include "common/c_api/views.hpp"
 #include "common/core/build_info.hpp"
@@ -92,7 +95,9 @@ retensor_call known(const retensor_call* call) {
 /// A call with its operands as the library has them.
 struct Task {
   explicit Task(const retensor_call& asked)
-      : call(asked), params(cpd::params_in(call.params == nullptr ? "" : call.params)) {
+      : call(asked),
+        method(call.method == nullptr ? "" : call.method),
+        params(cpd::params_in(call.params == nullptr ? "" : call.params)) {
     x = std::make_shared<const Coo>(tensor_of(call.x, "x"));
     if (call.y != nullptr) y = std::make_shared<const Coo>(tensor_of(call.y, "y"));
     for (std::int32_t m = 0; m < call.dense_count; ++m) dense.push_back(matrix_of(call.dense[m]));
@@ -105,6 +110,7 @@ struct Task {
   bool is_tucker() const { return std::string_view(call.operation) == "tucker"; }
 
   const retensor_call& call;
+  std::string method;  ///< asked for or, of "auto", chosen; empty for the default
   std::map<std::string, ParamValue> params;
   std::shared_ptr<const Coo> x, y;
   std::vector<Matrix> dense;
@@ -184,7 +190,7 @@ const Method& default_passes() {
 
 /// The method asked for, or the one that is wanted most of those that take the problem.
 const Method& method_for(const Task& task, const Problem& problem) {
-  if (task.call.method != nullptr) return registry().find(task.call.method);
+  if (!task.method.empty()) return registry().find(task.method);
   if (problem.operation() == Operation::cpd) return default_passes();
   const Method* best = nullptr;
   int least = 4;
@@ -303,6 +309,23 @@ bool gives_passes(const Problem& problem, const Method& method) {
   return problem.operation() == Operation::cpd && !solves(method, Operation::cpd);
 }
 
+/// The task with the planner's choice in place of the method "auto": for one run, of a
+/// decomposition for the passes of all sweeps.
+Task settled(const retensor_call& call) {
+  Task task(call);
+  if (task.method != "auto") return task;
+  if (!task.params.empty())
+    throw InputError("found parameters beside the method auto, expected those of a method");
+  const bool decomposes = task.is_tucker() || operation_from_name(call.operation) == Operation::cpd;
+  const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
+  const Problem asked = problem.operation() == Operation::cpd ? passes_of(problem) : problem;
+  const double calls = decomposes ? std::max(1, call.max_sweeps) : 1;
+  const auto choice = advise::choose(registry(), asked, tensor_facts(*task.x), {.calls = calls});
+  task.method = choice.method->id();
+  task.params = cpd::params_in(choice.params);
+  return task;
+}
+
 void run(const Task& task, retensor_result& result) {
   if (task.is_tucker()) return run_tucker(task, result);
   const Problem problem = problem_of(task);
@@ -359,7 +382,7 @@ int32_t retensor_method_solves(int32_t i, const char* operation) {
 retensor_status retensor_supports(const retensor_call* call) {
   return guarded([&] {
     const auto all = c_api::known(call);
-    c_api::refuse_unless_supported(c_api::Task(all));
+    c_api::refuse_unless_supported(c_api::settled(all));
   });
 }
 
@@ -367,7 +390,7 @@ retensor_status retensor_run(const retensor_call* call, retensor_result** result
   return guarded([&] {
     const auto all = c_api::known(call);
     auto made = std::make_unique<retensor_result>();
-    c_api::run(c_api::Task(all), *made);
+    c_api::run(c_api::settled(all), *made);
     *result = made.release();
   });
 }

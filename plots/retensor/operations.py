@@ -1,7 +1,8 @@
 """The operations of the papers on the caller's tensors, by any method of the registry.
 
-Every function takes `method`, an id such as "hlsto.cpu" (`methods` lists them; None: one that takes
-the problem, if possible with exact products, on the host), and the method's parameters by name. A
+Every function takes `method`, an id such as "hlsto.cpu" (`methods` lists them; "auto": the one that
+the planner expects to win; None: one that takes the problem, if possible with exact products, on
+the host), and the method's parameters by name. A
 tensor is whatever `tensor` accepts; dense operands are arrays of NumPy or of DLPack, on
 the host or on the GPU, and get the tensor's type. InputError says why a method does not take a
 problem; DeviceError, that there is no GPU.

@@ -71,6 +71,22 @@ TEST_CASE("a result is arrays with names") {
   retensor_result_free(result);
 }
 
+TEST_CASE("auto is the planner's choice") {
+  const Small small;
+  auto call = small.ttv();
+  call.method = "auto";
+  CHECK(retensor_supports(&call) == RETENSOR_OK);
+  retensor_result* result = nullptr;
+  REQUIRE(retensor_run(&call, &result) == RETENSOR_OK);
+  CHECK(static_cast<const float*>(array_of(result, "values")->data)[1] == 430);
+  const std::string executed = retensor_result_executed(result);
+  CHECK(executed.starts_with("method="));
+  CHECK(executed.find("method=auto") == std::string::npos);
+  retensor_result_free(result);
+  call.params = "threads=2";
+  CHECK(refusal(call).find("beside the method auto") != std::string::npos);
+}
+
 TEST_CASE("a caller of an older header leaves out the last members") {
   const Small small;
   auto call = small.ttv();

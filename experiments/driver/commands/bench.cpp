@@ -24,6 +24,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -188,7 +189,8 @@ std::string problem_text(const json& problem) {
 TableRow row_of(const Row& row, double fastest) {
   const auto seconds = number_at(row, "stats.median");
   const auto share = number_at(row, "roofline.share");
-  return {row.method(),
+  const bool chosen = row.field("executed.chosen_by").is_string();
+  return {row.method() + (chosen ? " (auto)" : ""),
           duration_text(seconds),
           fmt::format("{:.2f}x", seconds / fastest),
           spread_text(row.line()),
@@ -268,7 +270,7 @@ int bench_command(const Given& given) {
   const auto datasets = given.registry();
   auto spec = spec_of(given, all_methods());
   const auto registry = methods_for(spec);
-  for (const auto& entry : spec.methods) registry.find(entry.id);
+  for (const auto& entry : spec.methods) method_of_spec(registry, entry.id);
   const auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
   const ResultFile file(given.text("output"));
@@ -317,7 +319,9 @@ Interface bench_interface() {
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"), "type of the values");
-  add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
+  add("method", words("METHOD..."),
+      "only these methods, or auto, the one that the planner takes (default: all that have the "
+      "operation)");
   add("command", word("\"PROGRAM ARG...\""),
       "also an executable from outside, in quotes with its arguments");
   add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");

@@ -20,6 +20,7 @@ struct Interface {
 /// X(name, line in `retensor --help`) for every subcommand, in the order of the help. One without a
 /// line is hidden: worker is the child process of `run`.
 #define RETENSOR_COMMANDS(X)                                              \
+  X(advise, "predict which method is fastest for a tensor")               \
   X(bench, "time all methods that can run an operation on a tensor")      \
   X(cp, "compute a CP decomposition of a tensor")                         \
   X(tucker, "compute a Tucker decomposition of a tensor")                 \

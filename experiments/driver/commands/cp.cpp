@@ -74,9 +74,28 @@ const Method& default_method(const Registry& registry) {
   return *best;
 }
 
-const Method& method_of(const Given& given, const Registry& registry) {
-  const auto id = given.text("method");
-  return id.empty() ? default_method(registry) : registry.find(id);
+/// What stands before the first dot of an id.
+std::string_view module_of(const Method& method) {
+  return method.id().substr(0, method.id().find('.'));
+}
+
+/// The method of MTTKRP; the default where the planner has none for the tensor.
+TakenMethod method_of(const Given& given, const Registry& registry, ProblemSpec spec,
+                      std::shared_ptr<const Coo> tensor) {
+  spec.operation = Operation::mttkrp_all;
+  const double calls = static_cast<double>(spec.max_sweeps) * given.get<int>("starts");
+  // Sweeps stay on the device with the methods beside its default alone; with others factors cross
+  // the bus for every mode, which takes longer than their MTTKRP.
+  const auto stays = [&, standard = module_of(default_method(registry))](const Method& method) {
+    return solve_of(given) == cpd::Place::host || method.backend() == Backend::cpu ||
+           module_of(method) == standard;
+  };
+  try {
+    return taken_method(given, registry, spec, std::move(tensor), calls, stays);
+  } catch (const InputError&) {
+    if (!given.text("method").empty() || !given.text("params").empty()) throw;
+    return {&default_method(registry), {}, "the planner has no rows for this tensor"};
+  }
 }
 
 ProblemSpec spec_of(const Given& given) {
@@ -276,20 +295,23 @@ Start best_of(cpd::Als& als, const Problem& problem, const Asked& asked, StageTi
 
 int cp_command(const Given& given) {
   const auto registry = all_methods();
-  const auto& method = method_of(given, registry);
   const auto spec = spec_of(given);
   const Asked asked(given);
+  const auto tensor = tensor_of(given);
+  const auto taken = method_of(given, registry, spec, tensor);
+  const auto& method = *taken.method;
   const auto place = place_of(given, method);
-  const Problem problem(spec, tensor_of(given));
+  const Problem problem(spec, tensor);
   const auto begin = Clock::now();
-  cpd::Als als(problem, method, cpd::params_in(given.text("params")), place, asked.constraint);
+  cpd::Als als(problem, method, taken.params, place, asked.constraint);
   const double prepared = seconds_since(begin);
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   const char* const lie_on = als.place() == cpd::Place::device ? "device" : "host";
   if (!asked.as_json)
-    std::cout << fmt::format("MTTKRP by {}, factors on the {}, prepared in {}\n", method.id(),
-                             lie_on, duration_text(prepared))
+    std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
+                             taken.why.empty() ? "" : " (" + taken.why + ")", lie_on,
+                             duration_text(prepared))
               << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
                              "a sweep");
   json list = json::array();
@@ -355,8 +377,7 @@ Interface cp_interface() {
       "host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
-      options,
-      "the method whose MTTKRP is used (default: the fastest in general that runs on this machine)",
+      options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, cp_command};
 }

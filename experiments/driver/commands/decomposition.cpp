@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/io/atomic_file.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -65,6 +68,25 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
     std::cerr << fmt::format("{}: from a tensor of {}\n", output, terms);
   return tensor;
+}
+
+TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
+                         std::shared_ptr<const Coo> tensor, double calls,
+                         const advise::Allowed& allowed) {
+  const auto asked = given.text("method");
+  auto params = cpd::params_in(given.text("params"));
+  if (!asked.empty() && asked != kAutoMethod) return {&registry.find(asked), std::move(params), ""};
+  if (!params.empty())
+    throw InputError("--params: found parameters without the --method that has them");
+  const auto datasets = given.registry();
+  const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
+  const auto facts =
+      kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
+  const auto choice =
+      advise::choose(registry, Problem::outline(spec, tensor), facts, {calls}, allowed);
+  return {choice.method, cpd::params_in(choice.params),
+          fmt::format("chosen for {:g} calls{}{}", calls, choice.params.empty() ? "" : ", ",
+                      choice.params)};
 }
 
 FitProgress::FitProgress(bool quiet, std::string run, std::size_t max_sweeps)

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "common/advise/planner.hpp"
 #include "common/decompose/als.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/coo.hpp"
@@ -32,6 +34,17 @@ cpd::Place solve_of(const Given& given);
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
 
+struct TakenMethod {
+  const Method* method = nullptr;
+  std::map<std::string, ParamValue> params;
+  std::string why;  ///< of the planner's choice; empty where the user named the method
+};
+/// --method with --params, or what the planner takes for `calls` runs of the operation on the
+/// tensor of those that are allowed: where --method is auto or not given. Throws InputError where
+/// no method takes it.
+TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
+                         std::shared_ptr<const Coo> tensor, double calls,
+                         const advise::Allowed& allowed = {});
 /// The fit of a run on stderr: redrawn after every sweep on a terminal, elsewhere a line a second
 /// at most, so that a short run prints none.
 class FitProgress {

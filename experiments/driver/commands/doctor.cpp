@@ -43,7 +43,7 @@ std::string build_text() {
                      build.cuda.empty() ? "left out" : build.cuda + " for " + build.cuda_archs);
 }
 
-std::string methods_text() {
+std::string method_counts_text() {
   int cpu = 0, cuda = 0;
   const auto methods = all_methods();
   for (const auto& method : methods.methods()) ++(method->backend() == Backend::cpu ? cpu : cuda);
@@ -95,7 +95,7 @@ int doctor_command(const Given& given) {
   const auto cache = given.cache();
   const auto sets = datasets_json(given.registry(), cache);
   const std::vector<TableRow> facts = {{"build", build_text()},   {"CPU", cpu_text()},
-                                       {"GPU", gpu_text()},       {"methods", methods_text()},
+                                       {"GPU", gpu_text()},       {"methods", method_counts_text()},
                                        {"python", python_text()}, {"cache", cache_text(cache)}};
   if (given.flag("json")) {
     nlohmann::json told = {{"datasets", sets}};

@@ -12,6 +12,7 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/declined.hpp"
 
 namespace retensor::driver {
@@ -58,7 +59,7 @@ Outlook outlook(Plan plan, const Registry& methods, const DatasetRegistry& datas
   out.declined = skip_declined(out.plan, methods, datasets, cache_dir);
   for (const auto& c : out.plan.cases) {
     out.most_memory =
-        std::max(out.most_memory, memory_estimate(c, datasets, methods.find(c.method)));
+        std::max(out.most_memory, memory_estimate(c, datasets, method_of_spec(methods, c.method)));
     if (out.missing.contains(c.dataset)) continue;
     if (auto reason = datasets.obstacle(datasets.find(c.dataset), cache_dir); !reason.empty())
       out.missing.emplace(c.dataset, std::move(reason));
@@ -70,8 +71,9 @@ void print_plan(const Outlook& out, const Registry& methods, const DatasetRegist
   std::vector<TableRow> cases, skips;
   for (const auto& c : out.plan.cases) {
     auto row = case_row(c);
-    row.insert(row.begin(),
-               {"case", bytes_text(memory_estimate(c, datasets, methods.find(c.method)))});
+    row.insert(
+        row.begin(),
+        {"case", bytes_text(memory_estimate(c, datasets, method_of_spec(methods, c.method)))});
     cases.push_back(std::move(row));
   }
   for (const auto& skip : out.plan.skips) {
@@ -95,7 +97,7 @@ nlohmann::json plan_json(const Outlook& out, const Registry& methods,
   auto cases = nlohmann::json::array(), skips = nlohmann::json::array();
   for (const auto& c : plan.cases)
     cases.push_back({{"case", driver::to_json(c, nullptr)},
-                     {"memory", memory_estimate(c, datasets, methods.find(c.method))}});
+                     {"memory", memory_estimate(c, datasets, method_of_spec(methods, c.method))}});
   for (std::size_t k = 0; k < plan.skips.size(); ++k) {
     const auto& [what, reason, memory] = plan.skips[k];
     skips.push_back({{"case", driver::to_json(what, nullptr)},

@@ -60,25 +60,43 @@ tucker::Settings settings_of(const Given& given) {
   return settings;
 }
 
-tucker::Hooi hooi_of(const Given& given, const tucker::Settings& settings,
-                     const Registry& registry) {
-  const auto method = given.text("method");
+/// The method of the TTM-chain, none for sweeps on the device, which have one of their own; without
+/// the planner's word on it users have to name one.
+TakenMethod chain_of(const Given& given, const Registry& registry, const tucker::Settings& settings,
+                     std::shared_ptr<const Coo> tensor) {
+  const bool is_named = !given.text("method").empty() || !given.text("params").empty();
   if (solve_of(given) == cpd::Place::device) {
-    if (!method.empty() || !given.text("params").empty())
+    if (is_named)
       throw InputError("--solve device has a TTM-chain of its own, expected no --method");
-    return {tensor_of(given), settings};
+    return {};
   }
-  if (method.empty())
-    throw InputError(
-        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
-  return {tensor_of(given), settings, registry.find(method), cpd::params_in(given.text("params"))};
+  ProblemSpec spec;
+  spec.operation = Operation::ttm_chain;
+  spec.rank = settings.ranks.size() > 1 ? settings.ranks[1] : settings.ranks.front();
+  spec.rank2 = settings.ranks.back();
+  spec.dtype = tensor->dtype();
+  try {
+    return taken_method(given, registry, spec, std::move(tensor),
+                        settings.max_sweeps * static_cast<double>(settings.ranks.size()));
+  } catch (const InputError& e) {
+    if (is_named) throw;
+    throw InputError(fmt::format("expected --method, one of {} ({})",
+                                 in_words(chain_methods(registry), "or"), e.what()));
+  }
 }
 
 int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
-  tucker::Hooi hooi = hooi_of(given, settings, registry);
+  const auto tensor = tensor_of(given);
+  const auto taken = chain_of(given, registry, settings, tensor);
+  tucker::Hooi hooi = taken.method == nullptr
+                          ? tucker::Hooi(tensor, settings)
+                          : tucker::Hooi(tensor, settings, *taken.method, taken.params);
+  const std::string method(taken.method == nullptr ? "" : taken.method->id());
   const bool as_json = given.flag("json");
+  if (!as_json && !taken.why.empty())
+    std::cout << fmt::format("TTM-chain by {} ({})\n", method, taken.why);
   if (!as_json) std::cout << "sweep  fit\n";
   const auto& fit = hooi.model().fit;
   while (!hooi.finished()) {
@@ -86,7 +104,7 @@ int tucker_command(const Given& given) {
     if (!as_json) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
   }
   if (as_json)
-    std::cout << nlohmann::json{{"method", given.text("method")},
+    std::cout << nlohmann::json{{"method", method},
                                 {"solve", given.text("solve")},
                                 {"ranks", settings.ranks},
                                 {"fit", fit},
@@ -122,8 +140,11 @@ Interface tucker_interface() {
   add("solve", word("host|device", "host"),
       "where the sweeps run; those on the device have a TTM-chain of their own, which takes any "
       "ranks for orders 2 to 5");
-  add_decomposition_options(options, "the method whose TTM-chain is used on the host",
-                            {standard.max_sweeps, standard.tolerance, standard.seed});
+  add_decomposition_options(
+      options,
+      "the method whose TTM-chain is used on the host (default: auto, the one that the "
+      "planner takes)",
+      {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
 }
 

@@ -21,8 +21,10 @@
 #include <map>
 #include <new>
 
+#include "common/advise/planner.hpp"
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/cache.hpp"
 #include "common/machine/ceilings.hpp"
@@ -37,6 +39,7 @@
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/worker.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -185,6 +188,7 @@ class Bench {
     if (what == "ceilings") return ok("ceilings", ceilings(request.at("backend")));
     if (what == "facts") return ok("data", facts(request.at("dataset")));
     if (what == "shape") return ok("facts", shape(request.at("dataset")));
+    if (what == "choose") return choose(case_from_json(request.at("case")));
     if (what == "load") {
       load(request.at("dataset"));
       return ok("data", data_);
@@ -223,6 +227,7 @@ class Bench {
   json facts(const std::string& name) const;
   json shape(const std::string& name);
   void load(const std::string& name);
+  json choose(Case c);
   json measure(const json& request);
   static json probe(const json& request);
   json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
@@ -272,6 +277,31 @@ json Bench::shape(const std::string& name) {
   });
   note_peak(load_peak_);
   return facts;
+}
+
+/// The case with what the planner takes for `auto`, and what it expects.
+json Bench::choose(Case c) try {
+  load(c.dataset);
+  const auto asked = method_of_spec(methods_, kAutoMethod).params().resolve(c.params);
+  advise::Wish wish{static_cast<double>(asked.integer("calls"))};
+  if (const auto error = asked.real("error"); error > 0) wish.error = error;
+  const auto& machine = asked.word("machine");
+  const auto allowed = [&](const Method& method) {
+    return machine == "any" || (machine == "cpu") == (method.backend() == Backend::cpu);
+  };
+  const auto problem = Problem::outline(c.problem, tensor_);
+  const auto choice = advise::choose(methods_, problem, shape(c.dataset), wish, allowed);
+  const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
+  c.method = choice.method->id();
+  c.params = {params.all().begin(), params.all().end()};
+  return ok("choice",
+            {{"case", driver::to_json(c, json::object())},
+             {"executed",
+              {{"chosen_by", fmt::format("auto calls={:g}", wish.calls)},
+               {"expected_prepare", fmt::format("{:.3g} s", choice.forecast.prepare_seconds())},
+               {"expected_run", fmt::format("{:.3g} s", choice.forecast.run_seconds())}}}});
+} catch (const InputError& e) {
+  return ended(Status::unsupported, e.what());
 }
 
 /// Everything that the oracle depends on, the code that computes it included.

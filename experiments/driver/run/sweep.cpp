@@ -21,6 +21,7 @@
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/run/worker.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -180,6 +181,7 @@ class Sweep {
   }
 
   void run_dataset(const std::string& name, const std::vector<Case>& cases);
+  std::vector<Case> chosen_cases(const std::vector<Case>& cases, const json& data);
   std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
   void run_group(const std::vector<Case>& group, const json& data);
   void record(const Case& c, const json& data, const json& body);
@@ -195,8 +197,9 @@ class Sweep {
   Progress progress_;
   std::optional<Store> store_;
   json machine_;
-  json shape_;                   ///< of the data set that runs: Worker::shape()
-  std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
+  std::map<std::string, json> chosen_;  ///< by key: what `executed` says of the planner's choice
+  json shape_;                          ///< of the data set that runs: Worker::shape()
+  std::uint64_t data_sets_ = 0;         ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
   std::size_t unsupported_ = 0;         ///< stored as such
   std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
@@ -213,7 +216,8 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
     return;
   }
   const auto& data = facts["data"];
-  const auto groups = schedule(open_cases(cases, data), plan_.measure.timing.seed + data_sets_++);
+  const auto groups = schedule(open_cases(chosen_cases(cases, data), data),
+                               plan_.measure.timing.seed + data_sets_++);
   if (!groups.empty()) shape_ = worker_.shape(name, plan_.measure.load_timeout());
   for (const auto& group : groups) {
     if (stopped()) return;
@@ -223,6 +227,31 @@ void Sweep::run_dataset(const std::string& name, const std::vector<Case>& cases)
   // They can be larger than the tensor and have served their purpose.
   std::error_code ignored;
   std::filesystem::remove_all(oracle_folder(options_.at.cache, data["sha256"]), ignored);
+}
+
+/// Each case once, with the planner's choice in place of `auto`; where it has none that is the row.
+std::vector<Case> Sweep::chosen_cases(const std::vector<Case>& cases, const json& data) {
+  std::vector<Case> chosen;
+  std::set<std::string> seen;
+  for (auto c : cases) {
+    json executed;
+    if (c.method == kAutoMethod) {
+      const auto answer = worker_.choose(c, plan_.measure.load_timeout());
+      if (!is_ok(answer)) {
+        record(c, data, answer);
+        continue;
+      }
+      c = case_from_json(answer["choice"]["case"]);
+      executed = answer["choice"]["executed"];
+    }
+    const auto key = case_key(driver::to_json(c, data));
+    if (!executed.is_null()) chosen_[key] = executed;
+    if (seen.insert(key).second)
+      chosen.push_back(std::move(c));
+    else
+      progress_.stored(1, 0);
+  }
+  return chosen;
 }
 
 std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& data) {
@@ -295,6 +324,8 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["case"] = driver::to_json(c, data);
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
+  if (const auto choice = chosen_.find(row["key"]); choice != chosen_.end())
+    row["executed"].update(choice->second);
   row["form"] = form_of(row);
   if (c.foreign) {
     row["code"] = "foreign";

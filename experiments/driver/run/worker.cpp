@@ -175,6 +175,10 @@ json Worker::shape(const std::string& dataset, milliseconds limit) {
   return is_ok(answer) ? answer["facts"] : json{{"reason", answer["reason"]}};
 }
 
+json Worker::choose(const Case& c, milliseconds limit) {
+  return ask_twice({{"do", "choose"}, {"case", driver::to_json(c, json::object())}}, limit);
+}
+
 json Worker::probe(const Case& c, std::size_t order, milliseconds limit) {
   return ask({{"do", "probe"},
               {"case", driver::to_json(c, json::object())},

@@ -68,6 +68,9 @@ class Worker {
   nlohmann::json facts(const std::string& dataset, std::chrono::milliseconds limit);
   /// What tensor_facts() says of a data set, {reason} where it can't be had within the limits.
   nlohmann::json shape(const std::string& dataset, std::chrono::milliseconds limit);
+  /// Under `choice` the case with the planner's choice in place of `auto`, and what its row says of
+  /// it under `executed`.
+  nlohmann::json choose(const Case& c, std::chrono::milliseconds limit);
   /// One row body (status, phases, check ...) per case, in order; the cases share a data set. When
   /// a group dies, each of its cases runs alone to find the one that kills, then the rest together.
   /// The cases fail when what is loaded is not `data`: files change while a sweep runs.

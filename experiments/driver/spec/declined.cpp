@@ -6,6 +6,7 @@
 
 #include "common/core/error.hpp"
 #include "common/run/all_modes.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -40,7 +41,7 @@ std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegi
   for (auto& c : plan.cases) {
     auto& tensor = tensors[c.dataset];
     if (!tensor) tensor = known_part(datasets.find(c.dataset), datasets, cache_dir);
-    auto reason = declined(c, methods.find(c.method), tensor);
+    auto reason = declined(c, method_of_spec(methods, c.method), tensor);
     if (reason.empty())
       kept.push_back(std::move(c));
     else

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/axes.hpp"
 
 namespace retensor::driver {
@@ -139,7 +140,7 @@ class Fields {
 
   void add_method(const MethodEntry& entry, const Registry& methods) {
     values_["case.method"].emplace_back(entry.id);
-    const auto schema = methods.find(entry.id).params();
+    const auto schema = method_of_spec(methods, entry.id).params();
     for (const auto& param : schema.specs()) {
       const auto field = "case.params." + param.name;
       const bool is_text = std::holds_alternative<std::string>(param.standard);

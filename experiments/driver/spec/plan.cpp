@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/driver/data/bytes.hpp"
+#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/figure.hpp"
 
@@ -20,7 +21,7 @@ using Setting = std::map<std::string, ParamValue>;
 constexpr double kMaxCombinations = 100'000;
 
 void check_method(const std::string& id, const FilePosition& at, const Registry& methods) {
-  std::vector<std::string> ids;
+  std::vector<std::string> ids = {std::string(kAutoMethod)};
   for (const auto& method : methods.methods()) ids.emplace_back(method->id());
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) refuse_unknown(at, "method", id, ids);
 }
@@ -92,7 +93,7 @@ void check_datasets_and_modes(const Spec& spec, const DatasetRegistry& datasets)
 void check_methods(const Spec& spec, const Registry& methods) {
   for (const auto& entry : spec.methods) {
     check_method(entry.id, entry.at, methods);
-    const auto schema = methods.find(entry.id).params();
+    const auto schema = method_of_spec(methods, entry.id).params();
     for (const auto& param : entry.params)
       for (const auto& value : param.second)
         located(value.at, [&] { return schema.resolve({{param.first, value.value}}); });
@@ -102,7 +103,7 @@ void check_methods(const Spec& spec, const Registry& methods) {
 void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets) {
   std::vector<std::string> params;
   for (const auto& entry : spec.methods) {
-    const auto schema = methods.find(entry.id).params();
+    const auto schema = method_of_spec(methods, entry.id).params();
     for (const auto& param : schema.specs()) params.push_back("params." + param.name);
   }
   for (const auto& exclusion : spec.exclusions)
@@ -270,8 +271,8 @@ class Planner {
           c.foreign = std::make_shared<const ForeignEntry>(*entry.foreign);
           c.foreign_sha256 = sha256_of(entry);
         }
-        const auto resolved =
-            located(entry.at, [&] { return methods_.find(entry.id).params().resolve(params); });
+        const auto resolved = located(
+            entry.at, [&] { return method_of_spec(methods_, entry.id).params().resolve(params); });
         c.params.insert(resolved.all().begin(), resolved.all().end());
         for (c.launch = 0; c.launch < spec_.measure.launches; ++c.launch) add(c);
       }
@@ -312,7 +313,7 @@ class Planner {
   }
 
   Count memory_of(const Case& c) const {
-    return memory_estimate(c, datasets_, methods_.find(c.method));
+    return memory_estimate(c, datasets_, method_of_spec(methods_, c.method));
   }
 
   const Spec& spec_;

@@ -2,6 +2,7 @@
 // including file has the last word. The shape of a spec (spec_shape.cpp) admits each value by
 // itself; here stands what several say together.
 #include "experiments/driver/spec/spec.hpp"
+#include "experiments/driver/data/bytes.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -112,7 +113,7 @@ MethodEntry method_of(const YamlNode& node) {
           std::move(foreign)};
 }
 
-/// A number with one of the units: "60s", "8GiB".
+/// A number with one of the units: "60s".
 std::uint64_t quantity(const std::string& text, const std::map<std::string, std::uint64_t>& units) {
   std::size_t digits = 0;
   const auto number = std::stoull(text, &digits);
@@ -131,9 +132,7 @@ MeasureSpec measure_of(const YamlNode& node) {
   if (const auto* timeout = node.find("timeout"))
     m.timeout = std::chrono::milliseconds(
         quantity(timeout->text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}));
-  if (const auto* memory = node.find("memory"))
-    m.memory = quantity(memory->text,
-                        {{"", 1}, {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}});
+  if (const auto* memory = node.find("memory")) m.memory = bytes_from(memory->text);
   if (const auto* order = node.find("order"))
     m.timing.order = value_named(order->text, Order::blocked);
   if (const auto* cache = node.find("cache"))

@@ -1,0 +1,93 @@
+// Times, bytes and errors that candidates are expected to have on a problem of one operation and
+// device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/advise/experience.hpp"
+#include "common/advise/regression.hpp"
+
+namespace retensor::advise {
+
+/// Families that a candidate must have been measured on to be offered.
+inline constexpr int kFewestFamilies = 3;
+/// Standard deviations that are added to an expected time before times are compared: of two
+/// candidates expected to be equal the one that is known better is taken.
+inline constexpr double kCaution = 0.5;
+/// The same for problems unlike all that were measured.
+inline constexpr double kCautionOutside = 2;
+
+struct Forecast {
+  std::size_t candidate = 0;
+  Estimate run, prepare;  ///< logarithms of seconds
+
+  double run_seconds(double deviations = 0) const;
+  double prepare_seconds(double deviations = 0) const;
+  /// Of a preparation and `calls` runs.
+  double total(double calls, double deviations = 0) const;
+};
+
+/// The place of the least total in the list; throws LogicError for an empty one.
+std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution);
+
+/// A trial prepares candidates and runs each a few times.
+inline constexpr int kRunsOfTrial = 3;
+/// Places in the list, at most `most`, the best first: those that could be faster than the best and
+/// whose trial is expected to pay. One place alone: nothing needs to be tried.
+std::vector<std::size_t> contenders(const std::vector<Forecast>& forecasts, double calls,
+                                    double caution, std::size_t most = 3);
+
+/// What the times of one operation on one device tell; keeps references into the experience.
+class Forecaster {
+ public:
+  Forecaster(const Experience& seen, std::size_t device, Operation operation);
+
+  /// Numbers of the candidates that are offered, and of those measured on too few families for it.
+  const std::vector<std::size_t>& offered() const { return offered_; }
+  const std::vector<std::size_t>& little_known() const { return little_known_; }
+  /// Those of the latter that were measured on a problem which is nearly this one.
+  std::vector<std::size_t> known_nearby(const Aspects& at) const;
+  /// Of these candidates. Throws LogicError where nothing was measured.
+  std::vector<Forecast> of(const Aspects& at, double tensor_bytes,
+                           const std::vector<std::size_t>& candidates) const;
+  double format_bytes(const Aspects& at, double tensor_bytes, std::size_t candidate) const;
+  double device_bytes(const Aspects& at, double tensor_bytes, std::size_t candidate) const;
+  /// The upper quartile of the errors measured.
+  double error(std::size_t candidate) const;
+  /// Families that a candidate was measured on.
+  int families(std::size_t candidate) const;
+
+  /// In which aspects the problem lies outside all that was measured, on tensors of other families
+  /// than `without`: "nonzeros 3e+09, seen 10 to 1e+08".
+  std::vector<std::string> outside(const Aspects& at, std::string_view without = "") const;
+  /// The measured problem that is most like this one.
+  const SeenProblem& nearest(const Aspects& at) const;
+
+  /// Rows of the table that it was made of.
+  const std::vector<const SeenTimes*>& times() const { return times_; }
+  /// What it would say of each of them had it not seen the tensor's family.
+  std::vector<Forecast> left_out() const;
+
+ private:
+  struct Fits;
+  const SeenProblem& problem_of(const SeenTimes& t) const { return seen_.problems[t.problem]; }
+  Place place_of(const SeenTimes& t) const;
+  Place place_of(const Aspects& at, std::size_t candidate) const;
+  template <class Value>
+  Regression fitted(const Kernel& kernel, Value value) const;
+  const Regression& fit(std::unique_ptr<Regression>& kept, double SeenTimes::*bytes) const;
+
+  const Experience& seen_;
+  Backend backend_;
+  std::vector<const SeenTimes*> times_;
+  std::vector<std::size_t> offered_, little_known_;
+  std::vector<std::size_t> methods_;  ///< number of the method of each candidate
+  mutable std::unique_ptr<Regression> run_, prepare_, format_, memory_;  // made when first needed
+};
+
+/// The prior of a preparation: bytes of the coordinates at a rate of sorting, and a constant.
+double usual_preparation(double tensor_bytes, Backend backend);
+
+}  // namespace retensor::advise

@@ -1,0 +1,296 @@
+// Forecasts of all candidates, those left out that decline the problem or break a limit, in the
+// order of their total times.
+#include "common/advise/planner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
+#include "common/decompose/text_params.hpp"
+#include "common/device/device.hpp"
+#include "common/machine/machine.hpp"
+#include "common/run/all_modes.hpp"
+
+namespace retensor::advise {
+namespace {
+
+/// Seconds with a unit that keeps three digits short.
+std::string in_units(double seconds) {
+  constexpr std::array kUnits = {"s", "ms", "us", "ns"};
+  std::size_t k = 0;
+  for (; seconds < 1 && k + 1 < kUnits.size(); ++k) seconds *= 1000;
+  return fmt::format("{:.3g} {}", seconds, kUnits[k]);
+}
+
+std::string in_words(const Choice& choice) {
+  return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
+}
+
+bool is_same(const Device& a, const Device& b) {
+  return a.name == b.name && a.backend == b.backend && a.cores == b.cores;
+}
+
+/// Problems of the operation that were measured on a device.
+long problems_on(const Experience& seen, std::size_t device, Operation operation) {
+  return std::count_if(seen.problems.begin(), seen.problems.end(), [&](const SeenProblem& p) {
+    return p.device == device && p.operation == operation;
+  });
+}
+
+/// Whether the times of a device tell methods apart that round nothing.
+bool can_choose(const Experience& seen, std::size_t device, Operation operation) {
+  std::set<std::string> methods;
+  const Forecaster forecaster(seen, device, operation);
+  for (const auto candidate : forecaster.offered())
+    if (!seen.candidates[candidate].rounds) methods.insert(seen.candidates[candidate].method);
+  return methods.size() > 1;
+}
+
+/// The measured device that judges for this one: itself, where enough was measured on it, else the
+/// one of its backend with most problems of the operation; none where there is no such device.
+std::optional<std::size_t> judge_of(const Experience& seen, const Device& device,
+                                    Operation operation) {
+  std::optional<std::size_t> best;
+  long most = 0;
+  for (std::size_t d = 0; d < seen.devices.size(); ++d) {
+    const auto problems = problems_on(seen, d, operation);
+    if (seen.devices[d].backend != device.backend || problems == 0) continue;
+    if (is_same(seen.devices[d], device) && can_choose(seen, d, operation)) return d;
+    if (problems <= most) continue;
+    most = problems;
+    best = d;
+  }
+  return best;
+}
+
+/// The device with ceilings, where it has none of its own those of its judge by the core.
+Device with_ceilings(Device device, const Device& judge) {
+  if (device.gbytes > 0) return device;
+  const double share =
+      device.cores > 0 && judge.cores > 0 ? static_cast<double>(device.cores) / judge.cores : 1;
+  device.gbytes = judge.gbytes * share;
+  device.gflops = judge.gflops * share;
+  device.cache_bytes = judge.cache_bytes;
+  return device;
+}
+
+class Adviser {
+ public:
+  Adviser(const Experience& seen, const Registry& registry, const Problem& problem,
+          const nlohmann::json& facts, const Wish& wish, bool here)
+      : seen_(seen),
+        registry_(registry),
+        problem_(problem),
+        subject_(subject_of(problem, facts)),
+        wish_(wish),
+        here_(here) {}
+
+  void add(const Device& device) {
+    const auto judge = judge_of(seen_, device, problem_.operation());
+    if (!judge) {
+      advice_.declined.push_back(
+          {"", "",
+           fmt::format("no rows of {} on a {}", name(problem_.operation()),
+                       device.backend == Backend::cuda ? "GPU" : "processor")});
+      return;
+    }
+    const auto at = aspects_of(subject_, with_ceilings(device, seen_.devices[*judge]));
+    const Forecaster forecaster(seen_, *judge, problem_.operation());
+    if (!is_same(seen_.devices[*judge], device))
+      stand_ins_.push_back(fmt::format("no rows of this {}: times are those of {}",
+                                       device.backend == Backend::cuda ? "GPU" : "processor",
+                                       described(seen_.devices[*judge])));
+    for (auto& words : forecaster.outside(at)) advice_.outside.push_back(std::move(words));
+    nearest_.push_back(forecaster.nearest(at).data);
+    const auto before = advice_.ranked.size();
+    auto offered = forecaster.offered();
+    const auto nearby = forecaster.known_nearby(at);
+    offered.insert(offered.end(), nearby.begin(), nearby.end());
+    add(forecaster, at, offered);
+    if (advice_.ranked.size() > before) {
+      for (const auto candidate : forecaster.little_known())
+        if (std::find(nearby.begin(), nearby.end(), candidate) == nearby.end())
+          decline(seen_.candidates[candidate],
+                  fmt::format("measured on fewer than {} families of tensors", kFewestFamilies));
+      return;
+    }
+    add(forecaster, at, forecaster.little_known());
+    if (advice_.ranked.size() > before)
+      advice_.outside.push_back(
+          fmt::format("no candidate was measured on {} families of tensors", kFewestFamilies));
+  }
+
+  Advice finish() {
+    auto& ranked = advice_.ranked;
+    if (!advice_.outside.empty()) advice_.caution = kCautionOutside;
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const Choice& a, const Choice& b) { return total(a) < total(b); });
+    advice_.why = ranked.empty() ? "" : first_line() + "\n" + second_line();
+    return std::move(advice_);
+  }
+
+ private:
+  static std::string described(const Device& d) {
+    return d.cores > 0 ? fmt::format("{} with {} cores", d.name, d.cores) : d.name;
+  }
+
+  double bytes() const { return static_cast<double>(problem_.x().bytes()); }
+
+  double total(const Choice& choice) const {
+    return choice.forecast.total(wish_.calls, advice_.caution);
+  }
+
+  void decline(const Candidate& candidate, std::string reason) {
+    advice_.declined.push_back({candidate.method, candidate.params, std::move(reason)});
+  }
+
+  /// Whether a method of this program solves the problem with the candidate's parameters.
+  bool takes(std::size_t number) {
+    const auto& candidate = seen_.candidates[number];
+    try {
+      const auto& method = registry_.find(candidate.method);
+      const auto params = method.params().resolve(cpd::params_in(candidate.params));
+      const auto support =
+          here_ ? supports(method, problem_, params) : solves(method, problem_, params);
+      if (!support.ok) decline(candidate, support.reason);
+      return support.ok;
+    } catch (const InputError& e) {
+      decline(candidate, e.what());  // of a program that is older or newer than the rows
+      return false;
+    }
+  }
+
+  /// Those of the candidates that solve the problem and break no limit.
+  void add(const Forecaster& forecaster, const Aspects& at,
+           const std::vector<std::size_t>& candidates) {
+    std::vector<std::size_t> able;
+    for (const auto candidate : candidates)
+      if (takes(candidate)) able.push_back(candidate);
+    for (const auto& forecast : forecaster.of(at, bytes(), able)) add(forecaster, at, forecast);
+  }
+
+  void add(const Forecaster& forecaster, const Aspects& at, const Forecast& forecast) {
+    const auto& candidate = seen_.candidates[forecast.candidate];
+    Choice choice{&registry_.find(candidate.method), candidate.params, forecast};
+    choice.format_bytes = forecaster.format_bytes(at, bytes(), forecast.candidate);
+    choice.device_bytes = forecaster.device_bytes(at, bytes(), forecast.candidate);
+    choice.error = forecaster.error(forecast.candidate);
+    choice.families = forecaster.families(forecast.candidate);
+    if (const auto reason = refusal(choice, candidate); !reason.empty())
+      decline(candidate, reason);
+    else
+      advice_.ranked.push_back(std::move(choice));
+  }
+
+  /// Why a limit of the caller keeps the choice out; empty where none does.
+  std::string refusal(const Choice& choice, const Candidate& candidate) const {
+    if (!wish_.error && candidate.rounds) return "rounds operands to fewer bits; --error allows it";
+    if (wish_.error && choice.error > *wish_.error)
+      return fmt::format("errors up to {:.1e}, allowed {:.1e}", choice.error, *wish_.error);
+    const bool on_device = choice.method->backend() == Backend::cuda;
+    const double needed = on_device ? choice.device_bytes : choice.format_bytes;
+    if (wish_.memory > 0 && needed > static_cast<double>(wish_.memory))
+      return fmt::format("takes about {:.3g} bytes of memory, allowed {}", needed, wish_.memory);
+    return "";
+  }
+
+  std::string first_line() const {
+    const auto& first = advice_.ranked.front();
+    auto line = fmt::format("{} is expected to take {} for {:g} calls: {} to prepare, {} a run",
+                            in_words(first), in_units(first.forecast.total(wish_.calls)),
+                            wish_.calls, in_units(first.forecast.prepare_seconds()),
+                            in_units(first.forecast.run_seconds()));
+    if (advice_.ranked.size() < 2) return line + "; nothing else can run.";
+    const auto& second = advice_.ranked[1];
+    return line +
+           fmt::format("; {} {}.", in_words(second), in_units(second.forecast.total(wish_.calls)));
+  }
+
+  std::string second_line() const {
+    const auto& first = advice_.ranked.front();
+    auto line =
+        fmt::format("It was measured on {} families of tensors; the problem most alike is {}",
+                    first.families, nearest_.front());
+    if (!advice_.outside.empty())
+      line += fmt::format("; not sure ({}), so the least risk was chosen",
+                          joined(advice_.outside, "; "));
+    for (const auto& words : stand_ins_) line += "; " + words;
+    return line + ".";
+  }
+
+  const Experience& seen_;
+  const Registry& registry_;
+  const Problem& problem_;
+  const Subject subject_;
+  const Wish wish_;
+  const bool here_;
+  Advice advice_;
+  std::vector<std::string> stand_ins_, nearest_;
+};
+
+Device processor_here() {
+  const auto cpu = cpu_facts();
+  Device device;
+  device.name = cpu.model;
+  device.cores = cpu.cores;
+  return device;
+}
+
+}  // namespace
+
+std::vector<Device> devices_named(const Experience& seen, const std::string& asked) {
+  std::vector<Device> found;
+  std::vector<std::string> names = {"cpu", "device"};
+  for (const auto& device : seen.devices) {
+    names.push_back(device.name);
+    const bool of_backend = asked == (device.backend == Backend::cuda ? "device" : "cpu");
+    if (of_backend || device.name.find(asked) != std::string::npos) found.push_back(device);
+  }
+  if (found.empty())
+    throw InputError(
+        fmt::format("--machine: found '{}', expected one of {}", asked, joined(names, ", ")));
+  return found;
+}
+
+std::vector<Device> devices_here(const Experience& seen) {
+  std::vector<Device> devices = {processor_here()};
+  if (device::available().ok) {
+    Device gpu;
+    gpu.name = device::facts().name;
+    gpu.backend = Backend::cuda;
+    devices.push_back(gpu);
+  }
+  for (auto& device : devices)
+    for (const auto& known : seen.devices)
+      if (is_same(known, device)) device = known;
+  return devices;
+}
+
+Advice advise(const Experience& seen, const Registry& registry, const Problem& problem,
+              const nlohmann::json& facts, const std::vector<Device>& devices, const Wish& wish,
+              bool here) {
+  Adviser adviser(seen, registry, problem, facts, wish, here);
+  for (const auto& device : devices) adviser.add(device);
+  return adviser.finish();
+}
+
+Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+              const Wish& wish, const Allowed& allowed) {
+  const auto& seen = Experience::built_in();
+  const auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
+  for (const auto& choice : advice.ranked)
+    if (!allowed || allowed(*choice.method)) return choice;
+  std::string reasons;
+  for (const auto& d : advice.declined)
+    reasons += fmt::format("; {}{}{}", d.method, d.method.empty() ? "" : ": ", d.reason);
+  throw InputError(fmt::format("the planner has no method for {} of this tensor{}",
+                               name(problem.operation()), reasons));
+}
+
+}  // namespace retensor::advise

@@ -1,0 +1,182 @@
+#include "common/advise/regret.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "common/advise/forecast.hpp"
+#include "common/core/error.hpp"
+
+namespace retensor::advise {
+namespace {
+
+/// The candidates of one problem with what was foreseen and what came.
+struct Contest {
+  std::vector<Forecast> foreseen;      ///< of those offered
+  std::vector<const SeenTimes*> came;  ///< of the same
+  std::vector<const SeenTimes*> all;   ///< of all that were measured
+  bool is_outside = false;             ///< unlike the tensors of all other families
+};
+
+double total(const SeenTimes& t, double calls) {
+  return t.prepare + calls * t.run;
+}
+
+const SeenTimes& best_time(const Contest& contest, double calls) {
+  return **std::min_element(
+      contest.all.begin(), contest.all.end(),
+      [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
+}
+
+/// Preparations and runs of all that are tried, and the rest of the calls by the fastest of them.
+double time_with_trial(const Contest& contest, const std::vector<std::size_t>& tried,
+                       double calls) {
+  if (tried.size() == 1) return total(*contest.came[tried.front()], calls);
+  double spent = 0, fastest = contest.came[tried.front()]->run;
+  for (const auto k : tried) {
+    spent += total(*contest.came[k], kRunsOfTrial);
+    fastest = std::min(fastest, contest.came[k]->run);
+  }
+  return spent + std::max(0.0, calls - kRunsOfTrial) * fastest;
+}
+
+class Tally {
+ public:
+  void add(double ratio) {
+    logarithms_ += std::log(ratio);
+    regret_.most = std::max(regret_.most, ratio);
+    if (ratio > 2) ++regret_.above_two;
+    ++count_;
+  }
+  Regret regret() const {
+    auto done = regret_;
+    if (count_ > 0) done.mean = std::exp(logarithms_ / count_);
+    return done;
+  }
+  int count() const { return count_; }
+
+ private:
+  Regret regret_;
+  double logarithms_ = 0;
+  int count_ = 0;
+};
+
+struct Tallies {
+  Tally predicted, tried;
+  int refused = 0, outside = 0;
+  const SeenTimes *taken = nullptr, *best = nullptr;  ///< of the largest regret
+};
+
+void judge(const Contest& contest, double calls, Tallies& tallies) {
+  if (contest.all.size() < 2) return;
+  if (contest.foreseen.empty()) {
+    ++tallies.refused;
+    return;
+  }
+  const auto& best_one = best_time(contest, calls);
+  const double best = total(best_one, calls);
+  const double caution = contest.is_outside ? kCautionOutside : kCaution;
+  const auto choice = best_of(contest.foreseen, calls, caution);
+  const double ratio = total(*contest.came[choice], calls) / best;
+  if (tallies.taken == nullptr || ratio > tallies.predicted.regret().most) {
+    tallies.taken = contest.came[choice];
+    tallies.best = &best_one;
+  }
+  tallies.predicted.add(ratio);
+  const auto tried = contenders(contest.foreseen, calls, caution);
+  tallies.tried.add(time_with_trial(contest, tried, calls) / best);
+  if (contest.is_outside) ++tallies.outside;
+}
+
+/// By problem; a candidate is offered where enough families other than the problem's have it.
+std::map<std::size_t, Contest> contests_of(const Experience& seen, const Experience& taught,
+                                           const Forecaster& forecaster, bool rounding) {
+  const auto& times = forecaster.times();
+  const auto foreseen = forecaster.left_out();
+  std::map<std::size_t, std::set<std::string>> families;
+  for (const auto* t : times) families[t->candidate].insert(seen.problems[t->problem].family);
+  std::map<std::size_t, Contest> contests;
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    const auto& t = seen.times[static_cast<std::size_t>(times[k] - taught.times.data())];
+    if (seen.candidates[t.candidate].rounds && !rounding) continue;
+    auto& contest = contests[t.problem];
+    contest.all.push_back(&t);
+    if (families[t.candidate].size() <= kFewestFamilies) continue;
+    contest.foreseen.push_back(foreseen[k]);
+    contest.came.push_back(&t);
+  }
+  for (auto& [number, contest] : contests) {
+    const auto& problem = seen.problems[number];
+    contest.is_outside = !forecaster.outside(problem.at, problem.family).empty();
+  }
+  return contests;
+}
+
+std::string described(const Candidate& candidate) {
+  return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
+}
+
+std::string worst_of(const Experience& seen, const Tallies& tallies) {
+  if (tallies.taken == nullptr) return "";
+  return fmt::format("{}: {}, best {}", seen.problems[tallies.taken->problem].data,
+                     described(seen.candidates[tallies.taken->candidate]),
+                     described(seen.candidates[tallies.best->candidate]));
+}
+
+RegretLine line_of(const Experience& seen, std::string device, std::string operation, double calls,
+                   const Tallies& tallies) {
+  RegretLine line;
+  line.device = std::move(device);
+  line.operation = std::move(operation);
+  line.calls = calls;
+  line.problems = tallies.predicted.count();
+  line.refused = tallies.refused;
+  line.outside = tallies.outside;
+  line.predicted = tallies.predicted.regret();
+  line.tried = tallies.tried.regret();
+  line.worst = worst_of(seen, tallies);
+  return line;
+}
+
+}  // namespace
+
+std::vector<RegretLine> regrets(const Experience& seen, const std::vector<double>& calls,
+                                bool rounding) {
+  return regrets(seen, seen, calls, rounding);
+}
+
+std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught,
+                                const std::vector<double>& calls, bool rounding) {
+  if (seen.times.size() != taught.times.size())
+    throw LogicError("a model is judged by the times of its own problems");
+  std::set<std::pair<std::size_t, Operation>> groups;
+  for (const auto& p : seen.problems) groups.insert({p.device, p.operation});
+  std::vector<RegretLine> lines;
+  std::map<double, Tallies> all, real;
+  for (const auto& [device, operation] : groups) {
+    const Forecaster forecaster(taught, device, operation);
+    if (forecaster.offered().empty()) continue;
+    const auto contests = contests_of(seen, taught, forecaster, rounding);
+    for (const double n : calls) {
+      Tallies tallies;
+      for (const auto& [problem, contest] : contests) {
+        judge(contest, n, tallies);
+        judge(contest, n, all[n]);
+        if (seen.problems[problem].is_real) judge(contest, n, real[n]);
+      }
+      lines.push_back(
+          line_of(seen, seen.devices[device].name, std::string(name(operation)), n, tallies));
+    }
+  }
+  for (const auto& [n, tallies] : all) lines.push_back(line_of(seen, "", "", n, tallies));
+  for (const auto& [n, tallies] : real) {
+    lines.push_back(line_of(seen, "", "", n, tallies));
+    lines.back().only_real = true;
+  }
+  return lines;
+}
+
+}  // namespace retensor::advise

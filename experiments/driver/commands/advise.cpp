@@ -1,0 +1,267 @@
+// retensor advise: which method to take for a tensor, before anything is run.
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/advise/planner.hpp"
+#include "common/advise/regret.hpp"
+#include "common/advise/trial.hpp"
+#include "common/core/error.hpp"
+#include "common/core/text.hpp"
+#include "common/io/atomic_file.hpp"
+#include "common/io/mapped_file.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
+#include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/experience.hpp"
+#include "experiments/driver/run/progress.hpp"
+#include "experiments/driver/run/table.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<double> kRegretCalls = {1, 10, 100, 1000};
+
+advise::Experience experience_for(const Given& given) {
+  const auto file = given.text("model");
+  if (file.empty()) return advise::Experience::built_in();
+  return advise::Experience::parse(MappedFile(file).view());
+}
+
+int train_model(const Given& given) {
+  const auto named = given.positionals();
+  const auto seen = experience_of(named.empty() ? committed_results() : named, all_methods());
+  const auto text = seen.text();
+  AtomicFile file(given.text("train"));
+  file.write(text.data(), text.size());
+  file.commit();
+  std::cerr << fmt::format("{}: {} times of {} candidates on {} problems of {} devices\n",
+                           given.text("train"), seen.times.size(), seen.candidates.size(),
+                           seen.problems.size(), seen.devices.size());
+  return 0;
+}
+
+json regret_json(const advise::Regret& regret) {
+  return {{"mean", regret.mean}, {"most", regret.most}, {"above_two", regret.above_two}};
+}
+
+json regret_json(const advise::RegretLine& line) {
+  return {{"device", line.device},
+          {"operation", line.operation},
+          {"calls", line.calls},
+          {"only_real", line.only_real},
+          {"worst", line.worst},
+          {"problems",
+           {{"judged", line.problems}, {"refused", line.refused}, {"outside", line.outside}}},
+          {"predicted", regret_json(line.predicted)},
+          {"trial", regret_json(line.tried)}};
+}
+
+/// All problems together, a row for each number of calls.
+std::string regret_summary(const std::vector<advise::RegretLine>& lines) {
+  std::string text =
+      "| tensors | calls | problems | refused | outside | mean | most | above 2 | mean, trial | "
+      "most, trial | above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& line : lines)
+    if (line.operation.empty())
+      text += fmt::format(
+          "| {} | {:g} | {} | {} | {} | {:.3f} | {:.2f} | {} | {:.3f} | {:.2f} | {} | {} |\n",
+          line.only_real ? "real" : "all", line.calls, line.problems, line.refused, line.outside,
+          line.predicted.mean, line.predicted.most, line.predicted.above_two, line.tried.mean,
+          line.tried.most, line.tried.above_two, line.worst);
+  return text;
+}
+
+/// A row for each operation and device, mean and most for each number of calls.
+std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
+  std::string text = "| device | operation | problems |";
+  for (const auto calls : kRegretCalls) text += fmt::format(" {:g} |", calls);
+  text += "\n|---|---|---|" + joined(std::vector<std::string>(kRegretCalls.size(), "---|"), "");
+  std::string group;
+  for (const auto& line : lines) {
+    if (line.operation.empty() || line.problems == 0) continue;
+    if (const auto next = line.device + line.operation; next != group) {
+      group = next;
+      text += fmt::format("\n| {} | {} | {} |", line.device, line.operation, line.problems);
+    }
+    text += fmt::format(" {:.3f}, {:.2f} |", line.predicted.mean, line.predicted.most);
+  }
+  return text + '\n';
+}
+
+int print_regret_table(const Given& given) {
+  const auto lines =
+      advise::regrets(experience_for(given), kRegretCalls, given.get<double>("error") > 0);
+  if (given.flag("json")) {
+    auto list = json::array();
+    for (const auto& line : lines) list.push_back(regret_json(line));
+    std::cout << list.dump(2) << '\n';
+  } else {
+    std::cout << regret_summary(lines) << '\n' << regrets_by_operation(lines);
+  }
+  return 0;
+}
+
+ProblemSpec asked_problem(const Given& given) {
+  ProblemSpec spec;
+  spec.operation = operation_from_name(given.text("operation"));
+  spec.variant = given.text("variant");
+  spec.mode = given.get<int>("mode");
+  spec.rank = given.get<std::uint64_t>("rank");
+  spec.dtype = dtype_from_name(given.text("type"));
+  return spec;
+}
+
+advise::Wish wish_of(const Given& given) {
+  advise::Wish wish;
+  wish.calls = given.get<double>("calls");
+  if (!(wish.calls >= 1 && wish.calls <= 1e12))
+    throw InputError(fmt::format("--calls: found {:g}, expected 1 or more", wish.calls));
+  if (const auto memory = given.text("memory"); !memory.empty()) {
+    try {
+      wish.memory = bytes_from(memory);
+    } catch (InputError& e) {
+      e.add_context("--memory");
+      throw;
+    }
+  }
+  if (const auto error = given.get<double>("error"); error > 0) wish.error = error;
+  return wish;
+}
+
+TableRow advice_row(const advise::Choice& choice, double calls, double fastest) {
+  const auto& f = choice.forecast;
+  return {std::string(choice.method->id()),
+          choice.params.empty() ? "-" : choice.params,
+          duration_text(f.prepare_seconds()),
+          duration_text(f.run_seconds()),
+          duration_text(f.total(calls)),
+          fmt::format("{:.2f}x", f.total(calls) / fastest),
+          fmt::format("{:.2g}x", f.total(calls, 1) / f.total(calls)),
+          bytes_text(static_cast<Count>(choice.format_bytes)),
+          choice.device_bytes > 0 ? bytes_text(static_cast<Count>(choice.device_bytes)) : "-",
+          fmt::format("{:.1e}", choice.error)};
+}
+
+void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool all) {
+  if (!advice.ranked.empty()) {
+    std::vector<TableRow> rows;
+    const double fastest = advice.ranked.front().forecast.total(wish.calls);
+    for (const auto& choice : advice.ranked) {
+      if (!all && rows.size() == 10) break;
+      rows.push_back(advice_row(choice, wish.calls, fastest));
+    }
+    std::cout << table_text({"method", "parameters", "prepare", "run", "total", "/ first",
+                             "give or take", "format", "device", "error"},
+                            rows, out_style())
+              << '\n'
+              << advice.why << '\n';
+    if (rows.size() < advice.ranked.size())
+      std::cout << fmt::format("{} more with --all\n", advice.ranked.size() - rows.size());
+  }
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const auto& d : advice.declined)
+    reasons[d.reason].push_back(d.method + (d.params.empty() ? "" : " " + d.params));
+  for (const auto& [reason, who] : reasons)
+    if (all || advice.ranked.empty())
+      std::cout << fmt::format("left out: {}\n  {}\n", reason, joined(who, ", "));
+}
+
+json advice_json(const advise::Advice& advice, const advise::Wish& wish,
+                 const std::vector<advise::Tried>& tried) {
+  auto ranked = json::array(), declined = json::array(), trial = json::array();
+  for (const auto& c : advice.ranked)
+    ranked.push_back({{"method", c.method->id()},
+                      {"params", c.params},
+                      {"prepare_seconds", c.forecast.prepare_seconds()},
+                      {"run_seconds", c.forecast.run_seconds()},
+                      {"total_seconds", c.forecast.total(wish.calls)},
+                      {"spread", c.forecast.total(wish.calls, 1) / c.forecast.total(wish.calls)},
+                      {"format_bytes", c.format_bytes},
+                      {"device_bytes", c.device_bytes},
+                      {"error", c.error},
+                      {"families", c.families}});
+  for (const auto& d : advice.declined)
+    declined.push_back({{"method", d.method}, {"params", d.params}, {"reason", d.reason}});
+  for (const auto& t : tried)
+    trial.push_back(
+        {{"prepare_seconds", t.prepare}, {"run_seconds", t.run}, {"failure", t.failure}});
+  return {{"calls", wish.calls}, {"ranked", ranked},          {"declined", declined},
+          {"trial", trial},      {"outside", advice.outside}, {"why", advice.why}};
+}
+
+int advise_command(const Given& given) {
+  if (!given.text("train").empty()) return train_model(given);
+  if (given.flag("regret")) return print_regret_table(given);
+  const auto spec = asked_problem(given);
+  const auto wish = wish_of(given);
+  const auto name = given.positional("a data set or a tensor file");
+  const auto seen = experience_for(given);
+  const auto registry = all_methods();
+  const auto datasets = given.registry();
+  const auto& dataset = datasets.with_facts(name);
+  const auto tensor = datasets.obtain(dataset, given.cache());
+  const auto facts =
+      kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
+  const auto machine = given.text("machine");
+  const bool here = machine.empty();
+  const auto devices = here ? advise::devices_here(seen) : advise::devices_named(seen, machine);
+  const bool trial = given.flag("trial");
+  if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
+  const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
+  auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
+  const auto tried = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Tried>();
+  if (given.flag("json"))
+    std::cout << advice_json(advice, wish, tried).dump(2) << '\n';
+  else
+    print_advice(advice, wish, given.flag("all"));
+  return advice.ranked.empty() ? 1 : 0;
+}
+
+}  // namespace
+
+Interface advise_interface() {
+  const Usage usage{
+      "advise TENSOR",
+      "Predicts for a tensor (data set or file) what each method and parameter set takes to "
+      "prepare "
+      "and to run, its memory and its error, and lists them with the least total time first. The "
+      "predictions follow from rows that were measured on other tensors; nothing is run unless "
+      "--trial asks for it.",
+      "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100", -1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", ").c_str());
+  add("mode", number("MODE", 0), "mode of the operation, counted from 0");
+  add("rank", number<std::uint64_t>("R", 16), "columns of the dense operands");
+  add("variant", word("TEXT"),
+      "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
+  add("type", word("f32|f64", "f32"), "type of the values");
+  add("calls", number<double>("N", 100), "runs that follow one preparation");
+  add("memory", word("SIZE"),
+      "most memory that a method may take, such as 8GiB: of the GPU, or of its format on the host");
+  add("error", number<double>("E", 0),
+      "relative error that is allowed (Frobenius norm; default: none but that of single precision, "
+      "so that no method that rounds its operands is listed)");
+  add("machine", word("NAME"),
+      "list what runs on cpu, device or a machine that has rows, such as H200 (default: this "
+      "machine)");
+  add("trial", flag(), "run the candidates that are too close to tell apart a few times each");
+  add("all", flag(), "list every candidate, and why others were left out");
+  add("model", word("FILE"), "table to predict from (default: the one built in)");
+  add("train", word("FILE"),
+      "write the table of the result files named in place of TENSOR (default: those committed) to "
+      "FILE and stop");
+  add("regret", flag(),
+      "print how much longer the choices take than the best ones where the tensor's family was "
+      "left out of the table, and stop (with --error: roundings allowed)");
+  add_location_options(options);
+  add_json_option(options);
+  return {usage, options, advise_command};
+}
+
+}  // namespace retensor::driver

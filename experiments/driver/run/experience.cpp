@@ -1,0 +1,219 @@
+#include "experiments/driver/run/experience.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/spec/case.hpp"
+
+namespace retensor::driver {
+namespace {
+
+using nlohmann::json;
+
+/// Bits of an operand below which it counts as rounded: two halves hold 22 of an f32's 24.
+constexpr double kRounds = 1e-6;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double number_in(const Row& row, const char* path) {
+  const auto& value = row.field(path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+struct DeviceKey {
+  std::string name;
+  Backend backend;
+  int cores;
+  auto operator<=>(const DeviceKey&) const = default;
+};
+
+DeviceKey device_of(const Row& row) {
+  const auto& cores = row.field("machine.cpu.cores");
+  return {row.device(), row.backend(),
+          row.backend() == Backend::cpu && cores.is_number() ? cores.get<int>() : 0};
+}
+
+struct ProblemKey {
+  DeviceKey device;
+  Operation operation;
+  std::string data;
+  auto operator<=>(const ProblemKey&) const = default;
+};
+
+/// What tells the problems of an operation apart, for people too: "wordnet mode 0 rank 16".
+std::string data_words(const Case& c, const json& row_case) {
+  auto words = c.dataset;
+  if (!c.problem.variant.empty()) words += " " + c.problem.variant;
+  for (const char* member : {"mode", "rank", "rank2"})
+    if (!row_case[member].is_null())
+      words += fmt::format(" {} {}", member, row_case[member].dump());
+  for (const char* member : {"dtype", "values"})
+    if (const auto word = row_case[member].get<std::string>(); word != "f32" && word != "stored")
+      words += " " + word;
+  return words;
+}
+
+/// The parameters that differ from today's defaults; none where the method has others, or where one
+/// has words in it.
+std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& methods) {
+  try {
+    const auto& method = methods.find(c.method);
+    const auto params = method.params().resolve(c.params);
+    const auto standard = method.params().resolve({});
+    advise::Candidate candidate{std::string(method.id()), ""};
+    for (const auto& [name, value] : params.all()) {
+      if (value == standard.all().find(name)->second) continue;
+      if (text(value).find(' ') != std::string::npos) return std::nullopt;  // no text holds it
+      candidate.params +=
+          fmt::format("{}{}={}", candidate.params.empty() ? "" : " ", name, text(value));
+    }
+    return candidate;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// All that the rows of a candidate on a problem tell.
+struct Samples {
+  std::vector<double> run, prepare, format_bytes, device_bytes, error;
+
+  void take(const Row& row) {
+    run.push_back(number_in(row, "stats.median"));
+    prepare.push_back(number_in(row, "phases.prepare"));
+    format_bytes.push_back(number_in(row, "footprint.format_bytes"));
+    device_bytes.push_back(number_in(row, "footprint.device_bytes"));
+    error.push_back(number_in(row, "check.relative_frobenius"));
+  }
+};
+
+struct Problems {
+  advise::Subject subject;
+  std::string family;
+  bool is_real = false;
+  std::map<advise::Candidate, Samples> samples;
+};
+
+struct Ceilings {
+  std::vector<double> gbytes, gflops;
+  Count cache_bytes = 0;
+};
+
+class Gatherer {
+ public:
+  explicit Gatherer(const Registry& methods) : methods_(methods) {}
+
+  void take(const Row& row) {
+    const auto facts = row.field("facts");
+    if (!row.ok() || !row.is_own() || !facts.contains("fibers") ||
+        number_in(row, "stats.median") <= 0)
+      return;
+    const auto c = case_from_json(row.row_case());
+    auto candidate = candidate_of(c, methods_);
+    if (!candidate) return;
+    candidate->rounds = rounds(c, row);
+    const auto device = device_of(row);
+    note_ceilings(device, row);
+    auto& problem = problems_[{device, c.problem.operation, data_words(c, row.row_case())}];
+    if (problem.samples.empty()) describe(problem, c, row);
+    problem.samples[*candidate].take(row);
+  }
+
+  advise::Experience finish() const {
+    advise::Experience seen;
+    std::map<DeviceKey, std::size_t> devices;
+    for (const auto& [key, ceilings] : devices_) {
+      devices[key] = seen.devices.size();
+      seen.devices.push_back(with_ceilings(key, ceilings));
+    }
+    std::map<advise::Candidate, std::size_t> candidates;
+    for (const auto& [key, problem] : problems_)
+      for (const auto& [candidate, samples] : problem.samples) candidates[candidate] = 0;
+    for (auto& [candidate, number] : candidates) {
+      number = seen.candidates.size();
+      seen.candidates.push_back(candidate);
+    }
+    for (const auto& [key, problem] : problems_) {
+      const auto& s = problem.subject;
+      const auto device = devices.at(key.device);
+      const double bytes =
+          static_cast<double>(s.nnz * (s.dims.size() * sizeof(Index) + size_of(s.spec.dtype)));
+      for (const auto& [candidate, m] : problem.samples)
+        seen.times.push_back({seen.problems.size(), candidates.at(candidate), median(m.run),
+                              median(m.prepare), median(m.format_bytes), median(m.device_bytes),
+                              median(m.error)});
+      seen.problems.push_back({device, key.operation, key.data, problem.family, problem.is_real,
+                               bytes, aspects_of(s, seen.devices[device])});
+    }
+    return seen;
+  }
+
+ private:
+  static advise::Device with_ceilings(const DeviceKey& key, const Ceilings& ceilings) {
+    return {key.name,
+            key.backend,
+            key.cores,
+            ceilings.gbytes.empty() ? 10 : median(ceilings.gbytes),
+            ceilings.gflops.empty() ? 100 : median(ceilings.gflops),
+            ceilings.cache_bytes};
+  }
+
+  void note_ceilings(const DeviceKey& device, const Row& row) {
+    auto& ceilings = devices_[device];
+    if (const auto gbytes = number_in(row, "roofline.gbytes"); gbytes > 0)
+      ceilings.gbytes.push_back(gbytes);
+    if (const auto gflops = number_in(row, "ceilings.peak_f32"); gflops > 0)
+      ceilings.gflops.push_back(gflops);
+    const char* cache =
+        row.backend() == Backend::cuda ? "machine.gpu.l2_bytes" : "machine.cpu.llc_bytes";
+    ceilings.cache_bytes =
+        std::max(ceilings.cache_bytes, static_cast<Count>(number_in(row, cache)));
+  }
+
+  static void describe(Problems& problem, const Case& c, const Row& row) {
+    auto& s = problem.subject;
+    const auto& data = row.row_case().at("data");
+    s.spec = c.problem;
+    s.has_mode = c.has_mode;
+    s.dims = data.at("dims").get<Dims>();
+    s.nnz = data.at("nnz");
+    s.work = {number_in(row, "work.flops"), number_in(row, "work.bytes"),
+              number_in(row, "work.compulsory_bytes"), number_in(row, "work.atomics")};
+    advise::take_facts(s, row.field("facts"));
+    problem.family = advise::family_of(data.value("for", c.dataset));
+    problem.is_real = data.value("kind", "").starts_with("real");
+  }
+
+  bool rounds(const Case& c, const Row& row) const {
+    const auto& method = methods_.find(c.method);
+    const auto dims = row.row_case().at("data").at("dims").get<Dims>();
+    const auto problem = Problem::outline(c.problem, std::make_shared<const Coo>(dims, DType::f32));
+    return method.precision(problem, method.params().resolve(c.params)).operand_eps > kRounds;
+  }
+
+  const Registry& methods_;
+  std::map<DeviceKey, Ceilings> devices_;
+  std::map<ProblemKey, Problems> problems_;
+};
+
+}  // namespace
+
+advise::Experience experience_of(const std::vector<std::string>& files, const Registry& methods) {
+  Gatherer gatherer(methods);
+  const Members kept = {"stats.median", "phases.prepare", "facts",
+                        "work",         "footprint",      "check.relative_frobenius"};
+  for_each_newest_row(files, kept, [&](const Row& row) { gatherer.take(row); });
+  return gatherer.finish();
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,16 @@
+// The method `auto` of specs: the planner chooses one when the tensor is at hand.
+#pragma once
+
+#include <string_view>
+
+#include "common/method/registry.hpp"
+
+namespace retensor::driver {
+
+inline constexpr std::string_view kAutoMethod = "auto";
+
+/// Of the registry, or what stands for `auto`: it has parameters and takes every problem, but is
+/// never run. Throws InputError naming the nearest id.
+const Method& method_of_spec(const Registry& methods, std::string_view id);
+
+}  // namespace retensor::driver

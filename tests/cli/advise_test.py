@@ -1,0 +1,163 @@
+"""`advise` and `method: auto`: what is predicted for a user's own tensor, what runs then, and that
+the committed table and its judgement follow from the committed rows."""
+import json
+import random
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from sweeps import RETENSOR, ROOT
+
+sys.path.insert(0, str(ROOT / "ci"))
+import advise as trainer  # noqa: E402
+
+ROWS = ROOT / "experiments/results"
+
+
+@pytest.fixture
+def own(workspace):
+    """A random tensor of the user's, and how to run a command in its folder."""
+    draw = random.Random(20)
+    places = {(draw.randint(1, 90), draw.randint(1, 70), draw.randint(1, 20)) for _ in range(4000)}
+    (workspace.folder / "mine.tns").write_text(
+        "".join(f"{i} {j} {k} {draw.random():.4f}\n" for i, j, k in sorted(places)))
+
+    def run(command, *args, code=0):
+        done = subprocess.run([RETENSOR, command, *map(str, args), "--cache",
+                               str(workspace.cache)], cwd=workspace.folder, text=True,
+                              capture_output=True, timeout=120, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+    workspace.do = run
+    return workspace
+
+
+def test_a_tensor_gets_a_table_and_two_lines_of_reasons(own):
+    out = own.do("advise", "mine.tns", "--rank", 8, "--calls", 1000, "--all").stdout
+    table, why = out.split("\n\n")
+    assert table.splitlines()[0].split()[:5] == ["method", "parameters", "prepare", "run", "total"]
+    assert len(table.splitlines()) > 4
+    first = table.splitlines()[1].split()[0]
+    assert why.startswith(f"{first} ") and "for 1000 calls" in why.splitlines()[0]
+    assert "families of tensors" in why.splitlines()[1]
+
+
+def test_more_calls_pay_for_preparations_and_limits_leave_methods_out(own):
+    def ask(*args, code=0):
+        return json.loads(own.do("advise", "mine.tns", *args, "--json", code=code).stdout)
+    once, often = ask("--calls", 1), ask("--calls", 1e6)
+    assert once["ranked"][0]["prepare_seconds"] < often["ranked"][0]["prepare_seconds"]
+    assert once["ranked"][0]["run_seconds"] > often["ranked"][0]["run_seconds"]
+    exact = ask("--machine", "H200")
+    rough = ask("--machine", "H200", "--error", 0.1)
+    assert {m["method"] for m in exact["ranked"]} < {m["method"] for m in rough["ranked"]}
+    assert all(m["device_bytes"] > 0 for m in exact["ranked"])
+    tight = ask("--memory", "1KiB", "--machine", "device", code=1)
+    assert not tight["ranked"]
+    assert any("memory" in m["reason"] for m in tight["declined"])
+
+
+@pytest.mark.parametrize("operation, more", [
+    ("ttv", []), ("ttm", []), ("ts", []), ("tew", []), ("mttkrp_all", []), ("ttm_chain", []),
+    ("contraction", ["--variant", "abk,kcd->abcd", "--error", 0.1])])
+def test_every_operation_has_candidates(own, operation, more):
+    (own.folder / "square.tns").write_text("1 2 3 1\n4 5 6 2\n9 9 9 1\n")
+    found = json.loads(own.do("advise", "square.tns", "--operation", operation, "--machine",
+                              "H200", *more, "--json").stdout)
+    assert found["ranked"] and found["why"].count("\n") == 1
+
+
+def test_a_matrix_of_spmm_weighs_the_libraries(own):
+    (own.folder / "m.mtx").write_text("%%MatrixMarket matrix coordinate real general\n"
+                                      "64 64 3\n1 1 2.5\n3 2 1\n64 64 1\n")
+    found = json.loads(own.do("advise", "m.mtx", "--operation", "spmm", "--rank", 64, "--machine",
+                              "H200", "--error", 0.01, "--json").stdout)
+    names = {m["method"] for m in found["ranked"]}
+    assert {"cublas.cuda", "cusparse.cuda", "sputnik.cuda"} <= names
+    assert found["outside"]  # no such matrix was measured
+
+
+def test_a_trial_measures_here(own):
+    found = json.loads(own.do("advise", "mine.tns", "--trial", "--calls", 1e6, "--json").stdout)
+    assert len(found["trial"]) in (0, 2, 3)
+    for tried in found["trial"]:
+        assert tried["run_seconds"] > 0 and not tried["failure"]
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--operation", "mtkrp"], "did you mean 'mttkrp'?"),
+    (["--calls", "0"], "--calls: found 0"),
+    (["--memory", "8XB"], "--memory: found '8XB'"),
+    (["--machine", "abacus"], "found 'abacus', expected one of cpu, device"),
+    (["--machine", "cpu", "--trial"], "leave --machine out"),
+    (["--model", "mine.tns"], "model of the planner"),
+    (["--mode", "7"], "mode 7")])
+def test_mistakes_are_told(own, args, words):
+    assert words in own.do("advise", "mine.tns", *args, code=2).stderr
+
+
+def test_auto_becomes_one_method_and_the_row_says_so(own):
+    spec = own.spec([("auto", {"calls": [1, 100000]}), "pasta.cpu.plain"], operation="mttkrp",
+                    axes={"dataset": "mine.tns", "mode": [0, 2], "rank": 4})
+    assert own.do("plan", spec).stdout.count("auto") == 4
+    done = own.run(spec, program=RETENSOR)
+    assert done.returncode == 0, done.stderr
+    rows = own.lines()
+    assert {row["case"]["method"] for row in rows} > {"pasta.cpu.plain"}
+    assert "auto" not in {row["case"]["method"] for row in rows}
+    chosen = [row for row in rows if "chosen_by" in row["executed"]]
+    assert {row["executed"]["chosen_by"] for row in chosen} == {"auto calls=1",
+                                                                "auto calls=100000"}
+    assert all(row["check"]["ok"] and row["executed"]["expected_run"] for row in chosen)
+    again = own.run(spec, program=RETENSOR)
+    assert again.returncode == 0 and len(own.lines()) == len(rows)
+
+
+def test_auto_that_has_no_method_is_a_row_and_parameters_are_checked(own):
+    spec = own.spec([("auto", {"error": 1e-12})], operation="ttm_chain",
+                    axes={"dataset": "mine.tns", "mode": 0, "rank": 4})
+    assert own.run(spec, program=RETENSOR).returncode == 1
+    row, = own.lines()
+    assert row["status"] == "unsupported" and "the planner has no method" in row["reason"]
+    wrong = own.spec([("auto", {"call": 3})], name="wrong")
+    done = own.run(wrong, program=RETENSOR)
+    assert done.returncode == 2 and "call" in done.stderr
+
+
+def test_decompositions_and_bench_take_the_choice(own):
+    out = own.do("cp", "mine.tns", "--rank", 2, "--max-sweeps", 2).stdout
+    assert "chosen for 2 calls" in out.splitlines()[0]
+    named = own.do("cp", "mine.tns", "--rank", 2, "--max-sweeps", 2, "--method",
+                   "pasta.cpu.coo").stdout
+    assert named.startswith("MTTKRP by pasta.cpu.coo, ")
+    assert "(auto)" in own.do("bench", "mine.tns", "--method", "auto", "--mode", 0).stdout
+
+
+def test_the_committed_table_and_its_judgement_follow_from_the_committed_rows(tmp_path):
+    expected = trainer.texts(RETENSOR)
+    assert {path: path.read_text() for path in expected} == expected
+    # A row that tells another time makes another table.
+    changed = tmp_path / "rows.jsonl"
+    shutil.copy(ROWS / "nvidia-h200/flycoo-small.jsonl", changed)
+    lines = [json.loads(line) for line in changed.read_text().splitlines()]
+    tables = []
+    for factor in (1, 3):
+        for line in lines:
+            if line["kind"] == "row" and line["status"] == "ok":
+                line["stats"]["median"] *= factor
+        changed.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        subprocess.run([RETENSOR, "advise", "--train", tmp_path / "m.json", changed], check=True,
+                       capture_output=True)
+        tables.append((tmp_path / "m.json").read_text())
+    assert tables[0] != tables[1]
+
+
+def test_the_choices_meet_the_bar_on_families_that_were_left_out():
+    lines = json.loads(subprocess.run([RETENSOR, "advise", "--regret", "--json"], check=True,
+                                      capture_output=True, text=True).stdout)
+    total = {line["calls"]: line for line in lines if not line["operation"]
+             and not line["only_real"]}
+    assert set(total) == {1, 10, 100, 1000}
+    assert all(1 < line["predicted"]["mean"] <= 1.10 for line in total.values())

@@ -1,0 +1,246 @@
+// The planner: its regression, its table, its choices and how it is judged.
+#include "common/advise/planner.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "common/advise/regret.hpp"
+#include "common/advise/trial.hpp"
+#include "common/core/error.hpp"
+
+namespace retensor::advise {
+namespace {
+
+const std::vector<double> kCalls = {1, 10, 100, 1000};
+constexpr Kernel kKernel{1, {2, 1, 0.1}, {0.5, 0.2, 0.1}, {0.2, 0.1, 0.1}, 0.01};
+
+Place place(double nonzeros, std::size_t candidate) {
+  Place made{{}, candidate, candidate};
+  made.at.fill(0);
+  made.at[5] = nonzeros;
+  return made;
+}
+
+/// Two candidates whose times grow with different powers.
+double power_law(double nonzeros, std::size_t candidate) {
+  return candidate == 0 ? 0.3 * nonzeros : 2 + 0.1 * nonzeros;
+}
+
+struct Measured {
+  std::vector<Place> places;
+  std::vector<double> values;
+  std::vector<int> groups;
+};
+
+Measured power_laws() {
+  Measured m;
+  for (int k = 0; k < 24; ++k) {
+    const double nonzeros = 0.5 * (k / 2);
+    const auto candidate = static_cast<std::size_t>(k % 2);
+    m.places.push_back(place(nonzeros, candidate));
+    m.values.push_back(power_law(nonzeros, candidate));
+    m.groups.push_back(k / 4);
+  }
+  return m;
+}
+
+std::shared_ptr<const Coo> random_tensor(const Dims& dims, std::size_t nnz, std::uint64_t seed) {
+  std::mt19937_64 draw(seed);
+  std::set<std::vector<Index>> places;
+  while (places.size() < nnz) {
+    std::vector<Index> at;
+    for (const auto length : dims) at.push_back(static_cast<Index>(draw() % length));
+    places.insert(at);
+  }
+  Coo tensor(dims, DType::f32, nnz);
+  std::size_t k = 0;
+  for (const auto& at : places) {
+    for (std::size_t m = 0; m < dims.size(); ++m) tensor.indices[m][k] = at[m];
+    tensor.values.set(k++, 1 + static_cast<double>(draw() % 100) / 100);
+  }
+  return std::make_shared<const Coo>(std::move(tensor));
+}
+
+struct Asked {
+  explicit Asked(Operation operation = Operation::mttkrp)
+      : tensor(random_tensor({50, 40, 30}, 3000, 7)), facts(tensor_facts(*tensor)), problem([&] {
+          ProblemSpec spec;
+          spec.operation = operation;
+          spec.rank = 8;
+          return Problem(spec, tensor);
+        }()) {}
+
+  Advice advice(const Wish& wish, const char* machine = "cpu") const {
+    const auto& seen = Experience::built_in();
+    return advise(seen, registry, problem, facts, devices_named(seen, machine), wish, false);
+  }
+
+  Registry registry = all_methods();
+  std::shared_ptr<const Coo> tensor;
+  nlohmann::json facts;
+  Problem problem;
+};
+
+Forecast forecast(double run, double prepare, double deviation) {
+  return {0, {std::log(run), deviation}, {std::log(prepare), deviation}};
+}
+
+RegretLine total_of(const std::vector<RegretLine>& lines, double calls) {
+  for (const auto& line : lines)
+    if (line.operation.empty() && !line.only_real && line.calls == calls) return line;
+  FAIL("no line for all problems");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a regression follows power laws beyond what it has seen, and says how sure it is") {
+  const auto m = power_laws();
+  const Regression fit(m.places, m.values, kKernel);
+  for (const double nonzeros : {0.25, 2.75, 7.0})
+    for (const std::size_t candidate : {0, 1})
+      CHECK(fit.at(place(nonzeros, candidate)).mean ==
+            doctest::Approx(power_law(nonzeros, candidate)).epsilon(0.05).scale(1));
+  CHECK(fit.at(place(20, 0)).deviation > 2 * fit.at(place(2, 0)).deviation);
+  CHECK(fit.at(place(2, 2)).deviation > 2 * fit.at(place(2, 0)).deviation);  // a candidate unseen
+  CHECK_THROWS_AS(Regression({}, {}, kKernel), LogicError);
+}
+
+TEST_CASE("what is left out at once equals a fit without it") {
+  const auto m = power_laws();
+  const auto estimates = Regression(m.places, m.values, kKernel).left_out(m.groups);
+  for (const int group : {0, 3, 5}) {
+    Measured rest;
+    for (std::size_t k = 0; k < m.places.size(); ++k)
+      if (m.groups[k] != group) {
+        rest.places.push_back(m.places[k]);
+        rest.values.push_back(m.values[k]);
+      }
+    const Regression without(rest.places, rest.values, kKernel);
+    for (std::size_t k = 0; k < m.places.size(); ++k) {
+      if (m.groups[k] != group) continue;
+      // The points have another centre, which changes the prior a little.
+      CHECK(estimates[k].mean == doctest::Approx(without.at(m.places[k]).mean).epsilon(0.02));
+      CHECK(estimates[k].deviation ==
+            doctest::Approx(without.at(m.places[k]).deviation).epsilon(0.2));
+    }
+  }
+}
+
+TEST_CASE("a candidate that is known better wins against one expected to be as fast") {
+  const std::vector<Forecast> two = {forecast(1, 1, 1.5), forecast(1, 1, 0.1)};
+  CHECK(best_of(two, 10, kCaution) == 1);
+  CHECK(best_of({forecast(1, 100, 0.1), forecast(2, 1, 0.1)}, 1, 0) == 1);
+  CHECK(best_of({forecast(1, 100, 0.1), forecast(2, 1, 0.1)}, 1000, 0) == 0);
+}
+
+TEST_CASE("close calls are tried where that pays") {
+  const std::vector<Forecast> close = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5),
+                                       forecast(50, 1, 0.5)};
+  CHECK(contenders(close, 1, 0).size() == 1);
+  CHECK(contenders(close, 1000, 0) == std::vector<std::size_t>{0, 1});
+  CHECK(contenders({forecast(1, 1, 0.02), forecast(1.5, 1, 0.02)}, 1000, 0).size() == 1);
+}
+
+TEST_CASE("a family is what tensors of one origin share") {
+  CHECK(family_of("wordnet-like@skew") == family_of("wordnet"));
+  CHECK(family_of("irr2S4d") == family_of("irrM"));
+  CHECK(family_of("regS4d") == family_of("regM"));
+  CHECK(family_of("tca-8192-50") == family_of("tca-8192-999"));
+  CHECK(family_of("nell2s") == family_of("nell1-sixteenth"));
+  CHECK(family_of("dlmc-transformer-0.7-a") == family_of("tca-transformer-feed-80"));
+  CHECK(family_of("wordnet") != family_of("ratings"));
+  CHECK(family_of("fb15k-237") == "fb");
+  CHECK(family_of("").empty());
+}
+
+TEST_CASE("the table survives being written, and a damaged one is refused") {
+  const auto& seen = Experience::built_in();
+  const auto text = seen.text();
+  CHECK(Experience::parse(text).text() == text);
+  CHECK(seen.times.size() > 3000);
+  for (const auto& problem : seen.problems) CHECK(problem.tensor_bytes > 0);
+  for (const char* bad :
+       {"", "[]", "{\"schema\": 2}", "{\"schema\": 1}", "{\"schema\": 1, \"a\": "})
+    CHECK_THROWS_AS(Experience::parse(bad), InputError);
+  auto broken = seen;
+  broken.times.front().candidate = broken.candidates.size();
+  CHECK_THROWS_AS(Experience::parse(broken.text()), InputError);
+}
+
+TEST_CASE("choices without a tensor's family take at most 1.10 times the best, on average") {
+  const auto lines = regrets(Experience::built_in(), kCalls, false);
+  for (const double calls : kCalls) {
+    const auto line = total_of(lines, calls);
+    CAPTURE(calls);
+    CHECK(line.problems > 500);
+    CHECK(line.predicted.mean <= 1.10);
+    CHECK(line.tried.mean <= 1.10);
+    CHECK(line.predicted.mean > 1.0);
+  }
+}
+
+TEST_CASE("a model with a planted wrong factor misses that bar") {
+  const auto& seen = Experience::built_in();
+  auto wrong = seen;
+  for (auto& t : wrong.times)
+    if (seen.candidates[t.candidate].method.find("hicoo") != std::string::npos) t.run /= 100;
+  const auto lines = regrets(seen, wrong, kCalls, false);
+  CHECK(total_of(lines, 1000).predicted.mean > 1.10);
+  CHECK(total_of(lines, 1000).predicted.most > 2);
+}
+
+TEST_CASE("aspects tell what a problem looks like") {
+  const Asked asked;
+  const auto at =
+      aspects_of(subject_of(asked.problem, asked.facts), {"", Backend::cpu, 2, 10, 100, 1 << 20});
+  CHECK(at[3] == 3);
+  CHECK(at[4] == doctest::Approx(std::log(8.0)));
+  CHECK(at[5] == doctest::Approx(std::log(3000.0)));
+  CHECK(at[16] == doctest::Approx(std::log(3000.0 / (50 * 40 * 30))));
+  CHECK(at[0] >= at[1]);
+  CHECK_THROWS_AS(subject_of(asked.problem, nlohmann::json{{"fibers", {1, 2}}}), InputError);
+}
+
+TEST_CASE("advice lists what solves the problem within the limits, fastest first") {
+  const Asked asked;
+  const auto all = asked.advice({.calls = 100});
+  REQUIRE(all.ranked.size() > 2);
+  for (std::size_t k = 1; k < all.ranked.size(); ++k)
+    CHECK(all.ranked[k - 1].forecast.total(100, all.caution) <=
+          all.ranked[k].forecast.total(100, all.caution));
+  CHECK(std::count(all.why.begin(), all.why.end(), '\n') == 1);
+  // The tensor has a hundredth of the nonzeros of the smallest one measured.
+  CHECK(all.outside.size() > 0);
+
+  const auto little = asked.advice({.calls = 100, .memory = 1});
+  CHECK(little.ranked.size() < all.ranked.size());
+  const auto rough = asked.advice({.calls = 100, .error = 0.1}, "H200");
+  const auto exact = asked.advice({.calls = 100}, "H200");
+  CHECK(rough.ranked.size() > exact.ranked.size());
+  for (const auto& choice : exact.ranked) CHECK(choice.error < 1e-3);
+  CHECK(asked.advice({.calls = 100, .error = 1e-12}).ranked.empty());
+}
+
+TEST_CASE("a method is chosen that runs here, and a trial measures it") {
+  const Asked asked;
+  const auto choice = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000});
+  CHECK(choice.method->runs_here().ok);
+  const auto other = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000},
+                            [&](const Method& method) { return &method != choice.method; });
+  CHECK(other.method != choice.method);
+  CHECK_THROWS_AS(choose(asked.registry, asked.problem, asked.facts, {.calls = 1000},
+                         [](const Method&) { return false; }),
+                  InputError);
+  auto advice = asked.advice({.calls = 1e6});
+  const auto tried = settle(advice, asked.problem, {.calls = 1e6});
+  REQUIRE(tried.size() > 1);
+  CHECK(advice.ranked.front().forecast.run.deviation == 0);  // measured
+  CHECK_THROWS_AS(devices_named(Experience::built_in(), "abacus"), InputError);
+}
+
+}  // namespace retensor::advise
