@@ -16,6 +16,7 @@
 #include "common/core/build_info.hpp"
 #include "common/core/error.hpp"
 #include "common/decompose/als.hpp"
+#include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/copy.hpp"
@@ -96,6 +97,9 @@ struct Task {
     if (call.y != nullptr) y = std::make_shared<const Coo>(tensor_of(call.y, "y"));
     for (std::int32_t m = 0; m < call.dense_count; ++m) dense.push_back(matrix_of(call.dense[m]));
     ranks.assign(call.ranks, call.ranks + call.rank_count);
+    if (call.constraint != nullptr) constraint = cpd::constraint_from_name(call.constraint);
+    law = call.start != nullptr ? cpd::start_from_name(call.start) : cpd::default_start(constraint);
+    cpd::check_start(law, constraint);
   }
 
   bool is_tucker() const { return std::string_view(call.operation) == "tucker"; }
@@ -105,6 +109,8 @@ struct Task {
   std::shared_ptr<const Coo> x, y;
   std::vector<Matrix> dense;
   Dims ranks;
+  cpd::Constraint constraint = cpd::Constraint::none;
+  cpd::Start law{};
 };
 
 /// Columns of the matrices that a TTM-chain multiplies by: of the lowest mode and of the others.
@@ -150,8 +156,8 @@ Problem problem_of(const Task& task) {
   Problem problem(spec_of(task), task.x, task.y);
   check_operands(task, problem);
   if (problem.operation() == Operation::cpd && task.dense.empty()) {
-    const auto first = cpd::first_factors(cpd::Start::signs, problem.x().dims, problem.rank(),
-                                          problem.dtype(), problem.spec().seed);
+    const auto first = cpd::first_factors(task.law, problem.x(), problem.rank(),
+                                          problem.spec().seed, task.constraint);
     for (std::size_t m = 0; m < first.size(); ++m) set_operand(problem, m, first[m]);
   }
   for (std::size_t m = 0; m < task.dense.size(); ++m) {
@@ -169,9 +175,17 @@ int reluctance(const Method& method, const Problem& problem, const Params& param
   return (rounds ? 2 : 0) + (method.backend() == Backend::cuda ? 1 : 0);
 }
 
+/// The MTTKRP of a decomposition whose caller names no method.
+const Method& default_passes() {
+  for (const auto& method : registry().methods())
+    if (method->is_default_of_passes() && method->backend() == Backend::cpu) return *method;
+  throw LogicError("no method is the default of passes");
+}
+
 /// The method asked for, or the one that is wanted most of those that take the problem.
 const Method& method_for(const Task& task, const Problem& problem) {
   if (task.call.method != nullptr) return registry().find(task.call.method);
+  if (problem.operation() == Operation::cpd) return default_passes();
   const Method* best = nullptr;
   int least = 4;
   std::string refusals;
@@ -213,16 +227,42 @@ void run_once(const Task& task, const Problem& problem, const Method& method,
   tell(result, method, prepared->executed());
 }
 
+/// A method with a decomposition of its own begins at the operands and has its own parameters.
+void check_own_decomposition(const Task& task, const Method& method) {
+  const auto& call = task.call;
+  if (call.constraint != nullptr || call.checkpoint != nullptr || call.progress != nullptr)
+    throw InputError(fmt::format(
+        "{}: found a constraint, a checkpoint or a callback, expected them as parameters of the "
+        "method or with the method whose MTTKRP is used",
+        method.id()));
+  if (call.start != nullptr && task.law == cpd::Start::spread)
+    throw InputError(fmt::format("{}: found start spread, expected signs, normal, uniform or nvecs",
+                                 method.id()));
+}
+
 /// CP-ALS with the MTTKRP of a method that has no decomposition of its own.
 void run_als(const Task& task, const Problem& problem, const Method& method,
              retensor_result& result) {
-  cpd::Als als(problem, method, task.params);
+  cpd::Als als(problem, method, task.params, cpd::Place::device, task.constraint);
   const auto timer = timer_for(method);
-  while (!als.finished()) {
-    timer->start();
-    als.sweep(*timer);
-    timer->stop();
-  }
+  timer->start();
+  const cpd::Checkpoint checkpoint(task.call.checkpoint == nullptr ? "" : task.call.checkpoint,
+                                   problem, task.law, task.call.seed, task.constraint);
+  if (checkpoint && !task.dense.empty())
+    throw InputError("cpd: found a checkpoint beside first factors, expected a start and a seed");
+  if (const auto kept = checkpoint.load())
+    als.resume(*kept);
+  else if (task.law == cpd::Start::spread && task.dense.empty())
+    als.spread(*timer);
+  cpd::Between between;
+  if (checkpoint) between.save = [&] { checkpoint.save(als.model()); };
+  if (task.call.progress != nullptr)
+    between.progress = [&] {
+      task.call.progress(static_cast<std::int32_t>(als.fit().size()), als.fit().back());
+    };
+  cpd::sweep_to_end(als, *timer, between);
+  timer->stop();
+  checkpoint.remove();
   result.add(Result(als.model()));
   tell(result, method, als.mttkrp().executed());
 }
@@ -231,7 +271,8 @@ tucker::Settings settings_of(const Task& task) {
   Dims ranks = task.ranks;
   if (ranks.empty())
     for (const auto& factor : task.dense) ranks.push_back(factor.cols());
-  return {ranks, task.call.max_sweeps, task.call.tolerance, task.call.seed};
+  return {ranks, task.call.max_sweeps, task.call.tolerance, task.call.seed,
+          task.call.start == nullptr ? cpd::Start::normal : task.law};
 }
 
 /// A problem of the TTM-chain, to ask methods whether they take it.
@@ -267,6 +308,7 @@ void run(const Task& task, retensor_result& result) {
   const Problem problem = problem_of(task);
   const Method& method = method_for(task, problem);
   if (gives_passes(problem, method)) return run_als(task, problem, method, result);
+  if (problem.operation() == Operation::cpd) check_own_decomposition(task, method);
   run_once(task, problem, method, result);
 }
 

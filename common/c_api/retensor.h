@@ -97,6 +97,13 @@ typedef struct retensor_call {
   int32_t rank_count;
   int32_t mode;       /* counts from 0 */
   int32_t max_sweeps; /* cpd, tucker: at least 1 */
+  /* cpd, tucker: first factors, as `retensor cp --start` and `retensor tucker --start` name them;
+   * NULL: their default */
+  const char* start;
+  const char* constraint; /* cpd: "none", "nonnegative"; NULL: none */
+  const char* checkpoint; /* cpd: file that a run cut short goes on from; NULL: none */
+  /* cpd: told the fit after each sweep, counted from 1; NULL: none */
+  void (*progress)(int32_t sweep, double fit);
 } retensor_call;
 
 /* Arrays with names. */

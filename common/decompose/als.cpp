@@ -11,6 +11,18 @@
 #include "common/run/all_modes.hpp"
 
 namespace retensor::cpd {
+namespace {
+
+void check_no_negative(const Matrix& factor, std::size_t mode) {
+  factor.values().visit([mode](const auto& all) {
+    const auto at = std::find_if(all.begin(), all.end(), [](auto v) { return !(v >= 0); });
+    if (at != all.end())
+      throw InputError(fmt::format(
+          "cpd: found {} in the factor of mode {}, expected no negative number", *at, mode));
+  });
+}
+
+}  // namespace
 
 std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem& problem,
                                             const std::map<std::string, ParamValue>& given) {
@@ -34,18 +46,20 @@ Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Mat
 }
 
 Als::Als(const Problem& problem, const Method& mttkrp,
-         const std::map<std::string, ParamValue>& given, Place place)
+         const std::map<std::string, ParamValue>& given, Place place, Constraint constraint)
     : problem_(problem),
       norm_(norm_of(problem.x().values)),
       model_{std::vector<double>(problem.rank()), problem.dense(), {}},
       passes_problem_(
           mttkrp_problem(problem, std::make_shared<const std::vector<Matrix>>(problem.dense()))),
-      mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)) {
+      mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)),
+      constraint_(constraint) {
   if (mttkrp_->passes() == nullptr)
     throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
-  if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
+  if (place == Place::device && constraint == Constraint::none)
+    sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
   on_device_ = sweeps_ != nullptr;
-  if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_);
+  if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   model_.fit.reserve(static_cast<std::size_t>(problem.spec().max_sweeps));
   restart();
 }
@@ -63,10 +77,11 @@ void Als::resume(const KruskalModel& model) {
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
     const Matrix& factor = model.factors[m];
     check_factor(factor.rows(), factor.cols(), factor.dtype(), problem_.dense()[m]);
+    if (constraint_ == Constraint::nonnegative) check_no_negative(factor, m);
   }
   model_ = model;
   fetched_ = true;
-  sweeps_->begin(model_.factors);
+  sweeps_->begin(model_);
 }
 
 void Als::spread(StageTimer& timer) {
@@ -79,6 +94,17 @@ void Als::sweep(StageTimer& timer, std::size_t count) {
   model_.fit.resize(before + count);
   fetched_ = false;
   sweeps_->run(timer, std::span(model_.fit).subspan(before));
+}
+
+void sweep_to_end(Als& als, StageTimer& timer, const Between& between) {
+  const std::size_t most = als.max_sweeps();
+  while (!als.finished()) {
+    const std::size_t done = als.fit().size();
+    const std::size_t due = between.save ? between.every - done % between.every : most;
+    als.sweep(timer, std::min({between.at_once, most - done, due}));
+    if (between.progress) between.progress();
+    if (between.save && als.fit().size() % between.every == 0 && !als.finished()) between.save();
+  }
 }
 
 const KruskalModel& Als::model() const {

@@ -10,6 +10,7 @@
 // the last that the problem allows.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,12 +34,15 @@ class Als {
  public:
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
   /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
-  /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs.
+  /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs,
+  /// and so does a constrained model.
   /// Throws InputError where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
-      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device);
+      const std::map<std::string, ParamValue>& given = {}, Place place = Place::device,
+      Constraint constraint = Constraint::none);
 
-  /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes.
+  /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes and
+  /// for negative entries in a non-negative model.
   void restart() { restart(problem_.dense()); }
   void restart(const std::vector<Matrix>& factors);
   /// Goes on from a model after some sweeps; throws InputError when it has other shapes.
@@ -55,9 +59,8 @@ class Als {
   const std::vector<double>& fit() const { return model_.fit; }
   /// The last sweep gained less than the tolerance.
   bool converged() const { return cpd::converged(fit(), problem_.spec().tolerance); }
-  bool finished() const {
-    return converged() || std::cmp_greater_equal(fit().size(), problem_.spec().max_sweeps);
-  }
+  std::size_t max_sweeps() const { return static_cast<std::size_t>(problem_.spec().max_sweeps); }
+  bool finished() const { return converged() || fit().size() >= max_sweeps(); }
   /// The fit of the model at hand by a pass over the nonzeros in fp64. That of a sweep comes from
   /// the last MTTKRP and shares its error, which is more than rounding where operands are halves.
   double true_fit() const;
@@ -73,7 +76,18 @@ class Als {
   const std::unique_ptr<Prepared> mttkrp_;
   std::unique_ptr<Sweeps> sweeps_;
   bool on_device_ = false;
+  const Constraint constraint_;
 };
+
+/// What happens between the sweeps of a run. The functions may be empty.
+struct Between {
+  std::size_t at_once = 1;  ///< sweeps without a look at the tolerance
+  std::size_t every = 10;   ///< sweeps between calls of `save`, which does not see the last
+  std::function<void()> save;
+  std::function<void()> progress;  ///< after each look at the tolerance
+};
+/// Sweeps until the tolerance holds or the problem allows no more.
+void sweep_to_end(Als& als, StageTimer& timer, const Between& between);
 
 /// Throws InputError unless a factor has the shape and the type of `like`.
 void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like);

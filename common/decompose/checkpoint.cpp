@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
@@ -129,12 +130,13 @@ KruskalModel model_from(std::string_view content, const Identity& identity,
 
 }  // namespace
 
-Identity identity_of(const Problem& problem) {
+Identity identity_of(const Problem& problem, Constraint constraint) {
   return {{"tensor", digest_of(problem.x())},
           {"type", std::string(name(problem.dtype()))},
           {"rank", std::to_string(problem.rank())},
           {"seed", std::to_string(problem.spec().seed)},
-          {"operands", std::string(name(problem.spec().operands))}};
+          {"operands", std::string(name(problem.spec().operands))},
+          {"constraint", std::string(name(constraint))}};
 }
 
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model) {
@@ -165,6 +167,27 @@ std::optional<KruskalModel> load_checkpoint(const std::string& path, const Ident
   } catch (const json::exception& e) {
     throw InputError(fmt::format("{}: not an intact checkpoint: {}", path, e.what()));
   }
+}
+
+Checkpoint::Checkpoint(std::string path, const Problem& problem, Start law, std::uint64_t seed,
+                       Constraint constraint)
+    : path_(std::move(path)), problem_(problem) {
+  if (path_.empty()) return;
+  identity_ = identity_of(problem, constraint);
+  identity_["seed"] = std::to_string(seed);
+  identity_["operands"] = name(law);
+}
+
+std::optional<KruskalModel> Checkpoint::load() const {
+  return path_.empty() ? std::nullopt : load_checkpoint(path_, identity_, problem_);
+}
+
+void Checkpoint::save(const KruskalModel& model) const {
+  if (!path_.empty()) save_checkpoint(path_, identity_, model);
+}
+
+void Checkpoint::remove() const {
+  if (!path_.empty()) std::filesystem::remove(path_);
 }
 
 }  // namespace retensor::cpd

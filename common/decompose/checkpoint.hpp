@@ -8,15 +8,17 @@
 #include <optional>
 #include <string>
 
+#include "common/decompose/starts.hpp"
+#include "common/decompose/sweeps.hpp"
 #include "common/method/problem.hpp"
 
 namespace retensor::cpd {
 
 /// What a checkpoint belongs to: digest of the tensor (lengths, coordinates, values), type, rank,
-/// seed and law of the initial factors. Neither the method of MTTKRP nor the stopping rule, so that
-/// either may change from one part of a run to the next.
+/// seed and law of the initial factors, constraint. Neither the method of MTTKRP nor the stopping
+/// rule, so that either may change from one part of a run to the next.
 using Identity = std::map<std::string, std::string>;
-Identity identity_of(const Problem& problem);
+Identity identity_of(const Problem& problem, Constraint constraint = Constraint::none);
 
 /// Replaces the file in one step; throws SystemError.
 void save_checkpoint(const std::string& path, const Identity& identity, const KruskalModel& model);
@@ -25,5 +27,23 @@ void save_checkpoint(const std::string& path, const Identity& identity, const Kr
 /// and SystemError when it can't be read.
 std::optional<KruskalModel> load_checkpoint(const std::string& path, const Identity& identity,
                                             const Problem& problem);
+
+/// The file of a run from the first factors of a law and a seed. Without a path there is none, and
+/// nothing happens.
+class Checkpoint {
+ public:
+  Checkpoint(std::string path, const Problem& problem, Start law, std::uint64_t seed,
+             Constraint constraint);
+
+  explicit operator bool() const { return !path_.empty(); }
+  std::optional<KruskalModel> load() const;
+  void save(const KruskalModel& model) const;
+  void remove() const;
+
+ private:
+  const std::string path_;
+  const Problem& problem_;
+  Identity identity_;
+};
 
 }  // namespace retensor::cpd

@@ -9,6 +9,8 @@
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/normal_equations.hpp"
+#include "common/decompose/singular_vectors.hpp"
+#include "common/device/device.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/operands.hpp"
 
@@ -16,21 +18,10 @@ namespace retensor::tucker {
 namespace {
 
 using cpd::norm_of;
+using cpd::orthonormal;
 using cpd::to_eigen;
 using Eigen::Index;
 using Eigen::MatrixXd;
-
-/// An orthonormal basis of the columns; where they depend on one another, more directions.
-MatrixXd orthonormal(const MatrixXd& columns) {
-  return Eigen::HouseholderQR<MatrixXd>(columns).householderQ() *
-         MatrixXd::Identity(columns.rows(), columns.cols());
-}
-
-/// Eigenvectors of the largest eigenvalues of a symmetric matrix, the largest first.
-MatrixXd leading_eigenvectors(const MatrixXd& symmetric, Index count) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(symmetric);
-  return solver.eigenvectors().rightCols(count).rowwise().reverse();
-}
 
 MatrixXd random_factor(std::uint64_t rows, std::uint64_t cols, std::uint64_t seed, int mode) {
   const CounterRng rng(seed, static_cast<std::uint64_t>(mode));
@@ -86,28 +77,44 @@ void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode)
            found.cols(), expected.rows(), expected.cols());
 }
 
-}  // namespace
-
-MatrixXd leading_vectors(const Matrix& matrix, Index count) {
-  const MatrixXd y = to_eigen(matrix);
-  if (y.rows() <= y.cols()) return leading_eigenvectors(y * y.transpose(), count);
-  return orthonormal(y * leading_eigenvectors(cpd::gram(matrix), count));
+void check_settings(const Settings& settings, const Dims& dims) {
+  check_ranks(settings.ranks, dims);
+  if (settings.start != cpd::Start::normal && settings.start != cpd::Start::nvecs)
+    refuse("found start {}, expected normal or nvecs", cpd::name(settings.start));
 }
+
+}  // namespace
 
 Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
            const std::map<std::string, ParamValue>& given)
     : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
-  check_ranks(settings_.ranks, x_->dims);
+  check_settings(settings_, x_->dims);
   for (int mode = 0; mode < x_->order(); ++mode) {
-    const auto at = static_cast<std::size_t>(mode);
-    model_.factors.emplace_back(x_->dims[at], settings_.ranks[at], x_->dtype());
     const Problem& problem = problems_.emplace_back(chain_spec(settings_, mode, x_->dtype()), x_);
     chains_.push_back(cpd::prepare_or_refuse(chain, problem, given));
   }
+  draw_factors();
+}
+
+Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings)
+    : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
+  check_settings(settings_, x_->dims);
+  if (const auto device = device::available(); !device.ok) throw DeviceError(device.reason);
+  sweeps_ = device_sweeps(*x_, settings_.ranks);
+  draw_factors();
+}
+
+void Hooi::draw_factors() {
+  for (std::size_t m = 0; m < settings_.ranks.size(); ++m)
+    model_.factors.emplace_back(x_->dims[m], settings_.ranks[m], x_->dtype());
   for (int mode = 0; mode < x_->order(); ++mode) {
     const auto at = static_cast<std::size_t>(mode);
-    set_factor(at, random_factor(x_->dims[at], settings_.ranks[at], settings_.seed, mode));
+    const auto rank = settings_.ranks[at];
+    set_factor(at, settings_.start == cpd::Start::nvecs
+                       ? cpd::leading_vectors(*x_, mode, static_cast<Index>(rank), settings_.seed)
+                       : random_factor(x_->dims[at], rank, settings_.seed, mode));
   }
+  if (sweeps_ != nullptr) sweeps_->begin(model_.factors);
 }
 
 void Hooi::start(const std::vector<Matrix>& factors) {
@@ -115,11 +122,20 @@ void Hooi::start(const std::vector<Matrix>& factors) {
     refuse("found {} factors, expected {}", factors.size(), model_.factors.size());
   for (std::size_t m = 0; m < factors.size(); ++m) check_factor(factors[m], model_.factors[m], m);
   for (std::size_t m = 0; m < factors.size(); ++m) set_factor(m, to_eigen(factors[m]));
+  if (sweeps_ != nullptr) sweeps_->begin(model_.factors);
+  fetched_ = true;
   model_.core.clear();
   model_.fit.clear();
 }
 
 void Hooi::sweep() {
+  const double core = sweeps_ != nullptr ? sweeps_->run() : sweep_host();
+  fetched_ = sweeps_ == nullptr;
+  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ - core * core));
+  model_.fit.push_back(norm_ == 0 ? 1 : 1 - residual / norm_);
+}
+
+double Hooi::sweep_host() {
   const auto timer = make_host_timer();
   Matrix product;
   for (std::size_t m = 0; m < chains_.size(); ++m) {
@@ -127,12 +143,20 @@ void Hooi::sweep() {
     chains_[m]->run(*timer);
     timer->stop();
     product = std::get<Matrix>(chains_[m]->result());
-    set_factor(m, leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
+    set_factor(m, cpd::leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
   }
   const MatrixXd core = to_eigen(model_.factors.back()).transpose() * to_eigen(product);
   model_.core.assign(core.data(), core.data() + core.size());
-  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ - core.squaredNorm()));
-  model_.fit.push_back(norm_ == 0 ? 1 : 1 - residual / norm_);
+  return core.norm();
+}
+
+const Model& Hooi::model() const {
+  if (!fetched_) {
+    sweeps_->fetch(model_.factors);
+    model_.core = sweeps_->core();
+    fetched_ = true;
+  }
+  return model_;
 }
 
 void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {
@@ -146,5 +170,11 @@ void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {
     chains_[m]->refresh(static_cast<int>(mode));
   }
 }
+
+#ifndef RETENSOR_CUDA
+std::unique_ptr<Sweeps> device_sweeps(const Coo&, const Dims&) {
+  throw DeviceError(device::available().reason);
+}
+#endif
 
 }  // namespace retensor::tucker

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "common/decompose/als.hpp"
+#include "common/decompose/hooi_sweeps.hpp"
+#include "common/decompose/starts.hpp"
 #include "common/method/method.hpp"
 
 namespace retensor::tucker {
@@ -33,6 +35,9 @@ struct Settings {
   int max_sweeps = 20;
   double tolerance = 1e-5;  ///< smallest gain of the fit that continues
   std::uint64_t seed = 1;   ///< of the first factors
+  /// Orthonormal bases of normal columns, or nvecs: the truncated higher-order singular value
+  /// decomposition. Other laws are refused.
+  cpd::Start start = cpd::Start::normal;
 };
 
 class Hooi {
@@ -45,34 +50,39 @@ class Hooi {
   Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
        const std::map<std::string, ParamValue>& given = {});
 
+  /// With the sweeps of hooi_sweeps.hpp on the device, which take any ranks that a core can have.
+  /// Throws InputError for other ranks and for an order above 5, DeviceError without a device.
+  Hooi(std::shared_ptr<const Coo> x, const Settings& settings);
+
   /// Begins with other factors than those of the seed: I_m x R_m of the tensor's type, of full
   /// rank. Throws InputError for other shapes.
   void start(const std::vector<Matrix>& factors);
   void sweep();
 
   /// The core is empty before the first sweep.
-  const Model& model() const { return model_; }
+  const Model& model() const;
   /// The last sweep gained less than the tolerance.
   bool converged() const { return cpd::converged(model_.fit, settings_.tolerance); }
   bool finished() const {
     return converged() || std::cmp_greater_equal(model_.fit.size(), settings_.max_sweeps);
   }
+  /// Of a Hooi with a method.
   const Prepared& chain(int mode) const { return *chains_.at(static_cast<std::size_t>(mode)); }
 
  private:
+  void draw_factors();
   void set_factor(std::size_t mode, const Eigen::MatrixXd& factor);
+  /// Of a sweep by chains on the host: |core|.
+  double sweep_host();
 
   const std::shared_ptr<const Coo> x_;
   const Settings settings_;
   const double norm_;  // of the tensor
-  Model model_;
+  mutable Model model_;
+  mutable bool fetched_ = true;     // the model is that of the last sweep
+  std::unique_ptr<Sweeps> sweeps_;  // on the device
   std::deque<Problem> problems_;  // by mode; they stay where they are, for the chains refer to them
   std::vector<std::unique_ptr<Prepared>> chains_;
 };
-
-/// The `count` leading left singular vectors of a matrix, most significant first: orthonormal
-/// columns, from the eigenvectors of the smaller of its Gram matrices, so that singular values
-/// below 1e-8 of the largest are noise. `count` is at most the number of rows and of columns.
-Eigen::MatrixXd leading_vectors(const Matrix& matrix, Eigen::Index count);
 
 }  // namespace retensor::tucker

@@ -42,17 +42,21 @@ Place place_of(Backend backend, const Params& params) {
   return backend == Backend::cuda && params.word("solve") == "device" ? Place::device : Place::host;
 }
 
+Constraint constraint_of(const Params& params) {
+  return constraint_from_name(params.word("constraint"));
+}
+
 class AlsRun : public Prepared {
  public:
   AlsRun(const Problem& problem, const Method& mttkrp, const Params& params)
       : problem_(problem),
         als_(problem, mttkrp, params_in(params.word("mttkrp_params")),
-             place_of(mttkrp.backend(), params)),
+             place_of(mttkrp.backend(), params), constraint_of(params)),
         mttkrp_(mttkrp.id()),
         checkpoint_(params.word("checkpoint")),
         at_once_(static_cast<std::size_t>(params.integer("check_every"))),
         every_(checkpoint_distance(problem, params)) {
-    if (!checkpoint_.empty()) identity_ = identity_of(problem);
+    if (!checkpoint_.empty()) identity_ = identity_of(problem, constraint_of(params));
   }
 
   /// The stages start, sweeps and, with a file, checkpoint.
@@ -62,11 +66,12 @@ class AlsRun : public Prepared {
     als_.restart();
     timer.stage("sweeps");
     if (!checkpoint_.empty()) at_checkpoint(timer, [this] { resume(); });
-    while (!als_.finished()) {
-      als_.sweep(timer, std::min(at_once_, until_due()));
-      if (is_due())
+    Between between{.at_once = at_once_, .every = every_, .save = {}, .progress = {}};
+    if (!checkpoint_.empty())
+      between.save = [&] {
         at_checkpoint(timer, [this] { save_checkpoint(checkpoint_, identity_, als_.model()); });
-    }
+      };
+    sweep_to_end(als_, timer, between);
     // The next run begins anew.
     if (!checkpoint_.empty())
       at_checkpoint(timer, [this] { std::filesystem::remove(checkpoint_); });
@@ -105,12 +110,6 @@ class AlsRun : public Prepared {
 
  private:
   std::size_t sweeps() const { return als_.fit().size(); }
-  /// Sweeps to the next checkpoint or the last sweep.
-  std::size_t until_due() const {
-    const std::size_t left = static_cast<std::size_t>(problem_.spec().max_sweeps) - sweeps();
-    return checkpoint_.empty() ? left : std::min(left, every_ - sweeps() % every_);
-  }
-  bool is_due() const { return !checkpoint_.empty() && sweeps() % every_ == 0 && !als_.finished(); }
 
   template <class F>
   static void at_checkpoint(StageTimer& timer, F&& f) {
@@ -163,7 +162,11 @@ ParamSchema als_params(Backend backend, const std::string& standard,
       param("check_every", 1,
             "sweeps between looks at the tolerance: more than 1 saves waiting for the device, and "
             "a run may end so many sweeps later")
-          .range(1, 1000000)};
+          .range(1, 1000000),
+      param("constraint", "none",
+            "what factors must obey: none; nonnegative, by hierarchical alternating least squares, "
+            "on the host")
+          .words({"none", "nonnegative"})};
   if (backend == Backend::cpu) return shared;
   return shared.with(
       {param("solve", "device",

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "common/core/stage_timer.hpp"
@@ -13,11 +14,20 @@
 
 namespace retensor::cpd {
 
+/// What factors must obey. Non-negative ones are updated by hierarchical alternating least squares
+/// (HALS: A. Cichocki, A.-H. Phan: Fast Local Algorithms for Large Scale Nonnegative Matrix and
+/// Tensor Factorizations, IEICE Transactions on Fundamentals E92-A(3), 2009, Algorithm 3).
+enum class Constraint { none, nonnegative };
+/// none, nonnegative; throws InputError for another name.
+Constraint constraint_from_name(std::string_view name);
+std::string_view name(Constraint constraint);
+
 class Sweeps {
  public:
   virtual ~Sweeps() = default;
-  /// Begins with factors of I_m x R, whose columns may have any norms.
-  virtual void begin(const std::vector<Matrix>& factors) = 0;
+  /// Begins with a model whose columns may have any norms; its weights are 1 where no sweep has
+  /// been.
+  virtual void begin(const KruskalModel& model) = 0;
   /// A sweep in which each factor becomes the orthonormal matrix next to its MTTKRP, M (M^T
   /// M)^(-1/2): a start in which no two components are alike and all follow the data.
   virtual void spread(StageTimer& timer) = 0;
@@ -30,7 +40,8 @@ class Sweeps {
 
 /// With the passes of any method, which reads the problem's dense operands where they lie or copies
 /// them as they are refreshed: factors of the problem are updated in place. `norm` is the tensor's.
-std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm);
+std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm,
+                                    Constraint constraint = Constraint::none);
 
 /// With the passes of a method that keeps factors and results on the device; nothing but the fit
 /// leaves it in a sweep. Null for other methods, and in a build without CUDA.

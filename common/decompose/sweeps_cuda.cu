@@ -130,7 +130,7 @@ class DeviceSweeps final : public Sweeps {
                                                static_cast<int>(shared_)));
     // Before the capture, in which nothing may be loaded, every kernel has run. Methods that move
     // records between two copies are back at the first after two sweeps.
-    begin(passes.dense());
+    load(passes.dense());
     for (const Kind kind : {Kind::spread, Kind::solve}) launch_sweep(kind);
     main_.synchronise();
     const auto capture = [this](Kind kind, std::size_t odd) {
@@ -141,7 +141,8 @@ class DeviceSweeps final : public Sweeps {
     capture(Kind::spread, 0), capture(Kind::solve, 1);
   }
 
-  void begin(const std::vector<Matrix>& factors) override {
+  void begin(const KruskalModel& model) override { load(model.factors); }
+  void load(const std::vector<Matrix>& factors) {
     for (int m = 0; m < problem_.x().order(); ++m) {
       // What pads the rows is zero from the preparation on.
       const auto from = factors[static_cast<std::size_t>(m)].template view<T>();

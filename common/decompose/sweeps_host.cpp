@@ -2,6 +2,10 @@
 // block that stays in the caches at a time: A = M V^+ with the squares of its columns, then columns
 // of unit norm with their Gram matrix and the column sums of M o A. Room is taken once; a pass
 // hands over its result as a matrix of its own.
+//
+// Non-negative factors take steps of coordinate descent in place of the product: for each component
+// r in turn a_r = max(0, a_r + (m_r - A v_r) / v_rr), from the factor at hand times the weights.
+// Rows depend on no other row, so that a block of them takes all its steps at once.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -75,10 +79,11 @@ MatrixXd inverse_root(const MatrixXd& gram) {
 template <class T>
 class HostSweeps final : public Sweeps {
  public:
-  HostSweeps(const Problem& passes, Prepared& mttkrp, double norm)
+  HostSweeps(const Problem& passes, Prepared& mttkrp, double norm, Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
         norm_(norm),
+        constraint_(constraint),
         rank_(static_cast<Index>(passes.rank())),
         grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
         product_(rank_, rank_),
@@ -88,12 +93,15 @@ class HostSweeps final : public Sweeps {
         totals_(passes.rank() * (passes.rank() + 1)),
         add_up_(totals_.size(), passes.rank()) {}
 
-  void begin(const std::vector<Matrix>& factors) override {
-    for (std::size_t m = 0; m < factors.size(); ++m) {
-      set_operand(problem_, m, factors[m]);
-      grams_[m] = gram(factors[m]);
+  void begin(const KruskalModel& model) override {
+    for (std::size_t m = 0; m < model.factors.size(); ++m) {
+      set_operand(problem_, m, model.factors[m]);
+      grams_[m] = gram(model.factors[m]);
       mttkrp_.refresh(static_cast<int>(m));
     }
+    scaled_ = !model.fit.empty();
+    for (Index r = 0; r < rank_; ++r)
+      weights_[r] = model.fit.empty() ? 1 : model.weights[static_cast<std::size_t>(r)];
   }
 
   void spread(StageTimer& timer) override {
@@ -102,7 +110,8 @@ class HostSweeps final : public Sweeps {
       const auto at = static_cast<std::size_t>(mode);
       mttkrp_.passes()->run_mode(mode, stream);
       const Matrix result = mttkrp_.passes()->mode_result(mode);
-      multiply(result, inverse_root(gram(result)), at);
+      const MatrixXd w = inverse_root(gram(result));
+      write_rows(result, at, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);
     }
@@ -151,24 +160,64 @@ class HostSweeps final : public Sweeps {
     return rows_of(MatrixView<T>{const_cast<T*>(view.data), view.rows, view.cols, view.ld});
   }
 
-  /// The factor of the mode becomes result * w; totals_ begins with the squares of its columns.
-  void multiply(const Matrix& result, const MatrixXd& w, std::size_t mode) {
+  /// f(rows of the result, those of the factor times the weights, which it overwrites) gives the
+  /// factor of the mode; totals_ begins with the squares of its columns.
+  template <class F>
+  void write_rows(const Matrix& result, std::size_t mode, F&& f) {
     const auto m = rows_of(result.view<T>());
     auto a = rows_of_factor(mode);
     add_up_(result.rows(), {totals_.data(), problem_.rank()},
             [&](Count first, Count n, std::span<double> squares, double* room) {
-              auto of_m = block_of(room, n), solved = block_of(second_of(room), n);
+              auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
               of_m = rows(m, first, n).template cast<double>();
-              solved.noalias() = of_m * w;
-              rows(a, first, n) = solved.template cast<T>();
-              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) +=
-                  solved.colwise().squaredNorm();
+              if (constraint_ != Constraint::none) {
+                of_a = rows(a, first, n).template cast<double>();
+                of_a.array().rowwise() *= weights_.transpose().array();
+              }
+              f(of_m, of_a);
+              rows(a, first, n) = of_a.template cast<T>();
+              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) += of_a.colwise().squaredNorm();
             });
+  }
+
+  /// Steps of the rows of a factor to least squares; product_ is V.
+  void solve(const Matrix& result, std::size_t mode) {
+    if (constraint_ == Constraint::none) {
+      const MatrixXd& w = inverse_(product_);
+      return write_rows(result, mode, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
+    }
+    if (!scaled_) scale_start(result, mode);
+    write_rows(result, mode, [this](const auto& m, auto& a) {
+      for (Index r = 0; r < rank_; ++r) {
+        const double pivot = product_(r, r);
+        if (pivot > 0)
+          a.col(r) = (a.col(r) + (m.col(r) - a.lazyProduct(product_.col(r))) / pivot).cwiseMax(0.0);
+        else
+          a.col(r).setZero();
+      }
+    });
+  }
+
+  /// The first factors get the scale at which their model is nearest to the tensor: beside a model
+  /// that is much larger the first steps would leave most components zero for good.
+  void scale_start(const Matrix& result, std::size_t mode) {
+    const auto m = rows_of(result.view<T>());
+    const auto a = rows_of_factor(mode);
+    double inner = 0;
+    add_up_(result.rows(), {&inner, 1},
+            [&](Count first, Count n, std::span<double> sum, double* room) {
+              auto of_m = block_of(room, n);
+              of_m = rows(m, first, n).template cast<double>();
+              sum[0] += of_m.cwiseProduct(rows(a, first, n).template cast<double>()).sum();
+            });
+    const double square = product_.cwiseProduct(grams_[mode]).sum();
+    weights_.setConstant(square > 0 ? std::max(0.0, inner / square) : 0);
+    scaled_ = true;
   }
 
   void update(std::size_t mode, const Matrix& result) {
     multiply_grams(mode);
-    multiply(result, inverse_(product_), mode);
+    solve(result, mode);
     const auto m = rows_of(result.view<T>());
     auto a = rows_of_factor(mode);
     for (Index r = 0; r < rank_; ++r) {
@@ -193,11 +242,13 @@ class HostSweeps final : public Sweeps {
   const Problem& problem_;  // MTTKRP over all modes, whose dense operands are the factors
   Prepared& mttkrp_;
   const double norm_;  // of the tensor
+  const Constraint constraint_;
   const Index rank_;
   std::vector<MatrixXd> grams_;
   MatrixXd product_;
   Inverse inverse_;
   VectorXd weights_;
+  bool scaled_ = true;                        // the weights are those of the model
   Eigen::Array<T, 1, Eigen::Dynamic> scale_;  // their inverses
   std::vector<double> totals_;                // Gram matrix, then sums of the columns of M o A
   RowSums add_up_;
@@ -211,9 +262,20 @@ double fit_of(double norm, double square, double inner) {
   return 1 - residual / norm;
 }
 
-std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm) {
+Constraint constraint_from_name(std::string_view name) {
+  if (name == "none") return Constraint::none;
+  if (name == "nonnegative") return Constraint::nonnegative;
+  throw InputError(fmt::format("found constraint '{}', expected none or nonnegative", name));
+}
+
+std::string_view name(Constraint constraint) {
+  return constraint == Constraint::none ? "none" : "nonnegative";
+}
+
+std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, double norm,
+                                    Constraint constraint) {
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
-    return std::make_unique<HostSweeps<T>>(passes, mttkrp, norm);
+    return std::make_unique<HostSweeps<T>>(passes, mttkrp, norm, constraint);
   });
 }
 

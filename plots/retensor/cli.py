@@ -1,5 +1,4 @@
-"""Command line: `python -m retensor.cli figure ...`, `python -m retensor.cli report ...` and
-`python -m retensor.cli export ...`.
+"""Command line: `python -m retensor.cli figure ...`, `report`, `export` and `components`.
 
 Paths of what was written go to stdout, warnings to stderr. Exit code 0, 1 when
 the report lacks a figure that could not be drawn, 2 for bad input.
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from jinja2 import TemplateError
 
+from retensor import components
 from retensor.errors import PlotError
 from retensor.results import load_results, read_json
 from retensor.report import build_report, to_stderr
@@ -23,10 +23,7 @@ def main(arguments):
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        results = load_results([options.rows])
-        for warning in results.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
-        return options.command(results, _read_optional(options.verdicts), options)
+        return options.command(options)
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
     except BrokenProcessPool:
@@ -35,7 +32,7 @@ def main(arguments):
             ValueError) as error:
         # A row may hold anything in place of a number; where that was met helps to find it.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        print(f"error: {options.rows}: a value that cannot be shown: {type(error).__name__}: "
+        print(f"error: {options.read}: a value that cannot be shown: {type(error).__name__}: "
               f"{error} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
     return 2
 
@@ -55,9 +52,14 @@ def _parser():
     report.add_argument("--artifacts", metavar="JSON", help="from `retensor list artifacts --json`")
     report.set_defaults(command=_report)
     export = commands.add_parser("export", help="write rows as Parquet")
-    export.set_defaults(command=_export, verdicts=None)
+    export.set_defaults(command=_export)
+    model = commands.add_parser("components", help="draw the components of a CP model")
+    model.add_argument("--model", required=True, metavar="NPZ", dest="read")
+    model.set_defaults(command=_components)
     for command in (figure, report, export):
-        command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`")
+        command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`",
+                             dest="read")
+    for command in (figure, report, export, model):
         command.add_argument("--out", required=True, metavar="PATH")
     for command in (figure, report):
         command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
@@ -71,7 +73,15 @@ def _read_optional(path):
     return value
 
 
-def _figure(results, verdicts, options):
+def _rows(options):
+    results = load_results([options.read])
+    for warning in results.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return results
+
+
+def _figure(options):
+    results, verdicts = _rows(options), _read_optional(options.verdicts)
     for path in options.spec:
         spec = load_spec(path)
         _, paths = save_artifact(results, spec, options.out, verdicts)
@@ -79,8 +89,9 @@ def _figure(results, verdicts, options):
     return 0
 
 
-def _report(results, verdicts, options):
-    page, failures = build_report(results, find_specs(*options.specs), verdicts, options.out,
+def _report(options):
+    page, failures = build_report(_rows(options), find_specs(*options.specs),
+                                  _read_optional(options.verdicts), options.out,
                                   _read_optional(options.audits),
                                   _read_optional(options.artifacts),
                                   _read_optional(options.methods), to_stderr)
@@ -90,11 +101,16 @@ def _report(results, verdicts, options):
     return 1 if failures else 0
 
 
-def _export(results, _, options):
+def _components(options):
+    print(components.save(options.read, options.out))
+    return 0
+
+
+def _export(options):
     from retensor.frame import frame_of, to_parquet
     from retensor.library import RetensorError
     try:
-        to_parquet(frame_of(results), options.out)
+        to_parquet(frame_of(_rows(options)), options.out)
     except RetensorError as error:
         raise PlotError(error) from error
     print(options.out)

@@ -41,6 +41,9 @@ class _Tensor(ctypes.Structure):
                 ("order", ctypes.c_int32), ("dtype", ctypes.c_int32)]
 
 
+_Progress = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_double)
+
+
 class _Call(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t),
                 *((name, ctypes.c_char_p) for name in ("operation", "method", "params", "variant")),
@@ -49,7 +52,9 @@ class _Call(ctypes.Structure):
                 ("seed", ctypes.c_uint64), ("scalar", ctypes.c_double),
                 ("tolerance", ctypes.c_double),
                 *((name, ctypes.c_int32) for name in ("dense_count", "rank_count", "mode",
-                                                      "max_sweeps"))]
+                                                      "max_sweeps")),
+                *((name, ctypes.c_char_p) for name in ("start", "constraint", "checkpoint")),
+                ("progress", _Progress)]
 
 
 _SIGNATURES = {
@@ -130,6 +135,8 @@ def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, **members):
              if isinstance(value, str) and value}
     numbers = {name: value for name, value in members.items()
                if value is not None and not isinstance(value, str)}
+    if "progress" in numbers:
+        numbers["progress"] = _Progress(numbers["progress"])
     request = _Call(size=ctypes.sizeof(_Call), operation=operation.encode(), **named, **numbers)
     request.x = keep.pointer_to(keep.tensor(x))
     if y is not None:

@@ -6,6 +6,7 @@ tensor is whatever `tensor` accepts; dense operands are arrays of NumPy or of DL
 the host or on the GPU, and get the tensor's type. InputError says why a method does not take a
 problem; DeviceError, that there is no GPU.
 """
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,11 @@ class CpModel:
     factors: list        # I_m x R, columns of unit 2-norm
     fit: np.ndarray
     executed: dict       # what ran
+
+    def plot(self, modes=None):
+        """A matplotlib Figure of the components with the largest weights; `modes` are names."""
+        from retensor import components
+        return components.draw(self.weights, self.factors, f"fit {self.fit[-1]:.4f}", modes)
 
     def to_numpy(self):
         """The dense tensor that the model stands for."""
@@ -102,21 +108,40 @@ def spmm(matrix, dense, method=None, **params):
     return _run("spmm", matrix, [dense], method, params)["values"]
 
 
-def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
-    """CP decomposition by alternating least squares with the MTTKRP of a method: a CpModel.
-    `initial` are first factors, I_m x R, in place of those of the seed."""
-    arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
-                             tolerance=tolerance, seed=seed, ranks=_ranks(rank, initial))
-    return CpModel(arrays["weights"], _factors(arrays), arrays["fit"], executed)
+def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, start=None,
+       starts=1, constraint=None, checkpoint=None, progress=None, **params):
+    """CP decomposition by alternating least squares with the MTTKRP of a method: the CpModel of the
+    best fit of `starts`, which have the seeds seed, seed + 1, ...
+
+    `start` is the law of the first factors: "spread" (the default), "signs", "normal", "uniform"
+    (the default of non-negative models) or "nvecs"; `initial` are first factors, I_m x R, in its
+    place. With constraint="nonnegative" factors have no negative entry. `checkpoint` names a file
+    that a run cut short goes on from; with several starts their numbers are appended. `progress` is
+    called as progress(sweep, fit) after each sweep."""
+    if starts < 1:
+        raise InputError(f"cp: found {starts} starts, expected 1 or more")
+    best = None
+    for number in range(starts):
+        path = f"{checkpoint}.{number + 1}" if checkpoint and starts > 1 else checkpoint
+        arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
+                                 tolerance=tolerance, seed=seed + number, start=start,
+                                 ranks=_ranks(rank, initial), constraint=constraint,
+                                 checkpoint=None if path is None else os.fspath(path),
+                                 progress=progress)
+        model = CpModel(arrays["weights"], _factors(arrays), arrays["fit"], executed)
+        if best is None or model.fit[-1] > best.fit[-1]:
+            best = model
+    return best
 
 
-def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, **params):
+def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, start=None,
+           **params):
     """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: a
     TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where
-    the order is 4 or more. `initial` are first factors, I_m x R_m, in place of those of the
-    seed."""
+    the order is 4 or more. `start` is "normal", bases of normal columns, or "nvecs"; `initial`
+    are first factors, I_m x R_m, in its place."""
     arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
-                             tolerance=tolerance, seed=seed, ranks=list(ranks or []))
+                             tolerance=tolerance, seed=seed, ranks=list(ranks or []), start=start)
     return TuckerModel(arrays["core"], _factors(arrays), arrays["fit"], executed)
 
 

@@ -83,7 +83,8 @@ def test_each_start_has_its_seed_and_the_table_names_the_best(workspace):
     fits = [float(line.split()[3]) for line in lines[2:5]]
     best = int(lines[5].removeprefix("best: start ").split(",")[0])
     assert fits[best - 1] == max(fits)
-    assert lines[5] == f"best: start {best}, fit {max(fits):.6f}"
+    assert lines[5] == (f"best: start {best}, fit {max(fits):.6f}, relative error "
+                        f"{1 - max(fits):.6f}")
 
 
 def test_the_same_seed_gives_the_same_model(workspace):

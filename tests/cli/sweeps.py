@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,23 @@ TENSOR = """3
 4 1 1 8
 4 3 1 -0.5
 """
+
+
+def at_terminal(*args, **environment):
+    """Standard output of a call whose output goes to a terminal."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([RETENSOR, *args], cwd=ROOT, stdout=its, stderr=its,
+                               env={**os.environ, "TERM": "xterm", **environment})
+    os.close(its)
+    output = b""
+    try:
+        while part := os.read(ours, 65536):
+            output += part
+    except OSError:  # the end of a terminal
+        pass
+    os.close(ours)
+    process.wait(timeout=60)
+    return output.decode()
 
 
 class Workspace:

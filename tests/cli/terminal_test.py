@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from sweeps import RETENSOR, ROOT
+from sweeps import RETENSOR, ROOT, at_terminal
 
 
 def call(*args, code=0, **environment):
@@ -194,23 +194,6 @@ def test_the_man_page_has_every_command_and_option():
         for option in options_of(command):
             assert f"--{option}" in text
     assert "NO_COLOR" in text
-
-
-def at_terminal(*args, **environment):
-    """Standard output of a call whose output goes to a terminal."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen([RETENSOR, *args], cwd=ROOT, stdout=its, stderr=its,
-                               env={**os.environ, "TERM": "xterm", **environment})
-    os.close(its)
-    output = b""
-    try:
-        while part := os.read(ours, 65536):
-            output += part
-    except OSError:  # the end of a terminal
-        pass
-    os.close(ours)
-    process.wait(timeout=60)
-    return output.decode()
 
 
 def test_a_terminal_gets_colours_unless_it_asks_for_none():

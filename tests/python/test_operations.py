@@ -1,4 +1,6 @@
 """Every operation against NumPy's einsum on random tensors, by every method that runs here."""
+import shutil
+
 import numpy as np
 import pytest
 from conftest import random_case
@@ -120,7 +122,8 @@ def test_cp_finds_a_planted_model(method):
     rng = np.random.default_rng(16)
     factors = [rng.uniform(0.5, 1, (n, 2)).astype(np.float32) for n in (6, 7, 8)]
     x = np.einsum("az,bz,cz->abc", *factors)
-    model = refused(lambda: retensor.cp(x, 2, method, sweeps=60, tolerance=1e-9), method)
+    model = refused(lambda: retensor.cp(x, 2, method, sweeps=60, tolerance=1e-9, start="signs"),
+                    method)
     if model is not None:
         assert model.executed["method"] == method
         assert model.fit[-1] > 0.97 and len(model.fit) <= 60
@@ -151,6 +154,64 @@ def test_a_decomposition_starts_from_given_factors():
     close(model.factors[0], update / norms)
 
 
+def test_the_best_of_several_starts_is_kept():
+    case = random_case(23, 3)
+    each = [retensor.cp(case.dense, 2, seed=seed, sweeps=5).fit[-1] for seed in (4, 5, 6)]
+    assert retensor.cp(case.dense, 2, seed=4, starts=3, sweeps=5).fit[-1] == max(each) > min(each)
+
+
+@pytest.mark.parametrize("start", [None, "uniform", "normal", "nvecs"])
+def test_a_non_negative_model_has_no_negative_entry(start):
+    case = random_case(24, 4)
+    dense = np.abs(case.dense)
+    model = retensor.cp(dense, 3, start=start, constraint="nonnegative", sweeps=50)
+    assert min(factor.min() for factor in model.factors) >= 0
+    assert model.fit[-1] == pytest.approx(fit_of(model, dense), abs=1e-4) and model.fit[-1] > 0.1
+    free = retensor.cp(case.dense, 3, start="nvecs", sweeps=50)
+    assert min(factor.min() for factor in free.factors) < 0
+
+
+def test_progress_is_told_after_each_sweep():
+    told = []
+    model = retensor.cp(random_case(25, 3).dense, 2, sweeps=4, tolerance=0,
+                        progress=lambda sweep, fit: told.append((sweep, fit)))
+    assert told == list(enumerate(model.fit, start=1))
+
+
+def test_a_decomposition_that_is_cut_short_goes_on(tmp_path):
+    dense = random_case(26, 3).dense
+    checkpoint = tmp_path / "state"
+
+    def cut(sweep, _):
+        if sweep == 25:  # the state after 20 sweeps is on disk
+            shutil.copy(checkpoint, tmp_path / "kept")
+
+    model = retensor.cp(dense, 2, sweeps=30, tolerance=0, checkpoint=checkpoint, progress=cut)
+    assert len(model.fit) == 30 and not checkpoint.exists()
+    shutil.move(tmp_path / "kept", checkpoint)
+    sweeps = []
+    again = retensor.cp(dense, 2, sweeps=30, tolerance=0, checkpoint=checkpoint,
+                        progress=lambda sweep, _: sweeps.append(sweep))
+    assert sweeps == list(range(21, 31))
+    assert np.array_equal(again.fit, model.fit)
+    assert all(map(np.array_equal, again.factors, model.factors))
+
+
+def test_components_are_drawn():
+    model = retensor.cp(random_case(27, 3).dense, 14, sweeps=2)
+    figure = model.plot(modes=["users", "items", "days"])
+    assert len(figure.axes) == 3 * 12  # the most that are drawn
+    assert figure.axes[0].get_title() == f"users, {len(model.factors[0])} indices"
+    assert "the 12 of the largest weights" in figure._suptitle.get_text()
+
+
+def test_a_tucker_decomposition_starts_at_singular_vectors():
+    case = random_case(28, 3)
+    near, far = (retensor.tucker(case.dense, [2, 2, 2], start=start, sweeps=1)
+                 for start in ("nvecs", "normal"))
+    assert near.fit[0] > far.fit[0]
+
+
 def test_parameters_reach_the_method():
     case = random_case(19, 3)
     model = retensor.cp(case.dense, 2, "pasta.cpu.coo", update="owner", threads=1)
@@ -176,6 +237,15 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.spmm(c.dense, c.factors[1]), "order 3, expected 2"),
     (lambda c: retensor.cp(c.dense), "expected a rank or initial factors"),
     (lambda c: retensor.cp(c.dense, 2, sweeps=0), "max_sweeps 0, expected at least 1"),
+    (lambda c: retensor.cp(c.dense, 2, starts=0), "found 0 starts"),
+    (lambda c: retensor.cp(c.dense, 2, start="ones"), "found start 'ones'"),
+    (lambda c: retensor.cp(c.dense, 2, constraint="l1"), "found constraint 'l1'"),
+    (lambda c: retensor.cp(c.dense, initial=[-abs(f) for f in c.factors],
+                           constraint="nonnegative"), "expected no negative number"),
+    (lambda c: retensor.cp(c.dense, initial=c.factors, checkpoint="state"), "beside first factors"),
+    (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", constraint="nonnegative"), "as parameters"),
+    (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", start="spread"), "found start spread"),
+    (lambda c: retensor.tucker(c.dense, [2, 2, 2], start="signs"), "expected normal or nvecs"),
     (lambda c: retensor.tucker(c.dense, [2, 2]), "found 2 ranks"),
 ])
 def test_bad_input_is_refused_in_words(call, words):

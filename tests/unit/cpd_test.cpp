@@ -215,7 +215,7 @@ TEST_CASE("a start that follows the data has orthonormal factors and depends on 
   Als als(problem, registry().find("flycoo.cpu"));
   const auto timer = make_host_timer();
   const auto spread_of = [&](std::uint64_t seed) {
-    als.restart(cpd::first_factors(cpd::Start::spread, problem.x().dims, 4, DType::f64, seed));
+    als.restart(cpd::first_factors(cpd::Start::spread, problem.x(), 4, seed));
     als.spread(*timer);
     return als.model();
   };
@@ -232,7 +232,7 @@ TEST_CASE("a start that follows the data has orthonormal factors and depends on 
 
 TEST_CASE("first factors have the law's entries") {
   const auto drawn = [](cpd::Start law) {
-    return cpd::first_factors(law, {400, 7}, 3, DType::f32, 5);
+    return cpd::first_factors(law, Coo({400, 7}, DType::f32), 3, 5);
   };
   const auto all = [](const Matrix& m, auto&& holds) {
     for (Count k = 0; k < m.values().size(); ++k)

@@ -1,85 +1,32 @@
 // Tucker decomposition: an independent implementation's values, planted subspaces, any TTM-chain.
 #include <doctest/doctest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/decompose/hooi.hpp"
+#include "common/decompose/singular_vectors.hpp"
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
+#include "tests/support/tucker_models.hpp"
 
 using namespace retensor;
+using retensor::testing::dense_tensor;
+using retensor::testing::planted_factors;
+using retensor::testing::planted_tensor;
+using retensor::testing::sequential;
 using tucker::Hooi;
 using tucker::Settings;
 
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
-
-/// TTM-chain nonzero by nonzero in the type of the tensor.
-class SequentialRun final : public Prepared {
- public:
-  explicit SequentialRun(const Problem& problem)
-      : problem_(problem), mode_(static_cast<std::size_t>(problem.mode())) {
-    std::uint64_t width = 1;
-    for (std::size_t m = 0; m < problem.dense().size(); ++m)
-      if (m != mode_) width *= problem.dense()[m].cols();
-    out_ = Matrix(problem.x().dims[mode_], width, problem.dtype());
-  }
-
-  void run(StageTimer& timer) override {
-    timer.stage("kernel");
-    const Coo& x = problem_.x();
-    for (Count k = 0; k < out_.values().size(); ++k) out_.values().set(k, 0);
-    for (Count p = 0; p < x.nnz(); ++p)
-      for (std::uint64_t c = 0; c < out_.cols(); ++c) {
-        const std::uint64_t i = x.indices[mode_][p];
-        out_.set(i, c, out_.at(i, c) + x.values.at(p) * weight(p, c));
-      }
-  }
-
-  Result result() override { return out_; }
-  Executed executed() const override { return {{"kernel", "sequential"}}; }
-  Footprint footprint() const override { return {}; }
-  Work work() const override { return work_model(problem_); }
-
- private:
-  /// Entry of the Kronecker product of the rows that nonzero p meets at column c.
-  double weight(Count p, std::uint64_t c) const {
-    double product = 1;
-    for (std::size_t m = problem_.dense().size(); m-- > 0;) {
-      if (m == mode_) continue;
-      const Matrix& factor = problem_.dense()[m];
-      product *= factor.at(problem_.x().indices[m][p], c % factor.cols());
-      c /= factor.cols();
-    }
-    return product;
-  }
-
-  const Problem& problem_;
-  const std::size_t mode_;
-  Matrix out_;
-};
-
-class Sequential final : public Method {
- public:
-  std::string_view id() const override { return "sequential.cpu"; }
-  std::string_view summary() const override { return "TTM-chain of a test"; }
-  Backend backend() const override { return Backend::cpu; }
-  Support supports(const Problem&, const Params&) const override { return Support::yes(); }
-  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params&) const override {
-    return std::make_unique<SequentialRun>(problem);
-  }
-};
-
-const Method& sequential() {
-  static const Sequential method;
-  return method;
-}
 
 const Method& registered(const std::string& id) {
   static const Registry all = all_methods();
@@ -88,51 +35,6 @@ const Method& registered(const std::string& id) {
 
 Settings settings_of(Dims ranks, int max_sweeps, double tolerance = -1, std::uint64_t seed = 1) {
   return {std::move(ranks), max_sweeps, tolerance, seed};
-}
-
-/// Coordinates count up, the last mode fastest; value(index of each mode).
-template <class F>
-std::shared_ptr<Coo> dense_tensor(const Dims& dims, DType dtype, F&& value) {
-  auto x = std::make_shared<Coo>(dims, dtype);
-  std::vector<double> values;
-  std::vector<Index> at(dims.size());
-  for (std::uint64_t cell = 0; cell < checked_volume(dims); ++cell) {
-    std::uint64_t rest = cell;
-    for (std::size_t m = dims.size(); m-- > 0; rest /= dims[m])
-      at[m] = static_cast<Index>(rest % dims[m]);
-    const double v = value(at);
-    if (v == 0) continue;
-    for (std::size_t m = 0; m < dims.size(); ++m) x->indices[m].push_back(at[m]);
-    values.push_back(v);
-  }
-  x->values = Values(values).cast(dtype);
-  return x;
-}
-
-std::vector<Eigen::MatrixXd> planted_factors(const Dims& dims, const Dims& ranks) {
-  std::vector<Eigen::MatrixXd> factors;
-  for (std::size_t m = 0; m < dims.size(); ++m) {
-    factors.emplace_back(dims[m], ranks[m]);
-    for (Eigen::Index k = 0; k < factors[m].size(); ++k)
-      factors[m].data()[k] = CounterRng(7, m).normal(static_cast<std::uint64_t>(k));
-  }
-  return factors;
-}
-
-/// A normal core times the factors, in every cell.
-std::shared_ptr<Coo> planted_tensor(const Dims& dims, const Dims& ranks, DType dtype) {
-  const auto factors = planted_factors(dims, ranks);
-  return dense_tensor(dims, dtype, [&](const std::vector<Index>& at) {
-    double sum = 0;
-    for (std::uint64_t c = 0; c < checked_volume(ranks); ++c) {
-      double product = CounterRng(8).normal(c);
-      std::uint64_t rest = c;
-      for (std::size_t m = ranks.size(); m-- > 0; rest /= ranks[m])
-        product *= factors[m](at[m], static_cast<Eigen::Index>(rest % ranks[m]));
-      sum += product;
-    }
-    return sum;
-  });
 }
 
 Eigen::MatrixXd to_eigen(const Matrix& m) {
@@ -344,14 +246,62 @@ TEST_CASE("leading vectors of tall, wide and rank-deficient matrices") {
     tall.set(static_cast<std::uint64_t>(rows[r]), r, 3.0 - static_cast<double>(r));
     wide.set(r, static_cast<std::uint64_t>(rows[r]), 3.0 - static_cast<double>(r));
   }
-  const Eigen::MatrixXd u = tucker::leading_vectors(tall, 2);
+  const Eigen::MatrixXd u = cpd::leading_vectors(tall, 2);
   for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(u(rows[r], r)) - 1) < 1e-14);
-  const Eigen::MatrixXd v = tucker::leading_vectors(wide, 2);
+  const Eigen::MatrixXd v = cpd::leading_vectors(wide, 2);
   for (int r = 0; r < 2; ++r) CHECK(std::abs(std::abs(v(r, r)) - 1) < 1e-14);
   flat.set(4, 1, 5.0);
-  const Eigen::MatrixXd w = tucker::leading_vectors(flat, 2);
+  const Eigen::MatrixXd w = cpd::leading_vectors(flat, 2);
   CHECK(std::abs(std::abs(w(4, 0)) - 1) < 1e-14);
   CHECK((w.transpose() * w - Eigen::MatrixXd::Identity(2, 2)).cwiseAbs().maxCoeff() < 1e-14);
+}
+
+/// The share of |X|^2 that the vectors keep of the unfolding of a mode.
+double kept(const Coo& x, int mode, const Eigen::MatrixXd& vectors) {
+  Eigen::Index columns = 1;
+  for (int m = 0; m < x.order(); ++m)
+    if (m != mode) columns *= static_cast<Eigen::Index>(x.dims[static_cast<std::size_t>(m)]);
+  Eigen::MatrixXd unfolded = Eigen::MatrixXd::Zero(vectors.rows(), columns);
+  for (Count p = 0; p < x.nnz(); ++p) {
+    Eigen::Index column = 0;
+    for (std::size_t m = 0; m < x.dims.size(); ++m)
+      if (std::cmp_not_equal(m, mode))
+        column = column * static_cast<Eigen::Index>(x.dims[m]) + x.indices[m][p];
+    unfolded(x.indices[static_cast<std::size_t>(mode)][p], column) = x.values.at(p);
+  }
+  return (vectors.transpose() * unfolded).squaredNorm() / unfolded.squaredNorm();
+}
+
+TEST_CASE("leading vectors of a long mode keep as much as those of its Gram matrix") {
+  // 300 indices: 4 vectors come from subspace iteration, 150 from the Gram matrix.
+  const Coo x = uniform({300, 9, 8}, 4000, 1, DType::f64);
+  const Eigen::MatrixXd few = cpd::leading_vectors(x, 0, 4, 1);
+  const Eigen::MatrixXd exact = cpd::leading_vectors(x, 0, 150, 1).leftCols(4);
+  const auto identity = Eigen::MatrixXd::Identity(4, 4);
+  CHECK((few.transpose() * few - identity).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK((exact.transpose() * exact - identity).cwiseAbs().maxCoeff() < 1e-12);
+  const double best = kept(x, 0, exact);
+  CHECK(kept(x, 0, few) > best * (1 - 1e-3));
+  CHECK(kept(x, 0, few) < best * (1 + 1e-12));
+  CHECK(kept(x, 0, Eigen::MatrixXd::Identity(300, 4)) < 0.5 * best);
+  for (Eigen::Index r = 0; r < 4; ++r)
+    CHECK(few.col(r).maxCoeff() == few.col(r).cwiseAbs().maxCoeff());
+  // The same on any number of threads, and whatever the nonzeros' order.
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(before == 1 ? 4 : 1);
+  CHECK((cpd::leading_vectors(x, 0, 4, 1) - few).cwiseAbs().maxCoeff() == 0);
+  omp_set_num_threads(before);
+}
+
+TEST_CASE("a decomposition that begins at singular vectors is ahead of a random one") {
+  const auto fit_after_one = [](cpd::Start start) {
+    auto settings = settings_of({3, 3, 3}, 1);
+    settings.start = start;
+    Hooi hooi(sparse_tensor(DType::f64), settings, sequential());
+    hooi.sweep();
+    return hooi.model().fit.front();
+  };
+  CHECK(fit_after_one(cpd::Start::nvecs) > fit_after_one(cpd::Start::normal));
 }
 
 TEST_CASE("a tensor of zeros is its own model") {

@@ -11,31 +11,56 @@
 
 #include "common/core/error.hpp"
 #include "common/decompose/als.hpp"
+#include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/npz.hpp"
+#include "common/io/scratch_folder.hpp"
 #include "common/measure/timing.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
+#include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/progress.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
+using cpd::Constraint;
 using nlohmann::json;
 namespace {
 
-struct Start {
-  std::uint64_t seed = 0;
-  KruskalModel model;
-  bool converged = false;
-  double true_fit = 0;       ///< by a pass over the nonzeros in double precision
-  double seconds = 0;        ///< to the end of the sweeps
-  double sweep_seconds = 0;  ///< of a sweep, mean
+/// What every start shares.
+struct Asked {
+  explicit Asked(const Given& given);
+  /// Of a start, by its number; empty for none.
+  std::string checkpoint_of(int number) const {
+    return checkpoint.empty() || starts == 1 ? checkpoint
+                                             : fmt::format("{}.{}", checkpoint, number);
+  }
+
+  Constraint constraint;
+  cpd::Start law;
+  int starts, check_every, checkpoint_every;
+  std::string checkpoint, plot, output;
+  bool quiet, as_json;
 };
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+struct Start {
+  int number = 1;
+  std::uint64_t seed = 0;
+  std::size_t resumed = 0;  ///< sweeps that a checkpoint held
+  KruskalModel model;
+  bool converged = false;
+  double true_fit = 0;                ///< by a pass over the nonzeros in double precision
+  double seconds = 0;                 ///< to the end of the sweeps
+  std::vector<double> seconds_curve;  ///< to the end of each sweep made here
+  double sweep_seconds = 0;           ///< of a sweep, mean
+};
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// The default of the fastest backend that this machine has.
@@ -67,29 +92,101 @@ ProblemSpec spec_of(const Given& given) {
   return spec;
 }
 
+/// Methods of the host keep their factors there.
 cpd::Place place_of(const Given& given, const Method& method) {
-  const auto name = given.text("solve");
-  if (name != "host" && name != "device")
-    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
-  return name == "device" && method.backend() == Backend::cuda ? cpd::Place::device
-                                                               : cpd::Place::host;
+  const auto asked = solve_of(given);
+  return method.backend() == Backend::cuda ? asked : cpd::Place::host;
 }
 
-/// Sweeps from the factors that the seed draws.
-Start run_start(cpd::Als& als, const Problem& problem, cpd::Start law, std::uint64_t seed,
-                std::size_t at_once, StageTimer& timer) {
-  const auto begin = std::chrono::steady_clock::now();
-  als.restart(cpd::first_factors(law, problem.x().dims, problem.rank(), problem.dtype(), seed));
-  if (law == cpd::Start::spread) als.spread(timer);
-  const auto first = std::chrono::steady_clock::now();
-  while (!als.finished()) {
-    const auto left = static_cast<std::size_t>(problem.spec().max_sweeps) - als.fit().size();
-    als.sweep(timer, std::min(at_once, left));
+int at_least_one(const Given& given, const char* option) {
+  const int found = given.get<int>(option);
+  if (found < 1) throw InputError(fmt::format("--{}: found {}, expected 1 or more", option, found));
+  return found;
+}
+
+/// A path whose folder exists, so that a long run does not end with a file that can't be written.
+std::string file_of(const Given& given, const char* option) {
+  const fs::path path = given.text(option);
+  if (path.empty()) return {};
+  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder) || fs::is_directory(path))
+    throw InputError(fmt::format("--{}: found {}, expected a file in a folder that exists", option,
+                                 path.string()));
+  return path.string();
+}
+
+std::string plot_of(const Given& given) {
+  const auto path = file_of(given, "plot");
+  const auto kind = fs::path(path).extension();
+  if (!path.empty() && kind != ".svg" && kind != ".png" && kind != ".pdf")
+    throw InputError(
+        fmt::format("--plot: found {}, expected a name that ends in .svg, .png or .pdf", path));
+  return path;
+}
+
+cpd::Start law_of(const Given& given, Constraint constraint) {
+  const auto word = given.text("start");
+  if (word.empty()) return cpd::default_start(constraint);
+  const auto law = cpd::start_from_name(word);
+  cpd::check_start(law, constraint);
+  return law;
+}
+
+Asked::Asked(const Given& given)
+    : constraint(cpd::constraint_from_name(given.text("constraint"))),
+      law(law_of(given, constraint)),
+      starts(at_least_one(given, "starts")),
+      check_every(at_least_one(given, "check-every")),
+      checkpoint_every(at_least_one(given, "checkpoint-every")),
+      checkpoint(file_of(given, "checkpoint")),
+      plot(plot_of(given)),
+      output(given.text("output")),
+      quiet(given.flag("quiet")),
+      as_json(given.flag("json")) {
+  if (law == cpd::Start::nvecs && starts > 1)
+    throw InputError(fmt::format(
+        "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",
+        starts));
+}
+
+/// Sweeps from the factors that the seed draws, or from where a checkpoint is.
+Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int number,
+                StageTimer& timer) {
+  const auto begin = Clock::now();
+  Start start;
+  start.number = number;
+  start.seed = problem.spec().seed + static_cast<std::uint64_t>(number - 1);
+  const cpd::Checkpoint checkpoint(asked.checkpoint_of(number), problem, asked.law, start.seed,
+                                   asked.constraint);
+  if (const auto kept = checkpoint.load()) {
+    als.resume(*kept);
+  } else {
+    als.restart(
+        cpd::first_factors(asked.law, problem.x(), problem.rank(), start.seed, asked.constraint));
+    if (asked.law == cpd::Start::spread) als.spread(timer);
   }
+  start.resumed = als.fit().size();
+  FitProgress progress(asked.quiet, fmt::format("start {} of {}", number, asked.starts),
+                       als.max_sweeps());
+  cpd::Between between{.at_once = static_cast<std::size_t>(asked.check_every),
+                       .every = static_cast<std::size_t>(asked.checkpoint_every),
+                       .save = {},
+                       .progress = [&] {
+                         start.seconds_curve.resize(als.fit().size() - start.resumed,
+                                                    seconds_since(begin));
+                         progress.show(als.fit());
+                       }};
+  if (checkpoint) between.save = [&] { checkpoint.save(als.model()); };
+  const auto first = Clock::now();
+  cpd::sweep_to_end(als, timer, between);
   const double sweeps = seconds_since(first);
-  Start start{seed, als.model(), als.converged()};
+  start.model = als.model();
+  start.converged = als.converged();
   start.seconds = seconds_since(begin);
-  start.sweep_seconds = sweeps / static_cast<double>(als.fit().size());
+  if (const auto made = als.fit().size() - start.resumed; made > 0) {
+    start.sweep_seconds = sweeps / static_cast<double>(made);
+    checkpoint.save(start.model);  // a later start that is cut short must not cost this one
+  }
   start.true_fit = als.true_fit();
   return start;
 }
@@ -111,85 +208,111 @@ KruskalModel by_weight(const KruskalModel& model) {
   return sorted;
 }
 
-void write_model(const fs::path& folder, const KruskalModel& model) {
-  fs::create_directories(folder);
-  NpzWriter npz((folder / "model.npz").string());
+void write_arrays(const fs::path& path, const KruskalModel& model) {
+  NpzWriter npz(path.string());
   npz.add("weights", model.weights);
   npz.add("fit", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+  npz.commit();
+}
+
+void write_model(const fs::path& folder, const KruskalModel& model) {
+  fs::create_directories(folder);
   write_text(folder / "weights.txt", model.weights);
   write_text(folder / "fit.txt", model.fit);
-  for (std::size_t m = 0; m < model.factors.size(); ++m) {
-    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
     write_text(folder / fmt::format("factor-{}.txt", m), model.factors[m]);
-  }
-  npz.commit();
+  write_arrays(folder / "model.npz", model);
+}
+
+/// Draws the components; returns the exit code of the Python package.
+int draw(const std::string& path, const KruskalModel& model) {
+  const ScratchFolder scratch;
+  const auto arrays = scratch.path() / "model.npz";
+  write_arrays(arrays, model);
+  return run_package(
+      {"components", "--model", arrays.string(), "--out", fs::absolute(path).string()},
+      ChildOutput::to_stderr);
 }
 
 json to_json(const Start& start) {
   return {{"seed", start.seed},
           {"sweeps", start.model.fit.size()},
+          {"resumed_after", start.resumed},
           {"fit", start.true_fit},
+          {"relative_error", 1 - start.true_fit},
           {"fit_curve", start.model.fit},
           {"weights", by_weight(start.model).weights},
           {"stopped_by", start.converged ? "tolerance" : "max-sweeps"},
           {"seconds", start.seconds},
+          {"seconds_curve", start.seconds_curve},
           {"sweep_seconds", start.sweep_seconds}};
 }
 
 constexpr const char* kColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}  {:<8}  {}\n";
 
-std::string line_of(int number, const Start& start) {
-  return fmt::format(kColumns, number, start.seed, start.model.fit.size(),
+std::string line_of(const Start& start) {
+  return fmt::format(kColumns, start.number, start.seed, start.model.fit.size(),
                      fmt::format("{:.6f}", start.true_fit),
                      start.converged ? "tolerance" : "max-sweeps", duration_text(start.seconds),
                      duration_text(start.sweep_seconds));
+}
+
+/// The best of the starts; appends all to `list`.
+Start best_of(cpd::Als& als, const Problem& problem, const Asked& asked, StageTimer& timer,
+              json& list) {
+  std::optional<Start> best;
+  for (int number = 1; number <= asked.starts; ++number) {
+    auto start = run_start(als, problem, asked, number, timer);
+    list.push_back(to_json(start));
+    if (!asked.as_json) std::cout << line_of(start) << std::flush;
+    if (best && !(start.true_fit > best->true_fit)) continue;
+    best = std::move(start);
+    if (!asked.output.empty()) write_model(asked.output, by_weight(best->model));
+  }
+  return std::move(*best);
 }
 
 int cp_command(const Given& given) {
   const auto registry = all_methods();
   const auto& method = method_of(given, registry);
   const auto spec = spec_of(given);
-  auto seed = spec.seed;
-  const auto starts = given.get<int>("starts");
-  if (starts < 1) throw InputError(fmt::format("--starts: found {}, expected 1 or more", starts));
-  const auto at_once = given.get<int>("check-every");
-  if (at_once < 1)
-    throw InputError(fmt::format("--check-every: found {}, expected 1 or more", at_once));
-  const auto law = cpd::start_from_name(given.text("start"));
+  const Asked asked(given);
+  const auto place = place_of(given, method);
   const Problem problem(spec, tensor_of(given));
-  const auto begin = std::chrono::steady_clock::now();
-  cpd::Als als(problem, method, cpd::params_in(given.text("params")), place_of(given, method));
+  const auto begin = Clock::now();
+  cpd::Als als(problem, method, cpd::params_in(given.text("params")), place, asked.constraint);
   const double prepared = seconds_since(begin);
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
-  const char* const place = als.place() == cpd::Place::device ? "device" : "host";
-  const bool as_json = given.flag("json");
-  if (!as_json)
+  const char* const lie_on = als.place() == cpd::Place::device ? "device" : "host";
+  if (!asked.as_json)
     std::cout << fmt::format("MTTKRP by {}, factors on the {}, prepared in {}\n", method.id(),
-                             place, duration_text(prepared))
+                             lie_on, duration_text(prepared))
               << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
                              "a sweep");
   json list = json::array();
-  std::optional<Start> best;
-  int best_number = 0;
-  for (int number = 1; number <= starts; ++number, ++seed) {
-    auto start = run_start(als, problem, law, seed, static_cast<std::size_t>(at_once), *timer);
-    list.push_back(to_json(start));
-    if (!as_json) std::cout << line_of(number, start) << std::flush;
-    if (best && !(start.true_fit > best->true_fit)) continue;
-    best = std::move(start);
-    best_number = number;
-    if (const auto output = given.text("output"); !output.empty())
-      write_model(output, by_weight(best->model));
-  }
-  if (as_json)
-    std::cout << json{{"method", method.id()}, {"factors_on", place}, {"prepare_seconds", prepared},
-                      {"rank", spec.rank},     {"starts", list},      {"best", best_number - 1}}
+  const Start best = best_of(als, problem, asked, *timer, list);
+  if (asked.as_json)
+    std::cout << json{{"method", method.id()},
+                      {"factors_on", lie_on},
+                      {"constraint", cpd::name(asked.constraint)},
+                      {"start", cpd::name(asked.law)},
+                      {"prepare_seconds", prepared},
+                      {"rank", spec.rank},
+                      {"starts", list},
+                      {"best", best.number - 1}}
                      .dump(2)
               << '\n';
-  else if (starts > 1)
-    std::cout << fmt::format("best: start {}, fit {:.6f}\n", best_number, best->true_fit);
-  return 0;
+  else
+    std::cout << fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", best.number,
+                             best.true_fit, 1 - best.true_fit);
+  const int code = asked.plot.empty() ? 0 : draw(asked.plot, by_weight(best.model));
+  // What was asked for is there: a later run begins anew.
+  if (!asked.checkpoint.empty())
+    for (int number = 1; number <= asked.starts; ++number) fs::remove(asked.checkpoint_of(number));
+  return code;
 }
 
 }  // namespace
@@ -199,7 +322,9 @@ Interface cp_interface() {
   const Usage usage{
       "cp TENSOR",
       "Computes a CP decomposition of a tensor (data set or file) by alternating least squares and "
-      "prints the fit that each start reaches: 1 - |X - model| / |X|. --output writes the best "
+      "prints the fit that each start reaches: 1 - |X - model| / |X|, so that the relative error "
+      "is "
+      "1 - fit. --output writes the best "
       "model, its components in the order of their weights: model.npz holds weights, factor_0, "
       "factor_1, ... and the fit after each sweep; weights.txt, factor-0.txt, ... and fit.txt hold "
       "the same as text.",
@@ -210,11 +335,24 @@ Interface cp_interface() {
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
       "sweeps between looks at the tolerance; more save a GPU waiting for the host");
-  add("start", word("LAW", "spread"),
-      "initial factors: signs (-1 or 1), normal, uniform in [0, 1), or spread: of signs, the "
-      "orthonormal matrices next to the MTTKRP of every mode in turn");
+  add("start", word("LAW"),
+      "initial factors: signs (-1 or 1), normal, uniform in [0, 1), nvecs (leading left singular "
+      "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
+      "MTTKRP "
+      "of every mode in turn (default: spread, or uniform for a non-negative model)");
+  add("constraint", word("none|nonnegative", "none"),
+      "what factors must obey; non-negative ones are updated by hierarchical alternating least "
+      "squares (HALS), on the host");
+  add("checkpoint", word("FILE"),
+      "file that a run cut short goes on from when it is started again; with several starts the "
+      "number of each is appended; removed when the run ends");
+  add("checkpoint-every", number("N", 10), "sweeps between checkpoints");
+  add("plot", word("FILE"),
+      "figure of the components with the largest weights: .svg, .png or .pdf");
+  add("quiet", flag(), "print no progress");
   add("solve", word("host|device", "device"),
-      "where a method of the GPU keeps factors and solves systems");
+      "where a method of the GPU keeps factors and solves systems; non-negative models take the "
+      "host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options,

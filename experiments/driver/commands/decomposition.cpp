@@ -1,5 +1,7 @@
 #include "experiments/driver/commands/decomposition.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <iostream>
 
@@ -10,6 +12,8 @@
 
 namespace retensor::driver {
 namespace {
+
+constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
   AtomicFile file(path.string());
@@ -45,6 +49,13 @@ SweepLimits limits_of(const Given& given) {
   return limits;
 }
 
+cpd::Place solve_of(const Given& given) {
+  const auto name = given.text("solve");
+  if (name != "host" && name != "device")
+    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
+  return name == "device" ? cpd::Place::device : cpd::Place::host;
+}
+
 std::shared_ptr<const Coo> tensor_of(const Given& given) {
   const auto name = given.positional("a data set or a tensor file");
   const auto datasets = given.registry();
@@ -54,6 +65,27 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
     std::cerr << fmt::format("{}: from a tensor of {}\n", output, terms);
   return tensor;
+}
+
+FitProgress::FitProgress(bool quiet, std::string run, std::size_t max_sweeps)
+    : quiet_(quiet),
+      redraws_(isatty(STDERR_FILENO) == 1),
+      run_(std::move(run)),
+      max_sweeps_(max_sweeps) {}
+
+FitProgress::~FitProgress() {
+  if (redraws_ && !quiet_) std::cerr << kClear << std::flush;
+}
+
+void FitProgress::show(const std::vector<double>& fit) {
+  const auto now = std::chrono::steady_clock::now();
+  if (quiet_ || (!redraws_ && now - shown_ < std::chrono::seconds(1))) return;
+  shown_ = now;
+  const double gain = fit.size() > 1 ? fit.back() - fit[fit.size() - 2] : 0;
+  std::cerr << (redraws_ ? kClear : "")
+            << fmt::format("{}: sweep {} of at most {}, fit {:.6f}, gain {:.1e}", run_, fit.size(),
+                           max_sweeps_, fit.back(), gain)
+            << (redraws_ ? "" : "\n") << std::flush;
 }
 
 void write_text(const std::filesystem::path& path, const Matrix& matrix) {

@@ -1,10 +1,12 @@
 // What `retensor cp` and `retensor tucker` share: options and files.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "common/decompose/als.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/coo.hpp"
 #include "common/tensor/matrix.hpp"
@@ -24,9 +26,28 @@ void add_decomposition_options(po::options_description& options, const char* met
                                const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
+/// --solve, which each command describes itself; throws InputError for another word.
+cpd::Place solve_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
+
+/// The fit of a run on stderr: redrawn after every sweep on a terminal, elsewhere a line a second
+/// at most, so that a short run prints none.
+class FitProgress {
+ public:
+  FitProgress(bool quiet, std::string run, std::size_t max_sweeps);
+  ~FitProgress();
+  FitProgress(const FitProgress&) = delete;
+  FitProgress& operator=(const FitProgress&) = delete;
+  void show(const std::vector<double>& fit);
+
+ private:
+  const bool quiet_, redraws_;
+  const std::string run_;
+  const std::size_t max_sweeps_;
+  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
+};
 
 /// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
 void write_text(const std::filesystem::path& path, const Matrix& matrix);

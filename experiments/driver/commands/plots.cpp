@@ -54,13 +54,6 @@ std::vector<std::string> judged_files(const Given& given) {
   return named.empty() ? committed_results() : named;
 }
 
-/// Runs the Python package of the source tree.
-int run_package(const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv = {python_interpreter(), "-m", "retensor.cli"};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return run_process(argv, (fs::path(source_root()) / "plots").string());
-}
-
 /// Rows, verdicts and what else Python reads stand in `scratch`, no part of what it writes.
 int run_plots(std::vector<std::string> what, const Given& given,
               const std::vector<std::string>& rows, const ScratchFolder& scratch) {

@@ -55,20 +55,29 @@ std::vector<std::string> chain_methods(const Registry& registry) {
 tucker::Settings settings_of(const Given& given) {
   const auto limits = limits_of(given);
   const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
-                                  limits.seed};
+                                  limits.seed, cpd::start_from_name(given.text("start"))};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
   return settings;
+}
+
+tucker::Hooi hooi_of(const Given& given, const tucker::Settings& settings,
+                     const Registry& registry) {
+  const auto method = given.text("method");
+  if (solve_of(given) == cpd::Place::device) {
+    if (!method.empty() || !given.text("params").empty())
+      throw InputError("--solve device has a TTM-chain of its own, expected no --method");
+    return {tensor_of(given), settings};
+  }
+  if (method.empty())
+    throw InputError(
+        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
+  return {tensor_of(given), settings, registry.find(method), cpd::params_in(given.text("params"))};
 }
 
 int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
-  const auto method = given.text("method");
-  if (method.empty())
-    throw InputError(
-        fmt::format("expected --method, one of {}", in_words(chain_methods(registry), "or")));
-  tucker::Hooi hooi(tensor_of(given), settings, registry.find(method),
-                    cpd::params_in(given.text("params")));
+  tucker::Hooi hooi = hooi_of(given, settings, registry);
   const bool as_json = given.flag("json");
   if (!as_json) std::cout << "sweep  fit\n";
   const auto& fit = hooi.model().fit;
@@ -77,7 +86,8 @@ int tucker_command(const Given& given) {
     if (!as_json) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
   }
   if (as_json)
-    std::cout << nlohmann::json{{"method", method},
+    std::cout << nlohmann::json{{"method", given.text("method")},
+                                {"solve", given.text("solve")},
                                 {"ranks", settings.ranks},
                                 {"fit", fit},
                                 {"stopped_by", hooi.converged() ? "tolerance" : "max-sweeps"}}
@@ -103,9 +113,16 @@ Interface tucker_interface() {
                   methods.empty() ? "METHOD" : methods.front()),
       1};
   po::options_description options;
-  options.add_options()("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-                        "lengths of the core, one for each mode");
-  add_decomposition_options(options, "the method whose TTM-chain is used",
+  auto add = options.add_options();
+  add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
+      "lengths of the core, one for each mode");
+  add("start", word("LAW", "normal"),
+      "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
+      "unfoldings)");
+  add("solve", word("host|device", "host"),
+      "where the sweeps run; those on the device have a TTM-chain of their own, take any ranks for "
+      "orders 2 to 5, and have yet to pass their tests on a GPU");
+  add_decomposition_options(options, "the method whose TTM-chain is used on the host",
                             {standard.max_sweeps, standard.tolerance, standard.seed});
   return {usage, options, tucker_command};
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -80,6 +81,12 @@ std::string python_interpreter() {
   if (chosen != nullptr && *chosen != '\0') return chosen;
   const std::string configured = RETENSOR_PYTHON;
   return !configured.empty() && access(configured.c_str(), X_OK) == 0 ? configured : "python3";
+}
+
+int run_package(const std::vector<std::string>& arguments, ChildOutput output) {
+  std::vector<std::string> argv = {python_interpreter(), "-m", "retensor.cli"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return run_process(argv, source_root() + "/plots", output);
 }
 
 }  // namespace retensor::driver

@@ -19,4 +19,8 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
 /// configured, else python3 from PATH.
 std::string python_interpreter();
 
+/// Runs the Python package of the source tree with these arguments; returns its exit code.
+int run_package(const std::vector<std::string>& arguments,
+                ChildOutput output = ChildOutput::inherited);
+
 }  // namespace retensor::driver
