@@ -193,9 +193,12 @@ def signature(function):
 
 
 def c_page():
-    header = (ROOT / "common/c_api/retensor.h").read_text(encoding="utf-8")
+    calls, methods = ((ROOT / "common/c_api" / name).read_text(encoding="utf-8")
+                      for name in ("retensor.h", "retensor_method.h"))
     return ("# C interface\n\n`pkg-config --cflags --libs retensor` after `meson install`. "
-            "`tests/cli/install_program.c` is a whole program.\n\n```c\n" + header + "```\n")
+            "`tests/cli/install_program.c` is a whole program.\n\n```c\n" + calls + "```\n\n"
+            "## Methods in a library\n\nWhat [code from outside](../how-to/foreign-code.md) "
+            "defines.\n\n```c\n" + methods + "```\n")
 
 
 def cell(text):

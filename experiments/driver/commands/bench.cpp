@@ -22,6 +22,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -45,11 +46,26 @@ std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry
                                     Operation operation) {
   std::vector<MethodEntry> entries;
   for (const auto& id : given.texts("method"))
-    entries.push_back({std::string(registry.find(id).id()), {"--method", 0, 0}, {}});
+    entries.push_back({id, {"--method", 0, 0}, {}});
   if (!entries.empty()) return entries;
   for (const auto& method : registry.methods())
     if (has_operation(*method, operation))
       entries.push_back({std::string(method->id()), {"--operation", 0, 0}, {}});
+  return entries;
+}
+
+/// Code from outside that the command line names: an executable, or libraries.
+std::vector<MethodEntry> foreign_methods_of(const Given& given) {
+  std::vector<MethodEntry> entries;
+  const auto add = [&](const char* option, const ForeignEntry& entry) {
+    entries.push_back({default_foreign_id(entry.path), {option, 0, 0}, {}, entry});
+  };
+  const auto format = given.text("format");
+  if (format != "tns" && format != "tnsb" && format != "mtx")
+    throw InputError(fmt::format("--format: found '{}', expected tns, tnsb or mtx", format));
+  if (const auto words = given.texts("command"); !words.empty())
+    add("--command", {false, words[0], {words.begin() + 1, words.end()}, format, ""});
+  for (const auto& path : given.texts("library")) add("--library", {true, path, {}, format, ""});
   return entries;
 }
 
@@ -80,6 +96,7 @@ Spec spec_of(const Given& given, const Registry& registry) {
   if (const auto modes = given.get<std::vector<std::int64_t>>("mode"); !modes.empty())
     spec.axes["mode"] = values_of(modes, "--mode");
   spec.methods = methods_of(given, registry, operation);
+  for (auto& entry : foreign_methods_of(given)) spec.methods.push_back(std::move(entry));
   spec.measure.timing.samples = given.get<int>("samples");
   spec.measure.timeout = std::chrono::seconds(given.get<int>("timeout"));
   spec.measure.ceilings = true;
@@ -189,6 +206,10 @@ void print_ranking(const Ranking& ranking) {
     std::cout << table_text({"method", "time", "/ fastest", "spread", "GFLOP/s", "of roofline",
                              "format", "prepare", "error/bound"},
                             rows, style);
+  for (const auto& row : ranking.ok)
+    for (const auto& finding : texts_at(row.line(), "findings"))
+      std::cout << fmt::format("{}: {}\n  {}\n", style(Tone::bad, "finding"), finding,
+                               row.method());
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& row : ranking.others)
     reasons[row.status() == Status::unsupported
@@ -214,6 +235,8 @@ json to_json(const Ranking& ranking) {
                   {"prepare_seconds", row.field("phases.prepare")},
                   {"error_over_bound", row.field("check.error_over_bound")},
                   {"executed", row.field("executed")}});
+    if (const auto findings = texts_at(row.line(), "findings"); !findings.empty())
+      ok.back()["findings"] = findings;
   }
   for (const auto& row : ranking.others)
     others.push_back({{"method", row.method()},
@@ -240,8 +263,10 @@ void expect_cases(const Plan& plan) {
 int bench_command(const Given& given) {
   check_numbers(given);
   const auto datasets = given.registry();
-  const auto registry = all_methods();
-  const auto plan = make_plan(spec_of(given, registry), registry, datasets);
+  auto spec = spec_of(given, all_methods());
+  const auto registry = methods_for(spec);
+  for (const auto& entry : spec.methods) registry.find(entry.id);
+  const auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
   const ResultFile file(given.text("output"));
   SweepOptions sweep;
@@ -290,6 +315,11 @@ Interface bench_interface() {
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"), "type of the values");
   add("method", words("METHOD..."), "only these methods (default: all that have the operation)");
+  add("command", words("PROGRAM"),
+      "also an executable from outside, with its arguments after it (see the page on foreign "
+      "code)");
+  add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");
+  add("library", words("FILE..."), "also shared libraries from outside");
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");

@@ -37,6 +37,7 @@ struct Interface {
   X(audit, "check the figures of a paper against each other")             \
   X(import, "append times of an original code to a result file")          \
   X(compare, "compare the times of two result files or two methods")      \
+  X(referee, "tell which of two methods is faster where, and if fairly")  \
   X(confirm, "measure a sample of the rows that are older than the code") \
   X(schema, "print the JSON Schema of specs and other files")             \
   X(doctor, "tell what this machine can run")                             \

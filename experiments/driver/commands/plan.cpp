@@ -1,5 +1,6 @@
 // retensor plan: what a spec would run, without running it.
 #include "experiments/driver/spec/plan.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/method/registry.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/table.hpp"
@@ -114,11 +114,11 @@ nlohmann::json plan_json(const Outlook& out, const Registry& methods,
 int plan_command(const Given& given) {
   const auto specs = given.positionals("plan: expected at least one spec");
   const auto datasets = given.registry();
-  const auto methods = all_methods();
   auto list = nlohmann::json::array();
-  for (const auto& spec : specs) {
-    const auto out = outlook(make_plan(load_spec(spec, given.profile()), methods, datasets),
-                             methods, datasets, given.cache());
+  for (const auto& path : specs) {
+    auto spec = load_spec(path, given.profile());
+    const auto methods = methods_for(spec);
+    const auto out = outlook(make_plan(spec, methods, datasets), methods, datasets, given.cache());
     if (given.flag("json"))
       list.push_back(plan_json(out, methods, datasets));
     else

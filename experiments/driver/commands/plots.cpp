@@ -6,12 +6,12 @@
 
 #include "common/core/error.hpp"
 #include "common/io/scratch_folder.hpp"
-#include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/spec/figure.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -72,10 +72,9 @@ int run_plots(std::vector<std::string> what, const Given& given,
 int plot_command(const Given& given) {
   const auto specs = given.positionals("plot: expected at least one spec");
   std::vector<std::string> what = {"figure", "--spec"};
-  const auto methods = all_methods();
   for (const auto& path : specs) {
-    const auto spec = load_spec(path);
-    check_figure(spec, methods);
+    auto spec = load_spec(path);
+    check_figure(spec, methods_for(spec));
     what.push_back(spec.path);
   }
   return run_plots(std::move(what), given, required_results(given.texts("rows")), {});

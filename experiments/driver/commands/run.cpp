@@ -6,26 +6,35 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/method/registry.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/run/sweep.hpp"
+#include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace {
 
+/// A spec is data, whoever wrote it, until its reader says otherwise.
+void refuse_foreign(const Spec& spec) {
+  for (const auto& entry : spec.methods)
+    if (entry.foreign)
+      throw ParseError(entry.at, fmt::format("code from outside, {}", entry.foreign->path),
+                       "--allow-foreign on the command line, which lets it run with your rights");
+}
+
 /// Every plan is made before the first case runs: a mistake in the last spec costs no time.
 std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
-                           const DatasetRegistry& datasets) {
-  const auto methods = all_methods();
+                           const DatasetRegistry& datasets, bool allow_foreign) {
   std::vector<Plan> plans;
   for (const auto& path : specs) {
-    const auto spec = load_spec(path, profile);
+    auto spec = load_spec(path, profile);
     if (!spec.of.empty())
       throw InputError(
           fmt::format("{}: this spec measures nothing: it draws the rows of {}; run that spec",
                       spec.path, spec.of));
+    const auto methods = methods_for(spec);
+    if (!allow_foreign) refuse_foreign(spec);
     plans.push_back(make_plan(spec, methods, datasets));
   }
   return plans;
@@ -55,7 +64,7 @@ int run_command(const Given& given) {
   sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
 
   const auto datasets = given.registry();
-  const auto plans = plans_of(specs, given.profile(), datasets);
+  const auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));
   StopSignals stop;
   std::set<std::string> printed;
   std::size_t not_ok = 0;
@@ -97,6 +106,8 @@ Interface run_interface() {
   add("keep-oracles", flag(),
       "keep the expected results in the cache folder for further runs on the same data sets "
       "(default: they are removed after the last spec that uses a data set)");
+  add("allow-foreign", flag(),
+      "run the executables and libraries that the specs name as methods; they have your rights");
   add("quiet", flag(), "print no progress and no summary, only warnings");
   add_profile_option(options);
   add_location_options(options);

@@ -19,13 +19,15 @@ namespace {
 
 const std::map<std::string, ShapePtr (*)()>& shapes() {
   static const std::map<std::string, ShapePtr (*)()> all = {
-      {"spec", spec_shape},     {"registry", registry_shape}, {"recipes", recipes_shape},
-      {"claims", claims_shape}, {"findings", findings_shape}, {"artifacts", artifacts_shape}};
+      {"spec", spec_shape},           {"registry", registry_shape}, {"recipes", recipes_shape},
+      {"claims", claims_shape},       {"findings", findings_shape}, {"artifacts", artifacts_shape},
+      {"methods", foreign_file_shape}};
   return all;
 }
 
 int schema_command(const Given& given) {
-  const auto kind = given.positional("spec, registry, recipes, claims, findings or artifacts");
+  const auto kind =
+      given.positional("spec, registry, recipes, claims, findings, artifacts or methods");
   const auto known = shapes().find(kind);
   if (known == shapes().end())
     throw InputError(fmt::format("unknown kind of file '{}', expected one of {}{}", kind,
@@ -38,7 +40,7 @@ int schema_command(const Given& given) {
 }  // namespace
 
 Interface schema_interface() {
-  const Usage usage{"schema spec|registry|recipes|claims|findings|artifacts",
+  const Usage usage{"schema spec|registry|recipes|claims|findings|artifacts|methods",
                     "Prints the JSON Schema (draft 2020-12) of a kind of file, for editors.",
                     "retensor schema spec > spec.schema.json", 1, "its output is JSON already"};
   return {usage, po::options_description(), schema_command};

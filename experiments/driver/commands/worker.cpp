@@ -2,6 +2,7 @@
 #include "experiments/driver/run/worker.hpp"
 
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/foreign/launch.hpp"
 
 namespace retensor::driver {
 
@@ -9,6 +10,7 @@ namespace {
 
 int worker_command(const Given& given) {
   const WorkerSetup setup{given.locations(), given.get<Count>("memory")};
+  if (const auto launch = given.text("launch"); !launch.empty()) return launch_main(launch);
   const auto request = given.text("profiled");
   return request.empty() ? worker_main(setup, kWorkerSocket) : profiled_main(setup, request);
 }
@@ -20,6 +22,7 @@ Interface worker_interface() {
   auto add = options.add_options();
   add("memory", number<Count>("arg", 0), "limit of private writable memory in bytes");
   add("profiled", word("FILE"), "run the case in FILE once for a profiler");
+  add("launch", word("JSON"), "become the executable that a worker measures");
   add_location_options(options);
   return {{"worker", "Measures what it is asked over its socket.", "started by: retensor run", 0},
           options,

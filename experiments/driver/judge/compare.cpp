@@ -43,6 +43,7 @@ std::string common_part(json c, const CompareOptions& options) {
   if (!options.method_a.empty()) {
     c.erase("method");
     c.erase("params");
+    c.erase("foreign");
   }
   return c.dump();
 }

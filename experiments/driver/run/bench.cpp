@@ -33,6 +33,7 @@
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/foreign/measure.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/worker.hpp"
@@ -188,6 +189,7 @@ class Bench {
       load(request.at("dataset"));
       return ok("data", data_);
     }
+    if (what == "probe") return ok("failed", probe(request));
     if (what == "measure") return measure(request);
     throw LogicError("unknown request to a worker: " + what);
   }
@@ -222,6 +224,9 @@ class Bench {
   json shape(const std::string& name);
   void load(const std::string& name);
   json measure(const json& request);
+  static json probe(const json& request);
+  json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
+                   Deadline deadline) const;
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
   void provide_oracle(Posed& posed, const std::string& key) const;
   static void keep(const reference::Expected& oracle, const fs::path& path);
@@ -272,7 +277,7 @@ json Bench::shape(const std::string& name) {
 /// Everything that the oracle depends on, the code that computes it included.
 std::string Bench::problem_key(const Case& c) const {
   auto identity = driver::to_json(c, data_);
-  for (const auto* member : {"artifact", "method", "params", "order", "cache", "launch"})
+  for (const auto* member : {"artifact", "method", "params", "foreign", "order", "cache", "launch"})
     identity.erase(member);
   return sha256_hex(identity.dump() + provenance().common);
 }
@@ -314,7 +319,33 @@ void Bench::keep(const reference::Expected& oracle, const fs::path& path) {
   }
 }
 
+/// A tenth of the time of a case is left for what follows the runs.
+Deadline deadline_of(const json& request) {
+  const auto limit = std::chrono::milliseconds(request.at("timeout").get<std::int64_t>());
+  return std::chrono::steady_clock::now() + limit * 9 / 10;
+}
+
+json Bench::probe(const json& request) {
+  const auto c = case_from_json(request.at("case"));
+  return probe_foreign(c, request.at("order"), *foreign_method(c.method, c.params),
+                       deadline_of(request));
+}
+
+json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
+                        Deadline deadline) const {
+  const LoadMeter meter;
+  const auto method = foreign_method(c.method, c.params);
+  const auto done = measure_foreign(c, posed.problem, *method, options, deadline);
+  const auto& m = done.measurement;
+  auto row = row_body(m, {m.prepare_seconds}, load_seconds_, done.oracle_seconds, load_peak_);
+  row["foreign"] = done.details;
+  row["findings"] = done.findings;
+  if (!m.samples.empty()) row["cpu_load"] = meter.load();
+  return row;
+}
+
 json Bench::measure(const json& request) {
+  const auto deadline = deadline_of(request);
   std::vector<json> rows;
   std::vector<Trial> trials;
   std::vector<std::pair<std::size_t, const Posed*>> places;  // of each trial: row and problem
@@ -331,6 +362,7 @@ json Bench::measure(const json& request) {
     options.order = c.order;
     options.cache = c.cache;
     rows.push_back(guarded([&] {
+      if (c.foreign) return foreign_row(c, pose(c, kept), options, deadline);
       const auto& method = methods_.find(c.method);
       auto& posed = pose(c, kept);
       const Trial trial{&method, posed.problem.get(), method.params().resolve(c.params)};

@@ -80,14 +80,14 @@ std::string own_program() {
 }
 
 ChildProcess::ChildProcess(const std::string& program, std::vector<std::string> argv, int given,
-                           int as) {
+                           const std::vector<int>& as) {
   printed_ = memfd_create("output of a child", MFD_CLOEXEC);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (printed_ >= 0) posix_spawn_file_actions_adddup2(&files, printed_, STDOUT_FILENO);
   if (printed_ >= 0) posix_spawn_file_actions_adddup2(&files, printed_, STDERR_FILENO);
-  if (given >= 0) posix_spawn_file_actions_adddup2(&files, given, as);
+  for (const int number : as) posix_spawn_file_actions_adddup2(&files, given, number);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   detach(attributes);

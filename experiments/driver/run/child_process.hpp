@@ -17,10 +17,10 @@ std::string own_program();
 /// standard input; killed with its group when the object goes.
 class ChildProcess {
  public:
-  /// Starts the file `program` with all signals at their defaults. Where `given` is a descriptor,
-  /// the child finds it as number `as`. Throws SystemError when it can't be started.
+  /// Starts the file `program` with all signals at their defaults. The child finds the descriptor
+  /// `given` under each number of `as`. Throws SystemError when it can't be started.
   ChildProcess(const std::string& program, std::vector<std::string> argv, int given = -1,
-               int as = -1);
+               const std::vector<int>& as = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -12,6 +12,7 @@ namespace retensor::driver {
 std::string_view form_of(const nlohmann::json& line) {
   static const Registry methods = all_methods();
   const auto& row_case = line.at("case");
+  if (row_case.contains("foreign")) return kOwnForm;
   const auto told = [&](const std::string& name) {
     const bool ran = name.starts_with("executed.");
     const auto& value = ran ? field(line, name) : field(row_case, "params." + name);

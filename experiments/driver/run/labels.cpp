@@ -39,7 +39,8 @@ Labels::Labels(const std::vector<Case>& cases) {
 void Labels::note(const json& case_object) {
   const auto flat = case_object.flatten();
   for (const auto& [path, value] : flat.items())
-    if (!path.starts_with("/data/") && path != "/launch") values_[path].insert(value.dump());
+    if (!path.starts_with("/data/") && !path.starts_with("/foreign/") && path != "/launch")
+      values_[path].insert(value.dump());
 }
 
 std::string Labels::words(const json& a, const json& b, const std::vector<std::string>& always,
@@ -62,7 +63,7 @@ std::string Labels::of(const json& a, const json& b) const {
 }
 
 json problem_of(json case_object) {
-  for (const char* member : {"artifact", "method", "params", "launch", "order", "cache"})
+  for (const char* member : {"artifact", "method", "params", "foreign", "launch", "order", "cache"})
     case_object.erase(member);
   return case_object;
 }

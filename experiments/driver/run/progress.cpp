@@ -91,6 +91,8 @@ void Progress::done(const json& row) {
                              labels_.of(row.at("case")), outcome(row));
   else if (form_ == Form::bar)
     draw(labels_.of(row.at("case")));
+  if (form_ == Form::quiet) return;
+  for (const auto& finding : texts_at(row, "findings")) note("  finding: " + finding);
 }
 
 void Progress::note(const std::string& text) {

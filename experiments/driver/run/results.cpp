@@ -213,6 +213,15 @@ const json& field(const json& object, std::string_view path) {
   return *at;
 }
 
+std::vector<std::string> texts_at(const json& object, const char* member) {
+  std::vector<std::string> texts;
+  const auto found = object.find(member);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const auto& text : *found)
+    if (text.is_string()) texts.push_back(text);
+  return texts;
+}
+
 std::vector<double> numbers_in(const json& list) {
   const auto is_number = [](const json& item) { return item.is_number(); };
   const bool plain = list.is_array() && std::all_of(list.begin(), list.end(), is_number);

@@ -34,6 +34,8 @@ FileEnd for_each_line(const std::string& path,
 std::string text_of(const nlohmann::json& line, const char* member);
 /// The member at a dotted path; null where there is none.
 const nlohmann::json& field(const nlohmann::json& object, std::string_view path);
+/// The texts of a member that is a list; none where it is no list.
+std::vector<std::string> texts_at(const nlohmann::json& object, const char* member);
 /// The numbers of a list; none where it is no list or holds anything else.
 std::vector<double> numbers_in(const nlohmann::json& list);
 

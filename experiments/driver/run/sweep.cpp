@@ -50,7 +50,7 @@ void shuffle(std::vector<T>& list, const CounterRng& rng) {
 /// What the cases of one problem share.
 std::string problem_text(const Case& c, bool with_mode) {
   auto identity = driver::to_json(c, json::object());
-  for (const auto* member : {"artifact", "method", "params", "cache", "launch"})
+  for (const auto* member : {"artifact", "method", "params", "foreign", "cache", "launch"})
     identity.erase(member);
   if (!with_mode) identity.erase("mode");
   return identity.dump();
@@ -183,6 +183,7 @@ class Sweep {
   std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
   void run_group(const std::vector<Case>& group, const json& data);
   void record(const Case& c, const json& data, const json& body);
+  void add_probes(const Case& c, std::size_t order, json& body);
   void open_session();
 
   const Plan& plan_;
@@ -197,7 +198,8 @@ class Sweep {
   json shape_;                   ///< of the data set that runs: Worker::shape()
   std::uint64_t data_sets_ = 0;  ///< begun; each has an order of its own
   std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
-  std::size_t unsupported_ = 0;  ///< stored as such
+  std::size_t unsupported_ = 0;         ///< stored as such
+  std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
   SweepResult result_;
 };
 
@@ -229,7 +231,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
-    const auto today = code_of_case(row_case, architecture_of(machine_));
+    const auto today = c.foreign ? RowCode{c.foreign_sha256, "", ""}
+                                 : code_of_case(row_case, architecture_of(machine_));
     const auto key = case_key(row_case);
     const auto held = store_->find(key, today, machine_);
     if (held != Stored::nothing) result_.keys.insert(key);
@@ -257,8 +260,30 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
         with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
                      is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
     bodies[k]["terms"] = terms_of(datasets_.find(group[k].dataset));
+    if (group[k].foreign) add_probes(group[k], data["dims"].size(), bodies[k]);
     record(group[k], data, bodies[k]);
   }
+}
+
+/// What the code does on other inputs belongs to every row of it. Code that does not solve the case
+/// itself is not asked.
+void Sweep::add_probes(const Case& c, std::size_t order, json& body) {
+  if (!is_ok(body)) return;
+  const auto key = json{c.foreign_sha256,
+                        c.method,
+                        driver::to_json(c, nullptr)["params"],
+                        name(c.problem.operation),
+                        name(c.problem.dtype),
+                        order}
+                       .dump();
+  const auto found = probes_.find(key);
+  if (found == probes_.end()) probes_[key] = worker_.probe(c, order, plan_.measure.timeout);
+  const auto& answer = probes_[key];
+  const auto failed =
+      is_ok(answer) ? answer["failed"]
+                    : json::array({"the probes ended: " + answer["reason"].get<std::string>()});
+  body["foreign"]["probes_failed"] = failed;
+  for (const auto& sentence : failed) body["findings"].push_back(sentence);
 }
 
 void Sweep::record(const Case& c, const json& data, const json& body) {
@@ -271,7 +296,13 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   row["key"] = case_key(row["case"]);
   row["finished"] = utc_now();
   row["form"] = form_of(row);
-  state_code(code_of_case(row["case"], architecture_of(machine_)), row);
+  if (c.foreign) {
+    row["code"] = "foreign";
+    const auto ran = text_of(row.value("foreign", json::object()), "sha256");
+    row["source_hash"] = ran.empty() ? c.foreign_sha256 : ran;
+  } else {
+    state_code(code_of_case(row["case"], architecture_of(machine_)), row);
+  }
   store_->append(row);
   result_.keys.insert(row["key"]);
   if (failed(status_of(row))) ++result_.not_ok;

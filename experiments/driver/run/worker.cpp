@@ -62,7 +62,7 @@ Worker::Child::Child(const WorkerSetup& setup) {
   socket = pair[0];
   try {
     process = std::make_unique<ChildProcess>("/proc/self/exe", worker_command_line(setup), pair[1],
-                                             kWorkerSocket);
+                                             std::vector{kWorkerSocket});
   } catch (const SystemError&) {
     close(pair[0]);
     close(pair[1]);
@@ -175,6 +175,14 @@ json Worker::shape(const std::string& dataset, milliseconds limit) {
   return is_ok(answer) ? answer["facts"] : json{{"reason", answer["reason"]}};
 }
 
+json Worker::probe(const Case& c, std::size_t order, milliseconds limit) {
+  return ask({{"do", "probe"},
+              {"case", driver::to_json(c, json::object())},
+              {"order", order},
+              {"timeout", limit.count()}},
+             limit);
+}
+
 json Worker::load(const std::string& dataset, const json& data, milliseconds limit) {
   const auto answer = ask({{"do", "load"}, {"dataset", dataset}}, limit);
   if (!is_ok(answer)) return answer;
@@ -199,6 +207,7 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
                      {"warmup", measure.timing.warmup},
                      {"samples", measure.timing.samples},
                      {"preparations", measure.preparations},
+                     {"timeout", (measure.timeout * static_cast<int>(together.size())).count()},
                      {"seed", measure.timing.seed}},
                     measure.timeout * static_cast<int>(together.size()));
   if (is_ok(answer) && answer["rows"].size() != together.size()) {

@@ -7,7 +7,9 @@
 //   {"do":"facts","dataset":NAME}           -> {"data":{kind, sha256, dims, nnz}}
 //   {"do":"shape","dataset":NAME}           -> {"facts":{...}} of its sparsity
 //   {"do":"load","dataset":NAME}            -> {}
-//   {"do":"measure","cases":[...],"warmup","samples","preparations","seed"}
+//   {"do":"probe","case":{...},"order","timeout"}
+//                                           -> {"failed":[...]} of probe_foreign()
+//   {"do":"measure","cases":[...],"warmup","samples","preparations","timeout","seed"}
 //                                           -> {"rows":[row body ...]}, and "device_fault" when a
 //                                              case left the GPU's context unusable
 #pragma once
@@ -71,6 +73,8 @@ class Worker {
   /// The cases fail when what is loaded is not `data`: files change while a sweep runs.
   std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure,
                                   const nlohmann::json& data);
+  /// `failed`: what probe_foreign() says of the code from outside that a case names.
+  nlohmann::json probe(const Case& c, std::size_t order, std::chrono::milliseconds limit);
   /// Ends the child, so that the next request meets a fresh process.
   void restart();
 

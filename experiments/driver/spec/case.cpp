@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/hash.hpp"
+#include "experiments/driver/spec/foreign.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
@@ -100,6 +101,7 @@ json to_json(const Case& c, const json& data) {
             {"order", name(c.order)},
             {"cache", name(c.cache)},
             {"launch", c.launch}};
+  if (c.foreign) j["foreign"] = driver::to_json(*c.foreign);
   add_extras(j, p);
   return j;
 }
@@ -117,6 +119,8 @@ Case case_from_json(const json& j) {
     c.order = value_named(j.at("order").get<std::string>(), Order::blocked);
     c.cache = value_named(j.at("cache").get<std::string>(), Cache::flushed);
     c.launch = j.at("launch").get<int>();
+    if (const auto code = j.find("foreign"); code != j.end())
+      c.foreign = std::make_shared<const ForeignEntry>(foreign_from_json(*code));
     return c;
   } catch (const json::exception& e) {
     throw InputError(fmt::format("case: {}", e.what()));

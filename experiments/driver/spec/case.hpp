@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 
 namespace retensor::driver {
 
+struct ForeignEntry;
+
 struct Case {
   std::string artifact;
   std::string dataset;
@@ -25,6 +28,8 @@ struct Case {
   Order order = Order::shuffled;
   Cache cache = Cache::warm;
   int launch = 0;
+  std::shared_ptr<const ForeignEntry> foreign;  ///< null for a method of this program
+  std::string foreign_sha256;  ///< of its code when the case was planned; no part of the key
 };
 
 /// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.

@@ -266,11 +266,22 @@ class Planner {
       for (const auto& params : crossed(entry.params)) {
         auto c = problem;
         c.method = entry.id;
+        if (entry.foreign) {
+          c.foreign = std::make_shared<const ForeignEntry>(*entry.foreign);
+          c.foreign_sha256 = sha256_of(entry);
+        }
         const auto resolved =
             located(entry.at, [&] { return methods_.find(entry.id).params().resolve(params); });
         c.params.insert(resolved.all().begin(), resolved.all().end());
         for (c.launch = 0; c.launch < spec_.measure.launches; ++c.launch) add(c);
       }
+  }
+
+  const std::string& sha256_of(const MethodEntry& entry) {
+    auto& sha256 = foreign_[&entry];
+    if (sha256.empty())
+      sha256 = located(entry.at, [&] { return foreign_code(*entry.foreign).sha256; });
+    return sha256;
   }
 
   void add(const Case& c) {
@@ -309,6 +320,7 @@ class Planner {
   const DatasetRegistry& datasets_;
   Plan plan_;
   std::set<std::string> seen_;
+  std::map<const MethodEntry*, std::string> foreign_;  ///< checksum of the code
 };
 
 }  // namespace

@@ -104,9 +104,12 @@ std::vector<Choices> zips_of(const std::vector<YamlNode>& groups, const Choices&
 }
 
 MethodEntry method_of(const YamlNode& node) {
-  const auto& id = node.need("id");
+  const auto* id = node.find("id");
   const auto* params = node.find("params");
-  return {id.text, id.at, params == nullptr ? Choices() : choices_of(*params)};
+  auto foreign = foreign_entry(node);
+  return {id != nullptr ? id->text : default_foreign_id(foreign->path),
+          id != nullptr ? id->at : node.at, params == nullptr ? Choices() : choices_of(*params),
+          std::move(foreign)};
 }
 
 /// A number with one of the units: "60s", "8GiB".

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/core/types.hpp"
 #include "common/measure/timing.hpp"
+#include "experiments/driver/spec/foreign.hpp"
 #include "experiments/driver/yaml/shape.hpp"
 
 namespace retensor::driver {
@@ -38,7 +40,8 @@ using Choices = std::map<std::string, std::vector<Located>>;
 struct MethodEntry {
   std::string id;
   FilePosition at;
-  Choices params;  ///< lists are axes
+  Choices params;                            ///< lists are axes
+  std::optional<ForeignEntry> foreign = {};  ///< where it is code from outside
 };
 
 struct Exclusion {

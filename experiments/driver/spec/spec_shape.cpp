@@ -2,6 +2,7 @@
 // either, such as a fragment, a file that includes others, and the overlay of a profile.
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/foreign.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
@@ -46,9 +47,10 @@ ShapePtr exclusion_shape() {
 
 ShapePtr method_shape() {
   const auto params = map_of("params", any_of_scalars("a value of a parameter"));
-  return map(
-      {.what = "a method",
-       .members = {required("id", scalar("the id of a method")), optional("params", params)}});
+  const auto own =
+      map({.what = "a method",
+           .members = {required("id", scalar("the id of a method")), optional("params", params)}});
+  return by_key("command", foreign_shape(false), by_key("library", foreign_shape(true), own));
 }
 
 ShapePtr measure_shape() {

@@ -1,0 +1,260 @@
+#include "experiments/driver/run/foreign/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "common/core/rng.hpp"
+#include "common/measure/statistics.hpp"
+#include "common/run/all_modes.hpp"
+#include "experiments/driver/run/progress.hpp"
+#include "experiments/driver/run/results.hpp"
+
+namespace retensor::driver {
+using nlohmann::json;
+
+namespace {
+
+constexpr int kPings = 10;
+constexpr std::size_t kMostChecked = 6;  ///< runs whose results are compared with an oracle
+/// What the outer time of a step may differ by beside the slowest empty step.
+constexpr double kSlackSeconds = 5e-5, kSlackShare = 0.05;
+/// Writing a result varies; more than this share of it is work that was still going on.
+constexpr double kResultShare = 0.5;
+/// Loading operands is suspicious where it takes longer than this many runs.
+constexpr double kRunsToLoad = 5, kSlowestLoad = 1e-3;
+
+double middle(const std::vector<double>& seconds) {
+  return summarise(seconds).median;
+}
+
+std::uint64_t unknown_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 31) ^ device();  // fits the signed numbers of JSON readers
+}
+
+/// The problem with the operands of one round.
+Problem round_problem(const std::shared_ptr<const Problem>& posed, std::uint64_t seed) {
+  auto spec = posed->spec();
+  spec.values = ValueModel::stored;
+  spec.seed = seed;
+  return {spec, std::shared_ptr<const Coo>(posed, &posed->x())};
+}
+
+/// What the steps of all rounds took, as seen from here.
+struct Seen {
+  double read = 0, prepare = 0, ping = 0;
+  std::vector<double> operands, run, result, result_again;
+  std::vector<double> said;  ///< seconds of each run in the code's own words, where it tells
+};
+
+class Referee {
+ public:
+  Referee(const Case& c, std::shared_ptr<const Problem> posed, const Method& method,
+          const TimingOptions& options)
+      : case_(c), posed_(std::move(posed)), method_(method), options_(options) {
+    choose_checked();
+  }
+
+  ForeignMeasurement measure(Deadline deadline) {
+    try {
+      const auto params = method_.params().resolve(case_.params);
+      if (const auto support = supports(method_, *posed_, params); !support.ok)
+        throw ForeignFault(Status::unsupported, support.reason);
+      if (options_.cache != Cache::warm)
+        throw ForeignFault(Status::unsupported, "code from outside runs only with `cache: warm`");
+      run_all(deadline);
+      check(method_.precision(*posed_, params));
+      judge_times();
+    } catch (const ForeignFault& fault) {
+      fail(fault.status(), fault.what());
+    } catch (const OutOfMemory& e) {
+      fail(Status::oom, e.what());
+    } catch (const InputError& e) {
+      fail(Status::unsupported, e.what());
+    } catch (const std::bad_alloc&) {
+      fail(Status::oom, "the host's memory does not suffice");
+    } catch (const std::exception& e) {
+      fail(Status::failed, e.what());
+    }
+    describe();
+    return std::move(out_);
+  }
+
+ private:
+  int rounds() const { return 1 + options_.warmup + options_.samples; }
+  bool timed(int round) const { return round > options_.warmup; }
+  std::uint64_t seed_of(int round) const { return seed_ + static_cast<std::uint64_t>(round); }
+
+  void choose_checked();
+  void run_all(Deadline deadline);
+  void run_round(ForeignRun& run, int round);
+  void check(const reference::Precision& precision);
+  void judge_times();
+  void describe();
+  void fail(Status status, const std::string& reason);
+
+  const Case& case_;
+  const std::shared_ptr<const Problem> posed_;
+  const Method& method_;
+  const TimingOptions& options_;
+  const std::uint64_t seed_ = unknown_seed();
+  std::set<int> checked_;
+  std::map<int, Matrix> results_;
+  Seen seen_;
+  bool own_times_ = false;
+  ForeignMeasurement out_;
+};
+
+/// The first run, the last, and others that nobody can tell before.
+void Referee::choose_checked() {
+  checked_ = {0, rounds() - 1};
+  const CounterRng rng(seed_);
+  const auto all = static_cast<std::uint64_t>(rounds());
+  for (std::uint64_t k = 0; checked_.size() < std::min<std::size_t>(kMostChecked, all); ++k)
+    checked_.insert(static_cast<int>(rng.below(k, all)));
+}
+
+void Referee::run_all(Deadline deadline) {
+  const auto code = foreign_code(*case_.foreign);
+  out_.details["sha256"] = code.sha256;
+  const auto run = code.is_library ? load_library(case_, code, *posed_)
+                                   : start_program(case_, code, *posed_, deadline);
+  seen_.read = run->read().seconds;
+  const auto prepared = run->prepare();
+  seen_.prepare = prepared.seconds;
+  auto& m = out_.measurement;
+  m.prepare_seconds = prepared.seconds;
+  const auto bytes = [&](const char* member) {
+    return static_cast<Count>(number_said(prepared.said, member).value_or(0));
+  };
+  m.footprint.format_bytes = bytes("format_bytes");
+  m.footprint.device_bytes = bytes("device_bytes");
+  const auto executed = prepared.said.value("executed", json::object());
+  for (const auto& [name, value] : executed.items())
+    m.executed[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  for (int k = 0; k < kPings; ++k) seen_.ping = std::max(seen_.ping, run->ping().seconds);
+  for (int round = 0; round < rounds(); ++round) run_round(*run, round);
+  m.fetch_seconds = seen_.result.back();
+}
+
+void Referee::run_round(ForeignRun& run, int round) {
+  const auto problem = round_problem(posed_, seed_of(round));
+  const auto loaded = run.operands(problem.dense());
+  const auto ran = run.run();
+  auto result = result_matrix(*posed_);
+  const auto fetched = run.result(result);
+  // What is still going on after the answer to a run makes the first fetch wait, not the second.
+  const auto again = timed(round) ? run.result(result) : fetched;
+  if (checked_.count(round) != 0) results_.emplace(round, std::move(result));
+  if (!timed(round)) return;
+  seen_.operands.push_back(loaded.seconds);
+  seen_.run.push_back(ran.seconds);
+  seen_.result.push_back(fetched.seconds);
+  seen_.result_again.push_back(again.seconds);
+  if (const auto said = number_said(ran.said, "seconds")) seen_.said.push_back(*said);
+  StageTimes stages;
+  const auto told = ran.said.value("stages", json::object());
+  for (const auto& stage : told.items())
+    stages.emplace_back(stage.key(), number_said(told, stage.key().c_str()).value_or(0));
+  out_.measurement.stages.push_back(std::move(stages));
+}
+
+void Referee::check(const reference::Precision& precision) {
+  auto& m = out_.measurement;
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& [round, result] : results_) {
+    const auto problem = round_problem(posed_, seed_of(round));
+    auto report = problem.oracle().check(result, precision);
+    const bool first = round == 0;
+    if (first || !report.ok || report.error_over_bound > m.check.error_over_bound) m.check = report;
+    if (!report.ok)
+      throw ForeignFault(Status::wrong,
+                         fmt::format("run {} of {}, each with operands of its own: {}", round + 1,
+                                     rounds(), report.reason));
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  out_.oracle_seconds = spent.count();
+}
+
+/// The code's own times count where they agree with what was seen; else what was seen.
+void Referee::judge_times() {
+  auto& samples = out_.measurement.samples;
+  samples = seen_.run;
+  const auto again = middle(seen_.result_again);
+  const auto hidden = middle(seen_.result) - again;
+  const auto allowed = seen_.ping + kSlackSeconds + kSlackShare * middle(seen_.run);
+  if (hidden > allowed + kResultShare * again) {
+    out_.findings.push_back(fmt::format(
+        "work goes on after the answer to a run: the first `result` takes {} longer than a second "
+        "one; the time counts",
+        duration_text(hidden)));
+    for (std::size_t k = 0; k < samples.size(); ++k)
+      samples[k] += std::max(0.0, seen_.result[k] - seen_.result_again[k]);
+    return;
+  }
+  const auto run = middle(seen_.run), load = middle(seen_.operands);
+  if (load > kSlowestLoad + seen_.ping && load > kRunsToLoad * run)
+    out_.findings.push_back(fmt::format(
+        "loading operands takes {}, {:.1f} times a run: work may be done outside the timed part",
+        duration_text(load), load / run));
+  if (seen_.said.size() != samples.size()) return;
+  const auto said = middle(seen_.said);
+  if (std::abs(run - said) <= allowed) {
+    own_times_ = true;
+    samples = seen_.said;
+    return;
+  }
+  out_.findings.push_back(fmt::format(
+      "a run takes {} by its own clock and {} as seen from outside, where an empty step "
+      "takes at most {}; the outer time counts",
+      duration_text(said), duration_text(run), duration_text(seen_.ping)));
+}
+
+void Referee::describe() {
+  auto& m = out_.measurement;
+  if (m.status == name(Status::ok)) m.work = work_model(*posed_);
+  out_.details.update({{"seed", seed_},
+                       {"checked", results_.size()},
+                       {"times", own_times_ ? "own" : "outside"},
+                       {"empty_step", seen_.ping},
+                       {"outside",
+                        {{"read", seen_.read},
+                         {"prepare", seen_.prepare},
+                         {"operands", seen_.operands},
+                         {"run", seen_.run},
+                         {"result", seen_.result},
+                         {"result_again", seen_.result_again}}},
+                       {"said", seen_.said}});
+}
+
+void Referee::fail(Status status, const std::string& reason) {
+  out_.measurement.status = name(status);
+  out_.measurement.reason = reason;
+  out_.measurement.samples.clear();
+  out_.measurement.stages.clear();
+}
+
+}  // namespace
+
+std::optional<double> number_said(const json& said, const char* member) {
+  const auto found = said.find(member);
+  if (found == said.end()) return std::nullopt;
+  const double value = found->is_number() ? found->get<double>() : -1;
+  if (!(value >= 0))
+    throw ForeignFault(Status::failed,
+                       fmt::format("`{}`: found {}, expected a number of at least 0", member,
+                                   found->dump().substr(0, 80)));
+  return value;
+}
+
+ForeignMeasurement measure_foreign(const Case& c, const std::shared_ptr<const Problem>& posed,
+                                   const Method& method, const TimingOptions& options,
+                                   Deadline deadline) {
+  return Referee(c, posed, method, options).measure(deadline);
+}
+
+}  // namespace retensor::driver

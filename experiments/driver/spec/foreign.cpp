@@ -1,0 +1,165 @@
+#include "experiments/driver/spec/foreign.hpp"
+
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/io/mapped_file.hpp"
+#include "experiments/driver/spec/case.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// A name without a slash as a shell finds it; empty where it finds none.
+std::string found_in_path(const std::string& name) {
+  const char* const folders = std::getenv("PATH");
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    const auto path = fs::path(folder) / name;
+    if (access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path)) return path.string();
+  }
+  return "";
+}
+
+std::string located_file(const std::string& path, const fs::path& folder) {
+  const bool bare = path.find('/') == std::string::npos;
+  const auto beside = (folder / path).lexically_normal();
+  std::error_code ignored;
+  if (fs::is_regular_file(beside, ignored)) return beside.string();
+  return bare ? found_in_path(path) : "";
+}
+
+void add_file(Sha256& hash, const std::string& path) {
+  const MappedFile file(path);
+  hash.update(file.view().data(), file.view().size());
+}
+
+/// Only its description: what a plan and a row ask of a method.
+class ForeignMethod final : public Method {
+ public:
+  ForeignMethod(std::string id, ParamSchema params)
+      : id_(std::move(id)), params_(std::move(params)) {}
+  std::string_view id() const override { return id_; }
+  std::string_view summary() const override { return "code from outside this program"; }
+  Backend backend() const override { return is_gpu_method(id_) ? Backend::cuda : Backend::cpu; }
+  ParamSchema params() const override { return params_; }
+  std::vector<Operation> operations() const override {
+    return {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain, Operation::spmm};
+  }
+  bool takes_all_modes() const override { return true; }
+  Support supports(const Problem& problem, const Params&) const override {
+    for (const auto operation : operations())
+      if (operation == problem.operation()) return Support::yes();
+    return Support::no(
+        fmt::format("code from outside solves only operations whose result is a matrix (mttkrp, "
+                    "mttkrp_all, ttm_chain and spmm), not {}",
+                    name(problem.operation())));
+  }
+  std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
+    throw LogicError(id_ + ": code from outside has no run in this process");
+  }
+
+ private:
+  const std::string id_;
+  const ParamSchema params_;
+};
+
+}  // namespace
+
+ForeignCode foreign_code(const ForeignEntry& entry) {
+  const fs::path folder = entry.folder;
+  ForeignCode code{entry.is_library, located_file(entry.path, folder), {}, ""};
+  if (code.path.empty())
+    throw InputError(fmt::format("found no file '{}', expected {}", entry.path,
+                                 entry.is_library ? "a shared library" : "an executable"));
+  if (!entry.is_library && access(code.path.c_str(), X_OK) != 0)
+    throw InputError(fmt::format("{}: the file is not executable", code.path));
+  Sha256 hash;
+  add_file(hash, code.path);
+  for (const auto& arg : entry.args) {
+    hash.update(arg.data(), arg.size());
+    std::error_code ignored;
+    const bool names_file = fs::is_regular_file(folder / arg, ignored);
+    code.args.push_back(names_file ? fs::absolute(folder / arg).lexically_normal().string() : arg);
+    if (names_file) add_file(hash, code.args.back());
+  }
+  code.sha256 = hash.hex();
+  return code;
+}
+
+std::string default_foreign_id(const std::string& path) {
+  std::string word;
+  for (const char c : fs::path(path).stem().string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    word += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '_';
+  }
+  return "foreign.cpu." + word;
+}
+
+json to_json(const ForeignEntry& entry) {
+  return {{"kind", entry.is_library ? "library" : "program"},
+          {"path", entry.path},
+          {"args", entry.args},
+          {"format", entry.format},
+          {"folder", entry.folder}};
+}
+
+ForeignEntry foreign_from_json(const json& j) {
+  return {j.at("kind") == "library", j.at("path"), j.at("args"), j.at("format"), j.at("folder")};
+}
+
+std::unique_ptr<Method> foreign_method(const std::string& id,
+                                       const std::map<std::string, ParamValue>& params) {
+  std::vector<ParamSpec> specs;
+  for (const auto& [name, value] : params) specs.push_back(param(name, value, "given by the spec"));
+  return std::make_unique<ForeignMethod>(id, ParamSchema(specs));
+}
+
+ShapePtr foreign_shape(bool is_library) {
+  using namespace shape;
+  std::vector<Member> members = {
+      optional("id", pattern("an id such as theirs.cpu.mttkrp or theirs.cuda",
+                             "[a-z0-9_]+\\.(cpu|cuda)(\\.[a-z0-9_]+)?")),
+      optional("params", map_of("params", list_or_one("a value", scalar("a value"))))};
+  if (is_library) {
+    members.push_back(required("library", scalar("the path of a shared library")));
+  } else {
+    members.push_back(required("command", scalar("the path of an executable")));
+    members.push_back(optional("args", list_or_one("args", scalar("an argument"))));
+    members.push_back(optional("format", word("format", {"tns", "tnsb", "mtx"})));
+  }
+  return map({.what = "a method from outside", .members = members});
+}
+
+ShapePtr foreign_file_shape() {
+  using namespace shape;
+  const auto method = by_key("library", foreign_shape(true), foreign_shape(false));
+  return file({.what = "a list of methods from outside",
+               .members = {required("methods", list("methods", method))}});
+}
+
+std::optional<ForeignEntry> foreign_entry(const YamlNode& method) {
+  const auto* command = method.find("command");
+  const auto* library = method.find("library");
+  if (command == nullptr && library == nullptr) return std::nullopt;
+  ForeignEntry entry;
+  entry.is_library = library != nullptr;
+  entry.path = (entry.is_library ? library : command)->text;
+  if (const auto* args = method.find("args"))
+    entry.args = args->is_list() ? texts_of(args) : std::vector<std::string>{args->text};
+  entry.format = text_or(method, "format", entry.format);
+  entry.folder = fs::path(method.at.file).parent_path().string();
+  return entry;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,78 @@
+#include "experiments/driver/spec/methods.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFolder = "methods";
+
+/// Of the files methods/*.yaml, by id.
+std::map<std::string, ForeignEntry> users_methods() {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& file : fs::directory_iterator(kFolder, none))
+    if (file.path().extension() == ".yaml") files.push_back(file.path());
+  std::sort(files.begin(), files.end());
+  std::map<std::string, ForeignEntry> found;
+  for (const auto& file : files) {
+    const auto tree = load_yaml(file.string(), foreign_file_shape());
+    for (const auto& node : tree.items_of("methods")) {
+      const auto entry = foreign_entry(node);
+      const auto id = text_or(node, "id", default_foreign_id(entry->path));
+      if (!found.emplace(id, *entry).second)
+        throw ParseError(node.at, fmt::format("a second method '{}'", id), "another id");
+    }
+  }
+  return found;
+}
+
+/// A row of such a module would be taken for one of this program's code.
+void refuse_taken_module(const MethodEntry& entry, const Registry& registry) {
+  const auto module = entry.id.substr(0, entry.id.find('.') + 1);
+  for (const auto& method : registry.methods())
+    if (method->id().starts_with(module))
+      throw ParseError(entry.at, shown(entry.id),
+                       fmt::format("an id that begins otherwise: '{}' is a module of this program",
+                                   module.substr(0, module.size() - 1)));
+}
+
+bool has(const Registry& registry, const std::string& id) {
+  const auto& all = registry.methods();
+  return std::any_of(all.begin(), all.end(), [&](const auto& m) { return m->id() == id; });
+}
+
+void add(const MethodEntry& entry, const Registry& own, Registry& registry) {
+  refuse_taken_module(entry, own);
+  std::map<std::string, ParamValue> params;
+  for (const auto& [name, values] : entry.params) params[name] = values.front().value;
+  registry.add(foreign_method(entry.id, params));
+}
+
+}  // namespace
+
+Registry methods_for(Spec& spec) {
+  const auto own = all_methods();
+  auto registry = all_methods();
+  const auto named = [&](const MethodEntry& entry) { return entry.foreign || has(own, entry.id); };
+  std::map<std::string, ForeignEntry> users;
+  if (!std::all_of(spec.methods.begin(), spec.methods.end(), named)) users = users_methods();
+  for (auto& entry : spec.methods) {
+    if (const auto found = users.find(entry.id); !named(entry) && found != users.end())
+      entry.foreign = found->second;
+    if (!entry.foreign) continue;
+    if (has(registry, entry.id))
+      throw ParseError(entry.at, fmt::format("a second method '{}'", entry.id), "another id");
+    add(entry, own, registry);
+  }
+  return registry;
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,307 @@
+"""Code from outside: executables in a spec and in `bench`, what they get away with and what not."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from sweeps import RETENSOR, ROOT
+
+HERE = Path(__file__).parent / "foreign"
+EXAMPLES = ROOT / "experiments/examples/foreign"
+
+
+def entry(cheat, *more):
+    name = "".join("_" + c.lower() if c.isupper() else c for c in cheat)[1:]
+    return {"id": f"theirs.cpu.{name}", "command": "python3",
+            "args": [str(HERE / "cheats.py"), cheat, *more]}
+
+
+def spec(workspace, methods, **other):
+    """A spec of MTTKRP on the tiny tensor, a single mode, with these methods."""
+    measure = {"samples": 4, **other.pop("measure", {})}
+    path = workspace.spec([], operation="mttkrp", measure=measure,
+                          axes={"mode": 0, "rank": 3, **other.pop("axes", {})}, **other)
+    content = json.loads(path.read_text())
+    content["methods"] = methods
+    path.write_text(json.dumps(content))
+    return path
+
+
+def rows_of(workspace, methods, code=None, **other):
+    done = workspace.run(spec(workspace, methods, **other), "--allow-foreign", program=RETENSOR)
+    assert code is None or done.returncode == code, done.stderr
+    return {row["case"]["method"].split(".")[-1]: row for row in workspace.lines()}
+
+
+def test_an_executable_stands_beside_a_method_of_the_program(workspace):
+    honest = {"id": "theirs.cpu.honest", "command": str(HERE / "honest.py"),
+              "params": {"block": [1, 2]}}
+    rows = rows_of(workspace, [{"id": "pasta.cpu.coo"}, honest], code=0)
+    row = rows["honest"]
+    assert row["status"] == "ok" and row["code"] == "foreign" and row["form"] == "own"
+    assert row["check"]["ok"] and row["foreign"]["checked"] == 5
+    assert row["foreign"]["probes_failed"] == []
+    assert len(row["phases"]["run"]) == 4 and min(row["phases"]["run"]) > 0
+    assert row["executed"] == {"kernel": "loops"} and row["footprint"]["format_bytes"] == 48
+    assert len(workspace.lines()) == 3  # block 1 and 2
+    before = len(workspace.lines())
+    again = rows_of(workspace, [{"id": "pasta.cpu.coo"}, honest], code=0)
+    assert len(workspace.lines()) == before, "stored rows were measured again"
+    assert again["honest"]["source_hash"] == row["foreign"]["sha256"]
+
+
+def test_a_changed_executable_is_measured_again(workspace):
+    program = workspace.folder / "mine.py"
+    text = (f"#!/usr/bin/env python3\nimport sys\nsys.path.insert(0, {str(HERE)!r})\n"
+            "from honest import Honest, serve\n\n\nclass Mine(Honest):\n"
+            "    def add(self, index, value):\n        super().add(index, 1 * value)\n\n\n"
+            "serve(Mine())\n")
+    program.write_text(text)
+    program.chmod(0o755)
+    methods = [{"command": "./mine.py"}]
+    row = rows_of(workspace, methods, code=0)["mine"]
+    assert row["case"]["method"] == "foreign.cpu.mine"
+    program.write_text(text.replace("1 * value", "2 * value"))
+    row = rows_of(workspace, methods, code=1)["mine"]
+    assert row["status"] == "wrong" and len(workspace.lines()) == 2
+
+
+# What each cheat ends as, and the words that say why.
+CAUGHT = {
+    "EarlyReturn": ("wrong", "run "),
+    "Cached": ("wrong", "run "),
+    "NoZero": ("wrong", "run "),
+    "IgnoresMode": ("wrong", "run 1"),
+    "NoSync": ("ok", "work goes on after the answer"),
+    "ShortClock": ("ok", "the outer time counts"),
+    "Eager": ("ok", "work may be done outside the timed part"),
+    "DropsSmall": ("ok", "on a probe (values of 1e-9"),
+    "EmptyRows": ("ok", "on a probe (empty slices"),
+    "OneShape": ("ok", "on a probe (another shape"),
+    "Overflow": ("ok", "on a probe (two modes of 70,000"),
+}
+
+
+def test_every_cheat_is_caught(workspace):
+    rows = rows_of(workspace, [entry(cheat) for cheat in CAUGHT])
+    for cheat, (status, words) in CAUGHT.items():
+        row = rows[entry(cheat)["id"].split(".")[-1]]
+        assert row["status"] == status, (cheat, row["reason"])
+        said = row["reason"] if status == "wrong" else " ".join(row["findings"])
+        assert words in said, (cheat, said)
+    for cheat in ("no_sync", "short_clock"):  # what they hid counts
+        assert rows[cheat]["foreign"]["times"] == "outside"
+        assert rows[cheat]["stats"]["median"] > 0.02
+    for cheat in ("drops_small", "empty_rows", "overflow"):
+        assert len(rows[cheat]["foreign"]["probes_failed"]) < 5, "right on some probes"
+
+
+def test_answers_from_a_file_are_those_of_other_operands(workspace):
+    methods = [entry("AnswerFile", str(workspace.folder / "answers"))]
+    spec_path = spec(workspace, methods)
+    # Its first process, that of the case, computes; those of the probes have the file already.
+    workspace.run(spec_path, "--allow-foreign", program=RETENSOR)
+    workspace.run(spec_path, "--allow-foreign", "--rerun", program=RETENSOR)
+    first, second = workspace.lines()
+    assert first["status"] == "ok" and len(first["foreign"]["probes_failed"]) == 5
+    assert second["status"] == "wrong" and second["reason"].startswith("run 1 of 5")
+    assert first["foreign"]["seed"] != second["foreign"]["seed"]
+
+
+FAULTS = {
+    "Crash": ("crashed", "died of SIGSEGV in place of an answer to `run`; its last words: about "
+                         "to fall"),
+    "Quits": ("crashed", "ended with exit code 3 in place of an answer to `run`"),
+    "Hang": ("timeout", "had not answered `run`"),
+    "Garbage": ("failed", "answer to `run`: found 'debug: entering kernel', expected a JSON"),
+    "WrongSize": ("failed", "found a result of 44 bytes, expected 48: 4 x 3 values of f32"),
+    "NoResult": ("failed", "wrote no file 'result.bin'"),
+    "BadNumber": ("failed", "`seconds`: found \"fast\", expected a number of at least 0"),
+    "Declines": ("unsupported", "only on Tuesdays"),
+    "OutOfMemory": ("oom", "`prepare`: the workspace does not fit"),
+}
+
+
+def test_a_fault_costs_its_row_alone(workspace):
+    methods = [entry(fault) for fault in FAULTS] + [{"command": str(HERE / "honest.py")}]
+    before = set(Path("/tmp").glob("retensor-??????"))
+    rows = rows_of(workspace, methods, code=1, measure={"timeout": "3s"})
+    for fault, (status, words) in FAULTS.items():
+        row = rows[entry(fault)["id"].split(".")[-1]]
+        assert row["status"] == status and words in row["reason"], (fault, row["reason"])
+        assert row["phases"]["run"] == []
+    assert rows["honest"]["status"] == "ok"
+    assert not set(Path("/tmp").glob("retensor-??????")) - before, "a folder was left behind"
+
+
+def test_a_hanging_program_dies_with_the_driver(workspace):
+    mark = workspace.folder / "pid"
+    program = workspace.folder / "hang.py"
+    program.write_text(f"#!/usr/bin/env python3\nimport os, time\n"
+                       f"open({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    program.chmod(0o755)
+    path = spec(workspace, [{"command": "./hang.py"}])
+    driver = subprocess.Popen(workspace.command(path, "--allow-foreign", program=RETENSOR),
+                              cwd=workspace.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while not (mark.exists() and mark.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    driver.kill()
+    driver.communicate()
+    pid = int(mark.read_text())
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if Path(f"/proc/{pid}").exists():
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("the program outlived its driver")
+
+
+def test_a_registry_file_gives_a_program_its_id(workspace):
+    folder = workspace.folder / "methods"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(json.dumps({"schema": 1, "methods": [
+        {"id": "theirs.cpu.listed", "command": os.path.relpath(HERE / "honest.py", folder)}]}))
+    rows = rows_of(workspace, [{"id": "theirs.cpu.listed"}], code=0)
+    assert rows["listed"]["status"] == "ok"
+    found, = bench(workspace, "tiny", "--mode", 0, "--method", "theirs.cpu.listed")
+    assert found["theirs.cpu.listed"]["error_over_bound"] <= 1
+
+
+def compiled(workspace, source, name, *flags):
+    """An example that a user compiles with the command in its head."""
+    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I",
+                    ROOT / "common/c_api", EXAMPLES / source, *flags, "-o",
+                    workspace.folder / name], check=True, timeout=60)
+
+
+def bench(workspace, *args, code=0):
+    done = subprocess.run(
+        [RETENSOR, "bench", *map(str, args), "--samples", "3", "--registry",
+         str(workspace.registry), "--cache", str(workspace.cache), "--json"],
+        cwd=workspace.folder, text=True, capture_output=True, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    return [{m["method"]: m for m in problem["methods"] + problem["not_ok"]}
+            for problem in json.loads(done.stdout)]
+
+
+def test_the_examples_of_executables_in_c_and_numpy(workspace):
+    compiled(workspace, "spmm.c", "spmm")
+    (workspace.folder / "m.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 2.5\n3 2 1\n")
+    found, = bench(workspace, "m.mtx", "--operation", "spmm", "--method", "tca_spmm.cpu",
+                   "--format", "mtx", "--command", "./spmm")
+    assert found["foreign.cpu.spmm"]["error_over_bound"] <= 1 and len(found) == 2
+    assert "findings" not in found["foreign.cpu.spmm"], found
+    workspace.add_uniform("cube", [30, 20, 40], 900)
+    numpy = {"id": "theirs.cpu.numpy", "command": "/usr/bin/python3",
+             "args": [str(EXAMPLES / "mttkrp.py")]}
+    row = rows_of(workspace, [numpy], code=0, axes={"dataset": "cube", "mode": 1})["numpy"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
+def test_the_example_of_a_library_in_c(workspace):
+    compiled(workspace, "mttkrp_library.c", "libmine.so", "-std=c99", "-shared", "-fPIC")
+    library = {"id": "theirs.cpu.library", "library": "./libmine.so"}
+    rows = rows_of(workspace, [library], code=0, measure={"samples": 5})
+    row = rows["library"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+    assert row["footprint"]["format_bytes"] == 48 and row["foreign"]["checked"] == 6
+    row = rows_of(workspace, [library], axes={"dtype": "f64"})["library"]
+    assert (row["status"], row["reason"]) == ("unsupported", "`create`: takes only f32")
+
+
+def test_the_example_of_a_library_in_cuda(workspace):
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    if nvcc is None:
+        pytest.skip("no nvcc")
+    subprocess.run([nvcc, "-O1", "-shared", "-Xcompiler", "-fPIC", "-I", ROOT / "common/c_api",
+                    EXAMPLES / "mttkrp_library.cu", "-o", workspace.folder / "libmine.so"],
+                   check=True, timeout=300)
+    row = rows_of(workspace, [{"id": "theirs.cuda.library", "library": "libmine.so"}])["library"]
+    if row["status"] == "unsupported":
+        assert row["reason"], "declined without saying why there is no device"
+        pytest.skip(row["reason"])
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
+def test_the_adapter_of_pyttb(workspace):
+    path = os.pathsep.join([str(ROOT / "out/pypi"), os.environ.get("PYTHONPATH", "")])
+    own = {**os.environ, "PYTHONPATH": path}
+    if subprocess.run(["/usr/bin/python3", "-c", "import pyttb"], env=own, capture_output=True,
+                      timeout=60).returncode != 0:
+        pytest.skip("no pyttb: ci/bootstrap --test installs it from PyPI")
+    adapter = {"id": "pyttb.cpu", "command": "/usr/bin/python3",
+               "args": [str(EXAMPLES / "adapters/pyttb_mttkrp.py")]}
+    done = workspace.run(spec(workspace, [adapter], axes={"dtype": "f64", "mode": 1}),
+                         "--allow-foreign", program=RETENSOR, env=own)
+    assert done.returncode == 0, done.stderr
+    row, = workspace.lines()
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+    assert row["executed"] == {"kernel": "sptensor.mttkrp"}
+
+
+def test_the_adapter_of_splatt(workspace):
+    prefix = os.environ.get("RETENSOR_SPLATT")
+    if not prefix:
+        pytest.skip("no SPLATT: set RETENSOR_SPLATT to the folder in which it was installed")
+    compiled(workspace, "adapters/splatt_mttkrp.c", "libsplatt_mttkrp.so", "-shared", "-fPIC",
+             f"-I{prefix}/include", f"-L{prefix}/lib", "-lsplatt", "-fopenmp", "-lm")
+    adapter = {"id": "splatt.cpu", "library": "./libsplatt_mttkrp.so"}
+    row = rows_of(workspace, [adapter], code=0, axes={"dtype": "f64"})["cpu"]
+    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+
+
+LIBRARY_FAULTS = {
+    "crash": ("run", "*(volatile int*)0 = 1;", "crashed", "SIGSEGV"),
+    "exits": ("prepare", "_exit(4);", "crashed", "ended with exit code 4"),
+    "early": ("run", "static int done; if (done++) return RETENSOR_METHOD_OK;", "wrong", "run "),
+    "says_why": ("run", 'return refuse(reason, RETENSOR_METHOD_FAILED, "out of luck");', "failed",
+                 "`run`: out of luck"),
+    "next_api": ("api", "return 2;", "failed", "version 2 of retensor_method.h, expected 1"),
+}
+
+
+def test_a_faulty_library_costs_its_row_alone(workspace):
+    text = (EXAMPLES / "mttkrp_library.c").read_text()
+    methods = []
+    for name, (function, planted, *_) in LIBRARY_FAULTS.items():
+        at = text.index("{", text.index(f"retensor_method_{function}(")) + 1
+        source = workspace.folder / f"{name}.c"
+        source.write_text("#include <unistd.h>\n" + text[:at] + planted + text[at:])
+        subprocess.run(["cc", "-w", "-shared", "-fPIC", "-I", ROOT / "common/c_api", source, "-o",
+                        workspace.folder / f"lib{name}.so"], check=True, timeout=60)
+        methods.append({"id": f"theirs.cpu.{name}", "library": f"./lib{name}.so"})
+    (workspace.folder / "libempty.so").write_text("no library")
+    methods.append({"id": "theirs.cpu.empty", "library": "./libempty.so"})
+    rows = rows_of(workspace, methods, code=1)
+    for name, (*_, status, words) in LIBRARY_FAULTS.items():
+        assert rows[name]["status"] == status and words in rows[name]["reason"], rows[name]
+    assert "can't be loaded" in rows["empty"]["reason"]
+
+
+@pytest.mark.parametrize("method, words", [
+    ({"command": "./nowhere"}, "found no file './nowhere', expected an executable"),
+    ({"command": "tiny.tns"}, "is not executable"),
+    ({"command": "true", "format": "csv"}, "expected one of tns, tnsb or mtx"),
+    ({"command": "true", "arguments": []},
+     "found unknown key 'arguments', expected one of id, params, command, args"),
+    ({"id": "pasta.cpu.mine", "command": "true"}, "'pasta' is a module of this program"),
+    ({"id": "Mine", "command": "true"}, "an id such as"),
+])
+def test_a_wrong_entry_is_refused_with_its_line(workspace, method, words):
+    done = workspace.run(spec(workspace, [method]), "--allow-foreign", program=RETENSOR)
+    assert done.returncode == 2 and "spec.yaml:1" in done.stderr, done.stderr
+    assert words.split(" or ")[0] in done.stderr, done.stderr
+
+
+def test_a_spec_runs_no_program_unless_it_may(workspace):
+    path = spec(workspace, [{"command": str(HERE / "honest.py")}])
+    done = workspace.run(path, program=RETENSOR)
+    assert done.returncode == 2 and "--allow-foreign" in done.stderr
+    assert workspace.lines() == []
