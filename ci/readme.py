@@ -96,9 +96,9 @@ def own_data(entries):
     judged = [entry for entry in entries if entry["data"] in OWN_DATA and not entry["set_up"] and
               entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
-    came_out = ", ".join(f"{n} {word}" for word, n in sorted(words.items()))
-    return wrapped(f"- On the papers' own data: {len(judged)} claims ({came_out}); none before "
-                   "MovieLens 1M was at hand.", "  ")
+    came_out = ", ".join(f"{word}: {n}" for word, n in sorted(words.items()))
+    return wrapped(f"- {len(judged)} claims have a verdict on the papers' own data ({came_out}). "
+                   "None had one before MovieLens 1M was at hand.", "  ")
 
 
 def prose(claims):

@@ -7,8 +7,9 @@ ranks and draws are gathered (`run`, `group`). What is made least is the sum of 
 (distances.py) of the modes' nonzeros a fiber, non-empty slices, largest slices and Gini
 coefficients and of tiles of 8 and 16. Each `run` and `group` of a grid starts at the exponents that
 the Gini coefficients ask for; the exponents of the best two then move in turn by falling steps.
-Prints every trial that is better than those before, and the law as registries have it. The search
-for Uber, a trial of which takes seconds, was stopped by hand before it converged.
+Prints every trial that is better than those before, and the law as registries have it. For Uber, a
+trial of which takes 15 s, the search ends at the exponents of refitted.yaml: misfit 19.961, and no
+step of 0.2, 0.1 or 0.05 of any exponent is better.
 """
 import itertools
 import json

@@ -506,7 +506,7 @@ def test_names_of_panels_and_series_say_whose_value_they_are(tmp_path):
 @pytest.mark.parametrize("low, high, unit, expected", [
     (1.5, 8, "", ["2", "5"]), (1.5, 800, "", ["10", "100"]),
     (1e-5, 0.02, "s", ["10 us", "100 us", "1 ms", "10 ms"]), (2e6, 3e6, "bytes", ["2 MB", "3 MB"]),
-    (2e-4, 9e-4, "s", ["200 us", "500 us"])])
+    (2e-4, 9e-4, "s", ["200 us", "500 us"]), (1e-7, 0.05, "", ["1e-6", "1e-4", "0.01"])])
 def test_a_logarithmic_axis_has_a_few_numbers_with_si_units(low, high, unit, expected):
     axes = Figure().add_subplot()
     axes.set_xscale("log")

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "tests/unit/made_claims.hpp"
 
@@ -98,6 +101,16 @@ TEST_CASE("every mistake in a claims file is refused at its line") {
   refuses(claims_text(kPublished + "    query: {where: {a: 1}, orders: [{where: {a: 1}}, {where: "
                                    "{a: 2}}], value: v, reduce: median}\n"),
           "found orders beside where");
+  refuses(claims_text(kPublished + "    query: {where: {a: 1}, value: v, reduce: median, over: "
+                                   "{where: {a: 2}, ratio_to: {where: {a: 3}}}}\n"),
+          "expected the key 'ratio_to'");
+  refuses(claims_text(kPublished + "    query: {where: {a: 1}, value: v, reduce: median, ratio_to: "
+                                   "{where: {a: 4}}, over: {where: {a: 2}}}\n"),
+          "expected the key 'ratio_to'");
+  refuses(claims_text(kPublished + "    query: {where: {a: 1}, value: v, reduce: median, ratio_to: "
+                                   "{where: {a: 4}}, over: {where: {a: 2}, ratio_to: {where: "
+                                   "{method: p.cuda.tuned}}}}\n"),
+          "no claim selects a tuned one");
   refuses("schema: 2\npaper: p\nclaims: []\n", ":1:");
   refuses("schema: 1\npaper: p\nclaims:\n  - {id: X}\n", ":4:");
   const auto one = claims_text(good);
@@ -213,6 +226,48 @@ TEST_CASE("a ratio without partners or to zero is not tested") {
   CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4), row("b.cpu.y", "s", 0)}).reason ==
         "a ratio to zero");
   CHECK(judge_rows(lines, {row("a.cpu.x", "s", 4)}).word == Verdict::not_tested);
+}
+
+TEST_CASE("one ratio over another: the gain with three modes is below that with two") {
+  const auto of = [](const char* method, const char* modes) {
+    return fmt::format("where: {{method: {}, variant: {}}}", method, modes);
+  };
+  const auto lines = fmt::format(
+      "    published: {{at_most: 1, unit: ratio}}\n    tolerance: {{relative: 0.5}}\n"
+      "    hardware: any\n    query:\n      {}\n      value: v\n      reduce: geomean\n"
+      "      ratio_to: {{{}}}\n      per: [dataset]\n      over: {{{}, ratio_to: {{{}}}}}\n",
+      of("b.cpu.y", "three"), of("a.cpu.x", "three"), of("b.cpu.y", "two"), of("a.cpu.x", "two"));
+  const auto rows_of = [](double gain_with_three, double gain_with_two) {
+    std::vector<json> rows;
+    for (const auto& [dataset, own] : {std::pair("s", 4.0), std::pair("t", 10.0)})
+      for (const auto& [modes, gain] :
+           {std::pair("three", gain_with_three), std::pair("two", gain_with_two)})
+        for (const auto& [method, value] :
+             {std::pair("a.cpu.x", own), std::pair("b.cpu.y", gain * own)}) {
+          rows.push_back(row(method, dataset, value));
+          rows.back()["case"]["variant"] = modes;
+        }
+    return rows;
+  };
+  const auto lower = judge_rows(lines, rows_of(2.27, 2.7));
+  CHECK(lower.word == Verdict::reproduced);
+  CHECK(number(lower) == doctest::Approx(2.27 / 2.7));
+  CHECK(lower.rows == 8);
+  const auto higher = judge_rows(lines, rows_of(2.8, 2.7));  // within the tolerance, but above 1
+  CHECK(higher.word == Verdict::deviates);
+  CHECK(number(higher) == doctest::Approx(2.8 / 2.7));
+  auto fewer = rows_of(2, 3);
+  std::erase_if(fewer, [](const json& r) { return r["case"]["variant"] == "two"; });
+  CHECK(judge_rows(lines, fewer).reason == "no rows yet");
+  auto apart = rows_of(2, 3);
+  for (auto& r : apart)
+    if (r["case"]["variant"] == "two" && r["case"]["method"] == "a.cpu.x")
+      r["case"]["dataset"] = "u";
+  CHECK(judge_rows(lines, apart).word == Verdict::not_tested);
+
+  const auto made = made_rows(rows_of(2.27, 2.7));
+  const auto claim = claim_with(lines);
+  CHECK(nearest_turn(claim, judge(claim, made, {})).has_value());
 }
 
 TEST_CASE("an ordering holds strictly, and in the stated share of the groups") {

@@ -44,15 +44,22 @@ ShapePtr query_shape() {
            .members = {optional("where", where), optional("value", value),
                        optional("reduce", reduce_shape()),
                        optional("code", word("code of the competitor", {"own", "original"}))}});
-  return map({.what = "query",
-              .members = {optional("where", where), required("value", value),
-                          required("reduce", reduce_shape()),
-                          optional("contains", scalar("a part of a text")),
-                          optional("ratio_to", ratio), optional("orders", list("orders", part, 2)),
-                          optional("per", list("per", scalar("a row field"))),
-                          optional("within", word("reduction", {"median", "min", "max", "spread"})),
-                          optional("machines", word("machines", {"one", "all"}))},
-              .one_of = {{"orders", "where"}}});
+  const auto other_ratio =
+      map({.what = "over",
+           .members = {required("where", where),
+                       required("ratio_to", map({.what = "ratio_to of over",
+                                                 .members = {required("where", where)}}))}});
+  return map(
+      {.what = "query",
+       .members = {optional("where", where), required("value", value),
+                   required("reduce", reduce_shape()),
+                   optional("contains", scalar("a part of a text")), optional("ratio_to", ratio),
+                   optional("over", other_ratio), optional("orders", list("orders", part, 2)),
+                   optional("per", list("per", scalar("a row field"))),
+                   optional("within", word("reduction", {"median", "min", "max", "spread"})),
+                   optional("machines", word("machines", {"one", "all"}))},
+       .one_of = {{"orders", "where"}},
+       .beside = {{"over", {"ratio_to"}}}});
 }
 
 ShapePtr published_shape() {
@@ -170,6 +177,11 @@ Query read_query(const YamlNode& node) {
     read_part(*ratio, query.ratio_to.emplace(static_cast<const Part&>(query)));
     query.competitor = text_or(*ratio, "code", query.competitor);
   }
+  if (const auto* over = node.find("over")) {
+    query.over = {query, *query.ratio_to};
+    read_part(*over, query.over[0]);
+    read_part(over->need("ratio_to"), query.over[1]);
+  }
   return query;
 }
 
@@ -286,7 +298,8 @@ std::vector<Claim> parse_claims(std::string_view text, const std::string& name) 
     if (const auto& query = claims.back().query; query && paper != kProject) {
       expect_published_methods(node, *query);
       if (query->ratio_to) expect_published_methods(node, *query->ratio_to);
-      for (const auto& part : query->orders) expect_published_methods(node, part);
+      for (const auto* parts : {&query->over, &query->orders})
+        for (const auto& part : *parts) expect_published_methods(node, part);
     }
     claims.back().file = name;
     if (!ids.insert(claims.back().id).second)

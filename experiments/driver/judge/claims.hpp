@@ -33,10 +33,12 @@ struct Part {
 /// `ratio_to`: divided by the same over its part, which takes what it does not state from the query
 /// (its rows, field or reduction); with `per`, a ratio of medians for each combination of those
 /// fields that both selections have (of `within` in place of it), then `reduce` over the ratios.
+/// With `over`: that ratio divided by the same ratio of its two parts.
 /// With `orders`: the share of `per` groups (one group without `per`) in which the reduced values
 /// of the parts ascend.
 struct Query : Part {
   std::optional<Part> ratio_to;
+  std::vector<Part> over;  ///< none, or what stands above and below in the second ratio
   std::vector<Part> orders;
   std::vector<std::string> per;
   std::string within = "median";  ///< how rows that agree in `per` become one number: min, max,

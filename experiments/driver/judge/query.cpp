@@ -155,9 +155,12 @@ std::map<std::string, std::vector<RowNumber>> groups_of(const Taken& taken,
   return groups;
 }
 
-Answer ratio(const Query& query, const Taken& over, const Taken& under) {
+/// The ratio of two of the query's parts, the k-th and the next.
+Answer ratio(const Query& query, const std::vector<Taken>& parts, std::size_t k) {
+  const auto &over = parts[k], &under = parts[k + 1];
   if (query.per.empty()) {
-    const auto one = divide(reduced(over.numbers, query), reduced(under.numbers, *query.ratio_to));
+    const auto read = parts_of(query);
+    const auto one = divide(reduced(over.numbers, read[k]), reduced(under.numbers, read[k + 1]));
     return {one, {one}};
   }
   const auto partners = groups_of(under, query.per);
@@ -220,6 +223,7 @@ std::vector<Part> parts_of(const Query& query) {
   if (!query.orders.empty()) return query.orders;
   std::vector<Part> all = {query};
   if (query.ratio_to) all.push_back(*query.ratio_to);
+  all.insert(all.end(), query.over.begin(), query.over.end());
   return all;
 }
 
@@ -251,7 +255,11 @@ Taken read_rows(const Rows& rows, const Part& part) {
 
 Answer answer(const Query& query, const std::vector<Taken>& parts) {
   if (!query.orders.empty()) return share_in_order(query, parts);
-  if (query.ratio_to) return ratio(query, parts[0], parts[1]);
+  if (!query.over.empty()) {
+    const auto one = divide(ratio(query, parts, 0).number, ratio(query, parts, 2).number);
+    return {one, {one}};
+  }
+  if (query.ratio_to) return ratio(query, parts, 0);
   return {reduced(parts[0].numbers, query),
           query.reduce == "distinct" ? std::vector<Estimate>{} : estimates(parts[0].numbers)};
 }

@@ -158,6 +158,7 @@ def _has_quantity(verdict, column):
 def _is_ratio(verdict, query, column):
     published, asked = verdict.get("published"), query.get("value")
     return (isinstance(published, dict) and published.get("unit", "") in RATIOS
+            and "over" not in query  # no figure draws a ratio of ratios
             and quantity.ALIASES.get(asked, asked) == column)
 
 

@@ -45,11 +45,18 @@ def logarithmic(axis, unit, ticks=5):
     """
     low, high = axis.get_view_interval()
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: shown(value, unit))
+    axis.set_major_formatter(lambda value, _: _short(value, unit))
     axis.set_major_locator(FixedLocator(_places(low, high, max(ticks, 3))))
     if 1 < math.log10(high / low) <= ticks:
         axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=60))
         axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value, unit):
+    """A round number in few characters: 1e-6 and 1e-4 where others write 1e-06 and 0.0001."""
+    if unit == "s" or not 0 < value < 1e-3:
+        return shown(value, unit)
+    return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-")
 
 
 def _places(low, high, ticks):
