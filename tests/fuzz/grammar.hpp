@@ -102,7 +102,8 @@ class Grammar {
 
     /// Both sides of a condition, with the word that it asks for.
     Json chosen(const Json& schema) {
-      const bool then = choices.one_in(2);
+      const bool more = schema["else"].is_object() && schema["else"].contains("if");
+      const bool then = choices.one_in(more ? 3 : 2);
       Json side = schema[then ? "then" : "else"];
       const auto& condition = schema["if"];
       if (then && condition.contains("properties") && side.contains("properties"))

@@ -136,7 +136,11 @@ inline const std::array<Kind, 4>& kinds() {
   static const std::array<Kind, 4> all = {
       {{{*driver::whole_spec_shape(), vocabulary(), agree_spec},
         [](const std::string& text) {
-          driver::make_plan(driver::parse_spec(text, "input.yaml"), methods(), datasets());
+          const auto spec = driver::parse_spec(text, "input.yaml");
+          const auto foreign = [](const auto& entry) { return entry.foreign.has_value(); };
+          // Codes from outside become methods when a spec is run.
+          if (std::none_of(spec.methods.begin(), spec.methods.end(), foreign))
+            driver::make_plan(spec, methods(), datasets());
         }},
        {{*driver::registry_shape(), vocabulary(), agree_registry}, use_registry},
        {{*driver::claims_shape(), vocabulary()}, [](const std::string& text) { judge_all(text); }},

@@ -60,7 +60,7 @@ def row(operation="tew", dataset="alpha", method="pasta.cpu.coo", mode=None, kin
         line |= {"phases": {"load": 0.1, "oracle": 0.2, "prepare": 0.3, "fetch": 0.01,
                             "run": list(seconds),
                             "stages": stages or {"kernel": list(seconds)}},
-                 "seconds": {"without_zero": median},
+                 "seconds": {"without_zero": median, "sweep": median},
                  "stats": {"count": 3, "median": median, "q1": (low + median) / 2,
                            "q3": (median + high) / 2, "mean": median, "min": low, "max": high},
                  "work": {"flops": flops, "bytes": moved, "compulsory_bytes": moved / 2,
