@@ -19,7 +19,6 @@ except ImportError:
 LARGEST = recipe.LONGEST_TEXT // 4  # of a file that is read at once; pandas takes copies of it
 ODD = b"\r\0"
 ODD_BY_NUMBERS = b" \t\v\f"  # which pandas takes beside a number, as it does a plus
-CHUNK = 1 << 24
 BATCH = 1 << 14
 TOO_LONG = re.compile(rb"[0-9]{19}")  # beyond 64 bits
 
@@ -40,7 +39,7 @@ def columns_of(source, name, separator, columns):
         return None
     parts, rest, total = [], b"", 0
     with recipe.opened(source, name) as stream:
-        while chunk := stream.read(CHUNK):
+        while chunk := stream.read(recipe.CHUNK):
             total += len(chunk)
             text, newline, rest = (rest + chunk).rpartition(b"\n")
             if total > recipe.LONGEST_TEXT or len(rest) >= recipe.LONGEST_LINE:
@@ -65,7 +64,7 @@ def text_of(source, name):
     if numpy is None:
         return None
     with recipe.opened(source, name) as stream:
-        text = stream.read(LARGEST + 1)
+        text = recipe.whole(stream, LARGEST)
     return None if len(text) > LARGEST else with_line_ends(text)
 
 

@@ -36,7 +36,7 @@ def text_of(source, layer):
         found = list(recipe.files_below(source, name + "*")) if source.is_dir() else [source]
         place = recipe.only(found, source, name)
         with recipe.opened(place, name) as stream:
-            content = stream.read(recipe.LONGEST_TEXT)
+            content = recipe.whole(stream)
     try:
         return place, io.StringIO(content.decode("ascii"))
     except UnicodeDecodeError:

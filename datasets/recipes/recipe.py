@@ -20,6 +20,7 @@ import tns
 LONGEST_LINE = 1 << 16
 # Text becomes Python's objects, which take several times its bytes.
 LONGEST_TEXT = min(1 << 34, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+CHUNK = 1 << 20  # bytes of a read, for which it takes room before it knows how many there are
 INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -66,6 +67,15 @@ def opened(source, name):
         stream = gzip.open(source) if source.suffix == ".gz" else open(source, "rb")
     with stream:
         yield stream
+
+
+def whole(stream, most=LONGEST_TEXT):
+    """The bytes of a stream, cut off behind `most` and one."""
+    parts, left = [], most + 1
+    while chunk := stream.read(min(CHUNK, left)):
+        parts.append(chunk)
+        left -= len(chunk)
+    return b"".join(parts)
 
 
 def only(found, source, name):
