@@ -55,6 +55,7 @@ struct Sizes {
   double coordinates = 0;  ///< indices of a fiber, 0 of a matrix
   double products = 0;
   double oracle = 0;     ///< bytes of the oracle's arrays beside its fibers
+  double retained = 0;   ///< bytes of these that malloc keeps when they are freed
   double collected = 0;  ///< bytes of a method's result while its parts are collected
 };
 
@@ -115,7 +116,7 @@ class Model {
   double run(const Sizes& s, const Method& method) const {
     const auto oracle = evaluated_fibers(s) * (kFiber + kValue * s.width);
     const auto result = s.fibers * (s.coordinates * kIndex + s.width * value_);
-    return oracle + n_ * method.bytes_per_nonzero() + s.collected + 2 * result +
+    return oracle + s.retained + n_ * method.bytes_per_nonzero() + s.collected + 2 * result +
            kGrowth * kKeyed * s.fibers;
   }
 
@@ -178,8 +179,10 @@ Sizes Model::sizes() const {
         const auto width = p_.operation == Operation::ttv ? 1 : rank;
         const auto others = without(dims_, p_.mode);
         auto own = dense_rows(length(p_.mode) * width, distinct(n_, volume(others)), width);
+        const auto keys = sorting(last, others);
         own.coordinates = order_ - 1;
-        own.oracle += sorting(last, others);
+        own.oracle += keys;
+        own.retained = kept(n_ * kDouble) + kept(n_ * kPosition) + kept(keys);
         return own;
       }
       case Operation::mttkrp: {
