@@ -4,6 +4,7 @@ in experiments/results: what stands over them, how many series they have, no tex
 import json
 import math
 from pathlib import Path
+from statistics import median
 
 import pytest
 import rows
@@ -23,6 +24,12 @@ RESULTS = [path for path in sorted((ROOT / "experiments" / "results").glob("*/*.
 SLACK = 0.75  # points by which boxes may meet: they hold the room of letters that have descenders
 
 
+def seconds(line):
+    """Time of a sweep, of a row that has sweeps."""
+    sweeps = line.get("phases", {}).get("stages", {}).get("sweeps")
+    return {"sweep": median(sweeps) / int(line["executed"]["sweeps"])} if sweeps else {}
+
+
 def exported(paths):
     """Lines as `retensor rows` prints them, as far as figures need what it derives."""
     sessions, newest = {}, {}
@@ -38,7 +45,7 @@ def exported(paths):
         gpu = ".cuda" in line["case"]["method"]
         device = machine["gpu"]["name"] if gpu else machine["cpu"]["model"]
         yield line | {"backend": "cuda" if gpu else "cpu", "device": device, "stale": False,
-                      "currency": "sources", "code": "own"}
+                      "currency": "sources", "code": "own", "seconds": seconds(line)}
 
 
 @pytest.fixture(scope="module")
