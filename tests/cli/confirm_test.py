@@ -36,7 +36,7 @@ def aged(tmp_path):
 def test_rows_of_todays_code_need_no_confirmation(aged):
     workspace, _ = aged
     done = confirm(workspace)
-    assert done.returncode == 0 and "every row was measured with today's code" in done.stderr
+    assert done.returncode == 0 and "every row with times was measured with today's code" in done.stderr
 
 
 def test_a_sample_that_agrees_confirms_the_rest(aged):
@@ -48,7 +48,7 @@ def test_a_sample_that_agrees_confirms_the_rest(aged):
     confirmation, = workspace.lines("confirmation")
     assert len(confirmation["keys"]) == 8 and len(confirmation["sample"]) == 5
     assert len(workspace.lines()) == 13
-    assert "every row was measured with today's code" in confirm(workspace).stderr
+    assert "every row with times was measured with today's code" in confirm(workspace).stderr
 
 
 def test_a_sample_that_differs_leaves_the_rows_stale(aged):

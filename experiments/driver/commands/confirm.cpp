@@ -64,7 +64,7 @@ int confirm_command(const Given& given) {
 
   const auto rows = rows_to_confirm(newest_rows({path}), given.flag("dirty"));
   if (rows.empty()) {
-    std::cerr << path << ": every row was measured with today's code\n";
+    std::cerr << path << ": every row with times was measured with today's code\n";
     return 0;
   }
   const auto sample = sample_of(rows);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/run/noise.hpp"
+#include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
 #include "experiments/driver/run/style.hpp"
 

@@ -16,7 +16,8 @@
 
 namespace retensor::driver {
 
-/// What a file says of one such method, as it stands there: a row of it names no path of a machine.
+/// What a file says of one such method, as it stands there: a row of it names no path of a machine
+/// but those that the user wrote.
 struct ForeignEntry {
   bool is_library = false;
   std::string path;  ///< of the executable or the library
