@@ -153,17 +153,29 @@ double floor_of(const Aspects& at) {
 
 }  // namespace
 
+double Forecaster::usual_of(const SeenTimes& t) const {
+  return std::log(usual_preparation(problem_of(t).tensor_bytes, backend_));
+}
+
+/// Runs beyond the floor of their bytes.
+Regression Forecaster::fitted_runs() const {
+  return fitted(kRunKernel,
+                [&](const SeenTimes& t) { return std::log(t.run) - floor_of(problem_of(t).at); });
+}
+
+/// Preparations beyond what is usual for their bytes.
+Regression Forecaster::fitted_preparations() const {
+  return fitted(kPrepareKernel, [&](const SeenTimes& t) {
+    return std::log(std::max(t.prepare, kNoSeconds)) - usual_of(t);
+  });
+}
+
 std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
                                      const std::vector<std::size_t>& candidates) const {
   const double usual = std::log(usual_preparation(tensor_bytes, backend_));
   if (!run_) {
-    run_ = std::make_unique<Regression>(fitted(kRunKernel, [&](const SeenTimes& t) {
-      return std::log(t.run) - floor_of(problem_of(t).at);
-    }));
-    prepare_ = std::make_unique<Regression>(fitted(kPrepareKernel, [&](const SeenTimes& t) {
-      return std::log(std::max(t.prepare, kNoSeconds)) -
-             std::log(usual_preparation(problem_of(t).tensor_bytes, backend_));
-    }));
+    run_ = std::make_unique<Regression>(fitted_runs());
+    prepare_ = std::make_unique<Regression>(fitted_preparations());
   }
   std::vector<Forecast> forecasts;
   for (const auto candidate : candidates) {
@@ -180,19 +192,12 @@ std::vector<Forecast> Forecaster::left_out() const {
   for (const auto* t : times_)
     groups.push_back(
         numbers.try_emplace(problem_of(*t).family, static_cast<int>(numbers.size())).first->second);
-  const auto run = fitted(kRunKernel, [&](const SeenTimes& t) {
-                     return std::log(t.run) - floor_of(problem_of(t).at);
-                   }).left_out(groups);
-  const auto usual = [&](const SeenTimes& t) {
-    return std::log(usual_preparation(problem_of(t).tensor_bytes, backend_));
-  };
-  const auto prepare = fitted(kPrepareKernel, [&](const SeenTimes& t) {
-                         return std::log(std::max(t.prepare, kNoSeconds)) - usual(t);
-                       }).left_out(groups);
+  const auto run = fitted_runs().left_out(groups);
+  const auto prepare = fitted_preparations().left_out(groups);
   std::vector<Forecast> forecasts;
   for (std::size_t k = 0; k < times_.size(); ++k)
     forecasts.push_back({times_[k]->candidate, moved(run[k], floor_of(problem_of(*times_[k]).at)),
-                         moved(prepare[k], usual(*times_[k]))});
+                         moved(prepare[k], usual_of(*times_[k]))});
   return forecasts;
 }
 

@@ -77,6 +77,10 @@ class Forecaster {
   Place place_of(const Aspects& at, std::size_t candidate) const;
   template <class Value>
   Regression fitted(const Kernel& kernel, Value value) const;
+  Regression fitted_runs() const;
+  Regression fitted_preparations() const;
+  /// Logarithm of the usual time to prepare the problem.
+  double usual_of(const SeenTimes& t) const;
   const Regression& fit(std::unique_ptr<Regression>& kept, double SeenTimes::*bytes) const;
 
   const Experience& seen_;
