@@ -36,7 +36,8 @@ def aged(tmp_path):
 def test_rows_of_todays_code_need_no_confirmation(aged):
     workspace, _ = aged
     done = confirm(workspace)
-    assert done.returncode == 0 and "every row with times was measured with today's code" in done.stderr
+    assert done.returncode == 0
+    assert "every row with times was measured with today's code" in done.stderr
 
 
 def test_a_sample_that_agrees_confirms_the_rest(aged):
