@@ -295,6 +295,29 @@ def test_a_faulty_library_costs_its_row_alone(workspace):
     assert "can't be loaded" in rows["empty"]["reason"]
 
 
+def test_what_a_library_leaves_behind_when_it_fails_meets_no_other_method(workspace):
+    text = (EXAMPLES / "mttkrp_library.c").read_text()
+    at = text.index("{", text.index("retensor_method_run(")) + 1
+    source = workspace.folder / "limits.c"
+    source.write_text("#include <sys/resource.h>\n" + text[:at]
+                      + "struct rlimit none = {1 << 20, 1 << 20}; setrlimit(RLIMIT_AS, &none);"
+                        ' return refuse(reason, RETENSOR_METHOD_FAILED, "no luck");' + text[at:])
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-I", ROOT / "common/c_api", source, "-o",
+                    workspace.folder / "libmine.so"], check=True, timeout=60)
+    workspace.add_uniform("cube", [60, 50, 40], 30000)
+    rows = rows_of(workspace, [{"library": "./libmine.so"}, {"id": "pasta.cpu.coo"}], code=1,
+                   axes={"dataset": "cube"})
+    assert rows["libmine"]["status"] == "failed" and "no luck" in rows["libmine"]["reason"]
+    assert rows["coo"]["status"] == "ok", rows["coo"]
+
+
+def test_bench_names_a_library_by_the_id_before_it(workspace):
+    compiled(workspace, "mttkrp_library.c", "libmine.so", "-std=c99", "-shared", "-fPIC")
+    found = bench(workspace, "tiny.tns", "--operation", "mttkrp", "--method", "pasta.cpu.coo",
+                  "--library", "theirs.cpu.fast=./libmine.so")[0]
+    assert set(found) == {"pasta.cpu.coo", "theirs.cpu.fast"}
+
+
 @pytest.mark.parametrize("method, words", [
     ({"command": "./nowhere"}, "found no file './nowhere', expected an executable"),
     ({"command": "tiny.tns"}, "is not executable"),

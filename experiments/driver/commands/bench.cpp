@@ -59,8 +59,8 @@ std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry
 /// Code from outside that the command line names: an executable, or libraries.
 std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   std::vector<MethodEntry> entries;
-  const auto add = [&](const char* option, const ForeignEntry& entry) {
-    entries.push_back({default_foreign_id(entry.path), {option, 0, 0}, {}, entry});
+  const auto add = [&](const char* option, const std::string& id, const ForeignEntry& entry) {
+    entries.push_back({id, {option, 0, 0}, {}, entry});
   };
   const auto format = given.text("format");
   if (format != "tns" && format != "tnsb" && format != "mtx")
@@ -68,8 +68,12 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   std::istringstream command(given.text("command"));
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   if (!words.empty())
-    add("--command", {false, words[0], {words.begin() + 1, words.end()}, format, ""});
-  for (const auto& path : given.texts("library")) add("--library", {true, path, {}, format, ""});
+    add("--command", default_foreign_id(words[0]),
+        {false, words[0], {words.begin() + 1, words.end()}, format, ""});
+  for (const auto& text : given.texts("library")) {
+    const auto library = foreign_library(text);
+    add("--library", library.id, library.entry);
+  }
   return entries;
 }
 
@@ -325,7 +329,9 @@ Interface bench_interface() {
   add("command", word("\"PROGRAM ARG...\""),
       "also an executable from outside, in quotes with its arguments");
   add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");
-  add("library", words("FILE..."), "also shared libraries from outside (retensor_method.h)");
+  add("library", words("[ID=]FILE..."),
+      "also shared libraries from outside (retensor_method.h); one that works on a GPU says so by "
+      "its id: theirs.cuda=./libtheirs.so");
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");

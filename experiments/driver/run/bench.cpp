@@ -435,6 +435,7 @@ json Bench::measure(const json& request) {
   std::vector<std::pair<std::size_t, const Posed*>> places;  // of each trial: row and problem
   std::map<std::string, Posed> kept;
   TimingOptions options;
+  bool library_failed = false;
   Count peak = load_peak_;
   reset_peak_resident();
   options.warmup = request.at("warmup");
@@ -457,6 +458,7 @@ json Bench::measure(const json& request) {
       places.emplace_back(rows.size(), &posed);
       return json();
     }));
+    if (c.foreign && c.foreign->is_library && !is_ok(rows.back())) library_failed = true;
   }
   problems_ = std::move(kept);
   note_peak(peak);  // of the oracles: each preparation begins a mark of its own
@@ -473,7 +475,8 @@ json Bench::measure(const json& request) {
     if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);
-  if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;
+  if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["unfit"] = fault;
+  if (library_failed) answer["unfit"] = "a library from outside failed in this process";
   return answer;
 }
 

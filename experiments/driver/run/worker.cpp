@@ -218,10 +218,10 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
     restart();
     return ended(Status::crashed, "the worker answered with a wrong number of rows");
   }
-  if (!answer.contains("device_fault")) return answer;
+  if (!answer.contains("unfit")) return answer;
   // No later call of that process would succeed. What a case alone says of it stands.
   restart();
-  return together.size() == 1 ? answer["rows"][0] : ended(Status::crashed, answer["device_fault"]);
+  return together.size() == 1 ? answer["rows"][0] : ended(Status::crashed, answer["unfit"]);
 }
 
 std::vector<json> Worker::run(const std::vector<Case>& together, const MeasureSpec& measure,

@@ -10,8 +10,8 @@
 //   {"do":"probe","case":{...},"order","timeout"}
 //                                           -> {"failed":[...]} of probe_foreign()
 //   {"do":"measure","cases":[...],"warmup","samples","preparations","timeout","seed"}
-//                                           -> {"rows":[row body ...]}, and "device_fault" when a
-//                                              case left the GPU's context unusable
+//                                           -> {"rows":[row body ...]}, and "unfit", why, when a case
+//                                              left the process or the GPU's context unusable
 #pragma once
 
 #include <chrono>

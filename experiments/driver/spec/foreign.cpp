@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -19,6 +20,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
+
+constexpr const char* kForeignId = "[a-z0-9_]+\\.(cpu|cuda)(\\.[a-z0-9_]+)?";
 
 /// A name without a slash as a shell finds it; empty where it finds none.
 std::string found_in_path(const std::string& name) {
@@ -97,6 +100,14 @@ ForeignCode foreign_code(const ForeignEntry& entry) {
   return code;
 }
 
+ForeignLibrary foreign_library(const std::string& text) {
+  static const std::regex named("(" + std::string(kForeignId) + ")=(.+)");
+  std::smatch found;
+  if (std::regex_match(text, found, named))
+    return {found[1], {true, found[found.size() - 1], {}, "tns", ""}};
+  return {default_foreign_id(text), {true, text, {}, "tns", ""}};
+}
+
 std::string default_foreign_id(const std::string& path) {
   std::string word;
   for (const char c : fs::path(path).stem().string()) {
@@ -129,7 +140,7 @@ ShapePtr foreign_shape(bool is_library) {
   using namespace shape;
   std::vector<Member> members = {
       optional("id", pattern("an id such as theirs.cpu.mttkrp or theirs.cuda",
-                             "[a-z0-9_]+\\.(cpu|cuda)(\\.[a-z0-9_]+)?")),
+                             kForeignId)),
       optional("params", map_of("params", list_or_one("a value", scalar("a value"))))};
   if (is_library) {
     members.push_back(required("library", scalar("the path of a shared library")));

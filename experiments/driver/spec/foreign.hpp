@@ -41,6 +41,13 @@ ForeignCode foreign_code(const ForeignEntry& entry);
 /// foreign.cpu.<name of the file>: what a method is called that states no id.
 std::string default_foreign_id(const std::string& path);
 
+struct ForeignLibrary {
+  std::string id;
+  ForeignEntry entry;
+};
+/// What the text FILE or ID=FILE names, such as theirs.cuda=./libtheirs.so.
+ForeignLibrary foreign_library(const std::string& text);
+
 nlohmann::json to_json(const ForeignEntry& entry);
 /// Throws json::exception for an object that to_json did not make.
 ForeignEntry foreign_from_json(const nlohmann::json& j);
