@@ -186,6 +186,7 @@ def test_rows_that_do_not_record_the_hue_are_named_by_what_the_figure_says(tmp_p
              for name, executed in (("coo", {}), ("hicoo", {"sums": "f16"}))]
 
     def series(**figure):
-        return arranged(tmp_path, lines, kind="grouped-bars", hue="executed.sums", **figure)[0].series
+        view, _ = arranged(tmp_path, lines, kind="grouped-bars", hue="executed.sums", **figure)
+        return view.series
     assert series() == ["sums=f16", "sums=none"]
     assert series(absent="f32") == ["sums=f16", "sums=f32"]
