@@ -24,6 +24,17 @@ claims:
 """
 
 
+# Claims that were listed of each paper when it was read: they are numbered from 1.
+LISTED = {"bcb_sptc": 67, "flycoo": 33, "hlsto": 61, "pasta": 74, "tca_spmm": 20}
+
+
+def unanswered(entries):
+    """Numbers of listed claims of each paper that no entry answers."""
+    found = {(entry["paper"], int(re.match(r"[A-Z]-C(\d+)", entry["id"])[1])) for entry in entries}
+    return [one for paper, last in LISTED.items()
+            for one in ((paper, number) for number in range(1, last + 1)) if one not in found]
+
+
 def verdict(*args, root=ROOT, code=0):
     done = subprocess.run([RETENSOR, "verdict", *map(str, args)], cwd=root, text=True, timeout=120,
                           env={**os.environ, "RETENSOR_ROOT": str(root)}, capture_output=True,
@@ -123,3 +134,9 @@ def test_each_paper_has_headlines_and_causes_have_rows(entries):
                 if entry["holds"] is False:
                     cause = entry["cause"]["says"] if entry["cause"] else "cause not found"
                     assert cause in sentences[1]
+
+
+def test_every_claim_that_was_listed_of_a_paper_has_an_answer(entries):
+    assert not unanswered(entries)
+    fewer = [entry for entry in entries if not entry["id"].startswith("F-C16")]
+    assert unanswered(fewer) == [("flycoo", 16)]

@@ -179,3 +179,14 @@ def test_a_name_of_a_method_that_no_row_has_is_refused_with_the_nearest(tmp_path
     lines = [rows.row() | {"executed": {"threshold": "3", "blocks": "8"}}]
     with pytest.raises(PlotError, match="executed.treshold'; nearest: executed.threshold"):
         arranged(tmp_path, lines, kind="lines", x="rank", y="executed.treshold")
+
+
+def test_rows_that_do_not_record_the_hue_are_named_by_what_the_figure_says(tmp_path):
+    lines = [rows.row("tew", method=f"pasta.cpu.{name}") | {"executed": executed}
+             for name, executed in (("coo", {}), ("hicoo", {"sums": "f16"}))]
+
+    def series(**figure):
+        view, _ = arranged(tmp_path, lines, kind="grouped-bars", hue="executed.sums", **figure)
+        return view.series
+    assert series() == ["sums=f16", "sums=none"]
+    assert series(absent="f32") == ["sums=f16", "sums=f32"]

@@ -252,6 +252,30 @@ TEST_CASE("a time of the original code is a result of its own, which no code her
   CHECK_FALSE(results.rows[1].is_stale());
 }
 
+TEST_CASE("a session without ceilings has those of the session before it on such a machine") {
+  const auto copied = [](const std::string& id, double value) {
+    return json{{"kind", "ceilings"},
+                {"schema", 1},
+                {"session", id},
+                {"backend", "cpu"},
+                {"ceilings", {{{"what", "copy_dram"}, {"value", value}}}}};
+  };
+  const auto ceiling = [&](const char* key, const Results& results) {
+    const auto found = std::find_if(results.rows.begin(), results.rows.end(),
+                                    [&](const Row& of_case) { return of_case.key() == key; });
+    return found->field("ceilings.copy_dram");
+  };
+  const auto results =
+      read({text({session("s"), copied("s", 10), row("s", "a"), session("t"), row("t", "b"),
+                  session("u", "B"), row("u", "c"), session("v"), copied("v", 20), row("v", "d")}),
+            text({session("w"), row("w", "e")})});
+  CHECK(ceiling("b", results) == 10);
+  CHECK(ceiling("c", results).is_null());  // another processor
+  CHECK(ceiling("d", results) == 20);
+  CHECK(ceiling("e", results).is_null());  // another file
+  CHECK(text_of(results.sessions.at("t")->ceilings.at(Backend::cpu), "session") == "t");
+}
+
 TEST_CASE("rows gain the ceilings of their session and the roofline that follows") {
   const json ceilings = {{"kind", "ceilings"},
                          {"schema", 1},

@@ -100,26 +100,49 @@ struct Lines {
   std::size_t files = 0;
 
   void read(const std::string& path);
-  void take(json line, const std::string& where);
+  /// Returns the line's session.
+  std::shared_ptr<Session> take(json line, const std::string& where);
   /// Takes the line away where it is not packed.
   Row row(std::size_t place);
 };
 
+/// `retensor confirm` measures rows again without ceilings: a session without any takes those of
+/// the session before it in its file that was on such a machine.
+void lend_ceilings(const std::vector<std::shared_ptr<Session>>& of_file) {
+  std::map<std::string, json> latest;
+  for (const auto& session : of_file)
+    for (const auto backend : {Backend::cpu, Backend::cuda}) {
+      const auto& threads = field(session->line, "machine.cpu.threads_used");
+      const auto machine = fmt::format("{} {} {}", name(backend), session->device(backend),
+                                       backend == Backend::cpu ? threads.dump() : "");
+      if (const auto own = session->ceilings.find(backend); own != session->ceilings.end()) {
+        latest[machine] = own->second;
+      } else if (const auto lent = latest.find(machine); lent != latest.end()) {
+        session->ceilings[backend] = lent->second;
+        session->ceilings[backend]["session"] = text_of(session->line, "session");
+      }
+    }
+}
+
 void Lines::read(const std::string& path) {
   const auto file = std::filesystem::path(path).filename().string();
+  std::vector<std::shared_ptr<Session>> of_file;
   std::uint64_t number = 0;
   const auto end = for_each_line(path, [&](json line) {
     line["file"] = file;
     line["line"] = ++number;
-    take(std::move(line), fmt::format("{}:{}", path, number));
+    auto session = take(std::move(line), fmt::format("{}:{}", path, number));
+    if (std::find(of_file.begin(), of_file.end(), session) == of_file.end())
+      of_file.push_back(std::move(session));
   });
+  lend_ceilings(of_file);
   ++files;
   if (end.torn > 0)
     warnings.push_back(
         fmt::format("{}:{}: the last line is torn and was left out", path, number + 1));
 }
 
-void Lines::take(json line, const std::string& where) {
+std::shared_ptr<Session> Lines::take(json line, const std::string& where) {
   const auto kind = text_of(line, "kind"), id = text_of(line, "session");
   if (id.empty()) throw InputError(where + ": found a line without a session");
   auto& session = sessions[id];
@@ -134,6 +157,7 @@ void Lines::take(json line, const std::string& where) {
     rows.push_back({kept.empty() ? std::move(line) : packed(part_of(line, kept)), files, where});
   else
     warnings.push_back(fmt::format("{}: a line of kind '{}' was left out", where, kind));
+  return session;
 }
 
 Row Lines::row(std::size_t place) {

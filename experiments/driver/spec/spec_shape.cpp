@@ -87,17 +87,26 @@ ShapePtr figure_shape(Form form) {
   return map(
       {.what = "figure",
        .members = {
-           kind, optional("x", name), optional("y", name),
-           optional("facet", either("a field of a row", {nothing(), name})), optional("hue", name),
+           kind,
+           optional("x", name),
+           optional("y", name),
+           optional("facet", either("a field of a row", {nothing(), name})),
+           optional("hue", name),
            optional("absent", scalar("the value of hue in rows that do not record it")),
-           optional("label", name), optional("mark", name),
-           optional("stack", list_or_one("stack", name)), optional("to", to), optional("of", to),
+           optional("label", name),
+           optional("mark", name),
+           optional("stack", list_or_one("stack", name)),
+           optional("to", to),
+           optional("of", to),
            optional("distance_from", number("a number")),
            optional("place", list_or_one("place", scalar("the place of a claim"))),
            optional("overlay", either("overlay", {nothing(), word("overlay", {"roofline"})})),
-           optional("share", flag("share")), optional("xscale", scale), optional("yscale", scale),
+           optional("share", flag("share")),
+           optional("xscale", scale),
+           optional("yscale", scale),
            optional("width", word("width", {"single", "double"})),
-           optional("xlabel", scalar("a label")), optional("ylabel", scalar("a label"))}});
+           optional("xlabel", scalar("a label")),
+           optional("ylabel", scalar("a label"))}});
 }
 
 /// What a profile may overlay.
