@@ -28,10 +28,6 @@ std::string in_units(double seconds) {
   return fmt::format("{:.3g} {}", seconds, kUnits[k]);
 }
 
-std::string in_words(const Choice& choice) {
-  return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
-}
-
 bool is_same(const Device& a, const Device& b) {
   return a.name == b.name && a.backend == b.backend && a.cores == b.cores;
 }
@@ -244,6 +240,10 @@ Device processor_here() {
 
 }  // namespace
 
+std::string in_words(const Choice& choice) {
+  return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
+}
+
 std::vector<Device> devices_named(const Experience& seen, const std::string& asked) {
   std::vector<Device> found;
   std::vector<std::string> names = {"cpu", "device"};
@@ -280,17 +280,23 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
   return adviser.finish();
 }
 
-Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
-              const Wish& wish, const Allowed& allowed) {
+Advice advise_here(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+                   const Wish& wish, const Allowed& allowed) {
   const auto& seen = Experience::built_in();
-  const auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
-  for (const auto& choice : advice.ranked)
-    if (!allowed || allowed(*choice.method)) return choice;
+  auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
+  if (allowed)
+    std::erase_if(advice.ranked, [&](const Choice& choice) { return !allowed(*choice.method); });
+  if (!advice.ranked.empty()) return advice;
   std::string reasons;
   for (const auto& d : advice.declined)
     reasons += fmt::format("; {}{}{}", d.method, d.method.empty() ? "" : ": ", d.reason);
   throw InputError(fmt::format("the planner has no method for {} of this tensor{}",
                                name(problem.operation()), reasons));
+}
+
+Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+              const Wish& wish, const Allowed& allowed) {
+  return advise_here(registry, problem, facts, wish, allowed).ranked.front();
 }
 
 }  // namespace retensor::advise
