@@ -245,6 +245,23 @@ TEST_CASE("advice lists what solves the problem within the limits, fastest first
   CHECK(asked.advice({.calls = 100, .error = 1e-12}).ranked.empty());
 }
 
+TEST_CASE("over all modes a method for single modes is expected to take their times in sum") {
+  const Asked all(Operation::mttkrp_all), one(Operation::mttkrp);
+  const auto of = [](const Advice& advice, bool takes_all) {
+    return std::find_if(advice.ranked.begin(), advice.ranked.end(), [&](const Choice& choice) {
+      return choice.method->takes_all_modes() == takes_all;
+    });
+  };
+  const auto advice = all.advice({.calls = 100}), single = one.advice({.calls = 100});
+  CHECK(of(advice, true) != advice.ranked.end());
+  const auto found = of(advice, false);
+  REQUIRE(found != advice.ranked.end());
+  const auto same = std::find_if(single.ranked.begin(), single.ranked.end(),
+                                 [&](const Choice& c) { return in_words(c) == in_words(*found); });
+  REQUIRE(same != single.ranked.end());
+  CHECK(found->forecast.run_seconds() > 1.5 * same->forecast.run_seconds());
+}
+
 TEST_CASE("a method is chosen that runs here, and a trial measures it") {
   const Asked asked;
   const auto choice = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000});
