@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <set>
 
 #include <fmt/format.h>
@@ -21,8 +20,6 @@ constexpr Kernel kRunKernel{
     0.815, {3.84, 2.358, 0.108}, {0.368, 0.361, 0.332}, {0.452, 0.08, 0.301}, 0.136};
 constexpr Kernel kPrepareKernel{
     1.6, {3.84, 0.176, 1.445}, {6.1, 0.4, 0.53}, {0.117, 0.136, 0.512}, 0.3};
-/// Share of the deviations that is not common to all candidates on a problem.
-constexpr double kOfEachAlone = 0.5;
 /// Distance of problems that differ less than two variants of a stand-in do.
 constexpr double kNearby = 0.25;
 /// Bytes below this share of the tensor's are as good as none.
@@ -78,36 +75,6 @@ std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double
                                        return a.total(calls, caution) < b.total(calls, caution);
                                      });
   return static_cast<std::size_t>(best - forecasts.begin());
-}
-
-namespace {
-
-/// Seconds that trying `other` saves on average: where it turns out to be the faster one.
-double expected_gain(const Forecast& first, const Forecast& other, double calls) {
-  const double ahead = other.total(calls) - first.total(calls);
-  const double spread =
-      kOfEachAlone * first.total(calls) * std::hypot(first.run.deviation, other.run.deviation);
-  const double z = ahead / spread;
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  return spread * density - ahead * std::erfc(z / std::numbers::sqrt2) / 2;
-}
-
-}  // namespace
-
-std::vector<std::size_t> contenders(const std::vector<Forecast>& forecasts, double calls,
-                                    double caution, std::size_t most) {
-  const auto first = best_of(forecasts, calls, caution);
-  std::vector<std::pair<double, std::size_t>> gains;
-  for (std::size_t k = 0; k < forecasts.size(); ++k) {
-    const double gain =
-        expected_gain(forecasts[first], forecasts[k], calls) - forecasts[k].total(kRunsOfTrial);
-    if (k != first && gain > 0) gains.emplace_back(-gain, k);
-  }
-  std::sort(gains.begin(), gains.end());
-  std::vector<std::size_t> places = {first};
-  for (const auto& [gain, k] : gains)
-    if (places.size() < most) places.push_back(k);
-  return places;
 }
 
 Forecaster::Forecaster(const Experience& seen, std::size_t device, Operation operation)

@@ -2,7 +2,9 @@
 // device.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +36,27 @@ std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double
 
 /// A trial prepares candidates and runs each a few times.
 inline constexpr int kRunsOfTrial = 3;
-/// Places in the list, at most `most`, the best first: those that could be faster than the best and
-/// whose trial is expected to pay. One place alone: nothing needs to be tried.
-std::vector<std::size_t> contenders(const std::vector<Forecast>& forecasts, double calls,
-                                    double caution, std::size_t most = 3);
+struct Tried {
+  double prepare = 0, run = 0;  ///< seconds, of runs the median
+  std::string failure;          ///< why it has no times
+};
+/// Prepares and runs the candidate of a place in the list.
+using TryOut = std::function<Tried(std::size_t)>;
+/// A candidate that was tried, by its place in the list.
+struct Step {
+  std::size_t place = 0;
+  Tried tried;
+};
+
+/// Tries candidates one after the other, at most `most`, the best forecast first. Another is tried
+/// as long as the time that it is expected to save in `calls` runs, given the times so far, exceeds
+/// that of its trial: a candidate that is slower than foreseen calls for a second one, and a
+/// problem on which all are slow does not. Nothing is tried where no trial is expected to pay, but
+/// the first from 100 calls on.
+std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
+                        const TryOut& try_out, std::size_t most = 3);
+/// The number of the step with the least run, which stays prepared; none where all have failed.
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps);
 
 /// What the times of one operation on one device tell; keeps references into the experience.
 class Forecaster {

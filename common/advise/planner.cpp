@@ -28,10 +28,6 @@ std::string in_units(double seconds) {
   return fmt::format("{:.3g} {}", seconds, kUnits[k]);
 }
 
-std::string in_words(const Choice& choice) {
-  return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
-}
-
 bool is_same(const Device& a, const Device& b) {
   return a.name == b.name && a.backend == b.backend && a.cores == b.cores;
 }
@@ -87,11 +83,28 @@ class Adviser {
       : seen_(seen),
         registry_(registry),
         problem_(problem),
+        facts_(facts),
         subject_(subject_of(problem, facts)),
         wish_(wish),
         here_(here) {}
 
   void add(const Device& device) {
+    add_measured(device);
+    if (problem_.operation() == Operation::mttkrp_all) add_by_modes(device);
+  }
+
+  Advice finish() {
+    auto& ranked = advice_.ranked;
+    if (!advice_.outside.empty()) advice_.caution = kCautionOutside;
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const Choice& a, const Choice& b) { return total(a) < total(b); });
+    advice_.why = ranked.empty() ? "" : first_line() + "\n" + second_line();
+    return std::move(advice_);
+  }
+
+ private:
+  /// Candidates with rows of the operation.
+  void add_measured(const Device& device) {
     const auto judge = judge_of(seen_, device, problem_.operation());
     if (!judge) {
       advice_.declined.push_back(
@@ -126,16 +139,54 @@ class Adviser {
           fmt::format("no candidate was measured on {} families of tensors", kFewestFamilies));
   }
 
-  Advice finish() {
-    auto& ranked = advice_.ranked;
-    if (!advice_.outside.empty()) advice_.caution = kCautionOutside;
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [&](const Choice& a, const Choice& b) { return total(a) < total(b); });
-    advice_.why = ranked.empty() ? "" : first_line() + "\n" + second_line();
-    return std::move(advice_);
+  /// Candidates of MTTKRP that take all modes one after the other: what is expected of each mode,
+  /// in sum.
+  void add_by_modes(const Device& device) {
+    const auto judge = judge_of(seen_, device, Operation::mttkrp);
+    if (!judge) return;
+    const Forecaster forecaster(seen_, *judge, Operation::mttkrp);
+    std::vector<std::size_t> able;
+    for (const auto candidate : forecaster.offered())
+      if (takes(candidate) && !registry_.find(seen_.candidates[candidate].method).takes_all_modes())
+        able.push_back(candidate);
+    std::vector<Choice> sums;
+    for (int mode = 0; mode < problem_.x().order(); ++mode)
+      add_mode(forecaster,
+               aspects_of(subject_of_mode(mode), with_ceilings(device, seen_.devices[*judge])),
+               able, sums);
+    for (auto& choice : sums) list(std::move(choice));
   }
 
- private:
+  Subject subject_of_mode(int mode) const {
+    auto spec = problem_.spec();
+    spec.operation = Operation::mttkrp;
+    spec.mode = mode;
+    return subject_of(Problem::outline(spec, {std::shared_ptr<const Coo>(), &problem_.x()}),
+                      facts_);
+  }
+
+  void add_mode(const Forecaster& forecaster, const Aspects& at,
+                const std::vector<std::size_t>& able, std::vector<Choice>& sums) const {
+    const auto added = [](Estimate a, Estimate b) {
+      return Estimate{std::log(std::exp(a.mean) + std::exp(b.mean)),
+                      std::max(a.deviation, b.deviation)};
+    };
+    const auto forecasts = forecaster.of(at, bytes(), able);
+    const bool is_first = sums.empty();
+    for (std::size_t k = 0; k < forecasts.size(); ++k) {
+      auto choice = choice_of(forecaster, at, forecasts[k]);
+      if (is_first) {
+        sums.push_back(std::move(choice));
+        continue;
+      }
+      auto& sum = sums[k];
+      sum.forecast.run = added(sum.forecast.run, choice.forecast.run);
+      sum.forecast.prepare = added(sum.forecast.prepare, choice.forecast.prepare);
+      sum.format_bytes += choice.format_bytes;
+      sum.device_bytes += choice.device_bytes;
+    }
+  }
+
   static std::string described(const Device& d) {
     return d.cores > 0 ? fmt::format("{} with {} cores", d.name, d.cores) : d.name;
   }
@@ -172,16 +223,24 @@ class Adviser {
     std::vector<std::size_t> able;
     for (const auto candidate : candidates)
       if (takes(candidate)) able.push_back(candidate);
-    for (const auto& forecast : forecaster.of(at, bytes(), able)) add(forecaster, at, forecast);
+    for (const auto& forecast : forecaster.of(at, bytes(), able))
+      list(choice_of(forecaster, at, forecast));
   }
 
-  void add(const Forecaster& forecaster, const Aspects& at, const Forecast& forecast) {
+  Choice choice_of(const Forecaster& forecaster, const Aspects& at,
+                   const Forecast& forecast) const {
     const auto& candidate = seen_.candidates[forecast.candidate];
     Choice choice{&registry_.find(candidate.method), candidate.params, forecast};
     choice.format_bytes = forecaster.format_bytes(at, bytes(), forecast.candidate);
     choice.device_bytes = forecaster.device_bytes(at, bytes(), forecast.candidate);
     choice.error = forecaster.error(forecast.candidate);
     choice.families = forecaster.families(forecast.candidate);
+    return choice;
+  }
+
+  /// Ranks the choice unless it breaks a limit.
+  void list(Choice choice) {
+    const auto& candidate = seen_.candidates[choice.forecast.candidate];
     if (const auto reason = refusal(choice, candidate); !reason.empty())
       decline(candidate, reason);
     else
@@ -227,6 +286,7 @@ class Adviser {
   const Experience& seen_;
   const Registry& registry_;
   const Problem& problem_;
+  const nlohmann::json& facts_;
   const Subject subject_;
   const Wish wish_;
   const bool here_;
@@ -243,6 +303,10 @@ Device processor_here() {
 }
 
 }  // namespace
+
+std::string in_words(const Choice& choice) {
+  return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
+}
 
 std::vector<Device> devices_named(const Experience& seen, const std::string& asked) {
   std::vector<Device> found;
@@ -280,17 +344,23 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
   return adviser.finish();
 }
 
-Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
-              const Wish& wish, const Allowed& allowed) {
+Advice advise_here(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+                   const Wish& wish, const Allowed& allowed) {
   const auto& seen = Experience::built_in();
-  const auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
-  for (const auto& choice : advice.ranked)
-    if (!allowed || allowed(*choice.method)) return choice;
+  auto advice = advise(seen, registry, problem, facts, devices_here(seen), wish, true);
+  if (allowed)
+    std::erase_if(advice.ranked, [&](const Choice& choice) { return !allowed(*choice.method); });
+  if (!advice.ranked.empty()) return advice;
   std::string reasons;
   for (const auto& d : advice.declined)
     reasons += fmt::format("; {}{}{}", d.method, d.method.empty() ? "" : ": ", d.reason);
   throw InputError(fmt::format("the planner has no method for {} of this tensor{}",
                                name(problem.operation()), reasons));
+}
+
+Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+              const Wish& wish, const Allowed& allowed) {
+  return advise_here(registry, problem, facts, wish, allowed).ranked.front();
 }
 
 }  // namespace retensor::advise

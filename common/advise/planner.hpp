@@ -29,6 +29,9 @@ struct Choice {
   int families = 0;  ///< on whose tensors it was measured
 };
 
+/// "flycoo.cuda block=64".
+std::string in_words(const Choice& choice);
+
 struct Declined {
   std::string method, params, reason;
 };
@@ -59,8 +62,12 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
 /// Whether a method may be chosen; empty: any.
 using Allowed = std::function<bool(const Method&)>;
 
-/// The first of advise() on this machine that is allowed; throws InputError where no candidate
-/// solves the problem.
+/// advise() on this machine with those candidates alone that are allowed; throws InputError where
+/// none of them solves the problem.
+Advice advise_here(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
+                   const Wish& wish, const Allowed& allowed = {});
+
+/// The first of advise_here().
 Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,
               const Wish& wish, const Allowed& allowed = {});
 

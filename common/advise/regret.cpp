@@ -31,16 +31,15 @@ const SeenTimes& best_time(const Contest& contest, double calls) {
       [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
 }
 
-/// Preparations and runs of all that are tried, and the rest of the calls by the fastest of them.
-double time_with_trial(const Contest& contest, const std::vector<std::size_t>& tried,
-                       double calls) {
-  if (tried.size() == 1) return total(*contest.came[tried.front()], calls);
-  double spent = 0, fastest = contest.came[tried.front()]->run;
-  for (const auto k : tried) {
+/// The trial's time, and the calls of the candidate that won it and is prepared already.
+double time_with_trial(const Contest& contest, double calls, double caution) {
+  double spent = 0;
+  const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
     spent += total(*contest.came[k], kRunsOfTrial);
-    fastest = std::min(fastest, contest.came[k]->run);
-  }
-  return spent + std::max(0.0, calls - kRunsOfTrial) * fastest;
+    return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
+  });
+  if (steps.empty()) return total(*contest.came[best_of(contest.foreseen, calls, caution)], calls);
+  return spent + calls * steps[*winner_of(steps)].tried.run;
 }
 
 class Tally {
@@ -86,8 +85,7 @@ void judge(const Contest& contest, double calls, Tallies& tallies) {
     tallies.best = &best_one;
   }
   tallies.predicted.add(ratio);
-  const auto tried = contenders(contest.foreseen, calls, caution);
-  tallies.tried.add(time_with_trial(contest, tried, calls) / best);
+  tallies.tried.add(time_with_trial(contest, calls, caution) / best);
   if (contest.is_outside) ++tallies.outside;
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <exception>
 
+#include <fmt/format.h>
+
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/measure/timing.hpp"
@@ -43,35 +45,45 @@ Tried try_one(const Problem& problem, const Choice& choice) {
   return tried;
 }
 
-}  // namespace
-
-std::vector<Tried> try_out(const Problem& problem, const std::vector<Choice>& choices) {
-  std::vector<Tried> tried;
-  for (const auto& choice : choices) tried.push_back(try_one(problem, choice));
-  return tried;
+std::string outcome(const Tried& tried) {
+  if (!tried.failure.empty()) return tried.failure;
+  return fmt::format("{:.3g} s to prepare, {:.3g} s a run", tried.prepare, tried.run);
 }
 
-std::vector<Tried> settle(Advice& advice, const Problem& problem, const Wish& wish) {
+}  // namespace
+
+std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wish) {
   std::vector<Forecast> forecasts;
   for (const auto& choice : advice.ranked) forecasts.push_back(choice.forecast);
   if (forecasts.empty()) return {};
-  const auto places = contenders(forecasts, wish.calls, advice.caution);
-  if (places.size() < 2) return {};
-  std::vector<Choice> choices;
-  for (const auto place : places) choices.push_back(advice.ranked[place]);
-  const auto tried = try_out(problem, choices);
-  std::size_t best = choices.size();
-  const auto total = [&](std::size_t k) { return tried[k].prepare + wish.calls * tried[k].run; };
-  for (std::size_t k = 0; k < tried.size(); ++k) {
-    if (!tried[k].failure.empty()) continue;
-    advice.ranked[places[k]].forecast.run = {std::log(std::max(tried[k].run, 1e-9)), 0};
-    advice.ranked[places[k]].forecast.prepare = {std::log(std::max(tried[k].prepare, 1e-9)), 0};
-    if (best == choices.size() || total(k) < total(best)) best = k;
+  const auto steps = trial(forecasts, wish.calls, advice.caution, [&](std::size_t place) {
+    return try_one(problem, advice.ranked[place]);
+  });
+  for (const auto& [place, tried] : steps) {
+    if (!tried.failure.empty()) continue;
+    auto& forecast = advice.ranked[place].forecast;
+    forecast.run = {std::log(std::max(tried.run, 1e-9)), 0};
+    forecast.prepare = {std::log(std::max(tried.prepare, 1e-9)), 0};
   }
-  if (best == choices.size()) return tried;
-  const auto winner = advice.ranked.begin() + static_cast<std::ptrdiff_t>(places[best]);
+  const auto best = winner_of(steps);
+  if (!best) return steps;
+  const auto winner = advice.ranked.begin() + static_cast<std::ptrdiff_t>(steps[*best].place);
   std::rotate(advice.ranked.begin(), winner, winner + 1);
-  return tried;
+  return steps;
+}
+
+Settled choose_by_trial(const Registry& registry, const Problem& problem,
+                        const nlohmann::json& facts, const Wish& wish, const Allowed& allowed) {
+  auto advice = advise_here(registry, problem, facts, wish, allowed);
+  const auto before = advice.ranked;
+  Settled settled;
+  std::vector<Step> steps;
+  settled.seconds = seconds_of([&] { steps = settle(advice, problem, wish); });
+  settled.choice = advice.ranked.front();
+  for (const auto& [place, tried] : steps)
+    settled.trial += fmt::format("{}{}: {}", settled.trial.empty() ? "" : "; ",
+                                 in_words(before[place]), outcome(tried));
+  return settled;
 }
 
 }  // namespace retensor::advise

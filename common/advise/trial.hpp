@@ -8,17 +8,21 @@
 
 namespace retensor::advise {
 
-struct Tried {
-  double prepare = 0, run = 0;  ///< seconds, of runs the median
-  std::string failure;          ///< why it has no times
+/// Tries choices as trial() says, each by a preparation and kRunsOfTrial runs whose results are not
+/// checked, and puts the one of the least total time first; the times of all that were tried are
+/// those measured. Returns the steps by the places before, none where no call was close. Throws
+/// nothing that a method throws.
+std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wish);
+
+/// A choice after its trial.
+struct Settled {
+  Choice choice;
+  double seconds = 0;      ///< that the trial took
+  std::string trial = "";  ///< what was tried and what came of it; empty for no trial
 };
 
-/// Prepares each choice and runs it kRunsOfTrial times; results are not checked. Throws nothing
-/// that a method throws.
-std::vector<Tried> try_out(const Problem& problem, const std::vector<Choice>& choices);
-
-/// Tries the contenders of the advice and puts the one of the least total time first; its times are
-/// those that were measured. Returns what was tried, none where the first had no contender.
-std::vector<Tried> settle(Advice& advice, const Problem& problem, const Wish& wish);
+/// The first of advise_here() after settle().
+Settled choose_by_trial(const Registry& registry, const Problem& problem,
+                        const nlohmann::json& facts, const Wish& wish, const Allowed& allowed = {});
 
 }  // namespace retensor::advise

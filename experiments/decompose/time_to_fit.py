@@ -6,12 +6,17 @@
         --also experiments/decompose/splatt.csv --out out/time-to-fit
 
 Every code gets the tensor in memory, the same rank and number of threads, single precision where
-it has it, and starts with the seeds 1, 2, ... Times count what a user waits for from there:
-preparation, first factors, sweeps. `retensor cp` tells the time after each sweep. pyttb and
-TensorLy tell none, so that a run of 1, 2, 5, 10 and 20 sweeps gives a point each; the fit is that
-of the last sweep. A code that is not installed or can't take a tensor within the memory is left out
-with the reason on stderr. In a CSV file of --also a time and a fit may be ranges, 0.5..0.7, which
-are drawn as a box.
+it has it, and starts with the seeds 1, 2, ... Times count what a user waits for from there: the
+choice of a method, preparation, first factors, sweeps. `retensor cp` tells the time after each
+sweep. pyttb and TensorLy tell none, so that a run of 1, 2, 5, 10 and 20 sweeps gives a point each;
+the fit is that of the last sweep. A code that is not installed or can't take a tensor within the
+memory is left out with the reason on stderr. In a CSV file of --also a time and a fit may be
+ranges, 0.5..0.7, which are drawn as a box.
+
+"ReTensor" runs on the CPU and "ReTensor, GPU" on a GPU. Neither needs a package of Python, so that
+a machine with a GPU may measure its points alone (--codes "ReTensor, GPU"); the figure is then
+drawn where the others are measured, with that file under --also. RETENSOR names another program
+than that of build/.
 
 It is no spec, for a row of a spec begins at the operands that the oracle has too, and not at a
 start that follows the data. OUT.csv has a line for each point, OUT.svg the figure.
@@ -27,8 +32,6 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "plots"))
@@ -46,25 +49,31 @@ def read_tns(path):
     with opened(path, "rt") as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
     shape = [int(n) for n in lines[1]] if len(lines[0]) == 1 else None
+    import numpy as np
     entries = np.array(lines[2 if shape else 0:], dtype=np.float64)
     coords = entries[:, :-1].astype(np.int64) - 1
     return coords, entries[:, -1], tuple(shape or coords.max(axis=0) + 1)
 
 
-def by_retensor(*options):
+def by_retensor(*options, on="host"):
     """Runs the program on the file itself, which it reads before its clock starts."""
     def run(tensor, seed, asked):
         program = os.environ.get("RETENSOR", ROOT / "build/experiments/driver/retensor")
         command = [program, "cp", tensor.path, "--rank", str(asked.rank), "--seed", str(seed),
                    "--max-sweeps", str(SWEEPS[-1]), "--tolerance", "0", "--quiet", "--json",
                    *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if on == "host" else {}
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, **hidden})
         if done.returncode:
             raise LeftOut(done.stderr.strip())
         told = json.loads(done.stdout)
+        if told["factors_on"] != on:
+            raise LeftOut(f"factors lay on the {told['factors_on']}")
+        before = told["choose_seconds"] + told["prepare_seconds"]
         start, = told["starts"]
         for sweep, (fit, seconds) in enumerate(zip(start["fit_curve"], start["seconds_curve"]), 1):
-            yield sweep, told["prepare_seconds"] + seconds, fit
+            yield sweep, before + seconds, fit
     return run
 
 
@@ -86,6 +95,7 @@ def apart(run):
 
 def by_pyttb(tensor, seed, asked):
     """cp_als of sptensor, random start."""
+    import numpy as np
     import pyttb
 
     def timed(coords, values, shape, rank, sweeps):
@@ -102,6 +112,7 @@ def by_pyttb(tensor, seed, asked):
 
 def by_tensorly(tensor, seed, asked):
     """parafac on an array of `sparse`, random start."""
+    import numpy as np
     import sparse
     from tensorly.contrib.sparse.decomposition import parafac
     coords, values, shape = tensor.arrays()
@@ -115,7 +126,7 @@ def by_tensorly(tensor, seed, asked):
 
 CODES = {"ReTensor": by_retensor(), "ReTensor, signs": by_retensor("--start", "signs"),
          "ReTensor, nvecs": by_retensor("--start", "nvecs"),
-         "ReTensor, COO": by_retensor("--method", "pasta.cpu.coo"),
+         "ReTensor, GPU": by_retensor(on="device"),
          "pyttb": apart(by_pyttb), "TensorLy": apart(by_tensorly)}
 
 
@@ -233,8 +244,11 @@ def main():
     points += [point for path in asked.also for point in read_points(path)]
     if not points:
         raise SystemExit("no code gave a point")
-    draw(points, f"{asked.out}.svg")
-    print(f"{asked.out}.svg")
+    try:
+        draw(points, f"{asked.out}.svg")
+        print(f"{asked.out}.svg")
+    except ModuleNotFoundError as missing:
+        print(f"no figure: {missing}", file=sys.stderr)
 
 
 if __name__ == "__main__":

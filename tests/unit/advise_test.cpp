@@ -138,12 +138,30 @@ TEST_CASE("a candidate that is known better wins against one expected to be as f
   CHECK(best_of({forecast(1, 100, 0.1), forecast(2, 1, 0.1)}, 1000, 0) == 0);
 }
 
-TEST_CASE("close calls are tried where that pays") {
+TEST_CASE("close calls are tried where that pays, and a surprise calls for another trial") {
   const std::vector<Forecast> close = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5),
                                        forecast(50, 1, 0.5)};
-  CHECK(contenders(close, 1, 0).size() == 1);
-  CHECK(contenders(close, 1000, 0) == std::vector<std::size_t>{0, 1});
-  CHECK(contenders({forecast(1, 1, 0.02), forecast(1.5, 1, 0.02)}, 1000, 0).size() == 1);
+  const auto places = [&](double calls, const std::vector<double>& runs,
+                          const std::vector<Forecast>& list) {
+    std::vector<std::size_t> tried;
+    for (const auto& step : trial(list, calls, 0, [&](std::size_t k) {
+           return runs[k] > 0 ? Tried{1, runs[k], ""} : Tried{0, 0, "no memory"};
+         }))
+      tried.push_back(step.place);
+    return tried;
+  };
+  using Places = std::vector<std::size_t>;
+  CHECK(places(1, {1, 1, 50}, close).empty());
+  CHECK(places(1000, {1, 1, 50}, close) == Places{0, 1});
+  CHECK(places(1000, {0.1, 1, 50}, close) == Places{0});  // faster than any other can be
+  const std::vector<Forecast> clear = {forecast(1, 1, 0.1), forecast(3, 1, 0.1)};
+  CHECK(places(20, {1, 3}, clear).empty());
+  CHECK(places(1000, {1, 3}, clear) == Places{0});
+  CHECK(places(1000, {30, 3}, clear) == Places{0, 1});
+  CHECK(places(1000, {0, 3}, clear) == Places{0, 1});  // the first failed
+  const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
+  CHECK(winner_of(steps) == 1);
+  CHECK_FALSE(winner_of({steps.back()}));
 }
 
 TEST_CASE("a family is what tensors of one origin share") {
@@ -180,6 +198,7 @@ TEST_CASE("choices without a tensor's family take at most 1.10 times the best, o
     CHECK(line.problems > 500);
     CHECK(line.predicted.mean <= 1.10);
     CHECK(line.tried.mean <= 1.10);
+    if (calls >= 100) CHECK(line.tried.above_two < line.predicted.above_two);
     CHECK(line.predicted.mean > 1.0);
   }
 }
@@ -226,6 +245,23 @@ TEST_CASE("advice lists what solves the problem within the limits, fastest first
   CHECK(asked.advice({.calls = 100, .error = 1e-12}).ranked.empty());
 }
 
+TEST_CASE("over all modes a method for single modes is expected to take their times in sum") {
+  const Asked all(Operation::mttkrp_all), one(Operation::mttkrp);
+  const auto of = [](const Advice& advice, bool takes_all) {
+    return std::find_if(advice.ranked.begin(), advice.ranked.end(), [&](const Choice& choice) {
+      return choice.method->takes_all_modes() == takes_all;
+    });
+  };
+  const auto advice = all.advice({.calls = 100}), single = one.advice({.calls = 100});
+  CHECK(of(advice, true) != advice.ranked.end());
+  const auto found = of(advice, false);
+  REQUIRE(found != advice.ranked.end());
+  const auto same = std::find_if(single.ranked.begin(), single.ranked.end(),
+                                 [&](const Choice& c) { return in_words(c) == in_words(*found); });
+  REQUIRE(same != single.ranked.end());
+  CHECK(found->forecast.run_seconds() > 1.5 * same->forecast.run_seconds());
+}
+
 TEST_CASE("a method is chosen that runs here, and a trial measures it") {
   const Asked asked;
   const auto choice = choose(asked.registry, asked.problem, asked.facts, {.calls = 1000});
@@ -238,8 +274,12 @@ TEST_CASE("a method is chosen that runs here, and a trial measures it") {
                   InputError);
   auto advice = asked.advice({.calls = 1e6});
   const auto tried = settle(advice, asked.problem, {.calls = 1e6});
-  REQUIRE(tried.size() > 1);
+  REQUIRE(!tried.empty());
   CHECK(advice.ranked.front().forecast.run.deviation == 0);  // measured
+  const auto settled = choose_by_trial(asked.registry, asked.problem, asked.facts, {.calls = 1e6});
+  CHECK(settled.trial.find("s a run") != std::string::npos);
+  CHECK(settled.seconds > 0);
+  CHECK(choose_by_trial(asked.registry, asked.problem, asked.facts, {.calls = 1}).trial.empty());
   CHECK_THROWS_AS(devices_named(Experience::built_in(), "abacus"), InputError);
 }
 

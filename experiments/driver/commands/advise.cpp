@@ -172,7 +172,7 @@ void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool a
 }
 
 json advice_json(const advise::Advice& advice, const advise::Wish& wish,
-                 const std::vector<advise::Tried>& tried) {
+                 const std::vector<advise::Step>& steps) {
   auto ranked = json::array(), declined = json::array(), trial = json::array();
   for (const auto& c : advice.ranked)
     ranked.push_back({{"method", c.method->id()},
@@ -187,7 +187,7 @@ json advice_json(const advise::Advice& advice, const advise::Wish& wish,
                       {"families", c.families}});
   for (const auto& d : advice.declined)
     declined.push_back({{"method", d.method}, {"params", d.params}, {"reason", d.reason}});
-  for (const auto& t : tried)
+  for (const auto& [place, t] : steps)
     trial.push_back(
         {{"prepare_seconds", t.prepare}, {"run_seconds", t.run}, {"failure", t.failure}});
   return {{"calls", wish.calls}, {"ranked", ranked},          {"declined", declined},
@@ -214,9 +214,9 @@ int advise_command(const Given& given) {
   if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
-  const auto tried = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Tried>();
+  const auto steps = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Step>();
   if (given.flag("json"))
-    std::cout << advice_json(advice, wish, tried).dump(2) << '\n';
+    std::cout << advice_json(advice, wish, steps).dump(2) << '\n';
   else
     print_advice(advice, wish, given.flag("all"));
   return advice.ranked.empty() ? 1 : 0;

@@ -298,7 +298,9 @@ int cp_command(const Given& given) {
   const auto spec = spec_of(given);
   const Asked asked(given);
   const auto tensor = tensor_of(given);
+  const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
+  const double choosing = seconds_since(asked_at);
   const auto& method = *taken.method;
   const auto place = place_of(given, method);
   const Problem problem(spec, tensor);
@@ -321,6 +323,7 @@ int cp_command(const Given& given) {
                       {"factors_on", lie_on},
                       {"constraint", cpd::name(asked.constraint)},
                       {"start", cpd::name(asked.law)},
+                      {"choose_seconds", choosing},
                       {"prepare_seconds", prepared},
                       {"rank", spec.rank},
                       {"starts", list},

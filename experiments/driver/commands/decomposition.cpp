@@ -30,6 +30,7 @@ void add_decomposition_options(po::options_description& options, const char* met
                                const SweepLimits& standard) {
   auto add = options.add_options();
   add("method", word("METHOD"), method);
+  add("no-trial", flag(), "let the planner choose without running anything first");
   add("params", word("TEXT"), "parameters of the method, \"name=value name=value\"");
   add("max-sweeps", number("N", standard.max_sweeps), "sweeps after which it stops");
   add("tolerance",
@@ -82,11 +83,17 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
   const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
   const auto facts =
       kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
-  const auto choice =
-      advise::choose(registry, Problem::outline(spec, tensor), facts, {calls}, allowed);
-  return {choice.method, cpd::params_in(choice.params),
-          fmt::format("chosen for {:g} calls{}{}", calls, choice.params.empty() ? "" : ", ",
-                      choice.params)};
+  const auto settled =
+      given.flag("no-trial")
+          ? advise::Settled{advise::choose(registry, Problem::outline(spec, tensor), facts, {calls},
+                                           allowed)}
+          : advise::choose_by_trial(registry, Problem(spec, tensor), facts, {calls}, allowed);
+  const auto& choice = settled.choice;
+  auto why = fmt::format("chosen for {:g} calls{}{}", calls, choice.params.empty() ? "" : ", ",
+                         choice.params);
+  if (!settled.trial.empty())
+    why += fmt::format(", after a trial of {:.3g} s: {}", settled.seconds, settled.trial);
+  return {choice.method, cpd::params_in(choice.params), std::move(why)};
 }
 
 FitProgress::FitProgress(bool quiet, std::string run, std::size_t max_sweeps)

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "common/advise/planner.hpp"
+#include "common/advise/trial.hpp"
 #include "common/decompose/als.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/coo.hpp"

@@ -22,7 +22,7 @@
 #include <map>
 #include <new>
 
-#include "common/advise/planner.hpp"
+#include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/decompose/text_params.hpp"
@@ -315,17 +315,22 @@ json Bench::choose(Case c) try {
   const auto allowed = [&](const Method& method) {
     return machine == "any" || (machine == "cpu") == (method.backend() == Backend::cpu);
   };
-  const auto problem = Problem::outline(c.problem, tensor_);
-  const auto choice = advise::choose(methods_, problem, shape(c.dataset), wish, allowed);
+  const auto facts = shape(c.dataset);
+  const auto settled =
+      asked.flag("trial")
+          ? advise::choose_by_trial(methods_, Problem(c.problem, tensor_), facts, wish, allowed)
+          : advise::Settled{advise::choose(methods_, Problem::outline(c.problem, tensor_), facts,
+                                           wish, allowed)};
+  const auto& choice = settled.choice;
   const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
   c.method = choice.method->id();
   c.params = {params.all().begin(), params.all().end()};
-  return ok("choice",
-            {{"case", driver::to_json(c, json::object())},
-             {"executed",
-              {{"chosen_by", fmt::format("auto calls={:g}", wish.calls)},
-               {"expected_prepare", fmt::format("{:.3g} s", choice.forecast.prepare_seconds())},
-               {"expected_run", fmt::format("{:.3g} s", choice.forecast.run_seconds())}}}});
+  json executed = {{"chosen_by", fmt::format("auto calls={:g}", wish.calls)},
+                   {"expected_prepare", fmt::format("{:.3g} s", choice.forecast.prepare_seconds())},
+                   {"expected_run", fmt::format("{:.3g} s", choice.forecast.run_seconds())},
+                   {"trial", settled.trial.empty() ? "none" : settled.trial},
+                   {"trial_time", fmt::format("{:.3g} s", settled.seconds)}};
+  return ok("choice", {{"case", driver::to_json(c, json::object())}, {"executed", executed}});
 } catch (const InputError& e) {
   return ended(Status::unsupported, e.what());
 }

@@ -11,11 +11,15 @@ class AutoMethod : public Method {
   std::string_view summary() const override { return "the method that the planner expects to win"; }
   Backend backend() const override { return Backend::cpu; }
   ParamSchema params() const override {
-    return {param("calls", std::int64_t{100}, "runs that follow one preparation").range(1, 1e12),
-            param("error", 0.0,
-                  "relative error that is allowed; 0: that of single precision, no rounded operand")
-                .range(0, 1),
-            param("machine", "any", "where it may run").words({"any", "cpu", "device"})};
+    return {
+        param("calls", std::int64_t{100}, "runs that follow one preparation").range(1, 1e12),
+        param("error", 0.0,
+              "relative error that is allowed; 0: that of single precision, no rounded operand")
+            .range(0, 1),
+        param("trial", true,
+              "whether a few runs settle what the forecasts leave open, where they are expected "
+              "to pay"),
+        param("machine", "any", "where it may run").words({"any", "cpu", "device"})};
   }
   /// As the most frugal methods do: which one runs is not known yet.
   double bytes_per_nonzero() const override { return 40; }
