@@ -74,7 +74,7 @@ def _met(places):
 
 
 def _heights(names):
-    """Where the lines of tensors stand, in mm from the first; a name of several lines takes more."""
+    """Where the lines of tensors stand, in mm from the first; long names take several lines."""
     heights, y = [], 0.0
     for name in names:
         more = WRAPPED_MM * name.count("\n") / 2
