@@ -15,6 +15,7 @@ from retensor import style
 from retensor.errors import PlotError
 from retensor.figures import captions, drawer
 from retensor.figures.view import make_view
+from retensor.report import methods
 from retensor.results import load_results
 from retensor.spec import FigureSpec, find_specs
 
@@ -127,6 +128,30 @@ def test_a_figure_of_this_tree_keeps_the_rules(results, spec):
     for axes in figure.axes:
         colours = {line.get_color() for line in axes.lines if line.get_marker() in style.MARKERS}
         assert len(colours) <= style.MOST_SERIES + 2  # with marks of published values and failures
+
+
+def method_figures(results):
+    """The cross-paper figures of the committed rows, as the report draws them."""
+    for title, operations in methods.OPERATIONS.values():
+        rows = results.rows[results.rows["case.operation"].isin(operations)]
+        lines = methods.lines_of(rows, sorted(set(rows["case.method"])))
+        for machine in dict.fromkeys(line.machine for line in lines):
+            with style.applied():
+                figure = methods.draw([line for line in lines if line.machine == machine],
+                                      f"{title} on {machine}")
+            if figure is not None:
+                yield machine, figure
+
+
+def test_figures_of_methods_keep_the_rules(results):
+    found = list(method_figures(results))
+    assert len(found) >= 4
+    for machine, figure in found:
+        title, setting = (text.get_text() for text in figure.texts)
+        assert machine in title and "fp32" in setting
+        assert overlaps(figure) == [] and outside(figure) == []
+        for axes in figure.axes:
+            assert len({line.get_color() for line in axes.lines}) <= style.MOST_SERIES
 
 
 def test_texts_on_one_another_are_found(tmp_path):

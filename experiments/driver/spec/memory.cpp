@@ -20,6 +20,7 @@ constexpr double kFiber = 24;        // its key and number of terms
 constexpr double kValue = 16;        // fp64 value and sum of magnitudes
 constexpr double kKeyed = 32;        // key and place of a fiber that is checked
 constexpr double kGrowth = 1.5;      // of a vector to which items are added one by one
+constexpr double kNarrow = 2;        // values of a fiber whose parts malloc keeps
 constexpr double kKeptBlock = 32e6;  // what malloc returns to the system only from this size on
 const reference::Limits kLimits;
 
@@ -112,6 +113,13 @@ class Model {
     return (1 + growth) * fibers * (kFiber + kValue * s.width) + kPosition * s.fibers;
   }
 
+  /// What malloc keeps of the parts once they are joined: blocks of a few kB lie between others.
+  /// Where it was told to map all that is larger than 128 KiB (MALLOC_MMAP_THRESHOLD_), the peak of
+  /// TTV fell by this much, and that of TTM with 16 columns did not.
+  static double kept_parts(const Sizes& s) {
+    return s.width > kNarrow ? 0 : evaluated_fibers(s) * (kFiber + kValue * s.width);
+  }
+
   /// The method's arrays, its result, a copy of that to be checked, and the oracle beside them.
   double run(const Sizes& s, const Method& method) const {
     const auto oracle = evaluated_fibers(s) * (kFiber + kValue * s.width);
@@ -182,7 +190,7 @@ Sizes Model::sizes() const {
         const auto keys = sorting(last, others);
         own.coordinates = order_ - 1;
         own.oracle += keys;
-        own.retained = kept(n_ * kDouble) + kept(n_ * kPosition) + kept(keys);
+        own.retained = kept(n_ * kDouble) + kept(n_ * kPosition) + kept(keys) + kept_parts(own);
         return own;
       }
       case Operation::mttkrp: {

@@ -41,7 +41,8 @@ def title(spec):
 def setting(view):
     """Machine, rank and type, as far as all rows share them, and the data that is not real."""
     rows, said = view.rows, []
-    devices = list(dict.fromkeys(rows["device"]))
+    devices = [device for device in dict.fromkeys(rows["device"])
+               if not view.fields.machines or _has_panel(view, device)]
     said.append(machine(devices[0]) if len(devices) == 1 else f"{len(devices)} machines")
     ranks = rows["case.rank"].dropna().unique() if "case.rank" in rows else ()
     if len(ranks) == 1:
@@ -52,6 +53,10 @@ def setting(view):
     if not kinds and "real" in view.datasets:
         kinds = ["real data"]
     return "; ".join([", ".join(said), *kinds])
+
+
+def _has_panel(view, device):
+    return any(str(facet).endswith(machine(device)) for facet in view.facets)
 
 
 def _few(names):

@@ -101,8 +101,9 @@ class Dots:
                 self.panels.explain(f"{what}{name}", self._handle(index))
         self.panels.explain_data(hollow=self.log)
         field = self.view.fields.hue if self.turned else self.view.fields.x
-        self.panels.label_axes(self.view.axis_label, "" if self.common == ""
-                               else captions.axis_label(field, self.common))
+        told = not self.common and all(isinstance(name, str) for name in self.names)
+        self.panels.label_axes(self.view.axis_label,
+                               "" if told else captions.axis_label(field, self.common))
         return self.panels.finish()
 
     def _handle(self, index):
@@ -240,7 +241,8 @@ class Dots:
         axes.plot([0.02], [lane.y], marker="x", color=style.FAILED, markersize=3.5,
                   linestyle="none", transform=base, clip_on=False)
         axes.annotate(lane.cell.gap, (0.02, lane.y), (4, 0), xycoords=base, fontsize=5.5,
-                      textcoords="offset points", va="center", color=style.FAILED)
+                      textcoords="offset points", va="center", color=style.FAILED,
+                      bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.3})
         self.panels.explain("not ok (reason in the table)",
                             Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 

@@ -86,6 +86,8 @@ def _panel(figure, axes, facet, cells, numeric, behind):
         axes.minorticks_off()
     elif not numeric:
         common = panels.name_positions(axes, map(_name, view.xs), room)
+    if not any(cell.measured for cell in cells):  # numbers of an axis would mean nothing
+        axes.set(xticks=[], yticks=[])
     return common
 
 

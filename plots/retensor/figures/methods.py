@@ -1,13 +1,16 @@
 """Methods side by side: a line per tensor, a point per method, a panel per quantity.
 
 Drawn are tensors on which two methods or more have results, and of a method's parameters on a
-tensor the fastest. Hollow points have stale rows; the name of a tensor says what data it is.
+tensor the fastest. Of more methods than colours those of the most tensors are drawn. Hollow points
+have stale rows; the name of a tensor says what data it is.
 """
+from collections import Counter
+
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from retensor import style
-from retensor.figures import panels
+from retensor.figures import captions, panels
 
 QUANTITIES = (("GFLOPS", lambda line: line.gflops and line.gflops.value),
               ("bytes a nonzero", lambda line: line.per_nonzero),
@@ -15,8 +18,10 @@ QUANTITIES = (("GFLOPS", lambda line: line.gflops and line.gflops.value),
               ("conversion", lambda line: line.prepare),
               ("runs to break even", lambda line: line.break_even))
 LINE_MM = 4.2
-TOP_MM, BOTTOM_MM = 11.0, 8.0  # titles above the panels, numbers below them
+WRAPPED_MM = 2.4               # a further line of a tensor's name
+TOP_MM, BOTTOM_MM = 16.0, 8.0  # titles above the panels, numbers below them
 CHARACTER_MM = 1.2             # of the tensors' names
+NAME_CHARACTERS = 36           # in a line of such a name
 STALE = "hollow: stale rows"
 
 
@@ -26,22 +31,25 @@ def draw(lines, title):
     for line in lines:
         if line.time:
             places.setdefault(_name(line), []).append(line)
-    places = {name: _fastest(own) for name, own in places.items()}
-    places = {name: own for name, own in places.items()
-              if len({line.method for line in own}) > 1}
+    places = _met({name: _fastest(own) for name, own in places.items()})
+    found = Counter(line.method for own in places.values() for line in own)
+    methods = sorted(name for name, _ in found.most_common(style.MOST_SERIES))
+    places = _met({name: [line for line in own if line.method in methods]
+                   for name, own in places.items()})
     if not places:
         return None
     quantities = [(label, value) for label, value in QUANTITIES
                   if any(_drawn(value(line)) for own in places.values() for line in own)]
-    methods = sorted({line.method for own in places.values() for line in own})
     marks = {name: _mark(_look(index)) for index, name in enumerate(methods)}
     if any(line.stale for own in places.values() for line in own):
         marks[STALE] = _mark({**_look(5), "markerfacecolor": "white"})
     columns = style.legend_columns(list(marks), style.DOUBLE_MM)
     legend = panels.LINE_MM * -(-len(marks) // columns)
-    height = LINE_MM * (len(places) + 1) + TOP_MM + BOTTOM_MM + legend
+    names = ["\n".join(panels.wrapped(name, NAME_CHARACTERS)) for name in places]
+    heights = _heights(names)
+    height = heights[-1] + 1.6 * LINE_MM + TOP_MM + BOTTOM_MM + legend
     figure = Figure(figsize=(style.inches(style.DOUBLE_MM), style.inches(height)))
-    left = CHARACTER_MM * max(map(len, places)) + 3
+    left = CHARACTER_MM * max(len(line) for name in names for line in name.split("\n")) + 3
     grid = figure.add_gridspec(1, len(quantities), left=left / style.DOUBLE_MM, right=0.985,
                                wspace=0.16, bottom=(BOTTOM_MM + legend) / height,
                                top=1 - TOP_MM / height)
@@ -49,12 +57,39 @@ def draw(lines, title):
     for column, (label, value) in enumerate(quantities):
         axes = figure.add_subplot(grid[column], sharey=first)
         first = first or axes
-        _panel(axes, label, value, places, methods)
+        _panel(axes, label, value, places.values(), heights, methods)
+        axes.set_yticks(heights, names)
         axes.tick_params(labelleft=column == 0)
     figure.suptitle(title, fontsize=9, y=1 - 1 / height, va="top")
+    figure.text(0.5, 1 - 6 / height, _setting(places.values(), found, methods), fontsize=6.5,
+                ha="center", va="top")
     figure.legend(marks.values(), marks.keys(), loc="lower center", ncol=columns,
                   bbox_to_anchor=(0.5, 1 / height), borderaxespad=0, labelspacing=0.3)
     return figure
+
+
+def _met(places):
+    """The places at which two methods or more met."""
+    return {name: own for name, own in places.items() if len({line.method for line in own}) > 1}
+
+
+def _heights(names):
+    """Where the lines of tensors stand, in mm from the first; long names take several lines."""
+    heights, y = [], 0.0
+    for name in names:
+        more = WRAPPED_MM * name.count("\n") / 2
+        heights.append(y + more)
+        y += LINE_MM + 2 * more
+    return heights
+
+
+def _setting(places, found, methods):
+    """The types of the values, and how many methods have no place in the figure."""
+    types = dict.fromkeys(line.row["case.dtype"] for own in places for line in own)
+    said = "/".join(captions.TYPES.get(str(name), str(name)) for name in types)
+    others = len(found) - len(methods)
+    return said if not others else (f"{said}; the {len(methods)} methods with the most tensors, "
+                                    f"{others} more stand in the table")
 
 
 def _name(line):
@@ -79,8 +114,8 @@ def _drawn(found):
     return isinstance(found, (int, float)) and found > 0
 
 
-def _panel(axes, label, value, places, methods):
-    for height, own in enumerate(places.values()):
+def _panel(axes, label, value, places, heights, methods):
+    for height, own in zip(heights, places):
         for line in own:
             if _drawn(value(line)):
                 look = _look(methods.index(line.method))
@@ -88,20 +123,17 @@ def _panel(axes, label, value, places, methods):
                           | ({"markerfacecolor": "white"} if line.stale else {}))
     axes.set_title(label, fontsize=7)
     axes.grid(axis="x", which="major")
-    axes.set_yticks(range(len(places)))
-    axes.set_yticklabels(places)
     axes.tick_params(labelsize=6)
-    axes.set_ylim(len(places) - 0.4, -0.6)
-    panels.limit(axes, "x", [value(line) for own in places.values() for line in own
+    axes.set_ylim(heights[-1] + 0.6 * LINE_MM, -0.6 * LINE_MM)
+    panels.limit(axes, "x", [value(line) for own in places for line in own
                              if _drawn(value(line))])
     panels.set_scale(axes, "x", "log", "s" if label == "conversion" else "", 3)
 
 
 def _look(index):
-    """Marker and colour of a method; both change, so that 36 methods differ."""
+    """Marker and colour of a method."""
     return {"marker": style.marker(index), "linestyle": "none", "markeredgewidth": 0.7,
-            "markersize": 3.2,
-            "color": style.SERIES[(index + index // len(style.MARKERS)) % len(style.SERIES)]}
+            "markersize": 3.2, "color": style.colour(index)}
 
 
 def _mark(look):

@@ -32,6 +32,7 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "check.smape_nonzero": ("symmetric mean error of nonzeros", "%"),
           "check.rmse_full": ("root mean square error", ""),
           "executed.formula_bytes": ("size by formula", "bytes"),
+          "executed.x_formula_bytes": ("size of X by formula", "bytes"),
           "executed.mma": ("MMAs", ""),
           "executed.mma_per_warp_most": ("MMAs of the busiest warp", ""),
           "executed.row_shared_bytes": ("shared memory of a row", "bytes"),

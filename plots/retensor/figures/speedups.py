@@ -12,6 +12,7 @@ from retensor import summary
 from retensor.errors import PlotError
 from retensor.figures import bands, dots, published, quantity, units
 from retensor.figures.cases import KINDS, outcomes, problems_of
+from retensor.figures.series import named
 from retensor.figures.view import VARIANT, Cell
 
 NO_BASE, NOT_RUN = "no base", "not run"
@@ -40,9 +41,9 @@ def arrange(view):
     view.means = len(_kinds(found))
     view.published = published.of_ratios(view, view.verdicts, base.wanted, base.turned, {
         kind: _mean_name(kind) for kind in _kinds(found)})
-    what = "" if view.fields.y == "stats.median" else f"{quantity.label(view.fields.y)}: "
-    view.value_label = (f"{what}speedup of {base.name} over the series" if base.turned
-                        else f"{what}speedup over {base.name}")
+    what = "" if view.fields.y == "stats.median" else f"{quantity.text(view.fields.y)}: "
+    view.value_label = (f"{what}speedup of {base.told} over the series" if base.turned
+                        else f"{what}speedup over {base.told}")
     view.interval = ("95 % low", "95 % high")
     _note_machines(view, others, base)
 
@@ -59,6 +60,7 @@ class Base:
         self.turned = "of" in view.spec.figure
         self.wanted = _base_fields(view)
         self.name = ", ".join(self.wanted.values())
+        self.told = ", ".join(named(column, value) for column, value in self.wanted.items())
         chosen = [outcome for outcome in found if outcome.series == self.name]
         self.alone = bool(chosen)  # one series, whatever its parameters
         self.outcomes = chosen or [outcome for outcome in found if self._is_wanted(outcome.row)]
