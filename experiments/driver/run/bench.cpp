@@ -52,6 +52,8 @@ namespace {
 
 /// Clocks that drift further than this flag their row.
 constexpr double kClockDrift = 0.02;
+/// A run that takes so much longer alone than in a batch waits for its launch.
+constexpr double kLaunchBound = 1.2;
 /// Samples that a hot GPU gave are taken again as often.
 constexpr int kMostRepetitions = 2;
 
@@ -137,6 +139,22 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
   row["rates"] = {{"gflops", m.work.flops / summary.median * 1e-9},
                   {"gbytes", m.work.bytes / summary.median * 1e-9}};
   return row;
+}
+
+/// Members `sampling` and `batch` of a row whose spec asks for them.
+json sampling_json(const Measurement& m, const TimingOptions& options) {
+  json members = json::object();
+  const auto s = summarise(m.samples);
+  const auto width = (s.ci_high - s.ci_low) / s.median;
+  if (options.precision > 0)
+    members["sampling"] = {{"precision", options.precision},
+                           {"reached", width},
+                           {"stopped_by", width <= options.precision ? "precision" : "limit"}};
+  if (m.batch.runs == 0) return members;
+  const auto each = m.batch.seconds / m.batch.runs;
+  members["batch"] = {
+      {"runs", m.batch.runs}, {"seconds", each}, {"launch_bound", s.median > kLaunchBound * each}};
+  return members;
 }
 
 /// Seconds of one more preparation, that of a CUDA method until the device is idle.
@@ -440,6 +458,9 @@ json Bench::measure(const json& request) {
   options.warmup = request.at("warmup");
   options.samples = request.at("samples");
   options.seed = request.at("seed");
+  options.precision = request.value("precision", 0.0);
+  options.at_most = request.value("at_most", options.at_most);
+  options.batch = request.value("batch", 0);
   for (const auto& text : request.at("cases")) {
     const auto c = case_from_json(text);
     load(c.dataset);
@@ -470,6 +491,7 @@ json Bench::measure(const json& request) {
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
+    if (is_ok(row)) row.update(sampling_json(measured[k], options));
     if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);

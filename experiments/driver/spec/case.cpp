@@ -74,7 +74,7 @@ bool is_gpu_method(std::string_view method) {
 }
 
 std::string_view name(Order order) {
-  constexpr std::string_view kNames[] = {"shuffled", "rotation", "blocked"};
+  constexpr std::string_view kNames[] = {"shuffled", "rotation", "blocked", "interleaved"};
   return kNames[static_cast<int>(order)];
 }
 
@@ -116,7 +116,7 @@ Case case_from_json(const json& j) {
     c.method = j.at("method").get<std::string>();
     for (const auto& [name, value] : j.at("params").items())
       c.params[name] = value_from_json(value);
-    c.order = value_named(j.at("order").get<std::string>(), Order::blocked);
+    c.order = value_named(j.at("order").get<std::string>(), Order::interleaved);
     c.cache = value_named(j.at("cache").get<std::string>(), Cache::flushed);
     c.launch = j.at("launch").get<int>();
     if (const auto code = j.find("foreign"); code != j.end())

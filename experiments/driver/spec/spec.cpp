@@ -120,6 +120,11 @@ std::uint64_t quantity(const std::string& text, const std::map<std::string, std:
   return number * units.at(text.substr(digits));
 }
 
+std::chrono::milliseconds time_of(const YamlNode& node) {
+  return std::chrono::milliseconds(
+      quantity(node.text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}));
+}
+
 MeasureSpec measure_of(const YamlNode& node) {
   MeasureSpec m;
   const auto integer = [&node](const char* key, int& value) {
@@ -129,12 +134,21 @@ MeasureSpec measure_of(const YamlNode& node) {
   integer("samples", m.timing.samples);
   integer("preparations", m.preparations);
   integer("launches", m.launches);
-  if (const auto* timeout = node.find("timeout"))
-    m.timeout = std::chrono::milliseconds(
-        quantity(timeout->text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}));
+  integer("batch", m.timing.batch);
+  if (const auto* timeout = node.find("timeout")) m.timeout = time_of(*timeout);
+  if (const auto* precision = node.find("precision")) {
+    m.timing.precision = std::stod(precision->text) / 100;
+    m.timing.at_most = std::chrono::duration<double>(m.timeout).count() / 2;
+  }
+  if (const auto* at_most = node.find("at_most")) {
+    if (m.timing.precision <= 0 || time_of(*at_most) >= m.timeout)
+      throw ParseError(at_most->at, shown(at_most->text),
+                       "`at_most` with a `precision` above 0%, and below the timeout");
+    m.timing.at_most = std::chrono::duration<double>(time_of(*at_most)).count();
+  }
   if (const auto* memory = node.find("memory")) m.memory = bytes_from(memory->text);
   if (const auto* order = node.find("order"))
-    m.timing.order = value_named(order->text, Order::blocked);
+    m.timing.order = value_named(order->text, Order::interleaved);
   if (const auto* cache = node.find("cache"))
     m.timing.cache = value_named(cache->text, Cache::flushed);
   m.ceilings = text_or(node, "ceilings") == "true";
