@@ -14,7 +14,6 @@
 #include "common/core/stage_log.hpp"
 #include "common/device/device.hpp"
 #include "common/machine/machine.hpp"
-#include "common/measure/statistics.hpp"
 #include "common/run/all_modes.hpp"
 
 namespace retensor {
@@ -130,24 +129,6 @@ class Runner {
     });
   }
 
-  bool is_wider_than(double share) const {
-    if (!ok() || out_.samples.empty()) return false;
-    const auto s = summarise(out_.samples);
-    return s.ci_high - s.ci_low > share * s.median;
-  }
-
-  /// One start and one end of the timer around several runs.
-  void time_batch(int runs) {
-    if (!ok() || runs == 0) return;
-    guarded([this, runs] {
-      const auto stages = static_cast<int>(std::max<std::size_t>(1, out_.stages.back().size()));
-      out_.batch.runs = std::clamp(static_cast<int>(StageLog::kCapacity) / stages, 1, runs);
-      timer_->start();
-      for (int k = 0; k < out_.batch.runs; ++k) prepared_->run(*timer_);
-      out_.batch.seconds = total(timer_->stop());
-    });
-  }
-
   void finish() {
     if (!ok()) return;
     guarded([this] {
@@ -228,35 +209,12 @@ class Runner {
 std::vector<std::size_t> round_order(std::size_t trials, const TimingOptions& options, int round) {
   std::vector<std::size_t> order(trials);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (options.order != Order::shuffled && options.order != Order::interleaved) return order;
+  if (options.order != Order::shuffled) return order;
   const CounterRng rng(options.seed, static_cast<std::uint64_t>(round));
   for (std::size_t left = trials; left > 1; --left)
     std::swap(order[left - 1], order[rng.below(left, left)]);
   return order;
 }
-
-/// Whether trials need more rounds than the options ask for at least. Intervals are computed only
-/// after every fifth round more: they take longer than short runs.
-class Adaptive {
- public:
-  explicit Adaptive(const TimingOptions& options) : options_(options) {}
-
-  bool wants(int round, const std::vector<std::unique_ptr<Runner>>& runners) {
-    const int samples = round - options_.warmup;
-    if (samples < options_.samples) return true;
-    if (options_.precision <= 0 || samples >= kMostSamples) return false;
-    if (samples < next_look_) return true;
-    next_look_ = samples + std::max(1, samples / 5);
-    const auto is_wide = [this](const auto& r) { return r->is_wider_than(options_.precision); };
-    return seconds(Clock::now() - start_) < options_.at_most &&
-           std::any_of(runners.begin(), runners.end(), is_wide);
-  }
-
- private:
-  const TimingOptions& options_;
-  const Clock::time_point start_ = Clock::now();
-  int next_look_ = 0;
-};
 
 void measure_together(std::span<const Trial> trials, const TimingOptions& options, Bench& bench,
                       std::span<Measurement> out) {
@@ -264,15 +222,13 @@ void measure_together(std::span<const Trial> trials, const TimingOptions& option
   for (std::size_t t = 0; t < trials.size(); ++t)
     runners.push_back(std::make_unique<Runner>(trials[t], bench, out[t]));
   for (auto& runner : runners) runner->prepare();
-  Adaptive adaptive(options);
-  for (int round = 0; adaptive.wants(round, runners); ++round)
+  for (int round = 0; round < options.warmup + options.samples; ++round)
     for (const auto t : round_order(trials.size(), options, round)) {
       if (round < options.warmup)
         runners[t]->warm_up();
       else
         runners[t]->sample(options.cache);
     }
-  for (auto& runner : runners) runner->time_batch(options.batch);
   for (auto& runner : runners) runner->finish();
 }
 

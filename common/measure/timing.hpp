@@ -15,26 +15,18 @@
 namespace retensor {
 
 enum class Order {
-  shuffled,    ///< a new random order of the trials in every round
-  rotation,    ///< the listed order in every round: modes as CP-ALS runs them
-  blocked,     ///< all samples of a trial, then the next trial
-  interleaved  ///< as shuffled, with all methods of a problem as trials
+  shuffled,  ///< a new random order of the trials in every round
+  rotation,  ///< the listed order in every round: modes as CP-ALS runs them
+  blocked    ///< all samples of a trial, then the next trial
 };
 enum class Cache {
   warm,    ///< nothing is done between runs
   flushed  ///< a buffer of twice the last-level cache is written before each run
 };
 
-inline constexpr int kMostSamples = 100'000;
-
 struct TimingOptions {
   int warmup = 2;
-  int samples = 5;  ///< at least
-  /// More rounds follow while a trial's 95% interval of the median is wider than this share of it,
-  /// for `at_most` seconds of sampling and kMostSamples; 0: no more.
-  double precision = 0;
-  double at_most = 30;
-  int batch = 0;  ///< runs between one start and one end of the timer, after the samples; 0: none
+  int samples = 5;
   Order order = Order::shuffled;
   Cache cache = Cache::warm;
   std::uint64_t seed = 1;
@@ -45,13 +37,6 @@ struct Trial {
   const Method* method = nullptr;
   const Problem* problem = nullptr;
   Params params;
-};
-
-/// Runs back to back, without a look at the clock between them; fewer than asked for where a timer
-/// can't hold the stages of so many.
-struct Batch {
-  int runs = 0;
-  double seconds = 0;  ///< of all runs together
 };
 
 /// status: ok, unsupported, wrong, failed, oom. A trial that is not ok has no samples.
@@ -67,7 +52,6 @@ struct Measurement {
   Footprint footprint;
   Count peak_host_bytes = 0;  ///< growth of the resident set's high-water mark in prepare
   Work work;
-  Batch batch;
   double clock_drift = 0;  ///< relative change of the SM or core clock over the samples
 };
 

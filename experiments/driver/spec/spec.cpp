@@ -134,21 +134,22 @@ MeasureSpec measure_of(const YamlNode& node) {
   integer("samples", m.timing.samples);
   integer("preparations", m.preparations);
   integer("launches", m.launches);
-  integer("batch", m.timing.batch);
+  integer("batch", m.batch);
   if (const auto* timeout = node.find("timeout")) m.timeout = time_of(*timeout);
   if (const auto* precision = node.find("precision")) {
-    m.timing.precision = std::stod(precision->text) / 100;
-    m.timing.at_most = std::chrono::duration<double>(m.timeout).count() / 2;
+    m.precision = std::stod(precision->text) / 100;
+    m.at_most = m.timeout / 2;
   }
   if (const auto* at_most = node.find("at_most")) {
-    if (m.timing.precision <= 0 || time_of(*at_most) >= m.timeout)
+    if (m.precision <= 0 || time_of(*at_most) >= m.timeout)
       throw ParseError(at_most->at, shown(at_most->text),
                        "`at_most` with a `precision` above 0%, and below the timeout");
-    m.timing.at_most = std::chrono::duration<double>(time_of(*at_most)).count();
+    m.at_most = time_of(*at_most);
   }
   if (const auto* memory = node.find("memory")) m.memory = bytes_from(memory->text);
   if (const auto* order = node.find("order"))
-    m.timing.order = value_named(order->text, Order::interleaved);
+    if (m.interleaved = order->text == kInterleaved; !m.interleaved)
+      m.timing.order = value_named(order->text, Order::blocked);
   if (const auto* cache = node.find("cache"))
     m.timing.cache = value_named(cache->text, Cache::flushed);
   m.ceilings = text_or(node, "ceilings") == "true";

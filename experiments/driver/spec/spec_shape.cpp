@@ -53,6 +53,12 @@ ShapePtr method_shape() {
   return by_key("command", foreign_shape(false), by_key("library", foreign_shape(true), own));
 }
 
+std::vector<std::string> order_words() {
+  auto words = names_up_to(Order::blocked);
+  words.emplace_back(kInterleaved);
+  return words;
+}
+
 ShapePtr time_shape() {
   return pattern("a time such as 500ms, 60s, 5m or 1h", "[1-9][0-9]{0,5}(ms|s|m|h)");
 }
@@ -72,7 +78,7 @@ ShapePtr measure_shape() {
                    optional("at_most", time_shape()), optional("batch", integer("batch", 1, 64)),
                    optional("memory", pattern("a size such as 512MiB or 8GiB (0: no limit)",
                                               "[0-9]{1,9}(KiB|MiB|GiB)?", true)),
-                   optional("order", word("order", names_up_to(Order::interleaved))),
+                   optional("order", word("order", order_words())),
                    optional("cache", word("cache", names_up_to(Cache::flushed))),
                    optional("ceilings", flag("ceilings")), optional("counters", flag("counters")),
                    optional("expected", list_or_one("expected", word("status", failures)))}});
@@ -92,17 +98,26 @@ ShapePtr figure_shape(Form form) {
   return map(
       {.what = "figure",
        .members = {
-           kind, optional("x", name), optional("y", name),
-           optional("facet", either("a field of a row", {nothing(), name})), optional("hue", name),
+           kind,
+           optional("x", name),
+           optional("y", name),
+           optional("facet", either("a field of a row", {nothing(), name})),
+           optional("hue", name),
            optional("absent", scalar("the value of hue in rows that do not record it")),
-           optional("label", name), optional("mark", name),
-           optional("stack", list_or_one("stack", name)), optional("to", to), optional("of", to),
+           optional("label", name),
+           optional("mark", name),
+           optional("stack", list_or_one("stack", name)),
+           optional("to", to),
+           optional("of", to),
            optional("distance_from", number("a number")),
            optional("place", list_or_one("place", scalar("the place of a claim"))),
            optional("overlay", either("overlay", {nothing(), word("overlay", {"roofline"})})),
-           optional("share", flag("share")), optional("xscale", scale), optional("yscale", scale),
+           optional("share", flag("share")),
+           optional("xscale", scale),
+           optional("yscale", scale),
            optional("width", word("width", {"single", "double"})),
-           optional("xlabel", scalar("a label")), optional("ylabel", scalar("a label"))}});
+           optional("xlabel", scalar("a label")),
+           optional("ylabel", scalar("a label"))}});
 }
 
 /// What a profile may overlay.
