@@ -1,4 +1,4 @@
-"""retensor calibrate: how often compare calls a difference where there is none, and what it sees."""
+"""retensor calibrate: how often compare calls what is no difference, and what it sees."""
 
 import json
 import os
