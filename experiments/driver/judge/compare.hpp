@@ -14,10 +14,10 @@
 namespace retensor::driver {
 
 struct CompareOptions {
-  std::vector<std::string> ignore;        ///< members of the case (dotted) that may differ
-  std::string method_a, method_b;         ///< both empty: a method is compared with itself
-  double threshold = 0.02;                ///< ratios closer to 1 never count
-  std::vector<Calibration> calibrations;  ///< a larger threshold of a machine counts instead
+  std::vector<std::string> ignore;             ///< members of the case (dotted) that may differ
+  std::string method_a, method_b;              ///< both empty: a method is compared with itself
+  double threshold = 0.02;                     ///< ratios closer to 1 never count
+  std::vector<Calibration> calibrations = {};  ///< a larger threshold of a machine counts instead
 };
 
 /// What the rows of one case on one machine (all its launches) say. A large file has many: what is
