@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiments/driver/data/datasets.hpp"
+#include "experiments/driver/judge/calibration.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
@@ -55,6 +56,9 @@ nlohmann::json artifacts(const std::string& profile, const std::vector<std::stri
                          const Locations& at);
 /// The same as a table.
 std::string artifacts_text(const nlohmann::json& artifacts);
+
+/// calibration.json of the folders of reference results and of out/results.
+std::vector<Calibration> known_calibrations();
 
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);

@@ -38,6 +38,7 @@ struct Interface {
   X(audit, "check the figures of a paper against each other")             \
   X(import, "append times of an original code to a result file")          \
   X(compare, "compare the times of two result files or two methods")      \
+  X(calibrate, "tell which differences count on this machine")            \
   X(referee, "tell which of two methods is faster where, and if fairly")  \
   X(confirm, "measure a sample of the rows that are older than the code") \
   X(schema, "print the JSON Schema of specs and other files")             \

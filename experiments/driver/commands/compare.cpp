@@ -12,6 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -102,6 +103,7 @@ void print_json(const File& a, const File& b, const Comparison& comparison) {
                        {"b", facts(b)},
                        {"warnings", comparison.warnings()},
                        {"ignored", comparison.ignored},
+                       {"rules", comparison.rules},
                        {"mean", mean_json(comparison)},
                        {"worse", comparison.worse()}};
   const auto text = others.dump(2);
@@ -156,6 +158,7 @@ void print_text(const File& a, const File& b, const Comparison& comparison) {
   if (!comparison.ignored.empty())
     std::cout << fmt::format("paired whatever their {}\n", joined(comparison.ignored, ", "));
   for (const auto& warning : comparison.warnings()) std::cout << "warning: " << warning << '\n';
+  for (const auto& rule : comparison.rules) std::cout << rule << '\n';
   const auto labels = labels_of(comparison);
   std::vector<TableRow> table;
   std::map<std::string, int> counts;
@@ -181,15 +184,20 @@ void print_text(const File& a, const File& b, const Comparison& comparison) {
     std::cout << fmt::format("geometric mean of B/A: {:.3f} [{:.3f}, {:.3f}]\n", mean->value,
                              mean->ci_low, mean->ci_high);
   std::cout << fmt::format(
-      "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples, {} "
+      "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples{}, "
+      "{} "
       "not ok; {} only in A, {} only in B\n",
       comparison.pairs.size(), counts["slower"], counts["faster"], counts["none"],
-      counts["too few samples"], counts["not ok"], comparison.only_a.size(),
-      comparison.only_b.size());
+      counts["too few samples"],
+      counts["too noisy"] == 0 ? "" : fmt::format(", {} too noisy", counts["too noisy"]),
+      counts["not ok"], comparison.only_a.size(), comparison.only_b.size());
 }
 
 CompareOptions options_of(const Given& given) {
   CompareOptions options;
+  options.calibrations = known_calibrations();
+  for (const auto& path : given.texts("calibration"))
+    options.calibrations.insert(options.calibrations.begin(), read_calibration(path));
   options.ignore = given.texts("ignore");
   const auto percent = given.get<double>("threshold");
   if (!(percent >= 0 && percent < 100))
@@ -269,6 +277,9 @@ Interface compare_interface() {
   add("ignore", words("FIELD..."),
       "members of the case that may differ, such as artifact or params.threads");
   add("threshold", number("PERCENT", 2.0), "smallest change that counts");
+  add("calibration", words("FILE..."),
+      "files of `retensor calibrate`, whose thresholds count where they are larger (default: "
+      "calibration.json of the folders of results)");
   add("strict", flag(), "exit code 1 when something is significantly slower in B or no longer ok");
   add_json_option(options);
   return {usage, options, compare_command};

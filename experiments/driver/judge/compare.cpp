@@ -92,21 +92,6 @@ Groups group(std::vector<Measured> rows, const CompareOptions& options) {
   return groups;
 }
 
-Change judge(const Pair& pair, double threshold) {
-  if (std::min(pair.a->count(), pair.b->count()) < kFewest) return Change::too_few;
-  if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
-  if (pair.ratio.ci_high < 1 && pair.ratio.value < 1 - threshold) return Change::faster;
-  return Change::none;
-}
-
-Pair pair_of(const MeasuredPtr& a, const MeasuredPtr& b, double threshold) {
-  Pair pair{a, b, {}, Change::none};
-  if (!pair.ok()) return pair;
-  pair.ratio = ratio_of_medians(b->samples, a->samples);
-  pair.change = judge(pair, threshold);
-  return pair;
-}
-
 bool same_model(const Measured& a, const Measured& b) {
   return a.device == b.device;
 }
@@ -119,6 +104,36 @@ bool same_machine(const Measured& a, const Measured& b) {
 /// With its fingerprint, where that is known.
 std::string machine_text(const Measured& m) {
   return machine_label(m.device, m.machine, true);
+}
+
+/// `calibration` null: the machine has none, or the sides are of two.
+Change judge(const Pair& pair, double threshold, const Calibration* calibration) {
+  if (std::min(pair.a->count(), pair.b->count()) < kFewest) return Change::too_few;
+  if (calibration != nullptr) {
+    const bool noisy = !pair.a->noise.empty() || !pair.b->noise.empty();
+    if (noisy || !calibration->threshold) return Change::too_noisy;
+    threshold = std::max(threshold, *calibration->threshold);
+  }
+  if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
+  if (pair.ratio.ci_high < 1 && pair.ratio.value < 1 - threshold) return Change::faster;
+  return Change::none;
+}
+
+Pair pair_of(const MeasuredPtr& a, const MeasuredPtr& b, const CompareOptions& options,
+             std::set<std::string>& rules) {
+  Pair pair{a, b, {}, Change::none};
+  if (!pair.ok()) return pair;
+  pair.ratio = ratio_of_medians(b->samples, a->samples);
+  const auto* calibration = pair.one_machine()
+                                ? calibration_of(options.calibrations, a->device,
+                                                 a->machine.empty() ? b->machine : a->machine)
+                                : nullptr;
+  pair.change = judge(pair, options.threshold, calibration);
+  rules.insert(calibration != nullptr
+                   ? rule_text(*calibration)
+                   : fmt::format("{}: differences count beyond {:g}%; it is not calibrated",
+                                 machine_text(*a), 100 * options.threshold));
+  return pair;
 }
 
 /// Pairs measurements that agree in their common part; the rest goes to only_a and only_b.
@@ -136,7 +151,7 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
   }
   std::set<MeasuredPtr> paired;
   for (const auto& [a, b] : found) {
-    result.pairs.push_back(pair_of(a, b, options.threshold));
+    result.pairs.push_back(pair_of(a, b, options, result.rules));
     paired.insert({a, b});
   }
   const auto is_alone = [&](const MeasuredPtr& m) { return !paired.contains(m); };
@@ -238,6 +253,8 @@ std::string name(Change change) {
       return "slower";
     case Change::too_few:
       return "too few samples";
+    case Change::too_noisy:
+      return "too noisy";
   }
   return "";
 }

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "common/measure/statistics.hpp"
+#include "experiments/driver/judge/calibration.hpp"
 #include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
 
 struct CompareOptions {
-  std::vector<std::string> ignore;  ///< members of the case (dotted) that may differ
-  std::string method_a, method_b;   ///< both empty: a method is compared with itself
-  double threshold = 0.02;          ///< ratios closer to 1 never count
+  std::vector<std::string> ignore;             ///< members of the case (dotted) that may differ
+  std::string method_a, method_b;              ///< both empty: a method is compared with itself
+  double threshold = 0.02;                     ///< ratios closer to 1 never count
+  std::vector<Calibration> calibrations = {};  ///< a larger threshold of a machine counts instead
 };
 
 /// What the rows of one case on one machine (all its launches) say. A large file has many: what is
@@ -56,8 +58,8 @@ class Side {
   std::vector<std::string> ignore_;
 };
 
-enum class Change { none, faster, slower, too_few };
-/// none, faster, slower, "too few samples".
+enum class Change { none, faster, slower, too_few, too_noisy };
+/// none, faster, slower, "too few samples", "too noisy".
 std::string name(Change change);
 
 struct Pair {
@@ -82,6 +84,7 @@ struct Comparison {
   /// What makes the pairs less than like for like: other machines, drifting clocks,
   /// noisy samples.
   std::vector<std::string> warnings() const;
+  std::set<std::string> rules;  ///< in sentences, by which differences count on a machine
   /// Whether something became significantly slower or is no longer ok.
   bool worse() const;
 };
@@ -90,7 +93,8 @@ struct Comparison {
 /// methods' cases also in the parameters that both have. Where the sides have no artifact in
 /// common, `artifact` is ignored too. On one machine where both sides have rows of it, else across
 /// machines. A change counts when the interval of the ratio excludes 1, the ratio is beyond the
-/// threshold and both sides have at least 4 samples. Takes the measurements out of the sides.
+/// threshold and both sides have at least 4 samples; on a calibrated machine beyond its threshold,
+/// and none where a side is noisy. Takes the measurements out of the sides.
 Comparison compare_sides(Side& a, Side& b, const CompareOptions& options);
 
 }  // namespace retensor::driver

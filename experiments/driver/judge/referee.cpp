@@ -258,7 +258,8 @@ std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
   if (doubtful.count(pair.a->key) + doubtful.count(pair.b->key) > 0) return "a finding";
   if (!pair.one_machine()) return "different machines";
   if (pair.a->row_case()["cache"] != pair.b->row_case()["cache"]) return "different caches";
-  return pair.change == Change::too_few ? name(Change::too_few) : "";
+  return pair.change == Change::too_few || pair.change == Change::too_noisy ? name(pair.change)
+                                                                            : "";
 }
 
 std::set<std::string> rows_with_findings(const Contestant& side) {

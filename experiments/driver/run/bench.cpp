@@ -30,6 +30,7 @@
 #include "common/io/cache.hpp"
 #include "common/machine/ceilings.hpp"
 #include "common/machine/machine.hpp"
+#include "common/measure/batch.hpp"
 #include "common/measure/statistics.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
@@ -52,6 +53,9 @@ namespace {
 
 /// Clocks that drift further than this flag their row.
 constexpr double kClockDrift = 0.02;
+constexpr double kMostSamples = 100'000;
+/// A run that takes so much longer alone than in a batch waits for its launch.
+constexpr double kLaunchBound = 1.2;
 /// Samples that a hot GPU gave are taken again as often.
 constexpr int kMostRepetitions = 2;
 
@@ -137,6 +141,79 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
   row["rates"] = {{"gflops", m.work.flops / summary.median * 1e-9},
                   {"gbytes", m.work.bytes / summary.median * 1e-9}};
   return row;
+}
+
+/// Narrowness of the interval of the median as a share of it (0: any), and the seconds for it.
+struct Wish {
+  double precision = 0, at_most = 0;
+};
+
+/// Width of the interval of the median as a share of it; 0 without samples.
+double relative_width(const Measurement& m) {
+  if (m.samples.empty()) return 0;
+  const auto s = summarise(m.samples);
+  return (s.ci_high - s.ci_low) / s.median;
+}
+
+/// How many more samples the widest interval asks for, as widths fall with the root of the count,
+/// at least as many as there are and at most so many; 0 where all are narrow enough.
+int samples_to_add(const std::vector<Measurement>& measured, double precision, double most) {
+  double count = 0;
+  for (const auto& m : measured) {
+    if (m.samples.empty()) continue;
+    const auto held = static_cast<double>(m.samples.size());
+    const auto wider = relative_width(m) / precision;
+    if (wider > 1) count = std::max(count, held * std::max(1.0, wider * wider - 1));
+  }
+  return static_cast<int>(std::min({count, most, kMostSamples}));
+}
+
+/// measure(), and again with more samples until the interval of each median is as narrow as asked
+/// for or the time is over. Each time methods are prepared anew; all samples count.
+std::vector<Measurement> measure_precisely(const std::vector<Trial>& trials, TimingOptions options,
+                                           const Wish& wish) {
+  std::vector<Measurement> measured, more;
+  double left = wish.at_most;
+  // Clocks are read around each sample, which takes longer than short runs do.
+  auto seconds = timed([&] { measured = retensor::measure(trials, options); });
+  while (wish.precision > 0) {
+    const double most = left * (options.warmup + options.samples) / seconds;
+    options.samples = samples_to_add(measured, wish.precision, most - options.warmup);
+    if (options.samples < 1) break;
+    ++options.seed;
+    seconds = timed([&] { more = retensor::measure(trials, options); });
+    left -= seconds;
+    for (std::size_t k = 0; k < more.size(); ++k) {
+      auto& all = measured[k];
+      if (all.status != name(Status::ok)) continue;
+      if (more[k].status != name(Status::ok)) {
+        all = more[k];
+        continue;
+      }
+      all.samples.insert(all.samples.end(), more[k].samples.begin(), more[k].samples.end());
+      all.stages.insert(all.stages.end(), more[k].stages.begin(), more[k].stages.end());
+      all.clock_drift = std::max(all.clock_drift, more[k].clock_drift);
+    }
+  }
+  return measured;
+}
+
+/// Members `sampling` and `batch` of a row whose spec asks for them.
+json sampling_json(const Measurement& m, const Trial& trial, double precision, int batch_runs) {
+  json members = json::object();
+  if (precision > 0) {
+    const auto reached = relative_width(m);
+    members["sampling"] = {{"precision", precision},
+                           {"reached", reached},
+                           {"stopped_by", reached <= precision ? "precision" : "limit"}};
+  }
+  if (batch_runs == 0) return members;
+  const auto batch = time_in_batch(trial, batch_runs);
+  const auto each = batch.seconds / batch.runs;
+  members["batch"] = {{"runs", batch.runs},
+                      {"seconds", each},
+                      {"launch_bound", summarise(m.samples).median > kLaunchBound * each}};
+  return members;
 }
 
 /// Seconds of one more preparation, that of a CUDA method until the device is idle.
@@ -237,7 +314,7 @@ class Bench {
   json choose(Case c);
   json measure(const json& request);
   std::pair<std::vector<Measurement>, std::vector<json>> measure_watched(
-      const std::vector<Trial>& trials, const TimingOptions& options);
+      const std::vector<Trial>& trials, const TimingOptions& options, const Wish& wish);
   static json probe(const json& request);
   json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
                    Deadline deadline) const;
@@ -408,16 +485,16 @@ json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& 
 /// measure() with what NVML says of the GPU meanwhile: null for CPU methods. Where heat or the
 /// hardware slowed the GPU down it is measured again; `repeated` keeps what came out before.
 std::pair<std::vector<Measurement>, std::vector<json>> Bench::measure_watched(
-    const std::vector<Trial>& trials, const TimingOptions& options) {
+    const std::vector<Trial>& trials, const TimingOptions& options, const Wish& wish) {
   std::vector<json> states(trials.size());
   const auto is_cuda = [](const Trial& t) { return t.method->backend() == Backend::cuda; };
   if (std::none_of(trials.begin(), trials.end(), is_cuda))
-    return {retensor::measure(trials, options), std::move(states)};
+    return {measure_precisely(trials, options, wish), std::move(states)};
   std::vector<json> repeated(trials.size(), json::array());
   for (int attempt = 0;; ++attempt) {
     const auto before = gpu().now();
     std::vector<Measurement> measured;
-    const auto spent = timed([&] { measured = retensor::measure(trials, options); });
+    const auto spent = timed([&] { measured = measure_precisely(trials, options, wish); });
     const auto state = between(before, gpu().now(), spent);
     const auto slowed_by = brakes(state);
     const bool again = !slowed_by.empty() && attempt < kMostRepetitions;
@@ -468,7 +545,8 @@ json Bench::measure(const json& request) {
   problems_ = std::move(kept);
   note_peak(peak);  // of the oracles: each preparation begins a mark of its own
   const LoadMeter meter;
-  auto [measured, states] = measure_watched(trials, options);
+  const Wish wish{request.value("precision", 0.0), 1e-3 * request.value("at_most", 0.0)};
+  auto [measured, states] = measure_watched(trials, options, wish);
   const auto load = meter.load();
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
   note_peak(peak);
@@ -477,6 +555,8 @@ json Bench::measure(const json& request) {
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
+    if (is_ok(row))
+      row.update(sampling_json(measured[k], trials[k], wish.precision, request.value("batch", 0)));
     if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);

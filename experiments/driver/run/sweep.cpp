@@ -88,6 +88,12 @@ std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t s
     // Without rotation a group is one case: methods differ, or their parameters do.
     auto methods = grouped(std::move(problems[p]), method_text);
     shuffle(methods, CounterRng(seed, p + 1));
+    if (methods.front().front().interleaved) {
+      auto& together = result.emplace_back();
+      for (auto& group : methods)
+        std::move(group.begin(), group.end(), std::back_inserter(together));
+      continue;
+    }
     for (auto& group : methods) result.push_back(std::move(group));
   }
   return result;

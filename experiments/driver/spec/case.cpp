@@ -98,7 +98,7 @@ json to_json(const Case& c, const json& data) {
             {"seed", p.seed},
             {"method", c.method},
             {"params", params_to_json(c.params)},
-            {"order", name(c.order)},
+            {"order", c.interleaved ? kInterleaved : name(c.order)},
             {"cache", name(c.cache)},
             {"launch", c.launch}};
   if (c.foreign) j["foreign"] = driver::to_json(*c.foreign);
@@ -116,7 +116,9 @@ Case case_from_json(const json& j) {
     c.method = j.at("method").get<std::string>();
     for (const auto& [name, value] : j.at("params").items())
       c.params[name] = value_from_json(value);
-    c.order = value_named(j.at("order").get<std::string>(), Order::blocked);
+    const auto order = j.at("order").get<std::string>();
+    c.interleaved = order == kInterleaved;
+    if (!c.interleaved) c.order = value_named(order, Order::blocked);
     c.cache = value_named(j.at("cache").get<std::string>(), Cache::flushed);
     c.launch = j.at("launch").get<int>();
     if (const auto code = j.find("foreign"); code != j.end())

@@ -26,6 +26,7 @@ struct Case {
   std::string method;
   std::map<std::string, ParamValue> params;  ///< resolved: defaults included
   Order order = Order::shuffled;
+  bool interleaved = false;  ///< shuffled with the other methods of its problem in one process
   Cache cache = Cache::warm;
   int launch = 0;
   std::shared_ptr<const ForeignEntry> foreign;  ///< null for a method of this program
@@ -35,6 +36,7 @@ struct Case {
 /// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.
 bool is_gpu_method(std::string_view method);
 
+inline constexpr std::string_view kInterleaved = "interleaved";  ///< in place of an order's name
 std::string_view name(Order order);
 std::string_view name(Cache cache);
 

@@ -232,6 +232,7 @@ class Planner {
     Case c;
     c.artifact = spec_.artifact;
     c.order = spec_.measure.timing.order;
+    c.interleaved = spec_.measure.interleaved;
     c.cache = spec_.measure.timing.cache;
     c.problem.operation = op;
     c.has_mode = has_mode(op);

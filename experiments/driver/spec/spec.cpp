@@ -120,6 +120,11 @@ std::uint64_t quantity(const std::string& text, const std::map<std::string, std:
   return number * units.at(text.substr(digits));
 }
 
+std::chrono::milliseconds time_of(const YamlNode& node) {
+  return std::chrono::milliseconds(
+      quantity(node.text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}));
+}
+
 MeasureSpec measure_of(const YamlNode& node) {
   MeasureSpec m;
   const auto integer = [&node](const char* key, int& value) {
@@ -129,12 +134,22 @@ MeasureSpec measure_of(const YamlNode& node) {
   integer("samples", m.timing.samples);
   integer("preparations", m.preparations);
   integer("launches", m.launches);
-  if (const auto* timeout = node.find("timeout"))
-    m.timeout = std::chrono::milliseconds(
-        quantity(timeout->text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}));
+  integer("batch", m.batch);
+  if (const auto* timeout = node.find("timeout")) m.timeout = time_of(*timeout);
+  if (const auto* precision = node.find("precision")) {
+    m.precision = std::stod(precision->text) / 100;
+    m.at_most = m.timeout / 2;
+  }
+  if (const auto* at_most = node.find("at_most")) {
+    if (m.precision <= 0 || time_of(*at_most) >= m.timeout)
+      throw ParseError(at_most->at, shown(at_most->text),
+                       "`at_most` with a `precision` above 0%, and below the timeout");
+    m.at_most = time_of(*at_most);
+  }
   if (const auto* memory = node.find("memory")) m.memory = bytes_from(memory->text);
   if (const auto* order = node.find("order"))
-    m.timing.order = value_named(order->text, Order::blocked);
+    if (m.interleaved = order->text == kInterleaved; !m.interleaved)
+      m.timing.order = value_named(order->text, Order::blocked);
   if (const auto* cache = node.find("cache"))
     m.timing.cache = value_named(cache->text, Cache::flushed);
   m.ceilings = text_or(node, "ceilings") == "true";

@@ -20,9 +20,13 @@ struct MeasureSpec {
   std::chrono::milliseconds timeout{60000};  ///< per case, oracle and prepare included
   /// For making or reading a data set, which all of its cases share.
   std::chrono::milliseconds load_timeout() const { return 10 * timeout; }
-  Count memory = 0;      ///< private writable memory of a worker, 0: no limit
-  int launches = 1;      ///< worker processes per case
-  int preparations = 1;  ///< timed per case; the first is measure()'s
+  Count memory = 0;                          ///< private writable memory of a worker, 0: no limit
+  bool interleaved = false;                  ///< methods of a problem take turns in one process
+  double precision = 0;                      ///< of the interval of the median as its share, 0: any
+  std::chrono::milliseconds at_most{30000};  ///< of samples beyond those asked for
+  int batch = 0;                             ///< runs back to back after the samples, 0: none
+  int launches = 1;                          ///< worker processes per case
+  int preparations = 1;                      ///< timed per case; the first is measure()'s
   bool ceilings = false;
   bool counters = false;  ///< of the GPU's hardware, of one further run of each GPU case
   std::vector<std::string> expected;  ///< statuses besides ok that are results here, no failures

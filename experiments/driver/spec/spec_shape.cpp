@@ -53,6 +53,16 @@ ShapePtr method_shape() {
   return by_key("command", foreign_shape(false), by_key("library", foreign_shape(true), own));
 }
 
+std::vector<std::string> order_words() {
+  auto words = names_up_to(Order::blocked);
+  words.emplace_back(kInterleaved);
+  return words;
+}
+
+ShapePtr time_shape() {
+  return pattern("a time such as 500ms, 60s, 5m or 1h", "[1-9][0-9]{0,5}(ms|s|m|h)");
+}
+
 ShapePtr measure_shape() {
   const auto count = [](const char* what, int lowest) {
     return optional(what, integer(what, lowest, kMostRuns));
@@ -61,16 +71,17 @@ ShapePtr measure_shape() {
                                              "oom",         "timeout", "crashed"};
   return map(
       {.what = "measure",
-       .members = {
-           count("warmup", 0), count("samples", 1), count("preparations", 1), count("launches", 1),
-           optional("timeout",
-                    pattern("a time such as 500ms, 60s, 5m or 1h", "[1-9][0-9]{0,5}(ms|s|m|h)")),
-           optional("memory", pattern("a size such as 512MiB or 8GiB (0: no limit)",
-                                      "[0-9]{1,9}(KiB|MiB|GiB)?", true)),
-           optional("order", word("order", names_up_to(Order::blocked))),
-           optional("cache", word("cache", names_up_to(Cache::flushed))),
-           optional("ceilings", flag("ceilings")), optional("counters", flag("counters")),
-           optional("expected", list_or_one("expected", word("status", failures)))}});
+       .members = {count("warmup", 0), count("samples", 1), count("preparations", 1),
+                   count("launches", 1), optional("timeout", time_shape()),
+                   optional("precision", pattern("a share of the median such as 1% or 0.5%",
+                                                 "[0-9]{1,2}(\\.[0-9]{1,3})?%")),
+                   optional("at_most", time_shape()), optional("batch", integer("batch", 1, 64)),
+                   optional("memory", pattern("a size such as 512MiB or 8GiB (0: no limit)",
+                                              "[0-9]{1,9}(KiB|MiB|GiB)?", true)),
+                   optional("order", word("order", order_words())),
+                   optional("cache", word("cache", names_up_to(Cache::flushed))),
+                   optional("ceilings", flag("ceilings")), optional("counters", flag("counters")),
+                   optional("expected", list_or_one("expected", word("status", failures)))}});
 }
 
 enum class Form { whole, part };

@@ -1,0 +1,93 @@
+// retensor calibrate: which differences between times count on a machine.
+#include "experiments/driver/judge/calibration.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/table.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string percent(const json& share) {
+  return fmt::format("{:.1f}%", 100 * share.get<double>());
+}
+
+std::string curve_text(const json& calibration) {
+  std::vector<TableRow> table;
+  for (const auto& point : calibration["curve"]) {
+    TableRow row = {fmt::format("{:g}%", point["threshold"].get<double>()),
+                    percent(point["false_alarms"])};
+    for (const auto* slowdown : {"1%", "2%", "5%", "10%"})
+      row.push_back(percent(point["power"][slowdown]));
+    table.push_back(std::move(row));
+  }
+  return table_text({"threshold", "false alarms", "sees 1%", "2%", "5%", "10%"}, table,
+                    out_style());
+}
+
+int calibrate_command(const Given& given) {
+  const auto rows = read_results(
+      given.positionals("calibrate: expected the result files of a spec with `launches`"), {},
+      Machines::each);
+  const auto made = calibrate(rows.rows);
+  const auto path = given.text("out");
+  if (!path.empty() && !(std::ofstream(path) << made.dump(2) << '\n'))
+    throw SystemError(path + ": can't be written");
+  if (given.flag("json")) {
+    std::cout << made.dump(2) << '\n';
+    return 0;
+  }
+  std::cout << fmt::format(
+                   "{}: {} pairs of launches of the same code in {} cases; {} noisy rows "
+                   "were refused\n\n",
+                   made["device"].get<std::string>(), made["pairs"].get<std::size_t>(),
+                   made["cases"].get<std::size_t>(), made["noisy_rows"].get<std::size_t>())
+            << curve_text(made) << '\n'
+            << (made["threshold"].is_null()
+                    ? "no threshold keeps false alarms at 1% or less: differences can't be called\n"
+                    : fmt::format("differences count beyond {:g}%\n",
+                                  made["threshold"].get<double>()));
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Calibration> known_calibrations() {
+  std::vector<Calibration> found;
+  for (const auto& root :
+       {fs::path(source_root()) / "experiments" / "results", fs::path("out") / "results"}) {
+    std::error_code ignored;
+    for (const auto& folder : fs::directory_iterator(root, ignored))
+      if (const auto file = folder.path() / "calibration.json"; fs::is_regular_file(file, ignored))
+        found.push_back(read_calibration(file.string()));
+  }
+  return found;
+}
+
+Interface calibrate_interface() {
+  const Usage usage{
+      "calibrate FILE...",
+      "Tells from the launches of the same cases, which are pairs of identical runs, how often "
+      "`compare` would call a difference on this machine where there is none, and which slowdowns "
+      "it would see. The least threshold with at most 1% of false alarms is kept in a file; "
+      "`compare` uses calibration.json of the folders of experiments/results and out/results.",
+      "retensor calibrate out/results/cpu/pasta-calibration.jsonl --out calibration.json", -1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("out", word("FILE"), "write the calibration to a file");
+  add_json_option(options);
+  return {usage, options, calibrate_command};
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,34 @@
+// How often `compare` calls a difference on one machine where there is none, and which it sees.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/driver/run/row.hpp"
+
+namespace retensor::driver {
+
+/// What a file made by `retensor calibrate` says (experiments/schema).
+struct Calibration {
+  std::string path, device, machine;
+  std::optional<double> threshold;  ///< nothing: no rule has few enough false alarms here
+  double false_alarms = 0;          ///< share of identical pairs at the threshold
+  std::size_t pairs = 0;
+};
+
+/// The false alarms among the pairs of launches of each case, of rows of one machine that ended ok,
+/// by threshold, and what is seen of slowdowns by 1, 2, 5 and 10%, as a file holds it. `threshold`
+/// is the least with at most 1% of false alarms, null where none has. Noisy pairs are refused as
+/// compare refuses them. Throws InputError where fewer than 100 pairs are left.
+nlohmann::json calibrate(const std::vector<Row>& rows);
+
+/// Throws InputError for a file that calibrate() did not make.
+Calibration read_calibration(const std::string& path);
+/// That of this machine, or one of its model where one of the two is not known.
+const Calibration* calibration_of(const std::vector<Calibration>& all, const std::string& device,
+                                  const std::string& machine);
+/// In a sentence.
+std::string rule_text(const Calibration& calibration);
+
+}  // namespace retensor::driver

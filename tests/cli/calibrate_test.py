@@ -1,0 +1,158 @@
+"""retensor calibrate: how often compare calls what is no difference, and what it sees."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from compare_test import compare, row, session, write
+from sweeps import RETENSOR, Workspace
+
+
+def launches(count, between, seed=1, session="s", base=1e-3, **members):
+    """Rows of the same code: launches differ by `between`, the samples of each by 1%."""
+    draw = random.Random(seed)
+    found = []
+    for mode in range(3):
+        for launch in range(count):
+            middle = base * (1 + draw.uniform(-between, between))
+            samples = [middle * (1 + draw.uniform(-.01, .01)) for _ in range(7)]
+            found.append({**row(samples, session, mode=mode, launch=launch), **members})
+    return found
+
+
+def calibrate(*args, code=0):
+    done = subprocess.run([RETENSOR, "calibrate", *map(str, args)], text=True, timeout=120,
+                          capture_output=True, check=False)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout) if code == 0 and "--json" in args else done.stderr
+
+
+def made(tmp_path, between, **how):
+    rows = write(tmp_path / "launches.jsonl", session(), *launches(12, between, **how))
+    file = tmp_path / "calibration.json"
+    return file, calibrate(rows, "--out", file, "--json")
+
+
+def test_a_quiet_machine_sees_small_slowdowns_and_calls_few_that_are_none(tmp_path):
+    _, found = made(tmp_path, .001)
+    assert found["pairs"] == 3 * 66 and found["false_alarms"] <= .01
+    assert found["threshold"] <= 2 and found["power"]["5%"] > .99
+    alarms = [point["false_alarms"] for point in found["curve"]]
+    assert alarms == sorted(alarms, reverse=True)
+
+
+def test_launches_that_differ_raise_the_threshold_and_hide_small_slowdowns(tmp_path):
+    _, found = made(tmp_path, .06)
+    assert found["curve"][0]["false_alarms"] > .3  # the interval by itself is no rule here
+    assert 7 <= found["threshold"] <= 15 and found["power"]["2%"] < .1
+
+
+def test_compare_uses_the_threshold_of_the_machine_and_prints_it(tmp_path):
+    file, found = made(tmp_path, .06)
+    a = write(tmp_path / "a.jsonl", session(), row([1e-3] * 5))
+    b = write(tmp_path / "b.jsonl", session(), row([1.05e-3] * 5), row([1.4e-3] * 5, mode=1))
+    assert json.loads(compare(a, b, "--json"))["pairs"][0]["change"] == "slower"
+    with_it = json.loads(compare(a, b, "--json", "--calibration", file))
+    assert with_it["pairs"][0]["change"] == "none"
+    assert f"beyond {found['threshold']:g}%" in with_it["rules"][0]
+    far = write(tmp_path / "far.jsonl", session(), row([1.4e-3] * 5))
+    assert json.loads(compare(a, far, "--json", "--calibration", file))["worse"]
+    other = [write(tmp_path / f"{name}.jsonl", session(cpu="CPU two"), row([t] * 5))
+             for name, t in (("c", 1e-3), ("d", 1.05e-3))]
+    elsewhere = json.loads(compare(*other, "--json", "--calibration", file))
+    assert elsewhere["pairs"][0]["change"] == "slower" and "not calibrated" in elsewhere["rules"][0]
+
+
+def test_where_no_threshold_suffices_nothing_is_called(tmp_path):
+    file, found = made(tmp_path, .6)
+    assert found["threshold"] is None
+    a = write(tmp_path / "a.jsonl", session(), row([1e-3] * 5))
+    b = write(tmp_path / "b.jsonl", session(), row([9e-3] * 5))
+    pair, = json.loads(compare(a, b, "--json", "--calibration", file))["pairs"]
+    assert pair["change"] == "too noisy"
+
+
+def test_too_few_pairs_or_several_machines_are_refused(tmp_path):
+    few = write(tmp_path / "few.jsonl", session(), *launches(3, .01))
+    assert "expected at least 100" in calibrate(few, code=2)
+    busy = {"cpu_load": {"cores": 2, "own": 1, "others": 1, "average": 2}}
+    noisy = write(tmp_path / "noisy.jsonl", session(), *launches(12, .01, **busy))
+    assert "36 noisy rows were refused" in calibrate(noisy, code=2)
+    two = write(tmp_path / "two.jsonl", session(), session("t", cpu="CPU two"),
+                *launches(12, .01), *launches(12, .01, session="t"))
+    assert "rows of several machines" in calibrate(two, code=2)
+    assert "no calibration" in compare(few, few, "--calibration", few, code=2)
+
+
+def test_a_process_that_starts_half_way_makes_no_difference(tmp_path):
+    """Real runs of one code: the first at rest, the second beside programs that take every core."""
+    workspace = Workspace(tmp_path)
+    workspace.add_uniform("larger", [300, 300, 300], 200_000)
+    spec = workspace.spec([("pasta.cpu.coo", {"threads": 2})], operation="mttkrp",
+                          axes={"dataset": "larger", "mode": 0, "rank": 16},
+                          measure={"samples": 60})
+    sides = []
+    for name, hogs in (("a", 0), ("b", 2 * os.cpu_count())):
+        workspace.out = tmp_path / f"{name}.jsonl"
+        waste = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
+        try:
+            assert workspace.run(spec, program=RETENSOR).returncode == 0
+        finally:
+            for process in waste:
+                process.kill()
+                process.wait()
+        sides.append(workspace.out)
+    first = workspace.lines("session")[0]["machine"]
+    file = tmp_path / "calibration.json"
+    file.write_text(json.dumps({"kind": "calibration", "schema": 1, "pairs": 1000, "threshold": 2,
+                                "false_alarms": .01, "device": first["cpu"]["model"],
+                                "machine": first["identity"]["host"]}))
+    pair, = json.loads(compare(*sides, "--json", "--calibration", file))["pairs"]
+    assert pair["change"] in ("too noisy", "none"), pair
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path)
+
+
+def test_samples_are_taken_until_the_interval_is_narrow_or_the_time_is_over(workspace):
+    spec = workspace.spec(["pasta.cpu.coo"], measure={"samples": 5, "precision": "90%",
+                                                      "at_most": "10s", "batch": 8})
+    assert workspace.run(spec, program=RETENSOR).returncode == 0
+    line, = workspace.lines()
+    assert line["sampling"]["stopped_by"] == "precision" and line["sampling"]["reached"] <= .9
+    assert line["batch"]["runs"] == 8 and 0 < line["batch"]["seconds"] < 1
+    spec = workspace.spec(["pasta.cpu.coo"], measure={"samples": 5, "precision": "0.001%",
+                                                      "at_most": "300ms", "timeout": "20s"})
+    assert workspace.run(spec, "--rerun", program=RETENSOR).returncode == 0
+    line = workspace.lines()[-1]
+    assert line["sampling"]["stopped_by"] == "limit" and line["stats"]["count"] > 10
+
+
+def test_without_precision_a_row_has_the_samples_asked_for_and_no_more_members(workspace):
+    assert workspace.run(workspace.spec(["pasta.cpu.coo"]), program=RETENSOR).returncode == 0
+    line, = workspace.lines()
+    assert line["stats"]["count"] == 1 and "sampling" not in line and "batch" not in line
+
+
+@pytest.mark.parametrize("measure,word", [
+    ({"at_most": "5s"}, "with a `precision`"), ({"precision": "1%", "at_most": "20s"}, "timeout"),
+    ({"precision": "1"}, "a share of the median"), ({"batch": 0}, "batch")])
+def test_what_says_no_precision_is_refused(workspace, measure, word):
+    done = workspace.run(workspace.spec(["pasta.cpu.coo"], measure=measure), program=RETENSOR)
+    assert done.returncode == 2 and word in done.stderr
+
+
+def test_interleaved_methods_take_turns_in_one_process(workspace):
+    methods = ["pasta.cpu.coo", "pasta.cpu.hicoo"]
+    spec = workspace.spec(methods, measure={"order": "interleaved", "samples": 5})
+    assert workspace.run(spec, program=RETENSOR).returncode == 0
+    rows = workspace.lines()
+    assert {line["case"]["order"] for line in rows} == {"interleaved"}
+    assert [line["stats"]["count"] for line in rows] == [5, 5]
+    assert rows[0]["finished"] <= rows[1]["finished"] and rows[0]["cpu_load"] == rows[1]["cpu_load"]
