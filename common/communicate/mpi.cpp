@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <string>
@@ -126,7 +125,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 }
 
 MpiSession::~MpiSession() {
-  if (std::uncaught_exceptions() > 0) abort(3);
+  if (std::uncaught_exceptions() > 0) end_all(3);
   MPI_Finalize();
 }
 
@@ -134,9 +133,8 @@ std::unique_ptr<Communicator> MpiSession::world() const {
   return std::make_unique<Mpi>(MPI_COMM_WORLD, false, std::make_shared<Traffic>());
 }
 
-void MpiSession::abort(int code) {
+void MpiSession::end_all(int code) {
   MPI_Abort(MPI_COMM_WORLD, code);
-  std::abort();
 }
 
 }  // namespace retensor::communicate

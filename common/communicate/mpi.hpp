@@ -17,8 +17,8 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 
   std::unique_ptr<Communicator> world() const;
-  /// Ends all processes with this exit code.
-  [[noreturn]] static void abort(int code);
+  /// Ends all processes of the job, this one too, with this exit code.
+  static void end_all(int code);
 };
 
 }  // namespace retensor::communicate

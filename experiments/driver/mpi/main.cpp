@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -43,7 +44,8 @@ po::options_description options() {
   add("dist", driver::word("RULE", "allreduce"),
       "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
       "grid)");
-  add("method", driver::word("METHOD", "pasta.cpu.coo"), "MTTKRP of each process");
+  add("method", driver::word("METHOD"),
+      "MTTKRP of each process (default: the one of retensor cp on the processor)");
   add("max-sweeps", driver::number("N", 20), "most sweeps");
   add("tolerance", driver::number("X", 1e-5), "smallest gain of the fit that continues");
   add("seed", driver::number("N", std::uint64_t{1}), "of the first factors");
@@ -83,6 +85,13 @@ cpd::Identity identity_of(const std::string& path, const ProblemSpec& spec) {
           {"type", std::string(name(spec.dtype))}};
 }
 
+const Method& method_named(const std::string& id, const Registry& registry) {
+  if (!id.empty()) return registry.find(id);
+  for (const auto& method : registry.methods())
+    if (method->is_default_of_passes() && method->backend() == Backend::cpu) return *method;
+  throw LogicError("no method is the default of passes");
+}
+
 /// Bytes that all processes sent, by operation.
 json sent_by_all(communicate::Communicator& processes) {
   const auto own = processes.traffic();
@@ -107,7 +116,8 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                      {}};
   whole = Coo();
 
-  distribute::Als als(processes, mine, rule, spec, registry.find(given.text("method")));
+  const auto& method = method_named(given.text("method"), registry);
+  distribute::Als als(processes, mine, rule, spec, method);
   const auto checkpoint = given.text("checkpoint");
   const auto identity = checkpoint.empty() ? cpd::Identity() : identity_of(path, spec);
   if (!checkpoint.empty()) {
@@ -133,7 +143,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   std::error_code ignored;
   if (!checkpoint.empty()) std::filesystem::remove(checkpoint, ignored);
   std::cout << json{{"processes", processes.size()},  {"dist", name(rule)},
-                    {"grid", als.share().grid},       {"method", given.text("method")},
+                    {"grid", als.share().grid},       {"method", method.id()},
                     {"resumed_after", resumed_after}, {"sweeps", sweeps},
                     {"fit_curve", als.fit()},         {"weights", als.model().weights},
                     {"sent_to_distribute", moved},    {"sent_by_sweeps", sent},
@@ -148,7 +158,8 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                           int code) {
   std::cerr << fmt::format("retensor-mpi: process {} of {}: {}\n", processes.rank(),
                            processes.size(), printable(error.what()));
-  communicate::MpiSession::abort(code);
+  communicate::MpiSession::end_all(code);
+  std::_Exit(code);
 }
 
 int guarded(communicate::Communicator& processes, const Given& given) {
