@@ -34,9 +34,9 @@ void expect(bool holds, const Communicator& processes, const std::string& what) 
   std::cout << fmt::format("process {} of {}: {}\n", processes.rank(), processes.size(), what);
 }
 
-Count sent_by_all(Communicator& processes, Count bytes) {
-  processes.all_reduce(std::span(&bytes, 1));
-  return bytes;
+Count sum_over_all(Communicator& processes, Count own) {
+  processes.all_reduce(std::span(&own, 1));
+  return own;
 }
 
 /// Sums of small whole numbers are exact in every type.
@@ -107,8 +107,8 @@ void check_passes(Communicator& processes, const Coo& whole, Rule rule, DType ty
     const auto at = static_cast<std::size_t>(mode);
     processes.traffic() = {};
     passes->passes()->run_mode(mode, *timer);
-    if (planted) sent_by_all(processes, 0);
-    const auto sent = sent_by_all(processes, processes.traffic().total());
+    if (planted) sum_over_all(processes, 0);
+    const auto sent = sum_over_all(processes, processes.traffic().total());
     const auto expected = distribute::bytes_of_pass(rule, processes.size(), share.grid[at],
                                                     whole.dims[at], 5 * size_of(type));
     expect(sent == expected, processes,
@@ -140,20 +140,32 @@ void check_all(Communicator& processes) {
           check_passes(processes, tensor, rule, type, registry.find(id));
 }
 
+int check_over(Communicator& world, const std::string& how) {
+  planted = how == "planted";
+#ifdef RETENSOR_NCCL
+  const auto nccl = how == "nccl" ? communicate::over_nccl(world) : nullptr;
+  auto& processes = nccl ? *nccl : world;
+#else
+  if (how == "nccl") throw InputError("built without NCCL");
+  auto& processes = world;
+#endif
+  check_all(processes);
+  const auto all = sum_over_all(processes, static_cast<Count>(failures));
+  if (processes.rank() == 0 && all == 0)
+    std::cout << fmt::format("all checks of {} processes hold\n", processes.size());
+  return all == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const communicate::MpiSession session(argc, argv);
-  auto processes = session.world();
-  const std::string how = argc > 1 ? argv[1] : "";
-#ifdef RETENSOR_NCCL
-  if (how == "nccl") processes = communicate::over_nccl(*processes);
-#endif
-  planted = how == "planted";
-  check_all(*processes);
-  auto all = static_cast<Count>(failures);
-  processes->all_reduce(std::span(&all, 1));
-  if (processes->rank() == 0 && all == 0)
-    std::cout << fmt::format("all checks of {} processes hold\n", processes->size());
-  return all == 0 ? 0 : 1;
+  const auto world = session.world();
+  try {
+    return check_over(*world, argc > 1 ? argv[1] : "");
+  } catch (const std::exception& e) {
+    std::cerr << fmt::format("process {}: {}\n", world->rank(), e.what());
+    communicate::MpiSession::end_all(3);
+    return 3;
+  }
 }
