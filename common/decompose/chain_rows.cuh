@@ -105,6 +105,11 @@ class Chain {
 
   std::uint64_t rows() const { return rows_; }
   std::uint64_t columns() const { return columns_; }
+  Count bytes() const {
+    Count bytes = segments_.bytes() + values_.bytes();
+    for (const auto& index : index_) bytes += index.bytes();
+    return bytes;
+  }
 
   /// Y, rows() x columns(), from the factors of all modes.
   void run(const std::vector<device::Buffer<T>>& factors, const Dims& ranks, T* out,

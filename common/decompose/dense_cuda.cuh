@@ -6,7 +6,9 @@
 #include <cusolverDn.h>
 
 #include <string>
+#include <vector>
 
+#include "common/decompose/hooi_sweeps.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/library.cuh"
 
@@ -26,14 +28,14 @@ inline void check(cublasStatus_t status, const char* call) {
 
 class Handle {
  public:
-  explicit Handle(cudaStream_t stream) {
-    RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_);
-    RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
-  }
+  Handle() { RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_); }
   ~Handle() { RETENSOR_LIBRARY_FUNCTION(cublasDestroy_v2)(handle_); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
+  void use(cudaStream_t stream) const {
+    RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
+  }
   /// The lower triangle of c = a a^T + beta c, a of n x depth, or with `transposed` a^T a.
   void gram(bool transposed, Count n, Count depth, const double* a, double beta, double* c) const {
     const double one = 1;
@@ -77,38 +79,86 @@ inline const device::CudaLibrary& library() {
   return cusolver;
 }
 
-/// Eigenvalues and vectors of symmetric matrices of up to `largest` rows.
+/// The `leading` or more eigenvectors of the largest values of symmetric matrices of up to
+/// `largest` rows, by one of three functions: all by cusolverDnDsyevd or cusolverDnXsyevd, those
+/// asked for by cusolverDnDsyevdx.
 class Eigen {
  public:
-  Eigen(cudaStream_t stream, Count largest) : values_(largest), status_(1) {
+  Eigen(Count largest, Count leading, Solver solver)
+      : solver_(solver), values_(largest), status_(1) {
     RETENSOR_LIBRARY_CALL(cusolverDnCreate, &handle_);
-    RETENSOR_LIBRARY_CALL(cusolverDnSetStream, handle_, stream);
+    const int n = static_cast<int>(largest);
     int elements = 0;
-    RETENSOR_LIBRARY_CALL(cusolverDnDsyevd_bufferSize, handle_, CUSOLVER_EIG_MODE_VECTOR,
-                          CUBLAS_FILL_MODE_LOWER, static_cast<int>(largest), nullptr,
-                          static_cast<int>(largest), values_.data(), &elements);
+    switch (solver) {
+      case Solver::syevd:
+        RETENSOR_LIBRARY_CALL(cusolverDnDsyevd_bufferSize, handle_, kVectors, kLower, n, nullptr, n,
+                              values_.data(), &elements);
+        break;
+      case Solver::syevdx:
+        RETENSOR_LIBRARY_CALL(cusolverDnDsyevdx_bufferSize, handle_, kVectors, CUSOLVER_EIG_RANGE_I,
+                              kLower, n, nullptr, n, 0, 0, n - static_cast<int>(leading) + 1, n,
+                              &found_, values_.data(), &elements);
+        break;
+      case Solver::xsyevd: {
+        std::size_t bytes = 0, host_bytes = 0;
+        RETENSOR_LIBRARY_CALL(cusolverDnXsyevd_bufferSize, handle_, nullptr, kVectors, kLower,
+                              largest, CUDA_R_64F, nullptr, largest, CUDA_R_64F, values_.data(),
+                              CUDA_R_64F, &bytes, &host_bytes);
+        elements = static_cast<int>((bytes + sizeof(double) - 1) / sizeof(double));
+        host_room_.resize(host_bytes);
+      }
+    }
     room_ = device::Buffer<double>(static_cast<Count>(elements));
   }
   ~Eigen() { RETENSOR_LIBRARY_FUNCTION(cusolverDnDestroy)(handle_); }
   Eigen(const Eigen&) = delete;
   Eigen& operator=(const Eigen&) = delete;
 
-  /// Overwrites the lower triangle's matrix by its eigenvectors, those of the least values first.
-  void solve(Count n, double* matrix) {
-    RETENSOR_LIBRARY_CALL(cusolverDnDsyevd, handle_, CUSOLVER_EIG_MODE_VECTOR,
-                          CUBLAS_FILL_MODE_LOWER, static_cast<int>(n), matrix, static_cast<int>(n),
-                          values_.data(), room_.data(), static_cast<int>(room_.size()),
-                          status_.data());
+  void use(cudaStream_t stream) const {
+    RETENSOR_LIBRARY_CALL(cusolverDnSetStream, handle_, stream);
+  }
+
+  /// Overwrites the lower triangle's matrix by eigenvectors, those of the least values first, and
+  /// returns how many they are.
+  Count solve(Count rows, Count leading, double* matrix) {
+    const int n = static_cast<int>(rows), room = static_cast<int>(room_.size());
+    switch (solver_) {
+      case Solver::syevd:
+        RETENSOR_LIBRARY_CALL(cusolverDnDsyevd, handle_, kVectors, kLower, n, matrix, n,
+                              values_.data(), room_.data(), room, status_.data());
+        return rows;
+      case Solver::syevdx:
+        RETENSOR_LIBRARY_CALL(cusolverDnDsyevdx, handle_, kVectors, CUSOLVER_EIG_RANGE_I, kLower, n,
+                              matrix, n, 0, 0, n - static_cast<int>(leading) + 1, n, &found_,
+                              values_.data(), room_.data(), room, status_.data());
+        return leading;
+      case Solver::xsyevd:
+        RETENSOR_LIBRARY_CALL(cusolverDnXsyevd, handle_, nullptr, kVectors, kLower, rows,
+                              CUDA_R_64F, matrix, rows, CUDA_R_64F, values_.data(), CUDA_R_64F,
+                              room_.data(), room_.bytes(), host_room_.data(), host_room_.size(),
+                              status_.data());
+        return rows;
+    }
+    throw LogicError("no solver of that number");
   }
   /// Ascending, of the last matrix.
   const double* values() const { return values_.data(); }
-  /// 0 where the last one was solved; waits for the device.
-  int status() const { return status_.to_host().front(); }
+  Count bytes() const { return values_.bytes() + room_.bytes(); }
+  /// Throws DeviceError where the last matrix was not solved; waits for the device.
+  void check_solved() const {
+    if (const int status = status_.to_host().front(); status != 0)
+      throw DeviceError("eigenvectors: no convergence, status " + std::to_string(status));
+  }
 
  private:
+  static constexpr auto kVectors = CUSOLVER_EIG_MODE_VECTOR;
+  static constexpr auto kLower = CUBLAS_FILL_MODE_LOWER;
+  const Solver solver_;
   cusolverDnHandle_t handle_ = nullptr;
   device::Buffer<double> values_, room_;
   device::Buffer<int> status_;
+  std::vector<char> host_room_;
+  int found_ = 0;
 };
 
 }  // namespace solver

@@ -100,7 +100,7 @@ Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings)
     : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
   check_settings(settings_, x_->dims);
   if (const auto device = device::available(); !device.ok) throw DeviceError(device.reason);
-  sweeps_ = device_sweeps(*x_, settings_.ranks);
+  sweeps_ = device_sweeps(*x_, settings_.ranks, settings_.solver);
   draw_factors();
 }
 
@@ -172,7 +172,7 @@ void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {
 }
 
 #ifndef RETENSOR_CUDA
-std::unique_ptr<Sweeps> device_sweeps(const Coo&, const Dims&) {
+std::unique_ptr<Sweeps> device_sweeps(const Coo&, const Dims&, Solver) {
   throw DeviceError(device::available().reason);
 }
 #endif

@@ -38,6 +38,7 @@ struct Settings {
   /// Orthonormal bases of normal columns, or nvecs: the truncated higher-order singular value
   /// decomposition. Other laws are refused.
   cpd::Start start = cpd::Start::normal;
+  Solver solver = Solver::syevd;  ///< of eigenvectors on the device
 };
 
 class Hooi {

@@ -2,13 +2,21 @@
 // Eigen's types, which the CUDA compiler is kept from.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "common/tensor/coo.hpp"
 #include "common/tensor/matrix.hpp"
 
 namespace retensor::tucker {
+
+/// The function of cuSOLVER that finds eigenvectors of a Gram matrix.
+enum class Solver { syevd, xsyevd, syevdx };
+inline constexpr std::array kSolverNames = {"syevd", "xsyevd", "syevdx"};
+/// Throws LogicError for another name.
+Solver solver_from_name(std::string_view name);
 
 class Sweeps {
  public:
@@ -27,6 +35,6 @@ class Sweeps {
 /// With a TTM-chain of its own, for a tensor of order 2 to 5 without duplicate coordinates and any
 /// ranks that a core can have. Throws InputError for another order, and DeviceError without a
 /// device, cuBLAS or cuSOLVER.
-std::unique_ptr<Sweeps> device_sweeps(const Coo& x, const Dims& ranks);
+std::unique_ptr<Sweeps> device_sweeps(const Coo& x, const Dims& ranks, Solver solver);
 
 }  // namespace retensor::tucker

@@ -101,37 +101,28 @@ class Grammar {
     }
 
     /// Both sides of a condition, with the word that it asks for.
-    Json chosen(const Json& schema) {
+    const Json& chosen(const Json& schema) {
       const bool more = schema["else"].is_object() && schema["else"].contains("if");
-      const bool then = choices.one_in(more ? 3 : 2);
-      Json side = schema[then ? "then" : "else"];
-      const auto& condition = schema["if"];
-      if (then && condition.contains("properties") && side.contains("properties"))
-        side["properties"].update(condition["properties"]);
-      if (then && side.contains("properties"))
-        for (const auto& name : condition.value("required", Json::array()))
-          side["required"].push_back(name);
-      return side;
+      return choices.one_in(more ? 3 : 2) ? grammar.then(schema) : schema["else"];
     }
 
     Json object(const Json& schema, const std::string& key, int depth) {
       Json result = Json::object();
-      const auto members = schema.value("properties", Json::object());
+      const auto& members = under(schema, "properties");
       const auto add = [&](const std::string& name) {
         if (members.contains(name)) result[name] = value(members[name], name, depth + 1);
       };
-      for (const auto& name : schema.value("required", Json::array()))
+      for (const auto& name : under(schema, "required"))
         if (sound || !choices.one_in(48)) add(name);
       for (const auto& [name, member] : members.items())
         if (!result.contains(name) && choices.one_in(4)) add(name);
       others(schema, key, depth, result);
-      for (const auto& group : schema.value("allOf", Json::array())) {
+      for (const auto& group : under(schema, "allOf")) {
         const auto& way = choices.of(group["oneOf"])["required"][0];
         for (const auto& other : group["oneOf"]) result.erase(other["required"][0]);
         add(way);
       }
-      const auto beside = schema.value("dependentRequired", Json::object());
-      for (const auto& [name, needed] : beside.items())
+      for (const auto& [name, needed] : under(schema, "dependentRequired").items())
         for (const auto& other : needed)
           if (result.contains(name) && !result.contains(other)) add(other);
       if (!sound && choices.one_in(48)) result[any_text()] = any();
@@ -140,14 +131,11 @@ class Grammar {
 
     /// Members under names of the file's own choice.
     void others(const Json& schema, const std::string& key, int depth, Json& result) {
-      auto shape = schema.value("additionalProperties", Json(false));
-      std::string names;
-      const auto patterns = schema.value("patternProperties", Json::object());
-      for (const auto& [pattern, member] : patterns.items()) {
-        names = pattern;
-        shape = member;
-      }
-      if (shape == false) return;
+      const auto& patterns = under(schema, "patternProperties");
+      const auto& names = patterns.empty() ? std::string() : std::prev(patterns.end()).key();
+      const auto& shape =
+          patterns.empty() ? under(schema, "additionalProperties") : *std::prev(patterns.end());
+      if (shape.is_null() || shape == false) return;
       const auto least = schema.value("minProperties", 0U);
       for (auto n = choices.below(4) + (result.empty() ? least : 0); n > 0; --n) {
         const auto name = names.empty() ? any_text() : matching(names, key);
@@ -220,6 +208,28 @@ class Grammar {
     }
   };
 
+  /// What a schema says under a key; nothing, which has no members, where it is silent. No copy: a
+  /// file asks for thousands.
+  static const Json& under(const Json& schema, const char* key) {
+    static const Json nothing;
+    const auto found = schema.find(key);
+    return found == schema.end() ? nothing : *found;
+  }
+
+  /// The schema where a condition holds, with the word that the condition asks for.
+  const Json& then(const Json& schema) const {
+    const auto [known, fresh] = then_.try_emplace(&schema);
+    auto& side = known->second;
+    if (!fresh) return side;
+    side = schema["then"];
+    const auto& condition = schema["if"];
+    if (!side.contains("properties")) return side;
+    for (const auto& [name, shape] : under(condition, "properties").items())
+      side["properties"][name] = shape;
+    for (const auto& name : under(condition, "required")) side["required"].push_back(name);
+    return side;
+  }
+
   const Json& part(const std::string& reference) const {
     return schema_.at(Json::json_pointer(reference.substr(1)));
   }
@@ -241,6 +251,7 @@ class Grammar {
   Json schema_;
   Vocabulary words_;
   Agree agree_;
+  mutable std::map<const Json*, Json> then_;
   mutable std::map<std::pair<std::string, std::string>, std::vector<std::string>> matching_;
 };
 

@@ -44,12 +44,14 @@ void check_same(const Model& device, const Model& host, double bound) {
           100 * bound * std::sqrt(squares));
 }
 
-void check_beside_host(const Dims& dims, const Dims& ranks, Count nnz, DType dtype, double bound) {
+void check_beside_host(const Dims& dims, const Dims& ranks, Count nnz, DType dtype, double bound,
+                       tucker::Solver solver = tucker::Solver::syevd) {
   CAPTURE(dims.size());
   CAPTURE(ranks.front());
   const auto x = std::make_shared<const Coo>(uniform(dims, nnz, 1, dtype));
   auto settings = settings_of(ranks, 3);
   settings.start = cpd::Start::nvecs;
+  settings.solver = solver;
   Hooi device(x, settings);
   Hooi host(x, settings, sequential());
   for (int sweep = 0; sweep < 3; ++sweep) device.sweep(), host.sweep();
@@ -66,6 +68,14 @@ TEST_CASE("sweeps on the device give the host's spans, core and fit") {
   check_beside_host({20, 12, 15, 18}, {2, 3, 3, 3}, 8000, DType::f64, 1e-9);
   check_beside_host({9, 8, 10, 7, 8}, {3, 2, 2, 2, 2}, 8000, DType::f64, 1e-9);
   check_beside_host({300, 90, 25}, {4, 3, 3}, 9000, DType::f32, 1e-5);
+}
+
+TEST_CASE("every function of eigenvectors gives the host's spans") {
+  for (const auto solver : {tucker::Solver::xsyevd, tucker::Solver::syevdx}) {
+    CAPTURE(tucker::kSolverNames[static_cast<std::size_t>(solver)]);
+    check_beside_host({300, 9, 25}, {4, 3, 3}, 9000, DType::f64, 1e-9, solver);
+    check_beside_host({7, 200, 150}, {5, 4, 4}, 9000, DType::f32, 1e-5, solver);
+  }
 }
 
 TEST_CASE("any ranks find planted subspaces") {

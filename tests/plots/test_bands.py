@@ -39,12 +39,13 @@ def test_real_values_lie_inside_as_often_as_the_band_says(what):
 
 def test_a_band_of_a_real_tensor_is_drawn_around_its_time():
     wide = bands.factor("stats.median")
-    held = 0
-    for real, like in stand_ins.PAIRS:
+    held = tried = 0
+    for real, like in stand_ins.pairs_of(FACTS):
         for method in stand_ins.METHODS:
             band = [TIMES[like + variant, method] for variant in stand_ins.VARIANTS]
+            tried += 1
             held += min(band) / wide <= TIMES[real, method] <= max(band) * wide
-    assert 0.8 * 21 <= held < 21
+    assert tried >= 21 and 0.8 * tried <= held < tried
 
 
 def test_the_factor_of_planted_misses_holds_their_share_of_further_ones():
@@ -109,18 +110,23 @@ def test_a_refitted_stand_in_states_the_facts_that_it_was_fitted_to(like):
         assert listed(told[name]) == pytest.approx(values, abs=1e-4)
 
 
-def test_a_refitted_stand_in_states_how_far_it_is_off():
-    told = REFITTED["ratings-like-2"]["stand_in"]["residual"]
-    real, like = in_order(FACTS["ratings"]), in_order(FACTS["ratings-like-2"])
-    for name, values in real.items():
-        found = [math.log2(b / a) for a, b in zip(values, like[name])]
-        assert listed(told[name]) == pytest.approx(found, abs=1e-3)
+@pytest.mark.parametrize("real, second", [("ratings", "ratings-like-2"),
+                                          ("oscil_dcop-pattern", "oscil_dcop-like-2")])
+def test_a_refitted_stand_in_states_how_far_it_is_off(real, second):
+    if second not in FACTS:
+        pytest.skip(f"{second} has no rows yet")
+    told = REFITTED[second]["stand_in"]["residual"]
+    like = in_order(FACTS[second])
+    for name, values in in_order(FACTS[real]).items():
+        for stated, a, b in zip(listed(told[name]), values, like[name]):
+            assert stated is None if a == 0 else stated == pytest.approx(math.log2(b / a), abs=1e-3)
 
 
-@pytest.mark.parametrize("first, second", [("ratings-like", "ratings-like-2"),
-                                           ("uber4d-like", "uber4d-like-2")])
-def test_a_refitted_stand_in_is_closer_to_the_facts_than_the_first(first, second):
-    real = dict((like, name) for name, like in stand_ins.PAIRS)[first]
+@pytest.mark.parametrize("first", ["ratings-like", "uber4d-like", "oscil_dcop-like"])
+def test_a_refitted_stand_in_is_closer_to_the_facts_than_the_first(first):
+    real, second = dict((like, name) for name, like in stand_ins.PAIRS)[first], f"{first}-2"
+    if second not in FACTS:
+        pytest.skip(f"{second} has no rows yet")
 
     def misfit(like):
         return sum(math.log2(b / a)**2 for _, value in distances.WHAT

@@ -63,14 +63,9 @@ std::string label(const Pair& pair, const Labels& labels) {
 }
 
 json to_json(const Measured& m) {
-  return {{"key", m.key},
-          {"case", m.row_case()},
-          {"failure", m.failure},
-          {"machine", m.device},
-          {"samples", m.count()},
-          {"commit", m.commit},
-          {"launches", m.samples.size()},
-          {"drifted", m.drifted},
+  return {{"key", m.key},        {"case", m.row_case()},         {"failure", m.failure},
+          {"machine", m.device}, {"machine_id", m.machine},      {"samples", m.count()},
+          {"commit", m.commit},  {"launches", m.samples.size()}, {"drifted", m.drifted},
           {"noise", m.noise}};
 }
 
@@ -225,8 +220,9 @@ void check_names(const File& a, const File& b, const CompareOptions& options) {
 File file_of(const char* name, const std::string& path, const std::string& method,
              const CompareOptions& options) {
   File file{name, path, Side(options, method)};
-  for_each_newest_row({path}, {"phases.run", "clock_flag", "cpu_load"},
-                      [&](const Row& row) { file.side.add(row); });
+  for_each_newest_row(
+      {path}, {"phases.run", "clock_flag", "cpu_load", "gpu_state"},
+      [&](const Row& row) { file.side.add(row); }, Machines::each);
   return file;
 }
 

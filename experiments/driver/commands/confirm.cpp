@@ -12,6 +12,8 @@
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/gpu_state.hpp"
+#include "experiments/driver/run/identity.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/run/sweep.hpp"
@@ -35,8 +37,8 @@ Plan plan_of(const std::vector<Row>& rows) {
   return plan;
 }
 
-/// A confirmation compares times, which means nothing on another machine.
-void expect_this_machine(const std::vector<Row>& rows) {
+/// A confirmation compares times, which means nothing on another model.
+void expect_this_model(const std::vector<Row>& rows) {
   const auto gpu = device::available().ok ? device::facts().name : std::string("no GPU");
   for (const auto& row : rows)
     if (const auto& here = row.backend() == Backend::cuda ? gpu : cpu_facts().model;
@@ -44,6 +46,30 @@ void expect_this_machine(const std::vector<Row>& rows) {
       throw InputError(
           fmt::format("the rows were measured on {}, but this machine has {}; confirm them there",
                       row.device(), here));
+}
+
+/// Those that no other machine of the model is known to have measured.
+std::vector<Row> of_this_machine(std::vector<Row> rows) {
+  const auto identity =
+      machine_identity(identity_form(), device::available().ok ? GpuState().uuid() : std::string());
+  const Session here{{{"machine", {{"identity", identity}}}}, {}};
+  const auto total = rows.size();
+  std::string other;
+  std::erase_if(rows, [&](const Row& row) {
+    const auto mine = here.machine(row.backend());
+    const bool elsewhere = !row.machine().empty() && !mine.empty() && row.machine() != mine;
+    if (elsewhere) other = row.machine();
+    return elsewhere;
+  });
+  if (rows.empty() && total > 0)
+    throw InputError(
+        fmt::format("the rows were measured on another machine of this model, {}; confirm them "
+                    "there, or here with --same-model",
+                    other));
+  if (rows.size() < total)
+    std::cerr << fmt::format("{} rows of other machines of this model are left alone\n",
+                             total - rows.size());
+  return rows;
 }
 
 std::map<std::string, const Row*> by_key(const std::vector<Row>& rows, const std::string& session) {
@@ -62,7 +88,8 @@ std::string line_of(const Repetition& r) {
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
 
-  const auto rows = rows_to_confirm(newest_rows({path}), given.flag("dirty"));
+  auto rows = rows_to_confirm(read_results({path}, {}, Machines::each).rows, given.flag("dirty"));
+  if (!given.flag("same-model")) rows = of_this_machine(std::move(rows));
   if (rows.empty()) {
     std::cerr << path << ": every row with times was measured with today's code\n";
     return 0;
@@ -75,7 +102,7 @@ int confirm_command(const Given& given) {
     return 0;
   }
 
-  expect_this_machine(sample);
+  expect_this_model(sample);
   SweepOptions sweep;
   sweep.out = given.text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
@@ -125,6 +152,7 @@ Interface confirm_interface() {
   po::options_description options;
   auto add = options.add_options();
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
+  add("same-model", flag(), "also rows of another machine of the same model");
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");

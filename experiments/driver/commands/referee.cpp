@@ -131,11 +131,12 @@ std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
 int referee_command(const Given& given) {
   const auto spec = measuring_spec(load_spec(given.positional("a spec"), given.profile()));
   std::vector<Row> rows;
-  for_each_newest_row(required_results(given.texts("rows")), kMembersForReferee,
-                      [&](const Row& row) {
-                        if (text_of(row.row_case(), "artifact") == spec.artifact)
-                          rows.push_back(row);
-                      });
+  for_each_newest_row(
+      required_results(given.texts("rows")), kMembersForReferee,
+      [&](const Row& row) {
+        if (text_of(row.row_case(), "artifact") == spec.artifact) rows.push_back(row);
+      },
+      Machines::each);
   const auto all = contestants(rows);
   const auto names = given.texts("between");
   const auto list = chosen(all, names);

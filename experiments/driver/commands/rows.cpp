@@ -1,5 +1,6 @@
 // retensor rows: what result files hold, for programs that read no result files themselves.
 #include <iostream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -12,12 +13,33 @@ using nlohmann::json;
 
 namespace {
 
-json exported(const Session& session) {
+/// Machines by the names that tell them apart.
+class MachineLabels {
+ public:
+  explicit MachineLabels(const std::vector<Row>& rows) : shared_(shared_models(rows)) {}
+
+  std::string of(const Session& session, Backend backend) const {
+    const auto& artifact = field(session.line, "spec.artifact");
+    return of(session, backend, artifact.is_string() ? artifact.get<std::string>() : "");
+  }
+  std::string of(const Row& row) const {
+    return of(row.session(), row.backend(), text_of(row.row_case(), "artifact"));
+  }
+
+ private:
+  std::string of(const Session& session, Backend backend, const std::string& artifact) const {
+    const auto device = session.device(backend);
+    return machine_label(device, session.machine(backend), shared_.contains({artifact, device}));
+  }
+
+  std::set<SharedModel> shared_;
+};
+
+json exported(const Session& session, const MachineLabels& labels) {
   auto line = session.line;
   auto& devices = line["devices"] = json::array();
   for (const auto backend : {Backend::cpu, Backend::cuda})
-    if (const auto device = session.device(backend); device != kUnknownDevice)
-      devices.push_back(device);
+    if (session.device(backend) != kUnknownDevice) devices.push_back(labels.of(session, backend));
   if (devices.empty()) devices.push_back(kUnknownDevice);
   return line;
 }
@@ -25,7 +47,8 @@ json exported(const Session& session) {
 }  // namespace
 
 std::string rows_text(const std::vector<std::string>& files) {
-  const auto results = read_results(files);
+  const auto results = read_results(files, {}, Machines::each);
+  const MachineLabels labels(results.rows);
   std::string text;
   const auto put = [&](const json& line) {
     text += line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
@@ -33,14 +56,18 @@ std::string rows_text(const std::vector<std::string>& files) {
   for (const auto& warning : results.warnings)
     put({{"kind", "warning"}, {"schema", kSchema}, {"text", warning}});
   for (const auto& [id, session] : results.sessions) {
-    if (session->line.is_object()) put(exported(*session));
+    if (session->line.is_object()) put(exported(*session, labels));
     for (const auto& [backend, ceilings] : session->ceilings) {
       auto line = ceilings;
-      line["device"] = session->device(backend);
+      line["device"] = labels.of(*session, backend);
       put(line);
     }
   }
-  for (const auto& row : results.rows) put(row.line());
+  for (const auto& row : results.rows) {
+    auto line = row.line();
+    line["device"] = labels.of(row);
+    put(line);
+  }
   return text;
 }
 

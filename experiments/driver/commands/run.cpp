@@ -50,6 +50,7 @@ int run_command(const Given& given) {
   sweep.out = given.text("out");
   sweep.at = given.locations();
   sweep.rerun = given.flag("rerun");
+  sweep.each_machine = given.flag("each-machine");
   sweep.profile = given.flag("profile");
   sweep.keep_oracles = given.flag("keep-oracles");
   sweep.quiet = given.flag("quiet");
@@ -95,6 +96,8 @@ Interface run_interface() {
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
   add("rerun", flag(), "measure again what is stored");
+  add("each-machine", flag(),
+      "measure here too what is stored only from other machines of this model");
   add("profile", flag(),
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
       "counters, or why there are none (with --rerun: of stored cases too); a spec with "

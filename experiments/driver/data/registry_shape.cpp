@@ -113,7 +113,7 @@ ShapePtr checksums_shape() {
 }
 
 ShapePtr recipes_shape() {
-  const auto params = list("parameters", pattern("a parameter", "[a-z][a-z0-9_]*"), 0);
+  static const auto params = list("parameters", pattern("a parameter", "[a-z][a-z0-9_]*"), 0);
   static const auto recipes = file(
       {.what = "a list of recipes",
        .members = {required("recipes", map({.what = "recipes",

@@ -78,7 +78,9 @@ std::string commit_text(const Row& row) {
 using Groups = std::map<std::string, std::vector<MeasuredPtr>>;
 
 Groups group(std::vector<Measured> rows, const CompareOptions& options) {
-  const auto identity = [](const Measured& m) { return std::tie(m.case_text, m.device); };
+  const auto identity = [](const Measured& m) {
+    return std::tie(m.case_text, m.device, m.machine);
+  };
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Measured& a, const Measured& b) { return identity(a) < identity(b); });
   Groups groups;
@@ -105,6 +107,20 @@ Pair pair_of(const MeasuredPtr& a, const MeasuredPtr& b, double threshold) {
   return pair;
 }
 
+bool same_model(const Measured& a, const Measured& b) {
+  return a.device == b.device;
+}
+
+bool same_machine(const Measured& a, const Measured& b) {
+  const bool unknown = a.machine.empty() || b.machine.empty();
+  return same_model(a, b) && (unknown || a.machine == b.machine);
+}
+
+/// With its fingerprint, where that is known.
+std::string machine_text(const Measured& m) {
+  return machine_label(m.device, m.machine, true);
+}
+
 /// Pairs measurements that agree in their common part; the rest goes to only_a and only_b.
 void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs,
           const CompareOptions& options, Comparison& result) {
@@ -112,9 +128,12 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
   for (const auto& a : as)
     for (const auto& b : bs)
       if (params_agree(a->row_case(), b->row_case(), options)) found.emplace_back(a, b);
-  const auto across = [](const auto& p) { return p.first->device != p.second->device; };
-  if (!std::all_of(found.begin(), found.end(), across))
-    found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
+  // One machine before two of a model, and these before two models.
+  for (const auto fits : {same_model, same_machine}) {
+    const auto across = [&](const auto& p) { return !fits(*p.first, *p.second); };
+    if (!std::all_of(found.begin(), found.end(), across))
+      found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
+  }
   std::set<MeasuredPtr> paired;
   for (const auto& [a, b] : found) {
     result.pairs.push_back(pair_of(a, b, options.threshold));
@@ -136,6 +155,7 @@ Measured::Measured(const Row& row)
     : key(row.key()),
       device(row.device()),
       commit(commit_text(row)),
+      machine(row.machine()),
       noise(noise_text(row.line())) {
   auto c = row.row_case();
   if (c.contains("launch")) launch = c["launch"].dump();
@@ -205,7 +225,7 @@ std::size_t Measured::count() const {
 }
 
 bool Pair::one_machine() const {
-  return a->device == b->device && a->device != kUnknownDevice;
+  return same_machine(*a, *b) && a->device != kUnknownDevice;
 }
 
 std::string name(Change change) {
@@ -231,7 +251,7 @@ std::vector<std::string> Comparison::warnings() const {
       if (noise.empty()) noise = side->noise;
     noisy += !pair.a->noise.empty() || !pair.b->noise.empty();
     if (!pair.one_machine())
-      ++machines[fmt::format("A on {}, B on {}", pair.a->device, pair.b->device)];
+      ++machines[fmt::format("A on {}, B on {}", machine_text(*pair.a), machine_text(*pair.b))];
     drifting += pair.a->drifted || pair.b->drifted;
   }
   std::vector<std::string> lines;

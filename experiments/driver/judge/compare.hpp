@@ -26,6 +26,7 @@ struct Measured {
   std::string case_text;                     ///< JSON of the case without its launch
   std::string launch;                        ///< JSON of the first launch; empty: none
   std::string key, device, commit;           ///< of the first launch
+  std::string machine;                       ///< which of its model; empty where that is not known
   std::vector<std::vector<double>> samples;  ///< seconds by launch
   std::string failure;                       ///< status and reason; empty when every launch is ok
   bool drifted = false;                      ///< the clocks of a launch drifted by more than 2%
@@ -65,7 +66,8 @@ struct Pair {
   Change change = Change::none;
 
   bool ok() const { return a->failure.empty() && b->failure.empty(); }
-  bool one_machine() const;  ///< false too where a machine is unknown
+  /// False too where a model is unknown; machines that rows do not tell count as the same.
+  bool one_machine() const;
 };
 
 struct Comparison {

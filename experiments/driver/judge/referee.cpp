@@ -270,8 +270,8 @@ std::set<std::string> rows_with_findings(const Contestant& side) {
 
 }  // namespace
 
-const Members kMembersForReferee = {"phases",   "stats",   "check",    "executed",
-                                    "findings", "foreign", "cpu_load", "clock_flag"};
+const Members kMembersForReferee = {"phases",  "stats",    "check",      "executed", "findings",
+                                    "foreign", "cpu_load", "clock_flag", "gpu_state"};
 
 std::vector<Contestant> contestants(const std::vector<Row>& rows) {
   Labels labels;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -36,6 +37,8 @@
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/run/foreign/measure.hpp"
+#include "experiments/driver/run/gpu_state.hpp"
+#include "experiments/driver/run/identity.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/worker.hpp"
@@ -49,6 +52,8 @@ namespace {
 
 /// Clocks that drift further than this flag their row.
 constexpr double kClockDrift = 0.02;
+/// Samples that a hot GPU gave are taken again as often.
+constexpr int kMostRepetitions = 2;
 
 /// The answer of `work`, or the status of the error that ended it.
 json guarded(const std::function<json()>& work) {
@@ -184,7 +189,7 @@ class Bench {
 
   json answer(const json& request) {
     const auto what = request.at("do").get<std::string>();
-    if (what == "machine") return ok("machine", machine_facts());
+    if (what == "machine") return ok("machine", machine());
     if (what == "ceilings") return ok("ceilings", ceilings(request.at("backend")));
     if (what == "facts") return ok("data", facts(request.at("dataset")));
     if (what == "shape") return ok("facts", shape(request.at("dataset")));
@@ -224,11 +229,15 @@ class Bench {
     return list;
   }
 
+  json machine();
+  GpuState& gpu();
   json facts(const std::string& name) const;
   json shape(const std::string& name);
   void load(const std::string& name);
   json choose(Case c);
   json measure(const json& request);
+  std::pair<std::vector<Measurement>, std::vector<json>> measure_watched(
+      const std::vector<Trial>& trials, const TimingOptions& options);
   static json probe(const json& request);
   json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
                    Deadline deadline) const;
@@ -241,6 +250,7 @@ class Bench {
   Registry methods_;
   DatasetRegistry datasets_;
   std::string cache_dir_;
+  std::unique_ptr<GpuState> gpu_;  ///< made when first needed
   std::string name_;
   std::shared_ptr<const Coo> tensor_;
   json data_;
@@ -249,6 +259,22 @@ class Bench {
       0;  ///< resident bytes while the data set was loaded and its facts were counted
   std::map<std::string, Posed> problems_;  ///< of the last request, by problem_key
 };
+
+GpuState& Bench::gpu() {
+  if (!gpu_) gpu_ = std::make_unique<GpuState>();
+  return *gpu_;
+}
+
+/// What machine_facts() says, which machine of its model it is, and how its clocks are governed.
+json Bench::machine() {
+  auto facts = machine_facts();
+  const bool has_gpu = facts["gpu"]["available"] == true;
+  const auto identity = machine_identity(identity_form(), has_gpu ? gpu().uuid() : "");
+  if (!identity.is_null()) facts["identity"] = identity;
+  facts["cpu"].update(governing());
+  if (has_gpu) facts["gpu"]["state"] = gpu().now();
+  return facts;
+}
 
 /// Reads a header where the tensor is in the cache: a finished sweep loads nothing.
 json Bench::facts(const std::string& name) const {
@@ -374,6 +400,34 @@ json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& 
   return row;
 }
 
+/// measure() with what NVML says of the GPU meanwhile: null for CPU methods. Where heat or the
+/// hardware slowed the GPU down it is measured again; `repeated` keeps what came out before.
+std::pair<std::vector<Measurement>, std::vector<json>> Bench::measure_watched(
+    const std::vector<Trial>& trials, const TimingOptions& options) {
+  std::vector<json> states(trials.size());
+  const auto is_cuda = [](const Trial& t) { return t.method->backend() == Backend::cuda; };
+  if (std::none_of(trials.begin(), trials.end(), is_cuda))
+    return {retensor::measure(trials, options), std::move(states)};
+  std::vector<json> repeated(trials.size(), json::array());
+  for (int attempt = 0;; ++attempt) {
+    const auto before = gpu().now();
+    std::vector<Measurement> measured;
+    const auto spent = timed([&] { measured = retensor::measure(trials, options); });
+    const auto state = between(before, gpu().now(), spent);
+    const auto slowed_by = brakes(state);
+    const bool again = !slowed_by.empty() && attempt < kMostRepetitions;
+    for (std::size_t k = 0; k < trials.size(); ++k) {
+      if (!is_cuda(trials[k])) continue;
+      if (again && !measured[k].samples.empty())
+        repeated[k].push_back(
+            {{"slowed_by", slowed_by}, {"median", summarise(measured[k].samples).median}});
+      states[k] = state;
+      if (!repeated[k].empty()) states[k]["repeated"] = repeated[k];
+    }
+    if (!again) return {std::move(measured), std::move(states)};
+  }
+}
+
 json Bench::measure(const json& request) {
   const auto deadline = deadline_of(request);
   std::vector<json> rows;
@@ -407,7 +461,7 @@ json Bench::measure(const json& request) {
   problems_ = std::move(kept);
   note_peak(peak);  // of the oracles: each preparation begins a mark of its own
   const LoadMeter meter;
-  auto measured = retensor::measure(trials, options);
+  auto [measured, states] = measure_watched(trials, options);
   const auto load = meter.load();
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
   note_peak(peak);
@@ -416,6 +470,7 @@ json Bench::measure(const json& request) {
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
+    if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);
   if (const auto fault = fault_of(trials, measured); !fault.empty()) answer["device_fault"] = fault;

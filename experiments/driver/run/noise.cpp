@@ -13,6 +13,7 @@
 #include <fstream>
 #include <vector>
 
+#include "experiments/driver/run/gpu_state.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -26,6 +27,7 @@ constexpr double kMostSpread = 2, kLeastDrift = 1.1;
 constexpr std::size_t kFewestForDrift = 8;
 constexpr double kOneSided99 = 2.33;  ///< of the normal distribution
 constexpr double kIdleCores = 0.5;    ///< that a machine always uses for itself
+constexpr double kMostStolen = 0.1;   ///< cores
 
 /// Correlation of each sample with the next one.
 double autocorrelation(const std::vector<double>& samples) {
@@ -51,8 +53,7 @@ double number(const json& row, const char* path) {
   return found.is_number() ? found.get<double>() : 0;
 }
 
-/// Seconds that all processors were not idle since the start of the machine.
-std::optional<double> busy_seconds() {
+std::optional<LoadMeter::Ticks> ticks_now() {
   std::ifstream in("/proc/stat");
   std::string cpu;
   std::array<double, 8> ticks{};  // user nice system idle iowait irq softirq steal
@@ -60,7 +61,23 @@ std::optional<double> busy_seconds() {
   for (auto& t : ticks)
     if (!(in >> t)) return {};
   const double busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7];
-  return busy / static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return LoadMeter::Ticks{busy / a_second, ticks[7] / a_second};
+}
+
+std::string first_word(const char* path) {
+  std::ifstream in(path);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+/// Of Intel's driver, else of the others.
+std::string turbo() {
+  const auto off = first_word("/sys/devices/system/cpu/intel_pstate/no_turbo");
+  const auto on = first_word("/sys/devices/system/cpu/cpufreq/boost");
+  if (off.empty() && on.empty()) return "unknown";
+  return off == "0" || on == "1" ? "on" : "off";
 }
 
 double own_seconds() {
@@ -90,6 +107,13 @@ json noise_of(const json& row) {
   const double others = number(row, "cpu_load.others"), cores = number(row, "cpu_load.cores");
   if (others > kIdleCores && others + number(row, "cpu_load.own") > cores - kIdleCores)
     reasons.push_back(fmt::format("others used {:.1f} of {:g} cores", others, cores));
+  if (const double stolen = number(row, "cpu_load.steal"); stolen > kMostStolen)
+    reasons.push_back(fmt::format("the host took {:.1f} cores away", stolen));
+  const auto& gpu = field(row, "gpu_state");
+  if (const auto slowed_by = brakes(gpu.is_object() ? gpu : json::object()); !slowed_by.empty())
+    reasons.push_back("the GPU was slowed down by " + slowed_by);
+  if (const double others_there = number(row, "gpu_state.others"); others_there > 0)
+    reasons.push_back(fmt::format("{:g} other processes on the GPU", others_there));
   return noise;
 }
 
@@ -99,7 +123,12 @@ std::string noise_text(const json& row) {
   return boost::algorithm::join(noise["reasons"].get<std::vector<std::string>>(), ", ");
 }
 
-LoadMeter::LoadMeter() : busy_(busy_seconds()), own_(own_seconds()) {
+json governing() {
+  const auto governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  return {{"governor", governor.empty() ? "unknown" : governor}, {"turbo", turbo()}};
+}
+
+LoadMeter::LoadMeter() : ticks_(ticks_now()), own_(own_seconds()) {
   if (getloadavg(&average_, 1) != 1) average_ = -1;
 }
 
@@ -111,9 +140,10 @@ json LoadMeter::load() const {
   // /proc/stat counts ticks of 10 ms on each processor: a shorter time has no share of them.
   if (passed.count() < kShortest) return load;
   load["own"] = own / passed.count();
-  if (const auto busy = busy_seconds(); busy && busy_) {
-    const double others = (*busy - *busy_ - own) / passed.count();
+  if (const auto now = ticks_now(); now && ticks_) {
+    const double others = (now->busy - ticks_->busy - own) / passed.count();
     load["others"] = std::clamp(others, 0.0, load["cores"].get<double>());
+    load["steal"] = std::max(0.0, now->steal - ticks_->steal) / passed.count();
   }
   return load;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -154,14 +155,31 @@ struct Candidate {
   std::string finished = row.finished();
 };
 
-/// Of one case.
+/// Of one case, whichever was read first.
 bool replaces(const auto& later, const auto& known) {
-  return later.file == known.file || known.finished <= later.finished;
+  return later.file == known.file ? later.place > known.place : known.finished <= later.finished;
 }
 
 /// The same case measured on two machines is two results, and so is that of another code.
-std::string identity(const Row& row) {
-  return row.key() + '\n' + row.device() + '\n' + text_of(row.line(), "code");
+std::string identity(const Row& row, Machines machines = Machines::of_a_model) {
+  return row.key() + '\n' + row.device() + '\n' + text_of(row.line(), "code") + '\n' +
+         (machines == Machines::each ? row.machine() : "");
+}
+
+/// Drops what does not tell its machine where a newer row of its case and model does.
+template <class Found>
+void drop_unknown_machines(std::map<std::string, Found>& newest) {
+  for (auto at = newest.begin(); at != newest.end();) {
+    // Keys are identities: of a case on one model that of no machine comes first.
+    auto next = std::next(at);
+    const bool unknown = at->first.back() == '\n';
+    bool replaced = false;
+    for (auto other = next; unknown && other != newest.end() && other->first.starts_with(at->first);
+         ++other)
+      replaced = replaced || replaces(other->second, at->second);
+    if (replaced) newest.erase(at);
+    at = next;
+  }
 }
 
 }  // namespace
@@ -228,19 +246,21 @@ std::vector<double> numbers_in(const json& list) {
   return plain ? list.get<std::vector<double>>() : std::vector<double>();
 }
 
-Results read_results(const std::vector<std::string>& paths, const Members& kept) {
+Results read_results(const std::vector<std::string>& paths, const Members& kept,
+                     Machines machines) {
   Lines lines(kept);
   for (const auto& path : paths) lines.read(path);
   std::map<std::string, Candidate> newest;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     Candidate found{lines.row(place), lines.rows[place].file, place};
-    auto [known, fresh] = newest.try_emplace(identity(found.row), std::move(found));
+    auto [known, fresh] = newest.try_emplace(identity(found.row, machines), std::move(found));
     if (fresh || !replaces(found, known->second)) continue;
     // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
     if (lines.confirmations.cover(found.row.key(), stated_code(found.row.line())))
       found.row.keep_counters(known->second.row);
     known->second = std::move(found);
   }
+  drop_unknown_machines(newest);
   std::vector<Candidate> chosen;
   for (auto& [id, of_case] : newest) chosen.push_back(std::move(of_case));
   std::sort(chosen.begin(), chosen.end(),
@@ -258,6 +278,22 @@ std::string newest_session(const std::string& path) {
   return session;
 }
 
+std::set<SharedModel> shared_models(const std::vector<Row>& rows) {
+  std::map<std::string, std::string> measured_by;
+  std::set<SharedModel> shared;
+  for (const auto& row : rows) {
+    if (row.machine().empty()) continue;
+    const auto [first, fresh] = measured_by.try_emplace(identity(row), row.machine());
+    if (!fresh && first->second != row.machine())
+      shared.insert({text_of(row.row_case(), "artifact"), row.device()});
+  }
+  return shared;
+}
+
+std::string machine_label(const std::string& device, const std::string& machine, bool shared) {
+  return shared && !machine.empty() ? fmt::format("{} #{}", device, machine) : device;
+}
+
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept) {
   auto rows = read_results(paths, kept).rows;
   std::sort(rows.begin(), rows.end(),
@@ -266,7 +302,7 @@ std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Member
 }
 
 void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
-                         const std::function<void(const Row&)>& take) {
+                         const std::function<void(const Row&)>& take, Machines machines) {
   Lines lines(kept);
   for (const auto& path : paths) lines.read(path);
   struct Place {
@@ -277,9 +313,10 @@ void for_each_newest_row(const std::vector<std::string>& paths, const Members& k
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     const auto row = lines.row(place);
     Place found{lines.rows[place].file, place, row.finished()};
-    auto [known, fresh] = newest.try_emplace(identity(row), found);
+    auto [known, fresh] = newest.try_emplace(identity(row, machines), found);
     if (!fresh && replaces(found, known->second)) known->second = std::move(found);
   }
+  drop_unknown_machines(newest);
   for (const auto& [id, found] : newest) take(lines.row(found.place));
 }
 

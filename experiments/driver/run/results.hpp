@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,9 @@ std::vector<double> numbers_in(const nlohmann::json& list);
 /// What result files hold.
 struct Results {
   std::map<std::string, std::shared_ptr<const Session>> sessions;  ///< by id
-  /// The newest row of every case and machine, as they stand in the files, with `file` and `line`.
-  /// Of two in one file the later line is the newer one, whatever the clock said; of two files the
-  /// row that finished later, and of equals that of the file named later.
+  /// The newest row of every case and model or machine, as they stand in the files, with `file` and
+  /// `line`. Of two in one file the later line is the newer one, whatever the clock said; of two
+  /// files the row that finished later, and of equals that of the file named later.
   std::vector<Row> rows;
   std::vector<std::string> warnings;  ///< of what was left out: torn lines, kinds unknown here
 };
@@ -54,16 +55,31 @@ struct Results {
 /// ask.
 using Members = std::vector<std::string>;
 
+/// Which rows of a case stand side by side: those of each model, of which the newest counts, or of
+/// each machine. A row that does not tell its machine gives way to a newer one of its model.
+enum class Machines { of_a_model, each };
+
+/// A model of which several machines have measured the same case of an artifact.
+struct SharedModel {
+  std::string artifact, device;
+  auto operator<=>(const SharedModel&) const = default;
+};
+std::set<SharedModel> shared_models(const std::vector<Row>& rows);
+/// Name of a machine: its model, of a shared one with the fingerprint behind it.
+std::string machine_label(const std::string& device, const std::string& machine, bool shared);
+
 /// Throws as for_each_line does, and InputError for a row without key, case or a known status.
-Results read_results(const std::vector<std::string>& paths, const Members& kept = {});
+Results read_results(const std::vector<std::string>& paths, const Members& kept = {},
+                     Machines machines = Machines::of_a_model);
 /// The id of the last session line of a file, empty without one.
 std::string newest_session(const std::string& path);
-/// The rows alone, by key and machine.
+/// The rows alone, by key and model.
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept = {});
 /// The rows of newest_rows in its order, each only while `take` looks at it: what is kept of the
 /// others lies packed, in about a tenth of the bytes of a Row. Counters of earlier rows of a case
 /// do not come along.
 void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
-                         const std::function<void(const Row&)>& take);
+                         const std::function<void(const Row&)>& take,
+                         Machines machines = Machines::of_a_model);
 
 }  // namespace retensor::driver

@@ -134,6 +134,10 @@ std::string Session::device(Backend backend) const {
   return found.is_string() ? found.get<std::string>() : std::string(kUnknownDevice);
 }
 
+std::string Session::machine(Backend backend) const {
+  return text_of(field(line, "machine.identity"), backend == Backend::cuda ? "gpu" : "host");
+}
+
 Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations& confirmations)
     : line_(std::make_shared<json>(checked(std::move(given)))),
       session_(session ? std::move(session) : std::make_shared<const Session>()),

@@ -39,6 +39,8 @@ struct Session {
   void take_ceilings(nlohmann::json ceilings_line);
   /// Name of the processor of a backend; kUnknownDevice where the line does not tell.
   std::string device(Backend backend) const;
+  /// Fingerprint of the host or the GPU (identity.hpp); empty where the line does not tell.
+  std::string machine(Backend backend) const;
 };
 
 class Row {
@@ -59,6 +61,8 @@ class Row {
 
   Backend backend() const { return backend_; }
   std::string device() const { return session_->device(backend_); }
+  /// Which machine of its model; empty where that is not known.
+  std::string machine() const { return session_->machine(backend_); }
   const Session& session() const { return *session_; }
   bool is_own() const;  ///< false for a time of an original code (retensor import)
   /// Against the code of this build; none of it outdates a time of an original code.

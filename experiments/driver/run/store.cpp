@@ -18,6 +18,7 @@
 #include "common/core/error.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
+#include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -61,11 +62,14 @@ struct Store::State {
   off_t size = 0;  ///< bytes of whole lines
   std::size_t torn = 0;
   std::map<std::string, std::string> devices_of;  ///< by session of this build
+  std::map<std::string, driver::Session> sessions;
   /// A row that ended ok, or as unsupported on the devices named.
   struct Held {
     RowCode code;
     bool ok;
     std::string devices;
+    Backend backend;
+    std::string machine;  ///< of its backend; empty where the session does not tell
   };
   std::map<std::string, std::vector<Held>> rows;  ///< by key
   Confirmations confirmations;
@@ -103,13 +107,17 @@ void Store::State::note(const json& line) {
   const auto session = text_of(line, "session");
   if (line["kind"] == "session" && line.value("build", json()) == build_facts())
     devices_of[session] = devices(line.value("machine", json()));
+  if (line["kind"] == "session") sessions[session].line = line;
   if (line["kind"] == "confirmation") confirmations.take(line);
   const auto known = devices_of.find(session);
   if (line["kind"] != "row" || known == devices_of.end()) return;
   const auto status = text_of(line, "status");
   const bool ok = status == name(Status::ok);
+  const auto backend =
+      is_gpu_method(text_of(line.value("case", json()), "method")) ? Backend::cuda : Backend::cpu;
   if (ok || status == name(Status::unsupported))
-    rows[text_of(line, "key")].push_back({stated_code(line), ok, known->second});
+    rows[text_of(line, "key")].push_back(
+        {stated_code(line), ok, known->second, backend, sessions[session].machine(backend)});
 }
 
 void Store::State::repair(const FileEnd& end) {
@@ -156,11 +164,15 @@ Stored Store::find(const std::string& key, const RowCode& today, const json& mac
   const auto found = state_->rows.find(key);
   if (found == state_->rows.end()) return Stored::nothing;
   const bool confirmed = state_->confirmations.cover(key, today);
+  const driver::Session here{{{"machine", machine}}, {}};
   auto best = Stored::nothing;
   for (const auto& held : found->second) {
     if (!confirmed && compare_code(held.code, today) == Currency::stale) continue;
-    if (held.ok) return Stored::ok;
-    if (held.devices == devices(machine)) best = Stored::unsupported;
+    const auto& mine = here.machine(held.backend);
+    const bool other = !held.machine.empty() && !mine.empty() && held.machine != mine;
+    if (held.ok && !other) return Stored::ok;
+    if (held.ok) best = Stored::elsewhere;
+    if (best == Stored::nothing && held.devices == devices(machine)) best = Stored::unsupported;
   }
   return best;
 }

@@ -10,8 +10,8 @@
 
 namespace retensor::driver {
 
-/// What a file holds of a case.
-enum class Stored { nothing, ok, unsupported };
+/// What a file holds of a case; `elsewhere`: an ok row of another machine than this one.
+enum class Stored { nothing, ok, elsewhere, unsupported };
 
 /// One result file, locked against a second driver for as long as the object lives.
 class Store {
@@ -27,8 +27,8 @@ class Store {
   /// Bytes of a torn last line that were cut off, 0 when the file was whole.
   std::size_t repaired() const;
   /// Looks for a row of this key from this build that is not stale against the code of `today`: one
-  /// that is ok, else one that found the case unsupported on a machine with the same devices as
-  /// `machine`.
+  /// that is ok, of this machine or of one that is not known before others, else one that found the
+  /// case unsupported on a machine with the same devices as `machine`.
   Stored find(const std::string& key, const RowCode& today, const nlohmann::json& machine) const;
   /// Appends one line and flushes it to disk. When that fails (full disk) the file is cut back to
   /// the lines before, and SystemError thrown.

@@ -15,6 +15,7 @@
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/form.hpp"
+#include "experiments/driver/run/identity.hpp"
 #include "experiments/driver/run/profiler.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -132,6 +133,7 @@ class Sweep {
   }
 
   SweepResult run() {
+    identity_form();  // a wrong word is the user's mistake, not the worker's
     const auto answer = worker_.machine(plan_.measure.timeout);
     machine_ = answer.value("machine", json{{"error", answer["reason"]}});
     result_.path = results_file(options_.out, machine_, plan_.artifact);
@@ -149,6 +151,10 @@ class Sweep {
       progress_.note(
           fmt::format("cases stored as unsupported on this machine: {} (--rerun tries them again)",
                       unsupported_));
+    if (elsewhere_ > 0)
+      progress_.note(fmt::format(
+          "cases measured on another machine of this model: {} (--each-machine measures them here)",
+          elsewhere_));
     progress_.end();
     if (result_.stopped) progress_.note("stopped by a signal; run the same command again to go on");
     return result_;
@@ -199,7 +205,8 @@ class Sweep {
   std::map<std::string, json> chosen_;  ///< by key: what `executed` says of the planner's choice
   json shape_;                          ///< of the data set that runs: Worker::shape()
   std::uint64_t data_sets_ = 0;         ///< begun; each has an order of its own
-  std::string session_;  ///< empty until the first row, so that a finished sweep adds nothing
+  std::string session_;        ///< empty until the first row, so that a finished sweep adds nothing
+  std::size_t elsewhere_ = 0;  ///< stored from another machine
   std::size_t unsupported_ = 0;         ///< stored as such
   std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
   SweepResult result_;
@@ -262,7 +269,9 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
     const auto today = c.foreign ? RowCode{c.foreign_sha256, "", ""}
                                  : code_of_case(row_case, architecture_of(machine_));
     const auto key = case_key(row_case);
-    const auto held = store_->find(key, today, machine_);
+    auto held = store_->find(key, today, machine_);
+    if (held == Stored::elsewhere && options_.each_machine) held = Stored::nothing;
+    elsewhere_ += held == Stored::elsewhere;
     if (held != Stored::nothing) result_.keys.insert(key);
     if (held == Stored::nothing) open.push_back(c);
     if (held == Stored::unsupported) ++unsupported;

@@ -17,6 +17,7 @@ struct SweepOptions {
   std::string out;
   Locations at;
   std::vector<std::string> argv;  ///< for the session line
+  bool each_machine = false;      ///< measure what only other machines of the model have measured
   bool rerun = false;             ///< measure stored cases again
   bool profile = false;           ///< attach hardware counters to the rows of GPU methods
   bool keep_oracles = false;      ///< for the next spec on the same data sets

@@ -89,6 +89,7 @@ ShapePtr figure_shape(Form form) {
        .members = {
            kind, optional("x", name), optional("y", name),
            optional("facet", either("a field of a row", {nothing(), name})), optional("hue", name),
+           optional("absent", scalar("the value of hue in rows that do not record it")),
            optional("label", name), optional("mark", name),
            optional("stack", list_or_one("stack", name)), optional("to", to), optional("of", to),
            optional("distance_from", number("a number")),

@@ -158,7 +158,7 @@ def make_view(results, spec, verdicts=()):
     rows = results.rows[results.rows["case.artifact"] == spec.rows_of]
     if rows.empty:
         raise PlotError(f"no row of {spec.rows_of}")
-    rows = fold_variants(rows)
+    rows = with_absent(fold_variants(rows), spec.figure)
     fields = _Fields(rows, spec.figure)
     groups = {}
     for index, row in rows.iterrows():
@@ -201,6 +201,14 @@ def fold_variants(rows):
         VARIANT: [variant if fold else None for variant, fold in zip(given, folded)],
         "case.dataset": [owner if fold else name
                          for owner, name, fold in zip(owners, names, folded)]})
+
+
+def with_absent(rows, figure):
+    """The rows with the figure's `absent` where its hue has no value."""
+    if "absent" not in figure:
+        return rows
+    hue = quantity.column(figure.get("hue", "method"), set(rows.columns))
+    return rows.assign(**{hue: rows[hue].where(rows[hue].notna(), figure["absent"])})
 
 
 class _Fields:

@@ -1,0 +1,47 @@
+// tucker.cuda.step: what HOOI on the device does for one factor, as a method that can be measured.
+#include <algorithm>
+#include <string>
+
+#include "common/core/error.hpp"
+#include "common/decompose/hooi_sweeps.hpp"
+#include "common/method/registry.hpp"
+
+namespace retensor {
+namespace tucker {
+
+Prepare prepare_step;  // hooi_cuda.cu
+
+Solver solver_from_name(std::string_view name) {
+  const auto found = std::find(kSolverNames.begin(), kSolverNames.end(), name);
+  if (found == kSolverNames.end()) throw LogicError("no solver of that name");
+  return static_cast<Solver>(found - kSolverNames.begin());
+}
+
+namespace {
+
+Support has_chain(const Problem& problem, const Params&) {
+  const int order = problem.x().order();
+  return order >= 2 && order <= 5 ? Support::yes()
+                                  : Support::no("found a tensor of order " + std::to_string(order) +
+                                                ", expected 2 to 5");
+}
+
+}  // namespace
+}  // namespace tucker
+
+void register_tucker(Registry& registry) {
+  registry.add(MethodSpec{
+      .id = "tucker.cuda.step",
+      .summary = "TTM-chain and the leading left singular vectors of its result: HOOI's update of "
+                 "one factor (Kolda and Bader 2009, Fig. 4.4)",
+      .operations = {Operation::ttm_chain},
+      .conditions = {tucker::has_chain},
+      .prepare = RETENSOR_DEVICE_PART(tucker::prepare_step),
+      .params = {param("eigenvectors", "syevd",
+                       "function of cuSOLVER for the Gram matrix: syevd and xsyevd find all "
+                       "eigenvectors, syevdx those of the factor")
+                     .words({tucker::kSolverNames.begin(), tucker::kSolverNames.end()})},
+  });
+}
+
+}  // namespace retensor

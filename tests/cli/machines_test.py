@@ -1,0 +1,144 @@
+"""Rows of two machines of one model: they never replace each other, and older rows stay valid."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from compare_test import FAST, SLOW, compare, row, session, write
+from sweeps import RETENSOR, Workspace
+
+
+def on(machine, name):
+    """A session of one model; `machine` None: a program that did not tell."""
+    line = session(name)
+    if machine:
+        line["machine"]["identity"] = {"host": machine}
+    return line
+
+
+def rows(path):
+    done = subprocess.run([RETENSOR, "rows", path], text=True, capture_output=True, timeout=60,
+                          check=True)
+    return [line for line in map(json.loads, done.stdout.splitlines()) if line["kind"] == "row"]
+
+
+def devices(path):
+    return sorted(line["device"] for line in rows(path))
+
+
+def test_the_same_case_on_two_machines_of_a_model_is_two_rows_with_names_apart(tmp_path):
+    path = write(tmp_path / "r.jsonl", on("aa", "s"), row(FAST), on("bb", "t"), row(SLOW, "t"))
+    assert devices(path) == ["CPU one #aa", "CPU one #bb"]
+
+
+def test_machines_that_measured_different_cases_share_the_name_of_the_model(tmp_path):
+    path = write(tmp_path / "r.jsonl", on("aa", "s"), row(FAST), on("bb", "t"),
+                 row(SLOW, "t", mode=1))
+    assert devices(path) == ["CPU one", "CPU one"]
+
+
+@pytest.mark.parametrize("older,newer,left", [
+    (None, "aa", ["CPU one"]),             # as before there were identities
+    (None, None, ["CPU one"]),
+    ("aa", None, ["CPU one", "CPU one"]),  # nobody knows that it was the same machine
+])
+def test_a_row_that_does_not_tell_its_machine_gives_way_to_a_newer_one(tmp_path, older, newer,
+                                                                       left):
+    path = write(tmp_path / "r.jsonl", on(older, "s"), row(FAST), on(newer, "t"), row(SLOW, "t"))
+    assert devices(path) == left
+    if newer:
+        assert rows(path)[0]["session"] == "t"
+
+
+def test_compare_pairs_each_machine_with_itself(tmp_path):
+    a = write(tmp_path / "a.jsonl", on("aa", "s"), row(FAST), on("bb", "t"), row(SLOW, "t"))
+    b = write(tmp_path / "b.jsonl", on("bb", "u"), row(SLOW, "u"))
+    found = json.loads(compare(a, b, "--json"))
+    pair, = found["pairs"]
+    assert pair["a"]["machine_id"] == pair["b"]["machine_id"] == "bb" and pair["one_machine"]
+    assert pair["change"] == "none" and len(found["only_a"]) == 1
+
+
+def test_compare_says_where_two_machines_of_a_model_are_all_there_is(tmp_path):
+    a = write(tmp_path / "a.jsonl", on("aa", "s"), row(FAST))
+    b = write(tmp_path / "b.jsonl", on("bb", "u"), row(SLOW, "u"))
+    found = json.loads(compare(a, b, "--json"))
+    assert not found["pairs"][0]["one_machine"]
+    assert "A on CPU one #aa, B on CPU one #bb" in found["warnings"][0]
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A workspace with a row, and a function that puts another machine's name under it."""
+    workspace = Workspace(tmp_path)
+    spec = workspace.spec(["pasta.cpu.coo"])
+    assert workspace.run(spec, program=RETENSOR).returncode == 0
+
+    def move(identity, **members):
+        text = ""
+        for line in map(json.loads, workspace.out.read_text().splitlines()):
+            if line["kind"] == "session":
+                line["machine"]["identity"] = identity
+            elif line["kind"] == "row":
+                line.update(members)
+            text += json.dumps(line) + "\n"
+        workspace.out.write_text(text)
+    return workspace, spec, move
+
+
+def test_resume_takes_another_machine_of_the_model_for_done_until_asked(measured):
+    workspace, spec, move = measured
+    move({"host": "another"})
+    again = workspace.run(spec, program=RETENSOR)
+    assert "measured on another machine of this model: 1" in again.stderr
+    assert len(workspace.lines()) == 1
+    for expected in (2, 2):  # then this machine has its own row
+        assert workspace.run(spec, "--each-machine", program=RETENSOR).returncode == 0
+        assert len(workspace.lines()) == expected
+    names = devices(workspace.out)
+    assert len(set(names)) == 2 and all("#" in name for name in names)
+
+
+def test_resume_keeps_rows_that_do_not_tell_their_machine(measured):
+    workspace, spec, move = measured
+    move(None)
+    assert workspace.run(spec, "--each-machine", program=RETENSOR).returncode == 0
+    assert len(workspace.lines()) == 1
+
+
+def test_confirm_refuses_another_machine_of_the_model_until_asked(measured):
+    workspace, _, move = measured
+    move({"host": "another"}, source_hash="0" * 64)
+    before = workspace.out.read_text()
+    call = [RETENSOR, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
+            workspace.cache]
+    refused = subprocess.run(call, text=True, capture_output=True, timeout=60, check=False)
+    assert refused.returncode == 2 and "another machine of this model, another" in refused.stderr
+    assert workspace.out.read_text() == before
+    allowed = subprocess.run([*call, "--same-model"], text=True, capture_output=True, timeout=60,
+                             check=False)
+    assert allowed.returncode in (0, 1) and len(workspace.lines()) == 2
+
+
+@pytest.mark.parametrize("form,members", [("hashed", {"host"}), ("plain", {"host", "host_name"}),
+                                          ("none", set())])
+def test_the_user_chooses_what_rows_tell_of_the_machine(tmp_path, form, members):
+    workspace = Workspace(tmp_path)
+    job = {"SLURM_JOB_ID": "17"}
+    done = workspace.run(workspace.spec(["pasta.cpu.coo"]), program=RETENSOR,
+                         env={**os.environ, "RETENSOR_IDENTITY": form, **job})
+    assert done.returncode == 0
+    text = workspace.out.read_text()
+    assert (os.uname().nodename in text.replace(str(tmp_path), "")) == (form == "plain")
+    identity = workspace.lines("session")[0]["machine"].get("identity", {})
+    assert members == set(identity) - {"gpu", "gpu_uuid", "job"}
+    assert identity.get("job") == ("slurm 17" if members else None)
+
+
+def test_a_wrong_word_for_it_is_refused(tmp_path):
+    workspace = Workspace(tmp_path)
+    done = workspace.run(workspace.spec(["pasta.cpu.coo"]), program=RETENSOR,
+                         env={**os.environ, "RETENSOR_IDENTITY": "secret"})
+    assert done.returncode == 2 and "expected hashed, plain or none" in done.stderr
