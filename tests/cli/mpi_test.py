@@ -26,7 +26,8 @@ def environment():
     """More processes than processors, which must not spin, also as root. What MPI itself leaks is
     not looked for."""
     leaks = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    return {**os.environ, "ASAN_OPTIONS": leaks, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    return {**os.environ, "ASAN_OPTIONS": leaks, "OMP_NUM_THREADS": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
