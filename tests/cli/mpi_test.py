@@ -52,7 +52,7 @@ def tensor(tmp_path_factory):
 
 
 def decomposition(processes, tensor, *more):
-    done = run(processes, PROGRAM, tensor, "--rank", RANK, "--tolerance", "0", *more)
+    done = run(processes, PROGRAM, tensor, "--rank", RANK, "--tolerance", "-1", "--method", "pasta.cpu.coo", *more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -97,7 +97,7 @@ def children(pid):
 @pytest.mark.parametrize("victim", [0, 1, 2])
 def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_path, victim):
     checkpoint = tmp_path / "model"
-    call = [PROGRAM, tensor, "--rank", RANK, "--tolerance", "0", "--max-sweeps", "100000",
+    call = [PROGRAM, tensor, "--rank", RANK, "--tolerance", "-1", "--method", "pasta.cpu.coo", "--max-sweeps", "100000",
             "--dist", RULES[victim], "--checkpoint", checkpoint, "--every", "5"]
     with subprocess.Popen(command(3, *call), text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=environment()) as running:
@@ -115,7 +115,7 @@ def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_p
 
 def test_a_checkpoint_of_another_run_and_a_damaged_one_are_refused(tensor, tmp_path):
     checkpoint = tmp_path / "model"
-    call = [PROGRAM, tensor, "--rank", RANK, "--tolerance", "0", "--checkpoint", checkpoint]
+    call = [PROGRAM, tensor, "--rank", RANK, "--tolerance", "-1", "--method", "pasta.cpu.coo", "--checkpoint", checkpoint]
     with subprocess.Popen(command(2, *call, "--max-sweeps", "100000", "--every", "5"),
                           stderr=subprocess.DEVNULL, env=environment()) as running:
         wait_until(checkpoint.exists, 30, "a checkpoint")
@@ -128,8 +128,12 @@ def test_a_checkpoint_of_another_run_and_a_damaged_one_are_refused(tensor, tmp_p
 
 
 def test_wrong_input_is_refused_by_all(tensor):
-    done = run(2, PROGRAM, tensor, "--dist", "rows")
+    done = run(2, PROGRAM, tensor, "--method", "pasta.cpu.coo", "--dist", "rows")
     assert done.returncode == 2
     assert "expected allreduce, owner or medium" in done.stderr
+    done = run(2, PROGRAM, tensor)
+    assert done.returncode == 2 and "method" in done.stderr
+    done = run(2, PROGRAM, tensor, "--method", "flycoo.cpu", "--dist", "owner")
+    assert done.returncode == 2 and "flycoo.cpu" in done.stderr
     done = run(2, PROGRAM, "nowhere.tns")
     assert done.returncode == 2 and "nowhere.tns" in done.stderr

@@ -33,7 +33,7 @@ namespace po = boost::program_options;
 const driver::Usage& usage() {
   static const driver::Usage text{
       "TENSOR", "Computes a CP decomposition of a tensor file by all processes of an MPI job.",
-      "mpirun -np 4 retensor-mpi mine.tns --rank 16 --dist medium", 1};
+      "mpirun -np 4 retensor-mpi mine.tns --method METHOD --dist medium", 1};
   return text;
 }
 
@@ -45,7 +45,7 @@ po::options_description options() {
       "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
       "grid)");
   add("method", driver::word("METHOD"),
-      "MTTKRP of each process (default: the one of retensor cp on the processor)");
+      "MTTKRP of each process; with owner one that takes a mode at a time as a problem");
   add("max-sweeps", driver::number("N", 20), "most sweeps");
   add("tolerance", driver::number("X", 1e-5), "smallest gain of the fit that continues");
   add("seed", driver::number("N", std::uint64_t{1}), "of the first factors");
@@ -85,13 +85,6 @@ cpd::Identity identity_of(const std::string& path, const ProblemSpec& spec) {
           {"type", std::string(name(spec.dtype))}};
 }
 
-const Method& method_named(const std::string& id, const Registry& registry) {
-  if (!id.empty()) return registry.find(id);
-  for (const auto& method : registry.methods())
-    if (method->is_default_of_passes() && method->backend() == Backend::cpu) return *method;
-  throw LogicError("no method is the default of passes");
-}
-
 /// Bytes that all processes sent, by operation.
 json sent_by_all(communicate::Communicator& processes) {
   const auto own = processes.traffic();
@@ -116,7 +109,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                      {}};
   whole = Coo();
 
-  const auto& method = method_named(given.text("method"), registry);
+  const auto& method = registry.find(given.text("method"));
   distribute::Als als(processes, mine, rule, spec, method);
   const auto checkpoint = given.text("checkpoint");
   const auto identity = checkpoint.empty() ? cpd::Identity() : identity_of(path, spec);
