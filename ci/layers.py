@@ -25,6 +25,7 @@ ALLOWED = {
     "reference": THIRD - {"reference"}, "method": FOURTH, "machine": {"core", "device"},
     "run": FOURTH | {"method"}, "measure": FIFTH - {"measure"}, "baselines": FIFTH,
     "decompose": FIFTH, "advise": FIFTH | {"decompose"},
+    "communicate": {"core", "device"}, "distribute": FIFTH | {"communicate", "decompose"},
     "c_api": FIFTH | {"decompose", "advise"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.

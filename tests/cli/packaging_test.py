@@ -17,7 +17,7 @@ PROGRAMS = ("awk bash cat command dirname env g++ gcc git grep head mktemp nproc
 def requirements():
     """{Debian package: group} of ci/bootstrap."""
     text = (ROOT / "ci/bootstrap").read_text()
-    found = re.findall(r"^(all|test|optional) +(\S+) +\S", text, re.MULTILINE)
+    found = re.findall(r"^(all|test|optional|optional-test) +(\S+) +\S", text, re.MULTILINE)
     return {package: group for group, package in found}
 
 

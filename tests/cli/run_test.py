@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,21 @@ def test_a_torn_last_line_is_cut_off_reported_and_measured_again(workspace):
     assert done.returncode == 0
     assert "cut off a torn last line" in done.stderr
     assert len({row["key"] for row in workspace.lines()}) == len(workspace.lines()) == 2
+
+
+def test_a_signal_that_kills_the_worker_too_leaves_no_row_of_a_crash(workspace):
+    """As job schedulers do that take a job away."""
+    spec = workspace.spec(copies(3, 400))
+    running = workspace.start(spec)
+    wait_for(lambda: len(workspace.lines()) == 1)
+    worker = int(Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()[0])
+    os.kill(worker, signal.SIGTERM)
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert {row["status"] for row in workspace.lines()} == {"ok"}
+    assert workspace.run(spec).returncode == 0
+    assert len(workspace.lines()) == 3
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

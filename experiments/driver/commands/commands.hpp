@@ -25,6 +25,8 @@ struct Interface {
   X(cp, "compute a CP decomposition of a tensor")                         \
   X(tucker, "compute a Tucker decomposition of a tensor")                 \
   X(run, "run the cases of specs and append their rows to result files")  \
+  X(submit, "run a spec on a cluster or on several GPUs, by data set")    \
+  X(gather, "merge the result files of a submitted spec")                 \
   X(plan, "show what a spec would run: cases, skips, memory")             \
   X(list, "list methods, data sets, experiments or artifacts")            \
   X(show, "show what a method takes, and its parameters")                 \

@@ -7,36 +7,20 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/planned.hpp"
 #include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/run/sweep.hpp"
-#include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace {
 
-/// A spec is data, whoever wrote it, until its reader says otherwise.
-void refuse_foreign(const Spec& spec) {
-  for (const auto& entry : spec.methods)
-    if (entry.foreign)
-      throw ParseError(entry.at, fmt::format("code from outside, {}", entry.foreign->path),
-                       "--allow-foreign on the command line, which lets it run with your rights");
-}
-
 /// Every plan is made before the first case runs: a mistake in the last spec costs no time.
 std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
                            const DatasetRegistry& datasets, bool allow_foreign) {
   std::vector<Plan> plans;
-  for (const auto& path : specs) {
-    auto spec = load_spec(path, profile);
-    if (!spec.of.empty())
-      throw InputError(
-          fmt::format("{}: this spec measures nothing: it draws the rows of {}; run that spec",
-                      spec.path, spec.of));
-    const auto methods = methods_for(spec);
-    if (!allow_foreign) refuse_foreign(spec);
-    plans.push_back(make_plan(spec, methods, datasets));
-  }
+  for (const auto& path : specs)
+    plans.push_back(plan_to_measure(path, profile, datasets, allow_foreign));
   return plans;
 }
 
@@ -46,6 +30,16 @@ std::set<std::string> datasets_of(std::vector<Plan>::const_iterator plan,
   for (; plan != end; ++plan)
     for (const auto& c : plan->cases) names.insert(c.dataset);
   return names;
+}
+
+/// Throws InputError where no plan has a case on the data set.
+void keep_dataset(const std::string& name, std::vector<Plan>& plans) {
+  std::size_t kept = 0;
+  for (auto& plan : plans) {
+    std::erase_if(plan.cases, [&](const Case& c) { return c.dataset != name; });
+    kept += plan.cases.size();
+  }
+  if (kept == 0) throw InputError(fmt::format("--dataset {}: no case of the specs uses it", name));
 }
 
 int run_command(const Given& given) {
@@ -65,14 +59,15 @@ int run_command(const Given& given) {
   sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
 
   const auto datasets = given.registry();
-  const auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));
+  auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));
+  if (const auto name = given.text("dataset"); !name.empty()) keep_dataset(name, plans);
   StopSignals stop;
   std::set<std::string> printed;
   std::size_t not_ok = 0;
   bool stopped = false;
   auto summaries = nlohmann::json::array();
-  for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
-    sweep.awaited = datasets_of(plan + 1, plans.end());
+  for (auto plan = plans.cbegin(); plan != plans.cend(); ++plan) {
+    sweep.awaited = datasets_of(plan + 1, plans.cend());
     const auto result = run_sweep(*plan, datasets, sweep, stop);
     const auto summary = summary_of(*plan, result);
     if (!as_json && printed.insert(result.path).second) std::cout << result.path << std::endl;
@@ -99,6 +94,7 @@ Interface run_interface() {
   auto add = options.add_options();
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
+  add("dataset", word("NAME"), "run only the cases on this data set");
   add("rerun", flag(), "measure again what is stored");
   add("each-machine", flag(),
       "measure here too what is stored only from other machines of this model");

@@ -134,6 +134,10 @@ int ChildProcess::reap(milliseconds limit) {
   return status;
 }
 
+void ChildProcess::ask_to_stop() {
+  kill(pid_, SIGTERM);
+}
+
 std::string ChildProcess::last_words() const {
   constexpr off_t kLength = 300;
   const off_t end = printed_ < 0 ? 0 : lseek(printed_, 0, SEEK_END);

@@ -29,6 +29,8 @@ class ChildProcess {
   std::optional<int> ended();
   /// The wait status; kills the child's group when it outlives the limit.
   int reap(std::chrono::milliseconds limit);
+  /// Sends SIGTERM.
+  void ask_to_stop();
   /// The end of what the child printed since the last forget_output(), on one line.
   std::string last_words() const;
   void forget_output();

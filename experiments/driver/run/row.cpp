@@ -189,7 +189,7 @@ std::string Row::finished() const {
 
 const json& Row::field(std::string_view path) const {
   if (const auto& own = driver::field(line(), path); !own.is_null()) return own;
-  if (path.starts_with("machine.") || path.starts_with("git."))
+  if (path.starts_with("machine.") || path.starts_with("git.") || path.starts_with("job."))
     return driver::field(session_->line, path);
   if (path.starts_with(kCeilings))
     if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())

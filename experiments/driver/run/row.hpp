@@ -72,7 +72,7 @@ class Row {
   /// The member at a dotted path such as work.intensity; null where there is none. What a row lacks
   /// is looked up in its case. Beside the members of the line, each where its parts are known:
   /// - `code` (own, original), `form` (published, own), `backend`, `device`, `currency`, `stale`;
-  /// - `machine` and `git` of the session, `ceilings.<what>` of the session on the backend;
+  /// - `machine`, `git` and `job` of the session, `ceilings.<what>` of the session on the backend;
   /// - `roofline.gbytes` and `.ridge`: its DRAM bandwidth and ridge; `.gflops`: bandwidth times
   ///   intensity (PASTA section V.B); `.share`: the rate over that;
   /// - `rates.index_gbytes`: index bytes of a format that counts them over the median time (HLSTO

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <string>
 
 #include "common/core/build_info.hpp"
 #include "common/core/hash.hpp"
@@ -34,19 +36,35 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+nlohmann::json job_facts() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const auto id = variable("SLURM_JOB_ID"), array = variable("SLURM_ARRAY_JOB_ID");
+  if (id.empty()) return nullptr;
+  const auto restarts = variable("SLURM_RESTART_COUNT");  // unset on the first run
+  return {{"id", array.empty() ? id : array + '_' + variable("SLURM_ARRAY_TASK_ID")},
+          {"node", variable("SLURMD_NODENAME")},
+          {"restarts", restarts.empty() ? "0" : restarts}};
+}
+
 nlohmann::json session_line(const Plan& plan, const nlohmann::json& machine,
                             const std::vector<std::string>& argv) {
   const auto& made_from = provenance();
-  return {{"kind", "session"},
-          {"schema", kSchema},
-          {"session", new_session_id()},
-          {"started", utc_now()},
-          {"git", {{"commit", made_from.commit}, {"dirty", made_from.dirty}}},
-          {"build", build_facts()},
-          {"machine", machine},
-          {"argv", argv},
-          {"spec",
-           {{"path", plan.spec_path}, {"sha256", plan.spec_sha256}, {"artifact", plan.artifact}}}};
+  nlohmann::json line = {
+      {"kind", "session"},
+      {"schema", kSchema},
+      {"session", new_session_id()},
+      {"started", utc_now()},
+      {"git", {{"commit", made_from.commit}, {"dirty", made_from.dirty}}},
+      {"build", build_facts()},
+      {"machine", machine},
+      {"argv", argv},
+      {"spec",
+       {{"path", plan.spec_path}, {"sha256", plan.spec_sha256}, {"artifact", plan.artifact}}}};
+  if (auto job = job_facts(); !job.is_null()) line["job"] = std::move(job);
+  return line;
 }
 
 }  // namespace retensor::driver

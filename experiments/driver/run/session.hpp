@@ -16,6 +16,9 @@ nlohmann::json build_facts();
 std::string utc_now();
 /// The id of a session, never given twice.
 std::string new_session_id();
+/// The task of Slurm that this process is: id (<job>_<task> of an array), node, restarts so far;
+/// null outside of one.
+nlohmann::json job_facts();
 /// The session line of experiments/schema; its id is new with every call.
 nlohmann::json session_line(const Plan& plan, const nlohmann::json& machine,
                             const std::vector<std::string>& argv);

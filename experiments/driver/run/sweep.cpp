@@ -29,20 +29,6 @@ using nlohmann::json;
 
 namespace {
 
-/// Lower-case letters and digits, everything else a single dash.
-std::string slug(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0)
-      result += static_cast<char>(std::tolower(byte));
-    else if (!result.empty() && result.back() != '-')
-      result += '-';
-  }
-  if (!result.empty() && result.back() == '-') result.pop_back();
-  return result;
-}
-
 /// Shuffles by Fisher and Yates from the counter generator: the same order on every machine.
 template <class T>
 void shuffle(std::vector<T>& list, const CounterRng& rng) {
@@ -99,6 +85,19 @@ std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t s
   return result;
 }
 
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0)
+      result += static_cast<char>(std::tolower(byte));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  if (!result.empty() && result.back() == '-') result.pop_back();
+  return result;
+}
+
 std::string results_name(std::string artifact) {
   std::replace(artifact.begin(), artifact.end(), '/', '-');
   return artifact + ".jsonl";
@@ -113,6 +112,13 @@ std::string results_path(const json& machine, const std::string& artifact) {
   if (device.empty()) device = name("cpu", "model");
   if (device.empty()) device = "unknown";
   return fmt::format("out/results/{}/{}", device, results_name(artifact));
+}
+
+std::string results_file(const std::string& out, const json& machine, const std::string& artifact) {
+  if (out.empty()) return results_path(machine, artifact);
+  std::error_code error;
+  const std::filesystem::path named = out;
+  return std::filesystem::is_directory(named, error) ? named / results_name(artifact) : named;
 }
 
 namespace {
@@ -136,7 +142,7 @@ class Sweep {
     identity_form();  // a wrong word is the user's mistake, not the worker's
     const auto answer = worker_.machine(plan_.measure.timeout);
     machine_ = answer.value("machine", json{{"error", answer["reason"]}});
-    result_.path = path();
+    result_.path = results_file(options_.out, machine_, plan_.artifact);
     store_.emplace(result_.path);
     if (store_->repaired() > 0)
       progress_.note(fmt::format("{}: cut off a torn last line of {} bytes", result_.path,
@@ -161,13 +167,6 @@ class Sweep {
   }
 
  private:
-  std::string path() const {
-    if (options_.out.empty()) return results_path(machine_, plan_.artifact);
-    const std::filesystem::path out = options_.out;
-    std::error_code error;
-    return std::filesystem::is_directory(out, error) ? out / results_name(plan_.artifact) : out;
-  }
-
   bool failed(Status status) const {
     const auto& expected = plan_.measure.expected;
     return status != Status::ok &&

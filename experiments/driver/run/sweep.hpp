@@ -44,6 +44,12 @@ std::string results_name(std::string artifact);
 /// out/results/<device>/ and that name, the device named after the GPU that can be used, else the
 /// processor.
 std::string results_path(const nlohmann::json& machine, const std::string& artifact);
+/// `out`; where it is a folder that is there results_name() in it, where it is empty
+/// results_path().
+std::string results_file(const std::string& out, const nlohmann::json& machine,
+                         const std::string& artifact);
+/// Lower-case letters and digits, everything else a single dash.
+std::string slug(const std::string& text);
 
 /// Cases of one data set that go to a worker together, in the order in which they run: problems
 /// shuffled by the seed, methods shuffled within a problem; the modes of a method are one group

@@ -27,6 +27,8 @@ using Clock = std::chrono::steady_clock;
 
 /// A dying child may still write a core or release device memory.
 constexpr milliseconds kDeathLimit{10000};
+/// For a signal that killed the worker to reach this process too.
+constexpr milliseconds kOwnSignalLimit{500};
 
 std::string in_seconds(milliseconds t) {
   return fmt::format("{:g} s", static_cast<double>(t.count()) / 1000);
@@ -138,11 +140,24 @@ json Worker::wait_for_answer(milliseconds limit) {
   }
 }
 
+/// A job scheduler that takes a job away signals all of its processes, the worker perhaps first:
+/// that is no crash of the case.
+bool Worker::is_taken_away(int status) {
+  if (!WIFSIGNALED(status)) return false;
+  const int by = WTERMSIG(status);
+  if (by != SIGTERM && by != SIGINT && by != SIGKILL) return false;
+  pollfd watched{stop_.descriptor(), POLLIN, 0};
+  if (!stop_.requested()) poll(&watched, 1, static_cast<int>(kOwnSignalLimit.count()));
+  stop_.update();
+  return stop_.requested();
+}
+
 json Worker::autopsy() {
   const bool half = !child_->received.empty();
   const int status = child_->process->reap(kDeathLimit);
   const auto words = child_->process->last_words();
   restart();
+  if (is_taken_away(status)) throw StoppedAtOnce("stopped together with the worker");
   const auto said = words.empty() ? "" : "; its last words: " + words;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOomExit)
     return ended(Status::oom, setup_.memory_limit == 0

@@ -43,7 +43,7 @@ nlohmann::json ended(Status status, const std::string& reason = "");
 /// argv of a worker; worker_command() reads it.
 std::vector<std::string> worker_command_line(const WorkerSetup& setup);
 
-/// The second stop signal came: what runs was killed and leaves no row.
+/// The second stop signal came, or one that killed the worker too: what ran leaves no row.
 class StoppedAtOnce : public Error {
  public:
   using Error::Error;
@@ -89,6 +89,7 @@ class Worker {
   nlohmann::json attempt(const std::vector<Case>& together, const MeasureSpec& measure,
                          const nlohmann::json& data);
   nlohmann::json wait_for_answer(std::chrono::milliseconds limit);
+  bool is_taken_away(int status);
   nlohmann::json autopsy();
 
   WorkerSetup setup_;

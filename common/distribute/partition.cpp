@@ -1,0 +1,173 @@
+// A nonzero travels as its coordinates and its value, an array at a time.
+#include "common/distribute/partition.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/core/error.hpp"
+
+namespace retensor::distribute {
+using communicate::Communicator;
+using communicate::Parts;
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kRules = {"allreduce", "owner", "medium"};
+
+/// The process that each nonzero goes to.
+using Destination = std::function<std::size_t(Count)>;
+
+template <class T>
+std::vector<T> sent(Communicator& processes, std::span<const T> mine, const Destination& to) {
+  std::vector<std::vector<T>> out(static_cast<std::size_t>(processes.size()));
+  for (Count x = 0; x < mine.size(); ++x) out[to(x)].push_back(mine[x]);
+  return processes.all_to_all(out);
+}
+
+Coo moved(Communicator& processes, const Coo& mine, const Destination& to) {
+  Coo result;
+  result.dims = mine.dims;
+  for (const auto& indices : mine.indices)
+    result.indices.push_back(sent(processes, std::span<const Index>(indices), to));
+  mine.values.visit([&]<class T>(const Array<T>& values) {
+    result.values = Values(sent(processes, std::span<const T>(values), to));
+  });
+  return result;
+}
+
+Parts slices_of(Communicator& processes, const Coo& mine, std::size_t mode) {
+  Parts counts(mine.dims[mode], 0);
+  for (const auto i : mine.indices[mode]) ++counts[i];
+  processes.all_reduce(std::span(counts));
+  return counts;
+}
+
+/// The range that each index lies in.
+std::vector<std::size_t> ranges_of(const Parts& cuts) {
+  std::vector<std::size_t> range(cuts.back());
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k)
+    std::fill(range.begin() + static_cast<std::ptrdiff_t>(cuts[k]),
+              range.begin() + static_cast<std::ptrdiff_t>(cuts[k + 1]), k);
+  return range;
+}
+
+/// Of a rank in a grid, the last mode fastest.
+std::vector<int> coordinates_of(int rank, const std::vector<int>& grid) {
+  std::vector<int> at(grid.size());
+  for (std::size_t m = grid.size(); m-- > 0;) {
+    at[m] = rank % grid[m];
+    rank /= grid[m];
+  }
+  return at;
+}
+
+void share_evenly(Communicator& processes, const Coo& mine, Share& share) {
+  Parts before(static_cast<std::size_t>(processes.size()), 0);
+  before[static_cast<std::size_t>(processes.rank())] = mine.nnz();
+  processes.all_reduce(std::span(before));
+  const auto all = communicate::sum_of(before);
+  const auto first = std::accumulate(before.begin(), before.begin() + processes.rank(), Count{0});
+  const auto p = static_cast<Count>(processes.size());
+  share.tensors = {moved(processes, mine,
+                         [=](Count x) { return static_cast<std::size_t>((first + x) * p / all); })};
+}
+
+void share_by_owner(Communicator& processes, const Coo& mine, Share& share) {
+  for (std::size_t m = 0; m < mine.dims.size(); ++m) {
+    share.cuts.push_back(cuts_of(slices_of(processes, mine, m), processes.size()));
+    const auto range = ranges_of(share.cuts[m]);
+    share.tensors.push_back(
+        moved(processes, mine, [&](Count x) { return range[mine.indices[m][x]]; }));
+  }
+}
+
+void share_by_grid(Communicator& processes, const Coo& mine, Share& share) {
+  std::vector<std::vector<std::size_t>> ranges;
+  for (std::size_t m = 0; m < mine.dims.size(); ++m) {
+    share.cuts.push_back(cuts_of(slices_of(processes, mine, m), share.grid[m]));
+    ranges.push_back(ranges_of(share.cuts[m]));
+  }
+  share.tensors = {moved(processes, mine, [&](Count x) {
+    std::size_t rank = 0;
+    for (std::size_t m = 0; m < ranges.size(); ++m)
+      rank = rank * static_cast<std::size_t>(share.grid[m]) + ranges[m][mine.indices[m][x]];
+    return rank;
+  })};
+}
+
+}  // namespace
+
+Rule rule_from_name(std::string_view name) {
+  const auto at = std::find(kRules.begin(), kRules.end(), name);
+  if (at == kRules.end())
+    throw InputError(fmt::format("dist: found '{}', expected allreduce, owner or medium", name));
+  return static_cast<Rule>(at - kRules.begin());
+}
+
+std::string_view name(Rule rule) {
+  return kRules[static_cast<std::size_t>(rule)];
+}
+
+std::vector<int> grid_of(int processes, const Dims& dims) {
+  std::vector<int> primes;
+  for (int p = 2; processes > 1; ++p)
+    for (; processes % p == 0; processes /= p) primes.push_back(p);
+  std::vector<int> grid(dims.size(), 1);
+  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime) {
+    std::size_t longest = 0;
+    const auto indices = [&](std::size_t m) { return dims[m] / static_cast<Count>(grid[m]); };
+    for (std::size_t m = 1; m < dims.size(); ++m)
+      if (indices(m) > indices(longest)) longest = m;
+    grid[longest] *= *prime;
+  }
+  return grid;
+}
+
+Parts cuts_of(const Parts& nonzeros_of_slices, int parts) {
+  const auto all = communicate::sum_of(nonzeros_of_slices);
+  const auto p = static_cast<Count>(parts);
+  Parts cuts = {0};
+  Count so_far = 0;
+  for (Count slice = 0; slice < nonzeros_of_slices.size(); ++slice) {
+    so_far += nonzeros_of_slices[slice];
+    while (cuts.size() < p && so_far * p >= cuts.size() * all && so_far > 0)
+      cuts.push_back(slice + 1);
+  }
+  while (cuts.size() <= p) cuts.push_back(nonzeros_of_slices.size());
+  cuts.back() = nonzeros_of_slices.size();
+  return cuts;
+}
+
+Share share_out(Communicator& processes, const Coo& mine, Rule rule) {
+  Share share;
+  share.rule = rule;
+  const auto order = mine.dims.size();
+  share.grid = rule == Rule::medium ? grid_of(processes.size(), mine.dims)
+                                    : std::vector<int>(order, processes.size());
+  share.coordinates = rule == Rule::medium ? coordinates_of(processes.rank(), share.grid)
+                                           : std::vector<int>(order, processes.rank());
+  if (rule == Rule::allreduce) share_evenly(processes, mine, share);
+  if (rule == Rule::owner) share_by_owner(processes, mine, share);
+  if (rule == Rule::medium) share_by_grid(processes, mine, share);
+  return share;
+}
+
+std::vector<double> imbalance(Communicator& processes, const Share& share) {
+  std::vector<double> result;
+  for (const auto& tensor : share.tensors) {
+    Parts held(static_cast<std::size_t>(processes.size()), 0);
+    held[static_cast<std::size_t>(processes.rank())] = tensor.nnz();
+    processes.all_reduce(std::span(held));
+    const auto most = *std::max_element(held.begin(), held.end());
+    const auto all = communicate::sum_of(held);
+    result.push_back(
+        all == 0 ? 1 : static_cast<double>(most) * processes.size() / static_cast<double>(all));
+  }
+  return result;
+}
+
+}  // namespace retensor::distribute

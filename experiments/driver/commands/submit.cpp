@@ -1,0 +1,180 @@
+// retensor submit: the data sets of a spec as tasks for a cluster or for several GPUs.
+#include "experiments/driver/commands/submit.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
+
+#include "common/core/error.hpp"
+#include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/commands/planned.hpp"
+#include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/child_process.hpp"
+#include "experiments/driver/run/local_tasks.hpp"
+#include "experiments/driver/run/sweep.hpp"
+
+namespace retensor::driver {
+namespace fs = std::filesystem;
+
+Submission::Submission(const Given& given)
+    : spec(given.positional("a spec")),
+      folder(given.text("folder")),
+      plan(plan_to_measure(spec, given.profile(), given.registry(), given.flag("allow-foreign"))) {
+  if (folder.empty()) folder = "out/tasks/" + fs::path(results_name(plan.artifact)).stem().string();
+  if (given.text("folder").empty() && !given.profile().empty()) folder += '-' + given.profile();
+  tasks = tasks_of(plan, folder);
+}
+
+void add_submission_options(po::options_description& options) {
+  auto add = options.add_options();
+  add("folder", word("DIR"),
+      "folder of shards and logs (default: out/tasks/<paper>-<artifact>[-<profile>])");
+  add("allow-foreign", flag(),
+      "run the executables and libraries that the spec names as methods; they have your rights");
+  add_profile_option(options);
+  add_location_options(options);
+}
+
+namespace {
+
+TaskCommand command_of(const Task& task, const Submission& submission, const Given& given) {
+  TaskCommand command = {own_program(), "run",   submission.spec, "--dataset",
+                         task.dataset,  "--out", task.shard};
+  for (const auto* option : {"with", "registry", "recipes", "cache"})
+    if (const auto value = given.text(option); !value.empty())
+      command.insert(command.end(), {fmt::format("--{}", option), value});
+  if (given.flag("allow-foreign")) command.emplace_back("--allow-foreign");
+  return command;
+}
+
+/// Time for the case that runs to end after a task was told of its limit; sbatch takes 65535 at
+/// most.
+int notice_of(const Plan& plan) {
+  using std::chrono::seconds;
+  const auto limit = std::chrono::duration_cast<seconds>(plan.measure.timeout);
+  return static_cast<int>(std::min<std::int64_t>(65535, 2 * limit.count() + 30));
+}
+
+void make_folders(const std::string& folder) {
+  for (const auto* part : {"shards", "logs"}) {
+    std::error_code error;
+    fs::create_directories(fs::path(folder) / part, error);
+    if (error) throw SystemError(fmt::format("{}/{}: {}", folder, part, error.message()));
+  }
+}
+
+int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks,
+                    const std::vector<TaskCommand>& commands, const Given& given) {
+  const SlurmOptions options{given.text("partition"), given.text("gres"),
+                             given.text("time"),      given.get<int>("array-limit"),
+                             given.flag("shared"),    notice_of(submission.plan)};
+  const auto script =
+      slurm_script(submission.plan.artifact, tasks, commands, submission.folder, options);
+  if (given.flag("dry-run")) {
+    std::cout << script;
+    return 0;
+  }
+  make_folders(submission.folder);
+  const auto path = (fs::path(submission.folder) / "job.sh").string();
+  if (!(std::ofstream(path) << script).flush())
+    throw SystemError(path + ": the script can't be written");
+  const int code = run_process({"sbatch", "--parsable", path});
+  if (code != 0) throw SystemError(fmt::format("sbatch refused {} (exit code {})", path, code));
+  return 0;
+}
+
+std::vector<std::string> named_devices(const Given& given) {
+  auto named = given.text("devices");
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); named.empty() && visible)
+    named = visible;
+  std::vector<std::string> devices;
+  if (!named.empty()) boost::split(devices, named, boost::is_any_of(","));
+  return devices;
+}
+
+/// Tasks at a time must not share what they are timed on.
+void expect_apart(const Plan& plan, const std::vector<std::string>& devices, const Given& given) {
+  const bool uses_gpu = std::any_of(plan.cases.begin(), plan.cases.end(),
+                                    [](const Case& c) { return is_gpu_method(c.method); });
+  const bool uses_cpu = std::any_of(plan.cases.begin(), plan.cases.end(),
+                                    [](const Case& c) { return !is_gpu_method(c.method); });
+  if (uses_gpu && devices.empty())
+    throw InputError("-j: name the GPUs that the tasks share out: --devices 0,1,...");
+  if (uses_cpu && !given.flag("shared"))
+    throw InputError(
+        "-j: the spec times methods on the processor, where tasks at a time disturb each other; "
+        "--shared runs them nevertheless");
+}
+
+int run_here(const Submission& submission, const std::vector<Task>& tasks,
+             const std::vector<TaskCommand>& commands, const Given& given) {
+  const int jobs = given.get<int>("jobs");
+  if (jobs < 1) throw InputError(fmt::format("-j: found {}, expected 1 or more", jobs));
+  const auto devices = named_devices(given);
+  if (jobs > 1) expect_apart(submission.plan, devices, given);
+  const auto slots = std::min<std::size_t>(static_cast<std::size_t>(jobs), tasks.size());
+  const auto lists = device_lists(devices, slots);
+  if (given.flag("dry-run")) {
+    for (const auto& command : commands) std::cout << shell_words(command) << '\n';
+    return 0;
+  }
+  make_folders(submission.folder);
+  StopSignals stop;
+  const int code = run_tasks(tasks, commands, lists, stop);
+  return stop.requested() ? 128 + stop.first() : code;
+}
+
+int submit_command(const Given& given) {
+  const auto launcher = given.text("launcher");
+  if (launcher != "slurm" && launcher != "local")
+    throw InputError(fmt::format("--launcher: found '{}', expected slurm or local", launcher));
+  const Submission submission(given);
+  std::vector<Task> tasks;
+  std::vector<TaskCommand> commands;
+  for (const auto& task : submission.tasks) {
+    if (state_of(task).left() == 0) continue;
+    tasks.push_back(task);
+    commands.push_back(command_of(task, submission, given));
+  }
+  std::cerr << fmt::format("{}: {} of {} data sets have cases left\n", submission.folder,
+                           tasks.size(), submission.tasks.size());
+  if (tasks.empty()) return 0;
+  return launcher == "slurm" ? submit_to_slurm(submission, tasks, commands, given)
+                             : run_here(submission, tasks, commands, given);
+}
+
+}  // namespace
+
+Interface submit_interface() {
+  const Usage usage{
+      "submit SPEC",
+      "Runs a spec as tasks, one a data set, each into a result file of its own, its shard. Only "
+      "data sets with cases that have no row, or one that is neither ok nor unsupported, are "
+      "submitted: the same command again goes on with what is left. retensor gather merges the "
+      "shards.",
+      "retensor submit experiments/pasta/fig4.yaml --with quick --launcher slurm --dry-run", 1};
+  po::options_description options;
+  auto add = options.add_options();
+  add("launcher", word("slurm|local", "slurm"),
+      "slurm: a job array, whose number is printed; local: on this machine");
+  add("partition", word("NAME"), "slurm: the partition (sbatch --partition)");
+  add("gres", word("LIST"), "slurm: what each task needs, such as gpu:1 (sbatch --gres)");
+  add("time", word("TIME"), "slurm: time limit of a task (sbatch --time)");
+  add("array-limit", number("N", 0), "slurm: tasks at a time (0: no limit)");
+  add("jobs,j", number("N", 1), "local: tasks at a time");
+  add("devices", word("LIST"),
+      "local: GPUs, by comma, which the tasks at a time share out (default: "
+      "$CUDA_VISIBLE_DEVICES)");
+  add("shared", flag(),
+      "let others use the machine of a task, for sweeps whose times do not matter");
+  add("dry-run", flag(), "print the script, or with local the commands, and run nothing");
+  add_submission_options(options);
+  return {usage, options, submit_command};
+}
+
+}  // namespace retensor::driver

@@ -1,0 +1,183 @@
+// The program `retensor-mpi`: a CP decomposition by several processes, started by mpirun or srun.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "common/communicate/mpi.hpp"
+#include "common/core/error.hpp"
+#include "common/core/hash.hpp"
+#include "common/core/text.hpp"
+#include "common/decompose/checkpoint.hpp"
+#include "common/decompose/starts.hpp"
+#include "common/distribute/als.hpp"
+#include "common/io/read.hpp"
+#include "common/measure/timing.hpp"
+#include "common/method/registry.hpp"
+#include "experiments/driver/commands/options.hpp"
+
+namespace {
+
+using namespace retensor;
+using driver::Given;
+using nlohmann::json;
+
+namespace po = boost::program_options;
+
+const driver::Usage& usage() {
+  static const driver::Usage text{
+      "TENSOR", "Computes a CP decomposition of a tensor file by all processes of an MPI job.",
+      "mpirun -np 4 retensor-mpi mine.tns --method METHOD --dist medium", 1};
+  return text;
+}
+
+po::options_description options() {
+  po::options_description described;
+  auto add = described.add_options();
+  add("rank", driver::number("R", std::uint64_t{16}), "components");
+  add("dist", driver::word("RULE", "allreduce"),
+      "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
+      "grid)");
+  add("method", driver::word("METHOD"),
+      "MTTKRP of each process; with owner one that takes a mode at a time as a problem");
+  add("max-sweeps", driver::number("N", 20), "most sweeps");
+  add("tolerance", driver::number("X", 1e-5), "smallest gain of the fit that continues");
+  add("seed", driver::number("N", std::uint64_t{1}), "of the first factors");
+  add("dtype", driver::word("f32|f64", "f64"), "type of values and factors");
+  add("checkpoint", driver::word("FILE"), "the model so far; a run that finds it goes on from it");
+  add("every", driver::number("N", 10), "sweeps from one checkpoint to the next");
+  return described;
+}
+
+/// This process's part of the nonzeros as the file has them.
+Coo part_of(const Coo& whole, int rank, int size) {
+  const auto p = static_cast<Count>(size), r = static_cast<Count>(rank);
+  const Count first = whole.nnz() * r / p, end = whole.nnz() * (r + 1) / p;
+  Coo part(whole.dims, whole.dtype(), end - first);
+  for (std::size_t m = 0; m < part.indices.size(); ++m)
+    std::copy(whole.indices[m].begin() + static_cast<std::ptrdiff_t>(first),
+              whole.indices[m].begin() + static_cast<std::ptrdiff_t>(end), part.indices[m].begin());
+  for (Count x = first; x < end; ++x) part.values.set(x - first, whole.values.at(x));
+  return part;
+}
+
+ProblemSpec spec_of(const Given& given) {
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = given.get<std::uint64_t>("rank");
+  spec.dtype = dtype_from_name(given.text("dtype"));
+  spec.max_sweeps = given.get<int>("max-sweeps");
+  spec.tolerance = given.get<double>("tolerance");
+  spec.seed = given.get<std::uint64_t>("seed");
+  return spec;
+}
+
+cpd::Identity identity_of(const std::string& path, const ProblemSpec& spec) {
+  return {{"file", sha256_file(path)},
+          {"rank", std::to_string(spec.rank)},
+          {"seed", std::to_string(spec.seed)},
+          {"type", std::string(name(spec.dtype))}};
+}
+
+/// Bytes that all processes sent, by operation.
+json sent_by_all(communicate::Communicator& processes) {
+  const auto own = processes.traffic();
+  std::vector<Count> all = {own.all_reduce, own.all_gather, own.reduce_scatter, own.all_to_all};
+  processes.all_reduce(std::span(all));
+  return {{"all_reduce", all[0]},
+          {"all_gather", all[1]},
+          {"reduce_scatter", all[2]},
+          {"all_to_all", all[3]}};
+}
+
+int decompose(communicate::Communicator& processes, const Given& given) {
+  const auto path = given.positional("a tensor file");
+  const auto spec = spec_of(given);
+  const auto rule = distribute::rule_from_name(given.text("dist"));
+  const auto registry = all_methods();
+  auto whole = read_tensor(path);
+  whole.values = whole.values.cast(spec.dtype);
+  const auto mine = part_of(whole, processes.rank(), processes.size());
+  KruskalModel model{std::vector<double>(spec.rank),
+                     cpd::first_factors(cpd::Start::signs, whole, spec.rank, spec.seed),
+                     {}};
+  whole = Coo();
+
+  const auto& method = registry.find(given.text("method"));
+  distribute::Als als(processes, mine, rule, spec, method);
+  const auto checkpoint = given.text("checkpoint");
+  const auto identity = checkpoint.empty() ? cpd::Identity() : identity_of(path, spec);
+  if (!checkpoint.empty()) {
+    const Problem shapes(spec, std::make_shared<const Coo>(mine));
+    if (auto found = cpd::load_checkpoint(checkpoint, identity, shapes)) model = std::move(*found);
+  }
+  const auto resumed_after = model.fit.size();
+  als.begin(model);
+  const auto moved = sent_by_all(processes);
+  processes.traffic() = {};
+  const auto timer = make_host_timer();
+  const auto every = static_cast<std::size_t>(given.get<int>("every"));
+  std::size_t sweeps = 0;
+  for (; !als.finished(); ++sweeps) {
+    als.sweep(*timer);
+    if (!checkpoint.empty() && als.fit().size() % every == 0 && !als.finished() &&
+        processes.rank() == 0)
+      cpd::save_checkpoint(checkpoint, identity, als.model());
+  }
+  const auto sent = sent_by_all(processes);
+  const auto imbalance = distribute::imbalance(processes, als.share());
+  if (processes.rank() != 0) return 0;
+  std::error_code ignored;
+  if (!checkpoint.empty()) std::filesystem::remove(checkpoint, ignored);
+  std::cout << json{{"processes", processes.size()},  {"dist", name(rule)},
+                    {"grid", als.share().grid},       {"method", method.id()},
+                    {"resumed_after", resumed_after}, {"sweeps", sweeps},
+                    {"fit_curve", als.fit()},         {"weights", als.model().weights},
+                    {"sent_to_distribute", moved},    {"sent_by_sweeps", sent},
+                    {"imbalance", imbalance}}
+                   .dump(2)
+            << std::endl;
+  return 0;
+}
+
+/// All processes end with one that fails: they would wait for it.
+[[noreturn]] void end_all(const communicate::Communicator& processes, const std::exception& error,
+                          int code) {
+  std::cerr << fmt::format("retensor-mpi: process {} of {}: {}\n", processes.rank(),
+                           processes.size(), printable(error.what()));
+  communicate::MpiSession::end_all(code);
+  std::_Exit(code);
+}
+
+int guarded(communicate::Communicator& processes, const Given& given) {
+  try {
+    return decompose(processes, given);
+  } catch (const InputError& e) {
+    end_all(processes, e, 2);
+  } catch (const std::exception& e) {
+    end_all(processes, e, 3);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const communicate::MpiSession session(argc, argv);
+  const auto processes = session.world();
+  try {
+    const auto described = options();
+    const auto given = parse_options(usage(), described, {argv + 1, argv + argc});
+    if (given) return guarded(*processes, *given);
+    if (processes->rank() == 0) std::cout << help_text(usage(), described);
+    return 0;
+  } catch (const InputError& e) {
+    if (processes->rank() == 0) std::cerr << "retensor-mpi: " << printable(e.what()) << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,141 @@
+"""Tensors over several processes: the checks of tests/mpi, and `retensor-mpi` as users start it."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from slurm import wait_until
+
+PROGRAM = os.environ.get("RETENSOR_MPI", "")
+CHECK = os.environ.get("DISTRIBUTE_CHECK", "")
+RULES = ["allreduce", "owner", "medium"]
+SHAPE, RANK = [40, 23, 31], 5
+# A fit that loses a rounding error ends no run with a tolerance below zero.
+HOW = ["--rank", RANK, "--tolerance", "-1", "--method", "pasta.cpu.coo"]
+
+pytestmark = [pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed"),
+              pytest.mark.skipif(not PROGRAM, reason="built without MPI")]
+
+
+def environment():
+    """More processes than processors, which must not spin, also as root. What MPI itself leaks is
+    not looked for."""
+    leaks = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    return {**os.environ, "ASAN_OPTIONS": leaks, "OMP_NUM_THREADS": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+def command(processes, *arguments):
+    return ["mpirun", "--oversubscribe", "-np", str(processes), *map(str, arguments)]
+
+
+def run(processes, *arguments):
+    return subprocess.run(command(processes, *arguments), capture_output=True, text=True,
+                          timeout=120, check=False, env=environment())
+
+
+@pytest.fixture(scope="module")
+def tensor(tmp_path_factory):
+    dice = random.Random(3)
+    places = set()
+    while len(places) < 3000:
+        places.add(tuple(dice.randint(1, length) for length in SHAPE))
+    path = tmp_path_factory.mktemp("tensor") / "random.tns"
+    path.write_text("".join(f"{i} {j} {k} {dice.random():.6f}\n" for i, j, k in sorted(places)))
+    return path
+
+
+def decomposition(processes, tensor, *more):
+    done = run(processes, PROGRAM, tensor, *HOW, *more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4, 8])
+def test_results_are_the_oracles_and_bytes_the_closed_forms(processes):
+    done = run(processes, CHECK)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == f"all checks of {processes} processes hold\n"
+
+
+def test_a_wrong_element_and_a_message_too_many_are_found():
+    done = run(2, CHECK, "planted")
+    assert done.returncode == 1
+    assert "bytes sent, expected" in done.stdout and "of its bound" in done.stdout
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_models_of_several_processes_are_that_of_one(tensor, rule):
+    one = decomposition(1, tensor, "--max-sweeps", 6)
+    assert one["sent_by_sweeps"] == dict.fromkeys(one["sent_by_sweeps"], 0)
+    for processes in [2, 4]:
+        many = decomposition(processes, tensor, "--max-sweeps", 6, "--dist", rule)
+        assert many["fit_curve"] == pytest.approx(one["fit_curve"], rel=1e-9)
+        assert many["weights"] == pytest.approx(one["weights"], rel=1e-9)
+        rows = sum(SHAPE) * RANK * 8 * 6
+        others = processes - 1
+        layers = sum((processes // p - 1) * length for p, length in zip(many["grid"], SHAPE))
+        expected = {"allreduce": {"all_reduce": 2 * others * rows},
+                    "owner": {"all_gather": others * rows},
+                    "medium": {"all_gather": others * rows,
+                               "reduce_scatter": layers * RANK * 8 * 6}}[rule]
+        assert many["sent_by_sweeps"] == {**dict.fromkeys(one["sent_by_sweeps"], 0), **expected}
+        assert all(1 <= load < 1.5 for load in many["imbalance"])
+
+
+def children(pid):
+    return [int(child) for child in
+            Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2])
+def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_path, victim):
+    checkpoint = tmp_path / "model"
+    call = [PROGRAM, tensor, *HOW, "--max-sweeps", "100000",
+            "--dist", RULES[victim], "--checkpoint", checkpoint, "--every", "5"]
+    with subprocess.Popen(command(3, *call), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=environment()) as running:
+        wait_until(checkpoint.exists, 30, "a checkpoint")
+        os.kill(sorted(children(running.pid))[victim], signal.SIGKILL)
+        start = time.monotonic()
+        _, said = running.communicate(timeout=60)
+    assert time.monotonic() - start < 30
+    assert running.returncode != 0
+    assert f"rank {victim}" in said and "signal 9" in said, said
+    call[call.index("100000")] = "5"
+    resumed = json.loads(run(3, *call).stdout)
+    assert resumed["resumed_after"] >= 5 and not checkpoint.exists()
+
+
+def test_a_checkpoint_of_another_run_and_a_damaged_one_are_refused(tensor, tmp_path):
+    checkpoint = tmp_path / "model"
+    call = [PROGRAM, tensor, *HOW, "--checkpoint", checkpoint]
+    with subprocess.Popen(command(2, *call, "--max-sweeps", "100000", "--every", "5"),
+                          stderr=subprocess.DEVNULL, env=environment()) as running:
+        wait_until(checkpoint.exists, 30, "a checkpoint")
+        running.terminate()
+    done = run(2, *call, "--seed", "2")
+    assert done.returncode == 2 and "seed" in done.stderr, done.stderr
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    done = run(2, *call)
+    assert done.returncode == 2 and "not an intact checkpoint" in done.stderr, done.stderr
+
+
+def test_wrong_input_is_refused_by_all(tensor):
+    done = run(2, PROGRAM, tensor, "--method", "pasta.cpu.coo", "--dist", "rows")
+    assert done.returncode == 2
+    assert "expected allreduce, owner or medium" in done.stderr
+    done = run(2, PROGRAM, tensor)
+    assert done.returncode == 2 and "method" in done.stderr
+    done = run(2, PROGRAM, tensor, "--method", "flycoo.cpu", "--dist", "owner")
+    assert done.returncode == 2 and "flycoo.cpu" in done.stderr
+    done = run(2, PROGRAM, "nowhere.tns")
+    assert done.returncode == 2 and "nowhere.tns" in done.stderr
