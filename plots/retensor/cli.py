@@ -1,9 +1,11 @@
-"""Command line: `python -m retensor.cli figure ...`, `report`, `export` and `components`.
+"""Command line: `python -m retensor.cli figure ...`, `report`, `export`, `components`, `bundle`
+and `replay`.
 
 Paths of what was written go to stdout, warnings to stderr. Exit code 0, 1 when
 the report lacks a figure that could not be drawn, 2 for bad input.
 """
 import argparse
+import os
 import sys
 import traceback
 from concurrent.futures.process import BrokenProcessPool
@@ -56,10 +58,25 @@ def _parser():
     model = commands.add_parser("components", help="draw the components of a CP model")
     model.add_argument("--model", required=True, metavar="NPZ", dest="read")
     model.set_defaults(command=_components)
+    bundle = commands.add_parser("bundle", help="write a bundle of specs and their rows")
+    bundle.add_argument("--name", required=True, dest="read", help="of the bundle")
+    bundle.add_argument("--specs", required=True, nargs="+", metavar="YAML")
+    bundle.add_argument("--rows", required=True, nargs="+", metavar="JSONL", help="result files")
+    bundle.add_argument("--registry", required=True, metavar="YAML")
+    bundle.add_argument("--measure", action="store_true", help="run the quick profile first")
+    bundle.set_defaults(command=_bundle)
+    replay = commands.add_parser("replay", help="run a bundle again and compare")
+    replay.add_argument("--bundle", required=True, metavar="ARCHIVE", dest="read")
+    replay.add_argument("--time-limit", required=True, type=float, metavar="SECONDS")
+    replay.set_defaults(command=_replay)
+    for command in (bundle, replay):
+        command.add_argument("--program", required=True, metavar="PATH", help="retensor")
+        command.add_argument("--cache", required=True, metavar="DIR")
+        command.add_argument("--recipes", required=True, metavar="DIR")
     for command in (figure, report, export):
         command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`",
                              dest="read")
-    for command in (figure, report, export, model):
+    for command in (figure, report, export, model, bundle, replay):
         command.add_argument("--out", required=True, metavar="PATH")
     for command in (figure, report):
         command.add_argument("--verdicts", metavar="JSON", help="from `retensor verdict --json`")
@@ -104,6 +121,30 @@ def _report(options):
 def _components(options):
     print(components.save(options.read, options.out))
     return 0
+
+
+def _bundle(options):
+    from retensor.bundle import build
+    path, notes = _calling(options, build)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(path)
+    return 0
+
+
+def _replay(options):
+    from retensor.bundle.replay import replay
+    return _calling(options, replay)
+
+
+def _calling(options, command):
+    """A command that calls the program which called this package."""
+    from retensor.library import RetensorError
+    os.environ["RETENSOR"] = options.program
+    try:
+        return command(options)
+    except RetensorError as error:
+        raise PlotError(error) from error
 
 
 def _export(options):

@@ -28,7 +28,7 @@ def output_of(*arguments, fine=(0,)):
     """Standard output of the program; raises what its exit code says."""
     with _refused_start():
         done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True,
-                              env=_environment(), check=False)
+                              env=environment(), check=False)
     _check(done.returncode, done.stderr, fine)
     return done.stdout
 
@@ -78,7 +78,7 @@ class Run:
         with tempfile.TemporaryFile("w+") as messages, _refused_start():
             process = subprocess.Popen([program(), *map(str, self._arguments)],
                                        stdout=subprocess.DEVNULL, stderr=messages,
-                                       env=_environment())
+                                       env=environment())
             try:
                 yield process, messages
             finally:
@@ -111,7 +111,7 @@ def _spec_file(spec, folder):
     return path
 
 
-def _environment():
+def environment():
     """The program draws with this interpreter."""
     return {"RETENSOR_PYTHON": sys.executable, **os.environ}
 
@@ -134,4 +134,4 @@ def _check(code, messages, fine):
 
 def main():
     """The command `retensor` of an installed wheel: the program."""
-    os.execve(program(), ["retensor", *sys.argv[1:]], _environment())
+    os.execve(program(), ["retensor", *sys.argv[1:]], environment())

@@ -43,6 +43,8 @@ struct Interface {
   X(calibrate, "tell which differences count on this machine")            \
   X(referee, "tell which of two methods is faster where, and if fairly")  \
   X(confirm, "measure a sample of the rows that are older than the code") \
+  X(bundle, "write one archive with all that supports result rows")       \
+  X(replay, "run a bundle again and tell what agrees")                    \
   X(schema, "print the JSON Schema of specs and other files")             \
   X(doctor, "tell what this machine can run")                             \
   X(completion, "print the completion script of a shell")                 \
