@@ -230,6 +230,18 @@ TEST_CASE("the time of a sweep leaves out the start of a decomposition") {
   CHECK(swept("none").is_null());
 }
 
+TEST_CASE("what HOOI does beside the chain is weighed against the eigenvectors") {
+  const auto weighed = [&](const json& stages) {
+    const auto line = row("s", "a", {{"phases", {{"run", {9, 9, 9}}, {"stages", stages}}}});
+    return read({text({session("s"), line})})
+        .rows[0]
+        .field("seconds.outside_chain_over_eigenvectors");
+  };
+  CHECK(weighed({{"chain", {5, 5, 5}}, {"gram", {1, 1, 3}}, {"eigenvectors", {4, 4, 4}}}) == 1.25);
+  CHECK(weighed({{"factor", {2, 2, 2}}, {"eigenvectors", {4, 4, 4}}}) == 1.5);
+  CHECK(weighed({{"gram", {1, 1, 3}}}).is_null());
+}
+
 TEST_CASE("task processing has the pattern of a result where a method makes one") {
   const auto processing = [&](const json& stages) {
     const auto line = row("s", "a", {{"phases", {{"run", {9, 9, 9}}, {"stages", stages}}}});

@@ -74,6 +74,15 @@ void add_time_of_sweep(json& line) {
   if (median && sweeps > 0) line["seconds"]["sweep"] = *median / sweeps;
 }
 
+void add_time_outside_chain(json& line) {
+  auto seconds = numbers_in(field(line, "phases.stages.eigenvectors"));
+  const auto eigenvectors = median_time(seconds);
+  for (const auto* stage : {"gram", "factor"}) add_stage(seconds, line, stage, 1);
+  const auto outside = median_time(seconds);
+  if (eigenvectors && outside)
+    line["seconds"]["outside_chain_over_eigenvectors"] = *outside / *eigenvectors;
+}
+
 void add_time_without_zero(json& line, double copy_gbytes) {
   auto seconds = numbers_in(field(line, "phases.run"));
   add_stage(seconds, line, "zero", -1);
@@ -156,6 +165,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
   add_index_rate(line);
   add_task_processing(line);
   add_time_of_sweep(line);
+  add_time_outside_chain(line);
   if (auto noise = noise_of(line); !noise.is_null()) line["noise"] = std::move(noise);
   add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())

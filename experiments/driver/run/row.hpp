@@ -84,7 +84,8 @@ class Row {
   /// - `seconds.task_processing`: median of the stages `tasks` and `pattern` together, which
   ///   BCB-SpTC section V.B.2 counts as one part;
   /// - `seconds.sweep`: median of the stage `sweeps` of a decomposition over the sweeps that it
-  /// made.
+  ///   made; `seconds.outside_chain_over_eigenvectors`: median of HOOI's stages `gram`,
+  ///   `eigenvectors` and `factor` together over that of `eigenvectors`.
   const nlohmann::json& field(std::string_view path) const;
   /// The line with what follows, as `retensor rows` prints it: without ceilings, machine and git,
   /// which are the session's.

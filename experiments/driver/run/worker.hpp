@@ -10,7 +10,7 @@
 //   {"do":"probe","case":{...},"order","timeout"}
 //                                           -> {"failed":[...]} of probe_foreign()
 //   {"do":"measure","cases":[...],"warmup","samples","preparations","timeout","seed"}
-//                                           -> {"rows":[row body ...]}, and "unfit", why, when a case
+//                                           -> {"rows":[row body ...]}, and "unfit", why, where one
 //                                              left the process or the GPU's context unusable
 #pragma once
 

@@ -139,8 +139,7 @@ std::unique_ptr<Method> foreign_method(const std::string& id,
 ShapePtr foreign_shape(bool is_library) {
   using namespace shape;
   std::vector<Member> members = {
-      optional("id", pattern("an id such as theirs.cpu.mttkrp or theirs.cuda",
-                             kForeignId)),
+      optional("id", pattern("an id such as theirs.cpu.mttkrp or theirs.cuda", kForeignId)),
       optional("params", map_of("params", list_or_one("a value", scalar("a value"))))};
   if (is_library) {
     members.push_back(required("library", scalar("the path of a shared library")));
