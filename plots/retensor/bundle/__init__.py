@@ -124,10 +124,16 @@ def _environment(kept):
         if hashes not in known:
             known.append(hashes)
     return {"bundled by": {"program": output_of("--version").strip(), "git": _commit(),
-                           "machine": json.loads(output_of("doctor", "--json", fine=(0, 1))),
+                           "machine": _machine(),
                            "python": {"version": platform.python_version(), **_packages()}},
             "sources of methods": dict(sorted(sources.items())),
             "sessions": "the lines of kind session in rows.jsonl: machine, compiler, CUDA, commit"}
+
+
+def _machine():
+    """What the program says of this machine, without its paths."""
+    told = json.loads(output_of("doctor", "--json", fine=(0, 1)))
+    return {name: told[name] for name in ("CPU", "GPU", "build", "methods")}
 
 
 def _commit():

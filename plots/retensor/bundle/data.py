@@ -50,7 +50,7 @@ def may_be_passed_on(entry):
 def _copied(entry, base, folder):
     """An entry for the bundle, its file beside it, and why that is not there."""
     if "fetch" in entry or (entry.get("make") or {}).get("needs"):
-        return entry, "its source has it"
+        return entry, "its source gives it to you"
     if "file" not in entry:
         return entry, ""
     if not may_be_passed_on(entry):

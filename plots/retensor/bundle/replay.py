@@ -19,7 +19,7 @@ def replay(options):
     manifest = archive.unpack(Path(options.read), folder)
     measured, notes = _run(manifest, folder, options)
     then = rows.lines_of([archive.inside(folder, "rows.jsonl")]).get("row", [])
-    now = rows.lines_of([measured]).get("row", []) if measured.is_file() else []
+    now = _with_data(measured, notes)
     report = {"bundle": options.read, "rows": _compared_rows(then, now),
               "claims": _compared_claims(folder, notes),
               "machines": {"there": rows.machines(then), "here": rows.machines(now)},
@@ -41,6 +41,15 @@ def _run(manifest, folder, options):
         if why:
             notes.append(f"{name}: {why}")
     return out, notes
+
+
+def _with_data(measured, notes):
+    """The rows that were measured here, but for those whose data set is not at hand."""
+    now = rows.lines_of([measured]).get("row", []) if measured.is_file() else []
+    lacking = {row["case"]["dataset"]: row["reason"] for row in now
+               if not (row["case"].get("data") or {}).get("sha256")}  # that of what was read
+    notes += [f"data set {name} is not at hand: {why}" for name, why in sorted(lacking.items())]
+    return [row for row in now if row["case"]["dataset"] not in lacking]
 
 
 def _compared_rows(then, now):
