@@ -1,5 +1,6 @@
 // retensor bundle and replay: both are the Python package of plots/, which calls this program.
 #include <filesystem>
+#include <string>
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -68,11 +69,10 @@ Interface bundle_interface() {
       "Tensors that may not be passed on are left out.",
       "retensor bundle experiments/tca_spmm/fig4.yaml --out fig4.tar.gz", 1};
   po::options_description options;
-  auto add = options.add_options();
-  add("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)");
-  add("rows", words("FILE..."),
-      "result files (default: all below experiments/results and out/results)");
-  add("measure", flag(), "measure the quick profile first, so that a replay finds its rows");
+  options.add_options()("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)")(
+      "rows", words("FILE..."),
+      "result files (default: all below experiments/results and out/results)")(
+      "measure", flag(), "measure the quick profile first, so that a replay finds its rows");
   add_location_options(options);
   return {usage, options, bundle_command};
 }
@@ -85,9 +85,9 @@ Interface replay_interface() {
       "compared. Exit code 1 if something differs or nothing could be compared.",
       "retensor replay fig4.tar.gz --out replayed", 1, "its report is the file replay.json"};
   po::options_description options;
-  auto add = options.add_options();
-  add("out", word("DIR", "replayed"), "folder to unpack to, which must be empty or absent");
-  add("time-limit", number("SECONDS", 600), "for all runs together; what is left is not compared");
+  options.add_options()("out", word("DIR", "replayed"),
+                        "folder to unpack to, which must be empty or absent")(
+      "time-limit", number("SECONDS", 600), "for all runs together; what is left is not compared");
   add_location_options(options);
   return {usage, options, replay_command};
 }

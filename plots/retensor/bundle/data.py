@@ -30,7 +30,7 @@ def copy_registry(registry, names, folder):
     folder.mkdir(parents=True)
     entries, left_out = {}, {}
     for name in sorted(wanted & known.keys()):
-        entries[name], reason = _copied(*known[name], folder)
+        entries[name], reason = _copied(name, *known[name], folder)
         if reason:
             left_out[name] = reason
     for name in sorted(names):
@@ -47,7 +47,7 @@ def may_be_passed_on(entry):
     return entry.get("pass_on", entry.get("kind") in ("stand-in", "generated")) is True
 
 
-def _copied(entry, base, folder):
+def _copied(name, entry, base, folder):
     """An entry for the bundle, its file beside it, and why that is not there."""
     if "fetch" in entry or (entry.get("make") or {}).get("needs"):
         return entry, "its source gives it to you"
@@ -58,5 +58,6 @@ def _copied(entry, base, folder):
     source = base / entry["file"]
     if not source.is_file() or source.stat().st_size > LARGEST:
         return entry, f"no file of at most {LARGEST} bytes"
-    shutil.copyfile(source, folder / source.name)
-    return {**entry, "file": source.name}, ""
+    copy = name + "".join(source.suffixes)
+    shutil.copyfile(source, folder / copy)
+    return {**entry, "file": copy}, ""
