@@ -62,7 +62,6 @@ def _parser():
     bundle.add_argument("--name", required=True, dest="read", help="of the bundle")
     bundle.add_argument("--specs", required=True, nargs="+", metavar="YAML")
     bundle.add_argument("--rows", required=True, nargs="+", metavar="JSONL", help="result files")
-    bundle.add_argument("--registry", required=True, metavar="YAML")
     bundle.add_argument("--measure", action="store_true", help="run the quick profile first")
     bundle.set_defaults(command=_bundle)
     replay = commands.add_parser("replay", help="run a bundle again and compare")
@@ -73,6 +72,8 @@ def _parser():
         command.add_argument("--program", required=True, metavar="PATH", help="retensor")
         command.add_argument("--cache", required=True, metavar="DIR")
         command.add_argument("--recipes", required=True, metavar="DIR")
+        command.add_argument("--registry", required=True, metavar="YAML",
+                             help="replay: empty for that of the bundle")
     for command in (figure, report, export):
         command.add_argument("--rows", required=True, metavar="JSONL", help="from `retensor rows`",
                              dest="read")

@@ -129,6 +129,11 @@ def test_a_bundle_is_replayed_in_an_empty_folder_without_network(bundled, tmp_pa
     assert "times are not compared: measured on" in done.stdout
 
 
+def test_who_has_the_data_compares_all(sweep, archive, tmp_path):
+    done = call(tmp_path, "replay", archive, "--registry", sweep.registry, "--cache", sweep.cache)
+    assert done.returncode == 0 and "rows: 18 agrees, 0 differs" in done.stdout, done.stdout
+
+
 def test_what_is_inside(sweep, archive):
     files = contents(archive)
     assert {"manifest.json", "ro-crate-metadata.json", "rows.jsonl", "verdicts.json", "badges.md",

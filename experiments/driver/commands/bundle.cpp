@@ -37,11 +37,12 @@ Words specs_named(const std::string& name) {
   Words paths;
   for (const auto& spec : all_specs(""))
     if (spec.artifact.starts_with(name + '/')) paths.push_back(spec.path);
+  if (paths.empty()) throw InputError(name + ": no spec has an artifact of it");
   return paths;
 }
 
 int bundle_command(const Given& given) {
-  const auto name = given.positional("bundle: expected a spec or a paper");
+  const auto name = given.positional("a spec or a paper");
   auto what = package_command("bundle", given);
   what.insert(what.end(), {"--name", is_file(name) ? fs::path(name).stem().string() : name,
                            "--registry", given.locations().registry});
@@ -53,8 +54,9 @@ int bundle_command(const Given& given) {
 
 int replay_command(const Given& given) {
   auto what = package_command("replay", given);
-  what.insert(what.end(), {"--bundle", given.positional("replay: expected a bundle"),
-                           "--time-limit", std::to_string(given.get<int>("time-limit"))});
+  what.insert(what.end(),
+              {"--bundle", given.positional("a bundle"), "--registry", given.text("registry"),
+               "--time-limit", std::to_string(given.get<int>("time-limit"))});
   return run_package(what);
 }
 

@@ -32,7 +32,8 @@ def replay(options):
 
 def _run(manifest, folder, options):
     out, notes = folder / "replayed.jsonl", []
-    places = ["--registry", str(archive.inside(folder, "datasets/registry.yaml")),
+    registry = options.registry or str(archive.inside(folder, "datasets/registry.yaml"))
+    places = ["--registry", registry,
               "--recipes", options.recipes, "--cache", options.cache]
     until = time.monotonic() + options.time_limit
     for name in manifest.get("specs") or []:
