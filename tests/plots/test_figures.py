@@ -6,7 +6,7 @@ import rows
 from matplotlib.figure import Figure
 
 from retensor.errors import PlotError
-from retensor.figures import bands, dots
+from retensor.figures import bands, curves, dots
 from retensor.figures import lines as line_figure
 from retensor.figures import units
 from retensor.figures.published import Mark
@@ -350,9 +350,19 @@ def test_a_curve_goes_through_the_numbers_of_a_text(tmp_path):
     view, paths = save_artifact(read(tmp_path, lines), apart, tmp_path / "out")
     assert view.facets == ["alpha", "beta", "gamma"]
     assert "alpha, pasta.cpu.coo" not in paths["svg"].read_text()
+    alpha, _, gamma = curves.draw(make_view(read(tmp_path, lines), apart)).axes
+    assert len(alpha.get_xticks()) > 0 and not len([*gamma.get_xticks(), *gamma.get_yticks()])
     lines[0]["executed"]["fit_curve"] = "0.25 high"
     with pytest.raises(PlotError, match="executed.fit_curve lists no numbers: '0.25 high'"):
         save_artifact(read(tmp_path, lines), drawn, tmp_path / "out")
+
+
+@pytest.mark.parametrize("length,broken", [(2, False), (16, True)])
+def test_the_label_of_an_axis_fits_beside_upright_names(tmp_path, length, broken):
+    lines = [rows.row(dataset=letter * length) for letter in "abcdefghijklmnopqrst"]
+    drawn = spec(kind="lines", facet=None, ylabel="MMAs of the busiest warp")
+    axes, = line_figure.draw(make_view(read(tmp_path, lines), drawn)).axes
+    assert ("\n" in axes.get_ylabel()) == broken
 
 
 def test_an_ablations_series_are_named_by_what_they_change(tmp_path):

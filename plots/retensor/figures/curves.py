@@ -60,6 +60,8 @@ def draw(view):
         if log:
             panels.limit(axes, "y", [n for numbers, _ in alike for n in numbers])
         panels.set_scale(axes, "y", "log" if log else "linear", "%")
+        if not alike:  # numbers of an axis would mean nothing
+            axes.set(xticks=[], yticks=[])
     for name, index in drawn.items():
         figure.explain(panels.folded(name, figure.width), Line2D([], [], **_look(index)))
     figure.label_axes(_place(view), _what(view))

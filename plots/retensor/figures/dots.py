@@ -241,8 +241,8 @@ class Dots:
         axes.plot([0.02], [lane.y], marker="x", color=style.FAILED, markersize=3.5,
                   linestyle="none", transform=base, clip_on=False)
         axes.annotate(lane.cell.gap, (0.02, lane.y), (4, 0), xycoords=base, fontsize=5.5,
-                      textcoords="offset points", va="center", color=style.FAILED,
-                      bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.3})
+                      textcoords="offset points", va="center", color=style.FAILED, zorder=5,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3})
         self.panels.explain("not ok (reason in the table)",
                             Line2D([], [], marker="x", color=style.FAILED, linestyle="none"))
 

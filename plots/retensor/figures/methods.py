@@ -12,10 +12,11 @@ from matplotlib.lines import Line2D
 from retensor import style
 from retensor.figures import captions, panels
 
+TIME = "conversion"            # has a unit, so that its numbers take more room
 QUANTITIES = (("GFLOPS", lambda line: line.gflops and line.gflops.value),
               ("bytes a nonzero", lambda line: line.per_nonzero),
               ("relative error", lambda line: line.error),
-              ("conversion", lambda line: line.prepare),
+              (TIME, lambda line: line.prepare),
               ("runs to break even", lambda line: line.break_even))
 LINE_MM = 4.2
 WRAPPED_MM = 2.4               # a further line of a tensor's name
@@ -52,7 +53,9 @@ def draw(lines, title):
     left = CHARACTER_MM * max(len(line) for name in names for line in name.split("\n")) + 3
     grid = figure.add_gridspec(1, len(quantities), left=left / style.DOUBLE_MM, right=0.985,
                                wspace=0.16, bottom=(BOTTOM_MM + legend) / height,
-                               top=1 - TOP_MM / height)
+                               top=1 - TOP_MM / height,
+                               width_ratios=[1.4 if label == TIME else 1
+                                             for label, _ in quantities])
     first = None
     for column, (label, value) in enumerate(quantities):
         axes = figure.add_subplot(grid[column], sharey=first)
@@ -127,7 +130,7 @@ def _panel(axes, label, value, places, heights, methods):
     axes.set_ylim(heights[-1] + 0.6 * LINE_MM, -0.6 * LINE_MM)
     panels.limit(axes, "x", [value(line) for own in places for line in own
                              if _drawn(value(line))])
-    panels.set_scale(axes, "x", "log", "s" if label == "conversion" else "", 3)
+    panels.set_scale(axes, "x", "log", "s" if label == TIME else "", 3)
 
 
 def _look(index):

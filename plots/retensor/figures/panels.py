@@ -60,7 +60,7 @@ class Panels:
             if index + self.columns >= len(self.axes):
                 axes.set_xlabel("\n".join(wrapped(figure.get("xlabel", x), self.inner / 1.25)))
             if index % self.columns == 0:
-                room = self.heights[index // self.columns] / 1.6
+                room = (self.heights[index // self.columns] - _upright_mm(axes)) / 1.6
                 axes.set_ylabel("\n".join(wrapped(figure.get("ylabel", y), room)))
 
     def fail_above(self, axes, failed):
@@ -164,6 +164,12 @@ def name_positions(axes, names, room_mm):
 def wrapped(text, columns):
     """Lines of at most so many characters."""
     return textwrap.wrap(str(text), max(8, int(columns)), break_on_hyphens=False)
+
+
+def _upright_mm(axes):
+    """The height of the longest name that stands upright below a panel."""
+    return CHARACTER_MM * max((len(label.get_text()) for label in axes.get_xticklabels()
+                               if label.get_rotation()), default=0)
 
 
 def _legend_rows(labels, columns):

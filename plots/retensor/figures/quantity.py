@@ -24,7 +24,7 @@ LABELS = {"rates.gflops": ("performance", "GFLOPS"), "rates.gbytes": ("bandwidth
           "seconds.sweep": ("time of a sweep", "s"),
           "seconds.task_processing": ("time of task processing", "s"),
           "seconds.without_zero": ("time without zeroing", "s"),
-          "footprint.format_bytes": ("format", "bytes"),
+          "footprint.format_bytes": ("size of the format", "bytes"),
           "footprint.device_bytes": ("peak device memory", "bytes"),
           "footprint.peak_host_bytes": ("peak host memory", "bytes"),
           "roofline.share": ("share of the roofline", "%"),
