@@ -141,7 +141,9 @@ def damages(text, count):
 
 
 def test_damaged_rows_end_no_reader_by_a_crash(workspace, results):
-    count = int(os.environ.get("RETENSOR_ATTACKS", "40"))
+    # The judge of all claims takes seconds under a sanitizer.
+    few = "10" if os.environ.get("RETENSOR_SANITIZED") else "40"
+    count = int(os.environ.get("RETENSOR_ATTACKS", few))
     whole = results.read_bytes()
     for damaged in damages(whole, count):
         results.write_bytes(damaged)
