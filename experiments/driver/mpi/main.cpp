@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "common/communicate/mpi.hpp"
 #include "common/core/error.hpp"
@@ -29,6 +31,9 @@ using driver::Given;
 using nlohmann::json;
 
 namespace po = boost::program_options;
+
+/// After which the next process speaks of an error that it meets too.
+constexpr std::chrono::milliseconds kTurn{300};
 
 const driver::Usage& usage() {
   static const driver::Usage text{
@@ -146,9 +151,12 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   return 0;
 }
 
-/// All processes end with one that fails: they would wait for it.
+/// All processes end with one that fails: they would wait for it. Where several meet the same
+/// error, as of a wrong file, the first one says so and ends the others, which wait for that: an
+/// mpirun that many processes ask to abort at once may crash.
 [[noreturn]] void end_all(const communicate::Communicator& processes, const std::exception& error,
                           int code) {
+  std::this_thread::sleep_for(kTurn * processes.rank());
   std::cerr << fmt::format("retensor-mpi: process {} of {}: {}\n", processes.rank(),
                            processes.size(), printable(error.what()));
   communicate::MpiSession::end_all(code);
