@@ -44,7 +44,8 @@ class Communicator {
   virtual int size() const = 0;
   virtual void barrier() = 0;
 
-  /// Each element becomes the sum over all processes, which get the same bits.
+  /// Each element becomes the sum over all processes. All get the same bits if the engine sees to
+  /// it, which the standard of MPI recommends and does not demand.
   template <class T>
   void all_reduce(std::span<T> values) {
     count_all_reduce(values.size(), sizeof(T));

@@ -1,6 +1,7 @@
 // CP-ALS of a tensor whose nonzeros lie in several processes: the sweeps of common/decompose over
 // distributed passes. Every process updates all factors by itself from the same results, so that
-// models agree to the last bit and only passes communicate.
+// only passes communicate. Models agree to the last bit where the engine's sums do
+// (Communicator::all_reduce).
 #pragma once
 
 #include <map>
