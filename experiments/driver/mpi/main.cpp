@@ -32,8 +32,10 @@ using nlohmann::json;
 
 namespace po = boost::program_options;
 
-/// After which the next process speaks of an error that it meets too.
+/// After which the next process speaks of an error that it meets too, and how often at most one
+/// waits.
 constexpr std::chrono::milliseconds kTurn{300};
+constexpr int kMostTurns = 10;
 
 const driver::Usage& usage() {
   static const driver::Usage text{
@@ -156,7 +158,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
 /// mpirun that many processes ask to abort at once may crash.
 [[noreturn]] void end_all(const communicate::Communicator& processes, const std::exception& error,
                           int code) {
-  std::this_thread::sleep_for(kTurn * processes.rank());
+  std::this_thread::sleep_for(kTurn * std::min(processes.rank(), kMostTurns));
   std::cerr << fmt::format("retensor-mpi: process {} of {}: {}\n", processes.rank(),
                            processes.size(), printable(error.what()));
   communicate::MpiSession::end_all(code);
