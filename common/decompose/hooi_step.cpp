@@ -1,4 +1,5 @@
 // tucker.cuda.step: what HOOI on the device does for one factor, as a method that can be measured.
+// tucker.cpu.chain: a TTM-chain on the CPU for tensors of any order, for HOOI on the host.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +10,8 @@
 namespace retensor {
 namespace tucker {
 
-Prepare prepare_step;  // hooi_cuda.cu
+Prepare prepare_step;   // hooi_cuda.cu
+Prepare prepare_chain;  // chain_cpu.cpp
 
 Solver solver_from_name(std::string_view name) {
   const auto found = std::find(kSolverNames.begin(), kSolverNames.end(), name);
@@ -26,10 +28,24 @@ Support has_chain(const Problem& problem, const Params&) {
                                                 ", expected 2 to 5");
 }
 
+Support has_others(const Problem& problem, const Params&) {
+  return problem.x().order() > 1 ? Support::yes()
+                                 : Support::no("a tensor of order 1 has no mode to multiply");
+}
+
 }  // namespace
 }  // namespace tucker
 
 void register_tucker(Registry& registry) {
+  registry.add(MethodSpec{
+      .id = "tucker.cpu.chain",
+      .summary = "TTM-chain over coordinates, for HOOI on the host (Kolda and Bader 2009, section "
+                 "4.2)",
+      .operations = {Operation::ttm_chain},
+      .conditions = {tucker::has_others},
+      .prepare = tucker::prepare_chain,
+      .params = {threads_param()},
+  });
   registry.add(MethodSpec{
       .id = "tucker.cuda.step",
       .summary = "TTM-chain and the leading left singular vectors of its result: HOOI's update of "

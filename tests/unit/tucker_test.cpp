@@ -145,6 +145,15 @@ TEST_CASE("planted subspaces are found with HLSTO's chain and a sequential one")
   check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, hlsto, {}, 0.1);
 }
 
+TEST_CASE("the chain of coordinates finds planted subspaces of any order by any number of threads") {
+  const Method& chain = registered("tucker.cpu.chain");
+  for (const std::int64_t threads : {1, 3, 64}) {
+    check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, chain, {{"threads", threads}}, 1e-2);
+    check_planted({9, 8, 7, 6}, {2, 3, 3, 3}, DType::f64, chain, {{"threads", threads}}, 1e-6);
+    check_planted({9, 8}, {3, 3}, DType::f64, chain, {{"threads", threads}}, 1e-6);
+  }
+}
+
 TEST_CASE("ranks below the planted ones leave a residual") {
   Hooi hooi(planted_tensor({20, 17, 18}, {3, 2, 4}, DType::f64), settings_of({3, 2, 3}, 30, 1e-9),
             sequential());
