@@ -1,5 +1,7 @@
-"""datasets/fits/hlsto.py: what it reads out of Table IV, and that the registry holds its fits."""
+"""datasets/fits: what hlsto.py reads out of Table IV, and that the registry holds its fits; that a
+search of real.py ends where no move is better."""
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +11,16 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def script():
-    """datasets/fits/hlsto.py, which is no package."""
-    spec = importlib.util.spec_from_file_location("hlsto", ROOT / "datasets/fits/hlsto.py")
+def script(name):
+    """A script of datasets/fits, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"datasets/fits/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-HLSTO = script()
+sys.path.insert(0, str(ROOT / "datasets/fits"))
+HLSTO, REAL = script("hlsto"), script("real")
 ENTRIES = yaml.safe_load((ROOT / "datasets/hlsto-stand-ins.yaml").read_text("utf-8"))["datasets"]
 ROWS = {row.name: row for row in HLSTO.TABLES}
 
@@ -137,3 +140,27 @@ def test_claims_quote_the_sizes_that_were_fitted(number, row):
     for ending, threshold in zip(endings, HLSTO.THRESHOLDS):
         where = CLAIMS[f"H-C{number}-{ending}"]["query"]["where"]
         assert where["executed.threshold"] == str(threshold)
+
+
+class Valley(REAL.Search):
+    """Trials whose score is the distance from a law that grids do not have."""
+
+    def __init__(self, steep):
+        super().__init__(None, None, None, None)
+        self.steep = steep
+
+    def trial(self, law):
+        return abs(law["run"] - 256) + abs(law["group"] - 32) + sum(
+            self.steep * abs(exponent - aim) for exponent, aim in zip(law["exponent"], (0.35, 1.2)))
+
+
+@pytest.mark.parametrize("steep", [1, 100])
+def test_a_search_ends_where_no_move_is_better(steep):
+    search = Valley(steep)
+    facts = {"slice_gini": [0.2, 0.5]}
+    score, law = REAL.power_law(search, facts, [40, 50], ((64, REAL.WHOLE), (1, 8)))
+    moves = REAL.power_law_moves(2, REAL.ROUNDS[-1])
+    assert all(search.trial(move(law)) >= score for move in moves)
+    assert (law["run"], law["group"]) == (256, 32)
+    assert law["exponent"] == pytest.approx([0.35, 1.2], abs=REAL.ROUNDS[-1] / 2 + 0.001)
+    assert len(search.scores) < 200
