@@ -218,6 +218,18 @@ LAYER = REGISTRY["dlmc-rn50-0.98-final_dense"]["make"]["layer"]
 VIEWS = "7,100,anna,0,3\n9,100,anna,0,1\n9,200,ben,2,4\n"
 
 
+def papers(names):
+    """nips_1-17.mat with three papers of three authors and two words, as bytes."""
+    numpy, matlab, sparse = map(pytest.importorskip, ("numpy", "scipy.io", "scipy.sparse"))
+    authors = sparse.csc_matrix([[1.0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    counts = sparse.csc_matrix([[2.0, 0, 1], [3, 1, 0]])
+    cells = numpy.empty((1, len(names)), dtype=object)
+    cells[0] = names
+    out = io.BytesIO()
+    matlab.savemat(out, {"docs_authors": authors, "counts": counts, "docs_names": cells})
+    return out.getvalue()
+
+
 @pytest.mark.parametrize("name, content, sizes, expected", [
     ("ratings", zipped({"ml-1m/ratings.dat": RECORDS, "ml-1m/README": "x"}), ([2, 3, 5], 3),
      ["1 2 1 1", "1 3 5 1", "2 3 5 1"]),
@@ -260,6 +272,30 @@ def test_collections_that_are_wrong_in_one_way_are_refused(public, name, content
     made = public.run("make", name)
     assert fetched.returncode == 0 and made.returncode == 2, made.stderr
     assert words in made.stderr
+
+
+def test_papers_of_nips_arrive(public):
+    fetch = {"url": url_of("nips-papers")}
+    public.registry("nips-papers", [3, 3, 2, 2], 0, fetch=fetch)
+    public.serve(url_of("nips-papers"), papers(["2003/AA01", "1987/1", "2003/AA02"]))
+    done = public.run("fetch", "nips-papers")
+    assert done.returncode == 0, done.stderr
+    assert public.tensor("nips-papers") == ["1 1 1 2 2", "1 1 2 2 3", "1 2 1 2 2", "1 2 2 2 3",
+                                            "2 3 2 1 1"]
+
+
+@pytest.mark.parametrize("content, words", [
+    (lambda: b"MATLAB of another version", "no file of MATLAB 5"),
+    (lambda: papers(["2003/AA01", "1987/1"]), "found 2 names, 3 rows"),
+    (lambda: papers(["2003/AA01", "nips/1", "2003/AA02"]), "docs_names, 2: found 'nips/1'"),
+])
+def test_papers_of_nips_that_are_wrong_in_one_way_are_refused(public, content, words):
+    fetch = {"url": url_of("nips-papers")}
+    public.registry("nips-papers", [3, 3, 2, 2], 0, fetch=fetch)
+    public.serve(url_of("nips-papers"), content())
+    assert public.run("fetch", "nips-papers").returncode in (0, 2)
+    made = public.run("make", "nips-papers")
+    assert made.returncode == 2 and words in made.stderr, made.stderr
 
 
 def test_a_published_checksum_is_insisted_on(public):
