@@ -31,7 +31,7 @@ from pathlib import Path
 import distances
 
 ROUNDS = (0.2, 0.1, 0.05)  # steps of the exponents
-PATIENCE = 120              # seconds: laws that repeat themselves draw for long
+PATIENCE = 600              # seconds: laws that repeat themselves draw for long
 WHOLE = 1 << 13             # a run as long as any mode here: ranks lie in their order
 FACTORS = (2, 1.4, 1.2)     # steps of the weights of an initiator
 # Grids of run and group of the real tensor by name.
