@@ -40,8 +40,7 @@ class ChainRun final : public CpuRun {
         modes_(modes_of(problem)),
         x_(problem.x()) {
     sort_nonzeros(x_, modes_);
-    for (std::size_t m = 1; m < modes_.size(); ++m)
-      width_ *= problem.dense()[at(modes_[m])].cols();
+    for (std::size_t m = 1; m < modes_.size(); ++m) width_ *= problem.dense()[at(modes_[m])].cols();
     last_ = problem.dense()[at(modes_.back())].cols();
     out_ = Matrix(x_.dims[at(problem.mode())], width_, problem.dtype());
     products_.resize(at(threads_) * (width_ / last_));
@@ -63,11 +62,17 @@ class ChainRun final : public CpuRun {
     for (int share = 0; share < threads_; ++share) add_carried(share);
   }
 
-  Result result() override { return out_; }
+  Result result() override {
+    return out_;
+  }
 
  private:
-  Count first_of(int share) const { return x_.nnz() * at(share) / at(threads_); }
-  const std::vector<Index>& rows() const { return x_.indices[at(modes_.front())]; }
+  Count first_of(int share) const {
+    return x_.nnz() * at(share) / at(threads_);
+  }
+  const std::vector<Index>& rows() const {
+    return x_.indices[at(modes_.front())];
+  }
   /// The first nonzero of the share continues a row that began before it.
   bool continues(int share) const {
     const Count first = first_of(share);

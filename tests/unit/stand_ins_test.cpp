@@ -55,8 +55,9 @@ double per_tile(const Coo& tensor) {
   return sum / static_cast<double>(tensor.nnz());
 }
 
-/// A stand-in's parameters for about 12,000 nonzeros at the same density: long modes are shortened.
-/// Of tiles as many are taken in the same dims; a Kronecker law that was fitted stays as it is.
+/// A stand-in's parameters for about 12,000 nonzeros at the same density: long modes are shortened,
+/// and groups of more than eight draws become smaller, so that there are as many. Of tiles as many
+/// are taken in the same dims; a Kronecker law that was fitted stays as it is.
 json scaled_down(const Dataset& d) {
   constexpr std::uint64_t kLong = 1000;
   if (d.recipe_params.contains("initiator")) return d.recipe_params;  // fewer would fill no cell
@@ -74,6 +75,8 @@ json scaled_down(const Dataset& d) {
     if (const auto n = length.get<std::uint64_t>(); is_long(n))
       length = std::llround(static_cast<double>(n) / std::pow(factor, 1.0 / double(modes)));
   params["nnz"] = std::llround(static_cast<double>(d.nnz) / factor);
+  if (const auto group = params.value("group", Index{1}); group > 8)
+    params["group"] = std::max<Index>(8, static_cast<Index>(std::llround(group / factor)));
   return params;
 }
 

@@ -145,7 +145,8 @@ TEST_CASE("planted subspaces are found with HLSTO's chain and a sequential one")
   check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, hlsto, {}, 0.1);
 }
 
-TEST_CASE("the chain of coordinates finds planted subspaces of any order by any number of threads") {
+TEST_CASE(
+    "the chain of coordinates finds planted subspaces of any order by any number of threads") {
   const Method& chain = registered("tucker.cpu.chain");
   for (const std::int64_t threads : {1, 3, 64}) {
     check_planted({20, 17, 18}, {3, 2, 4}, DType::f32, chain, {{"threads", threads}}, 1e-2);
