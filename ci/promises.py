@@ -2,8 +2,8 @@
 
 The last cell of each row names them in backquotes: a path or pattern below the tree, the name of a
 file in the folder of the path before it (SECURITY.md: in tests/attack), `test_*` functions of the
-file before them, "fuzz target" names. A file of tests has to be run by the meson.build beside it, and
-every attack is named: alone, or by its file without names of functions behind it.
+file before them, "fuzz target" names. A file of tests has to be run by the meson.build beside it,
+and every attack is named: alone, or by its file without names of functions behind it.
 `--self-test` plants a row of each kind of fault and fails unless each is found.
 """
 import itertools
