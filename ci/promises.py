@@ -2,9 +2,11 @@
 
 The last cell of each row names them in backquotes: a path or pattern below the tree, the name of a
 file in the folder of the path before it (SECURITY.md: in tests/attack), `test_*` functions of the
-file before them, "fuzz target" names. A file of tests has to be run by the meson.build beside it.
+file before them, "fuzz target" names. A file of tests has to be run by the meson.build beside it,
+and every attack is named: alone, or by its file without names of functions behind it.
 `--self-test` plants a row of each kind of fault and fails unless each is found.
 """
+import itertools
 import re
 import sys
 import tempfile
@@ -58,6 +60,27 @@ def faults_of(root, folder, cell):
         yield "no test"
 
 
+def unnamed(root, folder, cells):
+    """Attacks of a folder that no cell names."""
+    named = set()
+    for cell in cells:
+        words = [word.split()[0] for _, word in NAMED.findall(cell) if word]
+        for at, word in enumerate(words):
+            files = sorted((root / folder).glob(Path(word).name))
+            behind = itertools.takewhile(lambda w: w.startswith("test_"), words[at + 1:])
+            patterns = [name.replace("*", ".*") for name in behind] or [".*"]
+            for file in files if not word.startswith("test_") else ():
+                named |= {(file.name, name) for name in functions(file)
+                          if any(re.fullmatch(pattern, name) for pattern in patterns)}
+    for file in sorted((root / folder).glob("*_test.py")):
+        yield from (f"{file.name}: {name}" for name in functions(file)
+                    if (file.name, name) not in named)
+
+
+def functions(file):
+    return re.findall(r"^def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def problems(root, pages):
     for page, folder in pages.items():
         found = list(rows((root / page).read_text(encoding="utf-8")))
@@ -66,6 +89,9 @@ def problems(root, pages):
         for number, cells in found:
             for fault in faults_of(root, folder, cells[-1]):
                 yield f"{page}:{number}: {fault} ({cells[0]})"
+        if folder != ".":
+            for name in unnamed(root, folder, [cells[-1] for _, cells in found]):
+                yield f"{page}: no promise names the attack {name}"
 
 
 def self_test():
@@ -80,15 +106,22 @@ def self_test():
                  "tests/meson.build": "foreach name : ['a']", "tests/fuzz/rows_fuzz.cpp": "",
                  "page.md": "| threat | tests |\n|---|---|\n" + "".join(
                      f"| {k} | {cell} |\n" for k, cell in enumerate(planted)),
-                 "empty.md": "| threat | tests |\n|---|---|\n"}
+                 "empty.md": "| threat | tests |\n|---|---|\n",
+                 "attacks.md": "| threat | tests |\n|---|---|\n| 1 | `e_test.py`: `test_one_*` |\n",
+                 "attacks/e_test.py": "def test_one_and():\ndef test_other():\n",
+                 "attacks/meson.build": "foreach name : ['e']"}
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        found = list(problems(root, {"page.md": "tests", "empty.md": "tests"}))
+        found = list(problems(root, {"page.md": "tests", "empty.md": ".",
+                                     "attacks.md": "attacks"}))
     for k, (cell, fault) in enumerate(planted.items()):
         said = [line for line in found if line.startswith(f"page.md:{k + 3}:")]
         if bool(fault) != bool(said) or not all(fault in line for line in said):
             yield f"promises.py says {said} of {cell}, expected {fault or 'nothing'}"
+    if [line for line in found if "names the attack" in line] != [
+            "attacks.md: no promise names the attack e_test.py: test_other"]:
+        yield f"promises.py does not see the attack without a promise, but {found}"
     if "empty.md: no promises" not in found:
         yield "promises.py takes a page without promises"
 

@@ -57,8 +57,8 @@ inline void require_round_trips(const Coo& tensor) {
 
 using TextReader = Coo (*)(std::string_view, const std::string&, const ReadOptions&);
 
-/// The options follow from the size, so that inputs stay plain files.
-inline void try_text(TextReader read, std::string_view bytes) {
+/// The options follow from the size, so that inputs stay plain files. Whether the reader took them.
+inline bool try_text(TextReader read, std::string_view bytes) {
   ReadOptions options;
   options.dtype = bytes.size() % 2 == 0 ? DType::f32 : DType::f64;
   options.duplicates = static_cast<Duplicates>(bytes.size() / 2 % 3);
@@ -67,10 +67,11 @@ inline void try_text(TextReader read, std::string_view bytes) {
   const Outcome cut = attempt([&] { return read(bytes, "input", options); });
   require(whole.refusal == cut.refusal, "chunks do not change a refusal");
   require(whole.tensor.has_value() == cut.tensor.has_value(), "chunks do not change the outcome");
-  if (!whole.tensor) return;
+  if (!whole.tensor) return false;
   require(same(*whole.tensor, *cut.tensor), "chunks do not change the tensor");
   whole.tensor->check();
   require_round_trips(*whole.tensor);
+  return true;
 }
 
 }  // namespace retensor::fuzz

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/method/registry.hpp"
+#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/audit/audit.hpp"
 #include "experiments/driver/spec/plan.hpp"
 #include "tests/fuzz/agreeing_findings.hpp"
@@ -113,7 +114,8 @@ inline const driver::DatasetRegistry& datasets() {
 
 /// Small tensors are made too.
 inline void use_registry(const std::string& text) {
-  const auto entries = driver::DatasetRegistry::parse(text, "input.yaml");
+  static const auto recipes = driver::default_recipes();
+  const auto entries = driver::DatasetRegistry::parse(text, "input.yaml", recipes);
   const auto is_small = [](const nlohmann::json& parameter) {
     return !parameter.is_number() || std::abs(parameter.get<double>()) <= 100;
   };

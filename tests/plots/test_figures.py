@@ -6,9 +6,9 @@ import rows
 from matplotlib.figure import Figure
 
 from retensor.errors import PlotError
-from retensor.figures import bands, curves, dots
+from retensor.figures import bands, captions, curves, dots
 from retensor.figures import lines as line_figure
-from retensor.figures import units
+from retensor.figures import speedups, units
 from retensor.figures.published import Mark
 from retensor.figures.view import make_view
 from retensor.results import load_results
@@ -414,6 +414,47 @@ def test_a_panel_of_a_number_says_what_it_is(tmp_path):
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["mode 0", "mode 1"]
     drawn = dots.draw(make_view(results, spec()))
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["ttv"]
+
+
+def test_a_machine_that_all_panels_are_of_stands_above_them_alone(tmp_path):
+    lines = [rows.row("ttv", name, method, params={}, variant=variant)
+             for name in ("alpha", "beta") for variant in ("first", "second")
+             for method in ("parti.cuda", "blco.cuda", "pasta.cpu.coo")]
+    loaded = read(tmp_path, lines)
+    view = make_view(loaded, spec(kind="speedups", facet="variant", to="parti.cuda"))
+    assert sorted(view.facets) == [f"{variant}, Fixture {kind}" for variant in ("first", "second")
+                                   for kind in ("CPU", "GPU")]
+    assert captions.panels(view) == {facet: facet for facet in view.facets}
+    speedups.arrange(view)
+    assert list(captions.panels(view).values()) == ["first", "second"]
+    titles = [axes.get_title(loc="left") for axes in speedups.draw(view).axes]
+    assert titles == ["first", "second"] and "Fixture GPU" in captions.setting(view)
+
+
+@pytest.mark.parametrize("value, whole", [("3", True), ("2.5", False)])
+def test_an_axis_of_whole_numbers_has_no_fractions(tmp_path, value, whole):
+    lines = [rows.row(dataset=name, artifact="own/study") | {"executed": {"threshold": number}}
+             for name, number in (("alpha", "1"), ("beta", value))]
+    view = make_view(read(tmp_path, lines), FigureSpec("own/study", "Thresholds", {
+        "kind": "grouped-bars", "y": "executed.threshold"}))
+    figure = dots.draw(view)
+    figure.set_size_inches(8, 4)
+    figure.draw_without_rendering()
+    shown = figure.axes[0].get_xticks()
+    assert all(float(tick).is_integer() for tick in shown) == whole
+
+
+@pytest.mark.parametrize("published, beyond", [(1.05, True), (30, False)])
+def test_a_note_stands_beyond_the_published_value_beside_it(tmp_path, published, beyond):
+    lines = [rows.row("ttv", mode=mode, status=status)
+             for mode, status in ((0, "ok"), (1, "failed"))] + [rows.row("ttv", "beta", mode=0)]
+    view = make_view(read(tmp_path, lines), spec(y="time", yscale="log"))
+    found = cell(view, "ttv", "alpha")
+    value = found.measured.high * published
+    view.published = [Mark("ttv", "alpha", found.series, (value,), 0, "P-1")]
+    axes = dots.draw(view).axes[0]
+    note = next(text for text in axes.texts if text.get_text() == "1/2")
+    assert note.xy[0] == (value if beyond else found.measured.high)
 
 
 def test_a_panel_names_the_positions_that_it_has(tmp_path):

@@ -65,14 +65,28 @@ Recipes read_recipes(const std::string& folder) {
   return recipes;
 }
 
+/// The recipes of a folder, read when an entry names one for the first time.
+class RecipesOf {
+ public:
+  explicit RecipesOf(std::string folder) : folder_(std::move(folder)) {}
+  const Recipes& operator()() {
+    if (!recipes_) recipes_ = read_recipes(folder_);
+    return *recipes_;
+  }
+
+ private:
+  std::string folder_;
+  std::optional<Recipes> recipes_;
+};
+
 /// Generators have the parameters that their shape states; those of recipes are declared.
-void check_recipe(const YamlNode& make, const Recipes& recipes) {
+void check_recipe(const YamlNode& make, RecipesOf& recipes) {
   const auto& name = make.need("recipe");
   if (generators().contains(name.text)) return;
-  const auto recipe = recipes.find(name.text);
-  if (recipe == recipes.end()) {
+  const auto recipe = recipes().find(name.text);
+  if (recipe == recipes().end()) {
     auto words = names_of(generators());
-    for (const auto& known : names_of(recipes)) words.push_back(known);
+    for (const auto& known : names_of(recipes())) words.push_back(known);
     refuse_unknown(name.at, "recipe", name.text, words);
   }
   auto words = recipe->second;
@@ -82,7 +96,7 @@ void check_recipe(const YamlNode& make, const Recipes& recipes) {
       refuse_unknown(param.key_at, "parameter of " + name.text, param.key, words);
 }
 
-void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
+void read_make(Dataset& d, const YamlNode& make, RecipesOf& recipes) {
   check_recipe(make, recipes);
   d.recipe = make.need("recipe").text;
   d.needs_input = text_or(make, "needs") == "input";
@@ -151,7 +165,7 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
 /// `directory`: of the file that holds the entry; `root`: the registry's, which files may not
 /// leave.
 Dataset dataset_of(const YamlNode& entry, const std::string& directory, const std::string& root,
-                   const Recipes& recipes) {
+                   RecipesOf& recipes) {
   Dataset d;
   d.name = entry.key;
   d.at = entry.key_at;
@@ -184,15 +198,16 @@ class Reader {
  public:
   Reader(const std::string& path, const std::string& recipes,
          std::map<std::string, Dataset>& datasets)
-      : root_(folder_of(path)), recipes_(read_recipes(recipes)), datasets_(datasets) {
+      : root_(folder_of(path)), recipes_(recipes), datasets_(datasets) {
     files_.insert(fs::weakly_canonical(fs::absolute(path)).string());
   }
 
   void read(std::string_view text, const std::string& path) {
     const auto tree = parse_yaml(text, path);
     registry_shape()->check(tree);
+    const auto folder = folder_of(path);
     for (const auto& entry : tree.items_of("datasets")) {
-      const auto d = dataset_of(entry, folder_of(path), root_, recipes_);
+      const auto d = dataset_of(entry, folder, root_, recipes_);
       add(d);
       if (d.kind != "stand-in") continue;
       const auto& variants = entry.need("stand_in").need("variants");
@@ -248,7 +263,7 @@ class Reader {
   }
 
   std::string root_;
-  Recipes recipes_;
+  RecipesOf recipes_;
   std::map<std::string, Dataset>& datasets_;
   std::set<std::string> files_;
 };

@@ -71,6 +71,17 @@ def facet(field, value):
     return f"{name} {value:g}" if isinstance(value, (int, float)) else str(value)
 
 
+def panels(view):
+    """Title of each panel by its facet; a machine that all are of stands in the setting."""
+    names = {value: facet(view.fields.facet, value) for value in view.facets if value is not None}
+    devices = set(view.rows["device"]) if view.fields.machines else ()
+    for place in map(machine, devices):
+        if all(name.endswith(place) for name in names.values()):
+            return {value: name.removesuffix(place).removesuffix(", ")
+                    for value, name in names.items()}
+    return names
+
+
 def machine(device):
     """A device's name without the marks of its maker."""
     return str(device).replace("(R)", "").replace("(TM)", "").replace(" Processor", "")

@@ -128,8 +128,10 @@ class Dots:
             self.panels.draws(lane.cell)
             if lane.cell.measured is None:
                 self._fail(axes, lane)
-            else:
-                self._mark(axes, lane)
+                continue
+            self._mark(axes, lane)
+            self._write(axes, lane, [value for mark in published if mark.is_of(lane.cell)
+                                     for value in mark.values])
         for mark in published:
             self._published(axes, lanes, mark)
         for point in points:
@@ -158,7 +160,8 @@ class Dots:
         if not self.log:
             high = max([0.0, *values]) or 1.0
             axes.set_xlim(min([0.0, *values]), high / (1 - share))
-            panels.set_scale(axes, "x", "linear", self.view.axis_unit, self._ticks)
+            whole = self.view.axis_unit == "" and all(float(v).is_integer() for v in values)
+            panels.set_scale(axes, "x", "linear", self.view.axis_unit, self._ticks, whole)
             if self.view.axis_unit == "s" and high < 1e-12:
                 axes.set_xticks([])
             return
@@ -218,14 +221,23 @@ class Dots:
             self._line(axes, cell.roof, lane.y, LANE_MM, style.ROOF, 1.4)
             self.panels.explain("roofline (measured bandwidth)",
                                 Line2D([], [], color=style.ROOF, marker="|", linestyle="none"))
-        note = self._note(cell)
-        if note:
-            below = self._is_below(cell)
-            end = min(extent(cell)) if below else max(extent(cell))
-            axes.annotate(note, (end, lane.y), (-4 if below else 4, 0), va="center", fontsize=5.5,
-                          ha="right" if below else "left", textcoords="offset points",
-                          annotation_clip=False,
-                          color=style.FAILED if cell.ok < cell.total else "#222222")
+
+    def _write(self, axes, lane, published):
+        """The note of a mark, beyond the published values that would stand on it."""
+        cell, note = lane.cell, self._note(lane.cell)
+        if not note:
+            return
+        side = -1 if self._is_below(cell) else 1
+        end = max(extent(cell), key=lambda value: side * value)
+        place = axes.transData.transform  # limits are final, so that shares of the axis are too
+        width = abs(place((axes.get_xlim()[1], 0))[0] - place((axes.get_xlim()[0], 0))[0])
+        for value in sorted(published, key=lambda value: side * value):
+            apart = side * (place((value, 0))[0] - place((end, 0))[0]) / width * self.inner
+            end = value if 0 <= apart <= NOTE_MM * len(note) + 3 else end
+        axes.annotate(note, (end, lane.y), (4 * side, 0), va="center", fontsize=5.5,
+                      ha="left" if side > 0 else "right", textcoords="offset points",
+                      annotation_clip=False,
+                      color=style.FAILED if cell.ok < cell.total else "#222222")
 
     @staticmethod
     def _note(cell):

@@ -38,11 +38,11 @@ class Panels:
         self.drawn = set()
 
     def __iter__(self):
+        titles = captions.panels(self.view)
         for axes, facet in zip(self.axes, self.view.facets):
-            if facet is not None:
+            if titles.get(facet):
                 room = self.inner / 1.45
-                name = captions.facet(self.view.fields.facet, facet)
-                axes.set_title("\n".join(wrapped(name, room)), loc="left")
+                axes.set_title("\n".join(wrapped(titles[facet], room)), loc="left")
             yield axes, facet, self.view.panel(facet)
 
     def draws(self, *cells):
@@ -127,8 +127,9 @@ class Panels:
         return self.figure
 
 
-def set_scale(axes, which, kind, unit, ticks=5):
-    """A linear or logarithmic axis whose limits are final, with its numbers."""
+def set_scale(axes, which, kind, unit, ticks=5, whole=False):
+    """A linear or logarithmic axis whose limits are final, with its numbers; `whole`: all values
+    are whole numbers."""
     axis = getattr(axes, f"{which}axis")
     if kind == "log":
         limits = axis.get_view_interval()
@@ -136,7 +137,7 @@ def set_scale(axes, which, kind, unit, ticks=5):
         getattr(axes, f"set_{which}lim")(*limits)
         units.logarithmic(axis, unit, ticks)
     else:
-        units.scale(axis, unit, ticks)
+        units.scale(axis, unit, ticks, whole)
 
 
 def limit(axes, which, values):

@@ -32,9 +32,9 @@ def label(text, unit):
     return f"{text} ({unit})" if unit and unit not in SCALED else text
 
 
-def scale(axis, unit, ticks=5):
-    """Numbers of a linear axis."""
-    axis.set_major_locator(MaxNLocator(max(1, ticks - 1)))
+def scale(axis, unit, ticks=5, whole=False):
+    """Numbers of a linear axis; `whole`: no fractions."""
+    axis.set_major_locator(MaxNLocator(max(1, ticks - 1), integer=whole))
     axis.set_major_formatter(lambda value, _: shown(value, unit))
 
 
