@@ -128,6 +128,9 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
                  {"atomics", m.work.atomics},
                  {"intensity", m.work.intensity()}};
   row["check"] = check_json(m.check);
+  row["arithmetic"] = {{"operand_eps", m.precision.operand_eps},
+                       {"roundings", m.precision.roundings},
+                       {"accumulate_eps", m.precision.accumulate_eps}};
   row["executed"] = m.executed;
   row["footprint"] = {{"format_bytes", m.footprint.format_bytes},
                       {"device_bytes", m.footprint.device_bytes},
@@ -317,7 +320,8 @@ class Bench {
       const std::vector<Trial>& trials, const TimingOptions& options, const Wish& wish);
   static json probe(const json& request);
   json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
-                   Deadline deadline) const;
+                   Deadline deadline);
+  json watched(const std::function<void()>& work);
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
   void provide_oracle(Posed& posed, const std::string& key) const;
   static void keep(const reference::Expected& oracle, const fs::path& path);
@@ -465,21 +469,45 @@ Deadline deadline_of(const json& request) {
 
 json Bench::probe(const json& request) {
   const auto c = case_from_json(request.at("case"));
-  return probe_foreign(c, request.at("order"), *foreign_method(c.method, c.params),
-                       deadline_of(request));
+  const auto method = foreign_method(c.method, c.params, c.foreign->precision);
+  return probe_foreign(c, request.at("order"), *method, deadline_of(request));
 }
 
 json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
-                        Deadline deadline) const {
+                        Deadline deadline) {
   const LoadMeter meter;
-  const auto method = foreign_method(c.method, c.params);
-  const auto done = measure_foreign(c, posed.problem, *method, options, deadline);
+  const auto method = foreign_method(c.method, c.params, c.foreign->precision);
+  ForeignMeasurement done;
+  const auto run = [&] {
+    done = measure_foreign(c, posed.problem, *method, options, deadline);
+  };
+  json state, repeated = json::array();
+  for (int attempt = 0; attempt <= kMostRepetitions; ++attempt) {
+    if (!is_gpu_method(c.method)) {
+      run();
+      break;
+    }
+    state = watched(run);
+    const auto slowed_by = brakes(state);
+    const auto& samples = done.measurement.samples;
+    if (slowed_by.empty() || samples.empty() || attempt == kMostRepetitions) break;
+    repeated.push_back({{"slowed_by", slowed_by}, {"median", summarise(samples).median}});
+  }
+  if (!repeated.empty()) state["repeated"] = repeated;
   const auto& m = done.measurement;
   auto row = row_body(m, {m.prepare_seconds}, load_seconds_, done.oracle_seconds, load_peak_);
   row["foreign"] = done.details;
   row["findings"] = done.findings;
   if (!m.samples.empty()) row["cpu_load"] = meter.load();
+  if (!state.is_null()) row["gpu_state"] = state;
   return row;
+}
+
+/// What NVML says of the GPU while `work` is done.
+json Bench::watched(const std::function<void()>& work) {
+  const auto before = gpu().now();
+  const auto spent = timed(work);
+  return between(before, gpu().now(), spent);
 }
 
 /// measure() with what NVML says of the GPU meanwhile: null for CPU methods. Where heat or the
@@ -492,10 +520,8 @@ std::pair<std::vector<Measurement>, std::vector<json>> Bench::measure_watched(
     return {measure_precisely(trials, options, wish), std::move(states)};
   std::vector<json> repeated(trials.size(), json::array());
   for (int attempt = 0;; ++attempt) {
-    const auto before = gpu().now();
     std::vector<Measurement> measured;
-    const auto spent = timed([&] { measured = measure_precisely(trials, options, wish); });
-    const auto state = between(before, gpu().now(), spent);
+    const auto state = watched([&] { measured = measure_precisely(trials, options, wish); });
     const auto slowed_by = brakes(state);
     const bool again = !slowed_by.empty() && attempt < kMostRepetitions;
     for (std::size_t k = 0; k < trials.size(); ++k) {
