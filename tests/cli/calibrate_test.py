@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -84,7 +85,8 @@ def test_one_slow_launch_decides_the_rule_of_one_and_not_that_of_three(tmp_path)
     calibrate(file, "--out", calibration)
     for count, change in ((1, "none"), (3, "slower")):
         a, b = (write(tmp_path / f"{name}{count}.jsonl", session(),
-                      *[row([t * (1 + n / 1000) for n in range(5)], launch=k) for k in range(count)])
+                      *[row([t * (1 + n / 1000) for n in range(5)], launch=k)
+                        for k in range(count)])
                 for name, t in (("a", 1e-3), ("b", 1.1e-3)))
         found = json.loads(compare(a, b, "--json", "--calibration", calibration))
         assert found["pairs"][0]["change"] == change
@@ -125,8 +127,10 @@ def test_too_few_pairs_or_several_machines_are_refused(tmp_path):
     assert "no calibration" in compare(few, few, "--calibration", few, code=2)
 
 
-def test_a_process_that_starts_half_way_makes_no_difference(tmp_path):
-    """Real runs of one code: the first at rest, the second beside programs that take every core."""
+@pytest.mark.parametrize("half_way", [False, True])
+def test_another_process_makes_no_difference(tmp_path, half_way):
+    """Real runs of one code: the first at rest, the second beside programs that take every core
+    from its beginning or from its middle on."""
     workspace = Workspace(tmp_path)
     workspace.add_uniform("larger", [300, 300, 300], 200_000)
     spec = workspace.spec([("pasta.cpu.coo", {"threads": 2})], operation="mttkrp",
@@ -135,9 +139,15 @@ def test_a_process_that_starts_half_way_makes_no_difference(tmp_path):
     sides = []
     for name, hogs in (("a", 0), ("b", 2 * os.cpu_count())):
         workspace.out = tmp_path / f"{name}.jsonl"
+        started = time.monotonic()
+        run = subprocess.Popen(workspace.command(spec, program=RETENSOR), cwd=workspace.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if hogs and half_way:
+            time.sleep(spent / 2)
         waste = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
         try:
-            assert workspace.run(spec, program=RETENSOR).returncode == 0
+            assert run.wait(timeout=120) == 0
+            spent = time.monotonic() - started
         finally:
             for process in waste:
                 process.kill()

@@ -169,6 +169,14 @@ def test_a_hanging_program_dies_with_the_driver(workspace):
         pytest.fail("the program outlived its driver")
 
 
+def test_precision_and_limit_take_more_samples_of_code_from_outside(workspace):
+    honest = {"command": str(HERE / "honest.py")}
+    row = rows_of(workspace, [honest], code=0, measure={"samples": 5, "precision": "0.001%",
+                                                        "at_most": "1s"})["honest"]
+    assert row["sampling"]["stopped_by"] == "limit" and row["stats"]["count"] > 10
+    assert row["foreign"]["probes_failed"] == []
+
+
 def test_a_registry_file_gives_a_program_its_id(workspace):
     folder = workspace.folder / "methods"
     folder.mkdir()
@@ -253,8 +261,8 @@ def test_the_example_in_numba_through_the_header(workspace):
         assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
     rows_of(workspace, [library], axes={"dtype": "f32"}, code=0)
     wrong = workspace.folder / "wrong.py"
-    wrong.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\nimport numba_mttkrp\n\n\n"
-                     "class Mine(numba_mttkrp.Mine):\n    def run(self, stream):\n"
+    wrong.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\n"
+                     "import numba_mttkrp\n\n\nclass Mine(numba_mttkrp.Mine):\n    def run(self, stream):\n"
                      "        super().run(stream)\n        self.out[0] += 1\n")
     python_library(workspace, wrong)
     row = rows_of(workspace, [library])["library"]
@@ -276,10 +284,12 @@ def test_the_example_in_triton_through_the_header(workspace):
 def test_a_library_in_python_that_fails_says_why(workspace):
     for text, words in (("syntax error", "Python can't load it"),
                         ("from method_library import Method\n\n\nclass Mine(Method):\n"
-                         "    def prepare(self):\n        raise MemoryError('too small')\n", "too small")):
+                         "    def prepare(self):\n        raise MemoryError('too small')\n",
+                         "too small")):
         (workspace.folder / "mine.py").write_text(text)
         python_library(workspace, workspace.folder / "mine.py")
-        row = rows_of(workspace, [{"id": "theirs.cpu.library", "library": "./libmine.so"}])["library"]
+        mine = {"id": "theirs.cpu.library", "library": "./libmine.so"}
+        row = rows_of(workspace, [mine])["library"]
         assert row["status"] in ("failed", "oom") and words in row["reason"], row["reason"]
 
 
@@ -288,7 +298,8 @@ ADAPTERS = {
     "pyttb_mttkrp": ("pyttb", [("mttkrp", {"mode": 1})]),
     "tensorly_mttkrp": ("tensorly", [("mttkrp", {"mode": 1})]),
     "scipy_products": ("scipy", [("spmm", {}), ("contraction", {"variant": "ab,bc->ac"})]),
-    "pydata_sparse": ("sparse", [("ttv", {"mode": 1}), ("contraction", {"variant": "abk,acd->kbcd"})]),
+    "pydata_sparse": ("sparse", [("ttv", {"mode": 1}),
+                                 ("contraction", {"variant": "abk,acd->kbcd"})]),
     "taco_mttkrp": ("pytaco", [("mttkrp", {"mode": 1}), ("spmm", {})]),
     "torch_spmm": ("torch", [("spmm", {})]),
 }

@@ -76,6 +76,8 @@ class Method:
     on_device = False
 
     def __init__(self, problem):
+        if problem.size < ctypes.sizeof(Problem):
+            raise Unsupported("the program is older than this interface")
         self.operation, self.variant = problem.operation.decode(), problem.variant.decode()
         if self.operation not in self.operations:
             raise Unsupported("solves only " + ", ".join(self.operations))
