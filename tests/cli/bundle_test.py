@@ -130,6 +130,41 @@ def test_a_bundle_is_replayed_in_an_empty_folder_without_network(bundled, tmp_pa
     assert "times are not compared: measured on" in done.stdout
 
 
+# A root of its own: the system, the program and its sources read-only, an empty folder for the rest.
+CHROOT = """
+set -e
+root=$1; shift
+mount -t tmpfs tmpfs "$root"
+for path in /usr /bin /lib /lib64 /etc /dev "$@"; do
+  [ -e "$path" ] || continue
+  mkdir -p "$root$path"
+  mount --rbind "$path" "$root$path"
+done
+mkdir -p "$root/tmp" "$root/home" "$root/proc"
+mount --rbind /proc "$root/proc"
+cp "$ARCHIVE" "$root/home/b.tar.gz"
+cd "$root/home"
+exec chroot "$root" /usr/bin/env -i HOME=/home PATH=/usr/bin:/bin "RETENSOR_ROOT=$1" sh -c "$RUN"
+"""
+
+
+def test_a_bundle_is_replayed_in_a_chroot_without_network(archive, tmp_path):
+    apart = ["unshare", "-rnm"]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces for a user here")
+    root = tmp_path / "root"
+    root.mkdir()
+    program = os.path.realpath(RETENSOR)
+    done = subprocess.run(
+        [*apart, "bash", "-c", CHROOT, "chroot", root, ROOT, os.path.dirname(program)],
+        env={**os.environ, "ARCHIVE": str(archive),
+             "RUN": f"cd /home && {program} replay b.tar.gz --time-limit 600"},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rows: 12 agrees, 0 differs" in done.stdout, done.stdout
+    assert not (root / "home").exists(), "the root was not the process's own"
+
+
 def test_who_has_the_data_compares_all(sweep, archive, tmp_path):
     done = call(tmp_path, "replay", archive, "--registry", sweep.registry, "--cache", sweep.cache)
     assert done.returncode == 0 and "rows: 18 agrees, 0 differs" in done.stdout, done.stdout

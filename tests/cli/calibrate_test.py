@@ -136,7 +136,7 @@ def test_another_process_makes_no_difference(tmp_path, half_way):
     spec = workspace.spec([("pasta.cpu.coo", {"threads": 2})], operation="mttkrp",
                           axes={"dataset": "larger", "mode": 0, "rank": 16},
                           measure={"samples": 60})
-    sides = []
+    sides, spent = [], 0
     for name, hogs in (("a", 0), ("b", 2 * os.cpu_count())):
         workspace.out = tmp_path / f"{name}.jsonl"
         started = time.monotonic()
