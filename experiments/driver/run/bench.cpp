@@ -596,9 +596,10 @@ json Bench::measure(const json& request) {
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
-    if (is_ok(row))
+    if (is_ok(row)) {
       row.update(sampling_json(measured[k], wish.precision));
       row.update(batch_json(measured[k], trials[k], request.value("batch", 0)));
+    }
     if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);
