@@ -130,7 +130,7 @@ def test_a_bundle_is_replayed_in_an_empty_folder_without_network(bundled, tmp_pa
     assert "times are not compared: measured on" in done.stdout
 
 
-# A root of its own: the system, the program and its sources read-only, an empty folder for the rest.
+# A root of its own: the system, the program and its sources, an empty folder for the rest.
 CHROOT = """
 set -e
 root=$1; shift

@@ -262,7 +262,8 @@ def test_the_example_in_numba_through_the_header(workspace):
     rows_of(workspace, [library], axes={"dtype": "f32"}, code=0)
     wrong = workspace.folder / "wrong.py"
     wrong.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\n"
-                     "import numba_mttkrp\n\n\nclass Mine(numba_mttkrp.Mine):\n    def run(self, stream):\n"
+                     "import numba_mttkrp\n\n\nclass Mine(numba_mttkrp.Mine):\n"
+                     "    def run(self, stream):\n"
                      "        super().run(stream)\n        self.out[0] += 1\n")
     python_library(workspace, wrong)
     row = rows_of(workspace, [library])["library"]

@@ -63,9 +63,10 @@ int calibrate_command(const Given& given) {
     std::cout << made.dump(2) << '\n';
     return 0;
   }
-  std::cout << fmt::format("{}: launches of the same code in {} cases; {} noisy rows were refused\n\n",
-                           made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
-                           made["noisy_rows"].get<std::size_t>());
+  std::cout << fmt::format(
+      "{}: launches of the same code in {} cases; {} noisy rows were refused\n\n",
+      made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
+      made["noisy_rows"].get<std::size_t>());
   for (const auto& rule : made["rules"]) std::cout << text_of_rule(rule);
   return 0;
 }

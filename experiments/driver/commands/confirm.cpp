@@ -97,8 +97,10 @@ double told_threshold(const Row& row) {
     return 0;
   }
   if (!found->rule(1).threshold)
-    throw InputError("confirm: no difference counts on this machine, so that none can be ruled "
-                     "out: " + rule_text(*found));
+    throw InputError(
+        "confirm: no difference counts on this machine, so that none can be ruled "
+        "out: " +
+        rule_text(*found));
   std::cerr << rule_text(*found) << '\n';
   return *found->rule(1).threshold;
 }

@@ -269,10 +269,10 @@ std::vector<std::string> machines_and_noise(const Sides& s) {
   return lines;
 }
 
-constexpr std::array<Lint, 13> kLints = {
-    wrong_results, findings, unchecked,        cases_left_out, declared_precision,
-    precision,     preparation, zeroing,       best_of_variants, warmth,
-    clocks,        threads,  machines_and_noise};
+constexpr std::array<Lint, 13> kLints = {wrong_results,      findings,  unchecked,   cases_left_out,
+                                         declared_precision, precision, preparation, zeroing,
+                                         best_of_variants,   warmth,    clocks,      threads,
+                                         machines_and_noise};
 
 /// Why a pair decides nothing, whatever its ratio.
 std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
@@ -293,8 +293,8 @@ std::set<std::string> rows_with_findings(const Contestant& side) {
 
 }  // namespace
 
-const Members kMembersForReferee = {"phases",   "stats",      "check",    "arithmetic", "executed",
-                                    "findings", "foreign",    "cpu_load", "clock_flag", "gpu_state"};
+const Members kMembersForReferee = {"phases",   "stats",   "check",    "arithmetic", "executed",
+                                    "findings", "foreign", "cpu_load", "clock_flag", "gpu_state"};
 
 std::vector<Contestant> contestants(const std::vector<Row>& rows) {
   Labels labels;

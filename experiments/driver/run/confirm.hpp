@@ -24,7 +24,7 @@ struct Repetition {
   double before = 0, after = 0;  ///< medians in seconds
   double spread = 0;             ///< half the range of the samples of both, in seconds
   std::string failure;           ///< why the second one has no time, empty when it is ok
-  double threshold = 0;  ///< smallest change that counts by the machine's calibration, of 1
+  double threshold = 0;          ///< smallest change that counts by the machine's calibration, of 1
 
   /// Whether the medians lie no further apart than the spread and 5%, or the threshold where that
   /// is larger.

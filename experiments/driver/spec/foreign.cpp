@@ -182,8 +182,12 @@ json to_json(const ForeignEntry& entry) {
 }
 
 ForeignEntry foreign_from_json(const json& j) {
-  return {j.at("kind") == "library", j.at("path"),   j.at("args"),
-          j.at("format"),            j.at("folder"), j.value("precision", std::string())};
+  return {j.at("kind") == "library",
+          j.at("path"),
+          j.at("args"),
+          j.at("format"),
+          j.at("folder"),
+          j.value("precision", std::string())};
 }
 
 std::unique_ptr<Method> foreign_method(const std::string& id,

@@ -1,5 +1,5 @@
-/* Sparse times dense matrix in row windows, as FlashSparse (Shi et al., PPoPP 2025) has it, in a form
- * of its own behind retensor_method.h: which of its two ways to share work gives which result.
+/* Sparse times dense matrix in row windows, as FlashSparse (Shi et al., PPoPP 2025) has it, in a
+ * form of its own behind retensor_method.h: which of its two ways to share work gives which result.
  *
  *     nvcc -O3 -arch=sm_90 -shared -Xcompiler -fPIC -I INCLUDE balanced_windows.cu -o libwindows.so
  *     retensor run balanced_windows.yaml --allow-foreign
@@ -96,8 +96,8 @@ class Windows {
     const int width = static_cast<int>(p_.rank);
     const dim3 grid(part_list_.size(), (width + kWarps * kColumns - 1) / (kWarps * kColumns));
     multiply<<<grid, kWarps * kLanes, 0, on>>>(parts_.data(), columns_.data(), values_.data(),
-                                               dense_, result_.data(),
-                                               static_cast<int>(p_.dims[0]), width);
+                                               dense_, result_.data(), static_cast<int>(p_.dims[0]),
+                                               width);
     adapter::expect_cuda(cudaGetLastError(), "multiply");
   }
   void result(void* data) const { result_.copy_to(data); }

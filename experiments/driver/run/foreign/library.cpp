@@ -126,9 +126,9 @@ class LibraryRun final : public ForeignRun {
 
  private:
   [[noreturn]] static void refuse(const char* function, const char* kind) {
-    throw ForeignFault(Status::unsupported,
-                       fmt::format("the library has no function {}, which a {} result needs",
-                                   function, kind));
+    throw ForeignFault(
+        Status::unsupported,
+        fmt::format("the library has no function {}, which a {} result needs", function, kind));
   }
   Step copied(const EntriesView& into) const;
   /// Until the device is idle, where the method runs there.
@@ -228,9 +228,8 @@ Step LibraryRun::copied(const EntriesView& into) const {
   again = count;
   std::vector<std::uint32_t*> indices;
   for (auto& index : *into.indices) indices.push_back(index.data());
-  step.seconds += into.values->visit([&](auto& values) {
-    return ask(again, indices.data(), values.data()).seconds;
-  });
+  step.seconds += into.values->visit(
+      [&](auto& values) { return ask(again, indices.data(), values.data()).seconds; });
   if (again != count)
     throw ForeignFault(Status::failed,
                        fmt::format("`entries`: found {} entries, then {}", count, again));

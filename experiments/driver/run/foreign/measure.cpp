@@ -44,8 +44,8 @@ std::shared_ptr<const Coo> round_second(const Problem& posed, std::uint64_t seed
   if (posed.operation() != Operation::tew && posed.operation() != Operation::contraction)
     return nullptr;
   auto second = std::make_shared<Coo>(posed.y());
-  second->values = draw_values(posed.spec().operands, posed.dtype(), second->nnz(), seed,
-                               kStreamSecond);
+  second->values =
+      draw_values(posed.spec().operands, posed.dtype(), second->nnz(), seed, kStreamSecond);
   return second;
 }
 

@@ -114,8 +114,8 @@ std::vector<std::string> probe_foreign(const Case& given, int order, const Metho
   for (std::size_t k = 0; k < probes().size(); ++k) {
     const auto c = probe_case(given, order, k);
     const auto tensor = std::make_shared<const Coo>(probes()[k].tensor(order, given.problem.dtype));
-    const auto problem = std::make_shared<const Problem>(c.problem, tensor,
-                                                         second_tensor(c.problem, *tensor));
+    const auto problem =
+        std::make_shared<const Problem>(c.problem, tensor, second_tensor(c.problem, *tensor));
     const auto m = measure_foreign(c, problem, method, twice, deadline).measurement;
     if (m.status == name(Status::ok)) continue;
     failed.push_back(

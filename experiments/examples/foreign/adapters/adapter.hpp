@@ -36,7 +36,8 @@ inline void expect(const retensor_method_problem& problem, const char* operation
 
 /// Throws where a call of the library did not return what means that all is well.
 inline void expect_done(long long code, const char* call, long long done = 0) {
-  if (code != done) throw std::runtime_error(std::string(call) + " returned " + std::to_string(code));
+  if (code != done)
+    throw std::runtime_error(std::string(call) + " returned " + std::to_string(code));
 }
 
 template <class Work>
@@ -59,25 +60,28 @@ retensor_method_status guarded(char* reason, const Work& work) {
 
 }  // namespace adapter
 
-#define RETENSOR_ADAPTER(Class)                                                              \
-  extern "C" {                                                                               \
-  int32_t retensor_method_api() { return RETENSOR_METHOD_API; }                              \
-  retensor_method_status retensor_method_create(const retensor_method_problem* p, void** s,  \
-                                                char* r) {                                   \
-    return adapter::guarded(r, [&] { *s = new Class(*p); });                                 \
-  }                                                                                          \
-  retensor_method_status retensor_method_prepare(void* s, retensor_method_footprint* f,      \
-                                                 char* r) {                                  \
-    return adapter::guarded(r, [&] { f->format_bytes = static_cast<Class*>(s)->prepare(); }); \
-  }                                                                                          \
-  retensor_method_status retensor_method_operands(void* s, const void* const* d, char* r) {  \
-    return adapter::guarded(r, [&] { static_cast<Class*>(s)->operands(d); });                \
-  }                                                                                          \
-  retensor_method_status retensor_method_run(void* s, void* stream, char* r) {               \
-    return adapter::guarded(r, [&] { static_cast<Class*>(s)->run(stream); });                \
-  }                                                                                          \
-  retensor_method_status retensor_method_result(void* s, void* d, char* r) {                 \
-    return adapter::guarded(r, [&] { static_cast<Class*>(s)->result(d); });                  \
-  }                                                                                          \
-  void retensor_method_destroy(void* s) { delete static_cast<Class*>(s); }                   \
+#define RETENSOR_ADAPTER(Class)                                                                    \
+  extern "C" {                                                                                     \
+  int32_t retensor_method_api() {                                                                  \
+    return RETENSOR_METHOD_API;                                                                    \
+  }                                                                                                \
+  retensor_method_status retensor_method_create(const retensor_method_problem* p, void** s,        \
+                                                char* r) {                                         \
+    return adapter::guarded(r, [&] { *s = new Class(*p); });                                       \
+  }                                                                                                \
+  retensor_method_status retensor_method_prepare(void* s, retensor_method_footprint* f, char* r) { \
+    return adapter::guarded(r, [&] { f->format_bytes = static_cast<Class*>(s)->prepare(); });      \
+  }                                                                                                \
+  retensor_method_status retensor_method_operands(void* s, const void* const* d, char* r) {        \
+    return adapter::guarded(r, [&] { static_cast<Class*>(s)->operands(d); });                      \
+  }                                                                                                \
+  retensor_method_status retensor_method_run(void* s, void* stream, char* r) {                     \
+    return adapter::guarded(r, [&] { static_cast<Class*>(s)->run(stream); });                      \
+  }                                                                                                \
+  retensor_method_status retensor_method_result(void* s, void* d, char* r) {                       \
+    return adapter::guarded(r, [&] { static_cast<Class*>(s)->result(d); });                        \
+  }                                                                                                \
+  void retensor_method_destroy(void* s) {                                                          \
+    delete static_cast<Class*>(s);                                                                 \
+  }                                                                                                \
   }

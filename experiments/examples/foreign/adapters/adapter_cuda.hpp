@@ -13,7 +13,8 @@ namespace adapter {
 
 inline void expect_cuda(cudaError_t error, const char* call) {
   if (error == cudaErrorMemoryAllocation) throw std::bad_alloc();
-  if (error != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
 }
 
 /// Room for `size` elements, freed at the end.
@@ -56,7 +57,8 @@ inline Csr csr_of(const retensor_method_problem& p) {
   std::vector<std::uint64_t> order(p.nnz);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](auto a, auto b) {
-    return std::pair(p.indices[0][a], p.indices[1][a]) < std::pair(p.indices[0][b], p.indices[1][b]);
+    return std::pair(p.indices[0][a], p.indices[1][a]) <
+           std::pair(p.indices[0][b], p.indices[1][b]);
   });
   Csr csr{std::vector<int>(p.dims[0] + 1), {}, {}};
   for (const auto x : order) {

@@ -1,7 +1,8 @@
 /* The dense contraction of cuTENSOR 2 on a sparse matrix that is stored densely, for ReTensor:
  *
  *       c++ -std=c++17 -O2 -shared -fPIC -I INCLUDE -I CUTENSOR/include -I CUDA/include \
- *         cutensor_spmm.cpp -o libcutensor_spmm.so -L CUTENSOR/lib -lcutensor -L CUDA/lib64 -lcudart
+ *         cutensor_spmm.cpp -o libcutensor_spmm.so -L CUTENSOR/lib -lcutensor -L CUDA/lib64
+ * -lcudart
  *       retensor bench MATRIX.mtx --operation spmm --library cutensor.cuda=./libcutensor_spmm.so \
  *         --precision tf32
  *
@@ -15,7 +16,8 @@ class CuTensor {
  public:
   explicit CuTensor(const retensor_method_problem& problem) : p_(problem) {
     adapter::expect(p_, "spmm", sizeof(float));
-    if (p_.dims[0] * p_.dims[1] > kMostCells) throw adapter::Unsupported("takes at most 2^30 cells");
+    if (p_.dims[0] * p_.dims[1] > kMostCells)
+      throw adapter::Unsupported("takes at most 2^30 cells");
   }
   std::uint64_t prepare() {
     const auto rows = p_.dims[0], inner = p_.dims[1], columns = p_.rank;
@@ -29,18 +31,17 @@ class CuTensor {
                c = row_major(rows, columns);
     const bool tf32 = std::strstr(p_.params, "tf32") != nullptr;
     cutensorOperationDescriptor_t operation{};
-    expect(cutensorCreateContraction(
-               handle_, &operation, a, kA, CUTENSOR_OP_IDENTITY, b, kB, CUTENSOR_OP_IDENTITY, c, kC,
-               CUTENSOR_OP_IDENTITY, c, kC,
-               tf32 ? CUTENSOR_COMPUTE_DESC_TF32 : CUTENSOR_COMPUTE_DESC_32F),
+    expect(cutensorCreateContraction(handle_, &operation, a, kA, CUTENSOR_OP_IDENTITY, b, kB,
+                                     CUTENSOR_OP_IDENTITY, c, kC, CUTENSOR_OP_IDENTITY, c, kC,
+                                     tf32 ? CUTENSOR_COMPUTE_DESC_TF32 : CUTENSOR_COMPUTE_DESC_32F),
            "cutensorCreateContraction");
     cutensorPlanPreference_t preference{};
     expect(cutensorCreatePlanPreference(handle_, &preference, CUTENSOR_ALGO_DEFAULT,
                                         CUTENSOR_JIT_MODE_NONE),
            "cutensorCreatePlanPreference");
     std::uint64_t work = 0;
-    expect(cutensorEstimateWorkspaceSize(handle_, operation, preference,
-                                         CUTENSOR_WORKSPACE_DEFAULT, &work),
+    expect(cutensorEstimateWorkspaceSize(handle_, operation, preference, CUTENSOR_WORKSPACE_DEFAULT,
+                                         &work),
            "cutensorEstimateWorkspaceSize");
     work_ = adapter::DeviceArray<char>(work);
     expect(cutensorCreatePlan(handle_, &plan_, operation, preference, work), "cutensorCreatePlan");

@@ -58,10 +58,10 @@ class Parti {
   void run(void*) {
     std::vector<sptMatrix*> all;
     for (auto& matrix : matrices_) all.push_back(&matrix);
-    adapter::expect_done(
-        threads_ > 0 ? sptOmpMTTKRP(&tensor_, all.data(), order_.data(), p_.mode, threads_)
-                     : sptMTTKRP(&tensor_, all.data(), order_.data(), p_.mode),
-        "sptMTTKRP");
+    adapter::expect_done(threads_ > 0
+                             ? sptOmpMTTKRP(&tensor_, all.data(), order_.data(), p_.mode, threads_)
+                             : sptMTTKRP(&tensor_, all.data(), order_.data(), p_.mode),
+                         "sptMTTKRP");
   }
   void result(void* data) const {
     const auto& matrix = matrices_.back();

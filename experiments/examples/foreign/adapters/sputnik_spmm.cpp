@@ -2,7 +2,8 @@
  *
  *       c++ -std=c++17 -O2 -shared -fPIC -I INCLUDE -I SPUTNIK -I CUDA/include sputnik_spmm.cpp \
  *         -o libsputnik_spmm.so -L SPUTNIK/build/sputnik -lspmm -L CUDA/lib64 -lcudart
- *       retensor bench MATRIX.mtx --operation spmm --library sputnik_original.cuda=./libsputnik_spmm.so
+ *       retensor bench MATRIX.mtx --operation spmm --library
+ * sputnik_original.cuda=./libsputnik_spmm.so
  *
  * SPUTNIK is the tree, CUDA the toolkit. Rows are handed over in descending order of their lengths
  * (its row swizzle), in single precision. */
