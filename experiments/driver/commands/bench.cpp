@@ -333,9 +333,10 @@ Interface bench_interface() {
   add("library", words("[ID=]FILE..."),
       "also shared libraries from outside (retensor_method.h); one that works on a GPU says so by "
       "its id: theirs.cuda=./libtheirs.so");
-  add("precision", word("WORD", ""),
-      "in which code from outside computes: " + joined(foreign_precisions(), ", ") +
-          " (default: in the type of the values)");
+  add("precision", word("WORD"),
+      fmt::format("in which code from outside computes: {} (default: in the type of the values)",
+                  joined(foreign_precisions(), ", "))
+          .c_str());
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");
