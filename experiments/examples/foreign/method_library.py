@@ -76,18 +76,20 @@ class Method:
     on_device = False
 
     def __init__(self, problem):
-        if problem.size < ctypes.sizeof(Problem):
-            raise Unsupported("the program is older than this interface")
-        self.operation, self.variant = problem.operation.decode(), problem.variant.decode()
+        newer = problem.size >= ctypes.sizeof(Problem)  # an older program fills fewer members
+        self.operation = problem.operation.decode()
+        self.variant = problem.variant.decode() if newer else ""
         if self.operation not in self.operations:
             raise Unsupported("solves only " + ", ".join(self.operations))
-        self.mode, self.rank, self.alpha = problem.mode, problem.rank, problem.alpha
+        self.mode, self.rank = problem.mode, problem.rank
+        self.alpha = problem.alpha if newer else 1
         self.params = json.loads(problem.params)
         self.type = numpy.float32 if problem.value_bytes == 4 else numpy.float64
         self.dims = list(problem.dims[:problem.order])
         self.values = array_at(problem.values, (problem.nnz,), self.type)
         self.indices = indices_of(problem)
-        self.second = indices_of(problem.second.contents) if problem.second else None
+        has_second = newer and problem.second
+        self.second = indices_of(problem.second.contents) if has_second else None
         self.shapes = [(s.rows, s.columns) for s in problem.operands[:problem.operand_count]]
         self.shape = problem.result.rows, problem.result.columns
 

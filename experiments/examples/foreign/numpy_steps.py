@@ -23,7 +23,7 @@ class NumpySteps(Steps):
             if self.problem[member] not in known:
                 return {"status": "unsupported", "reason": "solves only " + ", ".join(known)}
         self.mode, self.dims = self.problem["mode"], self.problem["dims"]
-        self.operation, self.variant = self.problem["operation"], self.problem["variant"]
+        self.operation, self.variant = self.problem["operation"], self.problem.get("variant", "")
         self.alpha = self.problem.get("alpha", 1)
         self.type = {"f32": numpy.float32, "f64": numpy.float64}[self.problem["dtype"]]
         self.indices, self.values = self.entries(self.problem["tensor"])
