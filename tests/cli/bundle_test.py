@@ -2,6 +2,7 @@
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -129,6 +130,41 @@ def test_a_bundle_is_replayed_in_an_empty_folder_without_network(bundled, tmp_pa
     assert "times are not compared: measured on" in done.stdout
 
 
+# A root of its own: the system, the program and its sources, an empty folder for the rest.
+CHROOT = """
+set -e
+root=$1; shift
+mount -t tmpfs tmpfs "$root"
+for path in /usr /bin /lib /lib64 /etc /dev "$@"; do
+  [ -e "$path" ] || continue
+  mkdir -p "$root$path"
+  mount --rbind "$path" "$root$path"
+done
+mkdir -p "$root/tmp" "$root/home" "$root/proc"
+mount --rbind /proc "$root/proc"
+cp "$ARCHIVE" "$root/home/b.tar.gz"
+cd "$root/home"
+exec chroot "$root" /usr/bin/env -i HOME=/home PATH=/usr/bin:/bin "RETENSOR_ROOT=$1" sh -c "$RUN"
+"""
+
+
+def test_a_bundle_is_replayed_in_a_chroot_without_network(archive, tmp_path):
+    apart = ["unshare", "-rnm"]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces for a user here")
+    root = tmp_path / "root"
+    root.mkdir()
+    program = os.path.realpath(RETENSOR)
+    done = subprocess.run(
+        [*apart, "bash", "-c", CHROOT, "chroot", root, ROOT, os.path.dirname(program)],
+        env={**os.environ, "ARCHIVE": str(archive),
+             "RUN": f"cd /home && {program} replay b.tar.gz --time-limit 600"},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rows: 12 agrees, 0 differs" in done.stdout, done.stdout
+    assert not (root / "home").exists(), "the root was not the process's own"
+
+
 def test_who_has_the_data_compares_all(sweep, archive, tmp_path):
     done = call(tmp_path, "replay", archive, "--registry", sweep.registry, "--cache", sweep.cache)
     assert done.returncode == 0 and "rows: 18 agrees, 0 differs" in done.stdout, done.stdout
@@ -245,3 +281,53 @@ def test_others_read_the_metadata(archive, tmp_path):
                           check=False)
     assert read.returncode == 0, read.stderr
     assert set(read.stdout.split()) == contents(archive).keys() - {"ro-crate-metadata.json"}
+
+
+# The validator asks for the context of RO-Crate 1.1: rocrate 0.10.0 ships it, its cache takes it.
+KEEP_CONTEXT = """
+import io
+import sys
+from pathlib import Path
+import requests
+from requests_cache import CachedSession
+from urllib3 import HTTPResponse
+url, body, kind = sys.argv[1], Path(sys.argv[2]).read_bytes(), "application/ld+json"
+answer = requests.Response()
+answer.status_code, answer._content, answer.url = 200, body, url
+answer.headers["Content-Type"] = kind
+answer.request = requests.Request("GET", url, headers={"Accept": kind}).prepare()
+answer.raw = HTTPResponse(io.BytesIO(body), {"Content-Type": kind}, 200, preload_content=False)
+CachedSession(sys.argv[3], backend="sqlite").cache.save_response(answer)
+"""
+CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+
+
+def test_the_validator_of_ro_crates_finds_all_that_is_required(archive, tmp_path):
+    folder = os.environ.get("RETENSOR_ROCRATE_VALIDATOR")
+    if not folder:
+        pytest.skip("no RETENSOR_ROCRATE_VALIDATOR: a folder with roc-validator, and in its folder "
+                    "`context` rocrate 0.10.0")
+    own = {**os.environ, "PYTHONPATH": folder, "HOME": str(tmp_path)}
+    cache = tmp_path / "cache"
+    subprocess.run([sys.executable, "-c", KEEP_CONTEXT, CONTEXT,
+                    f"{folder}/context/rocrate/data/ro-crate.jsonld", cache], env=own, check=True,
+                   timeout=60)
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "crate")  # our own archive
+    crate = tmp_path / "crate" / "spec"
+
+    def validate():
+        return subprocess.run(
+            [*offline(), sys.executable, f"{folder}/bin/rocrate-validator", "-y", "validate",
+             "--offline", "--cache-path", cache, "-p", "ro-crate-1.1", "-l", "required",
+             "--no-paging", crate], env=own, capture_output=True, text=True, timeout=300,
+            check=False)
+
+    done = validate()
+    assert done.returncode == 0, done.stdout
+    metadata = crate / "ro-crate-metadata.json"
+    content = json.loads(metadata.read_text())
+    root = next(entity for entity in content["@graph"] if entity["@id"] == "./")
+    del root["datePublished"]
+    metadata.write_text(json.dumps(content))
+    assert validate().returncode == 1

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -37,8 +38,13 @@ def made(tmp_path, between, **how):
     return file, calibrate(rows, "--out", file, "--json")
 
 
+def one_launch(tmp_path, between, **how):
+    file, found = made(tmp_path, between, **how)
+    return file, found["rules"][0]
+
+
 def test_a_quiet_machine_sees_small_slowdowns_and_calls_few_that_are_none(tmp_path):
-    _, found = made(tmp_path, .001)
+    _, found = one_launch(tmp_path, .001)
     assert found["pairs"] == 3 * 66 and found["false_alarms"] <= .01
     assert found["threshold"] <= 2 and found["power"]["5%"] > .99
     alarms = [point["false_alarms"] for point in found["curve"]]
@@ -46,13 +52,13 @@ def test_a_quiet_machine_sees_small_slowdowns_and_calls_few_that_are_none(tmp_pa
 
 
 def test_launches_that_differ_raise_the_threshold_and_hide_small_slowdowns(tmp_path):
-    _, found = made(tmp_path, .06)
+    _, found = one_launch(tmp_path, .06)
     assert found["curve"][0]["false_alarms"] > .3  # the interval by itself is no rule here
     assert 7 <= found["threshold"] <= 15 and found["power"]["2%"] < .1
 
 
 def test_compare_uses_the_threshold_of_the_machine_and_prints_it(tmp_path):
-    file, found = made(tmp_path, .06)
+    file, found = one_launch(tmp_path, .06)
     a = write(tmp_path / "a.jsonl", session(), row([1e-3] * 5))
     b = write(tmp_path / "b.jsonl", session(), row([1.05e-3] * 5), row([1.4e-3] * 5, mode=1))
     assert json.loads(compare(a, b, "--json"))["pairs"][0]["change"] == "slower"
@@ -67,8 +73,41 @@ def test_compare_uses_the_threshold_of_the_machine_and_prints_it(tmp_path):
     assert elsewhere["pairs"][0]["change"] == "slower" and "not calibrated" in elsewhere["rules"][0]
 
 
+def test_one_slow_launch_decides_the_rule_of_one_and_not_that_of_three(tmp_path):
+    rows = launches(20, .005)
+    for row_ in rows[::20]:  # one of each case
+        row_["phases"]["run"] = [1.4 * t for t in row_["phases"]["run"]]
+    file = write(tmp_path / "launches.jsonl", session(), *rows)
+    by_launches = {rule["launches"]: rule for rule in calibrate(file, "--json")["rules"]}
+    assert by_launches[1]["threshold"] >= 30 and by_launches[3]["threshold"] <= 3
+    assert by_launches[3]["power"]["5%"] > .9
+    calibration = tmp_path / "calibration.json"
+    calibrate(file, "--out", calibration)
+    for count, change in ((1, "none"), (3, "slower")):
+        a, b = (write(tmp_path / f"{name}{count}.jsonl", session(),
+                      *[row([t * (1 + n / 1000) for n in range(5)], launch=k)
+                        for k in range(count)])
+                for name, t in (("a", 1e-3), ("b", 1.1e-3)))
+        found = json.loads(compare(a, b, "--json", "--calibration", calibration))
+        assert found["pairs"][0]["change"] == change
+        assert "with 3 launches a side" in found["rules"][0]
+
+
+def test_a_machine_that_changes_meanwhile_has_the_rule_of_its_worse_half(tmp_path):
+    calm, wild = launches(10, .002, seed=1), launches(10, .2, seed=2)
+    rows = []
+    for mode in range(3):
+        for n, row_ in enumerate(calm[10 * mode:10 * mode + 10] + wild[10 * mode:10 * mode + 10]):
+            row_["case"]["launch"] = n
+            rows.append({**row_, "key": json.dumps(row_["case"])})
+    file = write(tmp_path / "launches.jsonl", session(), *rows)
+    rule = calibrate(file, "--json")["rules"][0]
+    assert rule["halves"][0] <= 1 and (rule["halves"][1] or 99) >= 20
+    assert rule["threshold"] is None or rule["threshold"] >= rule["halves"][1]
+
+
 def test_where_no_threshold_suffices_nothing_is_called(tmp_path):
-    file, found = made(tmp_path, .6)
+    file, found = one_launch(tmp_path, .6)
     assert found["threshold"] is None
     a = write(tmp_path / "a.jsonl", session(), row([1e-3] * 5))
     b = write(tmp_path / "b.jsonl", session(), row([9e-3] * 5))
@@ -88,19 +127,27 @@ def test_too_few_pairs_or_several_machines_are_refused(tmp_path):
     assert "no calibration" in compare(few, few, "--calibration", few, code=2)
 
 
-def test_a_process_that_starts_half_way_makes_no_difference(tmp_path):
-    """Real runs of one code: the first at rest, the second beside programs that take every core."""
+@pytest.mark.parametrize("half_way", [False, True])
+def test_another_process_makes_no_difference(tmp_path, half_way):
+    """Real runs of one code: the first at rest, the second beside programs that take every core
+    from its beginning or from its middle on."""
     workspace = Workspace(tmp_path)
     workspace.add_uniform("larger", [300, 300, 300], 200_000)
     spec = workspace.spec([("pasta.cpu.coo", {"threads": 2})], operation="mttkrp",
                           axes={"dataset": "larger", "mode": 0, "rank": 16},
                           measure={"samples": 60})
-    sides = []
+    sides, spent = [], 0
     for name, hogs in (("a", 0), ("b", 2 * os.cpu_count())):
         workspace.out = tmp_path / f"{name}.jsonl"
+        started = time.monotonic()
+        run = subprocess.Popen(workspace.command(spec, program=RETENSOR), cwd=workspace.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if hogs and half_way:
+            time.sleep(spent / 2)
         waste = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
         try:
-            assert workspace.run(spec, program=RETENSOR).returncode == 0
+            assert run.wait(timeout=120) == 0
+            spent = time.monotonic() - started
         finally:
             for process in waste:
                 process.kill()

@@ -169,6 +169,14 @@ def test_a_hanging_program_dies_with_the_driver(workspace):
         pytest.fail("the program outlived its driver")
 
 
+def test_precision_and_limit_take_more_samples_of_code_from_outside(workspace):
+    honest = {"command": str(HERE / "honest.py")}
+    row = rows_of(workspace, [honest], code=0, measure={"samples": 5, "precision": "0.001%",
+                                                        "at_most": "1s"})["honest"]
+    assert row["sampling"]["stopped_by"] == "limit" and row["stats"]["count"] > 10
+    assert row["foreign"]["probes_failed"] == []
+
+
 def test_a_registry_file_gives_a_program_its_id(workspace):
     folder = workspace.folder / "methods"
     folder.mkdir()
@@ -239,28 +247,200 @@ def test_the_example_of_a_library_in_cuda(workspace):
     assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
 
 
-def test_the_adapter_of_pyttb(workspace):
+def python_library(workspace, module, name="libmine.so"):
+    subprocess.run(["/usr/bin/python3", EXAMPLES / "method_library.py", module,
+                    workspace.folder / name], check=True, timeout=60)
+
+
+def test_the_example_in_numba_through_the_header(workspace):
+    require("numba")
+    python_library(workspace, EXAMPLES / "numba_mttkrp.py")
+    library = {"id": "theirs.cpu.library", "library": "./libmine.so"}
+    for axes in ({}, {"dtype": "f64"}):
+        row = rows_of(workspace, [library], code=0, axes=axes)["library"]
+        assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
+    rows_of(workspace, [library], axes={"dtype": "f32"}, code=0)
+    wrong = workspace.folder / "wrong.py"
+    wrong.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\n"
+                     "import numba_mttkrp\n\n\nclass Mine(numba_mttkrp.Mine):\n"
+                     "    def run(self, stream):\n"
+                     "        super().run(stream)\n        self.out[0] += 1\n")
+    python_library(workspace, wrong)
+    row = rows_of(workspace, [library])["library"]
+    assert row["status"] == "wrong" and row["reason"].startswith("run 1 of")
+
+
+def test_the_example_in_triton_through_the_header(workspace):
+    require("torch", "triton")
+    python_library(workspace, EXAMPLES / "triton_spmm.py")
+    (workspace.folder / "m.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 2.5\n3 2 1\n")
+    found = bench(workspace, "m.mtx", "--operation", "spmm", "--method", "sputnik.cuda",
+                  "--library", "theirs.cuda=./libmine.so")[0]["theirs.cuda"]
+    if found.get("status") == "unsupported":
+        pytest.skip(found["reason"])
+    assert found["error_over_bound"] <= 1 and "findings" not in found
+
+
+def test_a_library_in_python_that_fails_says_why(workspace):
+    for text, words in (("syntax error", "Python can't load it"),
+                        ("from method_library import Method\n\n\nclass Mine(Method):\n"
+                         "    def prepare(self):\n        raise MemoryError('too small')\n",
+                         "too small")):
+        (workspace.folder / "mine.py").write_text(text)
+        python_library(workspace, workspace.folder / "mine.py")
+        mine = {"id": "theirs.cpu.library", "library": "./libmine.so"}
+        row = rows_of(workspace, [mine])["library"]
+        assert row["status"] in ("failed", "oom") and words in row["reason"], row["reason"]
+
+
+# What each adapter in Python imports and what it is asked.
+ADAPTERS = {
+    "pyttb_mttkrp": ("pyttb", [("mttkrp", {"mode": 1})]),
+    "tensorly_mttkrp": ("tensorly", [("mttkrp", {"mode": 1})]),
+    "scipy_products": ("scipy", [("spmm", {}), ("contraction", {"variant": "ab,bc->ac"})]),
+    "pydata_sparse": ("sparse", [("ttv", {"mode": 1}),
+                                 ("contraction", {"variant": "abk,acd->kbcd"})]),
+    "taco_mttkrp": ("pytaco", [("mttkrp", {"mode": 1}), ("spmm", {})]),
+    "torch_spmm": ("torch", [("spmm", {})]),
+}
+
+
+def require(*modules):
+    """Skips the test unless these can be imported, from the folder of ci/bootstrap too."""
     path = os.pathsep.join([str(ROOT / "out/pypi"), os.environ.get("PYTHONPATH", "")])
-    own = {**os.environ, "PYTHONPATH": path}
-    if subprocess.run(["/usr/bin/python3", "-c", "import pyttb"], env=own, capture_output=True,
-                      timeout=60).returncode != 0:
-        pytest.skip("no pyttb: ci/bootstrap --test installs it from PyPI")
-    adapter = {"id": "pyttb.cpu", "command": "/usr/bin/python3",
-               "args": [str(EXAMPLES / "adapters/pyttb_mttkrp.py")]}
-    done = workspace.run(spec(workspace, [adapter], axes={"dtype": "f64", "mode": 1}),
-                         "--allow-foreign", program=RETENSOR, env=own)
-    assert done.returncode == 0, done.stderr
-    row, = workspace.lines()
-    assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []
-    assert row["executed"] == {"kernel": "sptensor.mttkrp"}
+    for module in modules:
+        if subprocess.run(["/usr/bin/python3", "-c", f"import {module}"], capture_output=True,
+                          env={**os.environ, "PYTHONPATH": path}, timeout=120).returncode != 0:
+            pytest.skip(f"no {module}")
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_an_adapter_in_python(workspace, adapter):
+    module, problems = ADAPTERS[adapter]
+    own = require(module)
+    workspace.add_uniform("cube", [12, 10, 12], 200)
+    workspace.add_uniform("square", [40, 40], 200)
+    method = {"id": "theirs.cpu", "command": "/usr/bin/python3",
+              "args": [str(EXAMPLES / f"adapters/{adapter}.py")]}
+    for operation, axes in problems:
+        variant = {"variant": axes.pop("variant")} if "variant" in axes else {}
+        matrix = operation == "spmm" or variant.get("variant") == "ab,bc->ac"
+        path = workspace.spec([], operation=operation, measure={"samples": 3}, **variant,
+                              axes={"dataset": "square" if matrix else "cube", **axes})
+        content = json.loads(path.read_text())
+        content["methods"] = [method]
+        path.write_text(json.dumps(content))
+        done = workspace.run(path, "--allow-foreign", program=RETENSOR, env=own)
+        row = workspace.lines()[-1]
+        if "no CUDA-capable device" in row["reason"] or "Found no NVIDIA driver" in row["reason"]:
+            pytest.skip(row["reason"])
+        assert done.returncode == 0, row["reason"]
+        assert row["status"] == "ok" and row["foreign"]["probes_failed"] == [], row["findings"]
+
+
+@pytest.mark.parametrize("word, status", [
+    (None, "wrong"), ("f32", "wrong"), ("bf16", "ok"), ("tf32", "ok"), ("f16", "ok")])
+def test_a_declared_precision_drives_the_bound(workspace, word, status):
+    method = entry("Halves") | ({"precision": word} if word else {})
+    row = rows_of(workspace, [method])["halves"]
+    assert row["status"] == status, row["reason"]
+    assert row["case"]["foreign"].get("precision") == word
+    if word == "f16":
+        assert row["arithmetic"] == {"operand_eps": 2**-11, "roundings": 3,
+                                     "accumulate_eps": 2**-23}
+
+
+def test_a_precision_that_there_is_not_is_refused(workspace):
+    done = workspace.run(spec(workspace, [entry("Halves") | {"precision": "f8"}]),
+                         "--allow-foreign", program=RETENSOR)
+    assert done.returncode == 2 and "f32, tf32, bf16, f16 or f16_sums" in done.stderr, done.stderr
+
+
+SPARSE = {"ttv": {"axes": {"mode": 1}}, "ttm": {"axes": {"mode": 2, "rank": 3}},
+          "tew": {"variant": ["add", "sub", "mul", "div"]}, "ts": {"variant": "mul"},
+          "contraction": {"variant": "abk,acd->kbcd"}}
+
+
+def sparse_rows(workspace, method, operation, **other):
+    """Rows of a kernel with a sparse result, beside the planted fault that each form can have."""
+    more = SPARSE[operation]
+    path = workspace.spec([], operation=operation, measure={"samples": 3},
+                          **{k: v for k, v in more.items() if k != "axes"},
+                          axes={"dataset": "cube", **more.get("axes", {})})
+    content = json.loads(path.read_text())
+    content["methods"] = [method]
+    path.write_text(json.dumps(content))
+    workspace.run(path, "--allow-foreign", program=RETENSOR)
+    return [row for row in workspace.lines() if row["case"]["method"] == method["id"]]
+
+
+# A subclass that answers wrongly, and the words that say how.
+WRONG_SPARSE = {
+    "Scaled": ("indices, values * 1.01", "wrong", "expected"),
+    "Shifted": ("[indices[0][::-1], *indices[1:]], values", "wrong", ""),
+    "Dropped": ("[i[1:] for i in indices], values[1:]", "wrong", ""),
+    "Repeated": ("[numpy.append(i, i[0]) for i in indices], numpy.append(values, values[:1], 0)",
+                 "wrong", "twice"),
+    "Outside": ("[i + 1000 for i in indices], values", "wrong", "passes the length"),
+}
+
+
+def wrong_sparse(workspace, name):
+    answer = WRONG_SPARSE[name][0]
+    return (f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\nimport numpy\n"
+            "{imports}\n\n\nclass {name}({base}):\n    def {step}:\n"
+            "        {call}\n        indices, values = self.out\n"
+            f"        self.out = {answer}\n")
+
+
+@pytest.mark.parametrize("operation", SPARSE)
+def test_kernels_with_sparse_results_in_both_forms(workspace, operation):
+    workspace.add_uniform("cube", [12, 10, 12], 200)
+    python_library(workspace, EXAMPLES / "sparse_library.py", "libsparse.so")
+    variants = len(SPARSE[operation].get("variant", [""])) if operation == "tew" else 1
+    for method in ({"id": "theirs.cpu.program", "command": "/usr/bin/python3",
+                    "args": [str(EXAMPLES / "sparse_results.py")]},
+                   {"id": "theirs.cpu.library", "library": "./libsparse.so"}):
+        rows = sparse_rows(workspace, method, operation)
+        assert len(rows) == variants
+        for row in rows:
+            assert row["status"] == "ok", row["reason"]
+            assert row["check"]["ok"] and row["foreign"]["probes_failed"] == [], row["findings"]
+
+
+@pytest.mark.parametrize("fault", WRONG_SPARSE)
+def test_wrong_sparse_results_are_caught_in_both_forms(workspace, fault):
+    workspace.add_uniform("cube", [12, 10, 12], 200)
+    text = wrong_sparse(workspace, fault)
+    program = workspace.folder / "wrong.py"
+    program.write_text(text.format(
+        imports="from sparse_results import SparseResults\nfrom steps import serve",
+        name=fault, base="SparseResults", step="compute(self)", call="super().compute()")
+        + f"\n\nserve({fault}())\n")
+    module = workspace.folder / "wrong_library.py"
+    module.write_text(text.format(
+        imports="import sparse_library", name="Mine", base="sparse_library.Mine",
+        step="run(self, stream)", call="super().run(stream)"))
+    python_library(workspace, module, "libwrong.so")
+    _, status, words = WRONG_SPARSE[fault]
+    for method in ({"id": "theirs.cpu.program", "command": "/usr/bin/python3",
+                    "args": [str(program)]},
+                   {"id": "theirs.cpu.library", "library": "./libwrong.so"}):
+        for operation in ("ttm", "contraction"):
+            rows = sparse_rows(workspace, method, operation)
+            assert rows[-1]["status"] == status and words in rows[-1]["reason"], rows[-1]["reason"]
 
 
 def test_the_adapter_of_splatt(workspace):
     prefix = os.environ.get("RETENSOR_SPLATT")
     if not prefix:
         pytest.skip("no SPLATT: set RETENSOR_SPLATT to the folder in which it was installed")
-    compiled(workspace, "adapters/splatt_mttkrp.c", "libsplatt_mttkrp.so", "-shared", "-fPIC",
-             f"-I{prefix}/include", f"-L{prefix}/lib", "-lsplatt", "-fopenmp", "-lm")
+    subprocess.run(["c++", "-std=c++17", "-O2", "-shared", "-fPIC", "-I", ROOT / "common/c_api",
+                    f"-I{prefix}/include", EXAMPLES / "adapters/splatt_mttkrp.cpp", "-o",
+                    workspace.folder / "libsplatt_mttkrp.so", f"-L{prefix}/lib", "-lsplatt",
+                    "-fopenmp", "-lm"], check=True, timeout=120)
     adapter = {"id": "splatt.cpu", "library": "./libsplatt_mttkrp.so"}
     row = rows_of(workspace, [adapter], code=0, axes={"dtype": "f64"})["cpu"]
     assert row["status"] == "ok" and row["foreign"]["probes_failed"] == []

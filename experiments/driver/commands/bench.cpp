@@ -61,6 +61,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   std::vector<MethodEntry> entries;
   const auto add = [&](const char* option, const std::string& id, const ForeignEntry& entry) {
     entries.push_back({id, {option, 0, 0}, {}, entry});
+    entries.back().foreign->precision = given.text("precision");
   };
   const auto format = given.text("format");
   if (format != "tns" && format != "tnsb" && format != "mtx")
@@ -69,7 +70,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   if (!words.empty())
     add("--command", default_foreign_id(words[0]),
-        {false, words[0], {words.begin() + 1, words.end()}, format, ""});
+        {false, words[0], {words.begin() + 1, words.end()}, format, "", ""});
   for (const auto& text : given.texts("library")) {
     const auto library = foreign_library(text);
     add("--library", library.id, library.entry);
@@ -332,6 +333,10 @@ Interface bench_interface() {
   add("library", words("[ID=]FILE..."),
       "also shared libraries from outside (retensor_method.h); one that works on a GPU says so by "
       "its id: theirs.cuda=./libtheirs.so");
+  add("precision", word("WORD"),
+      fmt::format("in which code from outside computes: {} (default: in the type of the values)",
+                  joined(foreign_precisions(), ", "))
+          .c_str());
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");

@@ -23,9 +23,9 @@ std::string percent(const json& share) {
   return fmt::format("{:.1f}%", 100 * share.get<double>());
 }
 
-std::string curve_text(const json& calibration) {
+std::string curve_text(const json& rule) {
   std::vector<TableRow> table;
-  for (const auto& point : calibration["curve"]) {
+  for (const auto& point : rule["curve"]) {
     TableRow row = {fmt::format("{:g}%", point["threshold"].get<double>()),
                     percent(point["false_alarms"])};
     for (const auto* slowdown : {"1%", "2%", "5%", "10%"})
@@ -34,6 +34,21 @@ std::string curve_text(const json& calibration) {
   }
   return table_text({"threshold", "false alarms", "sees 1%", "2%", "5%", "10%"}, table,
                     out_style());
+}
+
+std::string threshold_text(const json& threshold) {
+  return threshold.is_null() ? "none" : fmt::format("{:g}%", threshold.get<double>());
+}
+
+std::string text_of_rule(const json& rule) {
+  const auto launches = rule["launches"].get<std::size_t>();
+  return fmt::format(
+      "{} launch{} a side, {} pairs\n{}threshold: {}; in the first half of the launches {}, in the "
+      "second {}\n\n",
+      launches, launches == 1 ? "" : "es", rule["pairs"].get<std::size_t>(), curve_text(rule),
+      rule["threshold"].is_null() ? "none keeps false alarms at 1% or less: no difference is called"
+                                  : threshold_text(rule["threshold"]),
+      threshold_text(rule["halves"][0]), threshold_text(rule["halves"][1]));
 }
 
 int calibrate_command(const Given& given) {
@@ -49,15 +64,10 @@ int calibrate_command(const Given& given) {
     return 0;
   }
   std::cout << fmt::format(
-                   "{}: {} pairs of launches of the same code in {} cases; {} noisy rows "
-                   "were refused\n\n",
-                   made["device"].get<std::string>(), made["pairs"].get<std::size_t>(),
-                   made["cases"].get<std::size_t>(), made["noisy_rows"].get<std::size_t>())
-            << curve_text(made) << '\n'
-            << (made["threshold"].is_null()
-                    ? "no threshold keeps false alarms at 1% or less: differences can't be called\n"
-                    : fmt::format("differences count beyond {:g}%\n",
-                                  made["threshold"].get<double>()));
+      "{}: launches of the same code in {} cases; {} noisy rows were refused\n\n",
+      made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
+      made["noisy_rows"].get<std::size_t>());
+  for (const auto& rule : made["rules"]) std::cout << text_of_rule(rule);
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/machine/machine.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/gpu_state.hpp"
@@ -85,6 +86,25 @@ std::string line_of(const Repetition& r) {
                      r.before, r.after, r.spread, r.agrees() ? "agrees" : "differs");
 }
 
+/// Smallest change that counts on the machine of a row, of 1; says by which rule times agree there.
+/// Throws InputError where its calibration found no rule.
+double told_threshold(const Row& row) {
+  const auto calibrations = known_calibrations();
+  const auto* found = calibration_of(calibrations, row.device(), row.machine());
+  if (found == nullptr) {
+    std::cerr << fmt::format("{}: times agree within the spread and 5%; it is not calibrated\n",
+                             machine_label(row.device(), row.machine(), true));
+    return 0;
+  }
+  if (!found->rule(1).threshold)
+    throw InputError(
+        "confirm: no difference counts on this machine, so that none can be ruled "
+        "out: " +
+        rule_text(*found));
+  std::cerr << rule_text(*found) << '\n';
+  return *found->rule(1).threshold;
+}
+
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
 
@@ -103,6 +123,7 @@ int confirm_command(const Given& given) {
   }
 
   expect_this_model(sample);
+  const auto threshold = told_threshold(sample.front());
   SweepOptions sweep;
   sweep.out = given.text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
@@ -120,7 +141,8 @@ int confirm_command(const Given& given) {
   std::vector<Repetition> repetitions;
   for (const auto& row : sample) {
     const auto found = again.find(row.key());
-    repetitions.push_back(repetition(row, found == again.end() ? nullptr : found->second));
+    repetitions.push_back(
+        repetition(row, found == again.end() ? nullptr : found->second, threshold));
     std::cerr << line_of(repetitions.back()) << '\n';
   }
 

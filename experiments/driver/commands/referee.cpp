@@ -79,6 +79,7 @@ std::string page_of(const Bout& bout, const Labels& labels) {
   text += "\n\n" + markdown_table(rows) + "\n";
   for (const auto& line : bout.lints) text += "- " + line + '\n';
   if (bout.lints.empty()) text += "The rows show nothing unfair.\n";
+  for (const auto& rule : bout.rules) text += fmt::format("\n{}.\n", rule);
   return text + '\n';
 }
 
@@ -98,6 +99,7 @@ json to_json(const Bout& bout) {
           {"b_faster", bout.b_faster},
           {"neither", bout.equal},
           {"rounds", rounds},
+          {"rules", bout.rules},
           {"lints", bout.lints}};
 }
 
@@ -122,9 +124,10 @@ std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
   std::map<std::string, std::size_t> variants;
   for (const auto& one : all) ++variants[one.rows.front().method()];
   std::vector<Bout> bouts;
+  const auto calibrations = known_calibrations();
   for (std::size_t a = 0; a < chosen_ones.size(); ++a)
     for (std::size_t b = a + 1; b < chosen_ones.size(); ++b)
-      bouts.push_back(referee(chosen_ones[a], chosen_ones[b], variants));
+      bouts.push_back(referee(chosen_ones[a], chosen_ones[b], variants, calibrations));
   return bouts;
 }
 

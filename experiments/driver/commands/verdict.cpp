@@ -165,6 +165,14 @@ void print_table(const json& verdicts) {
   std::cout << table_text(
       {"claim", "verdict", "published", "measured", "data", "on", "rows", "reason"}, rows, style);
   print_counts(verdicts);
+  const auto calibrated = std::count_if(verdicts.begin(), verdicts.end(), [](const json& v) {
+    return !v["between_launches"].is_null();
+  });
+  if (calibrated == 0) return;
+  std::cout << fmt::format(
+      "the intervals of {} hold what another launch may differ by on their machine:\n", calibrated);
+  for (const auto& calibration : known_calibrations())
+    std::cout << "  " << rule_text(calibration) << '\n';
 }
 
 /// Claims that hold, each with the nearest change of its rows that would have turned it; those
@@ -277,6 +285,10 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   const auto registry = DatasetRegistry::load(at.registry, at.recipes);
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
+  const auto calibrations = known_calibrations();
+  for (auto& row : rows)
+    if (const auto* c = calibration_of(calibrations, row.device(), row.machine()))
+      row.set_between_launches(c->between_launches());
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
   const Known known{data_sets(registry), exclusions_of_specs()};

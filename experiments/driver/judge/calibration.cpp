@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/rng.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/noise.hpp"
@@ -26,6 +28,10 @@ constexpr std::size_t kFewestPairs = 100;
 /// Smallest change that counts, in percent.
 constexpr std::array<double, 12> kThresholds = {0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50};
 constexpr std::array<double, 4> kSlowdowns = {1, 2, 5, 10};
+constexpr std::array<std::size_t, 3> kLaunches = {1, 3, 5};
+constexpr std::size_t kDraws = 66;  ///< of groups of launches, for a case
+/// Of the normal distribution: 99% of pairs lie within the threshold, intervals hold 95%.
+constexpr double kTwoSided99 = 2.576, kTwoSided95 = 1.96;
 
 /// Samples of the launches of a case that are not noisy.
 struct Launched {
@@ -52,14 +58,41 @@ Launched launched(const std::vector<Row>& rows) {
   return found;
 }
 
+using Sides = std::vector<std::vector<double>>;
+
 /// The ratios of all pairs, each launch after the other.
-std::vector<Ratio> ratios_of(const Launched& launched) {
+void add_pairs(const Sides& launches, std::vector<Ratio>& ratios) {
+  for (std::size_t a = 0; a < launches.size(); ++a)
+    for (std::size_t b = a + 1; b < launches.size(); ++b)
+      ratios.push_back(
+          ratio_of_medians(Launches(&launches[b], 1), Launches(&launches[a], 1), ratios.size()));
+}
+
+/// Ratios of sides of `size` launches each, which are drawn without repetition.
+void add_groups(Sides launches, std::size_t size, std::vector<Ratio>& ratios) {
+  for (std::size_t draw = 0; draw < kDraws && launches.size() >= 2 * size; ++draw) {
+    const CounterRng rng(draw, ratios.size());
+    for (std::size_t k = 0; k < 2 * size; ++k)
+      std::swap(launches[k], launches[k + rng.below(k, launches.size() - k)]);
+    const Launches all(launches);
+    ratios.push_back(
+        ratio_of_medians(all.subspan(size, size), all.subspan(0, size), ratios.size()));
+  }
+}
+
+/// Of the launches of each case from `begin` to `end`, shares of them in the order of time.
+std::vector<Ratio> ratios_of(const Launched& launched, std::size_t size, double begin, double end) {
   std::vector<Ratio> ratios;
-  for (const auto& [of, launches] : launched.by_case)
-    for (std::size_t a = 0; a < launches.size(); ++a)
-      for (std::size_t b = a + 1; b < launches.size(); ++b)
-        ratios.push_back(
-            ratio_of_medians(Launches(&launches[b], 1), Launches(&launches[a], 1), ratios.size()));
+  for (const auto& [of, launches] : launched.by_case) {
+    const auto at = [&, count = static_cast<double>(launches.size())](double share) {
+      return launches.begin() + static_cast<std::ptrdiff_t>(share * count);
+    };
+    const Sides some(at(begin), at(end));
+    if (size == 1)
+      add_pairs(some, ratios);
+    else
+      add_groups(some, size, ratios);
+  }
   return ratios;
 }
 
@@ -91,6 +124,34 @@ json curve_point(const std::vector<Ratio>& ratios, double threshold) {
   return point;
 }
 
+/// The least threshold with few enough false alarms, in percent.
+std::optional<double> least_threshold(const std::vector<Ratio>& ratios) {
+  for (const auto threshold : kThresholds)
+    if (share(ratios, [&](const Ratio& r) { return is_called(r, threshold); }) <= kMostFalseAlarms)
+      return threshold;
+  return std::nullopt;
+}
+
+/// The halves tell whether the machine was the same one all the time: the rule has to hold in each.
+json rule_of(const Launched& found, std::size_t launches, const std::vector<Ratio>& ratios) {
+  json rule = {{"launches", launches}, {"pairs", ratios.size()}};
+  auto threshold = least_threshold(ratios);
+  for (const auto half : {0.0, 0.5}) {
+    const auto part = ratios_of(found, launches, half, half + 0.5);
+    const auto own = part.empty() ? threshold : least_threshold(part);
+    rule["halves"].push_back(own ? json(*own) : json());
+    threshold = own && threshold ? std::optional(std::max(*own, *threshold)) : std::nullopt;
+  }
+  rule["threshold"] = threshold ? json(*threshold) : json();
+  for (const auto each : kThresholds) {
+    rule["curve"].push_back(curve_point(ratios, each));
+    const auto& point = rule["curve"].back();
+    if (threshold && *threshold == each)
+      rule.update({{"false_alarms", point["false_alarms"]}, {"power", point["power"]}});
+  }
+  return rule;
+}
+
 void check_one_machine(const std::vector<Row>& rows) {
   std::set<std::string> machines;
   for (const auto& row : rows) machines.insert(machine_label(row.device(), row.machine(), true));
@@ -103,13 +164,13 @@ void check_one_machine(const std::vector<Row>& rows) {
 json calibrate(const std::vector<Row>& rows) {
   check_one_machine(rows);
   const auto found = launched(rows);
-  const auto ratios = ratios_of(found);
-  if (ratios.size() < kFewestPairs)
+  const auto pairs = ratios_of(found, 1, 0, 1);
+  if (pairs.size() < kFewestPairs)
     throw InputError(
         fmt::format("calibrate: found {} pairs of launches without noise ({} noisy rows were "
                     "refused), expected "
                     "at least {}: more launches, or a machine at rest",
-                    ratios.size(), found.noisy, kFewestPairs));
+                    pairs.size(), found.noisy, kFewestPairs));
   const auto& first = rows.front();
   json made = {{"kind", "calibration"},
                {"schema", kSchema},
@@ -118,33 +179,63 @@ json calibrate(const std::vector<Row>& rows) {
                {"driver", first.field("machine.driver")},
                {"finished", rows.back().finished()},
                {"cases", found.by_case.size()},
-               {"pairs", ratios.size()},
                {"noisy_rows", found.noisy},
-               {"highest_load", found.load},
-               {"threshold", nullptr}};
-  for (const auto threshold : kThresholds) {
-    made["curve"].push_back(curve_point(ratios, threshold));
-    const auto& point = made["curve"].back();
-    if (made["threshold"].is_null() && point["false_alarms"] <= kMostFalseAlarms)
-      made.update({{"threshold", threshold},
-                   {"false_alarms", point["false_alarms"]},
-                   {"power", point["power"]}});
+               {"highest_load", found.load}};
+  for (const auto launches : kLaunches) {
+    const auto ratios = launches == 1 ? pairs : ratios_of(found, launches, 0, 1);
+    if (!ratios.empty()) made["rules"].push_back(rule_of(found, launches, ratios));
   }
   return made;
 }
 
-Calibration read_calibration(const std::string& path) {
-  const auto j = json::parse(read_small_file(path), nullptr, false);
-  const auto pairs = j.is_object() ? field(j, "pairs") : json();
-  const auto threshold = j.is_object() ? field(j, "threshold") : json();
-  if (!j.is_object() || text_of(j, "kind") != "calibration" || !pairs.is_number_unsigned() ||
+namespace {
+
+CalibratedRule rule_in(const json& j, const std::string& path) {
+  const auto& pairs = field(j, "pairs");
+  const auto& threshold = field(j, "threshold");
+  if (!j.is_object() || !pairs.is_number_unsigned() ||
       !(threshold.is_number() || threshold.is_null()))
     throw InputError(path + ": found no calibration, expected a file of `retensor calibrate`");
-  Calibration c{path, text_of(j, "device"), text_of(j, "machine"), {}, 0, pairs};
-  if (!threshold.is_number()) return c;
-  c.threshold = threshold.get<double>() / 100;
-  if (const auto& share = field(j, "false_alarms"); share.is_number()) c.false_alarms = share;
+  CalibratedRule rule{j.value("launches", std::size_t{1}), {}, 0, pairs};
+  if (!threshold.is_number()) return rule;
+  rule.threshold = threshold.get<double>() / 100;
+  if (const auto& share = field(j, "false_alarms"); share.is_number()) rule.false_alarms = share;
+  return rule;
+}
+
+std::string rule_words(const CalibratedRule& rule) {
+  const auto sides =
+      fmt::format("{} launch{} a side", rule.launches, rule.launches == 1 ? "" : "es");
+  if (!rule.threshold) return fmt::format("none with {}", sides);
+  return fmt::format("beyond {:g}% with {} ({:.2g}% of {} identical pairs are called)",
+                     100 * *rule.threshold, sides, 100 * rule.false_alarms, rule.pairs);
+}
+
+}  // namespace
+
+Calibration read_calibration(const std::string& path) {
+  const auto j = json::parse(read_small_file(path), nullptr, false);
+  if (!j.is_object() || text_of(j, "kind") != "calibration")
+    throw InputError(path + ": found no calibration, expected a file of `retensor calibrate`");
+  Calibration c{path, text_of(j, "device"), text_of(j, "machine"), {}};
+  // Older files hold the rule of one launch alone.
+  for (const auto& rule : j.value("rules", json::array({j})))
+    c.rules.push_back(rule_in(rule, path));
+  if (c.rules.empty() || c.rules.front().launches != 1)
+    throw InputError(path + ": found no rule for one launch, expected one");
   return c;
+}
+
+const CalibratedRule& Calibration::rule(std::size_t launches) const {
+  const auto* best = &rules.front();
+  for (const auto& one : rules)
+    if (one.launches <= launches) best = &one;
+  return *best;
+}
+
+double Calibration::between_launches() const {
+  const auto threshold = rules.front().threshold.value_or(kThresholds.back() / 100);
+  return std::log1p(threshold) * kTwoSided95 / (kTwoSided99 * std::sqrt(2.0));
 }
 
 const Calibration* calibration_of(const std::vector<Calibration>& all, const std::string& device,
@@ -159,16 +250,10 @@ const Calibration* calibration_of(const std::vector<Calibration>& all, const std
 }
 
 std::string rule_text(const Calibration& c) {
-  const auto machine = machine_label(c.device, c.machine, true);
-  if (!c.threshold)
-    return fmt::format(
-        "{}: its calibration ({}) found no rule with few enough false alarms: no "
-        "difference is called there",
-        machine, c.path);
-  return fmt::format(
-      "{}: differences count beyond {:g}%, by its calibration ({}; {:.2g}% of {} identical pairs "
-      "are called)",
-      machine, 100 * *c.threshold, c.path, 100 * c.false_alarms, c.pairs);
+  std::vector<std::string> words;
+  for (const auto& rule : c.rules) words.push_back(rule_words(rule));
+  return fmt::format("{}: differences count {}, by its calibration ({})",
+                     machine_label(c.device, c.machine, true), joined(words, ", "), c.path);
 }
 
 }  // namespace retensor::driver

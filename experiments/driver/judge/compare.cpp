@@ -111,8 +111,9 @@ Change judge(const Pair& pair, double threshold, const Calibration* calibration)
   if (std::min(pair.a->count(), pair.b->count()) < kFewest) return Change::too_few;
   if (calibration != nullptr) {
     const bool noisy = !pair.a->noise.empty() || !pair.b->noise.empty();
-    if (noisy || !calibration->threshold) return Change::too_noisy;
-    threshold = std::max(threshold, *calibration->threshold);
+    const auto& rule = calibration->rule(std::min(pair.a->samples.size(), pair.b->samples.size()));
+    if (noisy || !rule.threshold) return Change::too_noisy;
+    threshold = std::max(threshold, *rule.threshold);
   }
   if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
   if (pair.ratio.ci_high < 1 && pair.ratio.value < 1 - threshold) return Change::faster;

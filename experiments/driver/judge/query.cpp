@@ -96,6 +96,27 @@ std::optional<double> number_in(const json& value) {
   return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
+bool starts(const std::string& path, const char* start) {
+  return boost::starts_with(path, start);
+}
+
+bool rises_with_time(const std::string& path) {
+  return path == "stats.median" || starts(path, "seconds.");
+}
+
+bool falls_with_time(const std::string& path) {
+  return starts(path, "rates.") || starts(path, "copy.") || path == "roofline.share";
+}
+
+/// Widened by what another launch of the same code may differ by.
+Estimate with_launches(const Estimate& one, const Row& row) {
+  const auto reach = row.between_launches();
+  if (reach == 0 || !(one.low > 0)) return one;
+  const auto below = together({std::log(one.value / one.low), reach});
+  const auto above = together({std::log(one.high / one.value), reach});
+  return {one.value * std::exp(-below), one.value, one.value * std::exp(above)};
+}
+
 /// A number that follows from the median time, rising with it or falling.
 Estimate with_time(double value, const Row& row, bool rises) {
   const auto stat = [&](const char* name) {
@@ -111,14 +132,12 @@ std::optional<Estimate> estimate_in(const Row& row, const std::string& path) {
   const auto& found = row.field(path);
   if (const auto samples = numbers_in(found); !samples.empty()) {
     const auto summary = summarise(samples);
-    return Estimate{summary.ci_low, summary.median, summary.ci_high};
+    return with_launches({summary.ci_low, summary.median, summary.ci_high}, row);
   }
   const auto number = number_in(found);
   if (!number) return {};
-  const auto is = [&](const char* start) { return boost::starts_with(path, start); };
-  if (path == "stats.median" || is("seconds.")) return with_time(*number, row, true);
-  if (is("rates.") || is("copy.") || path == "roofline.share")
-    return with_time(*number, row, false);
+  if (rises_with_time(path)) return with_launches(with_time(*number, row, true), row);
+  if (falls_with_time(path)) return with_launches(with_time(*number, row, false), row);
   return Estimate::exact(*number);
 }
 
@@ -217,6 +236,11 @@ Answer share_in_order(const Query& query, const std::vector<Taken>& parts) {
 
 bool reads_errors(const Query& query) {
   return boost::starts_with(query.value, "check.");
+}
+
+bool reads_times(const Part& part) {
+  return rises_with_time(part.value) || falls_with_time(part.value) ||
+         starts(part.value, "phases.");
 }
 
 std::vector<Part> parts_of(const Query& query) {

@@ -43,6 +43,9 @@ struct Answer {
 /// Whether the query reads errors of results: then a row that is wrong belongs to it.
 bool reads_errors(const Query& query);
 
+/// Whether a part reads times, or numbers that follow from them.
+bool reads_times(const Part& part);
+
 /// What the query looks at, in the order in which its rows are handed on.
 std::vector<Part> parts_of(const Query& query);
 

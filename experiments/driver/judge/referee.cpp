@@ -24,6 +24,8 @@ namespace {
 constexpr double kRunsOfPreparation = 5, kPreparations = 5;
 /// Orders of summation make errors differ by less.
 constexpr double kErrors = 30;
+/// Tensor cores cut off sums that others round: twice the error in the same type.
+constexpr double kRoundings = 2.5;
 constexpr double kZeroShare = 0.05;
 constexpr double kEmptyStepShare = 0.05;
 
@@ -132,6 +134,25 @@ std::vector<std::string> cases_left_out(const Sides& s) {
   };
   add(s.a.name, s.comparison.only_b.size(), static_cast<std::size_t>(failed(&Pair::a)));
   add(s.b.name, s.comparison.only_a.size(), static_cast<std::size_t>(failed(&Pair::b)));
+  return lines;
+}
+
+/// What the check allowed: the arithmetic that each side declares.
+std::vector<std::string> declared_precision(const Sides& s) {
+  const auto coarsest = [](const Contestant& side, const char* path) {
+    double most = 0;
+    for (const auto& row : side.rows) most = std::max(most, number_in(row, path));
+    return most;
+  };
+  std::vector<std::string> lines;
+  for (const auto& [path, what] :
+       {std::pair("arithmetic.operand_eps", "Operands are rounded by up to"),
+        std::pair("arithmetic.accumulate_eps", "Sums are rounded by up to")}) {
+    const auto a = coarsest(s.a, path), b = coarsest(s.b, path);
+    if (std::max(a, b) > kRoundings * std::min(a, b))
+      lines.push_back(fmt::format("{} {:.2g} for {} and {:.2g} for {}, as they declare.", what, a,
+                                  s.a.name, b, s.b.name));
+  }
   return lines;
 }
 
@@ -248,9 +269,10 @@ std::vector<std::string> machines_and_noise(const Sides& s) {
   return lines;
 }
 
-constexpr std::array<Lint, 12> kLints = {wrong_results, findings,    unchecked, cases_left_out,
-                                         precision,     preparation, zeroing,   best_of_variants,
-                                         warmth,        clocks,      threads,   machines_and_noise};
+constexpr std::array<Lint, 13> kLints = {wrong_results,      findings,  unchecked,   cases_left_out,
+                                         declared_precision, precision, preparation, zeroing,
+                                         best_of_variants,   warmth,    clocks,      threads,
+                                         machines_and_noise};
 
 /// Why a pair decides nothing, whatever its ratio.
 std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
@@ -271,8 +293,8 @@ std::set<std::string> rows_with_findings(const Contestant& side) {
 
 }  // namespace
 
-const Members kMembersForReferee = {"phases",  "stats",    "check",      "executed", "findings",
-                                    "foreign", "cpu_load", "clock_flag", "gpu_state"};
+const Members kMembersForReferee = {"phases",   "stats",   "check",    "arithmetic", "executed",
+                                    "findings", "foreign", "cpu_load", "clock_flag", "gpu_state"};
 
 std::vector<Contestant> contestants(const std::vector<Row>& rows) {
   Labels labels;
@@ -289,8 +311,10 @@ std::vector<Contestant> contestants(const std::vector<Row>& rows) {
 }
 
 Bout referee(const Contestant& a, const Contestant& b,
-             const std::map<std::string, std::size_t>& variants) {
+             const std::map<std::string, std::size_t>& variants,
+             const std::vector<Calibration>& calibrations) {
   CompareOptions options;
+  options.calibrations = calibrations;
   options.ignore = {"params", "cache", "order"};
   options.method_a = a.rows.front().method();
   options.method_b = b.rows.front().method();
@@ -300,7 +324,7 @@ Bout referee(const Contestant& a, const Contestant& b,
   const auto comparison = compare_sides(left, right, options);
   auto doubtful = rows_with_findings(a);
   doubtful.merge(rows_with_findings(b));
-  Bout bout{a.name, b.name, {}, 0, 0, 0, comparison.mean_ratio(), {}};
+  Bout bout{a.name, b.name, {}, 0, 0, 0, comparison.mean_ratio(), {}, comparison.rules};
   for (const auto& pair : comparison.pairs) {
     bout.rounds.push_back({pair, objection(pair, doubtful)});
     if (!bout.rounds.back().undecided.empty()) continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,13 @@ struct Bout {
   std::size_t a_faster = 0, b_faster = 0, equal = 0;  ///< rounds by their outcome
   std::optional<Ratio> mean;       ///< geometric mean of B over A, of all rounds whose rows are ok
   std::vector<std::string> lints;  ///< in sentences, the gravest first
+  std::set<std::string> rules;     ///< in sentences, by which differences count
 };
 
 /// The pair of `compare`, with its rule, and what the rows tell of fairness. `variants` is the
 /// number of contestants by method.
 Bout referee(const Contestant& a, const Contestant& b,
-             const std::map<std::string, std::size_t>& variants);
+             const std::map<std::string, std::size_t>& variants,
+             const std::vector<Calibration>& calibrations);
 
 }  // namespace retensor::driver

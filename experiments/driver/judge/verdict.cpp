@@ -269,6 +269,9 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
       const auto counted = rows_of(part, group, claim, v);
       used.insert(used.end(), counted.begin(), counted.end());
       v.taken.push_back(read_rows(counted, part));
+      if (reads_times(part))
+        for (const auto* row : counted)
+          v.between_launches = std::max(v.between_launches, std::expm1(row->between_launches()));
     }
     expect_comparable(claim, v, used);
     const auto found = answer(query, v.taken);
@@ -429,6 +432,7 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"hardware", v.hardware},
       {"competitor_code", v.competitor},
       {"machine", v.machine},
+      {"between_launches", v.between_launches > 0 ? json(v.between_launches) : json()},
       {"rows", v.rows},
       {"of", v.of},
       {"left_out", v.failures},

@@ -57,6 +57,8 @@ struct Verdict {
   std::vector<LeftOut> excluded;   ///< cases that specs leave out of what the query asks for
   std::size_t named = 0;           ///< of the claim's `whole` data sets, those that have rows
   std::vector<Taken> taken;        ///< what was read, by part of the query
+  /// By how much, at most, another launch may change the times that were read, by calibrations.
+  double between_launches = 0;
 };
 
 std::string_view name(Verdict::Word word);

@@ -21,6 +21,7 @@
 #include <limits>
 #include <map>
 #include <new>
+#include <set>
 
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
@@ -128,6 +129,9 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
                  {"atomics", m.work.atomics},
                  {"intensity", m.work.intensity()}};
   row["check"] = check_json(m.check);
+  row["arithmetic"] = {{"operand_eps", m.precision.operand_eps},
+                       {"roundings", m.precision.roundings},
+                       {"accumulate_eps", m.precision.accumulate_eps}};
   row["executed"] = m.executed;
   row["footprint"] = {{"format_bytes", m.footprint.format_bytes},
                       {"device_bytes", m.footprint.device_bytes},
@@ -168,20 +172,22 @@ int samples_to_add(const std::vector<Measurement>& measured, double precision, d
   return static_cast<int>(std::min({count, most, kMostSamples}));
 }
 
-/// measure(), and again with more samples until the interval of each median is as narrow as asked
+using Measure = std::function<std::vector<Measurement>(const TimingOptions&)>;
+
+/// Measures, and again with more samples until the interval of each median is as narrow as asked
 /// for or the time is over. Each time methods are prepared anew; all samples count.
-std::vector<Measurement> measure_precisely(const std::vector<Trial>& trials, TimingOptions options,
+std::vector<Measurement> measure_precisely(const Measure& measure, TimingOptions options,
                                            const Wish& wish) {
   std::vector<Measurement> measured, more;
   double left = wish.at_most;
   // Clocks are read around each sample, which takes longer than short runs do.
-  auto seconds = timed([&] { measured = retensor::measure(trials, options); });
+  auto seconds = timed([&] { measured = measure(options); });
   while (wish.precision > 0) {
     const double most = left * (options.warmup + options.samples) / seconds;
     options.samples = samples_to_add(measured, wish.precision, most - options.warmup);
     if (options.samples < 1) break;
     ++options.seed;
-    seconds = timed([&] { more = retensor::measure(trials, options); });
+    seconds = timed([&] { more = measure(options); });
     left -= seconds;
     for (std::size_t k = 0; k < more.size(); ++k) {
       auto& all = measured[k];
@@ -198,22 +204,25 @@ std::vector<Measurement> measure_precisely(const std::vector<Trial>& trials, Tim
   return measured;
 }
 
-/// Members `sampling` and `batch` of a row whose spec asks for them.
-json sampling_json(const Measurement& m, const Trial& trial, double precision, int batch_runs) {
-  json members = json::object();
-  if (precision > 0) {
-    const auto reached = relative_width(m);
-    members["sampling"] = {{"precision", precision},
-                           {"reached", reached},
-                           {"stopped_by", reached <= precision ? "precision" : "limit"}};
-  }
-  if (batch_runs == 0) return members;
+/// The member `sampling` of a row whose spec asks for a precision.
+json sampling_json(const Measurement& m, double precision) {
+  if (precision <= 0) return json::object();
+  const auto reached = relative_width(m);
+  return {{"sampling",
+           {{"precision", precision},
+            {"reached", reached},
+            {"stopped_by", reached <= precision ? "precision" : "limit"}}}};
+}
+
+/// The member `batch` of a row whose spec asks for it.
+json batch_json(const Measurement& m, const Trial& trial, int batch_runs) {
+  if (batch_runs == 0) return json::object();
   const auto batch = time_in_batch(trial, batch_runs);
   const auto each = batch.seconds / batch.runs;
-  members["batch"] = {{"runs", batch.runs},
-                      {"seconds", each},
-                      {"launch_bound", summarise(m.samples).median > kLaunchBound * each}};
-  return members;
+  return {{"batch",
+           {{"runs", batch.runs},
+            {"seconds", each},
+            {"launch_bound", summarise(m.samples).median > kLaunchBound * each}}}};
 }
 
 /// Seconds of one more preparation, that of a CUDA method until the device is idle.
@@ -317,7 +326,8 @@ class Bench {
       const std::vector<Trial>& trials, const TimingOptions& options, const Wish& wish);
   static json probe(const json& request);
   json foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
-                   Deadline deadline) const;
+                   const Wish& wish, Deadline deadline);
+  json watched(const std::function<void()>& work);
   Posed& pose(const Case& c, std::map<std::string, Posed>& kept);
   void provide_oracle(Posed& posed, const std::string& key) const;
   static void keep(const reference::Expected& oracle, const fs::path& path);
@@ -465,21 +475,53 @@ Deadline deadline_of(const json& request) {
 
 json Bench::probe(const json& request) {
   const auto c = case_from_json(request.at("case"));
-  return probe_foreign(c, request.at("order"), *foreign_method(c.method, c.params),
-                       deadline_of(request));
+  const auto method = foreign_method(c.method, c.params, c.foreign->precision);
+  return probe_foreign(c, request.at("order"), *method, deadline_of(request));
 }
 
 json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& options,
-                        Deadline deadline) const {
+                        const Wish& wish, Deadline deadline) {
   const LoadMeter meter;
-  const auto method = foreign_method(c.method, c.params);
-  const auto done = measure_foreign(c, posed.problem, *method, options, deadline);
+  const auto method = foreign_method(c.method, c.params, c.foreign->precision);
+  ForeignMeasurement done;
+  std::set<std::string> findings;
+  const auto once = [&](const TimingOptions& how) {
+    done = measure_foreign(c, posed.problem, *method, how, deadline);
+    findings.insert(done.findings.begin(), done.findings.end());
+    return std::vector{done.measurement};
+  };
+  const auto run = [&] {
+    findings.clear();
+    done.measurement = measure_precisely(once, options, wish).front();
+  };
+  json state, repeated = json::array();
+  for (int attempt = 0; attempt <= kMostRepetitions; ++attempt) {
+    if (!is_gpu_method(c.method)) {
+      run();
+      break;
+    }
+    state = watched(run);
+    const auto slowed_by = brakes(state);
+    const auto& samples = done.measurement.samples;
+    if (slowed_by.empty() || samples.empty() || attempt == kMostRepetitions) break;
+    repeated.push_back({{"slowed_by", slowed_by}, {"median", summarise(samples).median}});
+  }
+  if (!repeated.empty()) state["repeated"] = repeated;
   const auto& m = done.measurement;
   auto row = row_body(m, {m.prepare_seconds}, load_seconds_, done.oracle_seconds, load_peak_);
   row["foreign"] = done.details;
-  row["findings"] = done.findings;
+  row["findings"] = findings;
+  if (!m.samples.empty()) row.update(sampling_json(m, wish.precision));
   if (!m.samples.empty()) row["cpu_load"] = meter.load();
+  if (!state.is_null()) row["gpu_state"] = state;
   return row;
+}
+
+/// What NVML says of the GPU while `work` is done.
+json Bench::watched(const std::function<void()>& work) {
+  const auto before = gpu().now();
+  const auto spent = timed(work);
+  return between(before, gpu().now(), spent);
 }
 
 /// measure() with what NVML says of the GPU meanwhile: null for CPU methods. Where heat or the
@@ -487,15 +529,14 @@ json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& 
 std::pair<std::vector<Measurement>, std::vector<json>> Bench::measure_watched(
     const std::vector<Trial>& trials, const TimingOptions& options, const Wish& wish) {
   std::vector<json> states(trials.size());
+  const auto once = [&](const TimingOptions& how) { return retensor::measure(trials, how); };
   const auto is_cuda = [](const Trial& t) { return t.method->backend() == Backend::cuda; };
   if (std::none_of(trials.begin(), trials.end(), is_cuda))
-    return {measure_precisely(trials, options, wish), std::move(states)};
+    return {measure_precisely(once, options, wish), std::move(states)};
   std::vector<json> repeated(trials.size(), json::array());
   for (int attempt = 0;; ++attempt) {
-    const auto before = gpu().now();
     std::vector<Measurement> measured;
-    const auto spent = timed([&] { measured = measure_precisely(trials, options, wish); });
-    const auto state = between(before, gpu().now(), spent);
+    const auto state = watched([&] { measured = measure_precisely(once, options, wish); });
     const auto slowed_by = brakes(state);
     const bool again = !slowed_by.empty() && attempt < kMostRepetitions;
     for (std::size_t k = 0; k < trials.size(); ++k) {
@@ -523,13 +564,14 @@ json Bench::measure(const json& request) {
   options.warmup = request.at("warmup");
   options.samples = request.at("samples");
   options.seed = request.at("seed");
+  const Wish wish{request.value("precision", 0.0), 1e-3 * request.value("at_most", 0.0)};
   for (const auto& text : request.at("cases")) {
     const auto c = case_from_json(text);
     load(c.dataset);
     options.order = c.order;
     options.cache = c.cache;
     rows.push_back(guarded([&] {
-      if (c.foreign) return foreign_row(c, pose(c, kept), options, deadline);
+      if (c.foreign) return foreign_row(c, pose(c, kept), options, wish, deadline);
       const auto& method = methods_.find(c.method);
       auto& posed = pose(c, kept);
       const Trial trial{&method, posed.problem.get(), method.params().resolve(c.params)};
@@ -545,7 +587,6 @@ json Bench::measure(const json& request) {
   problems_ = std::move(kept);
   note_peak(peak);  // of the oracles: each preparation begins a mark of its own
   const LoadMeter meter;
-  const Wish wish{request.value("precision", 0.0), 1e-3 * request.value("at_most", 0.0)};
   auto [measured, states] = measure_watched(trials, options, wish);
   const auto load = meter.load();
   const auto preparations = prepare_again(trials, request.at("preparations"), measured);
@@ -555,8 +596,10 @@ json Bench::measure(const json& request) {
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
-    if (is_ok(row))
-      row.update(sampling_json(measured[k], trials[k], wish.precision, request.value("batch", 0)));
+    if (is_ok(row)) {
+      row.update(sampling_json(measured[k], wish.precision));
+      row.update(batch_json(measured[k], trials[k], request.value("batch", 0)));
+    }
     if (!states[k].is_null()) row["gpu_state"] = states[k];
   }
   auto answer = ok("rows", rows);

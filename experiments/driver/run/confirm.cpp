@@ -61,25 +61,29 @@ std::vector<Row> sample_of(const std::vector<Row>& rows) {
 }
 
 bool Repetition::agrees() const {
-  return failure.empty() && std::abs(after - before) <= spread + kBetweenSessions * before;
+  const auto most = std::max(kBetweenSessions, threshold);
+  return failure.empty() && std::abs(after - before) <= spread + most * before;
 }
 
 bool confirm_method(const std::vector<Repetition>& repetitions) {
   std::size_t differ = 0;
-  double ratio = 0, spread = 0;  // sums
+  double ratio = 0, spread = 0, threshold = 0;  // sums; the largest
   for (const auto& r : repetitions) {
     if (!r.failure.empty()) return false;
     differ += !r.agrees();
     ratio += std::log(r.after / r.before);
     spread += r.spread / r.before;
+    threshold = std::max(threshold, r.threshold);
   }
   const auto count = static_cast<double>(repetitions.size());
   return kShare * differ <= repetitions.size() &&
-         std::abs(ratio / count) <= std::log1p(kOfMethod) + spread / count;
+         std::abs(ratio / count) <=
+             std::log1p(std::max(kOfMethod, threshold / std::sqrt(count))) + spread / count;
 }
 
-Repetition repetition(const Row& before, const Row* after) {
+Repetition repetition(const Row& before, const Row* after, double threshold) {
   Repetition r;
+  r.threshold = threshold;
   r.key = before.key();
   r.method = before.method();
   r.before = number(before, "stats.median");

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +13,9 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/text.hpp"
 #include "common/io/mapped_file.hpp"
+#include "common/numeric/rounding.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
@@ -20,6 +23,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
+
+/// TF32 keeps ten bits behind the point, which kernels cut off rather than round.
+constexpr double kTruncationTf32 = 1.0 / 1024;
+/// Tensor cores cut off sums instead of rounding them.
+constexpr double kSumsF32 = 2 * kUnitRoundoffF32;
 
 constexpr const char* kForeignId = "[a-z0-9_]+\\.(cpu|cuda)(\\.[a-z0-9_]+)?";
 
@@ -50,23 +58,26 @@ void add_file(Sha256& hash, const std::string& path) {
 /// Only its description: what a plan and a row ask of a method.
 class ForeignMethod final : public Method {
  public:
-  ForeignMethod(std::string id, ParamSchema params)
-      : id_(std::move(id)), params_(std::move(params)) {}
+  ForeignMethod(std::string id, ParamSchema params, std::string precision)
+      : id_(std::move(id)), params_(std::move(params)), precision_(std::move(precision)) {}
   std::string_view id() const override { return id_; }
   std::string_view summary() const override { return "code from outside this program"; }
   Backend backend() const override { return is_gpu_method(id_) ? Backend::cuda : Backend::cpu; }
   ParamSchema params() const override { return params_; }
   std::vector<Operation> operations() const override {
-    return {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain, Operation::spmm};
+    return {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
+            Operation::spmm,   Operation::ttv,        Operation::ttm,
+            Operation::tew,    Operation::ts,         Operation::contraction};
   }
   bool takes_all_modes() const override { return true; }
   Support supports(const Problem& problem, const Params&) const override {
     for (const auto operation : operations())
       if (operation == problem.operation()) return Support::yes();
     return Support::no(
-        fmt::format("code from outside solves only operations whose result is a matrix (mttkrp, "
-                    "mttkrp_all, ttm_chain and spmm), not {}",
-                    name(problem.operation())));
+        fmt::format("code from outside solves single kernels, not {}", name(problem.operation())));
+  }
+  reference::Precision precision(const Problem& problem, const Params&) const override {
+    return precision_of(precision_, problem);
   }
   std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
     throw LogicError(id_ + ": code from outside has no run in this process");
@@ -75,9 +86,52 @@ class ForeignMethod final : public Method {
  private:
   const std::string id_;
   const ParamSchema params_;
+  const std::string precision_;
 };
 
+/// Operands that are multiplied with each other in one product.
+int factors_of(const Problem& problem) {
+  switch (problem.operation()) {
+    case Operation::mttkrp:
+    case Operation::mttkrp_all:
+    case Operation::ttm_chain:
+      return problem.x().order();
+    default:
+      return 2;
+  }
+}
+
 }  // namespace
+
+const std::vector<std::string>& foreign_precisions() {
+  static const std::vector<std::string> words = {"f32", "tf32", "bf16", "f16", "f16_sums"};
+  return words;
+}
+
+reference::Precision precision_of(const std::string& word, const Problem& problem) {
+  auto p = reference::Precision::of(problem.dtype());
+  if (word.empty()) return p;
+  const auto& known = foreign_precisions();
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw InputError(fmt::format("precision: found '{}', expected one of {}{}", word,
+                                 joined(known, ", "), suggestion(word, known)));
+  p.roundings = factors_of(problem);
+  p.accumulate_eps = kSumsF32;
+  if (word == "f32") {
+    p.operand_eps = problem.dtype() == DType::f64 ? kUnitRoundoffF32 : 0;
+    p.accumulate_eps = kUnitRoundoffF32;
+  }
+  if (word == "tf32") p.operand_eps = kTruncationTf32;
+  if (word == "bf16") p.operand_eps = kUnitRoundoffBf16;
+  if (!word.starts_with("f16")) return p;
+  p.operand_eps = kUnitRoundoffFp16;
+  p.underflow = kUnderflowFp16;
+  if (word == "f16_sums") {
+    ++p.roundings;
+    p.accumulate_eps = kUnitRoundoffFp16;
+  }
+  return p;
+}
 
 ForeignCode foreign_code(const ForeignEntry& entry) {
   const fs::path folder = entry.folder;
@@ -104,8 +158,8 @@ ForeignLibrary foreign_library(const std::string& text) {
   static const std::regex named("(" + std::string(kForeignId) + ")=(.+)");
   std::smatch found;
   if (std::regex_match(text, found, named))
-    return {found[1], {true, found[found.size() - 1], {}, "tns", ""}};
-  return {default_foreign_id(text), {true, text, {}, "tns", ""}};
+    return {found[1], {true, found[found.size() - 1], {}, "tns", "", ""}};
+  return {default_foreign_id(text), {true, text, {}, "tns", "", ""}};
 }
 
 std::string default_foreign_id(const std::string& path) {
@@ -118,28 +172,37 @@ std::string default_foreign_id(const std::string& path) {
 }
 
 json to_json(const ForeignEntry& entry) {
-  return {{"kind", entry.is_library ? "library" : "program"},
-          {"path", entry.path},
-          {"args", entry.args},
-          {"format", entry.format},
-          {"folder", entry.folder}};
+  json j = {{"kind", entry.is_library ? "library" : "program"},
+            {"path", entry.path},
+            {"args", entry.args},
+            {"format", entry.format},
+            {"folder", entry.folder}};
+  if (!entry.precision.empty()) j["precision"] = entry.precision;
+  return j;
 }
 
 ForeignEntry foreign_from_json(const json& j) {
-  return {j.at("kind") == "library", j.at("path"), j.at("args"), j.at("format"), j.at("folder")};
+  return {j.at("kind") == "library",
+          j.at("path"),
+          j.at("args"),
+          j.at("format"),
+          j.at("folder"),
+          j.value("precision", std::string())};
 }
 
 std::unique_ptr<Method> foreign_method(const std::string& id,
-                                       const std::map<std::string, ParamValue>& params) {
+                                       const std::map<std::string, ParamValue>& params,
+                                       const std::string& precision) {
   std::vector<ParamSpec> specs;
   for (const auto& [name, value] : params) specs.push_back(param(name, value, "given by the spec"));
-  return std::make_unique<ForeignMethod>(id, ParamSchema(specs));
+  return std::make_unique<ForeignMethod>(id, ParamSchema(specs), precision);
 }
 
 ShapePtr foreign_shape(bool is_library) {
   using namespace shape;
   std::vector<Member> members = {
       optional("id", pattern("an id such as theirs.cpu.mttkrp or theirs.cuda", kForeignId)),
+      optional("precision", word("precision", foreign_precisions())),
       optional("params", map_of("params", list_or_one("a value", scalar("a value"))))};
   if (is_library) {
     members.push_back(required("library", scalar("the path of a shared library")));
@@ -169,6 +232,7 @@ std::optional<ForeignEntry> foreign_entry(const YamlNode& method) {
     entry.args = args->is_list() ? texts_of(args) : std::vector<std::string>{args->text};
   entry.format = text_or(method, "format", entry.format);
   entry.folder = fs::path(method.at.file).parent_path().string();
+  entry.precision = text_or(method, "precision", "");
   return entry;
 }
 

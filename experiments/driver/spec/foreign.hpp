@@ -24,7 +24,15 @@ struct ForeignEntry {
   std::vector<std::string> args;
   std::string format = "tns";  ///< in which an executable gets the tensor: tns, tnsb, mtx
   std::string folder;          ///< from which relative paths count
+  /// In which it computes, one of foreign_precisions(); empty: in the type of the problem.
+  std::string precision = {};
 };
+
+/// Words for the arithmetic of code from outside: its operands are rounded to this type, its sums
+/// are in single precision, those of f16_sums in half precision too.
+const std::vector<std::string>& foreign_precisions();
+/// What the word makes of the oracle's bound. Throws InputError for an unknown one.
+reference::Precision precision_of(const std::string& word, const Problem& problem);
 
 /// The same found on this machine, with what identifies it.
 struct ForeignCode {
@@ -52,11 +60,12 @@ nlohmann::json to_json(const ForeignEntry& entry);
 /// Throws json::exception for an object that to_json did not make.
 ForeignEntry foreign_from_json(const nlohmann::json& j);
 
-/// The method as the registry describes it: the operations whose result is a matrix, and parameters
-/// by name with their first values as defaults. It can't be prepared: foreign code is measured
+/// The method as the registry describes it: every operation but decompositions, and parameters by
+/// name with their first values as defaults. It can't be prepared: foreign code is measured
 /// apart (run/foreign).
 std::unique_ptr<Method> foreign_method(const std::string& id,
-                                       const std::map<std::string, ParamValue>& params);
+                                       const std::map<std::string, ParamValue>& params,
+                                       const std::string& precision);
 
 /// A method of a spec that names an executable (`command`) or a library (`library`).
 ShapePtr foreign_shape(bool is_library);

@@ -53,7 +53,7 @@ void add(const MethodEntry& entry, const Registry& own, Registry& registry) {
   refuse_taken_module(entry, own);
   std::map<std::string, ParamValue> params;
   for (const auto& [name, values] : entry.params) params[name] = values.front().value;
-  registry.add(foreign_method(entry.id, params));
+  registry.add(foreign_method(entry.id, params, entry.foreign->precision));
 }
 
 }  // namespace

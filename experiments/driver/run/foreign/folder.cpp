@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,16 +24,38 @@ json shape_of(const Matrix& matrix) {
   return {matrix.rows(), matrix.cols()};
 }
 
+json shape_of(Result result) {
+  if (const auto entries = entries_of(result))
+    return {{"dims", entries->dims}, {"values", entries->width}};
+  return shape_of(std::get<Matrix>(result));
+}
+
+json tensor_json(const Coo& tensor, const std::string& file) {
+  return {{"dims", tensor.dims}, {"nnz", tensor.nnz()}, {"tensor", file}};
+}
+
+bool has_second(const Problem& problem) {
+  return problem.operation() == Operation::tew || problem.operation() == Operation::contraction;
+}
+
 json problem_json(const Case& c, const Problem& problem) {
   auto operands = json::array();
-  for (const auto& matrix : problem.dense()) operands.push_back(shape_of(matrix));
+  for (const auto& matrix : operands_of(problem)) operands.push_back(shape_of(matrix));
   const auto whole = driver::to_json(c, nullptr);
-  return {{"protocol", kProtocol},    {"operation", whole["operation"]},
-          {"mode", whole["mode"]},    {"rank", whole["rank"]},
-          {"dtype", whole["dtype"]},  {"dims", problem.x().dims},
-          {"nnz", problem.x().nnz()}, {"tensor", "tensor." + c.foreign->format},
-          {"operands", operands},     {"result", shape_of(result_matrix(problem))},
-          {"params", whole["params"]}};
+  auto described = tensor_json(problem.x(), "tensor." + c.foreign->format);
+  described.update({{"protocol", kProtocol},
+                    {"operation", whole["operation"]},
+                    {"variant", problem.spec().variant},
+                    {"mode", whole["mode"]},
+                    {"rank", whole["rank"]},
+                    {"dtype", whole["dtype"]},
+                    {"operands", operands},
+                    {"result", shape_of(empty_result(problem))},
+                    {"params", whole["params"]}});
+  if (problem.operation() == Operation::contraction) described["alpha"] = problem.spec().alpha;
+  if (has_second(problem))
+    described["second"] = tensor_json(problem.y(), "second." + c.foreign->format);
+  return described;
 }
 
 void write_tensor(const std::string& path, const std::string& format, const Coo& tensor) {
@@ -53,31 +74,41 @@ void write_values(const fs::path& path, const Matrix& matrix) {
   if (!out) throw SystemError(path.string() + ": the file can't be written");
 }
 
-}  // namespace
-
-Matrix result_matrix(const Problem& problem) {
-  const auto& dims = problem.x().dims;
-  const auto mode = static_cast<std::size_t>(problem.mode());
-  switch (problem.operation()) {
-    case Operation::mttkrp_all:
-      return {std::accumulate(dims.begin(), dims.end(), std::uint64_t{0}), problem.rank(),
-              problem.dtype()};
-    case Operation::spmm:
-      return {dims[0], problem.rank(), problem.dtype()};
-    case Operation::ttm_chain: {
-      std::uint64_t columns = 1;
-      for (std::size_t m = 0; m < dims.size(); ++m)
-        if (m != mode) columns *= problem.dense()[m].cols();
-      return {dims[mode], columns, problem.dtype()};
-    }
-    default:
-      return {dims[mode], problem.rank(), problem.dtype()};
-  }
+void read_array(std::ifstream& in, auto& array) {
+  in.read(reinterpret_cast<char*>(array.data()),
+          static_cast<std::streamsize>(array.size() * sizeof array[0]));
 }
 
+void read_values(std::ifstream& in, std::uint64_t size, Matrix& into) {
+  if (size != into.bytes())
+    throw InputError(fmt::format("found a result of {} bytes, expected {}: {} x {} values of {}",
+                                 size, into.bytes(), into.rows(), into.cols(),
+                                 retensor::name(into.dtype())));
+  into.values().visit([&](auto& values) { read_array(in, values); });
+}
+
+/// The number of entries, their indices mode by mode, their values.
+void read_entries(std::ifstream& in, std::uint64_t size, const EntriesView& into) {
+  std::uint64_t count = 0;
+  in.read(reinterpret_cast<char*>(&count), sizeof count);
+  const auto each = into.dims.size() * sizeof(Index) + into.width * size_of(into.values->dtype());
+  if (!in || (size - sizeof count) % each != 0 || (size - sizeof count) / each != count)
+    throw InputError(fmt::format(
+        "found a sparse result of {} bytes that says it has {} entries, expected 8 bytes and {} "
+        "for each entry: {} indices and {} values of {}",
+        size, count, each, into.dims.size(), into.width, retensor::name(into.values->dtype())));
+  into.resize(count);
+  for (auto& index : *into.indices) read_array(in, index);
+  into.values->visit([&](auto& values) { read_array(in, values); });
+}
+
+}  // namespace
+
 ProblemFolder::ProblemFolder(const Case& c, const Problem& problem) {
-  write_tensor((scratch_.path() / ("tensor." + c.foreign->format)).string(), c.foreign->format,
-               problem.x());
+  const auto& format = c.foreign->format;
+  write_tensor((scratch_.path() / ("tensor." + format)).string(), format, problem.x());
+  if (has_second(problem))
+    write_tensor((scratch_.path() / ("second." + format)).string(), format, problem.y());
   std::ofstream out(scratch_.path() / "problem.json");
   out << problem_json(c, problem).dump(2) << '\n';
   out.close();
@@ -92,19 +123,16 @@ std::string ProblemFolder::write_operands(const std::vector<Matrix>& dense) {
   return name;
 }
 
-void ProblemFolder::read_matrix(const std::string& name, Matrix& into) const {
+void ProblemFolder::read_result(const std::string& name, Result& into) const {
   const auto path = scratch_.path() / name;
   std::error_code error;
   if (!fs::is_regular_file(path, error)) throw InputError(fmt::format("wrote no file '{}'", name));
   const auto size = fs::file_size(path);
-  if (size != into.bytes())
-    throw InputError(fmt::format("found a result of {} bytes, expected {}: {} x {} values of {}",
-                                 size, into.bytes(), into.rows(), into.cols(),
-                                 retensor::name(into.dtype())));
   std::ifstream in(path, std::ios::binary);
-  into.values().visit([&](auto& values) {
-    in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(size));
-  });
+  if (const auto entries = entries_of(into))
+    read_entries(in, size, *entries);
+  else
+    read_values(in, size, std::get<Matrix>(into));
   if (!in) throw InputError(fmt::format("the file '{}' can't be read", name));
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/io/scratch_folder.hpp"
 #include "common/method/problem.hpp"
+#include "common/tensor/result.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
@@ -19,8 +20,10 @@ class ProblemFolder {
   std::string path() const { return scratch_.path().string(); }
   /// Writes a set of dense operands and returns the name of its folder, each time the other of two.
   std::string write_operands(const std::vector<Matrix>& dense);
-  /// The raw values of a matrix, row after row. Throws InputError for a file of another size.
-  void read_matrix(const std::string& name, Matrix& into) const;
+  /// The raw values of a matrix, row after row, or a sparse result: the number of entries as
+  /// uint64, then for each mode the indices of all entries as uint32, then their values. Throws
+  /// InputError for a file of another size.
+  void read_result(const std::string& name, Result& into) const;
   /// Removes a file where it is there.
   void remove(const std::string& name) const;
 

@@ -11,6 +11,7 @@
 
 #include "common/core/error.hpp"
 #include "common/method/problem.hpp"
+#include "common/tensor/result.hpp"
 #include "experiments/driver/run/row.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/foreign.hpp"
@@ -43,8 +44,8 @@ class ForeignRun {
   virtual Step ping() = 0;     ///< nothing: what a step costs by itself
   virtual Step operands(const std::vector<Matrix>& dense) = 0;
   virtual Step run() = 0;
-  /// Into a matrix of the problem's result, whose values it overwrites.
-  virtual Step result(Matrix& into) = 0;
+  /// Overwrites what empty_result() made of the problem.
+  virtual Step result(Result& into) = 0;
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -60,7 +61,24 @@ std::unique_ptr<ForeignRun> load_library(const Case& c, const ForeignCode& code,
 /// ForeignFault for anything else.
 std::optional<double> number_said(const nlohmann::json& said, const char* member);
 
-/// A zero matrix of the shape of a problem's result.
-Matrix result_matrix(const Problem& problem);
+/// What an operation takes beside the tensor, new in each round: the dense operands, the values of
+/// the second tensor (tew, contraction) or the scalar (ts) as a matrix.
+std::vector<Matrix> operands_of(const Problem& problem);
+
+/// Of the shape of a problem's result: a matrix of zeros, or a sparse tensor without entries.
+Result empty_result(const Problem& problem);
+
+/// The entries of a sparse result: a coordinate in each of `dims`, and `width` values.
+struct EntriesView {
+  Dims dims;
+  std::vector<std::vector<Index>>* indices;
+  Values* values;
+  std::uint64_t width;
+
+  /// Throws InputError for more entries than there are coordinates.
+  void resize(Count entries) const;
+};
+/// Nothing for a matrix.
+std::optional<EntriesView> entries_of(Result& result);
 
 }  // namespace retensor::driver

@@ -33,8 +33,10 @@ class Library {
     find("retensor_method_prepare", prepare);
     find("retensor_method_operands", operands);
     find("retensor_method_run", run);
-    find("retensor_method_result", result);
     find("retensor_method_destroy", destroy);
+    // Of these a library needs the one that its operations call for.
+    look_for("retensor_method_result", result);
+    look_for("retensor_method_entries", entries);
   }
   // Never unloaded: what it registered with the runtime or the device may still refer to it.
 
@@ -44,12 +46,17 @@ class Library {
   decltype(&retensor_method_operands) operands = nullptr;
   decltype(&retensor_method_run) run = nullptr;
   decltype(&retensor_method_result) result = nullptr;
+  decltype(&retensor_method_entries) entries = nullptr;
   decltype(&retensor_method_destroy) destroy = nullptr;
 
  private:
   template <class Function>
-  void find(const char* name, Function& function) {
+  void look_for(const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(handle_, name));
+  }
+  template <class Function>
+  void find(const char* name, Function& function) {
+    look_for(name, function);
     if (function == nullptr)
       throw ForeignFault(Status::failed, fmt::format("the library has no function {}", name));
   }
@@ -108,14 +115,22 @@ class LibraryRun final : public ForeignRun {
   }
   Step operands(const std::vector<Matrix>& dense) override;
   Step run() override;
-  Step result(Matrix& into) override {
+  Step result(Result& into) override {
+    if (const auto entries = entries_of(into)) return copied(*entries);
+    if (library_.result == nullptr) refuse("retensor_method_result", "dense");
     return timed("result", [&](char* reason) {
-      return into.values().visit(
+      return std::get<Matrix>(into).values().visit(
           [&](auto& values) { return library_.result(state_, values.data(), reason); });
     });
   }
 
  private:
+  [[noreturn]] static void refuse(const char* function, const char* kind) {
+    throw ForeignFault(
+        Status::unsupported,
+        fmt::format("the library has no function {}, which a {} result needs", function, kind));
+  }
+  Step copied(const EntriesView& into) const;
   /// Until the device is idle, where the method runs there.
   template <class Work>
   Step timed(const char* step, Work work) const {
@@ -134,13 +149,17 @@ class LibraryRun final : public ForeignRun {
                        fmt::format("`{}`: {}", step, reason.data()));
   }
 
+  void describe_result();
+
   const bool on_device_;
   const Library library_;
   const Problem& problem_;
   const json whole_;
   const std::string operation_, params_;
-  std::vector<const std::uint32_t*> indices_;
+  std::vector<const std::uint32_t*> indices_, second_indices_;
   std::vector<retensor_method_shape> shapes_;
+  Dims result_dims_;
+  retensor_method_tensor second_{};
   retensor_method_problem view_{};
   DeviceOperands copies_;
   std::vector<Matrix> held_;  ///< operands on the host, which the library may read until the next
@@ -151,8 +170,15 @@ class LibraryRun final : public ForeignRun {
 Step LibraryRun::read() {
   const auto& x = problem_.x();
   for (const auto& index : x.indices) indices_.push_back(index.data());
-  for (const auto& matrix : problem_.dense()) shapes_.push_back({matrix.rows(), matrix.cols()});
-  const auto result = result_matrix(problem_);
+  for (const auto& matrix : operands_of(problem_))
+    shapes_.push_back({matrix.rows(), matrix.cols()});
+  describe_result();
+  if (problem_.operation() == Operation::tew || problem_.operation() == Operation::contraction) {
+    const auto& y = problem_.y();
+    for (const auto& index : y.indices) second_indices_.push_back(index.data());
+    second_ = {y.dims.data(), second_indices_.data(), y.nnz(), y.order()};
+    view_.second = &second_;
+  }
   view_.size = sizeof view_;
   view_.operation = operation_.c_str();
   view_.params = params_.c_str();
@@ -162,12 +188,52 @@ Step LibraryRun::read() {
   view_.nnz = x.nnz();
   view_.rank = problem_.rank();
   view_.operands = shapes_.data();
-  view_.result = {result.rows(), result.cols()};
+  view_.variant = problem_.spec().variant.c_str();
+  view_.alpha = problem_.spec().alpha;
   view_.order = x.order();
   view_.mode = problem_.mode();
   view_.operand_count = static_cast<std::int32_t>(shapes_.size());
   view_.value_bytes = static_cast<std::int32_t>(size_of(problem_.dtype()));
   return timed("create", [&](char* reason) { return library_.create(&view_, &state_, reason); });
+}
+
+void LibraryRun::describe_result() {
+  auto result = empty_result(problem_);
+  if (const auto entries = entries_of(result)) {
+    result_dims_ = entries->dims;
+    view_.result = {0, entries->width};
+    view_.result_dims = result_dims_.data();
+    view_.result_order = static_cast<std::int32_t>(result_dims_.size());
+  } else {
+    const auto& matrix = std::get<Matrix>(result);
+    view_.result = {matrix.rows(), matrix.cols()};
+  }
+}
+
+/// Asked for the number of entries, then for the entries.
+Step LibraryRun::copied(const EntriesView& into) const {
+  if (library_.entries == nullptr) refuse("retensor_method_entries", "sparse");
+  const auto ask = [&](std::uint64_t& count, std::uint32_t* const* indices, void* values) {
+    return timed("entries", [&](char* reason) {
+      return library_.entries(state_, &count, indices, values, reason);
+    });
+  };
+  std::uint64_t count = 0, again = 0;
+  auto step = ask(count, nullptr, nullptr);
+  try {
+    into.resize(count);
+  } catch (const InputError& e) {
+    throw ForeignFault(Status::failed, fmt::format("`entries`: {}", e.what()));
+  }
+  again = count;
+  std::vector<std::uint32_t*> indices;
+  for (auto& index : *into.indices) indices.push_back(index.data());
+  step.seconds += into.values->visit(
+      [&](auto& values) { return ask(again, indices.data(), values.data()).seconds; });
+  if (again != count)
+    throw ForeignFault(Status::failed,
+                       fmt::format("`entries`: found {} entries, then {}", count, again));
+  return step;
 }
 
 Step LibraryRun::operands(const std::vector<Matrix>& dense) {

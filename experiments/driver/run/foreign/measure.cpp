@@ -36,12 +36,27 @@ std::uint64_t unknown_seed() {
   return (std::uint64_t{device()} << 31) ^ device();  // fits the signed numbers of JSON readers
 }
 
+/// The values of the second tensor come from a stream of their own.
+constexpr std::uint64_t kStreamSecond = 3;
+
+/// The second tensor of one round: the coordinates stay. Null where the operation has none.
+std::shared_ptr<const Coo> round_second(const Problem& posed, std::uint64_t seed) {
+  if (posed.operation() != Operation::tew && posed.operation() != Operation::contraction)
+    return nullptr;
+  auto second = std::make_shared<Coo>(posed.y());
+  second->values =
+      draw_values(posed.spec().operands, posed.dtype(), second->nnz(), seed, kStreamSecond);
+  return second;
+}
+
 /// The problem with the operands of one round.
 Problem round_problem(const std::shared_ptr<const Problem>& posed, std::uint64_t seed) {
   auto spec = posed->spec();
   spec.values = ValueModel::stored;
   spec.seed = seed;
-  return {spec, std::shared_ptr<const Coo>(posed, &posed->x())};
+  if (spec.operation == Operation::ts)  // a scalar that both types hold
+    spec.scalar = static_cast<float>(0.5 + CounterRng(seed).uniform(0));
+  return {spec, std::shared_ptr<const Coo>(posed, &posed->x()), round_second(*posed, seed)};
 }
 
 /// What the steps of all rounds took, as seen from here.
@@ -103,7 +118,7 @@ class Referee {
   const TimingOptions& options_;
   const std::uint64_t seed_ = unknown_seed();
   std::set<int> checked_;
-  std::map<int, Matrix> results_;
+  std::map<int, Result> results_;
   Seen seen_;
   bool own_times_ = false;
   ForeignMeasurement out_;
@@ -143,9 +158,9 @@ void Referee::run_all(Deadline deadline) {
 
 void Referee::run_round(ForeignRun& run, int round) {
   const auto problem = round_problem(posed_, seed_of(round));
-  const auto loaded = run.operands(problem.dense());
+  const auto loaded = run.operands(operands_of(problem));
   const auto ran = run.run();
-  auto result = result_matrix(*posed_);
+  auto result = empty_result(*posed_);
   const auto fetched = run.result(result);
   // What is still going on after the answer to a run makes the first fetch wait, not the second.
   const auto again = timed(round) ? run.result(result) : fetched;
@@ -165,6 +180,7 @@ void Referee::run_round(ForeignRun& run, int round) {
 
 void Referee::check(const reference::Precision& precision) {
   auto& m = out_.measurement;
+  m.precision = precision;
   const auto start = std::chrono::steady_clock::now();
   for (const auto& [round, result] : results_) {
     const auto problem = round_problem(posed_, seed_of(round));

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "common/core/rng.hpp"
+#include "common/tensor/operations.hpp"
 #include "experiments/driver/run/foreign/measure.hpp"
 
 namespace retensor::driver {
@@ -80,6 +81,20 @@ const std::vector<Probe>& probes() {
   return all;
 }
 
+/// Of a contraction: modes that both tensors share are as long as those of the first.
+std::shared_ptr<const Coo> second_tensor(const ProblemSpec& problem, const Coo& first) {
+  if (problem.operation != Operation::contraction) return nullptr;
+  const auto comma = problem.variant.find(','), arrow = problem.variant.find("->");
+  Dims dims;
+  for (std::size_t at = comma + 1; at < arrow; ++at) {
+    const auto mode = problem.variant.find(problem.variant[at]);
+    dims.push_back(mode < comma ? first.dims[mode] : 5 + 2 * at);
+  }
+  auto second = std::make_shared<Coo>(scattered(dims, first.dtype(), 20, 6));
+  dedupe(*second, Duplicates::sum);
+  return second;
+}
+
 /// A problem like that of the case on another tensor, the mode a different one each time.
 Case probe_case(Case c, int order, std::size_t k) {
   if (c.has_mode) c.problem.mode = static_cast<int>((k + 1) % static_cast<std::size_t>(order));
@@ -99,7 +114,8 @@ std::vector<std::string> probe_foreign(const Case& given, int order, const Metho
   for (std::size_t k = 0; k < probes().size(); ++k) {
     const auto c = probe_case(given, order, k);
     const auto tensor = std::make_shared<const Coo>(probes()[k].tensor(order, given.problem.dtype));
-    const auto problem = std::make_shared<const Problem>(c.problem, tensor);
+    const auto problem =
+        std::make_shared<const Problem>(c.problem, tensor, second_tensor(c.problem, *tensor));
     const auto m = measure_foreign(c, problem, method, twice, deadline).measurement;
     if (m.status == name(Status::ok)) continue;
     failed.push_back(

@@ -61,12 +61,12 @@ class ProgramRun final : public ForeignRun {
   Step operands(const std::vector<Matrix>& dense) override {
     return ask("operands " + folder_.write_operands(dense));
   }
-  Step result(Matrix& into) override {
+  Step result(Result& into) override {
     constexpr const char* kFile = "result.bin";
     folder_.remove(kFile);
     auto step = ask(fmt::format("result {}", kFile));
     try {
-      folder_.read_matrix(kFile, into);
+      folder_.read_result(kFile, into);
     } catch (const InputError& e) {
       throw ForeignFault(Status::failed, fmt::format("answer to `result`: {}", e.what()));
     }
