@@ -1,14 +1,18 @@
-// flycoo.cuda, flycoo.cuda.tuned and flycoo.cuda.copies.
+// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.narrow.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "common/device/device.hpp"
+#include "common/numeric/rounding.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 
 namespace retensor::flycoo {
+
+using tuned::Variant;
 
 Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
   if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
@@ -39,16 +43,42 @@ Support supports_positions(const Problem& problem, const Params&) {
   return Support::yes();
 }
 
-template <bool kRemap>
+template <Variant kVariant>
 Support supports_params(const Problem& problem, const Params& params) {
   if (!device::available().ok) return Support::yes();  // but for that, as its own reason says
   const device::Limits limits = device::facts();
-  return supports_block(tuned::block_of(problem, params, kRemap, limits), kRemap, limits);
+  return supports_block(tuned::block_of(problem, params, kVariant, limits),
+                        kVariant == Variant::remapped, limits);
 }
 
-template <bool kRemap>
+Support supports_narrow(const Problem& problem, const Params&) {
+  if (problem.dtype() == DType::f32) return Support::yes();
+  return Support::no("supports only single precision (f32)");
+}
+
+double largest_magnitude(const Matrix& factor) {
+  double largest = 0;
+  factor.values().visit([&](const auto& values) {
+    for (const auto v : values) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  });
+  return largest;
+}
+
+/// Factors are rounded once; scaled ones lose what lies 2^32 below their largest magnitude.
+reference::Precision precision_of_narrow(const Problem& problem, const Params& params) {
+  auto p = reference::Precision::of(problem.dtype());
+  const bool scaled = params.word("gather") == "f16";
+  p.operand_eps = scaled ? kUnitRoundoffFp16 : kUnitRoundoffBf16;
+  p.roundings = problem.x().order() - 1;
+  if (scaled)
+    for (const auto& factor : problem.dense())
+      p.underflow = std::max(p.underflow, 0x1p-32 * largest_magnitude(factor));
+  return p;
+}
+
+template <Variant kVariant>
 std::unique_ptr<Prepared> prepare_tuned(const Problem& problem, const Params& params) {
-  return prepare_tuned_cuda(problem, params, kRemap);
+  return prepare_tuned_cuda(problem, params, kVariant);
 }
 
 ParamSchema block_params() {
@@ -96,8 +126,8 @@ MethodSpec make_flycoo_cuda_tuned() {
   return passes_method({
       .id = "flycoo.cuda.tuned",
       .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
-      .conditions = {supports_positions, supports_params<true>},
-      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
+      .conditions = {supports_positions, supports_params<Variant::remapped>},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::remapped>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .form = own_form(),
   });
@@ -107,11 +137,27 @@ MethodSpec make_flycoo_cuda_copies() {
   return passes_method({
       .id = "flycoo.cuda.copies",
       .summary = "the tuned kernel on a copy per mode, without remapping",
-      .conditions = {supports_positions, supports_params<false>},
-      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
+      .conditions = {supports_positions, supports_params<Variant::copies>},
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::copies>),
       .params = block_params().with({prepare_param()}),
       .form = own_form(),
       .default_of_passes = true,
+  });
+}
+
+MethodSpec make_flycoo_cuda_narrow() {
+  return passes_method({
+      .id = "flycoo.cuda.narrow",
+      .summary = "the copies' kernel with factor rows gathered in 16 bits, sums in single precision",
+      .conditions = {supports_positions, supports_narrow, supports_params<Variant::narrow>},
+      .precision = precision_of_narrow,
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::narrow>),
+      .params = block_params().with(
+          {param("gather", "bf16",
+                 "type of a factor's elements: bf16, or f16 scaled by a power of two a factor")
+               .words({"bf16", "f16"}),
+           prepare_param()}),
+      .form = own_form(),
   });
 }
 
