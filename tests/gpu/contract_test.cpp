@@ -128,7 +128,8 @@ TEST_CASE("order3-contraction" * doctest::skip()) {
 }
 
 TEST_CASE("flycoo-high-orders") {
-  contract::check_high_orders({"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.tuned"});
+  contract::check_high_orders(
+      {"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.narrow", "flycoo.cuda.tuned"});
 }
 TEST_CASE("order8-flycoo" * doctest::skip()) {
   check_contract({8, 8, {Operation::mttkrp_all}, {16}, {"unsorted"}},

@@ -34,8 +34,8 @@ inline constexpr Count bytes_of_ends(unsigned walkers, unsigned lanes, Count sum
 }
 
 struct Block {
-  Count tile;  ///< bytes
-  unsigned walkers, senders;
+  Count tile = 0;  ///< bytes
+  unsigned walkers = 0, senders = 0;
   Count sums = 16;  ///< bytes of the sums that a lane holds
 
   unsigned threads() const { return walkers + senders; }
@@ -94,8 +94,11 @@ inline Block block_of(const Problem& problem, const Params& params, Variant vari
 
 }  // namespace tuned
 
-/// Parameters tile, walkers, prepare; senders of Variant::remapped, gather of Variant::narrow.
+/// flycoo.cuda.tuned with `remap`, else flycoo.cuda.copies: parameters tile, walkers,
+/// with `remap` senders, and prepare.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
-                                             tuned::Variant variant);
+                                             bool remap);
+/// Parameters tile, walkers, gather and prepare.
+std::unique_ptr<Prepared> prepare_narrow_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::flycoo

@@ -76,9 +76,9 @@ reference::Precision precision_of_narrow(const Problem& problem, const Params& p
   return p;
 }
 
-template <Variant kVariant>
+template <bool kRemap>
 std::unique_ptr<Prepared> prepare_tuned(const Problem& problem, const Params& params) {
-  return prepare_tuned_cuda(problem, params, kVariant);
+  return prepare_tuned_cuda(problem, params, kRemap);
 }
 
 ParamSchema block_params() {
@@ -127,7 +127,7 @@ MethodSpec make_flycoo_cuda_tuned() {
       .id = "flycoo.cuda.tuned",
       .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
       .conditions = {supports_positions, supports_params<Variant::remapped>},
-      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::remapped>),
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .form = own_form(),
   });
@@ -138,7 +138,7 @@ MethodSpec make_flycoo_cuda_copies() {
       .id = "flycoo.cuda.copies",
       .summary = "the tuned kernel on a copy per mode, without remapping",
       .conditions = {supports_positions, supports_params<Variant::copies>},
-      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::copies>),
+      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
       .form = own_form(),
       .default_of_passes = true,
@@ -151,7 +151,7 @@ MethodSpec make_flycoo_cuda_narrow() {
       .summary = "the copies' kernel with factor rows gathered in 16 bits, sums in single precision",
       .conditions = {supports_positions, supports_narrow, supports_params<Variant::narrow>},
       .precision = precision_of_narrow,
-      .prepare = RETENSOR_DEVICE_PART(prepare_tuned<Variant::narrow>),
+      .prepare = RETENSOR_DEVICE_PART(prepare_narrow_cuda),
       .params = block_params().with(
           {param("gather", "bf16",
                  "type of a factor's elements: bf16, or f16 scaled by a power of two a factor")
