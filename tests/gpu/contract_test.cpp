@@ -139,7 +139,7 @@ TEST_CASE("order8-flycoo" * doctest::skip()) {
 TEST_CASE("a mode at a time with factors that change") {
   contract::check_passes(Backend::cuda,
                          {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda",
-                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned"});
+                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.narrow"});
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {

@@ -12,8 +12,9 @@ void register_cusparse_spgemm(Registry& registry) {
       .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
       .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
       .params = {param("algorithm", "alg1",
-                       "algorithm of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
-                     .words({"alg1", "alg2", "alg3"})},
+                       "algorithm of cusparseSpGEMM: alg1 is the fastest and takes the most memory; "
+                       "reuse: cusparseSpGEMMreuse, the pattern first")
+                     .words({"alg1", "alg2", "alg3", "reuse"})},
       .converts_least = true,
   }));
 }
