@@ -31,7 +31,7 @@ def record_bytes(dims):
     return 4 * math.ceil(bits / 32) + VALUE_BYTES
 
 
-def model(row, copy, remaps):
+def model(row, copy, gathers, remaps):
     """Milliseconds by part, of all modes."""
     dims, nnz = row["case.data.dims"], row["case.data.nnz"]
     row_bytes = 4 * row["case.rank"]
@@ -41,7 +41,8 @@ def model(row, copy, remaps):
         others = [m for m in range(len(dims)) if m != mode]
         fibers = min(row["facts.fibers"][leaf] for leaf in others)
         gathered = (nnz + (len(others) - 1) * fibers) * row_bytes
-        parts["gather"] += gathered / gather_rate(sum(dims[m] for m in others) * row_bytes)
+        parts["gather"] += gathered / gather_rate(
+            sum(dims[m] for m in others) * row_bytes, gathers)
         parts["stream"] += (nnz * record + length * row_bytes) / copy
         if remaps:
             parts["send"] += nnz * (record + SLOT_BYTES) / copy
@@ -56,7 +57,7 @@ def table(rows):
     cases = found[["case.data.kind", "case.dataset", "case.method"]].drop_duplicates()
     for _, (kind, dataset, method) in cases.sort_values(list(cases.columns)).iterrows():
         row = rows.pick(method, "mttkrp_all", dataset)
-        parts = model(row, rows.copy(row), METHODS[method])
+        parts = model(row, rows.copy(row), rows.gathers(row), METHODS[method])
         total = sum(parts.values())
         cells = [dataset + LABELS.get(kind, f" ({kind})"), f"`{method}`",
                  *(f"{part:.3f}" for part in parts.values()), f"{total:.3f}",
