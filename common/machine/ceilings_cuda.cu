@@ -225,11 +225,11 @@ class Probes {
   }
 
  private:
-  /// Times `launch(stream)`, which moves or computes `amount`, and keeps the best of its kind. Returns
-  /// the rate.
+  /// Times `launch(stream)`, which moves or computes `amount`, and keeps the best of its kind.
+  /// Returns the rate.
   template <class Launch>
   double probe(const std::string& what, const char* unit, const std::string& detail, double amount,
-             Launch&& launch) {
+               Launch&& launch) {
     const double rate = best_rate(budget_, [&] {
       stream_.synchronise();
       begin_.record(stream_.get());
@@ -303,12 +303,11 @@ class Probes {
     const auto detail = "rows of 128 bytes, table " +
                         (table_bytes < (1 << 20) ? std::to_string(table_bytes >> 10) + " KiB"
                                                  : mebibytes(table_bytes));
-    const double rate = probe("gather" + where, "GB/s", detail,
-                              kRows * kRowFloats * sizeof(float), [&](cudaStream_t s) {
-                                RETENSOR_CUDA_LAUNCH(
-                                    gather, kRows / kBlock, kBlock, 0, s,
-                                    reinterpret_cast<const float4*>(table.data()), drawn.data(),
-                                    never.data());
+    const double rate = probe("gather" + where, "GB/s", detail, kRows * kRowFloats * sizeof(float),
+                              [&](cudaStream_t s) {
+                                RETENSOR_CUDA_LAUNCH(gather, kRows / kBlock, kBlock, 0, s,
+                                                     reinterpret_cast<const float4*>(table.data()),
+                                                     drawn.data(), never.data());
                               });
     keep_best(found_, {"gather_" + std::to_string(table_bytes >> 10), rate, "GB/s", detail});
     probe("atomic" + where, "Grows/s", detail, kRows, [&](cudaStream_t s) {

@@ -28,7 +28,7 @@
 #include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
-#include "papers/flycoo/kernels/narrow_rows.cuh"
+#include "papers/flycoo/kernels/gathered_rows.cuh"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 
 namespace retensor::flycoo::tuned {
@@ -52,14 +52,14 @@ struct WideField {
 inline constexpr unsigned kRegisterWords = 4;
 
 /// The pass over one mode: sums of type T, factors whose elements are of type G. Rows of `factor`,
-/// `out`, `head` and `tail` are `stride` elements apart, whole vectors of columns. Without remapping
-/// walk, leave, target and next_copy are null.
+/// `out`, `head` and `tail` are `stride` elements apart, whole vectors of columns. Without
+/// remapping walk, leave, target and next_copy are null.
 template <class T, class G = T>
-struct TilePass : NarrowFactors<G> {
+struct TilePass : FactorsByEight<G> {
   using Value = T;
   using Gathered = G;
-  using Row = Vec<G>;       ///< what a lane gathers of a factor row
-  using Sum = Sums<T, G>;  ///< of as many columns
+  using Row = Vec<G>;                 ///< what a lane gathers of a factor row
+  using Sum = Sums<T, G>;             ///< of as many columns
   const std::uint32_t* in = nullptr;  ///< padded to whole 16 bytes
   std::uint32_t* next_copy = nullptr;
   const std::uint16_t *walk = nullptr, *leave = nullptr;
@@ -87,7 +87,7 @@ inline constexpr Index kNoRow = ~Index{0};
 
 template <class Pass>
 __device__ unsigned factor_stride(const Pass& x) {
-  if constexpr (Narrow<typename Pass::Gathered>)
+  if constexpr (GatheredByEight<typename Pass::Gathered>)
     return x.factor_stride;
   else
     return x.stride;
@@ -131,8 +131,7 @@ __device__ inline void load_tile(std::uint32_t* shared, const std::uint32_t* fro
 /// Algorithm 3 for a tile. A warp takes 32 records at a time and sends them word by word, so that
 /// neighbouring lanes write neighbouring words of a run.
 template <class Pass>
-__device__ void send_tile(const Pass& x, const std::uint32_t* shared, Count begin,
-                          unsigned count) {
+__device__ void send_tile(const Pass& x, const std::uint32_t* shared, Count begin, unsigned count) {
   const unsigned words = static_cast<unsigned>(x.layout.words);
   const unsigned thread = threadIdx.x - x.walkers, lane = thread % 32;
   const unsigned step = (blockDim.x - x.walkers) * kSendAhead;
@@ -186,8 +185,7 @@ class Stretch {
 
  public:
   using Entry = Nonzero<T, kOthers>;
-  __device__ Stretch(const Pass& x, const std::uint32_t* records, Count begin,
-                     unsigned count)
+  __device__ Stretch(const Pass& x, const std::uint32_t* records, Count begin, unsigned count)
       : length((count + x.walkers / kLanes - 1) / (x.walkers / kLanes)),
         x_(x),
         records_(records),
@@ -427,8 +425,8 @@ class FiberSum {
 
 /// Walks the group's stretch of the tile.
 template <class Pass, int kLanes, int kOthers, bool kRemap, bool kFibers>
-__device__ void walk_tile(const Pass& x, const std::uint32_t* records, Count begin,
-                          unsigned count, const Ends<Pass, kLanes>& ends) {
+__device__ void walk_tile(const Pass& x, const std::uint32_t* records, Count begin, unsigned count,
+                          const Ends<Pass, kLanes>& ends) {
   const Stretch<Pass, kLanes, kOthers, kRemap> stretch(x, records, begin, count);
   const Factors<Pass, kLanes, kOthers> factors(x);
   auto next = stretch.at(0, stretch.slot(0));
@@ -523,7 +521,7 @@ __global__ void __launch_bounds__(kJoinThreads) join_rows(Pass x, const CutRow* 
   const CutRow c = cut[blockIdx.x];
   auto sum = Sum::splat(T(0));
   const auto add = [&](const T* rows, Count tile) {
-    if (active) 
+    if (active)
       sum.add(load_columns<Sum>(rows + tile * x.stride + at.column, x.stride - at.column));
   };
   if (at.group == 0) add(x.tail, c.first);
@@ -531,8 +529,7 @@ __global__ void __launch_bounds__(kJoinThreads) join_rows(Pass x, const CutRow* 
   sums[threadIdx.x] = sum;
   __syncthreads();
   if (at.group != 0 || !active) return;
-  for (unsigned g = 1; g < kGroups; ++g)
-    sum.add(sums[g * kLanes + at.lane]);
+  for (unsigned g = 1; g < kGroups; ++g) sum.add(sums[g * kLanes + at.lane]);
   store_columns(sum, x.out + static_cast<Count>(c.row) * x.stride + at.column,
                 x.stride - at.column);
 }

@@ -1,4 +1,4 @@
-// The runs of flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.narrow, and the shape of their
+// The runs of flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.wide, and the shape of their
 // thread blocks: threads, tile and what both take of an SM's memory.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tuned {
 enum class Variant {
   remapped,  ///< flycoo.cuda.tuned: one copy, remapped in the pass
   copies,    ///< flycoo.cuda.copies: a copy per mode
-  narrow     ///< flycoo.cuda.narrow: the same with factor rows of 16 bits an element
+  wide       ///< flycoo.cuda.wide: the same with eight columns a lane
 };
 
 /// Of a block. A thread has kRegisters, which hold two nonzeros in flight without spills up to
@@ -62,7 +62,7 @@ inline int shared_percent(unsigned blocks, Count shared, const device::Limits& o
 // of it bounds the bytes in flight. Few rows are found there anyway: shared memory may have it all.
 // Measured on an H200, whose SM has room for them; chips with less get smaller tiles.
 inline constexpr Block kOneOfSm{132 * kKibi, 896, 128}, kTwoOfSm{96 * kKibi, 416, 96};
-inline constexpr Block kCopies{48 * kKibi, 128, 0}, kNarrow{48 * kKibi, 128, 0, 32};
+inline constexpr Block kCopies{48 * kKibi, 128, 0}, kWide{48 * kKibi, 128, 0, 32};
 inline constexpr Count kFewRows = kKibi * kKibi;  // bytes of the factors of all modes
 
 /// The block with a tile that leaves an SM room for `at_once` of it, in whole KiB; none where even
@@ -80,7 +80,7 @@ inline Block block_of(const Problem& problem, const Params& params, Variant vari
   Count rows = 0;
   for (const auto length : problem.x().dims) rows += length;
   const bool few = rows * problem.rank() * size_of(problem.dtype()) <= kFewRows;
-  Block b = variant == Variant::narrow   ? kNarrow
+  Block b = variant == Variant::wide     ? kWide
             : variant == Variant::copies ? kCopies
             : few                        ? fitted(kTwoOfSm, 2, limits)
                                          : fitted(kOneOfSm, 1, limits);
@@ -99,6 +99,6 @@ inline Block block_of(const Problem& problem, const Params& params, Variant vari
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
                                              bool remap);
 /// Parameters tile, walkers, gather and prepare.
-std::unique_ptr<Prepared> prepare_narrow_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_wide_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::flycoo

@@ -19,7 +19,8 @@ namespace retensor::flycoo::tuned {
 
 using device::Buffer;
 
-inline constexpr Count kLongFiber = 8;  ///< nonzeros of a mean fiber from which walking by fibers gains
+inline constexpr Count kLongFiber =
+    8;  ///< nonzeros of a mean fiber from which walking by fibers gains
 
 /// A tensor in the tiles that suit a device.
 struct InTiles {
@@ -46,7 +47,7 @@ struct Kernels {
       lanes = kLanes;
       join = join_rows<Pass, kLanes>;
       with_others(others, [&]<int kOthers>() {
-        if constexpr (Narrow<Gathered>)
+        if constexpr (GatheredByEight<Gathered>)
           choose<kLanes, kOthers, false>();
         else
           remap ? choose<kLanes, kOthers, true>() : choose<kLanes, kOthers, false>();
@@ -86,15 +87,15 @@ class TunedRun : public CudaModesRun<T> {
         block_(made.block),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_),
-        narrow_(this->factors_, tensor_.dims, this->stride_),
+        gathered_(this->factors_, tensor_.dims, this->stride_),
         kernels_(this->stride_, tensor_.order() - 1, records_.remapped()),
-        ends_bytes_(static_cast<unsigned>(
-            bytes_of_ends(block_.walkers, kernels_.lanes, block_.sums))) {
+        ends_bytes_(
+            static_cast<unsigned>(bytes_of_ends(block_.walkers, kernels_.lanes, block_.sums))) {
     const Count words = records_.remapped() ? tensor_.tile * tensor_.record_words() : 0;
     shared_ = ends_bytes_ + static_cast<unsigned>((words + 3) / 4 * 16);
     share_memory(kernels_.tile, made.limits);
     if (kernels_.fiber != nullptr) share_memory(kernels_.fiber, made.limits);
-    this->count_bytes(tensor_, records_, head_, tail_, narrow_);
+    this->count_bytes(tensor_, records_, head_, tail_, gathered_);
     this->executed_.merge(std::move(made.facts));
     this->executed_["tile"] = std::to_string(tensor_.tile);
     this->executed_["tiles"] = std::to_string(tensor_.tiles());
@@ -134,10 +135,7 @@ class TunedRun : public CudaModesRun<T> {
 
   /// Factors may change between passes, so that each run converts them.
   void run_modes(std::span<const int> modes, StageTimer& timer) override {
-    if constexpr (Narrow<G>) {
-      timer.stage("convert");
-      narrow_.make(stream_of(timer));
-    }
+    if constexpr (GatheredByEight<G>) gathered_.make(timer);
     CudaModesRun<T>::run_modes(modes, timer);
   }
 
@@ -172,13 +170,13 @@ class TunedRun : public CudaModesRun<T> {
     for (std::size_t back = 1; back < order; ++back) {
       const std::size_t other = (at + order - back) % order;
       x.other[x.others] = field(other);
-      if constexpr (Narrow<G>)
-        x.factor[x.others] = narrow_[other].data(), x.largest[x.others] = narrow_.largest(other);
+      if constexpr (GatheredByEight<G>)
+        x.factor[x.others] = gathered_.rows(other), x.largest[x.others] = gathered_.largest(other);
       else
         x.factor[x.others] = this->factors_[other].data();
       ++x.others;
     }
-    if constexpr (Narrow<G>) x.factor_stride = narrow_.stride();
+    if constexpr (GatheredByEight<G>) x.factor_stride = gathered_.stride();
     x.out = this->rows_of(mode), x.head = head_.data(), x.tail = tail_.data();
     x.nnz = tensor_.nnz, x.tile = tensor_.tile, x.stride = this->stride_;
     x.walkers = block_.walkers;
@@ -190,7 +188,7 @@ class TunedRun : public CudaModesRun<T> {
   DeviceTiled tensor_;  // without the records
   const Block block_;
   Buffer<T> head_, tail_;
-  GatheredRows<G> narrow_;
+  GatheredRows<G> gathered_;
   const Kernels<Pass> kernels_;
   const unsigned ends_bytes_;
   unsigned shared_ = 0;  // bytes of a thread block

@@ -1,4 +1,4 @@
-// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.narrow.
+// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.wide.
 #include <algorithm>
 #include <cmath>
 
@@ -51,7 +51,7 @@ Support supports_params(const Problem& problem, const Params& params) {
                         kVariant == Variant::remapped, limits);
 }
 
-Support supports_narrow(const Problem& problem, const Params&) {
+Support supports_wide(const Problem& problem, const Params&) {
   if (problem.dtype() == DType::f32) return Support::yes();
   return Support::no("supports only single precision (f32)");
 }
@@ -64,9 +64,11 @@ double largest_magnitude(const Matrix& factor) {
   return largest;
 }
 
-/// Factors are rounded once; scaled ones lose what lies 2^32 below their largest magnitude.
-reference::Precision precision_of_narrow(const Problem& problem, const Params& params) {
+/// Factors in 16 bits are rounded once; scaled ones lose what lies 2^32 below their largest
+/// magnitude.
+reference::Precision precision_of_wide(const Problem& problem, const Params& params) {
   auto p = reference::Precision::of(problem.dtype());
+  if (params.word("gather") == "f32") return p;
   const bool scaled = params.word("gather") == "f16";
   p.operand_eps = scaled ? kUnitRoundoffFp16 : kUnitRoundoffBf16;
   p.roundings = problem.x().order() - 1;
@@ -145,17 +147,18 @@ MethodSpec make_flycoo_cuda_copies() {
   });
 }
 
-MethodSpec make_flycoo_cuda_narrow() {
+MethodSpec make_flycoo_cuda_wide() {
   return passes_method({
-      .id = "flycoo.cuda.narrow",
-      .summary = "the copies' kernel with factor rows gathered in 16 bits, sums in single precision",
-      .conditions = {supports_positions, supports_narrow, supports_params<Variant::narrow>},
-      .precision = precision_of_narrow,
-      .prepare = RETENSOR_DEVICE_PART(prepare_narrow_cuda),
+      .id = "flycoo.cuda.wide",
+      .summary =
+          "the copies' kernel with eight columns a lane, factor rows gathered in 32 or 16 bits",
+      .conditions = {supports_positions, supports_wide, supports_params<Variant::wide>},
+      .precision = precision_of_wide,
+      .prepare = RETENSOR_DEVICE_PART(prepare_wide_cuda),
       .params = block_params().with(
-          {param("gather", "bf16",
-                 "type of a factor's elements: bf16, or f16 scaled by a power of two a factor")
-               .words({"bf16", "f16"}),
+          {param("gather", "f32",
+                 "type of a factor's elements: f32, bf16, or f16 scaled by a power of two a factor")
+               .words({"f32", "bf16", "f16"}),
            prepare_param()}),
       .form = own_form(),
   });

@@ -112,8 +112,8 @@ struct FactorLayout {
   unsigned column_blocks = 0;
 };
 
-/// Lane's part of the A operand of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and 8
-/// further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
+/// Lane's part of the A operand of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and
+/// 8 further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
 /// further on.
 template <Arithmetic kArithmetic, int kFragments>
 __device__ void lay_out_fragment(const FactorLayout& x, Count vector) {

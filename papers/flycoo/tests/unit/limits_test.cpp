@@ -55,7 +55,7 @@ TEST_CASE("an H200 has the blocks that were measured there") {
   CHECK(block_of(kH200, true, false).blocks(true, kH200) == 1);
   CHECK(block_of(kH200, true, true).blocks(true, kH200) == 2);
   CHECK(block_of(kH200, false, true).blocks(false, kH200) == 8);
-  CHECK(tuned::kNarrow.blocks(false, kH200) == 8);
+  CHECK(tuned::kWide.blocks(false, kH200) == 8);
   // Stated sizes leave the others as they were chosen.
   for (const std::int64_t walkers : {32, 384, 768, 928}) {
     const auto mine = static_cast<unsigned>(walkers);

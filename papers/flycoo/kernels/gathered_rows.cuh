@@ -1,6 +1,6 @@
-// Factor rows in 16 bits an element, whose products are added up in single precision: 16 bytes of
-// one as a lane gathers them, as many columns as sums, and the conversion of the factors, which a
-// run makes anew. Included by .cu files alone.
+// Lanes that hold eight columns in single precision, and what they gather of factor rows: elements
+// of 16 bits, 16 bytes of them, or whole ones. The conversion to 16 bits, which a run makes anew.
+// Included by .cu files alone.
 //
 // bf16 has the range of single precision. A factor in f16 is scaled by a power of two that makes
 // its largest magnitude 2^7 to 2^8: a pass over the factors finds that magnitude, and the walk
@@ -20,8 +20,15 @@
 
 namespace retensor {
 
+/// A factor's element in single precision of which a lane gathers eight.
+struct Whole {
+  float value;
+};
+
 template <class G>
 concept Narrow = std::is_same_v<G, __half> || std::is_same_v<G, __nv_bfloat16>;
+template <class G>
+concept GatheredByEight = Narrow<G> || std::is_same_v<G, Whole>;
 
 namespace device {
 
@@ -74,6 +81,17 @@ struct Vec<G> {
   }
 };
 
+template <>
+struct Vec<Whole> {
+  static constexpr unsigned kWidth = 8;
+  Vec<float> low, high;
+  __device__ static Vec load(const Whole* at) {
+    return {Vec<float>::load(&at->value), Vec<float>::load(&at[4].value)};
+  }
+  __device__ static Vec of(const float4& low, const float4& high) { return {{low}, {high}}; }
+  __device__ EightSums wide() const { return {low, high}; }
+};
+
 }  // namespace device
 
 namespace flycoo::tuned {
@@ -87,13 +105,13 @@ inline constexpr bool kScaled = std::is_same_v<G, __half>;
 
 /// As many sums of type T as a lane gathers columns of elements of type G.
 template <class T, class G>
-using Sums = std::conditional_t<Narrow<G>, EightSums, Vec<T>>;
+using Sums = std::conditional_t<GatheredByEight<G>, EightSums, Vec<T>>;
 
 template <class T>
 __device__ const Vec<T>& widened(const Vec<T>& row) {
   return row;
 }
-template <Narrow G>
+template <GatheredByEight G>
 __device__ EightSums widened(const Vec<G>& row) {
   return row.wide();
 }
@@ -115,12 +133,12 @@ __device__ Sum load_columns(const T* at, [[maybe_unused]] unsigned left) {
     return Sum::load(at);
 }
 
-/// What a pass knows of factors that are narrower than its sums.
+/// What a pass knows of factors that are not those of the sums' type where they lie.
 template <class G>
-struct NarrowFactors {};
-template <Narrow G>
-struct NarrowFactors<G> {
-  unsigned factor_stride = 0;                     ///< elements between their rows
+struct FactorsByEight {};
+template <GatheredByEight G>
+struct FactorsByEight<G> {
+  unsigned factor_stride = 0;                    ///< elements between their rows
   const std::uint32_t* largest[kMaxOther] = {};  ///< bits of the largest magnitude in each
 };
 
@@ -135,7 +153,7 @@ __device__ inline float scale_of(std::uint32_t largest, int sign) {
 
 /// The factors of all modes in single precision, and where they go.
 template <class G>
-struct Narrowing {
+struct Conversion {
   const float* from[kMaxOrder] = {};
   G* to[kMaxOrder] = {};
   Count rows[kMaxOrder] = {};
@@ -143,19 +161,19 @@ struct Narrowing {
   std::uint32_t* largest = nullptr;         ///< by mode; null where factors are not scaled
 };
 
-inline constexpr unsigned kNarrowThreads = 256;
+inline constexpr unsigned kConvertThreads = 256;
 
 /// The blocks (., m) find the largest magnitude in the factor of mode m.
 template <class G>
-__global__ void __launch_bounds__(kNarrowThreads) find_largest(Narrowing<G> x) {
+__global__ void __launch_bounds__(kConvertThreads) find_largest(Conversion<G> x) {
   const unsigned mode = blockIdx.y;
   const auto* const from = reinterpret_cast<const uint4*>(x.from[mode]);
   const auto magnitude = [](std::uint32_t bits) { return bits & 0x7fffffffu; };
   std::uint32_t largest = 0;
   device::for_each_of_grid(x.rows[mode] * (x.from_stride / 4), [&](Count i) {
     const uint4 v = __ldg(from + i);
-    largest = max(largest, max(max(magnitude(v.x), magnitude(v.y)),
-                               max(magnitude(v.z), magnitude(v.w))));
+    largest =
+        max(largest, max(max(magnitude(v.x), magnitude(v.y)), max(magnitude(v.z), magnitude(v.w))));
   });
   largest = device::joined_by_warp(largest, [](auto a, auto b) { return max(a, b); });
   if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(x.largest + mode, largest);
@@ -163,7 +181,7 @@ __global__ void __launch_bounds__(kNarrowThreads) find_largest(Narrowing<G> x) {
 
 /// The blocks (., m) convert the factor of mode m.
 template <class G>
-__global__ void __launch_bounds__(kNarrowThreads) narrow_rows(Narrowing<G> x) {
+__global__ void __launch_bounds__(kConvertThreads) convert_rows(Conversion<G> x) {
   const unsigned mode = blockIdx.y, row_vectors = x.to_stride / 8;
   float scale = 1;
   if constexpr (kScaled<G>) scale = scale_of(x.largest[mode], 1);
