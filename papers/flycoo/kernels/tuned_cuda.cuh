@@ -78,10 +78,14 @@ struct TilePass : FactorsByEight<G> {
 };
 
 inline constexpr unsigned kJoinThreads = 256;
+// Vectors of 16 bytes that a lane gathers of a row.
+template <class Pass>
+inline constexpr int kVectors = sizeof(typename Pass::Row) / 16;
 // Nonzeros whose factor rows a group loads at a time; the rows of one of order 5 and more are many.
-template <int kOthers>
-inline constexpr int kInFlight = kOthers > 0 ? 2 : 1;
-inline constexpr int kLeaves = 4;     // the same of a fiber, with one row each
+template <class Pass, int kOthers>
+inline constexpr int kInFlight = kOthers > 0 ? 2 / kVectors<Pass> : 1;
+template <class Pass>
+inline constexpr int kLeaves = 4 / kVectors<Pass>;  // the same of a fiber, with one row each
 inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
 inline constexpr Index kNoRow = ~Index{0};
 
@@ -324,7 +328,7 @@ __device__ void add_nonzeros(const Factors<Pass, kLanes, kOthers>& factors,
                              RowSum<Pass, kLanes>& to) {
   using At = Lane<Pass, kLanes>;
   using Sum = typename Pass::Sum;
-  constexpr int kAtOnce = kInFlight<kOthers>;
+  constexpr int kAtOnce = kInFlight<Pass, kOthers>;
   const int others = factors.others();
 #pragma unroll
   for (int t = 0; t < kLanes; t += kAtOnce) {
@@ -361,20 +365,21 @@ class FiberSum {
   }
 
   __device__ void add(const Entry& mine, RowSum<Pass, kLanes>& to) {
+    constexpr int kAtOnce = kLeaves<Pass>;
     const unsigned turns = __ballot_sync(kWholeWarp, begins(mine)) >> at_.first_bit();
     last_ = mine;
     note_last(kLanes - 1);
 #pragma unroll
-    for (int t = 0; t < kLanes; t += kLeaves) {
-      typename Pass::Row row[kLeaves];
-      T value[kLeaves];
+    for (int t = 0; t < kLanes; t += kAtOnce) {
+      typename Pass::Row row[kAtOnce];
+      T value[kAtOnce];
 #pragma unroll
-      for (int u = 0; u < kLeaves; ++u) {
+      for (int u = 0; u < kAtOnce; ++u) {
         row[u] = factors_.row(kLeaf, At::from(mine.index[kLeaf], t + u));
         value[u] = At::from(mine.value, t + u);
       }
 #pragma unroll
-      for (int u = 0; u < kLeaves; ++u) {
+      for (int u = 0; u < kAtOnce; ++u) {
         if (turns >> (t + u) & 1) {
           end(to);
           to.turn(At::from(mine.row, t + u, at_.bits()));
