@@ -216,6 +216,8 @@ class Probes {
     triads(largest_ / 4);
     triads(largest_ / 2);
     for (Count table = Count{128} << 10; table < l2_; table *= 8) rows(table, "");
+    rows(l2_ / 4 * 3, "");
+    rows(2 * l2_, "_dram");
     rows(largest_ / 2, "_dram");
     records();
     arithmetic();
@@ -224,9 +226,10 @@ class Probes {
 
  private:
   /// Times `launch(stream)`, which moves or computes `amount`, and keeps the best of its kind.
+  /// Returns the rate.
   template <class Launch>
-  void probe(const std::string& what, const char* unit, const std::string& detail, double amount,
-             Launch&& launch) {
+  double probe(const std::string& what, const char* unit, const std::string& detail, double amount,
+               Launch&& launch) {
     const double rate = best_rate(budget_, [&] {
       stream_.synchronise();
       begin_.record(stream_.get());
@@ -236,6 +239,7 @@ class Probes {
       return std::pair(amount, end_.seconds_since(begin_));
     });
     keep_best(found_, {what, rate, unit, detail});
+    return rate;
   }
 
   /// `bytes` in each of two arrays beyond the L2.
@@ -299,12 +303,13 @@ class Probes {
     const auto detail = "rows of 128 bytes, table " +
                         (table_bytes < (1 << 20) ? std::to_string(table_bytes >> 10) + " KiB"
                                                  : mebibytes(table_bytes));
-    probe("gather" + where, "GB/s", detail, kRows * kRowFloats * sizeof(float),
-          [&](cudaStream_t s) {
-            RETENSOR_CUDA_LAUNCH(gather, kRows / kBlock, kBlock, 0, s,
-                                 reinterpret_cast<const float4*>(table.data()), drawn.data(),
-                                 never.data());
-          });
+    const double rate = probe("gather" + where, "GB/s", detail, kRows * kRowFloats * sizeof(float),
+                              [&](cudaStream_t s) {
+                                RETENSOR_CUDA_LAUNCH(gather, kRows / kBlock, kBlock, 0, s,
+                                                     reinterpret_cast<const float4*>(table.data()),
+                                                     drawn.data(), never.data());
+                              });
+    keep_best(found_, {"gather_" + std::to_string(table_bytes >> 10), rate, "GB/s", detail});
     probe("atomic" + where, "Grows/s", detail, kRows, [&](cudaStream_t s) {
       RETENSOR_CUDA_LAUNCH(atomic_rows, kRows / kBlock, kBlock, 0, s, table.data(), drawn.data());
     });

@@ -128,7 +128,8 @@ TEST_CASE("order3-contraction" * doctest::skip()) {
 }
 
 TEST_CASE("flycoo-high-orders") {
-  contract::check_high_orders({"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.tuned"});
+  contract::check_high_orders(
+      {"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.wide", "flycoo.cuda.tuned"});
 }
 TEST_CASE("order8-flycoo" * doctest::skip()) {
   check_contract({8, 8, {Operation::mttkrp_all}, {16}, {"unsorted"}},
@@ -138,7 +139,7 @@ TEST_CASE("order8-flycoo" * doctest::skip()) {
 TEST_CASE("a mode at a time with factors that change") {
   contract::check_passes(Backend::cuda,
                          {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda",
-                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned"});
+                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.wide"});
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {

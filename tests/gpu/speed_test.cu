@@ -146,8 +146,8 @@ TEST_CASE("the device's ceilings are plausible") {
     MESSAGE(c.what << " " << c.value << " " << c.unit << " (" << c.detail << ")");
   }
   for (const char* what :
-       {"copy_dram", "copy_llc", "triad_dram", "triad_llc", "gather", "gather_dram", "atomic",
-        "atomic_dram", "scatter", "peak_f32", "mma_f16"})
+       {"copy_dram", "copy_llc", "triad_dram", "triad_llc", "gather", "gather_128", "gather_dram",
+        "atomic", "atomic_dram", "scatter", "peak_f32", "mma_f16"})
     REQUIRE_MESSAGE(found.count(what) == 1, what);
   CHECK(found["copy_dram"] > 500);
   CHECK(found["copy_dram"] < 20000);

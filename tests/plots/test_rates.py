@@ -26,6 +26,15 @@ def test_rows_are_gathered_at_the_rate_of_the_table_s_size():
     assert rates.gather_rate(2**40) == 4.4e9
 
 
+def test_a_session_s_own_probes_come_first():
+    found = rates.Rows.__new__(rates.Rows)
+    found.ceilings = {("s", "cuda"): {"values": {"gather": 3.0, "gather_dram": 1.0,
+                                                 "gather_1024": 12000.0, "gather_128": 20000.0}}}
+    gathers = found.gathers({"session": "s"})
+    assert gathers == {2**17: 20.0e9, 2**20: 12.0e9}
+    assert rates.gather_rate(2**30, gathers) == 12.0e9
+
+
 def test_the_rate_model_of_a_tensor_that_was_counted_by_hand(run):
     """8 x 16 x 4, 9 index bits in a word: records of 8 bytes. Modes gather (7 + 5) rows of 128
     bytes at 14 TB/s each; records and outputs are streamed at 4 TB/s."""

@@ -24,17 +24,14 @@
 
 #include <algorithm>
 
-#include "common/device/vec.cuh"
 #include "common/device/warp.cuh"
 #include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
+#include "papers/flycoo/kernels/gathered_rows.cuh"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 
 namespace retensor::flycoo::tuned {
-
-using device::kWholeWarp;
-using device::Vec;
 
 /// A field of a record, read without a branch as part of 64 bits. The value follows the indices, so
 /// that a word after the field's belongs to the record too.
@@ -54,10 +51,15 @@ struct WideField {
 /// Words of a record that registers hold: as loads from anywhere they would cost as much as rows.
 inline constexpr unsigned kRegisterWords = 4;
 
-/// The pass over one mode. Rows of `factor`, `out`, `head` and `tail` are `stride` elements apart,
-/// whole 16-byte vectors. Without remapping walk, leave, target and next_copy are null.
-template <class T>
-struct TilePass {
+/// The pass over one mode: sums of type T, factors whose elements are of type G. Rows of `factor`,
+/// `out`, `head` and `tail` are `stride` elements apart, whole vectors of columns. Without
+/// remapping walk, leave, target and next_copy are null.
+template <class T, class G = T>
+struct TilePass : FactorsByEight<G> {
+  using Value = T;
+  using Gathered = G;
+  using Row = Vec<G>;                 ///< what a lane gathers of a factor row
+  using Sum = Sums<T, G>;             ///< of as many columns
   const std::uint32_t* in = nullptr;  ///< padded to whole 16 bytes
   std::uint32_t* next_copy = nullptr;
   const std::uint16_t *walk = nullptr, *leave = nullptr;
@@ -65,7 +67,7 @@ struct TilePass {
   const std::uint8_t* joined = nullptr;
   RecordLayout layout;
   WideField row = {}, other[kMaxOther] = {};
-  const T* factor[kMaxOther] = {};
+  const G* factor[kMaxOther] = {};
   T *out = nullptr, *head = nullptr, *tail = nullptr;
   Count nnz = 0;
   unsigned tile = 0;       ///< nonzeros, a multiple of 4
@@ -76,32 +78,46 @@ struct TilePass {
 };
 
 inline constexpr unsigned kJoinThreads = 256;
+// Vectors of 16 bytes that a lane gathers of a row.
+template <class Pass>
+inline constexpr int kVectors = sizeof(typename Pass::Row) / 16;
 // Nonzeros whose factor rows a group loads at a time; the rows of one of order 5 and more are many.
-template <int kOthers>
-inline constexpr int kInFlight = kOthers > 0 ? 2 : 1;
-inline constexpr int kLeaves = 4;     // the same of a fiber, with one row each
+template <class Pass, int kOthers>
+inline constexpr int kInFlight = kOthers > 0 ? 2 / kVectors<Pass> : 1;
+template <class Pass>
+inline constexpr int kLeaves = 4 / kVectors<Pass>;  // the same of a fiber, with one row each
 inline constexpr int kSendAhead = 4;  // records that a sending lane looks up at a time
 inline constexpr Index kNoRow = ~Index{0};
 
+template <class Pass>
+__device__ unsigned factor_stride(const Pass& x) {
+  if constexpr (GatheredByEight<typename Pass::Gathered>)
+    return x.factor_stride;
+  else
+    return x.stride;
+}
+
 /// What the groups of a block have added up of the first and the last row of their stretches, in
 /// shared memory. Entry 2 g is the first of group g, 2 g + 1 its last; one row alone is the first.
-template <class T, int kLanes>
+template <class Pass, int kLanes>
 struct Ends {
-  T* const sums;
+  using Value = typename Pass::Value;
+  static constexpr unsigned kWidth = Pass::Sum::kWidth;
+  Value* const sums;
   Index* const row;
   const unsigned entries;
 
   __device__ Ends(void* at, unsigned walkers)
-      : sums(static_cast<T*>(at)),
-        row(reinterpret_cast<Index*>(sums + 2 * walkers * Vec<T>::kWidth)),
+      : sums(static_cast<Value*>(at)),
+        row(reinterpret_cast<Index*>(sums + 2 * walkers * kWidth)),
         entries(2 * (walkers / kLanes)) {}
-  __device__ T* sum(unsigned entry, unsigned lane) const {
-    return sums + (entry * kLanes + lane) * Vec<T>::kWidth;
+  __device__ Value* sum(unsigned entry, unsigned lane) const {
+    return sums + (entry * kLanes + lane) * kWidth;
   }
 };
 /// The columns that a lane holds.
-template <class T, int kLanes>
-struct Lane : device::RowLane<T, kLanes> {
+template <class Pass, int kLanes>
+struct Lane : device::RowLane<typename Pass::Gathered, kLanes> {
   const unsigned group = threadIdx.x / kLanes;
   /// The bits of the group's lanes within the warp begin here.
   __device__ unsigned first_bit() const { return threadIdx.x % 32 / kLanes * kLanes; }
@@ -118,9 +134,8 @@ __device__ inline void load_tile(std::uint32_t* shared, const std::uint32_t* fro
 
 /// Algorithm 3 for a tile. A warp takes 32 records at a time and sends them word by word, so that
 /// neighbouring lanes write neighbouring words of a run.
-template <class T>
-__device__ void send_tile(const TilePass<T>& x, const std::uint32_t* shared, Count begin,
-                          unsigned count) {
+template <class Pass>
+__device__ void send_tile(const Pass& x, const std::uint32_t* shared, Count begin, unsigned count) {
   const unsigned words = static_cast<unsigned>(x.layout.words);
   const unsigned thread = threadIdx.x - x.walkers, lane = thread % 32;
   const unsigned step = (blockDim.x - x.walkers) * kSendAhead;
@@ -168,19 +183,23 @@ struct Nonzero {
 /// The group's stretch of a tile's walk, each lane every kLanes-th nonzero. All groups walk equally
 /// far, since those of a warp shuffle together; past its end a group repeats its last nonzero with
 /// value 0.
-template <class T, int kLanes, int kOthers, bool kRemap>
+template <class Pass, int kLanes, int kOthers, bool kRemap>
 class Stretch {
+  using T = typename Pass::Value;
+
  public:
   using Entry = Nonzero<T, kOthers>;
-  __device__ Stretch(const TilePass<T>& x, const std::uint32_t* records, Count begin,
-                     unsigned count)
+  __device__ Stretch(const Pass& x, const std::uint32_t* records, Count begin, unsigned count)
       : length((count + x.walkers / kLanes - 1) / (x.walkers / kLanes)),
         x_(x),
         records_(records),
         walk_(kRemap ? x.walk + begin : nullptr),
-        first_(min(Lane<T, kLanes>().group * length, count)),
+        first_(min(Lane<Pass, kLanes>().group * length, count)),
         size_(min(length, count - first_)),
-        last_(count - 1) {}
+        last_(count - 1) {
+    if constexpr (kScaled<typename Pass::Gathered>)
+      for (int k = 0; k < x.others; ++k) unscale_ *= scale_of(__ldg(x.largest[k]), -1);
+  }
 
   const unsigned length;  ///< of the longest group
   __device__ bool empty() const { return size_ == 0; }
@@ -193,6 +212,7 @@ class Stretch {
     const unsigned words = static_cast<unsigned>(x_.layout.words);
     const std::uint32_t* const record = records_ + slot * words;
     Entry z = words <= kRegisterWords ? in_registers(record, words) : in_memory(record);
+    if constexpr (kScaled<typename Pass::Gathered>) z.value *= unscale_;
     if (base + lane_ >= size_) z.value = T(0);
     return z;
   }
@@ -229,19 +249,23 @@ class Stretch {
     return z;
   }
 
-  const TilePass<T>& x_;
+  const Pass& x_;
   const std::uint32_t* const records_;
   const std::uint16_t* const walk_;
   const unsigned first_, size_, last_, lane_ = threadIdx.x % kLanes;
+  T unscale_ = T(1);
 };
 
 /// The factor rows that a lane gathers its columns of.
-template <class T, int kLanes, int kOthers>
+template <class Pass, int kLanes, int kOthers>
 class Factors {
+  using G = typename Pass::Gathered;
+  using Row = typename Pass::Row;
+
  public:
-  __device__ explicit Factors(const TilePass<T>& x) : x_(x), row_bytes_(x.stride * sizeof(T)) {
+  __device__ explicit Factors(const Pass& x) : x_(x), row_bytes_(factor_stride(x) * sizeof(G)) {
     // Lanes past the last column gather the first ones: a branch would cost every lane.
-    const unsigned column = Lane<T, kLanes>().column;
+    const unsigned column = Lane<Pass, kLanes>().column;
 #pragma unroll
     for (int k = 0; k < kGathered<kOthers>; ++k)
       if (k < others())
@@ -250,60 +274,65 @@ class Factors {
   __device__ int others() const {
     return kOthers > 0 ? kOthers : x_.others;
   }
-  __device__ Vec<T> row(int k, Index i) const {
-    return Vec<T>::load(reinterpret_cast<const T*>(at_[k] + static_cast<Count>(i) * row_bytes_));
+  __device__ Row row(int k, Index i) const {
+    return Row::load(reinterpret_cast<const G*>(at_[k] + static_cast<Count>(i) * row_bytes_));
   }
 
  private:
-  const TilePass<T>& x_;
+  const Pass& x_;
   const unsigned row_bytes_;
   const char* at_[kGathered<kOthers>];
 };
 
 /// The sum of the output row at hand.
-template <class T, int kLanes>
+template <class Pass, int kLanes>
 class RowSum {
+  using T = typename Pass::Value;
+  using Sum = typename Pass::Sum;
+
  public:
-  __device__ RowSum(const TilePass<T>& x, const Ends<T, kLanes>& ends, Index first)
+  __device__ RowSum(const Pass& x, const Ends<Pass, kLanes>& ends, Index first)
       : row(first), x_(x), ends_(ends), first_(first), place_(ends.sum(2 * at_.group, at_.lane)) {}
 
   Index row;
-  Vec<T> sum = Vec<T>::splat(T(0));
+  Sum sum = Sum::splat(T(0));
 
   __device__ void turn(Index to) {
     if (to == row) return;
     if (at_.column < x_.stride) {
-      sum.store(place_);
+      store_columns(sum, place_, x_.stride - at_.column);
       place_ = x_.out + static_cast<Count>(to) * x_.stride + at_.column;
     }
-    row = to, sum = Vec<T>::splat(T(0));
+    row = to, sum = Sum::splat(T(0));
   }
   __device__ void finish(bool empty) const {
     const bool alone = row == first_;
-    sum.store(ends_.sum(2 * at_.group + (alone ? 0 : 1), at_.lane));
+    *reinterpret_cast<Sum*>(ends_.sum(2 * at_.group + (alone ? 0 : 1), at_.lane)) = sum;
     if (at_.lane != 0) return;
     ends_.row[2 * at_.group] = empty ? kNoRow : first_;
     ends_.row[2 * at_.group + 1] = alone ? kNoRow : row;
   }
 
  private:
-  const TilePass<T>& x_;
-  const Ends<T, kLanes>& ends_;
-  const Lane<T, kLanes> at_;
+  const Pass& x_;
+  const Ends<Pass, kLanes>& ends_;
+  const Lane<Pass, kLanes> at_;
   const Index first_;
   T* place_;  // where the sum goes
 };
 
 /// Adds kLanes nonzeros, their factor rows gathered for each.
-template <bool kTurns, class T, int kLanes, int kOthers>
-__device__ void add_nonzeros(const Factors<T, kLanes, kOthers>& factors,
-                             const Nonzero<T, kOthers>& mine, RowSum<T, kLanes>& to) {
-  using At = Lane<T, kLanes>;
-  constexpr int kAtOnce = kInFlight<kOthers>;
+template <bool kTurns, class Pass, int kLanes, int kOthers>
+__device__ void add_nonzeros(const Factors<Pass, kLanes, kOthers>& factors,
+                             const Nonzero<typename Pass::Value, kOthers>& mine,
+                             RowSum<Pass, kLanes>& to) {
+  using At = Lane<Pass, kLanes>;
+  using Sum = typename Pass::Sum;
+  constexpr int kAtOnce = kInFlight<Pass, kOthers>;
   const int others = factors.others();
 #pragma unroll
   for (int t = 0; t < kLanes; t += kAtOnce) {
-    Vec<T> row[kGathered<kOthers>][kAtOnce];
+    typename Pass::Row row[kGathered<kOthers>][kAtOnce];
 #pragma unroll
     for (int k = 0; k < kGathered<kOthers>; ++k)
 #pragma unroll
@@ -311,65 +340,69 @@ __device__ void add_nonzeros(const Factors<T, kLanes, kOthers>& factors,
         if (k < others) row[k][u] = factors.row(k, At::from(mine.index[k], t + u));
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
-      Vec<T> product = Vec<T>::splat(At::from(mine.value, t + u));
+      Sum product = Sum::splat(At::from(mine.value, t + u));
 #pragma unroll
       for (int k = 1; k < kGathered<kOthers>; ++k)
-        if (k < others) product.multiply(row[k][u]);
+        if (k < others) product.multiply(widened(row[k][u]));
       if constexpr (kTurns) to.turn(At::from(mine.row, t + u));
-      to.sum.fma(product, row[0][u]);
+      to.sum.fma(product, widened(row[0][u]));
     }
   }
 }
 
 /// The nonzeros of a fiber differ in the last of the gathered modes alone: the rows of the others
 /// are gathered where it begins, and multiplied in where it ends.
-template <class T, int kLanes, int kOthers>
+template <class Pass, int kLanes, int kOthers>
 class FiberSum {
+  using T = typename Pass::Value;
+  using Sum = typename Pass::Sum;
+
  public:
   using Entry = Nonzero<T, kOthers>;
-  __device__ FiberSum(const Factors<T, kLanes, kOthers>& factors, const Entry& first)
+  __device__ FiberSum(const Factors<Pass, kLanes, kOthers>& factors, const Entry& first)
       : factors_(factors), upper_(upper_rows(first, 0, kWholeWarp)), last_(first) {
     note_last(0);
   }
 
-  __device__ void add(const Entry& mine, RowSum<T, kLanes>& to) {
+  __device__ void add(const Entry& mine, RowSum<Pass, kLanes>& to) {
+    constexpr int kAtOnce = kLeaves<Pass>;
     const unsigned turns = __ballot_sync(kWholeWarp, begins(mine)) >> at_.first_bit();
     last_ = mine;
     note_last(kLanes - 1);
 #pragma unroll
-    for (int t = 0; t < kLanes; t += kLeaves) {
-      Vec<T> row[kLeaves];
-      T value[kLeaves];
+    for (int t = 0; t < kLanes; t += kAtOnce) {
+      typename Pass::Row row[kAtOnce];
+      T value[kAtOnce];
 #pragma unroll
-      for (int u = 0; u < kLeaves; ++u) {
+      for (int u = 0; u < kAtOnce; ++u) {
         row[u] = factors_.row(kLeaf, At::from(mine.index[kLeaf], t + u));
         value[u] = At::from(mine.value, t + u);
       }
 #pragma unroll
-      for (int u = 0; u < kLeaves; ++u) {
+      for (int u = 0; u < kAtOnce; ++u) {
         if (turns >> (t + u) & 1) {
           end(to);
           to.turn(At::from(mine.row, t + u, at_.bits()));
           upper_ = upper_rows(mine, t + u, at_.bits());
         }
-        sum_.fma(Vec<T>::splat(value[u]), row[u]);
+        sum_.fma(Sum::splat(value[u]), widened(row[u]));
       }
     }
   }
-  __device__ void end(RowSum<T, kLanes>& to) {
+  __device__ void end(RowSum<Pass, kLanes>& to) {
     to.sum.fma(sum_, upper_);
-    sum_ = Vec<T>::splat(T(0));
+    sum_ = Sum::splat(T(0));
   }
 
  private:
-  using At = Lane<T, kLanes>;
+  using At = Lane<Pass, kLanes>;
   static constexpr int kLeaf = kOthers - 1;
 
-  __device__ Vec<T> upper_rows(const Entry& z, int t, unsigned lanes) const {
-    Vec<T> product = factors_.row(0, At::from(z.index[0], t, lanes));
+  __device__ Sum upper_rows(const Entry& z, int t, unsigned lanes) const {
+    Sum product = widened(factors_.row(0, At::from(z.index[0], t, lanes)));
 #pragma unroll
     for (int k = 1; k < kLeaf; ++k)
-      product.multiply(factors_.row(k, At::from(z.index[k], t, lanes)));
+      product.multiply(widened(factors_.row(k, At::from(z.index[k], t, lanes))));
     return product;
   }
   __device__ void note_last(int lane) {
@@ -389,21 +422,21 @@ class FiberSum {
     return any;
   }
 
-  const Factors<T, kLanes, kOthers>& factors_;
-  const Lane<T, kLanes> at_;
-  Vec<T> sum_ = Vec<T>::splat(T(0)), upper_;
+  const Factors<Pass, kLanes, kOthers>& factors_;
+  const Lane<Pass, kLanes> at_;
+  Sum sum_ = Sum::splat(T(0)), upper_;
   Entry last_;
 };
 
 /// Walks the group's stretch of the tile.
-template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
-__device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Count begin,
-                          unsigned count, const Ends<T, kLanes>& ends) {
-  const Stretch<T, kLanes, kOthers, kRemap> stretch(x, records, begin, count);
-  const Factors<T, kLanes, kOthers> factors(x);
+template <class Pass, int kLanes, int kOthers, bool kRemap, bool kFibers>
+__device__ void walk_tile(const Pass& x, const std::uint32_t* records, Count begin, unsigned count,
+                          const Ends<Pass, kLanes>& ends) {
+  const Stretch<Pass, kLanes, kOthers, kRemap> stretch(x, records, begin, count);
+  const Factors<Pass, kLanes, kOthers> factors(x);
   auto next = stretch.at(0, stretch.slot(0));
   unsigned next_slot = stretch.slot(kLanes);
-  RowSum<T, kLanes> to(x, ends, Lane<T, kLanes>::from(next.row, 0));
+  RowSum<Pass, kLanes> to(x, ends, Lane<Pass, kLanes>::from(next.row, 0));
   const auto walk = [&](auto&& add) {
     for (unsigned base = 0; base < stretch.length; base += kLanes) {
       const auto mine = next;
@@ -413,7 +446,7 @@ __device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Co
     }
   };
   if constexpr (kFibers) {
-    FiberSum<T, kLanes, kOthers> fiber(factors, next);
+    FiberSum<Pass, kLanes, kOthers> fiber(factors, next);
     walk([&](const auto& mine) { fiber.add(mine, to); });
     fiber.end(to);
   } else {
@@ -428,9 +461,11 @@ __device__ void walk_tile(const TilePass<T>& x, const std::uint32_t* records, Co
 }
 
 /// Adds up the rows that stretches share, and places them and those that tiles share.
-template <class T, int kLanes>
-__device__ void place_ends(const TilePass<T>& x, const Ends<T, kLanes>& ends) {
-  const Lane<T, kLanes> at;
+template <class Pass, int kLanes>
+__device__ void place_ends(const Pass& x, const Ends<Pass, kLanes>& ends) {
+  using T = typename Pass::Value;
+  using Sum = typename Pass::Sum;
+  const Lane<Pass, kLanes> at;
   const unsigned tile = blockIdx.x;
   const Index* const row = ends.row;
   if (threadIdx.x >= x.walkers || at.column >= x.stride) return;
@@ -439,25 +474,25 @@ __device__ void place_ends(const TilePass<T>& x, const Ends<T, kLanes>& ends) {
     // The stretch before may have had one row, which then is its first.
     const unsigned before = e == 0 ? 0 : row[e - 1] != kNoRow ? e - 1 : e - 2;
     if (e > 0 && row[before] == row[e]) continue;
-    Vec<T> sum = Vec<T>::splat(T(0));
+    Sum sum = Sum::splat(T(0));
     unsigned n = e;
     for (; n < ends.entries && (row[n] == row[e] || row[n] == kNoRow); ++n)
-      if (row[n] == row[e]) sum.add(*reinterpret_cast<const Vec<T>*>(ends.sum(n, at.lane)));
+      if (row[n] == row[e]) sum.add(*reinterpret_cast<const Sum*>(ends.sum(n, at.lane)));
     const bool begun = e == 0 && x.joined[tile] != 0;
     const bool goes_on = n == ends.entries && x.joined[tile + 1] != 0;
     T* const to = begun     ? x.head + static_cast<Count>(tile) * x.stride
                   : goes_on ? x.tail + static_cast<Count>(tile) * x.stride
                             : x.out + static_cast<Count>(row[e]) * x.stride;
-    sum.store(to + at.column);
+    store_columns(sum, to + at.column, x.stride - at.column);
   }
 }
 
 /// Block (t, c) takes tile t and the c-th tile of columns; that with c = 0 remaps. The records lie
 /// in shared memory from `ends_bytes` on; without remapping they are read where they are.
-template <class T, int kLanes, int kOthers, bool kRemap, bool kFibers>
-__global__ void __launch_bounds__(kMostThreads) tile_pass(TilePass<T> x, unsigned ends_bytes) {
+template <class Pass, int kLanes, int kOthers, bool kRemap, bool kFibers>
+__global__ void __launch_bounds__(kMostThreads) tile_pass(Pass x, unsigned ends_bytes) {
   extern __shared__ uint4 shared[];
-  const Ends<T, kLanes> ends(shared, x.walkers);
+  const Ends<Pass, kLanes> ends(shared, x.walkers);
   const Count begin = static_cast<Count>(blockIdx.x) * x.tile;
   const Count left = x.nnz - begin;
   const unsigned count = left < x.tile ? static_cast<unsigned>(left) : x.tile;
@@ -468,36 +503,40 @@ __global__ void __launch_bounds__(kMostThreads) tile_pass(TilePass<T> x, unsigne
     load_tile(records, in, count * words);
     __syncthreads();
     if (threadIdx.x < x.walkers)
-      walk_tile<T, kLanes, kOthers, true, kFibers>(x, records, begin, count, ends);
+      walk_tile<Pass, kLanes, kOthers, true, kFibers>(x, records, begin, count, ends);
     else if (blockIdx.y == 0)
       send_tile(x, records, begin, count);
   } else {
-    walk_tile<T, kLanes, kOthers, false, kFibers>(x, in, begin, count, ends);
+    walk_tile<Pass, kLanes, kOthers, false, kFibers>(x, in, begin, count, ends);
   }
   __syncthreads();
-  place_ends<T, kLanes>(x, ends);
+  place_ends<Pass, kLanes>(x, ends);
 }
 
 /// Block (i, c) adds up row i of `cut` in the c-th tile of columns.
-template <class T, int kLanes>
-__global__ void __launch_bounds__(kJoinThreads) join_rows(TilePass<T> x, const CutRow* cut) {
-  __shared__ uint4 sums[kJoinThreads];
+template <class Pass, int kLanes>
+__global__ void __launch_bounds__(kJoinThreads) join_rows(Pass x, const CutRow* cut) {
+  using T = typename Pass::Value;
+  using Sum = typename Pass::Sum;
+  __shared__ uint4 shared[kJoinThreads * sizeof(Sum) / 16];
+  Sum* const sums = reinterpret_cast<Sum*>(shared);
   constexpr unsigned kGroups = kJoinThreads / kLanes;
-  const Lane<T, kLanes> at;
+  const Lane<Pass, kLanes> at;
   const bool active = at.column < x.stride;
   const CutRow c = cut[blockIdx.x];
-  auto sum = Vec<T>::splat(T(0));
+  auto sum = Sum::splat(T(0));
   const auto add = [&](const T* rows, Count tile) {
-    if (active) sum.add(Vec<T>::load(rows + tile * x.stride + at.column));
+    if (active)
+      sum.add(load_columns<Sum>(rows + tile * x.stride + at.column, x.stride - at.column));
   };
   if (at.group == 0) add(x.tail, c.first);
   for (Count t = Count{c.first} + 1 + at.group; t <= c.last; t += kGroups) add(x.head, t);
-  sum.store(reinterpret_cast<T*>(sums + threadIdx.x));
+  sums[threadIdx.x] = sum;
   __syncthreads();
   if (at.group != 0 || !active) return;
-  for (unsigned g = 1; g < kGroups; ++g)
-    sum.add(*reinterpret_cast<const Vec<T>*>(sums + g * kLanes + at.lane));
-  sum.store(x.out + static_cast<Count>(c.row) * x.stride + at.column);
+  for (unsigned g = 1; g < kGroups; ++g) sum.add(sums[g * kLanes + at.lane]);
+  store_columns(sum, x.out + static_cast<Count>(c.row) * x.stride + at.column,
+                x.stride - at.column);
 }
 
 }  // namespace retensor::flycoo::tuned

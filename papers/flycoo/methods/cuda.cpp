@@ -1,14 +1,18 @@
-// flycoo.cuda, flycoo.cuda.tuned and flycoo.cuda.copies.
+// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.wide.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "common/device/device.hpp"
+#include "common/numeric/rounding.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 
 namespace retensor::flycoo {
+
+using tuned::Variant;
 
 Support supports_block(const tuned::Block& block, bool remap, const device::Limits& limits) {
   if (block.walkers % 32 != 0 || block.senders % 32 != 0 || block.threads() > tuned::kMostThreads)
@@ -39,11 +43,39 @@ Support supports_positions(const Problem& problem, const Params&) {
   return Support::yes();
 }
 
-template <bool kRemap>
+template <Variant kVariant>
 Support supports_params(const Problem& problem, const Params& params) {
   if (!device::available().ok) return Support::yes();  // but for that, as its own reason says
   const device::Limits limits = device::facts();
-  return supports_block(tuned::block_of(problem, params, kRemap, limits), kRemap, limits);
+  return supports_block(tuned::block_of(problem, params, kVariant, limits),
+                        kVariant == Variant::remapped, limits);
+}
+
+Support supports_wide(const Problem& problem, const Params&) {
+  if (problem.dtype() == DType::f32) return Support::yes();
+  return Support::no("supports only single precision (f32)");
+}
+
+double largest_magnitude(const Matrix& factor) {
+  double largest = 0;
+  factor.values().visit([&](const auto& values) {
+    for (const auto v : values) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  });
+  return largest;
+}
+
+/// Factors in 16 bits are rounded once; scaled ones lose what lies 2^32 below their largest
+/// magnitude.
+reference::Precision precision_of_wide(const Problem& problem, const Params& params) {
+  auto p = reference::Precision::of(problem.dtype());
+  if (params.word("gather") == "f32") return p;
+  const bool scaled = params.word("gather") == "f16";
+  p.operand_eps = scaled ? kUnitRoundoffFp16 : kUnitRoundoffBf16;
+  p.roundings = problem.x().order() - 1;
+  if (scaled)
+    for (const auto& factor : problem.dense())
+      p.underflow = std::max(p.underflow, 0x1p-32 * largest_magnitude(factor));
+  return p;
 }
 
 template <bool kRemap>
@@ -96,7 +128,7 @@ MethodSpec make_flycoo_cuda_tuned() {
   return passes_method({
       .id = "flycoo.cuda.tuned",
       .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
-      .conditions = {supports_positions, supports_params<true>},
+      .conditions = {supports_positions, supports_params<Variant::remapped>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .form = own_form(),
@@ -107,11 +139,28 @@ MethodSpec make_flycoo_cuda_copies() {
   return passes_method({
       .id = "flycoo.cuda.copies",
       .summary = "the tuned kernel on a copy per mode, without remapping",
-      .conditions = {supports_positions, supports_params<false>},
+      .conditions = {supports_positions, supports_params<Variant::copies>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
       .form = own_form(),
       .default_of_passes = true,
+  });
+}
+
+MethodSpec make_flycoo_cuda_wide() {
+  return passes_method({
+      .id = "flycoo.cuda.wide",
+      .summary =
+          "the copies' kernel with eight columns a lane, factor rows gathered in 32 or 16 bits",
+      .conditions = {supports_positions, supports_wide, supports_params<Variant::wide>},
+      .precision = precision_of_wide,
+      .prepare = RETENSOR_DEVICE_PART(prepare_wide_cuda),
+      .params = block_params().with(
+          {param("gather", "f32",
+                 "type of a factor's elements: f32, bf16, or f16 scaled by a power of two a factor")
+               .words({"f32", "bf16", "f16"}),
+           prepare_param()}),
+      .form = own_form(),
   });
 }
 

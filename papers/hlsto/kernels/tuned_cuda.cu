@@ -14,51 +14,6 @@
 namespace retensor::hlsto {
 namespace {
 
-/// A factor as A operands of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and 8
-/// further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
-/// further on.
-std::vector<uint4> fragments_of(MatrixView<const float> factor, unsigned column_blocks,
-                                unsigned fragments, Arithmetic arithmetic, int part) {
-  const Count tiles = rounded_up(factor.rows, kFragmentEdge) / kFragmentEdge;
-  std::vector<uint4> operands(tiles * column_blocks * 32);
-  const auto element = [&](Count row, Count column) -> std::uint32_t {
-    return row < factor.rows && column < factor.cols
-               ? operand_bits(factor(row, column), arithmetic, part)
-               : operand_bits(0, arithmetic, part);
-  };
-  for (Count t = 0; t < tiles; ++t)
-    for (unsigned n = 0; n < column_blocks; ++n)
-      for (unsigned lane = 0; lane < 32; ++lane) {
-        const Count first = t * kFragmentEdge + lane % 4 * 2;
-        const unsigned walk = n / fragments * fragments * kFragmentColumns;
-        const auto pair = [&](Count row, unsigned of_fragment) {
-          const Count column = walk + factor_column(fragments, n % fragments, of_fragment);
-          return element(row, column) | element(row + 1, column) << 16;
-        };
-        const unsigned q = lane / 4;
-        operands[(t * column_blocks + n) * 32 + lane] = {
-            pair(first, q), pair(first, q + 8), pair(first + 8, q), pair(first + 8, q + 8)};
-      }
-  return operands;
-}
-
-/// A factor as `Weights` of so many columns a lane, by tiles of 16 rows and by walks; zeros beyond
-/// its ends. T holds an element, which `convert` makes.
-template <class T, class Convert>
-std::vector<T> weights_of(MatrixView<const float> factor, unsigned walks, unsigned columns,
-                          Convert&& convert) {
-  const unsigned slices = sizeof(uint4) / sizeof(T) / columns, of_walk = 8 * columns;
-  std::vector<T> weights(rounded_up(factor.rows, kFragmentEdge) * walks * of_walk);
-  for (Count i = 0; i < factor.rows; ++i)
-    for (Count r = 0; r < factor.cols; ++r) {
-      const Count walk = i / kFragmentEdge * walks + r / of_walk;
-      const Count step = walk * (kFragmentEdge / slices) + i % kFragmentEdge / slices;
-      const Count lane = step * 8 + r % of_walk / columns;
-      weights[(lane * slices + i % slices) * columns + r % columns] = convert(factor(i, r));
-    }
-  return weights;
-}
-
 /// All modes but the output's, the longest first.
 std::vector<int> others_of(const Problem& problem) {
   auto modes = longest_first(problem.x().dims);
@@ -91,8 +46,7 @@ class TunedRun : public HlsRun {
     tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, fragments_ * kFragmentColumns));
     tiles_.column_blocks = tiles_.stride / kFragmentColumns;
     for (const int m : std::views::reverse(others_of(problem))) tiles_.other[tiles_.others++] = m;
-    set_operands();
-    set_weights();
+    set_layout();
     with_narrow_arithmetic(arithmetic, [this]<Arithmetic kArithmetic>() {
       fragments_ == 1 ? choose<kArithmetic, 1>() : choose<kArithmetic, 2>();
     });
@@ -104,35 +58,42 @@ class TunedRun : public HlsRun {
                                       static_cast<Count>(products_of(arithmetic)));
   }
 
-  void refresh(int m) override {
-    HlsRun::refresh(m);
-    if (m == x_.mode_at[x_.column]) set_operands();
-    if (m == x_.mode_at[x_.row]) set_weights();
+  /// The factors may have changed since the last run, which lays them out again.
+  void run(StageTimer& timer) override {
+    timer.stage("convert");
+    layout_.columns = factor(x_.column), layout_.rows = factor(x_.row);
+    if (x_.tiles > 0)
+      RETENSOR_CUDA_LAUNCH(lay_out_, lay_out_grid_, kLayoutThreads, 0, stream_of(timer), layout_);
+    HlsRun::run(timer);
   }
 
  private:
   unsigned column_walks() const { return tiles_.column_blocks / fragments_; }
-  MatrixView<const float> factor(int place) const { return chain_.factor[at(x_.mode_at[place])]; }
-
-  void set_weights() {
-    const auto of = [&]<class T>(auto&& convert) {
-      const auto weights = weights_of<T>(factor(x_.row), column_walks(), 2 * fragments_, convert);
-      weights_ = bytes_of(weights.data(), weights.size());
-    };
-    if (arithmetic_ == Arithmetic::split_fp16)
-      of.operator()<float>([](float x) { return x; });
-    else
-      of.operator()<std::uint16_t>([&](float x) { return operand_bits(x, arithmetic_, 0); });
-    tiles_.weights = reinterpret_cast<const uint4*>(weights_.data());
+  FactorRows factor(int place) const {
+    const int mode = x_.mode_at[place];
+    return {x_.factor[mode].rows, chain_.factor[at(mode)].rows, tiles_.stride};
   }
 
-  void set_operands() {
-    operands_.clear();
+  /// Makes room for the factors as the tensor core wants them.
+  void set_layout() {
+    const auto tiles = [this](int place) {
+      return rounded_up(factor(place).count, kFragmentEdge) / kFragmentEdge;
+    };
+    layout_.column_blocks = tiles_.column_blocks;
+    layout_.fragment_vectors = tiles(x_.column) * tiles_.column_blocks * 32;
     for (int p = 0; p < parts_of(arithmetic_); ++p) {
-      operands_.emplace_back(
-          fragments_of(factor(x_.column), tiles_.column_blocks, fragments_, arithmetic_, p));
-      tiles_.fragments[p] = operands_.back().data();
+      operands_.emplace_back(layout_.fragment_vectors);
+      tiles_.fragments[p] = layout_.fragments[p] = operands_.back().data();
     }
+    const Count element =
+        arithmetic_ == Arithmetic::split_fp16 ? sizeof(float) : sizeof(std::uint16_t);
+    layout_.weight_vectors =
+        tiles(x_.row) * kFragmentEdge * tiles_.stride * element / sizeof(uint4);
+    weights_ = Buffer<uint4>(layout_.weight_vectors);
+    tiles_.weights = layout_.weights = weights_.data();
+    const Count blocks = (layout_.fragment_vectors + layout_.weight_vectors) / kLayoutThreads;
+    const Count at_once = 8 * static_cast<Count>(device::facts().sms);
+    lay_out_grid_ = static_cast<unsigned>(std::clamp<Count>(blocks, 1, at_once));
   }
 
   void launch(cudaStream_t stream) override {
@@ -146,6 +107,7 @@ class TunedRun : public HlsRun {
   template <Arithmetic kArithmetic, int kFragments>
   void choose() {
     using Block = TunedBlock<kArithmetic>;
+    lay_out_ = lay_out_factors<kArithmetic, kFragments>;
     tile_.kernel = x_.order > kTiledModes ? walk_tiles<kArithmetic, kFragments, true>
                                           : walk_tiles<kArithmetic, kFragments, false>;
     tile_.threads = 32 * Block::kWarps, tile_.shared = Block::kBytes;
@@ -172,7 +134,10 @@ class TunedRun : public HlsRun {
   const CellLists lists_;
   const unsigned fragments_;
   std::vector<Buffer<uint4>> operands_;  // of the columns' factor, by part
-  Buffer<std::byte> weights_;            // of the rows' factor
+  Buffer<uint4> weights_;                // of the rows' factor
+  FactorLayout layout_;
+  void (*lay_out_)(FactorLayout) = nullptr;
+  unsigned lay_out_grid_ = 1;
   TunedTiles tiles_;
   TunedLaunch tile_, sparse_;
 };

@@ -14,6 +14,7 @@
 // columns, and factor B as the rows of its tiles.
 #pragma once
 
+#include "common/device/loops.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/vec.cuh"
 #include "common/device/warp.cuh"
@@ -31,6 +32,7 @@ inline constexpr int kInFlight = 4;  ///< sparse ones whose factor rows are load
 inline constexpr unsigned kVectorsAhead = 2;    ///< of a tile's list that a lane loads ahead
 inline constexpr unsigned kGroupNonzeros = 32;  ///< sparse ones that a group of lanes adds up
 inline constexpr unsigned kSparseThreads = 256;
+inline constexpr unsigned kLayoutThreads = 256;
 inline constexpr Index kNoRow = ~Index{0};
 
 /// Column of a walk of kFragments fragments that fragment m has as its row: a lane holds rows
@@ -89,6 +91,85 @@ struct alignas(16) Weights {
   __device__ static float in_float(__half x) { return __half2float(x); }
   __device__ static float in_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 };
+
+/// A factor in single precision, rows `stride` elements apart, with zeros beyond its last column.
+struct FactorRows {
+  const float* rows = nullptr;
+  Count count = 0;
+  unsigned stride = 0;
+  __device__ float at(Count row, unsigned column) const {
+    return row < count ? rows[row * stride + column] : 0.0f;
+  }
+};
+
+/// The columns' and the rows' factor as the tensor core wants them, made anew by each run: where
+/// they lie, their parts of 16 bytes, and those parts' numbers.
+struct FactorLayout {
+  FactorRows columns, rows;
+  uint4* fragments[2] = {};
+  uint4* weights = nullptr;
+  Count fragment_vectors = 0, weight_vectors = 0;
+  unsigned column_blocks = 0;
+};
+
+/// Lane's part of the A operand of m16n8k16: of 16 rows and 16 columns lane l has columns l / 4 and
+/// 8 further on of those that `factor_column` deals out, in rows 2 (l % 4), the next, and both 8
+/// further on.
+template <Arithmetic kArithmetic, int kFragments>
+__device__ void lay_out_fragment(const FactorLayout& x, Count vector) {
+  using C = Core<kArithmetic>;
+  const unsigned lane = static_cast<unsigned>(vector % 32);
+  const unsigned block = static_cast<unsigned>(vector / 32 % x.column_blocks);
+  const Count first = vector / 32 / x.column_blocks * kFragmentEdge + lane % 4 * 2;
+  const unsigned walk = block / kFragments * kFragments * kFragmentColumns;
+#pragma unroll
+  for (int p = 0; p < C::kParts; ++p) {
+    const auto bits = [&](Count row, unsigned column) -> std::uint32_t {
+      const auto part = C::part_of(x.columns.at(row, column), p);
+      return reinterpret_cast<const std::uint16_t&>(part);
+    };
+    const auto pair = [&](Count row, unsigned of_fragment) {
+      const unsigned column = walk + factor_column(kFragments, block % kFragments, of_fragment);
+      return bits(row, column) | bits(row + 1, column) << 16;
+    };
+    const unsigned q = lane / 4;
+    x.fragments[p][vector] = {pair(first, q), pair(first, q + 8), pair(first + 8, q),
+                              pair(first + 8, q + 8)};
+  }
+}
+
+/// Weights of a lane by tiles of 16 rows and by walks.
+template <Arithmetic kArithmetic, int kFragments>
+__device__ void lay_out_weights(const FactorLayout& x, Count vector) {
+  using W = Weights<kArithmetic, kFragments>;
+  constexpr unsigned kSteps = kFragmentEdge / W::kSlices;
+  const unsigned walks = x.column_blocks / kFragments;
+  const Count step = vector / 8, walk = step / kSteps;
+  const Count row = walk / walks * kFragmentEdge + step % kSteps * W::kSlices;
+  const unsigned column = static_cast<unsigned>(walk % walks * 8 + vector % 8) * W::kColumns;
+  W weights;
+#pragma unroll
+  for (int s = 0; s < W::kSlices; ++s)
+#pragma unroll
+    for (int c = 0; c < W::kColumns; ++c) {
+      const float factor = x.rows.at(row + s, column + c);
+      if constexpr (Core<kArithmetic>::kParts == 2)
+        weights.of[s][c] = factor;
+      else
+        weights.of[s][c] = Core<kArithmetic>::part_of(factor, 0);
+    }
+  reinterpret_cast<W*>(x.weights)[vector] = weights;
+}
+
+template <Arithmetic kArithmetic, int kFragments>
+__global__ void __launch_bounds__(kLayoutThreads) lay_out_factors(FactorLayout x) {
+  device::for_each_of_grid(x.fragment_vectors + x.weight_vectors, [&](Count i) {
+    if (i < x.fragment_vectors)
+      lay_out_fragment<kArithmetic, kFragments>(x, i);
+    else
+      lay_out_weights<kArithmetic, kFragments>(x, i - x.fragment_vectors);
+  });
+}
 
 /// d += A B, m16n8k16.
 template <Arithmetic kArithmetic>

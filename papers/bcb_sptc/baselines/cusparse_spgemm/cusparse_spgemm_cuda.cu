@@ -2,7 +2,9 @@
 // program starts where it is missing.
 //
 // Stages: tasks (work estimation, with alg2 and alg3 the estimate of memory), kernel (computation),
-// output (copy of the product and its coordinates). Buffers are the library's sizes, taken once.
+// output (copy of the product and its coordinates). With reuse: tasks (the pattern of the product),
+// kernel (its columns and values), output (coordinates). Buffers are the library's sizes, taken
+// once.
 #include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 
 #include <dlfcn.h>
@@ -45,6 +47,10 @@ class Library {
     RETENSOR_CUSPARSE_FIND(SpGEMM_estimateMemory);
     RETENSOR_CUSPARSE_FIND(SpGEMM_compute);
     RETENSOR_CUSPARSE_FIND(SpGEMM_copy);
+    RETENSOR_CUSPARSE_FIND(SpGEMMreuse_workEstimation);
+    RETENSOR_CUSPARSE_FIND(SpGEMMreuse_nnz);
+    RETENSOR_CUSPARSE_FIND(SpGEMMreuse_copy);
+    RETENSOR_CUSPARSE_FIND(SpGEMMreuse_compute);
 #undef RETENSOR_CUSPARSE_FIND
   }
 
@@ -63,6 +69,10 @@ class Library {
   RETENSOR_CUSPARSE_FUNCTION(SpGEMM_estimateMemory);
   RETENSOR_CUSPARSE_FUNCTION(SpGEMM_compute);
   RETENSOR_CUSPARSE_FUNCTION(SpGEMM_copy);
+  RETENSOR_CUSPARSE_FUNCTION(SpGEMMreuse_workEstimation);
+  RETENSOR_CUSPARSE_FUNCTION(SpGEMMreuse_nnz);
+  RETENSOR_CUSPARSE_FUNCTION(SpGEMMreuse_copy);
+  RETENSOR_CUSPARSE_FUNCTION(SpGEMMreuse_compute);
 #undef RETENSOR_CUSPARSE_FUNCTION
 
  private:
@@ -96,6 +106,7 @@ constexpr float kChunk =
 cusparseSpGEMMAlg_t algorithm_of(const std::string& word) {
   if (word == "alg2") return CUSPARSE_SPGEMM_ALG2;
   if (word == "alg3") return CUSPARSE_SPGEMM_ALG3;
+  if (word == "reuse") return CUSPARSE_SPGEMM_DEFAULT;  // SpGEMMreuse has no algorithms 1 to 3
   return CUSPARSE_SPGEMM_ALG1;
 }
 
@@ -103,7 +114,8 @@ class Run : public bcb_sptc::MatrixRun {
  public:
   Run(const Problem& problem, const Params& params)
       : MatrixRun(problem, "cuSPARSE SpGEMM " + params.word("algorithm")),
-        algorithm_(algorithm_of(params.word("algorithm"))) {
+        algorithm_(algorithm_of(params.word("algorithm"))),
+        reuse_(params.word("algorithm") == "reuse") {
     if (m_.products == 0) {
       make_room(0);
       return;
@@ -116,12 +128,12 @@ class Run : public bcb_sptc::MatrixRun {
     first_entry_ = Buffer<std::int32_t>(m_.rows + 1);
     start(nullptr);
     estimate();
-    compute();
+    if (!reuse_) compute();
     std::int64_t rows = 0, columns = 0, entries = 0;
     RETENSOR_CUSPARSE_CHECK(SpMatGetSize(z_, &rows, &columns, &entries));
     make_room(static_cast<Count>(entries));
     column_ = Buffer<std::int32_t>(result_.entries);
-    copy();
+    reuse_ ? compute_reused() : copy();
     finish();
   }
   ~Run() override {
@@ -138,9 +150,9 @@ class Run : public bcb_sptc::MatrixRun {
     start(stream);
     estimate();
     timer.stage("kernel");
-    compute();
+    reuse_ ? compute_reused() : compute();
     timer.stage("output");
-    copy();
+    if (!reuse_) copy();
     RETENSOR_CUDA_LAUNCH((bcb_sptc::kernels::write_rows<std::int32_t, std::int32_t>),
                          bcb_sptc::grid_for(m_.rows * 32), bcb_sptc::kThreads, 0, stream, m_.rows,
                          first_entry_.data(), column_.data(), entry_modes_);
@@ -177,6 +189,7 @@ class Run : public bcb_sptc::MatrixRun {
   }
 
   void estimate() {
+    if (reuse_) return find_pattern();
     in_buffer(0, [&](std::size_t& bytes, void* buffer) {
       RETENSOR_CUSPARSE_CHECK(SpGEMM_workEstimation(handle_, kAsIs, kAsIs, &alpha_, x_, y_, &kZero,
                                                     z_, CUDA_R_32F, algorithm_, product_, &bytes,
@@ -190,6 +203,32 @@ class Run : public bcb_sptc::MatrixRun {
     });
   }
 
+  void find_pattern() {
+    in_buffer(0, [&](std::size_t& bytes, void* buffer) {
+      RETENSOR_CUSPARSE_CHECK(SpGEMMreuse_workEstimation(handle_, kAsIs, kAsIs, x_, y_, z_,
+                                                         algorithm_, product_, &bytes, buffer));
+    });
+    std::size_t bytes[3] = {};
+    const auto call = [&](void* first, void* second, void* third) {
+      RETENSOR_CUSPARSE_CHECK(SpGEMMreuse_nnz(handle_, kAsIs, kAsIs, x_, y_, z_, algorithm_,
+                                              product_, &bytes[0], first, &bytes[1], second,
+                                              &bytes[2], third));
+    };
+    call(nullptr, nullptr, nullptr);
+    for (std::size_t k = 0; k < 3; ++k) device::ensure_size(buffers_[k + 1], bytes[k]);
+    call(buffers_[1].data(), buffers_[2].data(), buffers_[3].data());
+  }
+
+  void compute_reused() {
+    set_result();
+    in_buffer(4, [&](std::size_t& bytes, void* buffer) {
+      RETENSOR_CUSPARSE_CHECK(SpGEMMreuse_copy(handle_, kAsIs, kAsIs, x_, y_, z_, algorithm_,
+                                               product_, &bytes, buffer));
+    });
+    RETENSOR_CUSPARSE_CHECK(SpGEMMreuse_compute(handle_, kAsIs, kAsIs, &alpha_, x_, y_, &kZero, z_,
+                                                CUDA_R_32F, algorithm_, product_));
+  }
+
   void compute() {
     const auto call = [&](std::size_t& bytes, void* buffer) {
       RETENSOR_CUSPARSE_CHECK(SpGEMM_compute(handle_, kAsIs, kAsIs, &alpha_, x_, y_, &kZero, z_,
@@ -200,9 +239,13 @@ class Run : public bcb_sptc::MatrixRun {
     call(compute_bytes_, buffers_[1].data());
   }
 
-  void copy() {
+  void set_result() {
     RETENSOR_CUSPARSE_CHECK(
         CsrSetPointers(z_, first_entry_.data(), column_.data(), result_.values.data()));
+  }
+
+  void copy() {
+    set_result();
     RETENSOR_CUSPARSE_CHECK(SpGEMM_copy(handle_, kAsIs, kAsIs, &alpha_, x_, y_, &kZero, z_,
                                         CUDA_R_32F, algorithm_, product_));
   }
@@ -218,11 +261,12 @@ class Run : public bcb_sptc::MatrixRun {
 
   static constexpr float kZero = 0;
   const cusparseSpGEMMAlg_t algorithm_;
+  const bool reuse_;
   cusparseHandle_t handle_ = nullptr;
   cusparseSpMatDescr_t x_ = nullptr, y_ = nullptr, z_ = nullptr;
   cusparseSpGEMMDescr_t product_ = nullptr;
   Buffer<std::int32_t> first_entry_, column_;
-  std::array<Buffer<unsigned char>, 3> buffers_;
+  std::array<Buffer<unsigned char>, 5> buffers_;
   std::size_t compute_bytes_ = 0;
 };
 

@@ -11,9 +11,11 @@ void register_cusparse_spgemm(Registry& registry) {
       .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
       .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
       .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
-      .params = {param("algorithm", "alg1",
-                       "algorithm of cusparseSpGEMM: alg1 is the fastest and takes the most memory")
-                     .words({"alg1", "alg2", "alg3"})},
+      .params = {param(
+                     "algorithm", "alg1",
+                     "algorithm of cusparseSpGEMM: alg1 is the fastest and takes the most memory; "
+                     "reuse: cusparseSpGEMMreuse, the pattern first")
+                     .words({"alg1", "alg2", "alg3", "reuse"})},
       .converts_least = true,
   }));
 }

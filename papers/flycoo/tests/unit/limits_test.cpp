@@ -17,6 +17,7 @@ using test::kChips;
 using test::kH200;
 using test::kKibi;
 using tuned::Block;
+using tuned::Variant;
 
 namespace {
 
@@ -35,7 +36,8 @@ Block block_of(const device::Limits& limits, bool remap, bool few, const Given& 
   static const Registry registry = all_methods();
   const Method& method = registry.find(remap ? "flycoo.cuda.tuned" : "flycoo.cuda.copies");
   const auto params = method.params().resolve(given);
-  return tuned::block_of(problem_of(few ? 100 : 1 << 18), params, remap, limits);
+  return tuned::block_of(problem_of(few ? 100 : 1 << 18), params,
+                         remap ? Variant::remapped : Variant::copies, limits);
 }
 
 void check(const Block& block, Count tile, unsigned walkers, unsigned senders) {
@@ -53,6 +55,7 @@ TEST_CASE("an H200 has the blocks that were measured there") {
   CHECK(block_of(kH200, true, false).blocks(true, kH200) == 1);
   CHECK(block_of(kH200, true, true).blocks(true, kH200) == 2);
   CHECK(block_of(kH200, false, true).blocks(false, kH200) == 8);
+  CHECK(tuned::kWide.blocks(false, kH200) == 8);
   // Stated sizes leave the others as they were chosen.
   for (const std::int64_t walkers : {32, 384, 768, 928}) {
     const auto mine = static_cast<unsigned>(walkers);
