@@ -11,6 +11,7 @@
 #include "common/decompose/hooi_sweeps.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/library.cuh"
+#include "common/device/loops.cuh"
 
 namespace retensor::tucker {
 namespace blas {
@@ -26,6 +27,16 @@ inline void check(cublasStatus_t status, const char* call) {
                       RETENSOR_LIBRARY_FUNCTION(cublasGetStatusString)(status));
 }
 
+/// c = the sum of the slices of n numbers + beta c.
+static __global__ void add_slices(const double* parts, Count n, Count slices, double beta,
+                                  double* c) {
+  device::for_each_of_grid(n, [=](Count k) {
+    double sum = beta == 0 ? 0 : beta * c[k];
+    for (Count s = 0; s < slices; ++s) sum += parts[s * n + k];
+    c[k] = sum;
+  });
+}
+
 class Handle {
  public:
   Handle() { RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_); }
@@ -33,15 +44,42 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  void use(cudaStream_t stream) const {
+  void use(cudaStream_t stream) {
+    stream_ = stream;
     RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
   }
-  /// The lower triangle of c = a a^T + beta c, a of n x depth, or with `transposed` a^T a.
-  void gram(bool transposed, Count n, Count depth, const double* a, double beta, double* c) const {
-    const double one = 1;
-    RETENSOR_LIBRARY_CALL(cublasDsyrk_v2_64, handle_, CUBLAS_FILL_MODE_LOWER,
-                          transposed ? CUBLAS_OP_T : CUBLAS_OP_N, number(n), number(depth), &one, a,
-                          number(transposed ? depth : n), &beta, c, number(n));
+  /// The lower triangle of c = a^T a, a of depth x n.
+  void gram(Count n, Count depth, const double* a, double* c) const {
+    const double one = 1, zero = 0;
+    RETENSOR_LIBRARY_CALL(cublasDsyrk_v2_64, handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
+                          number(n), number(depth), &one, a, number(depth), &zero, c, number(n));
+  }
+  /// c = a a^T + beta c for a short and wide a of n x depth. cublasDsyrk and cublasDgemm leave most
+  /// of the device idle there: they divide the result, not the depth. `parts` has room for
+  /// parts_of(n, depth) numbers.
+  void wide_gram(Count n, Count depth, const double* a, double beta, double* parts,
+                 double* c) const {
+    const double one = 1, zero = 0;
+    const Count slices = depth / kSlice, rest = depth % kSlice;
+    if (rest > 0) {
+      multiply(false, true, n, n, rest, a + n * slices * kSlice, a + n * slices * kSlice, beta, c);
+      beta = 1;
+    }
+    if (slices == 0) return;
+    RETENSOR_LIBRARY_CALL(cublasDgemmStridedBatched_64, handle_, CUBLAS_OP_N, CUBLAS_OP_T,
+                          number(n), number(n), number(kSlice), &one, a, number(n),
+                          number(n * kSlice), a, number(n), number(n * kSlice), &zero, parts,
+                          number(n), number(n * n), number(slices));
+    RETENSOR_CUDA_LAUNCH(add_slices, device::blocks_for(n * n, 128), 128, 0, stream_, parts, n * n,
+                         slices, beta, c);
+  }
+  static Count parts_of(Count n, Count depth) { return n * n * (depth / kSlice); }
+  /// c (n x cols) = s b of the lower triangle of s, n x n.
+  void multiply_symmetric(Count n, Count cols, const double* s, const double* b, double* c) const {
+    const double one = 1, zero = 0;
+    RETENSOR_LIBRARY_CALL(cublasDsymm_v2_64, handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER,
+                          number(n), number(cols), &one, s, number(n), b, number(n), &zero, c,
+                          number(n));
   }
   /// c (rows x cols) = op(a) op(b) + beta c, a and b without gaps.
   void multiply(bool a_transposed, bool b_transposed, Count rows, Count cols, Count depth,
@@ -61,8 +99,10 @@ class Handle {
   }
 
  private:
+  static constexpr Count kSlice = 2048;  // rows of a batch
   static std::int64_t number(Count n) { return static_cast<std::int64_t>(n); }
   cublasHandle_t handle_ = nullptr;
+  cudaStream_t stream_ = nullptr;
 };
 
 }  // namespace blas
@@ -80,8 +120,8 @@ inline const device::CudaLibrary& library() {
 }
 
 /// The `leading` or more eigenvectors of the largest values of symmetric matrices of up to
-/// `largest` rows, by one of three functions: all by cusolverDnDsyevd or cusolverDnXsyevd, those
-/// asked for by cusolverDnDsyevdx.
+/// `largest` rows, by one of three functions: all by cusolverDnDsyevd (of the range finder's small
+/// matrices too) or cusolverDnXsyevd, those asked for by cusolverDnDsyevdx.
 class Eigen {
  public:
   Eigen(Count largest, Count leading, Solver solver)
@@ -91,6 +131,7 @@ class Eigen {
     int elements = 0;
     switch (solver) {
       case Solver::syevd:
+      case Solver::range:
         RETENSOR_LIBRARY_CALL(cusolverDnDsyevd_bufferSize, handle_, kVectors, kLower, n, nullptr, n,
                               values_.data(), &elements);
         break;
@@ -124,6 +165,7 @@ class Eigen {
     const int n = static_cast<int>(rows), room = static_cast<int>(room_.size());
     switch (solver_) {
       case Solver::syevd:
+      case Solver::range:
         RETENSOR_LIBRARY_CALL(cusolverDnDsyevd, handle_, kVectors, kLower, n, matrix, n,
                               values_.data(), room_.data(), room, status_.data());
         return rows;

@@ -4,11 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "common/advise/regret.hpp"
+#include "common/advise/result_size.hpp"
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
 
@@ -211,6 +213,54 @@ TEST_CASE("a model with a planted wrong factor misses that bar") {
   const auto lines = regrets(seen, wrong, kCalls, false);
   CHECK(total_of(lines, 1000).predicted.mean > 1.10);
   CHECK(total_of(lines, 1000).predicted.most > 2);
+}
+
+double entries_one_by_one(const Coo& x, const Coo& y, const Contraction& c) {
+  std::map<std::vector<Index>, std::vector<Count>> of_y;
+  const auto at = [](const Coo& tensor, const std::vector<int>& modes, Count nonzero) {
+    std::vector<Index> indices;
+    for (const int m : modes)
+      indices.push_back(tensor.indices[static_cast<std::size_t>(m)][nonzero]);
+    return indices;
+  };
+  for (Count q = 0; q < y.nnz(); ++q) of_y[at(y, c.contracted_y, q)].push_back(q);
+  std::set<std::pair<std::vector<Index>, std::vector<Index>>> found;
+  for (Count p = 0; p < x.nnz(); ++p)
+    for (const Count q : of_y[at(x, c.contracted_x, p)])
+      found.insert({at(x, c.free_x, p), at(y, c.free_y, q)});
+  return static_cast<double>(found.size());
+}
+
+TEST_CASE("the result of a contraction is counted, or estimated where it has many products") {
+  const auto check = [](const Dims& dims, std::size_t nnz, const char* einsum, double bound) {
+    CAPTURE(einsum);
+    const auto x = random_tensor(dims, nnz, 3), y = random_tensor(dims, nnz, 5);
+    const Contraction contraction(einsum, dims, dims);
+    const double expected = entries_one_by_one(*x, *y, contraction);
+    CHECK(std::abs(result_entries(*x, *y, contraction) - expected) <= bound * expected);
+  };
+  check({30, 20, 10}, 600, "kab,kcd->abcd", 0);
+  check({30, 20, 10}, 600, "kla,klb->ab", 0);
+  check({30, 20, 10}, 600, "abk,cdk->abcd", 0);
+  check({300, 280}, 40000, "ab,cb->ac", 0.02);     // 5.7 M products, long rows
+  check({12000, 40}, 13000, "ak,bk->ab", 0.05);    // 4.2 M products, rows of one nonzero
+  const auto x = random_tensor({5, 5}, 4, 1);
+  const Coo none({5, 5}, DType::f32);
+  CHECK(result_entries(*x, none, {"ab,bc->ac", {5, 5}, {5, 5}}) == 0);
+}
+
+TEST_CASE("aspects of a contraction tell its result") {
+  const auto tensor = random_tensor({30, 20, 10}, 600, 3);
+  ProblemSpec spec;
+  spec.operation = Operation::contraction;
+  spec.variant = "kab,kcd->abcd";
+  const auto subject = subject_of(Problem(spec, tensor), tensor_facts(*tensor));
+  const Contraction contraction(spec.variant, tensor->dims, tensor->dims);
+  CHECK(subject.entries == entries_one_by_one(*tensor, *tensor, contraction));
+  const Device device{"", Backend::cpu, 2, 10, 100, 1 << 20};
+  const auto at = aspects_of(subject, device);
+  CHECK(at[19] == doctest::Approx(std::log(subject.work.flops / 2 / subject.entries)));
+  CHECK(floor_seconds(subject, device) > 5e-6 + subject.entries * 20 / 10e9);
 }
 
 TEST_CASE("aspects tell what a problem looks like") {

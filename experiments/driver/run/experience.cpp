@@ -31,6 +31,12 @@ double number_in(const Row& row, const char* path) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+/// Nonzeros of a contraction's result, which only those who count them tell; 0 for others.
+double entries_of(const Row& row) {
+  const auto& told = row.field("executed.result_nonzeros");
+  return told.is_string() ? std::stod(told.get<std::string>()) : 0;
+}
+
 struct DeviceKey {
   std::string name;
   Backend backend;
@@ -189,6 +195,7 @@ class Gatherer {
     s.nnz = data.at("nnz");
     s.work = {number_in(row, "work.flops"), number_in(row, "work.bytes"),
               number_in(row, "work.compulsory_bytes"), number_in(row, "work.atomics")};
+    s.entries = entries_of(row);
     advise::take_facts(s, row.field("facts"));
     problem.family = advise::family_of(data.value("for", c.dataset));
     problem.is_real = data.value("kind", "").starts_with("real");
@@ -211,7 +218,8 @@ class Gatherer {
 advise::Experience experience_of(const std::vector<std::string>& files, const Registry& methods) {
   Gatherer gatherer(methods);
   const Members kept = {"stats.median", "phases.prepare", "facts",
-                        "work",         "footprint",      "check.relative_frobenius"};
+                        "work",         "footprint",      "check.relative_frobenius",
+                        "executed.result_nonzeros"};
   for_each_newest_row(files, kept, [&](const Row& row) { gatherer.take(row); });
   return gatherer.finish();
 }
