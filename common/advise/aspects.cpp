@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/advise/result_size.hpp"
 #include "common/core/error.hpp"
 #include "common/tensor/einsum.hpp"
 
@@ -93,8 +92,9 @@ double dense_seconds(const Subject& s, const Device& device) {
   }
 }
 
-double products_of_entry(const Subject& s) {
-  return s.entries > 0 ? log_of(s.work.flops / 2 / s.entries) : 0;
+/// Logarithm of the products of a contraction that each of `parts` stands for; 0 where it has none.
+double products_of(const Subject& s, double parts) {
+  return parts > 0 ? log_of(s.work.flops / 2 / parts) : 0;
 }
 
 }  // namespace
@@ -118,9 +118,11 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts) {
   subject.dims = problem.x().dims;
   subject.nnz = problem.x().nnz();
   subject.work = work_model(problem);
-  if (problem.operation() == Operation::contraction)
-    subject.entries = result_entries(problem.x(), problem.y(),
-                                     {subject.spec.variant, subject.dims, problem.y().dims});
+  if (problem.operation() == Operation::contraction) {
+    const Contraction contraction(subject.spec.variant, subject.dims, problem.y().dims);
+    subject.entries = result_entries(problem.x(), problem.y(), contraction);
+    subject.tiles = tile_pairs(problem.x(), problem.y(), contraction);
+  }
   take_facts(subject, facts);
   return subject;
 }
@@ -145,7 +147,8 @@ Aspects aspects_of(const Subject& s, const Device& device) {
   const auto per_slice = [&](int m) {
     return log_of(nnz / std::max(1.0, static_cast<double>(fact(m).slices)));
   };
-  const double cells = volume(s.dims), bytes = s.work.bytes, floor = s.work.compulsory_bytes + result_bytes(s);
+  const double cells = volume(s.dims), bytes = s.work.bytes,
+               floor = s.work.compulsory_bytes + result_bytes(s);
   const double cache = std::max(1.0, static_cast<double>(device.cache_bytes));
   const auto factors = static_cast<double>(factor_bytes(s.spec, s.dims));
   return {log_of(kLaunchSeconds + bytes / (device.gbytes * 1e9)),
@@ -167,7 +170,9 @@ Aspects aspects_of(const Subject& s, const Device& device) {
           log_of(nnz / cells),
           dense_seconds(s, device),
           log_of(s.work.flops / std::max(1.0, nnz)),
-          products_of_entry(s)};
+          products_of(s, s.entries),
+          products_of(s, s.tiles.of_tensors),
+          products_of(s, s.tiles.of_matrices)};
 }
 
 }  // namespace retensor::advise

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/advise/contraction_facts.hpp"
 #include "common/advise/facts.hpp"
 #include "common/method/problem.hpp"
 #include "common/method/work.hpp"
@@ -33,6 +34,7 @@ struct Subject {
   std::vector<ModeFacts> modes;
   double per_tile = 0;  ///< nonzeros per non-empty tile of 8 in every mode
   double entries = 0;   ///< nonzeros of a contraction's result
+  TilePairs tiles;      ///< of a contraction; 0 where they are not known
   Work work;
 };
 
@@ -67,10 +69,12 @@ inline constexpr std::array kAspectNames = {
     "seconds of the dense product or the result",
     "flops a nonzero",
     "products an entry of the result",
+    "products a pair of tiles",
+    "products a pair of tiles of the matrices",
 };
 /// A difference of this much in one matters as much as one of another's scale.
 inline constexpr std::array<double, kAspectNames.size()> kAspectScales = {
-    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4};
+    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1};
 inline constexpr std::size_t kFloorAspect = 1, kOrderAspect = 3, kGiniAspect = 11;
 using Aspects = std::array<double, kAspectNames.size()>;
 

@@ -56,8 +56,7 @@ Als::Als(const Problem& problem, const Method& mttkrp,
       constraint_(constraint) {
   if (mttkrp_->passes() == nullptr)
     throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
-  if (place == Place::device)
-    sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
+  if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   on_device_ = sweeps_ != nullptr;
   if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   model_.fit.reserve(static_cast<std::size_t>(problem.spec().max_sweeps));

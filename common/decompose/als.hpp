@@ -78,7 +78,7 @@ class Als {
   enum class Latest { model, operands, sweeps };
   mutable KruskalModel model_;
   mutable Latest latest_ = Latest::model;  // what has the factors at hand
-  const Problem passes_problem_;  // MTTKRP with factors of its own
+  const Problem passes_problem_;           // MTTKRP with factors of its own
   const std::unique_ptr<Prepared> mttkrp_;
   std::unique_ptr<Sweeps> sweeps_;
   bool on_device_ = false;

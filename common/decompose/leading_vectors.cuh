@@ -1,8 +1,8 @@
 // The leading left singular vectors of a matrix Y on the device: the Gram matrix of its smaller
-// side in doubles by cuBLAS; its eigenvectors by cuSOLVER or the range finder. Those of Y Y^T are the answer. Of Y^T Y
-// the leading ones V with values L give it as Y V L^(-1/2), in which a step of Newton's iteration
-// for the polar factor, A (3 I - A^T A) / 2, makes up for the rounding of L. What is a matrix row
-// by row here is its transpose for the libraries. Included by .cu files alone.
+// side in doubles by cuBLAS; its eigenvectors by cuSOLVER or the range finder. Those of Y Y^T are
+// the answer. Of Y^T Y the leading ones V with values L give it as Y V L^(-1/2), in which a step of
+// Newton's iteration for the polar factor, A (3 I - A^T A) / 2, makes up for the rounding of L.
+// What is a matrix row by row here is its transpose for the libraries. Included by .cu files alone.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ __global__ void convert(const From* from, Count n, To* to) {
 
 /// (3 I - S) / 2 of S, n x n.
 static __global__ void correction(const double* s, Count n, double* result) {
-  device::for_each_of_grid(
-      n * n, [=](Count k) { result[k] = (k % n == k / n ? 1.5 : 0.0) - 0.5 * s[k]; });
+  device::for_each_of_grid(n * n,
+                           [=](Count k) { result[k] = (k % n == k / n ? 1.5 : 0.0) - 0.5 * s[k]; });
 }
 
 /// a(i, r) = rows(r, i): the transpose, I x R row by row.

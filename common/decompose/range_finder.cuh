@@ -55,7 +55,9 @@ class RangeFinder {
     const Count columns = std::min(rows, leading + kMoreColumns);
     RETENSOR_CUDA_LAUNCH(draw_signs, device::blocks_for(rows * columns, 256), 256, 0, stream,
                          rows * columns, q_.data());
-    const auto multiply = [&] { blas.multiply_symmetric(rows, columns, matrix, q_.data(), z_.data()); };
+    const auto multiply = [&] {
+      blas.multiply_symmetric(rows, columns, matrix, q_.data(), z_.data());
+    };
     const auto orthonormalise = [&] {
       blas.multiply(true, false, columns, columns, rows, z_.data(), z_.data(), 0, small_.data());
       eigen.solve(columns, columns, small_.data());

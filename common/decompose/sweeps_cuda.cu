@@ -221,8 +221,8 @@ class DeviceSweeps final : public Sweeps {
     // What pads the rows is zero from the preparation on. Rows without gaps are one copy: of single
     // ones the driver makes many.
     if (from.ld == stride_ && rank_ == stride_)
-      RETENSOR_CUDA_CHECK(cudaMemcpy(to, from.data, from.rows * stride_ * sizeof(T),
-                                     cudaMemcpyHostToDevice));
+      RETENSOR_CUDA_CHECK(
+          cudaMemcpy(to, from.data, from.rows * stride_ * sizeof(T), cudaMemcpyHostToDevice));
     else
       RETENSOR_CUDA_CHECK(cudaMemcpy2D(to, stride_ * sizeof(T), from.data, from.ld * sizeof(T),
                                        rank_ * sizeof(T), from.rows, cudaMemcpyHostToDevice));

@@ -225,8 +225,8 @@ __device__ void tell(const System<T>& x, const double* inverse_norms, int mode) 
   ++*x.told_count;
 }
 
-/// After an update of `updated` (-1: of all modes, which begin): norms, weights, and at the end of a
-/// sweep what the fit takes. Leaves the inverse norms in `of`.
+/// After an update of `updated` (-1: of all modes, which begin): norms, weights, and at the end of
+/// a sweep what the fit takes. Leaves the inverse norms in `of`.
 template <class T>
 __device__ void take_update(const System<T>& x, const Columns& of, int updated, int next) {
   const bool begins = updated < 0;

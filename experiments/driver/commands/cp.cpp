@@ -375,7 +375,8 @@ Interface cp_interface() {
       "figure of the components with the largest weights: .svg, .png or .pdf");
   add("quiet", flag(), "print no progress");
   add("solve", word("host|device", "device"),
-      "where a method of the GPU keeps factors and solves systems; non-negative models of more than "
+      "where a method of the GPU keeps factors and solves systems; non-negative models of more "
+      "than "
       "256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(

@@ -54,8 +54,11 @@ std::vector<std::string> chain_methods(const Registry& registry) {
 
 tucker::Settings settings_of(const Given& given) {
   const auto limits = limits_of(given);
-  const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
-                                  limits.seed, cpd::start_from_name(given.text("start")),
+  const tucker::Settings settings{given.get<Dims>("ranks"),
+                                  limits.max_sweeps,
+                                  limits.tolerance,
+                                  limits.seed,
+                                  cpd::start_from_name(given.text("start")),
                                   tucker::solver_from_name(given.text("eigenvectors"))};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
   return settings;

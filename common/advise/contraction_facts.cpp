@@ -1,10 +1,11 @@
-#include "common/advise/result_size.hpp"
+#include "common/advise/contraction_facts.hpp"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
 #include "common/core/rng.hpp"
+#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::advise {
@@ -93,6 +94,77 @@ class Rows {
   std::vector<std::uint64_t> found_;
 };
 
+/// Coordinates over the modes, in units of 2^shift, of x and then of y: the number of each among
+/// those that occur, in order.
+std::vector<Count> numbers_of(const Coo& x, const std::vector<int>& in_x, const Coo& y,
+                              const std::vector<int>& in_y, int shift) {
+  Dims dims;
+  for (const int m : in_x.empty() ? in_y : in_x)
+    dims.push_back((in_x.empty() ? y : x).dims[static_cast<std::size_t>(m)]);
+  const Count of_x = in_x.empty() ? 0 : x.nnz(), of_y = in_y.empty() ? 0 : y.nnz();
+  Coo both(dims, DType::f32, of_x + of_y);
+  std::vector<int> modes;
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    modes.push_back(static_cast<int>(k));
+    const auto take = [&](const Coo& from, const std::vector<int>& in, Count n, Count to) {
+      for (Count p = 0; p < n; ++p)
+        both.indices[k][to + p] = from.indices[static_cast<std::size_t>(in[k])][p] >> shift;
+    };
+    take(x, in_x, of_x, 0);
+    take(y, in_y, of_y, of_x);
+  }
+  const auto order = sort_permutation(both, modes);
+  std::vector<Count> numbers(order.size());
+  for (Count place = 1; place < order.size(); ++place) {
+    const bool differs = std::any_of(both.indices.begin(), both.indices.end(), [&](const auto& of) {
+      return of[order[place]] != of[order[place - 1]];
+    });
+    numbers[order[place]] = numbers[order[place - 1]] + (differs ? 1 : 0);
+  }
+  return numbers;
+}
+
+/// Different (contracted, free) numbers divided by 2^shift, ascending.
+std::vector<Uint128> tiles_of(std::span<const Count> contracted, const std::vector<Count>& free,
+                              int shift) {
+  std::vector<Uint128> tiles(contracted.size());
+  for (Count p = 0; p < tiles.size(); ++p)
+    tiles[p] = Uint128{contracted[p] >> shift} << 64 | (free.empty() ? 0 : free[p] >> shift);
+  sort_keys(tiles);
+  tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+  return tiles;
+}
+
+double pairs_of(const std::vector<Uint128>& x, const std::vector<Uint128>& y) {
+  double pairs = 0;
+  const auto run = [](const std::vector<Uint128>& tiles, std::size_t at, Uint128 row) {
+    std::size_t end = at;
+    while (end < tiles.size() && tiles[end] >> 64 == row) ++end;
+    return end;
+  };
+  for (std::size_t i = 0, j = 0; i < x.size() && j < y.size();) {
+    const auto row = std::max(x[i] >> 64, y[j] >> 64);
+    if (x[i] >> 64 < row) {
+      ++i;
+    } else if (y[j] >> 64 < row) {
+      ++j;
+    } else {
+      const auto x_end = run(x, i, row), y_end = run(y, j, row);
+      pairs += static_cast<double>(x_end - i) * static_cast<double>(y_end - j);
+      i = x_end, j = y_end;
+    }
+  }
+  return pairs;
+}
+
+/// Of tiles of coordinates in units of 2^before, whose numbers are divided by 2^after.
+double pairs_of_tiles(const Coo& x, const Coo& y, const Contraction& c, int before, int after) {
+  const auto contracted = numbers_of(x, c.contracted_x, y, c.contracted_y, before);
+  const std::span<const Count> all(contracted);
+  return pairs_of(tiles_of(all.first(x.nnz()), numbers_of(x, c.free_x, y, {}, before), after),
+                  tiles_of(all.subspan(x.nnz()), numbers_of(x, {}, y, c.free_y, before), after));
+}
+
 }  // namespace
 
 double result_entries(const Coo& x, const Coo& y, const Contraction& contraction) {
@@ -116,6 +188,11 @@ double result_entries(const Coo& x, const Coo& y, const Contraction& contraction
     shares += rows.entries(row, pairs) / static_cast<double>(row.size());
   }
   return static_cast<double>(nnz) * shares / static_cast<double>(drawn);
+}
+
+TilePairs tile_pairs(const Coo& x, const Coo& y, const Contraction& contraction) {
+  constexpr int kEdge = 3;  // 8 = 2^3
+  return {pairs_of_tiles(x, y, contraction, kEdge, 0), pairs_of_tiles(x, y, contraction, 0, kEdge)};
 }
 
 }  // namespace retensor::advise

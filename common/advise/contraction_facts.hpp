@@ -1,4 +1,4 @@
-// How many nonzeros a contraction's result will have, before it runs.
+// What decides the time of a contraction beside the sizes of its operands, found before it runs.
 #pragma once
 
 #include "common/tensor/coo.hpp"
@@ -14,5 +14,15 @@ namespace retensor::advise {
 double result_entries(const Coo& x, const Coo& y, const Contraction& contraction);
 
 inline constexpr Count kMostPairs = Count{1} << 21;
+
+/// Pairs of non-empty tiles that a product by tiles has to form.
+struct TilePairs {
+  double of_tensors = 0;   ///< of tiles with edge 8 in every mode
+  double of_matrices = 0;  ///< of tiles of 8 x 8 of the matrices, free by contracted coordinates,
+                           ///< of which those that occur are numbered in order
+};
+
+/// Costs five sorts of each tensor.
+TilePairs tile_pairs(const Coo& x, const Coo& y, const Contraction& contraction);
 
 }  // namespace retensor::advise
