@@ -11,7 +11,6 @@
 #include "common/decompose/hooi_sweeps.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/library.cuh"
-#include "common/device/loops.cuh"
 
 namespace retensor::tucker {
 namespace blas {
@@ -27,16 +26,6 @@ inline void check(cublasStatus_t status, const char* call) {
                       RETENSOR_LIBRARY_FUNCTION(cublasGetStatusString)(status));
 }
 
-/// c = the sum of the slices of n numbers + beta c.
-static __global__ void add_slices(const double* parts, Count n, Count slices, double beta,
-                                  double* c) {
-  device::for_each_of_grid(n, [=](Count k) {
-    double sum = beta == 0 ? 0 : beta * c[k];
-    for (Count s = 0; s < slices; ++s) sum += parts[s * n + k];
-    c[k] = sum;
-  });
-}
-
 class Handle {
  public:
   Handle() { RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_); }
@@ -44,36 +33,16 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  void use(cudaStream_t stream) {
-    stream_ = stream;
+  void use(cudaStream_t stream) const {
     RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
   }
-  /// The lower triangle of c = a^T a, a of depth x n.
+  /// The lower triangle of c = a^T a, a of depth x n. For a much deeper a than wide use multiply():
+  /// cublasDsyrk divides the result alone, of which there is little (NOTES.md of papers/hlsto).
   void gram(Count n, Count depth, const double* a, double* c) const {
     const double one = 1, zero = 0;
     RETENSOR_LIBRARY_CALL(cublasDsyrk_v2_64, handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
                           number(n), number(depth), &one, a, number(depth), &zero, c, number(n));
   }
-  /// c = a a^T + beta c for a short and wide a of n x depth. cublasDsyrk and cublasDgemm leave most
-  /// of the device idle there: they divide the result, not the depth. `parts` has room for
-  /// parts_of(n, depth) numbers.
-  void wide_gram(Count n, Count depth, const double* a, double beta, double* parts,
-                 double* c) const {
-    const double one = 1, zero = 0;
-    const Count slices = depth / kSlice, rest = depth % kSlice;
-    if (rest > 0) {
-      multiply(false, true, n, n, rest, a + n * slices * kSlice, a + n * slices * kSlice, beta, c);
-      beta = 1;
-    }
-    if (slices == 0) return;
-    RETENSOR_LIBRARY_CALL(cublasDgemmStridedBatched_64, handle_, CUBLAS_OP_N, CUBLAS_OP_T,
-                          number(n), number(n), number(kSlice), &one, a, number(n),
-                          number(n * kSlice), a, number(n), number(n * kSlice), &zero, parts,
-                          number(n), number(n * n), number(slices));
-    RETENSOR_CUDA_LAUNCH(add_slices, device::blocks_for(n * n, 128), 128, 0, stream_, parts, n * n,
-                         slices, beta, c);
-  }
-  static Count parts_of(Count n, Count depth) { return n * n * (depth / kSlice); }
   /// c (n x cols) = s b of the lower triangle of s, n x n.
   void multiply_symmetric(Count n, Count cols, const double* s, const double* b, double* c) const {
     const double one = 1, zero = 0;
@@ -99,10 +68,8 @@ class Handle {
   }
 
  private:
-  static constexpr Count kSlice = 2048;  // rows of a batch
   static std::int64_t number(Count n) { return static_cast<std::int64_t>(n); }
   cublasHandle_t handle_ = nullptr;
-  cudaStream_t stream_ = nullptr;
 };
 
 }  // namespace blas

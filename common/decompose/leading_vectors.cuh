@@ -63,10 +63,6 @@ class LeadingVectors {
     unpolished_ = device::Buffer<double>(factor);
     factor_ = device::Buffer<double>(factor);
     small_ = device::Buffer<double>(rank * rank);
-    parts_ = device::Buffer<double>(largest(shapes, [](const Unfolding& y) {
-      const auto of_gram = y.is_tall() ? blas::Handle::parts_of(y.columns, y.rows_at_once()) : 0;
-      return std::max(of_gram, blas::Handle::parts_of(y.rank, y.rows));
-    }));
     correction_ = device::Buffer<double>(rank * rank);
   }
 
@@ -84,7 +80,8 @@ class LeadingVectors {
     stage("gram");
     chunks(y, values, [&](Count first, Count rows, const double* part) {
       if (y.is_tall())
-        blas_.wide_gram(y.columns, rows, part, first == 0 ? 0 : 1, parts_.data(), gram_.data());
+        blas_.multiply(false, true, y.columns, y.columns, rows, part, part, first == 0 ? 0 : 1,
+                       gram_.data());
       else
         blas_.gram(y.rows, y.columns, part, gram_.data());
     });
@@ -117,8 +114,8 @@ class LeadingVectors {
   void check() const { eigen_->check_solved(); }
   Count bytes() const {
     return doubles_.bytes() + gram_.bytes() + leading_.bytes() + unpolished_.bytes() +
-           factor_.bytes() + small_.bytes() + correction_.bytes() + parts_.bytes() +
-           eigen_->bytes() + (finder_ ? finder_->bytes() : 0);
+           factor_.bytes() + small_.bytes() + correction_.bytes() + eigen_->bytes() +
+           (finder_ ? finder_->bytes() : 0);
   }
 
  private:
@@ -153,7 +150,8 @@ class LeadingVectors {
       blas_.multiply(true, false, y.rank, rows, y.columns, leading_.data(), part, 0,
                      unpolished_.data() + first * y.rank);
     });
-    blas_.wide_gram(y.rank, y.rows, unpolished_.data(), 0, parts_.data(), small_.data());
+    blas_.multiply(false, true, y.rank, y.rank, y.rows, unpolished_.data(), unpolished_.data(), 0,
+                   small_.data());
     launch(correction, y.rank * y.rank, small_.data(), y.rank, correction_.data());
     blas_.multiply(false, false, y.rank, y.rows, y.rank, correction_.data(), unpolished_.data(), 0,
                    factor_.data());
@@ -166,7 +164,7 @@ class LeadingVectors {
   device::Buffer<double> doubles_;  // a part of Y
   device::Buffer<double> gram_;     // then its eigenvectors
   device::Buffer<double> leading_;  // of them
-  device::Buffer<double> unpolished_, factor_, small_, correction_, parts_;
+  device::Buffer<double> unpolished_, factor_, small_, correction_;
 };
 
 /// Throws DeviceError where a library is missing.
