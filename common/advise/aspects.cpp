@@ -67,17 +67,34 @@ double mean(const std::vector<double>& values) {
                               static_cast<double>(values.size());
 }
 
-/// Pairs of nonzeros that a contraction with a tensor of the same size could form, over the cells
-/// that they fall into.
-double pairs_over_cells(const Subject& s) {
-  if (s.spec.operation != Operation::contraction) return 0;
-  const Contraction contraction(s.spec.variant, s.dims, s.dims);
-  const auto nnz = static_cast<double>(s.nnz);
-  return log_of(nnz * nnz / volume(contraction.result_dims(s.dims, s.dims)));
-}
-
 double rank_of(const Subject& s) {
   return has_rank(s.spec.operation) ? static_cast<double>(s.spec.rank) : 1;
+}
+
+/// Of a contraction's result, an index a mode and a value each; 0 for others.
+double result_bytes(const Subject& s) {
+  if (s.spec.operation != Operation::contraction) return 0;
+  const Contraction contraction(s.spec.variant, s.dims, s.dims);
+  const double entry = 4 * static_cast<double>(contraction.result.size()) +
+                       static_cast<double>(size_of(s.spec.dtype));
+  return s.entries * entry;
+}
+
+/// Of spmm by a dense matrix, or of writing the result of a contraction.
+double dense_seconds(const Subject& s, const Device& device) {
+  switch (s.spec.operation) {
+    case Operation::spmm:
+      return log_of(kLaunchSeconds + volume(s.dims) * rank_of(s) / (device.gflops * 1e9));
+    case Operation::contraction:
+      return log_of(kLaunchSeconds + result_bytes(s) / (device.gbytes * 1e9));
+    default:
+      return 0;
+  }
+}
+
+/// Logarithm of the products of a contraction that each of `parts` stands for; 0 where it has none.
+double products_of(const Subject& s, double parts) {
+  return parts > 0 ? log_of(s.work.flops / 2 / parts) : 0;
 }
 
 }  // namespace
@@ -101,12 +118,18 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts) {
   subject.dims = problem.x().dims;
   subject.nnz = problem.x().nnz();
   subject.work = work_model(problem);
+  if (problem.operation() == Operation::contraction) {
+    const Contraction contraction(subject.spec.variant, subject.dims, problem.y().dims);
+    subject.entries = result_entries(problem.x(), problem.y(), contraction);
+    subject.tiles = tile_pairs(problem.x(), problem.y(), contraction);
+  }
   take_facts(subject, facts);
   return subject;
 }
 
-double floor_seconds(const Work& work, const Device& device) {
-  return kLaunchSeconds + work.compulsory_bytes / (device.gbytes * 1e9);
+double floor_seconds(const Subject& subject, const Device& device) {
+  return kLaunchSeconds +
+         (subject.work.compulsory_bytes + result_bytes(subject)) / (device.gbytes * 1e9);
 }
 
 Aspects aspects_of(const Subject& s, const Device& device) {
@@ -124,12 +147,12 @@ Aspects aspects_of(const Subject& s, const Device& device) {
   const auto per_slice = [&](int m) {
     return log_of(nnz / std::max(1.0, static_cast<double>(fact(m).slices)));
   };
-  const double cells = volume(s.dims), bytes = s.work.bytes, floor = s.work.compulsory_bytes;
+  const double cells = volume(s.dims), bytes = s.work.bytes,
+               floor = s.work.compulsory_bytes + result_bytes(s);
   const double cache = std::max(1.0, static_cast<double>(device.cache_bytes));
   const auto factors = static_cast<double>(factor_bytes(s.spec, s.dims));
-  const bool is_spmm = s.spec.operation == Operation::spmm;
   return {log_of(kLaunchSeconds + bytes / (device.gbytes * 1e9)),
-          log_of(floor_seconds(s.work, device)),
+          log_of(floor_seconds(s, device)),
           log_of(bytes / std::max(1.0, floor)),
           static_cast<double>(s.dims.size()),
           log_of(rank_of(s)),
@@ -145,9 +168,11 @@ Aspects aspects_of(const Subject& s, const Device& device) {
           log_of(std::max(1.0, s.per_tile)),
           std::log1p(factors / cache),
           log_of(nnz / cells),
-          is_spmm ? log_of(kLaunchSeconds + cells * rank_of(s) / (device.gflops * 1e9)) : 0,
+          dense_seconds(s, device),
           log_of(s.work.flops / std::max(1.0, nnz)),
-          pairs_over_cells(s)};
+          products_of(s, s.entries),
+          products_of(s, s.tiles.of_tensors),
+          products_of(s, s.tiles.of_matrices)};
 }
 
 }  // namespace retensor::advise

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/advise/contraction_facts.hpp"
 #include "common/advise/facts.hpp"
 #include "common/method/problem.hpp"
 #include "common/method/work.hpp"
@@ -32,6 +33,8 @@ struct Subject {
   Count nnz = 0;
   std::vector<ModeFacts> modes;
   double per_tile = 0;  ///< nonzeros per non-empty tile of 8 in every mode
+  double entries = 0;   ///< nonzeros of a contraction's result
+  TilePairs tiles;      ///< of a contraction; 0 where they are not known
   Work work;
 };
 
@@ -44,7 +47,7 @@ void take_facts(Subject& subject, const nlohmann::json& facts);
 /// What an aspect tells, each a logarithm but for order and gini. Modes of the product are those
 /// whose rows are combined or summed: the mode of the operation, the contracted modes, mode 0 of
 /// spmm, else all. Seconds are those at the device's ceilings, with a launch; the dense product is
-/// that of spmm, the pairs are those of a contraction.
+/// that of spmm, the result that of a contraction, whose compulsory bytes count it too.
 inline constexpr std::array kAspectNames = {
     "seconds of the bytes",
     "seconds of the compulsory bytes",
@@ -63,18 +66,20 @@ inline constexpr std::array kAspectNames = {
     "nonzeros a tile of 8",
     "factors over the cache",
     "density",
-    "seconds of the dense product",
+    "seconds of the dense product or the result",
     "flops a nonzero",
-    "pairs over cells of the result",
+    "products an entry of the result",
+    "products a pair of tiles",
+    "products a pair of tiles of the matrices",
 };
 /// A difference of this much in one matters as much as one of another's scale.
 inline constexpr std::array<double, kAspectNames.size()> kAspectScales = {
-    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4};
+    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1};
 inline constexpr std::size_t kFloorAspect = 1, kOrderAspect = 3, kGiniAspect = 11;
 using Aspects = std::array<double, kAspectNames.size()>;
 
 /// Seconds no run passes below: the compulsory bytes at the device's bandwidth, and a launch.
-double floor_seconds(const Work& work, const Device& device);
+double floor_seconds(const Subject& subject, const Device& device);
 
 /// Throws InputError for a contraction whose einsum does not fit the mode lengths.
 Aspects aspects_of(const Subject& subject, const Device& device);

@@ -15,6 +15,9 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr auto kCount = static_cast<Eigen::Index>(kAspectNames.size());
+/// By which products and squared distances are divided: the deviations of kernels were fitted with
+/// so many aspects, and those of contractions alone are to leave other operations as they are.
+constexpr double kShares = 20;
 
 double squared(double x) {
   return x * x;
@@ -53,8 +56,8 @@ struct Regression::Solved {
 
   double covariance(const Eigen::Ref<const VectorXd>& a, const Place& in_a,
                     const Eigen::Ref<const VectorXd>& b, const Place& in_b) const {
-    const double product = a.dot(b) / kCount;
-    const double nearness = std::exp(-(a - b).squaredNorm() / kCount / 2 / squared(kernel.length));
+    const double product = a.dot(b) / kShares;
+    const double nearness = std::exp(-(a - b).squaredNorm() / kShares / 2 / squared(kernel.length));
     double sum = part(kernel.problem, product, nearness);
     if (in_a.method == in_b.method) sum += part(kernel.method, product, nearness);
     if (in_a.candidate == in_b.candidate) sum += part(kernel.candidate, product, nearness);

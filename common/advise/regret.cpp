@@ -1,9 +1,12 @@
 #include "common/advise/regret.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -31,15 +34,37 @@ const SeenTimes& best_time(const Contest& contest, double calls) {
       [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
 }
 
+/// How the ids of libraries' methods begin that a user would take without a planner.
+constexpr std::array<std::string_view, 3> kLibraries = {"cublas.", "cusparse", "sputnik."};
+
+bool is_library(const Candidate& candidate) {
+  return std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](auto id) { return candidate.method.starts_with(id); });
+}
+
+/// What a choice by trial takes.
+struct WithTrial {
+  double total = 0, trial = 0;  ///< seconds, the trial's among the total
+};
+
 /// The trial's time, and the calls of the candidate that won it and is prepared already.
-double time_with_trial(const Contest& contest, double calls, double caution) {
+WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
     spent += total(*contest.came[k], kRunsOfTrial);
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  if (steps.empty()) return total(*contest.came[best_of(contest.foreseen, calls, caution)], calls);
-  return spent + calls * steps[*winner_of(steps)].tried.run;
+  if (steps.empty())
+    return {total(*contest.came[best_of(contest.foreseen, calls, caution)], calls), 0};
+  return {spent + calls * steps[*winner_of(steps)].tried.run, spent};
+}
+
+/// Of the libraries' candidates that are offered; infinity where there is none.
+double best_of_libraries(const Experience& seen, const Contest& contest, double calls) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto* t : contest.came)
+    if (is_library(seen.candidates[t->candidate])) best = std::min(best, total(*t, calls));
+  return best;
 }
 
 class Tally {
@@ -65,11 +90,11 @@ class Tally {
 
 struct Tallies {
   Tally predicted, tried;
-  int refused = 0, outside = 0;
+  int refused = 0, outside = 0, behind_libraries = 0;
   const SeenTimes *taken = nullptr, *best = nullptr;  ///< of the largest regret
 };
 
-void judge(const Contest& contest, double calls, Tallies& tallies) {
+void judge(const Experience& seen, const Contest& contest, double calls, Tallies& tallies) {
   if (contest.all.size() < 2) return;
   if (contest.foreseen.empty()) {
     ++tallies.refused;
@@ -85,7 +110,10 @@ void judge(const Contest& contest, double calls, Tallies& tallies) {
     tallies.best = &best_one;
   }
   tallies.predicted.add(ratio);
-  tallies.tried.add(time_with_trial(contest, calls, caution) / best);
+  const auto tried = time_with_trial(contest, calls, caution);
+  tallies.tried.add(tried.total / best);
+  if (tried.total - tried.trial > best_of_libraries(seen, contest, calls))
+    ++tallies.behind_libraries;
   if (contest.is_outside) ++tallies.outside;
 }
 
@@ -135,6 +163,7 @@ RegretLine line_of(const Experience& seen, std::string device, std::string opera
   line.outside = tallies.outside;
   line.predicted = tallies.predicted.regret();
   line.tried = tallies.tried.regret();
+  line.behind_libraries = tallies.behind_libraries;
   line.worst = worst_of(seen, tallies);
   return line;
 }
@@ -161,9 +190,9 @@ std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught
     for (const double n : calls) {
       Tallies tallies;
       for (const auto& [problem, contest] : contests) {
-        judge(contest, n, tallies);
-        judge(contest, n, all[n]);
-        if (seen.problems[problem].is_real) judge(contest, n, real[n]);
+        judge(seen, contest, n, tallies);
+        judge(seen, contest, n, all[n]);
+        if (seen.problems[problem].is_real) judge(seen, contest, n, real[n]);
       }
       lines.push_back(
           line_of(seen, seen.devices[device].name, std::string(name(operation)), n, tallies));

@@ -20,11 +20,14 @@ struct RegretLine {
   std::string device, operation;  ///< empty: all
   bool only_real = false;         ///< of all, the real tensors alone
   double calls = 1;
-  int problems = 0;   ///< with at least two measured candidates, one of them offered
-  int refused = 0;    ///< those where nothing is offered without the family
-  int outside = 0;    ///< of `problems` those unlike all other families, chosen with more caution
-  Regret predicted;   ///< of the choice by the model alone
-  Regret tried;       ///< with a trial of close calls, whose time counts
+  int problems = 0;  ///< with at least two measured candidates, one of them offered
+  int refused = 0;   ///< those where nothing is offered without the family
+  int outside = 0;   ///< of `problems` those unlike all other families, chosen with more caution
+  Regret predicted;  ///< of the choice by the model alone
+  Regret tried;      ///< with a trial of close calls, whose time counts
+  /// Problems whose choice, with a trial, takes longer than the best of the libraries (cuBLAS,
+  /// cuSPARSE, Sputnik) by more than the trial itself.
+  int behind_libraries = 0;
   std::string worst;  ///< the problem of predicted.most: what was taken, and what was best
 };
 

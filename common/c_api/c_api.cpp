@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/advise/planner.hpp"
+#include "common/advise/trial.hpp"
 #include "common/c_api/retensor.h"
 #include "common/c_api/views.hpp"
 #include "common/core/build_info.hpp"
@@ -111,6 +111,7 @@ struct Task {
 
   const retensor_call& call;
   std::string method;  ///< asked for or, of "auto", chosen; empty for the default
+  std::string trial;   ///< how that was settled, lines of what ran; empty for no trial
   std::map<std::string, ParamValue> params;
   std::shared_ptr<const Coo> x, y;
   std::vector<Matrix> dense;
@@ -213,8 +214,9 @@ const Method& method_for(const Task& task, const Problem& problem) {
   return *best;
 }
 
-void tell(retensor_result& result, const Method& method, const Executed& executed) {
-  result.executed = fmt::format("method={}", method.id());
+void tell(retensor_result& result, const Task& task, const Method& method,
+          const Executed& executed) {
+  result.executed = fmt::format("method={}{}", method.id(), task.trial);
   for (const auto& [fact, value] : executed) result.executed += fmt::format("\n{}={}", fact, value);
 }
 
@@ -230,7 +232,7 @@ void run_once(const Task& task, const Problem& problem, const Method& method,
   prepared->run(*timer);
   timer->stop();
   result.add(prepared->result());
-  tell(result, method, prepared->executed());
+  tell(result, task, method, prepared->executed());
 }
 
 /// A method with a decomposition of its own begins at the operands and has its own parameters.
@@ -270,7 +272,7 @@ void run_als(const Task& task, const Problem& problem, const Method& method,
   timer->stop();
   checkpoint.remove();
   result.add(Result(als.model()));
-  tell(result, method, als.mttkrp().executed());
+  tell(result, task, method, als.mttkrp().executed());
 }
 
 tucker::Settings settings_of(const Task& task) {
@@ -286,6 +288,10 @@ Problem chain_of(const Task& task) {
   ProblemSpec spec;
   spec.operation = Operation::ttm_chain;
   spec.dtype = task.x->dtype();
+  if (const auto ranks = settings_of(task).ranks; ranks.size() > 1) {
+    spec.rank = ranks[1];
+    spec.rank2 = ranks.back();
+  }
   return {spec, task.x};
 }
 
@@ -297,7 +303,7 @@ void run_tucker(const Task& task, retensor_result& result) {
   do hooi.sweep();
   while (!hooi.finished());
   result.add(hooi.model(), settings.ranks);
-  tell(result, method, hooi.chain(0).executed());
+  tell(result, task, method, hooi.chain(0).executed());
 }
 
 /// A problem of MTTKRP that stands for a decomposition whose method gives it.
@@ -310,8 +316,8 @@ bool gives_passes(const Problem& problem, const Method& method) {
 }
 
 /// The task with the planner's choice in place of the method "auto": for one run, of a
-/// decomposition for the passes of all sweeps.
-Task settled(const retensor_call& call) {
+/// decomposition for the passes of all sweeps. With `trial` close calls are settled by running.
+Task settled(const retensor_call& call, bool trial) {
   Task task(call);
   if (task.method != "auto") return task;
   if (!task.params.empty())
@@ -319,10 +325,15 @@ Task settled(const retensor_call& call) {
   const bool decomposes = task.is_tucker() || operation_from_name(call.operation) == Operation::cpd;
   const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
   const Problem asked = problem.operation() == Operation::cpd ? passes_of(problem) : problem;
-  const double calls = decomposes ? std::max(1, call.max_sweeps) : 1;
-  const auto choice = advise::choose(registry(), asked, tensor_facts(*task.x), {.calls = calls});
-  task.method = choice.method->id();
-  task.params = cpd::params_in(choice.params);
+  const advise::Wish wish{.calls = decomposes ? std::max(1.0, 1.0 * call.max_sweeps) : 1.0};
+  const auto facts = tensor_facts(*task.x);
+  const auto taken =
+      trial ? advise::choose_by_trial(registry(), asked, facts, wish)
+            : advise::Settled{.choice = advise::choose(registry(), asked, facts, wish)};
+  task.method = taken.choice.method->id();
+  task.params = cpd::params_in(taken.choice.params);
+  if (!taken.trial.empty())
+    task.trial = fmt::format("\ntrial={}\ntrial_time={:.3g} s", taken.trial, taken.seconds);
   return task;
 }
 
@@ -382,7 +393,7 @@ int32_t retensor_method_solves(int32_t i, const char* operation) {
 retensor_status retensor_supports(const retensor_call* call) {
   return guarded([&] {
     const auto all = c_api::known(call);
-    c_api::refuse_unless_supported(c_api::settled(all));
+    c_api::refuse_unless_supported(c_api::settled(all, false));
   });
 }
 
@@ -390,7 +401,7 @@ retensor_status retensor_run(const retensor_call* call, retensor_result** result
   return guarded([&] {
     const auto all = c_api::known(call);
     auto made = std::make_unique<retensor_result>();
-    c_api::run(c_api::settled(all), *made);
+    c_api::run(c_api::settled(all, true), *made);
     *result = made.release();
   });
 }

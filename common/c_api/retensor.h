@@ -82,9 +82,9 @@ typedef struct retensor_call {
   size_t size; /* sizeof(retensor_call) */
   const char* operation;
   const char*
-      method; /* an id; "auto": the one that the planner expects to win; NULL: one that takes the
-                 problem, if possible with exact products, on the host. cpd, tucker: also one that
-                 gives the MTTKRP or the TTM-chain */
+      method; /* an id; "auto": the one that the planner expects to win, close calls settled by a
+                 few runs; NULL: one that takes the problem, if possible with exact products, on the
+                 host. cpd, tucker: also one that gives the MTTKRP or the TTM-chain */
   const char* params;  /* of the method, "name=value name=value"; NULL: its defaults */
   const char* variant; /* tew, ts, contraction */
   const retensor_tensor* x;

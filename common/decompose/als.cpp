@@ -56,19 +56,34 @@ Als::Als(const Problem& problem, const Method& mttkrp,
       constraint_(constraint) {
   if (mttkrp_->passes() == nullptr)
     throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
-  if (place == Place::device && constraint == Constraint::none)
-    sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_);
+  if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   on_device_ = sweeps_ != nullptr;
   if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   model_.fit.reserve(static_cast<std::size_t>(problem.spec().max_sweeps));
   restart();
 }
 
-void Als::restart(const std::vector<Matrix>& factors) {
-  resume({std::vector<double>(problem_.rank()), factors, {}});
+void Als::restart() {
+  if (constraint_ == Constraint::nonnegative)
+    for (std::size_t m = 0; m < problem_.dense().size(); ++m)
+      check_no_negative(problem_.dense()[m], m);
+  model_.fit.clear();
+  latest_ = Latest::operands;
+  sweeps_->begin(problem_.dense(), nullptr);
 }
 
-void Als::resume(const KruskalModel& model) {
+void Als::restart(std::vector<Matrix> factors) {
+  resume({std::vector<double>(problem_.rank()), std::move(factors), {}});
+}
+
+void Als::restart(Start law, std::uint64_t seed) {
+  if (!sweeps_->draw(law, seed))
+    return restart(first_factors(law, problem_.x(), problem_.rank(), seed, constraint_));
+  model_.fit.clear();
+  latest_ = Latest::sweeps;
+}
+
+void Als::resume(KruskalModel model) {
   if (model.weights.size() != model_.weights.size() ||
       model.factors.size() != model_.factors.size())
     throw InputError(fmt::format("cpd: found a model of rank {} and order {}, expected {} and {}",
@@ -79,20 +94,22 @@ void Als::resume(const KruskalModel& model) {
     check_factor(factor.rows(), factor.cols(), factor.dtype(), problem_.dense()[m]);
     if (constraint_ == Constraint::nonnegative) check_no_negative(factor, m);
   }
-  model_ = model;
-  fetched_ = true;
-  sweeps_->begin(model_);
+  model_ = std::move(model);
+  latest_ = Latest::model;
+  sweeps_->begin(model_.factors, fit().empty() ? nullptr : &model_.weights);
 }
 
 void Als::spread(StageTimer& timer) {
+  if (constraint_ == Constraint::nonnegative)
+    throw LogicError("a start of orthonormal factors for a non-negative model");
   sweeps_->spread(timer);
-  fetched_ = false;
+  latest_ = Latest::sweeps;
 }
 
 void Als::sweep(StageTimer& timer, std::size_t count) {
   const std::size_t before = fit().size();
   model_.fit.resize(before + count);
-  fetched_ = false;
+  latest_ = Latest::sweeps;
   sweeps_->run(timer, std::span(model_.fit).subspan(before));
 }
 
@@ -108,8 +125,9 @@ void sweep_to_end(Als& als, StageTimer& timer, const Between& between) {
 }
 
 const KruskalModel& Als::model() const {
-  if (!fetched_) sweeps_->fetch(model_);
-  fetched_ = true;
+  if (latest_ == Latest::sweeps) sweeps_->fetch(model_);
+  if (latest_ == Latest::operands) model_.factors = problem_.dense();
+  latest_ = Latest::model;
   if (fit().empty()) std::fill(model_.weights.begin(), model_.weights.end(), 0.0);
   return model_;
 }

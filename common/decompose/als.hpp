@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/decompose/starts.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/method/method.hpp"
 
@@ -35,7 +36,7 @@ class Als {
   /// For a problem of operation cpd that outlives the object and whose tensor has no duplicate
   /// coordinates, starting from its dense operands; `given` overlays the defaults of the method's
   /// parameters. A method that keeps its factors to itself gets the host's sweeps wherever it runs,
-  /// and so does a constrained model.
+  /// and so does a non-negative model of more than 256 components.
   /// Throws InputError where the method does not take the problem's MTTKRP.
   Als(const Problem& problem, const Method& mttkrp,
       const std::map<std::string, ParamValue>& given = {}, Place place = Place::device,
@@ -43,17 +44,21 @@ class Als {
 
   /// Back to the initial factors, or to others of I_m x R; throws InputError for other shapes and
   /// for negative entries in a non-negative model.
-  void restart() { restart(problem_.dense()); }
-  void restart(const std::vector<Matrix>& factors);
+  void restart();
+  void restart(std::vector<Matrix> factors);
+  /// From those of first_factors(), which are drawn where the sweeps run; without spread().
+  void restart(Start law, std::uint64_t seed);
   /// Goes on from a model after some sweeps; throws InputError when it has other shapes.
-  void resume(const KruskalModel& model);
+  void resume(KruskalModel model);
   /// Before the first sweep: makes the factors orthonormal ones that follow the data (sweeps.hpp).
+  /// Throws LogicError for a non-negative model.
   void spread(StageTimer& timer);
   /// Sweeps without a look at the tolerance between them: one, or `count`. The timer lends its
   /// stream to the passes, whose stages it does not see.
   void sweep(StageTimer& timer, std::size_t count = 1);
 
-  /// The factors are the initial ones and weights zero before the first sweep.
+  /// The factors are the initial ones, those drawn beside the sweeps with unit columns, and weights
+  /// zero before the first sweep.
   const KruskalModel& model() const;
   /// After each sweep; without fetching the model.
   const std::vector<double>& fit() const { return model_.fit; }
@@ -70,9 +75,10 @@ class Als {
  private:
   const Problem& problem_;
   const double norm_;  // of the tensor
+  enum class Latest { model, operands, sweeps };
   mutable KruskalModel model_;
-  mutable bool fetched_ = true;   // the model is that of the last sweep
-  const Problem passes_problem_;  // MTTKRP with factors of its own
+  mutable Latest latest_ = Latest::model;  // what has the factors at hand
+  const Problem passes_problem_;           // MTTKRP with factors of its own
   const std::unique_ptr<Prepared> mttkrp_;
   std::unique_ptr<Sweeps> sweeps_;
   bool on_device_ = false;

@@ -36,12 +36,19 @@ class Handle {
   void use(cudaStream_t stream) const {
     RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
   }
-  /// The lower triangle of c = a a^T + beta c, a of n x depth, or with `transposed` a^T a.
-  void gram(bool transposed, Count n, Count depth, const double* a, double beta, double* c) const {
-    const double one = 1;
-    RETENSOR_LIBRARY_CALL(cublasDsyrk_v2_64, handle_, CUBLAS_FILL_MODE_LOWER,
-                          transposed ? CUBLAS_OP_T : CUBLAS_OP_N, number(n), number(depth), &one, a,
-                          number(transposed ? depth : n), &beta, c, number(n));
+  /// The lower triangle of c = a^T a, a of depth x n. For a much deeper a than wide use multiply():
+  /// cublasDsyrk divides the result alone, of which there is little (NOTES.md of papers/hlsto).
+  void gram(Count n, Count depth, const double* a, double* c) const {
+    const double one = 1, zero = 0;
+    RETENSOR_LIBRARY_CALL(cublasDsyrk_v2_64, handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
+                          number(n), number(depth), &one, a, number(depth), &zero, c, number(n));
+  }
+  /// c (n x cols) = s b of the lower triangle of s, n x n.
+  void multiply_symmetric(Count n, Count cols, const double* s, const double* b, double* c) const {
+    const double one = 1, zero = 0;
+    RETENSOR_LIBRARY_CALL(cublasDsymm_v2_64, handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER,
+                          number(n), number(cols), &one, s, number(n), b, number(n), &zero, c,
+                          number(n));
   }
   /// c (rows x cols) = op(a) op(b) + beta c, a and b without gaps.
   void multiply(bool a_transposed, bool b_transposed, Count rows, Count cols, Count depth,
@@ -80,8 +87,8 @@ inline const device::CudaLibrary& library() {
 }
 
 /// The `leading` or more eigenvectors of the largest values of symmetric matrices of up to
-/// `largest` rows, by one of three functions: all by cusolverDnDsyevd or cusolverDnXsyevd, those
-/// asked for by cusolverDnDsyevdx.
+/// `largest` rows, by one of three functions: all by cusolverDnDsyevd (of the range finder's small
+/// matrices too) or cusolverDnXsyevd, those asked for by cusolverDnDsyevdx.
 class Eigen {
  public:
   Eigen(Count largest, Count leading, Solver solver)
@@ -91,6 +98,7 @@ class Eigen {
     int elements = 0;
     switch (solver) {
       case Solver::syevd:
+      case Solver::range:
         RETENSOR_LIBRARY_CALL(cusolverDnDsyevd_bufferSize, handle_, kVectors, kLower, n, nullptr, n,
                               values_.data(), &elements);
         break;
@@ -124,6 +132,7 @@ class Eigen {
     const int n = static_cast<int>(rows), room = static_cast<int>(room_.size());
     switch (solver_) {
       case Solver::syevd:
+      case Solver::range:
         RETENSOR_LIBRARY_CALL(cusolverDnDsyevd, handle_, kVectors, kLower, n, matrix, n,
                               values_.data(), room_.data(), room, status_.data());
         return rows;

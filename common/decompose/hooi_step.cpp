@@ -15,7 +15,9 @@ Prepare prepare_chain;  // chain_cpu.cpp
 
 Solver solver_from_name(std::string_view name) {
   const auto found = std::find(kSolverNames.begin(), kSolverNames.end(), name);
-  if (found == kSolverNames.end()) throw LogicError("no solver of that name");
+  if (found == kSolverNames.end())
+    throw InputError("found '" + std::string(name) +
+                     "', expected syevd, xsyevd, syevdx or range for eigenvectors");
   return static_cast<Solver>(found - kSolverNames.begin());
 }
 
@@ -54,8 +56,8 @@ void register_tucker(Registry& registry) {
       .conditions = {tucker::has_chain},
       .prepare = RETENSOR_DEVICE_PART(tucker::prepare_step),
       .params = {param("eigenvectors", "syevd",
-                       "function of cuSOLVER for the Gram matrix: syevd and xsyevd find all "
-                       "eigenvectors, syevdx those of the factor")
+                       "of the Gram matrix: by cuSOLVER, of whose functions syevd and xsyevd find "
+                       "all and syevdx those of the factor; range: by a randomised range finder")
                      .words({tucker::kSolverNames.begin(), tucker::kSolverNames.end()})},
   });
 }

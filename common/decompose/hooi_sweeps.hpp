@@ -12,10 +12,11 @@
 
 namespace retensor::tucker {
 
-/// The function of cuSOLVER that finds eigenvectors of a Gram matrix.
-enum class Solver { syevd, xsyevd, syevdx };
-inline constexpr std::array kSolverNames = {"syevd", "xsyevd", "syevdx"};
-/// Throws LogicError for another name.
+/// What finds eigenvectors of a Gram matrix: a function of cuSOLVER, or the randomised range finder
+/// of range_finder.cuh, which leaves out what it is not asked for and is not exact.
+enum class Solver { syevd, xsyevd, syevdx, range };
+inline constexpr std::array kSolverNames = {"syevd", "xsyevd", "syevdx", "range"};
+/// Throws InputError for another name.
 Solver solver_from_name(std::string_view name);
 
 class Sweeps {

@@ -1,14 +1,16 @@
 // The leading left singular vectors of a matrix Y on the device: the Gram matrix of its smaller
-// side in doubles by cuBLAS; its eigenvectors by cuSOLVER. Those of Y Y^T are the answer. Of Y^T Y
-// the leading ones V with values L give it as Y V L^(-1/2), in which a step of Newton's iteration
-// for the polar factor, A (3 I - A^T A) / 2, makes up for the rounding of L. What is a matrix row
-// by row here is its transpose for the libraries. Included by .cu files alone.
+// side in doubles by cuBLAS; its eigenvectors by cuSOLVER or the range finder. Those of Y Y^T are
+// the answer. Of Y^T Y the leading ones V with values L give it as Y V L^(-1/2), in which a step of
+// Newton's iteration for the polar factor, A (3 I - A^T A) / 2, makes up for the rounding of L.
+// What is a matrix row by row here is its transpose for the libraries. Included by .cu files alone.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "common/decompose/dense_cuda.cuh"
+#include "common/decompose/range_finder.cuh"
 #include "common/device/loops.cuh"
 
 namespace retensor::tucker {
@@ -21,26 +23,10 @@ __global__ void convert(const From* from, Count n, To* to) {
   device::for_each_of_grid(n, [=](Count k) { to[k] = static_cast<To>(from[k]); });
 }
 
-/// The last `rank` of `found` eigenvectors of n numbers, the last first, as rows; with `scaled`
-/// divided by the roots of their values, where a value that is rounding gives zeros.
-static __global__ void leading_rows(const double* vectors, const double* values, Count n,
-                                    Count found, Count rank, bool scaled, double* rows) {
-  const double rounding = static_cast<double>(n) * 2.3e-16 * values[found - 1];
-  device::for_each_of_grid(rank * n, [=](Count k) {
-    const Count from = found - 1 - k / n;
-    const double value = values[from];
-    const double scale = !scaled ? 1 : value > rounding ? rsqrt(value) : 0;
-    rows[k] = vectors[from * n + k % n] * scale;
-  });
-}
-
-/// (3 I - S) / 2 of the lower triangle of S, n x n.
+/// (3 I - S) / 2 of S, n x n.
 static __global__ void correction(const double* s, Count n, double* result) {
-  device::for_each_of_grid(n * n, [=](Count k) {
-    const Count row = k % n, column = k / n;
-    const double entry = row >= column ? s[k] : s[row * n + column];
-    result[k] = (row == column ? 1.5 : 0.0) - 0.5 * entry;
-  });
+  device::for_each_of_grid(n * n,
+                           [=](Count k) { result[k] = (k % n == k / n ? 1.5 : 0.0) - 0.5 * s[k]; });
 }
 
 /// a(i, r) = rows(r, i): the transpose, I x R row by row.
@@ -64,11 +50,11 @@ struct Unfolding {
 template <class T>
 class LeadingVectors {
  public:
-  LeadingVectors(const std::vector<Unfolding>& shapes, Solver solver)
-      : eigen_(largest(shapes, [](const Unfolding& y) { return y.side(); }),
-               largest(shapes, [](const Unfolding& y) { return y.rank; }), solver) {
+  LeadingVectors(const std::vector<Unfolding>& shapes, Solver solver) {
     const Count rank = largest(shapes, [](const Unfolding& y) { return y.rank; });
     const Count side = largest(shapes, [](const Unfolding& y) { return y.side(); });
+    if (solver == Solver::range) finder_.emplace(side, rank);
+    eigen_.emplace(finder_ ? finder_->columns() : side, rank, solver);
     const Count factor = largest(shapes, [](const Unfolding& y) { return y.rows * y.rank; });
     doubles_ = device::Buffer<double>(
         largest(shapes, [](const Unfolding& y) { return y.rows_at_once() * y.columns; }));
@@ -84,7 +70,7 @@ class LeadingVectors {
   void use(cudaStream_t stream) {
     stream_ = stream;
     blas_.use(stream);
-    eigen_.use(stream);
+    eigen_->use(stream);
   }
 
   /// Writes the vectors to `to`, rows x rank row by row. Tells `stage` what begins: gram,
@@ -93,13 +79,18 @@ class LeadingVectors {
   void write(const Unfolding& y, const T* values, T* to, Stage&& stage) {
     stage("gram");
     chunks(y, values, [&](Count first, Count rows, const double* part) {
-      blas_.gram(!y.is_tall(), y.side(), y.is_tall() ? rows : y.columns, part, first == 0 ? 0 : 1,
-                 gram_.data());
+      if (y.is_tall())
+        blas_.multiply(false, true, y.columns, y.columns, rows, part, part, first == 0 ? 0 : 1,
+                       gram_.data());
+      else
+        blas_.gram(y.rows, y.columns, part, gram_.data());
     });
     stage("eigenvectors");
-    const Count found = eigen_.solve(y.side(), y.rank, gram_.data());
+    const Count found =
+        finder_ ? finder_->solve(y.side(), y.rank, blas_, *eigen_, stream_, gram_.data())
+                : eigen_->solve(y.side(), y.rank, gram_.data());
     stage("factor");
-    launch(leading_rows, y.rank * y.side(), gram_.data(), eigen_.values(), y.side(), found, y.rank,
+    launch(leading_rows, y.rank * y.side(), gram_.data(), eigen_->values(), y.side(), found, y.rank,
            y.is_tall(), leading_.data());
     if (y.is_tall())
       multiply_out(y, values);
@@ -120,10 +111,11 @@ class LeadingVectors {
   /// The 2-norm of n numbers; waits for the stream.
   double norm(Count n, const double* x) const { return blas_.norm(n, x); }
   /// Throws DeviceError where the last eigenvectors were not found; waits for the device.
-  void check() const { eigen_.check_solved(); }
+  void check() const { eigen_->check_solved(); }
   Count bytes() const {
     return doubles_.bytes() + gram_.bytes() + leading_.bytes() + unpolished_.bytes() +
-           factor_.bytes() + small_.bytes() + correction_.bytes() + eigen_.bytes();
+           factor_.bytes() + small_.bytes() + correction_.bytes() + eigen_->bytes() +
+           (finder_ ? finder_->bytes() : 0);
   }
 
  private:
@@ -158,7 +150,8 @@ class LeadingVectors {
       blas_.multiply(true, false, y.rank, rows, y.columns, leading_.data(), part, 0,
                      unpolished_.data() + first * y.rank);
     });
-    blas_.gram(false, y.rank, y.rows, unpolished_.data(), 0, small_.data());
+    blas_.multiply(false, true, y.rank, y.rank, y.rows, unpolished_.data(), unpolished_.data(), 0,
+                   small_.data());
     launch(correction, y.rank * y.rank, small_.data(), y.rank, correction_.data());
     blas_.multiply(false, false, y.rank, y.rows, y.rank, correction_.data(), unpolished_.data(), 0,
                    factor_.data());
@@ -166,7 +159,8 @@ class LeadingVectors {
 
   cudaStream_t stream_ = nullptr;
   blas::Handle blas_;
-  solver::Eigen eigen_;
+  std::optional<RangeFinder> finder_;
+  std::optional<solver::Eigen> eigen_;
   device::Buffer<double> doubles_;  // a part of Y
   device::Buffer<double> gram_;     // then its eigenvectors
   device::Buffer<double> leading_;  // of them

@@ -3,6 +3,7 @@
 // Without Eigen's types, which the CUDA compiler is kept from.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -22,12 +23,17 @@ enum class Constraint { none, nonnegative };
 Constraint constraint_from_name(std::string_view name);
 std::string_view name(Constraint constraint);
 
+enum class Start;  // starts.hpp
+
 class Sweeps {
  public:
   virtual ~Sweeps() = default;
-  /// Begins with a model whose columns may have any norms; its weights are 1 where no sweep has
-  /// been.
-  virtual void begin(const KruskalModel& model) = 0;
+  /// Begins with factors whose columns may have any norms; no weights: no sweep has been.
+  virtual void begin(const std::vector<Matrix>& factors, const std::vector<double>* weights) = 0;
+  /// Begins with the factors of first_factors() where they can be drawn beside the sweeps, with the
+  /// same bits; false where they can't, and nothing has changed. fetch() gives them with unit
+  /// columns.
+  virtual bool draw(Start law, std::uint64_t seed);
   /// A sweep in which each factor becomes the orthonormal matrix next to its MTTKRP, M (M^T
   /// M)^(-1/2): a start in which no two components are alike and all follow the data.
   virtual void spread(StageTimer& timer) = 0;
@@ -44,8 +50,10 @@ std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, dou
                                     Constraint constraint = Constraint::none);
 
 /// With the passes of a method that keeps factors and results on the device; nothing but the fit
-/// leaves it in a sweep. Null for other methods, and in a build without CUDA.
-std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm);
+/// leaves it in a sweep. Null for other methods, for non-negative models of more than 256
+/// components, and in a build without CUDA.
+std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm,
+                                      Constraint constraint = Constraint::none);
 
 /// 1 - |X - model| / |X| from |X|, |model|^2 and <X, model>; of an empty tensor 1 where the model
 /// is zero, else 0.

@@ -1,5 +1,5 @@
 // CP-ALS sweeps on the device: a CUDA graph a sweep, in which the small systems of one mode are
-// solved beside the MTTKRP of the next.
+// solved beside the MTTKRP of the next. Non-negative factors descend in place of being solved for.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/rng.hpp"
+#include "common/decompose/descent_rows.cuh"
 #include "common/decompose/factor_rows.cuh"
 #include "common/decompose/lent_run.cuh"
+#include "common/decompose/starts.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/decompose/systems.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/device/loops.cuh"
 
 namespace retensor::cpd {
 namespace {
@@ -93,14 +97,26 @@ class StreamTimer final : public StageTimer {
   const cudaStream_t stream_;
 };
 
+/// A factor of signs, or uniform in [0, 1), as first_factors() draws it.
+template <class T>
+__global__ void draw_rows(CounterRng rng, bool signs, Count rows, unsigned rank, unsigned stride,
+                          T* a) {
+  device::for_each_of_grid(rows * rank, [=](Count k) {
+    const double drawn = rng.uniform(k);
+    a[k / rank * stride + k % rank] = static_cast<T>(!signs ? drawn : drawn < 0.5 ? -1 : 1);
+  });
+}
+
 template <class T>
 class DeviceSweeps final : public Sweeps {
  public:
-  DeviceSweeps(const Problem& passes, Prepared& mttkrp, CudaModesRun<T>& run, double norm)
+  DeviceSweeps(const Problem& passes, Prepared& mttkrp, CudaModesRun<T>& run, double norm,
+               Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
         run_(run),
         norm_(norm),
+        descends_(constraint == Constraint::nonnegative),
         rank_(static_cast<unsigned>(passes.rank())),
         stride_(LentRun<T>::stride(run)),
         columns_(rank_ <= 16 ? 16 : 32),
@@ -116,50 +132,54 @@ class DeviceSweeps final : public Sweeps {
         room_(2 * Count{rank_} * rank_),
         gram_parts_(Count{pairs()} * blocks_ * columns_ * columns_),
         product_parts_(Count{chunks_} * blocks_ * columns_),
+        coefficients_(descends_ ? 3 * width_ : 0),
         w_(square()),
         told_count_(1) {
     w_.zero(nullptr);
-    for (auto* columns : {&norms_, &scales_, &weights_}) columns->zero(nullptr);
+    for (auto* columns : {&norms_, &scales_, &weights_, &products_}) columns->zero(nullptr);
     const Count shared = bytes_of_columns(rank_, passes.x().order());
     const Count system = Count{rank_} * rank_ * sizeof(double);
     in_shared_ = shared + system <= device::kSharedOfEveryChip - 1024;
     shared_ = static_cast<unsigned>(shared + (in_shared_ ? system : 0));
     for (const void* kernel : {reinterpret_cast<const void*>(prepare_mode<T>),
+                               reinterpret_cast<const void*>(prepare_descent<T>),
                                reinterpret_cast<const void*>(prepare_orthonormal<T>)})
       RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(shared_)));
     // Before the capture, in which nothing may be loaded, every kernel has run. Methods that move
     // records between two copies are back at the first after two sweeps.
-    load(passes.dense());
-    for (const Kind kind : {Kind::spread, Kind::solve}) launch_sweep(kind);
+    take_in(nullptr);  // the factors that the run was prepared with
+    for (const Kind kind : {Kind::first, Kind::solve}) launch_sweep(kind);
     main_.synchronise();
     const auto capture = [this](Kind kind, std::size_t odd) {
       graphs_[odd][static_cast<std::size_t>(kind)] =
           std::make_unique<Graph>(main_.get(), [this, kind] { launch_sweep(kind); });
     };
-    capture(Kind::solve, 0), capture(Kind::spread, 1);
-    capture(Kind::spread, 0), capture(Kind::solve, 1);
+    capture(Kind::solve, 0), capture(Kind::first, 1);
+    capture(Kind::first, 0), capture(Kind::solve, 1);
   }
 
-  void begin(const KruskalModel& model) override { load(model.factors); }
-  void load(const std::vector<Matrix>& factors) {
-    for (int m = 0; m < problem_.x().order(); ++m) {
-      // What pads the rows is zero from the preparation on.
-      const auto from = factors[static_cast<std::size_t>(m)].template view<T>();
-      RETENSOR_CUDA_CHECK(cudaMemcpy2D(LentRun<T>::factor(run_, m), stride_ * sizeof(T), from.data,
-                                       from.ld * sizeof(T), rank_ * sizeof(T), from.rows,
-                                       cudaMemcpyHostToDevice));
-      launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
-      add_up(m, pairs(), gram(m), nullptr);
-    }
-    prepare(-1, 0, nullptr);
-    RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
-    told_so_far_ = 0;
+  void begin(const std::vector<Matrix>& factors, const std::vector<double>* weights) override {
+    for (int m = 0; m < problem_.x().order(); ++m)
+      upload(factors[static_cast<std::size_t>(m)].template view<T>(), m);
+    take_in(weights);
+  }
+
+  /// Numbers that take no functions whose last bit differs from the host's.
+  bool draw(Start law, std::uint64_t seed) override {
+    const bool signs = law == Start::signs || law == Start::spread;
+    if (!signs && law != Start::uniform) return false;
+    for (int m = 0; m < problem_.x().order(); ++m)
+      RETENSOR_CUDA_LAUNCH(draw_rows<T>, device::blocks_for(rows(m) * rank_, kThreads, 1U << 16),
+                           kThreads, 0, nullptr, CounterRng(seed, static_cast<std::uint64_t>(m)),
+                           signs, rows(m), rank_, stride_, LentRun<T>::factor(run_, m));
+    take_in(nullptr);
+    return true;
   }
 
   void spread(StageTimer& timer) override {
     const auto stream = stream_of(timer);
-    launch(Kind::spread, stream);
+    launch(Kind::first, stream);
     RETENSOR_CUDA_CHECK(cudaStreamSynchronize(stream));
     ++told_so_far_;
   }
@@ -193,8 +213,40 @@ class DeviceSweeps final : public Sweeps {
   }
 
  private:
-  /// Of a sweep: least squares, or the orthonormal matrix next to the MTTKRP.
-  enum class Kind { solve, spread };
+  /// Of a sweep: updates; or what may stand before the first, the orthonormal matrix next to the
+  /// MTTKRP of each mode (Sweeps::spread), of non-negative factors their scale alone.
+  enum class Kind { solve, first };
+  void upload(MatrixView<const T> from, int mode) {
+    T* const to = LentRun<T>::factor(run_, mode);
+    // What pads the rows is zero from the preparation on. Rows without gaps are one copy: of single
+    // ones the driver makes many.
+    if (from.ld == stride_ && rank_ == stride_)
+      RETENSOR_CUDA_CHECK(
+          cudaMemcpy(to, from.data, from.rows * stride_ * sizeof(T), cudaMemcpyHostToDevice));
+    else
+      RETENSOR_CUDA_CHECK(cudaMemcpy2D(to, stride_ * sizeof(T), from.data, from.ld * sizeof(T),
+                                       rank_ * sizeof(T), from.rows, cudaMemcpyHostToDevice));
+  }
+
+  /// Begins with the factors on the device.
+  void take_in(const std::vector<double>* weights) {
+    for (int m = 0; m < problem_.x().order(); ++m) {
+      launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
+      add_up(m, pairs(), gram(m), nullptr);
+    }
+    prepare(-1, 0, nullptr);
+    if (descends_ && weights != nullptr) {
+      auto padded = *weights;
+      padded.resize(width_);
+      weights_.upload(padded);
+      weigh_start(false, nullptr);
+    }
+    const bool captured = graphs_[0][0] != nullptr;
+    if (descends_ && weights == nullptr && captured) launch(Kind::first, nullptr);
+    RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
+    told_so_far_ = 0;
+  }
+
   void launch(Kind kind, cudaStream_t stream) {
     graphs_[sweeps_++ % 2][static_cast<std::size_t>(kind)]->launch(stream);
   }
@@ -219,19 +271,66 @@ class DeviceSweeps final : public Sweeps {
 
   /// A sweep on the main stream, which W of mode 0 and what the fit takes join at its end.
   void launch_sweep(Kind kind) {
+    if (descends_ && kind == Kind::first) return launch_scale();
     StreamTimer timer(main_.get());
     const int last = problem_.x().order() - 1;
     for (int mode = 0; mode <= last; ++mode) {
       mttkrp_.passes()->run_mode(mode, timer);
       if (mode > 0) joins_[static_cast<std::size_t>(mode)].order(side_.get(), main_.get());
-      if (kind == Kind::spread) prepare_spread(mode, main_.get());
-      launch_update(mode, main_.get());
+      if (kind == Kind::first) prepare_spread(mode, main_.get());
+      if (descends_)
+        launch_descent(mode, true, main_.get());
+      else
+        launch_update(mode, main_.get());
       forks_[static_cast<std::size_t>(mode)].order(main_.get(), side_.get());
-      if (chunks_ > 1) launch_gram(LentRun<T>::factor(run_, mode), mode, side_.get());
+      if (chunks_ > 1 || descends_) launch_gram(LentRun<T>::factor(run_, mode), mode, side_.get());
       add_up(mode, pairs() + chunks_, gram(mode), side_.get());
       prepare(mode, mode == last ? 0 : mode + 1, side_.get());
     }
     joins_[0].order(side_.get(), main_.get());
+  }
+
+  /// Passes over all modes, since some methods move records from each to the next; weights follow
+  /// from the first.
+  void launch_scale() {
+    StreamTimer timer(main_.get());
+    for (int mode = 0; mode < problem_.x().order(); ++mode) {
+      mttkrp_.passes()->run_mode(mode, timer);
+      if (mode > 0) continue;
+      launch_descent(mode, false, main_.get());
+      launch_gram(LentRun<T>::factor(run_, mode), mode, main_.get());
+      add_up(mode, pairs() + chunks_, gram(mode), main_.get());
+      weigh_start(true, main_.get());
+    }
+  }
+
+  /// Weights of the factors that were loaded, and what the first update takes.
+  void weigh_start(bool nearest, cudaStream_t stream) {
+    RETENSOR_CUDA_LAUNCH(weigh<T>, 1, kSystemThreads, 0, stream, system(), nearest);
+    prepare(-1, 0, stream);
+  }
+
+  void launch_descent(int mode, bool moves, cudaStream_t stream) {
+    const Descent<T> x{.m = LentRun<T>::left_by(run_, mode),
+                       .v = w_.data(),
+                       .coefficients = coefficients_.data(),
+                       .rows = rows(mode),
+                       .stride = stride_,
+                       .rank = rank_,
+                       .width = width_,
+                       .chunk = columns_,
+                       .moves = moves,
+                       .a = LentRun<T>::factor(run_, mode),
+                       .product_parts = product_parts_.data()};
+    const auto launch = [&]<unsigned K>() {
+      RETENSOR_CUDA_LAUNCH((descend_rows<T, K>), blocks(mode), kThreads, 0, stream, x);
+    };
+    if (rank_ <= 32)
+      launch.template operator()<1>();
+    else if (rank_ <= 128)
+      launch.template operator()<4>();
+    else
+      launch.template operator()<kMostDescended / 32>();
   }
 
   void launch_update(int mode, cudaStream_t stream) {
@@ -287,8 +386,12 @@ class DeviceSweeps final : public Sweeps {
   }
 
   void prepare(int updated, int next, cudaStream_t stream) {
-    RETENSOR_CUDA_LAUNCH(prepare_mode<T>, 1, kSystemThreads, shared_, stream, system(), updated,
-                         next, in_shared_);
+    if (descends_)
+      RETENSOR_CUDA_LAUNCH(prepare_descent<T>, 1, kSystemThreads, shared_, stream, system(),
+                           updated, next, coefficients_.data());
+    else
+      RETENSOR_CUDA_LAUNCH(prepare_mode<T>, 1, kSystemThreads, shared_, stream, system(), updated,
+                           next, in_shared_);
   }
 
   /// W of the orthonormal matrix next to what the pass over the mode left.
@@ -303,10 +406,11 @@ class DeviceSweeps final : public Sweeps {
   Prepared& mttkrp_;
   CudaModesRun<T>& run_;
   const double norm_;  // of the tensor
+  const bool descends_;
   const unsigned rank_, stride_, columns_, chunks_, width_;
   const unsigned blocks_;  // of a launch over rows, at most
   Buffer<double> grams_, result_gram_, norms_, scales_, weights_, products_, room_;
-  Buffer<double> gram_parts_, product_parts_;
+  Buffer<double> gram_parts_, product_parts_, coefficients_;
   Buffer<T> w_;
   Buffer<unsigned> told_count_;
   Told told_;
@@ -320,11 +424,13 @@ class DeviceSweeps final : public Sweeps {
 
 }  // namespace
 
-std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm) {
+std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm,
+                                      Constraint constraint) {
+  if (constraint == Constraint::nonnegative && passes.rank() > kMostDescended) return nullptr;
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
     auto* const run = LentRun<T>::of(mttkrp);
     if (run == nullptr) return nullptr;
-    return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, *run, norm);
+    return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, *run, norm, constraint);
   });
 }
 

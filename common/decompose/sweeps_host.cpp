@@ -8,6 +8,7 @@
 // Rows depend on no other row, so that a block of them takes all its steps at once.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -93,15 +94,15 @@ class HostSweeps final : public Sweeps {
         totals_(passes.rank() * (passes.rank() + 1)),
         add_up_(totals_.size(), passes.rank()) {}
 
-  void begin(const KruskalModel& model) override {
-    for (std::size_t m = 0; m < model.factors.size(); ++m) {
-      set_operand(problem_, m, model.factors[m]);
-      grams_[m] = gram(model.factors[m]);
+  void begin(const std::vector<Matrix>& factors, const std::vector<double>* weights) override {
+    for (std::size_t m = 0; m < factors.size(); ++m) {
+      set_operand(problem_, m, factors[m]);
+      grams_[m] = gram(factors[m]);
       mttkrp_.refresh(static_cast<int>(m));
     }
-    scaled_ = !model.fit.empty();
-    for (Index r = 0; r < rank_; ++r)
-      weights_[r] = model.fit.empty() ? 1 : model.weights[static_cast<std::size_t>(r)];
+    scaled_ = weights != nullptr;
+    weights_.setOnes();
+    if (weights != nullptr) std::copy(weights->begin(), weights->end(), weights_.begin());
   }
 
   void spread(StageTimer& timer) override {
@@ -256,6 +257,10 @@ class HostSweeps final : public Sweeps {
 
 }  // namespace
 
+bool Sweeps::draw(Start, std::uint64_t) {
+  return false;
+}
+
 double fit_of(double norm, double square, double inner) {
   const double residual = std::sqrt(std::max(0.0, norm * norm + square - 2 * inner));
   if (norm == 0) return residual == 0 ? 1 : 0;
@@ -280,7 +285,7 @@ std::unique_ptr<Sweeps> host_sweeps(const Problem& passes, Prepared& mttkrp, dou
 }
 
 #ifndef RETENSOR_CUDA
-std::unique_ptr<Sweeps> device_sweeps(const Problem&, Prepared&, double) {
+std::unique_ptr<Sweeps> device_sweeps(const Problem&, Prepared&, double, Constraint) {
   return nullptr;
 }
 #endif

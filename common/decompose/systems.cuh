@@ -225,15 +225,10 @@ __device__ void tell(const System<T>& x, const double* inverse_norms, int mode) 
   ++*x.told_count;
 }
 
-/// After an update of `updated` (-1: of all modes, which begin): norms, weights, at the end of a
-/// sweep what the fit takes, and W of the mode `next`. Shared memory holds Columns, with the system
-/// where `in_shared` says so.
+/// After an update of `updated` (-1: of all modes, which begin): norms, weights, and at the end of
+/// a sweep what the fit takes. Leaves the inverse norms in `of`.
 template <class T>
-__global__ void __launch_bounds__(kSystemThreads)
-    prepare_mode(System<T> x, int updated, int next, bool in_shared) {
-  extern __shared__ double shared[];
-  const Columns of(shared, x.rank, x.order);
-  double* const a = in_shared ? of.system : x.room;
+__device__ void take_update(const System<T>& x, const Columns& of, int updated, int next) {
   const bool begins = updated < 0;
   for_columns(x.order * x.rank, [&](unsigned k) {
     const unsigned m = k / x.rank, r = k % x.rank;
@@ -248,6 +243,23 @@ __global__ void __launch_bounds__(kSystemThreads)
   if (begins && threadIdx.x == 0) *x.told_count = 0;
   __syncthreads();
   if (!begins && next == 0) tell(x, of.inverse_norms, updated);
+}
+
+/// By which the columns of the next update of `updated` are divided.
+template <class T>
+__device__ void keep_scale(const System<T>& x, int updated, unsigned r) {
+  if (updated >= 0) x.scales[updated * x.width + r] = x.weights[r] > 0 ? x.weights[r] : 1;
+}
+
+/// take_update(), then W of the mode `next`. Shared memory holds Columns, with the system where
+/// `in_shared` says so.
+template <class T>
+__global__ void __launch_bounds__(kSystemThreads)
+    prepare_mode(System<T> x, int updated, int next, bool in_shared) {
+  extern __shared__ double shared[];
+  const Columns of(shared, x.rank, x.order);
+  double* const a = in_shared ? of.system : x.room;
+  take_update(x, of, updated, next);
   const auto fill = [&] {
     for_entries(x.rank, [&](unsigned i, unsigned j) {
       a[i * x.rank + j] = entry_of_system(x, of.inverse_norms, next, i, j);
@@ -264,11 +276,51 @@ __global__ void __launch_bounds__(kSystemThreads)
   for_columns(x.rank, [&](unsigned r) {
     of.row[r] = inverse_norm(x, of.inverse_norms, next, r);
     of.column[r] = 1 / x.scales[next * x.width + r];
-    if (!begins) x.scales[updated * x.width + r] = x.weights[r] > 0 ? x.weights[r] : 1;
+    keep_scale(x, updated, r);
   });
   __syncthreads();
   for_entries(x.rank, [&](unsigned i, unsigned j) {
     x.w[i * x.width + j] = static_cast<T>(of.row[i] * a[i * x.rank + j] * of.column[j]);
+  });
+}
+
+/// take_update(), then what the rows of a non-negative factor of the mode `next` descend by
+/// (descent_rows.cuh): V, and the coefficients of columns.
+template <class T>
+__global__ void __launch_bounds__(kSystemThreads)
+    prepare_descent(System<T> x, int updated, int next, double* coefficients) {
+  extern __shared__ double shared[];
+  const Columns of(shared, x.rank, x.order);
+  take_update(x, of, updated, next);
+  for_entries(x.rank, [&](unsigned i, unsigned j) {
+    x.w[i * x.width + j] = static_cast<T>(entry_of_system(x, of.inverse_norms, next, i, j));
+  });
+  for_columns(x.rank, [&](unsigned r) {
+    coefficients[r] = inverse_norm(x, of.inverse_norms, next, r);
+    coefficients[x.width + r] = x.weights[r] * of.inverse_norms[next * x.rank + r];
+    coefficients[2 * x.width + r] = 1 / x.scales[next * x.width + r];
+    keep_scale(x, updated, r);
+  });
+}
+
+/// Weights of a model whose factors begin with columns of any norms: those at hand, or with
+/// `nearest` the one number at which the model is nearest to the tensor (of `products`, the column
+/// sums of M o A of any mode), times the norms.
+template <class T>
+__global__ void __launch_bounds__(kSystemThreads) weigh(System<T> x, bool nearest) {
+  double square = 0, inner = 0;
+  for_entries(x.rank, [&](unsigned i, unsigned j) {
+    double product = 1;
+    for (int m = 0; m < x.order; ++m) product *= x.grams[(m * x.width + i) * x.width + j];
+    square += product;
+  });
+  for_columns(x.rank, [&](unsigned r) { inner += x.products[r]; });
+  square = sum_of_block(square), inner = sum_of_block(inner);
+  const double scale = square > 0 ? max(0.0, inner / square) : 0;
+  for_columns(x.rank, [&](unsigned r) {
+    double weight = nearest ? scale : x.weights[r];
+    for (int m = 0; m < x.order; ++m) weight *= x.norms[m * x.width + r];
+    x.weights[r] = weight;
   });
 }
 

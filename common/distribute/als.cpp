@@ -41,7 +41,7 @@ Als::Als(communicate::Communicator& processes, const Coo& mine, Rule rule, Probl
 
 void Als::begin(const KruskalModel& model) {
   fit_ = model.fit;
-  sweeps_->begin(model);
+  sweeps_->begin(model.factors, model.fit.empty() ? nullptr : &model.weights);
 }
 
 void Als::sweep(StageTimer& timer) {

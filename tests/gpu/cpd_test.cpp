@@ -23,12 +23,13 @@ const Registry& registry() {
   return all;
 }
 
-Problem problem_of(const Dims& dims, std::uint64_t rank, DType dtype, int sweeps = 4) {
+Problem problem_of(const Dims& dims, std::uint64_t rank, DType dtype, int sweeps = 4,
+                   ValueModel operands = ValueModel::normal) {
   ProblemSpec spec;
   spec.operation = Operation::cpd;
   spec.rank = rank;
   spec.dtype = dtype;
-  spec.operands = ValueModel::normal;
+  spec.operands = operands;
   spec.max_sweeps = sweeps;
   spec.tolerance = -1;
   return {spec, std::make_shared<const Coo>(uniform(dims, 8000, 1, dtype))};
@@ -67,6 +68,30 @@ void check_beside_host(const std::string& id, const Problem& problem, double bou
   Als host(problem, registry().find("pasta.cpu.coo"));
   REQUIRE(host.place() == Place::host);
   check_same(swept(device), swept(host), bound);
+}
+
+void check_descent(const std::string& id, const Problem& problem, double bound) {
+  CAPTURE(id);
+  CAPTURE(problem.rank());
+  constexpr auto kNonnegative = cpd::Constraint::nonnegative;
+  Als device(problem, registry().find(id), {}, Place::device, kNonnegative);
+  REQUIRE(device.place() == Place::device);
+  Als host(problem, registry().find("pasta.cpu.coo"), {}, Place::host, kNonnegative);
+  for (int turn = 0; turn < 2; ++turn) {
+    const KruskalModel model = swept(device);
+    check_same(model, swept(host), bound);
+    for (const Matrix& factor : model.factors)
+      for (std::uint64_t i = 0; i < factor.rows(); ++i)
+        for (std::uint64_t r = 0; r < factor.cols(); ++r) CHECK(factor.at(i, r) >= 0);
+    // Goes on from a model with weights, in other sweeps than those that made it.
+    if (turn == 0) device.restart(), host.restart();
+    const auto timer = device::make_event_timer();
+    device.sweep(*timer);
+    host.sweep(*timer);
+    const KruskalModel cut = host.model();
+    device.resume(cut);
+    host.resume(cut);
+  }
 }
 
 /// Components 0 and 1 coincide, 3 is zero.
@@ -163,6 +188,38 @@ TEST_CASE("a start of a small tensor that follows the data") {
         check_same(device.model(), host.model(), 1e-9);
         check_same(swept(device), swept(host), 1e-8);
       }
+    }
+}
+
+TEST_CASE("non-negative factors of a small tensor descend as those of the host do") {
+  constexpr auto kUniform = ValueModel::uniform;
+  for (const std::uint64_t rank : {1, 7, 32, 40})
+    check_descent("flycoo.cuda.copies", problem_of({60, 50, 45}, rank, DType::f64, 5, kUniform),
+                  1e-8);
+  check_descent("flycoo.cuda.copies", problem_of({60, 50, 45}, 9, DType::f32, 5, kUniform), 1e-3);
+  for (const char* id : {"flycoo.cuda", "flycoo.cuda.tuned", "blco.cuda", "mm_csf.cuda"})
+    check_descent(id, problem_of({60, 40, 5, 50}, 8, DType::f64, 5, kUniform), 1e-8);
+}
+
+TEST_CASE("non-negative factors of more rows and components than a thread block has") {
+  check_descent("flycoo.cuda.copies",
+                problem_of({20000, 3, 9000}, 130, DType::f64, 2, ValueModel::uniform), 1e-8);
+  const Problem many = problem_of({20, 30, 25}, 257, DType::f64, 1, ValueModel::uniform);
+  const Als als(many, registry().find("flycoo.cuda.copies"), {}, Place::device,
+                cpd::Constraint::nonnegative);
+  CHECK(als.place() == Place::host);
+}
+
+TEST_CASE("first factors of a small tensor are drawn on the device with the host's bits") {
+  for (const auto dtype : {DType::f32, DType::f64})
+    for (const auto law : {cpd::Start::signs, cpd::Start::uniform, cpd::Start::normal}) {
+      CAPTURE(cpd::name(law));
+      const Problem problem = problem_of({60, 50, 45}, 7, dtype, 3);
+      const Method& method = registry().find("flycoo.cuda.copies");
+      Als drawn(problem, method), given(problem, method);
+      drawn.restart(law, 5);
+      given.restart(cpd::first_factors(law, problem.x(), 7, 5));
+      check_same(swept(drawn), swept(given), 1e-300);
     }
 }
 

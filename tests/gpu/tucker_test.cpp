@@ -78,6 +78,24 @@ TEST_CASE("every function of eigenvectors gives the host's spans") {
   }
 }
 
+TEST_CASE("a range finder ends near the host's fit, and finds planted subspaces") {
+  const auto fit_of = [](std::shared_ptr<const Coo> x, const Dims& ranks, tucker::Solver solver) {
+    auto settings = settings_of(ranks, 6);
+    settings.solver = solver;
+    Hooi hooi(std::move(x), settings);
+    while (!hooi.finished()) hooi.sweep();
+    for (const Matrix& factor : hooi.model().factors) CHECK(off_orthonormal(factor) < 1e-8);
+    return hooi.model().fit.back();
+  };
+  for (const Dims& dims : {Dims{300, 9, 25}, Dims{7, 200, 150}}) {
+    const auto x = std::make_shared<const Coo>(uniform(dims, 9000, 1, DType::f64));
+    const double exact = fit_of(x, {4, 3, 3}, tucker::Solver::syevd);
+    CHECK(std::abs(fit_of(x, {4, 3, 3}, tucker::Solver::range) - exact) < 0.02 * exact);
+  }
+  CHECK(fit_of(planted_tensor({60, 47, 38}, {3, 2, 4}, DType::f64), {3, 2, 4},
+               tucker::Solver::range) > 1 - 1e-6);
+}
+
 TEST_CASE("any ranks find planted subspaces") {
   const auto found = [](const Dims& dims, const Dims& ranks, DType dtype) {
     Hooi hooi(planted_tensor(dims, ranks, dtype), settings_of(ranks, 50, 1e-12));

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
+#include "common/advise/contraction_facts.hpp"
 #include "common/advise/regret.hpp"
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
@@ -211,6 +213,102 @@ TEST_CASE("a model with a planted wrong factor misses that bar") {
   const auto lines = regrets(seen, wrong, kCalls, false);
   CHECK(total_of(lines, 1000).predicted.mean > 1.10);
   CHECK(total_of(lines, 1000).predicted.most > 2);
+}
+
+double entries_one_by_one(const Coo& x, const Coo& y, const Contraction& c) {
+  std::map<std::vector<Index>, std::vector<Count>> of_y;
+  const auto at = [](const Coo& tensor, const std::vector<int>& modes, Count nonzero) {
+    std::vector<Index> indices;
+    for (const int m : modes)
+      indices.push_back(tensor.indices[static_cast<std::size_t>(m)][nonzero]);
+    return indices;
+  };
+  for (Count q = 0; q < y.nnz(); ++q) of_y[at(y, c.contracted_y, q)].push_back(q);
+  std::set<std::pair<std::vector<Index>, std::vector<Index>>> found;
+  for (Count p = 0; p < x.nnz(); ++p)
+    for (const Count q : of_y[at(x, c.contracted_x, p)])
+      found.insert({at(x, c.free_x, p), at(y, c.free_y, q)});
+  return static_cast<double>(found.size());
+}
+
+TEST_CASE("the result of a contraction is counted, or estimated where it has many products") {
+  const auto check = [](const Dims& dims, std::size_t nnz, const char* einsum, double bound) {
+    CAPTURE(einsum);
+    const auto x = random_tensor(dims, nnz, 3), y = random_tensor(dims, nnz, 5);
+    const Contraction contraction(einsum, dims, dims);
+    const double expected = entries_one_by_one(*x, *y, contraction);
+    CHECK(std::abs(result_entries(*x, *y, contraction) - expected) <= bound * expected);
+  };
+  check({30, 20, 10}, 600, "kab,kcd->abcd", 0);
+  check({30, 20, 10}, 600, "kla,klb->ab", 0);
+  check({30, 20, 10}, 600, "abk,cdk->abcd", 0);
+  check({300, 280}, 40000, "ab,cb->ac", 0.02);   // 5.7 M products, long rows
+  check({12000, 40}, 13000, "ak,bk->ab", 0.05);  // 4.2 M products, rows of one nonzero
+  const auto x = random_tensor({5, 5}, 4, 1);
+  const Coo none({5, 5}, DType::f32);
+  CHECK(result_entries(*x, none, {"ab,bc->ac", {5, 5}, {5, 5}}) == 0);
+}
+
+/// Tiles with edge 8 of the free and of the contracted coordinates.
+double tile_pairs_one_by_one(const Coo& x, const Coo& y, const Contraction& c) {
+  using Place = std::vector<Index>;
+  const auto tiles = [](const Coo& tensor, const std::vector<int>& rows,
+                        const std::vector<int>& columns) {
+    std::set<std::pair<Place, Place>> found;
+    for (Count p = 0; p < tensor.nnz(); ++p) {
+      const auto at = [&](const std::vector<int>& modes) {
+        Place place;
+        for (const int m : modes)
+          place.push_back(tensor.indices[static_cast<std::size_t>(m)][p] / 8);
+        return place;
+      };
+      found.insert({at(rows), at(columns)});
+    }
+    return found;
+  };
+  double pairs = 0;
+  for (const auto& of_x : tiles(x, c.contracted_x, c.free_x))
+    for (const auto& of_y : tiles(y, c.contracted_y, c.free_y))
+      if (of_x.first == of_y.first) ++pairs;
+  return pairs;
+}
+
+TEST_CASE("pairs of tiles of a contraction are counted") {
+  for (const char* einsum : {"kab,kcd->abcd", "kla,klb->ab", "akl,bkl->ab"}) {
+    CAPTURE(einsum);
+    const Dims dims{40, 30, 50};
+    const auto x = random_tensor(dims, 300, 3), y = random_tensor(dims, 200, 5);
+    const Contraction contraction(einsum, dims, dims);
+    CHECK(tile_pairs(*x, *y, contraction).of_tensors == tile_pairs_one_by_one(*x, *y, contraction));
+  }
+  // Every coordinate of a matrix occurs: its tiles are those of the tensor.
+  const auto full = random_tensor({24, 32}, 24 * 32, 1);
+  const Contraction product("ak,bk->ab", full->dims, full->dims);
+  const auto pairs = tile_pairs(*full, *full, product);
+  CHECK(pairs.of_tensors == 3 * 3 * 4);
+  CHECK(pairs.of_matrices == pairs.of_tensors);
+  // Rows 0, 100, 200, ... are numbered 0, 1, 2, ...: one row of tiles in place of eight.
+  Coo far({800, 8}, DType::f32, 64);
+  for (Count p = 0; p < 64; ++p)
+    far.indices[0][p] = static_cast<Index>(p / 8 * 100),
+    far.indices[1][p] = static_cast<Index>(p % 8);
+  const auto of_far = tile_pairs(far, far, {"ak,bk->ab", far.dims, far.dims});
+  CHECK(of_far.of_tensors == 64);
+  CHECK(of_far.of_matrices == 1);
+}
+
+TEST_CASE("aspects of a contraction tell its result") {
+  const auto tensor = random_tensor({30, 20, 10}, 600, 3);
+  ProblemSpec spec;
+  spec.operation = Operation::contraction;
+  spec.variant = "kab,kcd->abcd";
+  const auto subject = subject_of(Problem(spec, tensor), tensor_facts(*tensor));
+  const Contraction contraction(spec.variant, tensor->dims, tensor->dims);
+  CHECK(subject.entries == entries_one_by_one(*tensor, *tensor, contraction));
+  const Device device{"", Backend::cpu, 2, 10, 100, 1 << 20};
+  const auto at = aspects_of(subject, device);
+  CHECK(at[19] == doctest::Approx(std::log(subject.work.flops / 2 / subject.entries)));
+  CHECK(floor_seconds(subject, device) > 5e-6 + subject.entries * 20 / 10e9);
 }
 
 TEST_CASE("aspects tell what a problem looks like") {

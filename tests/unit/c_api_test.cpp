@@ -87,6 +87,24 @@ TEST_CASE("auto is the planner's choice") {
   CHECK(refusal(call).find("beside the method auto") != std::string::npos);
 }
 
+TEST_CASE("auto settles close calls of long decompositions by a trial, and tells it") {
+  const Small small;
+  auto call = small.ttv();
+  call.method = "auto";
+  call.operation = "cpd";
+  call.dense_count = 0;
+  const std::array<std::uint64_t, 1> rank = {2};
+  call.ranks = rank.data();
+  call.rank_count = 1;
+  call.max_sweeps = 200;
+  retensor_result* result = nullptr;
+  REQUIRE(retensor_run(&call, &result) == RETENSOR_OK);
+  const std::string executed = retensor_result_executed(result);
+  CHECK(executed.find("s a run") != std::string::npos);
+  CHECK(executed.find("\ntrial_time=") != std::string::npos);
+  retensor_result_free(result);
+}
+
 TEST_CASE("a caller of an older header leaves out the last members") {
   const Small small;
   auto call = small.ttv();

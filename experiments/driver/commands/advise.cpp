@@ -58,7 +58,8 @@ json regret_json(const advise::RegretLine& line) {
           {"problems",
            {{"judged", line.problems}, {"refused", line.refused}, {"outside", line.outside}}},
           {"predicted", regret_json(line.predicted)},
-          {"trial", regret_json(line.tried)}};
+          {"trial", regret_json(line.tried)},
+          {"behind_libraries", line.behind_libraries}};
 }
 
 /// All problems together, a row for each number of calls.
@@ -93,6 +94,18 @@ std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
   return text + '\n';
 }
 
+/// Of the operations that libraries solve, a row for each number of calls.
+std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
+  std::string text =
+      "| device | operation | calls | problems | behind the libraries by more than the trial |\n"
+      "|---|---|---|---|---|\n";
+  for (const auto& line : lines)
+    if (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction))
+      text += fmt::format("| {} | {} | {:g} | {} | {} |\n", line.device, line.operation, line.calls,
+                          line.problems, line.behind_libraries);
+  return text;
+}
+
 int print_regret_table(const Given& given) {
   const auto lines =
       advise::regrets(experience_for(given), kRegretCalls, given.get<double>("error") > 0);
@@ -101,7 +114,9 @@ int print_regret_table(const Given& given) {
     for (const auto& line : lines) list.push_back(regret_json(line));
     std::cout << list.dump(2) << '\n';
   } else {
-    std::cout << regret_summary(lines) << '\n' << regrets_by_operation(lines);
+    std::cout << regret_summary(lines) << '\n'
+              << regrets_by_operation(lines) << '\n'
+              << behind_libraries(lines);
   }
   return 0;
 }

@@ -180,8 +180,7 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
   if (const auto kept = checkpoint.load()) {
     als.resume(*kept);
   } else {
-    als.restart(
-        cpd::first_factors(asked.law, problem.x(), problem.rank(), start.seed, asked.constraint));
+    als.restart(asked.law, start.seed);
     if (asked.law == cpd::Start::spread) als.spread(timer);
   }
   start.resumed = als.fit().size();
@@ -303,8 +302,8 @@ int cp_command(const Given& given) {
   const double choosing = seconds_since(asked_at);
   const auto& method = *taken.method;
   const auto place = place_of(given, method);
-  const Problem problem(spec, tensor);
   const auto begin = Clock::now();
+  const Problem problem(spec, tensor);
   cpd::Als als(problem, method, taken.params, place, asked.constraint);
   const double prepared = seconds_since(begin);
   const auto timer =
@@ -367,7 +366,7 @@ Interface cp_interface() {
       "of every mode in turn (default: spread, or uniform for a non-negative model)");
   add("constraint", word("none|nonnegative", "none"),
       "what factors must obey; non-negative ones are updated by hierarchical alternating least "
-      "squares (HALS), on the host");
+      "squares (HALS)");
   add("checkpoint", word("FILE"),
       "file that a run cut short goes on from when it is started again; with several starts the "
       "number of each is appended; removed when the run ends");
@@ -376,8 +375,9 @@ Interface cp_interface() {
       "figure of the components with the largest weights: .svg, .png or .pdf");
   add("quiet", flag(), "print no progress");
   add("solve", word("host|device", "device"),
-      "where a method of the GPU keeps factors and solves systems; non-negative models take the "
-      "host");
+      "where a method of the GPU keeps factors and solves systems; non-negative models of more "
+      "than "
+      "256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",

@@ -54,8 +54,12 @@ std::vector<std::string> chain_methods(const Registry& registry) {
 
 tucker::Settings settings_of(const Given& given) {
   const auto limits = limits_of(given);
-  const tucker::Settings settings{given.get<Dims>("ranks"), limits.max_sweeps, limits.tolerance,
-                                  limits.seed, cpd::start_from_name(given.text("start"))};
+  const tucker::Settings settings{given.get<Dims>("ranks"),
+                                  limits.max_sweeps,
+                                  limits.tolerance,
+                                  limits.seed,
+                                  cpd::start_from_name(given.text("start")),
+                                  tucker::solver_from_name(given.text("eigenvectors"))};
   if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
   return settings;
 }
@@ -65,6 +69,8 @@ tucker::Settings settings_of(const Given& given) {
 TakenMethod chain_of(const Given& given, const Registry& registry, const tucker::Settings& settings,
                      std::shared_ptr<const Coo> tensor) {
   const bool is_named = !given.text("method").empty() || !given.text("params").empty();
+  if (settings.solver != tucker::Solver::syevd && solve_of(given) == cpd::Place::host)
+    throw InputError("--eigenvectors is of --solve device, found --solve host");
   if (solve_of(given) == cpd::Place::device) {
     if (is_named)
       throw InputError("--solve device has a TTM-chain of its own, expected no --method");
@@ -140,6 +146,9 @@ Interface tucker_interface() {
   add("solve", word("host|device", "host"),
       "where the sweeps run; those on the device have a TTM-chain of their own, which takes any "
       "ranks for orders 2 to 5");
+  add("eigenvectors", word("NAME", "syevd"),
+      "what finds eigenvectors on the device: syevd, xsyevd and syevdx of cuSOLVER, or range, a "
+      "randomised range finder, which is faster for long modes and not exact");
   add_decomposition_options(
       options,
       "the method whose TTM-chain is used on the host (default: auto, the one that the "

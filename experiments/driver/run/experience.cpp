@@ -31,6 +31,33 @@ double number_in(const Row& row, const char* path) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+/// A number that `executed` tells, as text; 0 where it tells none.
+double told_in(const Row& row, const char* path) {
+  const auto& told = row.field(path);
+  return told.is_string() ? std::stod(told.get<std::string>()) : 0;
+}
+
+/// Whether blocks have edge 8 in all modes: "8x8x8".
+bool has_edges_of_eight(const Row& row) {
+  const auto& edges = row.field("executed.x_edges");
+  if (!edges.is_string()) return false;
+  const auto& words = edges.get_ref<const std::string&>();
+  return words.find_first_not_of("8x") == std::string::npos && words.find("88") == words.npos;
+}
+
+/// What methods count of a contraction while they prepare: nonzeros of the result; pairs of blocks,
+/// which tell their edges where they are those of tensors.
+void take_counts(advise::Subject& subject, const Row& row) {
+  const auto keep = [](double& kept, double found) { kept = std::max(kept, found); };
+  keep(subject.entries, told_in(row, "executed.result_nonzeros"));
+  keep(subject.tiles.of_tensors, told_in(row, "executed.pairs_of_blocks"));
+  const double pairs = told_in(row, "executed.pairs");
+  if (has_edges_of_eight(row))
+    keep(subject.tiles.of_tensors, pairs);
+  else if (row.field("executed.x_edges").is_null())
+    keep(subject.tiles.of_matrices, pairs);
+}
+
 struct DeviceKey {
   std::string name;
   Backend backend;
@@ -126,6 +153,7 @@ class Gatherer {
     note_ceilings(device, row);
     auto& problem = problems_[{device, c.problem.operation, data_words(c, row.row_case())}];
     if (problem.samples.empty()) describe(problem, c, row);
+    if (c.problem.operation == Operation::contraction) take_counts(problem.subject, row);
     problem.samples[*candidate].take(row);
   }
 
@@ -210,8 +238,16 @@ class Gatherer {
 
 advise::Experience experience_of(const std::vector<std::string>& files, const Registry& methods) {
   Gatherer gatherer(methods);
-  const Members kept = {"stats.median", "phases.prepare", "facts",
-                        "work",         "footprint",      "check.relative_frobenius"};
+  const Members kept = {"stats.median",
+                        "phases.prepare",
+                        "facts",
+                        "work",
+                        "footprint",
+                        "check.relative_frobenius",
+                        "executed.result_nonzeros",
+                        "executed.pairs_of_blocks",
+                        "executed.pairs",
+                        "executed.x_edges"};
   for_each_newest_row(files, kept, [&](const Row& row) { gatherer.take(row); });
   return gatherer.finish();
 }
