@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "common/decompose/factor_rows.cuh"
-#include "common/decompose/lent_run.cuh"
 #include "common/decompose/sweeps.hpp"
 #include "common/decompose/systems.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/run/modes_run.cuh"
 
 namespace retensor::cpd {
 namespace {
@@ -96,13 +96,13 @@ class StreamTimer final : public StageTimer {
 template <class T>
 class DeviceSweeps final : public Sweeps {
  public:
-  DeviceSweeps(const Problem& passes, Prepared& mttkrp, CudaModesRun<T>& run, double norm)
+  DeviceSweeps(const Problem& passes, Prepared& mttkrp, LentRows<T>& run, double norm)
       : problem_(passes),
         mttkrp_(mttkrp),
         run_(run),
         norm_(norm),
         rank_(static_cast<unsigned>(passes.rank())),
-        stride_(LentRun<T>::stride(run)),
+        stride_(run.stride()),
         columns_(rank_ <= 16 ? 16 : 32),
         chunks_((rank_ + columns_ - 1) / columns_),
         width_(chunks_ * columns_),
@@ -146,10 +146,10 @@ class DeviceSweeps final : public Sweeps {
     for (int m = 0; m < problem_.x().order(); ++m) {
       // What pads the rows is zero from the preparation on.
       const auto from = factors[static_cast<std::size_t>(m)].template view<T>();
-      RETENSOR_CUDA_CHECK(cudaMemcpy2D(LentRun<T>::factor(run_, m), stride_ * sizeof(T), from.data,
+      RETENSOR_CUDA_CHECK(cudaMemcpy2D(run_.factor(m), stride_ * sizeof(T), from.data,
                                        from.ld * sizeof(T), rank_ * sizeof(T), from.rows,
                                        cudaMemcpyHostToDevice));
-      launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
+      launch_gram(run_.factor(m), m, nullptr);
       add_up(m, pairs(), gram(m), nullptr);
     }
     prepare(-1, 0, nullptr);
@@ -182,7 +182,7 @@ class DeviceSweeps final : public Sweeps {
     std::copy_n(weights.begin(), rank_, model.weights.begin());
     for (int m = 0; m < problem_.x().order(); ++m) {
       const auto to = model.factors[static_cast<std::size_t>(m)].template view<T>();
-      RETENSOR_CUDA_CHECK(cudaMemcpy2D(to.data, to.ld * sizeof(T), LentRun<T>::factor(run_, m),
+      RETENSOR_CUDA_CHECK(cudaMemcpy2D(to.data, to.ld * sizeof(T), run_.factor(m),
                                        stride_ * sizeof(T), rank_ * sizeof(T), to.rows,
                                        cudaMemcpyDeviceToHost));
       const double* const norm = &norms[static_cast<std::size_t>(m) * width_];
@@ -227,7 +227,7 @@ class DeviceSweeps final : public Sweeps {
       if (kind == Kind::spread) prepare_spread(mode, main_.get());
       launch_update(mode, main_.get());
       forks_[static_cast<std::size_t>(mode)].order(main_.get(), side_.get());
-      if (chunks_ > 1) launch_gram(LentRun<T>::factor(run_, mode), mode, side_.get());
+      if (chunks_ > 1) launch_gram(run_.factor(mode), mode, side_.get());
       add_up(mode, pairs() + chunks_, gram(mode), side_.get());
       prepare(mode, mode == last ? 0 : mode + 1, side_.get());
     }
@@ -235,12 +235,12 @@ class DeviceSweeps final : public Sweeps {
   }
 
   void launch_update(int mode, cudaStream_t stream) {
-    Update<T> x{.m = LentRun<T>::left_by(run_, mode),
+    Update<T> x{.m = run_.left_by(mode),
                 .w = w_.data(),
                 .rows = rows(mode),
                 .stride = stride_,
                 .chunks = chunks_,
-                .a = LentRun<T>::factor(run_, mode),
+                .a = run_.factor(mode),
                 .product_parts = product_parts_.data(),
                 .gram_parts = gram_parts_.data()};
     with_columns([&]<unsigned C>() {
@@ -293,7 +293,7 @@ class DeviceSweeps final : public Sweeps {
 
   /// W of the orthonormal matrix next to what the pass over the mode left.
   void prepare_spread(int mode, cudaStream_t stream) {
-    launch_gram(LentRun<T>::left_by(run_, mode), mode, stream);
+    launch_gram(run_.left_by(mode), mode, stream);
     add_up(mode, pairs(), result_gram_.data(), stream);
     RETENSOR_CUDA_LAUNCH(prepare_orthonormal<T>, 1, kSystemThreads, shared_, stream, system(),
                          result_gram_.data(), in_shared_);
@@ -301,7 +301,7 @@ class DeviceSweeps final : public Sweeps {
 
   const Problem& problem_;
   Prepared& mttkrp_;
-  CudaModesRun<T>& run_;
+  LentRows<T>& run_;
   const double norm_;  // of the tensor
   const unsigned rank_, stride_, columns_, chunks_, width_;
   const unsigned blocks_;  // of a launch over rows, at most
@@ -322,7 +322,7 @@ class DeviceSweeps final : public Sweeps {
 
 std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, double norm) {
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
-    auto* const run = LentRun<T>::of(mttkrp);
+    auto* const run = dynamic_cast<LentRows<T>*>(&mttkrp);
     if (run == nullptr) return nullptr;
     return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, *run, norm);
   });

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +35,15 @@ std::string found_in_path(const std::string& name) {
   return "";
 }
 
+std::vector<ParamSpec> distributed_params(bool on_gpus) {
+  return {param("ranks", 1, "processes, each with a GPU where the method uses one").range(1, 4096),
+          param("dist", "allreduce",
+                "how nonzeros lie: in even shares, by the slices of each mode, or in a grid")
+              .words({"allreduce", "owner", "medium"}),
+          param("mttkrp", on_gpus ? "blco.cuda" : "pasta.cpu.coo",
+                "the method of each process; its parameters may stand beside it")};
+}
+
 std::string located_file(const std::string& path, const fs::path& folder) {
   const bool bare = path.find('/') == std::string::npos;
   const auto beside = (folder / path).lexically_normal();
@@ -50,23 +60,22 @@ void add_file(Sha256& hash, const std::string& path) {
 /// Only its description: what a plan and a row ask of a method.
 class ForeignMethod final : public Method {
  public:
-  ForeignMethod(std::string id, ParamSchema params)
-      : id_(std::move(id)), params_(std::move(params)) {}
+  ForeignMethod(std::string id, ParamSchema params, std::vector<Operation> operations)
+      : id_(std::move(id)), params_(std::move(params)), operations_(std::move(operations)) {}
   std::string_view id() const override { return id_; }
-  std::string_view summary() const override { return "code from outside this program"; }
+  std::string_view summary() const override { return "code outside this process"; }
   Backend backend() const override { return is_gpu_method(id_) ? Backend::cuda : Backend::cpu; }
   ParamSchema params() const override { return params_; }
-  std::vector<Operation> operations() const override {
-    return {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain, Operation::spmm};
-  }
+  std::vector<Operation> operations() const override { return operations_; }
   bool takes_all_modes() const override { return true; }
   Support supports(const Problem& problem, const Params&) const override {
-    for (const auto operation : operations())
+    std::vector<std::string_view> names;
+    for (const auto operation : operations_) {
       if (operation == problem.operation()) return Support::yes();
-    return Support::no(
-        fmt::format("code from outside solves only operations whose result is a matrix (mttkrp, "
-                    "mttkrp_all, ttm_chain and spmm), not {}",
-                    name(problem.operation())));
+      names.push_back(name(operation));
+    }
+    return Support::no(fmt::format("{} solves only {}, not {}", id_, fmt::join(names, ", "),
+                                   name(problem.operation())));
   }
   std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
     throw LogicError(id_ + ": code from outside has no run in this process");
@@ -75,15 +84,26 @@ class ForeignMethod final : public Method {
  private:
   const std::string id_;
   const ParamSchema params_;
+  const std::vector<Operation> operations_;
 };
+
+bool is_distributed(std::string_view id) {
+  return id == "distributed.cpu" || id == "distributed.cuda";
+}
+
+/// Programs of this project stand beside the one that runs.
+std::string beside_this(const std::string& name) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
 
 }  // namespace
 
 ForeignCode foreign_code(const ForeignEntry& entry) {
   const fs::path folder = entry.folder;
-  ForeignCode code{entry.is_library, located_file(entry.path, folder), {}, ""};
+  const auto path = entry.own ? beside_this(entry.path) : entry.path;
+  ForeignCode code{entry.is_library, located_file(path, folder), {}, ""};
   if (code.path.empty())
-    throw InputError(fmt::format("found no file '{}', expected {}", entry.path,
+    throw InputError(fmt::format("found no file '{}', expected {}", path,
                                  entry.is_library ? "a shared library" : "an executable"));
   if (!entry.is_library && access(code.path.c_str(), X_OK) != 0)
     throw InputError(fmt::format("{}: the file is not executable", code.path));
@@ -118,7 +138,9 @@ std::string default_foreign_id(const std::string& path) {
 }
 
 json to_json(const ForeignEntry& entry) {
-  return {{"kind", entry.is_library ? "library" : "program"},
+  return {{"kind", entry.own          ? "distributed"
+                   : entry.is_library ? "library"
+                                      : "program"},
           {"path", entry.path},
           {"args", entry.args},
           {"format", entry.format},
@@ -126,14 +148,29 @@ json to_json(const ForeignEntry& entry) {
 }
 
 ForeignEntry foreign_from_json(const json& j) {
-  return {j.at("kind") == "library", j.at("path"), j.at("args"), j.at("format"), j.at("folder")};
+  return {j.at("kind") == "library",    j.at("path"), j.at("args"), j.at("format"), j.at("folder"),
+          j.at("kind") == "distributed"};
 }
 
 std::unique_ptr<Method> foreign_method(const std::string& id,
                                        const std::map<std::string, ParamValue>& params) {
   std::vector<ParamSpec> specs;
-  for (const auto& [name, value] : params) specs.push_back(param(name, value, "given by the spec"));
-  return std::make_unique<ForeignMethod>(id, ParamSchema(specs));
+  if (is_distributed(id)) specs = distributed_params(is_gpu_method(id));
+  for (const auto& [name, value] : params)
+    if (std::none_of(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; }))
+      specs.push_back(param(name, value, "given by the spec"));
+  if (is_distributed(id))
+    return std::make_unique<ForeignMethod>(id, ParamSchema(specs),
+                                           std::vector{Operation::mttkrp_all});
+  // Those whose result is a matrix.
+  return std::make_unique<ForeignMethod>(
+      id, ParamSchema(specs),
+      std::vector{Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain, Operation::spmm});
+}
+
+std::optional<ForeignEntry> distributed_entry(std::string_view id) {
+  if (!is_distributed(id)) return std::nullopt;
+  return ForeignEntry{false, "retensor-mpi", {"serve"}, "tnsb", "", true};
 }
 
 ShapePtr foreign_shape(bool is_library) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -24,6 +25,7 @@ struct ForeignEntry {
   std::vector<std::string> args;
   std::string format = "tns";  ///< in which an executable gets the tensor: tns, tnsb, mtx
   std::string folder;          ///< from which relative paths count
+  bool own = false;            ///< a program of this project, beside the running one
 };
 
 /// The same found on this machine, with what identifies it.
@@ -54,9 +56,13 @@ ForeignEntry foreign_from_json(const nlohmann::json& j);
 
 /// The method as the registry describes it: the operations whose result is a matrix, and parameters
 /// by name with their first values as defaults. It can't be prepared: foreign code is measured
-/// apart (run/foreign).
+/// apart (run/foreign). Of a distributed method the parameters are checked as this program's are.
 std::unique_ptr<Method> foreign_method(const std::string& id,
                                        const std::map<std::string, ParamValue>& params);
+
+/// `distributed.cpu` and `distributed.cuda`, MTTKRP over all modes by several processes: what
+/// retensor-mpi serves. Nothing for another id.
+std::optional<ForeignEntry> distributed_entry(std::string_view id);
 
 /// A method of a spec that names an executable (`command`) or a library (`library`).
 ShapePtr foreign_shape(bool is_library);
