@@ -92,6 +92,18 @@ def test_models_of_several_processes_are_that_of_one(tensor, rule):
         assert all(1 <= load < 1.5 for load in many["imbalance"])
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_binary_tensor_gives_the_model_of_the_text(tensor, tmp_path, rule):
+    binary = tmp_path / "random.tnsb"
+    done = subprocess.run([RETENSOR, "dataset", "convert", tensor, binary], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    text = decomposition(3, tensor, "--max-sweeps", 3, "--dist", rule)
+    # Values are kept in single precision there.
+    assert decomposition(3, binary, "--max-sweeps", 3, "--dist", rule)["fit_curve"] == \
+        pytest.approx(text["fit_curve"], rel=1e-5)
+
+
 def distributed(workspace, **params):
     """Rows of MTTKRP over all modes by several processes, by ranks and distribution."""
     workspace.add_uniform("cube", SHAPE, 3000)

@@ -6,8 +6,13 @@
 #include <vector>
 
 #include "common/communicate/nccl.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/mapped_file.hpp"
+#include "common/io/read.hpp"
 
 namespace retensor::mpi {
+
+namespace {
 
 Coo part_of(const Coo& whole, const communicate::Communicator& processes) {
   const auto p = static_cast<Count>(processes.size()), r = static_cast<Count>(processes.rank());
@@ -20,6 +25,17 @@ Coo part_of(const Coo& whole, const communicate::Communicator& processes) {
     std::copy_n(whole.values.as<T>().begin() + static_cast<std::ptrdiff_t>(first), end - first,
                 part.values.as<T>().begin());
   });
+  return part;
+}
+
+}  // namespace
+
+Coo read_part(const std::string& path, DType type, const communicate::Communicator& processes) {
+  const bool cached = is_cache(MappedFile(path).view());
+  auto part = cached ? read_cache_part(path, static_cast<Count>(processes.rank()),
+                                       static_cast<Count>(processes.size()))
+                     : part_of(read_tensor(path), processes);
+  if (part.dtype() != type) part.values = part.values.cast(type);
   return part;
 }
 

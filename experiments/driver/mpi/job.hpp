@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/communicate/communicator.hpp"
 #include "common/method/method.hpp"
@@ -9,8 +10,10 @@
 
 namespace retensor::mpi {
 
-/// This process's part of the nonzeros in their order.
-Coo part_of(const Coo& whole, const communicate::Communicator& processes);
+/// This process's part of the nonzeros of a file in their order. Of a binary cache it reads no
+/// more, so that the processes together may read what no machine could hold; other files it reads
+/// whole.
+Coo read_part(const std::string& path, DType type, const communicate::Communicator& processes);
 
 /// The processes over NCCL where the method runs on devices and the build has NCCL; else null.
 std::unique_ptr<communicate::Communicator> devices_for(const Method& method,

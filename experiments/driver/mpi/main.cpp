@@ -21,7 +21,6 @@
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/distribute/als.hpp"
-#include "common/io/read.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
@@ -96,14 +95,10 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const auto spec = spec_of(given);
   const auto rule = distribute::rule_from_name(given.text("dist"));
   const auto registry = all_methods();
-  auto whole = read_tensor(path);
-  whole.values = whole.values.cast(spec.dtype);
-  const auto mine = mpi::part_of(whole, processes);
+  const auto mine = mpi::read_part(path, spec.dtype, processes);
   KruskalModel model{std::vector<double>(spec.rank),
-                     cpd::first_factors(cpd::Start::signs, whole, spec.rank, spec.seed),
+                     cpd::first_factors(cpd::Start::signs, mine, spec.rank, spec.seed),
                      {}};
-  whole = Coo();
-
   const auto& method = registry.find(given.text("method"));
   const auto devices = mpi::devices_for(method, processes);
   auto& exchanging = devices ? *devices : processes;

@@ -22,7 +22,6 @@
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/distribute/passes.hpp"
-#include "common/io/read.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/mpi/job.hpp"
@@ -126,10 +125,8 @@ json Served::read() {
   spec_.rank = problem_.at("rank");
   spec_.dtype = dtype_from_name(problem_.at("dtype").get<std::string>());
   method_ = &registry_.find(word_of(params, "mttkrp"));
-  auto whole = read_tensor(problem_.at("tensor").get<std::string>());
-  if (whole.dtype() != spec_.dtype) whole.values = whole.values.cast(spec_.dtype);
-  mine_ = part_of(whole, processes_);
-  for (const auto length : whole.dims) factors_->emplace_back(length, spec_.rank, spec_.dtype);
+  mine_ = read_part(problem_.at("tensor"), spec_.dtype, processes_);
+  for (const auto length : mine_.dims) factors_->emplace_back(length, spec_.rank, spec_.dtype);
   return json::object();
 }
 
