@@ -95,8 +95,8 @@ def test_models_of_several_processes_are_that_of_one(tensor, rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_binary_tensor_gives_the_model_of_the_text(tensor, tmp_path, rule):
     binary = tmp_path / "random.tnsb"
-    done = subprocess.run([RETENSOR, "dataset", "convert", tensor, binary], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([RETENSOR, "dataset", "convert", tensor, binary], capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
     text = decomposition(3, tensor, "--max-sweeps", 3, "--dist", rule)
     # Values are kept in single precision there.
