@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "common/run/modes_run.cuh"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
@@ -192,7 +190,7 @@ class StreamedRun final : public CudaModesRun<T> {
       return end.seconds_since(begin);
     };
     const auto tell = [&](const char* what, double took) {
-      this->executed_[what] = fmt::format("{:.6f}", took);
+      this->executed_[what] = std::to_string(took);
     };
     tell("seconds of copies alone", seconds([&] {
            for (Count k = 0; k < parts_.count(); ++k) copy(k, stream.get());
