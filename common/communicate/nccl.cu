@@ -41,6 +41,7 @@ std::size_t bytes_of(Element type) {
 class OnDevice {
  public:
   OnDevice(const void* data, Count bytes) : data_(data), bytes_(bytes) {
+    if (bytes == 0) return;
     cudaPointerAttributes of{};
     RETENSOR_CUDA_CHECK(cudaPointerGetAttributes(&of, data));
     staged_ = of.type != cudaMemoryTypeDevice;

@@ -37,6 +37,18 @@ class DeviceExchange final : public RowExchange<T> {
   cudaStream_t stream_ = nullptr;
 };
 
+/// Lends a group the stream of a pass, which may end before the group is used again.
+class Streamed {
+ public:
+  Streamed(Communicator& group, void* stream) : group_(group) { group.use_stream(stream); }
+  ~Streamed() { group_.use_stream(nullptr); }
+  Streamed(const Streamed&) = delete;
+  Streamed& operator=(const Streamed&) = delete;
+
+ private:
+  Communicator& group_;
+};
+
 template <class T>
 using Lenders = std::vector<LentRows<T>*>;
 
@@ -56,11 +68,11 @@ class DevicePasses final : public DistributedPasses, public LentRows<T> {
 
   void run_mode(int mode, StageTimer& timer) override {
     const auto stream = stream_of(timer);
-    group_.use_stream(stream);
-    exchange_.use_stream(stream);
     if (lenders_.size() > 1) fetch_factors(mode, stream);
     local_.run(mode, timer);
     timer.stage("exchange");
+    exchange_.use_stream(stream);
+    const Streamed streamed(group_, stream);
     exchange_.run(static_cast<std::size_t>(mode), {left_by(mode), length(mode) * stride()});
   }
   Matrix mode_result(int mode) override { return local_.result(mode); }
