@@ -143,13 +143,15 @@ json measured_passes(const Job& job, Rule rule, const Method& method) {
   const auto passes = distribute::passes_over(exchanging, share, job.spec, job.factors, method);
   const auto timer = job.devices != nullptr ? device::make_event_timer() : make_host_timer();
   std::vector<double> seconds, exchange;
-  exchanging.traffic() = {};
+  Count sent = 0, expected = 0;
   for (int k = 0; k < kWarmup + kRuns; ++k) {
     StageTimes stages;
     const double took = seconds_of(job.world, [&] {
+      exchanging.traffic() = {};
       timer->start();
       passes->run(*timer);
       stages = timer->stop();
+      sent = exchanging.traffic().total();
     });
     double exchanged = 0;
     for (const auto& [stage, spent] : stages)
@@ -157,7 +159,6 @@ json measured_passes(const Job& job, Rule rule, const Method& method) {
     exchanged = most_of_all(job.world, exchanged);
     if (k >= kWarmup) seconds.push_back(took), exchange.push_back(exchanged);
   }
-  Count sent = exchanging.traffic().total() / (kWarmup + kRuns), expected = 0;
   job.world.all_reduce(std::span(&sent, 1));
   const bool on_device = passes->executed().at("rows exchanged") == "on the device";
   const Count row = on_device ? (job.spec.rank * 4 + 15) / 16 * 16 : job.spec.rank * 4;
