@@ -43,6 +43,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual void barrier() = 0;
+  /// Whether buffers may lie in device memory too. Operations on such return before they are done,
+  /// in order with the other work of a stream, of which groups that are split off are told too.
+  virtual bool takes_device_memory() const { return false; }
+  virtual void use_stream([[maybe_unused]] void* stream) {}
 
   /// Each element becomes the sum over all processes. All get the same bits if the engine sees to
   /// it, which the standard of MPI recommends and does not demand.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,14 +37,50 @@ std::size_t bytes_of(Element type) {
   return type == Element::f32 ? 4 : 8;
 }
 
-std::span<const std::byte> host_bytes(const void* data, Count bytes) {
-  return {static_cast<const std::byte*>(data), bytes};
+/// A buffer of a caller in device memory: where it lies, or a copy of what the host holds.
+class OnDevice {
+ public:
+  OnDevice(const void* data, Count bytes) : data_(data), bytes_(bytes) {
+    if (bytes == 0) return;
+    cudaPointerAttributes of{};
+    RETENSOR_CUDA_CHECK(cudaPointerGetAttributes(&of, data));
+    staged_ = of.type != cudaMemoryTypeDevice;
+    if (staged_) copy_ = Buffer<std::byte>({static_cast<const std::byte*>(data), bytes});
+  }
+  std::byte* at(Count byte) {
+    // What an operation writes its caller has handed over as writable.
+    auto* const begin = static_cast<std::byte*>(const_cast<void*>(data_));
+    return (staged_ ? copy_.data() : begin) + byte;
+  }
+  /// Brings what an operation left to a caller on the host.
+  void deliver() {
+    if (staged_) copy_.download({static_cast<std::byte*>(const_cast<void*>(data_)), bytes_});
+  }
+
+ private:
+  const void* const data_;
+  const Count bytes_;
+  bool staged_ = false;
+  Buffer<std::byte> copy_;
+};
+
+/// Operations that NCCL carries out together.
+template <class Operations>
+void together(Operations&& operations) {
+  RETENSOR_NCCL_CHECK(ncclGroupStart());
+  operations();
+  RETENSOR_NCCL_CHECK(ncclGroupEnd());
 }
 
+bool are_equal(const Parts& parts) {
+  return std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) == parts.end();
+}
+
+/// Streams order themselves with copies of the host, which wait for the default stream.
 class Nccl final : public Communicator {
  public:
-  Nccl(ncclComm_t comm, std::shared_ptr<Traffic> traffic)
-      : Communicator(std::move(traffic)), comm_(comm) {
+  Nccl(ncclComm_t comm, std::shared_ptr<Traffic> traffic, std::shared_ptr<cudaStream_t> stream)
+      : Communicator(std::move(traffic)), comm_(comm), stream_(std::move(stream)) {
     RETENSOR_NCCL_CHECK(ncclCommUserRank(comm_, &rank_));
     RETENSOR_NCCL_CHECK(ncclCommCount(comm_, &size_));
   }
@@ -53,6 +90,8 @@ class Nccl final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool takes_device_memory() const override { return true; }
+  void use_stream(void* stream) override { *stream_ = static_cast<cudaStream_t>(stream); }
   void barrier() override {
     Count one = 1;
     do_all_reduce(&one, 1, Element::u64);
@@ -60,85 +99,98 @@ class Nccl final : public Communicator {
   std::unique_ptr<Communicator> split(int group) override {
     ncclComm_t part = nullptr;
     RETENSOR_NCCL_CHECK(ncclCommSplit(comm_, group, rank_, &part, nullptr));
-    return std::make_unique<Nccl>(part, shared_traffic());
+    return std::make_unique<Nccl>(part, shared_traffic(), stream_);
   }
 
  protected:
   void do_all_reduce(void* values, Count count, Element type) override {
     if (count == 0) return;
-    const Count bytes = count * bytes_of(type);
-    Buffer<std::byte> buffer(host_bytes(values, bytes));
+    OnDevice all(values, count * bytes_of(type));
     RETENSOR_NCCL_CHECK(
-        ncclAllReduce(buffer.data(), buffer.data(), count, type_of(type), ncclSum, comm_, nullptr));
-    buffer.download({static_cast<std::byte*>(values), bytes});
+        ncclAllReduce(all.at(0), all.at(0), count, type_of(type), ncclSum, comm_, *stream_));
+    all.deliver();
   }
 
-  void do_all_gather(void* all, const Parts& bytes) override {
-    const Count total = sum_of(bytes);
-    if (total == 0) return;
-    Buffer<std::byte> buffer(host_bytes(all, total));
-    RETENSOR_NCCL_CHECK(ncclGroupStart());
-    Count at = 0;
-    for (int r = 0; r < size_; at += bytes[static_cast<std::size_t>(r++)])
-      if (const Count part = bytes[static_cast<std::size_t>(r)]; part > 0)
-        RETENSOR_NCCL_CHECK(ncclBroadcast(buffer.data() + at, buffer.data() + at, part, ncclUint8,
-                                          r, comm_, nullptr));
-    RETENSOR_NCCL_CHECK(ncclGroupEnd());
-    buffer.download({static_cast<std::byte*>(all), total});
+  void do_all_gather(void* values, const Parts& bytes) override {
+    if (sum_of(bytes) == 0) return;
+    OnDevice all(values, sum_of(bytes));
+    if (are_equal(bytes))
+      RETENSOR_NCCL_CHECK(
+          ncclAllGather(all.at(bytes[0] * me()), all.at(0), bytes[0], ncclUint8, comm_, *stream_));
+    else
+      for_each_part(bytes, [&](int root, Count first, Count part) {
+        RETENSOR_NCCL_CHECK(
+            ncclBroadcast(all.at(first), all.at(first), part, ncclUint8, root, comm_, *stream_));
+      });
+    all.deliver();
   }
 
-  void do_reduce_scatter(const void* all, void* mine, const Parts& parts, Element type) override {
+  void do_reduce_scatter(const void* values, void* mine, const Parts& parts,
+                         Element type) override {
     const std::size_t each = bytes_of(type);
     if (sum_of(parts) == 0) return;
-    const Buffer<std::byte> from(host_bytes(all, sum_of(parts) * each));
-    const Count own = parts[static_cast<std::size_t>(rank_)] * each;
-    Buffer<std::byte> to(std::max<Count>(own, 1));
-    RETENSOR_NCCL_CHECK(ncclGroupStart());
-    Count at = 0;
-    for (int r = 0; r < size_; at += parts[static_cast<std::size_t>(r++)] * each)
-      if (const Count part = parts[static_cast<std::size_t>(r)]; part > 0)
-        RETENSOR_NCCL_CHECK(ncclReduce(from.data() + at, to.data(), part, type_of(type), ncclSum, r,
-                                       comm_, nullptr));
-    RETENSOR_NCCL_CHECK(ncclGroupEnd());
-    to.download({static_cast<std::byte*>(mine), own});
+    OnDevice from(values, sum_of(parts) * each), to(mine, parts[me()] * each);
+    if (are_equal(parts))
+      RETENSOR_NCCL_CHECK(ncclReduceScatter(from.at(0), to.at(0), parts[0], type_of(type), ncclSum,
+                                            comm_, *stream_));
+    else
+      for_each_part(parts, [&](int root, Count first, Count part) {
+        RETENSOR_NCCL_CHECK(ncclReduce(from.at(first * each), to.at(0), part, type_of(type),
+                                       ncclSum, root, comm_, *stream_));
+      });
+    to.deliver();
   }
 
   std::vector<std::byte> do_all_to_all(const std::vector<std::byte>& out,
                                        const Parts& bytes) override {
     const Parts come = incoming(bytes);
-    const Buffer<std::byte> from(std::span<const std::byte>(out.data(), out.size()));
+    OnDevice from(out.data(), out.size());
     std::vector<std::byte> in(sum_of(come));
-    Buffer<std::byte> to(in.size());
-    RETENSOR_NCCL_CHECK(ncclGroupStart());
-    Count sent = 0, received = 0;
-    for (int r = 0; r < size_; ++r) {
-      const auto k = static_cast<std::size_t>(r);
-      if (bytes[k] > 0)
-        RETENSOR_NCCL_CHECK(ncclSend(from.data() + sent, bytes[k], ncclUint8, r, comm_, nullptr));
-      if (come[k] > 0)
-        RETENSOR_NCCL_CHECK(ncclRecv(to.data() + received, come[k], ncclUint8, r, comm_, nullptr));
-      sent += bytes[k];
-      received += come[k];
-    }
-    RETENSOR_NCCL_CHECK(ncclGroupEnd());
-    RETENSOR_CUDA_CHECK(cudaStreamSynchronize(nullptr));
-    to.download(std::span(in));
+    OnDevice to(in.data(), in.size());
+    together([&] {
+      Count sent = 0, received = 0;
+      for (int r = 0; r < size_; ++r) {
+        const auto k = static_cast<std::size_t>(r);
+        if (bytes[k] > 0)
+          RETENSOR_NCCL_CHECK(ncclSend(from.at(sent), bytes[k], ncclUint8, r, comm_, *stream_));
+        if (come[k] > 0)
+          RETENSOR_NCCL_CHECK(ncclRecv(to.at(received), come[k], ncclUint8, r, comm_, *stream_));
+        sent += bytes[k];
+        received += come[k];
+      }
+    });
+    RETENSOR_CUDA_CHECK(cudaStreamSynchronize(*stream_));  // before what was sent is freed
+    to.deliver();
     return in;
   }
 
  private:
+  std::size_t me() const { return static_cast<std::size_t>(rank_); }
+
+  /// Calls operation(process, where its part begins, its length) for parts that are not empty.
+  template <class Operation>
+  void for_each_part(const Parts& parts, Operation&& operation) const {
+    together([&] {
+      Count first = 0;
+      for (int r = 0; r < size_; first += parts[static_cast<std::size_t>(r++)])
+        if (const Count part = parts[static_cast<std::size_t>(r)]; part > 0)
+          operation(r, first, part);
+    });
+  }
+
   /// What each process sends to this one, of what this one sends to each.
   Parts incoming(const Parts& outgoing) {
-    const auto p = static_cast<Count>(size_), me = static_cast<Count>(rank_);
+    const auto p = static_cast<Count>(size_);
     Parts table(p * p, 0), come;
     std::copy(outgoing.begin(), outgoing.end(),
-              table.begin() + static_cast<std::ptrdiff_t>(me * p));
+              table.begin() + static_cast<std::ptrdiff_t>(me() * p));
     do_all_gather(table.data(), Parts(p, p * sizeof(Count)));
-    for (Count r = 0; r < p; ++r) come.push_back(table[r * p + me]);
+    for (Count r = 0; r < p; ++r) come.push_back(table[r * p + me()]);
     return come;
   }
 
   ncclComm_t comm_;
+  std::shared_ptr<cudaStream_t> stream_;
   int rank_ = 0, size_ = 1;
 };
 
@@ -163,7 +215,8 @@ std::unique_ptr<Communicator> over_nccl(Communicator& host) {
   RETENSOR_CUDA_CHECK(cudaSetDevice(host.rank() % std::max(devices, 1)));
   ncclComm_t comm = nullptr;
   RETENSOR_NCCL_CHECK(ncclCommInitRank(&comm, host.size(), common_id(host), host.rank()));
-  return std::make_unique<Nccl>(comm, std::make_shared<Traffic>());
+  return std::make_unique<Nccl>(comm, std::make_shared<Traffic>(),
+                                std::make_shared<cudaStream_t>(nullptr));
 }
 
 }  // namespace retensor::communicate

@@ -10,13 +10,13 @@
 #include "common/core/rng.hpp"
 #include "common/decompose/descent_rows.cuh"
 #include "common/decompose/factor_rows.cuh"
-#include "common/decompose/lent_run.cuh"
 #include "common/decompose/starts.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/decompose/systems.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
 #include "common/device/loops.cuh"
+#include "common/run/modes_run.cuh"
 
 namespace retensor::cpd {
 namespace {
@@ -110,7 +110,7 @@ __global__ void draw_rows(CounterRng rng, bool signs, Count rows, unsigned rank,
 template <class T>
 class DeviceSweeps final : public Sweeps {
  public:
-  DeviceSweeps(const Problem& passes, Prepared& mttkrp, CudaModesRun<T>& run, double norm,
+  DeviceSweeps(const Problem& passes, Prepared& mttkrp, LentRows<T>& run, double norm,
                Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
@@ -118,7 +118,7 @@ class DeviceSweeps final : public Sweeps {
         norm_(norm),
         descends_(constraint == Constraint::nonnegative),
         rank_(static_cast<unsigned>(passes.rank())),
-        stride_(LentRun<T>::stride(run)),
+        stride_(run.stride()),
         columns_(rank_ <= 16 ? 16 : 32),
         chunks_((rank_ + columns_ - 1) / columns_),
         width_(chunks_ * columns_),
@@ -172,7 +172,7 @@ class DeviceSweeps final : public Sweeps {
     for (int m = 0; m < problem_.x().order(); ++m)
       RETENSOR_CUDA_LAUNCH(draw_rows<T>, device::blocks_for(rows(m) * rank_, kThreads, 1U << 16),
                            kThreads, 0, nullptr, CounterRng(seed, static_cast<std::uint64_t>(m)),
-                           signs, rows(m), rank_, stride_, LentRun<T>::factor(run_, m));
+                           signs, rows(m), rank_, stride_, run_.factor(m));
     take_in(nullptr);
     return true;
   }
@@ -202,7 +202,7 @@ class DeviceSweeps final : public Sweeps {
     std::copy_n(weights.begin(), rank_, model.weights.begin());
     for (int m = 0; m < problem_.x().order(); ++m) {
       const auto to = model.factors[static_cast<std::size_t>(m)].template view<T>();
-      RETENSOR_CUDA_CHECK(cudaMemcpy2D(to.data, to.ld * sizeof(T), LentRun<T>::factor(run_, m),
+      RETENSOR_CUDA_CHECK(cudaMemcpy2D(to.data, to.ld * sizeof(T), run_.factor(m),
                                        stride_ * sizeof(T), rank_ * sizeof(T), to.rows,
                                        cudaMemcpyDeviceToHost));
       const double* const norm = &norms[static_cast<std::size_t>(m) * width_];
@@ -217,7 +217,7 @@ class DeviceSweeps final : public Sweeps {
   /// MTTKRP of each mode (Sweeps::spread), of non-negative factors their scale alone.
   enum class Kind { solve, first };
   void upload(MatrixView<const T> from, int mode) {
-    T* const to = LentRun<T>::factor(run_, mode);
+    T* const to = run_.factor(mode);
     // What pads the rows is zero from the preparation on. Rows without gaps are one copy: of single
     // ones the driver makes many.
     if (from.ld == stride_ && rank_ == stride_)
@@ -231,7 +231,7 @@ class DeviceSweeps final : public Sweeps {
   /// Begins with the factors on the device.
   void take_in(const std::vector<double>* weights) {
     for (int m = 0; m < problem_.x().order(); ++m) {
-      launch_gram(LentRun<T>::factor(run_, m), m, nullptr);
+      launch_gram(run_.factor(m), m, nullptr);
       add_up(m, pairs(), gram(m), nullptr);
     }
     prepare(-1, 0, nullptr);
@@ -283,7 +283,7 @@ class DeviceSweeps final : public Sweeps {
       else
         launch_update(mode, main_.get());
       forks_[static_cast<std::size_t>(mode)].order(main_.get(), side_.get());
-      if (chunks_ > 1 || descends_) launch_gram(LentRun<T>::factor(run_, mode), mode, side_.get());
+      if (chunks_ > 1 || descends_) launch_gram(run_.factor(mode), mode, side_.get());
       add_up(mode, pairs() + chunks_, gram(mode), side_.get());
       prepare(mode, mode == last ? 0 : mode + 1, side_.get());
     }
@@ -298,7 +298,7 @@ class DeviceSweeps final : public Sweeps {
       mttkrp_.passes()->run_mode(mode, timer);
       if (mode > 0) continue;
       launch_descent(mode, false, main_.get());
-      launch_gram(LentRun<T>::factor(run_, mode), mode, main_.get());
+      launch_gram(run_.factor(mode), mode, main_.get());
       add_up(mode, pairs() + chunks_, gram(mode), main_.get());
       weigh_start(true, main_.get());
     }
@@ -311,7 +311,7 @@ class DeviceSweeps final : public Sweeps {
   }
 
   void launch_descent(int mode, bool moves, cudaStream_t stream) {
-    const Descent<T> x{.m = LentRun<T>::left_by(run_, mode),
+    const Descent<T> x{.m = run_.left_by(mode),
                        .v = w_.data(),
                        .coefficients = coefficients_.data(),
                        .rows = rows(mode),
@@ -320,7 +320,7 @@ class DeviceSweeps final : public Sweeps {
                        .width = width_,
                        .chunk = columns_,
                        .moves = moves,
-                       .a = LentRun<T>::factor(run_, mode),
+                       .a = run_.factor(mode),
                        .product_parts = product_parts_.data()};
     const auto launch = [&]<unsigned K>() {
       RETENSOR_CUDA_LAUNCH((descend_rows<T, K>), blocks(mode), kThreads, 0, stream, x);
@@ -334,12 +334,12 @@ class DeviceSweeps final : public Sweeps {
   }
 
   void launch_update(int mode, cudaStream_t stream) {
-    Update<T> x{.m = LentRun<T>::left_by(run_, mode),
+    Update<T> x{.m = run_.left_by(mode),
                 .w = w_.data(),
                 .rows = rows(mode),
                 .stride = stride_,
                 .chunks = chunks_,
-                .a = LentRun<T>::factor(run_, mode),
+                .a = run_.factor(mode),
                 .product_parts = product_parts_.data(),
                 .gram_parts = gram_parts_.data()};
     with_columns([&]<unsigned C>() {
@@ -396,7 +396,7 @@ class DeviceSweeps final : public Sweeps {
 
   /// W of the orthonormal matrix next to what the pass over the mode left.
   void prepare_spread(int mode, cudaStream_t stream) {
-    launch_gram(LentRun<T>::left_by(run_, mode), mode, stream);
+    launch_gram(run_.left_by(mode), mode, stream);
     add_up(mode, pairs(), result_gram_.data(), stream);
     RETENSOR_CUDA_LAUNCH(prepare_orthonormal<T>, 1, kSystemThreads, shared_, stream, system(),
                          result_gram_.data(), in_shared_);
@@ -404,7 +404,7 @@ class DeviceSweeps final : public Sweeps {
 
   const Problem& problem_;
   Prepared& mttkrp_;
-  CudaModesRun<T>& run_;
+  LentRows<T>& run_;
   const double norm_;  // of the tensor
   const bool descends_;
   const unsigned rank_, stride_, columns_, chunks_, width_;
@@ -428,7 +428,7 @@ std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, d
                                       Constraint constraint) {
   if (constraint == Constraint::nonnegative && passes.rank() > kMostDescended) return nullptr;
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
-    auto* const run = LentRun<T>::of(mttkrp);
+    auto* const run = dynamic_cast<LentRows<T>*>(&mttkrp);
     if (run == nullptr) return nullptr;
     return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, *run, norm, constraint);
   });

@@ -27,17 +27,24 @@ double norm_over_all(communicate::Communicator& processes, const Coo& mine) {
   return std::sqrt(square);
 }
 
+std::unique_ptr<cpd::Sweeps> sweeps_of(const Problem& passes, Prepared& mttkrp, double norm) {
+  if (auto on_device = cpd::device_sweeps(passes, mttkrp, norm)) return on_device;
+  return cpd::host_sweeps(passes, mttkrp, norm);
+}
+
 }  // namespace
 
 Als::Als(communicate::Communicator& processes, const Coo& mine, Rule rule, ProblemSpec spec,
-         const Method& method, const std::map<std::string, ParamValue>& given)
+         const Method& method, const std::map<std::string, ParamValue>& given,
+         communicate::Communicator* devices)
     : spec_(spec),
       share_(share_out(processes, mine, rule)),
       factors_(empty_factors(mine, spec)),
       passes_problem_(Problem::with_factors(
           of_passes(spec), {std::shared_ptr<const Coo>(), &share_.tensors.front()}, factors_)),
-      mttkrp_(passes_over(processes, share_, of_passes(spec), factors_, method, given)),
-      sweeps_(cpd::host_sweeps(passes_problem_, *mttkrp_, norm_over_all(processes, mine))) {}
+      mttkrp_(passes_over(devices != nullptr ? *devices : processes, share_, of_passes(spec),
+                          factors_, method, given)),
+      sweeps_(sweeps_of(passes_problem_, *mttkrp_, norm_over_all(processes, mine))) {}
 
 void Als::begin(const KruskalModel& model) {
   fit_ = model.fit;

@@ -1,7 +1,7 @@
-// CP-ALS of a tensor whose nonzeros lie in several processes: the sweeps of common/decompose over
-// distributed passes. Every process updates all factors by itself from the same results, so that
-// only passes communicate. Models agree to the last bit where the engine's sums do
-// (Communicator::all_reduce).
+// CP-ALS of a tensor whose nonzeros lie in several processes: the sweeps of common/decompose, on
+// the host or on devices, over distributed passes. Every process updates all factors by itself from
+// the same results, so that only passes communicate. Models agree to the last bit where the
+// engine's sums do (Communicator::all_reduce).
 #pragma once
 
 #include <map>
@@ -16,9 +16,12 @@ namespace retensor::distribute {
 class Als {
  public:
   /// `mine` is any part of the nonzeros, without duplicates over all processes; `spec` is of
-  /// operation cpd. Throws InputError where the method does not take the problem.
+  /// operation cpd. `devices`, the same processes over NCCL, exchanges what the passes leave on
+  /// devices, where factors and sums stay too if the method lends them. Throws InputError where the
+  /// method does not take the problem.
   Als(communicate::Communicator& processes, const Coo& mine, Rule rule, ProblemSpec spec,
-      const Method& method, const std::map<std::string, ParamValue>& given = {});
+      const Method& method, const std::map<std::string, ParamValue>& given = {},
+      communicate::Communicator* devices = nullptr);
 
   /// The first factors, or a model after some sweeps.
   void begin(const KruskalModel& model);

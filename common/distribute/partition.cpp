@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <cstdint>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -18,23 +18,38 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRules = {"allreduce", "owner", "medium"};
 
-/// The process that each nonzero goes to.
-using Destination = std::function<std::size_t(Count)>;
+/// The process that each nonzero goes to, and how many go to each.
+struct Destinations {
+  template <class To>
+  Destinations(int processes, Count nonzeros, const To& to)
+      : of(nonzeros), counts(static_cast<std::size_t>(processes), 0) {
+#pragma omp parallel for
+    for (Count x = 0; x < nonzeros; ++x) of[x] = static_cast<std::uint32_t>(to(x));
+    for (const auto process : of) ++counts[process];
+  }
+  std::vector<std::uint32_t> of;
+  Parts counts;
+};
 
 template <class T>
-std::vector<T> sent(Communicator& processes, std::span<const T> mine, const Destination& to) {
-  std::vector<std::vector<T>> out(static_cast<std::size_t>(processes.size()));
-  for (Count x = 0; x < mine.size(); ++x) out[to(x)].push_back(mine[x]);
+std::vector<T> sent(Communicator& processes, std::span<const T> mine, const Destinations& to) {
+  std::vector<std::vector<T>> out(to.counts.size());
+  for (std::size_t r = 0; r < out.size(); ++r) out[r].reserve(to.counts[r]);
+  for (Count x = 0; x < mine.size(); ++x) out[to.of[x]].push_back(mine[x]);
   return processes.all_to_all(out);
 }
 
-Coo moved(Communicator& processes, const Coo& mine, const Destination& to) {
+/// to(x) is the process that nonzero x goes to.
+template <class To>
+Coo moved(Communicator& processes, const Coo& mine, const To& to) {
+  if (processes.size() == 1) return mine;
+  const Destinations destinations(processes.size(), mine.nnz(), to);
   Coo result;
   result.dims = mine.dims;
   for (const auto& indices : mine.indices)
-    result.indices.push_back(sent(processes, std::span<const Index>(indices), to));
+    result.indices.push_back(sent(processes, std::span<const Index>(indices), destinations));
   mine.values.visit([&]<class T>(const Array<T>& values) {
-    result.values = Values(sent(processes, std::span<const T>(values), to));
+    result.values = Values(sent(processes, std::span<const T>(values), destinations));
   });
   return result;
 }

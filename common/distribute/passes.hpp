@@ -8,6 +8,9 @@
 // | owner     | (P - 1) I_n                                                       |
 // | medium    | (P / P_n - 1) I_n summed within layers, then (P - 1) I_n gathered |
 //
+// Over NCCL the rows of a method that keeps its result on the device are exchanged there, with what
+// pads them to 16 bytes.
+//
 // P_n is the number of processes in mode n of the grid. Factors are held whole by every process;
 // SPLATT gathers rows only within layers, which hold those rows alone.
 #pragma once

@@ -158,6 +158,23 @@ Coo read_cache(const std::string& path) {
   return parse_cache(MappedFile(path).view(), path);
 }
 
+Coo read_cache_part(const std::string& path, Count k, Count parts) {
+  const MappedFile file(path);
+  const CacheFacts stated = facts(check_header(file.view(), path));
+  const Count first = stated.nnz * k / parts, end = stated.nnz * (k + 1) / parts;
+  Coo tensor(stated.dims, stated.dtype, end - first);
+  const char* from = file.view().data() + sizeof(Header);
+  const auto take = [&](auto& array) {
+    const std::size_t each = sizeof array[0];
+    if (end > first) std::memcpy(array.data(), from + first * each, (end - first) * each);
+    from += stated.nnz * each;
+  };
+  for (auto& mode : tensor.indices) take(mode);
+  tensor.values.visit(take);
+  check_named(tensor, path);
+  return tensor;
+}
+
 CacheFacts read_cache_facts(const std::string& path) {
   const MappedFile file(path);
   const Header header = check_header(file.view(), path);

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from slurm import wait_until
+from sweeps import RETENSOR
 
 PROGRAM = os.environ.get("RETENSOR_MPI", "")
 CHECK = os.environ.get("DISTRIBUTE_CHECK", "")
@@ -89,6 +90,52 @@ def test_models_of_several_processes_are_that_of_one(tensor, rule):
                                "reduce_scatter": layers * RANK * 8 * 6}}[rule]
         assert many["sent_by_sweeps"] == {**dict.fromkeys(one["sent_by_sweeps"], 0), **expected}
         assert all(1 <= load < 1.5 for load in many["imbalance"])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_binary_tensor_gives_the_model_of_the_text(tensor, tmp_path, rule):
+    binary = tmp_path / "random.tnsb"
+    done = subprocess.run([RETENSOR, "dataset", "convert", tensor, binary], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = decomposition(3, tensor, "--max-sweeps", 3, "--dist", rule)
+    # Values are kept in single precision there.
+    assert decomposition(3, binary, "--max-sweeps", 3, "--dist", rule)["fit_curve"] == \
+        pytest.approx(text["fit_curve"], rel=1e-5)
+
+
+def distributed(workspace, **params):
+    """Rows of MTTKRP over all modes by several processes, by ranks and distribution."""
+    workspace.add_uniform("cube", SHAPE, 3000)
+    path = workspace.spec([("distributed.cpu", {"threads": 1, **params})],
+                          operation="mttkrp_all", measure={"samples": 2},
+                          axes={"dataset": "cube", "mode": "all", "rank": RANK})
+    done = workspace.run(path, program=RETENSOR, env=environment())
+    return done, {(row["case"]["params"]["ranks"], row["case"]["params"]["dist"]): row
+                  for row in workspace.lines()}
+
+
+def test_ranks_and_distributions_are_axes_of_a_spec(workspace):
+    done, rows = distributed(workspace, ranks=[1, 2], dist=RULES)
+    assert done.returncode == 0, done.stderr
+    assert len(rows) == 6
+    for (ranks, rule), row in rows.items():
+        assert row["status"] == "ok" and row["check"]["ok"], row["reason"]
+        assert row["code"] == "own" and row["source_hash"], "a row of this project's code"
+        assert row["executed"]["processes"] == str(ranks) and row["executed"]["dist"] == rule
+        layers = [int(p) for p in row["executed"]["grid"].split(" x ")]
+        rows_sent = {"allreduce": 2 * (ranks - 1) * sum(SHAPE), "owner": (ranks - 1) * sum(SHAPE),
+                     "medium": sum((ranks // p + ranks - 2) * n for p, n in zip(layers, SHAPE))}
+        assert row["executed"]["bytes sent"] == str(rows_sent[rule] * RANK * 4)
+        assert row["stats"]["median"] > 0 and "exchange" in row["phases"]["stages"]
+
+
+def test_what_distributed_methods_do_not_take_is_refused_with_the_reason(workspace):
+    done, _ = distributed(workspace, ranks=2, dist="rows")
+    assert done.returncode == 2 and "medium" in done.stderr
+    done, rows = distributed(workspace, ranks=2, dist="owner", mttkrp="flycoo.cpu")
+    row = rows[2, "owner"]
+    assert row["status"] == "unsupported" and "flycoo.cpu" in row["reason"]
 
 
 def children(pid):

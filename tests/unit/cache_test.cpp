@@ -54,6 +54,40 @@ TEST_CASE("write and read give the same tensor, of both types, order 1 and 8, em
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("shares of a cache are the tensor, and what is damaged in a share is refused") {
+  const retensor::testing::TemporaryFolder folder;
+  const auto path = folder.file("t.tnsb");
+  for (const auto type : {DType::f32, DType::f64}) {
+    Coo whole({50, 3}, type, 11);
+    for (Count x = 0; x < whole.nnz(); ++x) {
+      whole.indices[0][x] = static_cast<Index>(4 * x), whole.indices[1][x] = x % 3;
+      whole.values.set(x, 0.5 * static_cast<double>(x));
+    }
+    write_cache(path, whole);
+    for (const Count parts : {1, 3, 20}) {
+      Count seen = 0;
+      for (Count k = 0; k < parts; ++k) {
+        const Coo share = read_cache_part(path, k, parts);
+        CHECK(share.dims == whole.dims);
+        CHECK(share.dtype() == type);
+        for (Count x = 0; x < share.nnz(); ++x, ++seen) {
+          CHECK(share.indices[0][x] == whole.indices[0][seen]);
+          CHECK(share.indices[1][x] == whole.indices[1][seen]);
+          CHECK(share.values.at(x) == whole.values.at(seen));
+        }
+      }
+      CHECK(seen == whole.nnz());
+    }
+  }
+  auto bytes = folder.read("t.tnsb");
+  bytes[128 + 3] = 1;  // the first index becomes 2^24
+  folder.write("t.tnsb", bytes);
+  CHECK_THROWS_AS(read_cache_part(path, 0, 2), InputError);
+  CHECK_NOTHROW(read_cache_part(path, 1, 2));
+  folder.write("t.tnsb", bytes.substr(0, bytes.size() - 1));
+  CHECK_THROWS_AS(read_cache_part(path, 1, 2), ParseError);
+}
+
 TEST_CASE("the identity covers type, mode lengths, indices, values and their order") {
   const std::string own = content_sha256(sample());
   CHECK(own.size() == 64);

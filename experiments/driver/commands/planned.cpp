@@ -13,7 +13,7 @@ namespace {
 /// A spec is data, whoever wrote it, until its reader says otherwise.
 void refuse_foreign(const Spec& spec) {
   for (const auto& entry : spec.methods)
-    if (entry.foreign)
+    if (entry.foreign && !entry.foreign->own)
       throw ParseError(entry.at, fmt::format("code from outside, {}", entry.foreign->path),
                        "--allow-foreign on the command line, which lets it run with your rights");
 }

@@ -1,4 +1,5 @@
-// The program `retensor-mpi`: a CP decomposition by several processes, started by mpirun or srun.
+// The program `retensor-mpi`: a CP decomposition by several processes, started by mpirun or srun;
+// with `serve` MTTKRP for a spec, for which it starts mpirun itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "common/communicate/mpi.hpp"
@@ -19,10 +21,11 @@
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/distribute/als.hpp"
-#include "common/io/read.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/mpi/job.hpp"
+#include "experiments/driver/mpi/serve.hpp"
 
 namespace {
 
@@ -62,18 +65,6 @@ po::options_description options() {
   return described;
 }
 
-/// This process's part of the nonzeros as the file has them.
-Coo part_of(const Coo& whole, int rank, int size) {
-  const auto p = static_cast<Count>(size), r = static_cast<Count>(rank);
-  const Count first = whole.nnz() * r / p, end = whole.nnz() * (r + 1) / p;
-  Coo part(whole.dims, whole.dtype(), end - first);
-  for (std::size_t m = 0; m < part.indices.size(); ++m)
-    std::copy(whole.indices[m].begin() + static_cast<std::ptrdiff_t>(first),
-              whole.indices[m].begin() + static_cast<std::ptrdiff_t>(end), part.indices[m].begin());
-  for (Count x = first; x < end; ++x) part.values.set(x - first, whole.values.at(x));
-  return part;
-}
-
 ProblemSpec spec_of(const Given& given) {
   ProblemSpec spec;
   spec.operation = Operation::cpd;
@@ -92,15 +83,11 @@ cpd::Identity identity_of(const std::string& path, const ProblemSpec& spec) {
           {"type", std::string(name(spec.dtype))}};
 }
 
-/// Bytes that all processes sent, by operation.
-json sent_by_all(communicate::Communicator& processes) {
-  const auto own = processes.traffic();
-  std::vector<Count> all = {own.all_reduce, own.all_gather, own.reduce_scatter, own.all_to_all};
-  processes.all_reduce(std::span(all));
-  return {{"all_reduce", all[0]},
-          {"all_gather", all[1]},
-          {"reduce_scatter", all[2]},
-          {"all_to_all", all[3]}};
+json to_json(const communicate::Traffic& sent) {
+  return {{"all_reduce", sent.all_reduce},
+          {"all_gather", sent.all_gather},
+          {"reduce_scatter", sent.reduce_scatter},
+          {"all_to_all", sent.all_to_all}};
 }
 
 int decompose(communicate::Communicator& processes, const Given& given) {
@@ -108,16 +95,14 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const auto spec = spec_of(given);
   const auto rule = distribute::rule_from_name(given.text("dist"));
   const auto registry = all_methods();
-  auto whole = read_tensor(path);
-  whole.values = whole.values.cast(spec.dtype);
-  const auto mine = part_of(whole, processes.rank(), processes.size());
+  const auto mine = mpi::read_part(path, spec.dtype, processes);
   KruskalModel model{std::vector<double>(spec.rank),
-                     cpd::first_factors(cpd::Start::signs, whole, spec.rank, spec.seed),
+                     cpd::first_factors(cpd::Start::signs, mine, spec.rank, spec.seed),
                      {}};
-  whole = Coo();
-
   const auto& method = registry.find(given.text("method"));
-  distribute::Als als(processes, mine, rule, spec, method);
+  const auto devices = mpi::devices_for(method, processes);
+  auto& exchanging = devices ? *devices : processes;
+  distribute::Als als(processes, mine, rule, spec, method, {}, devices.get());
   const auto checkpoint = given.text("checkpoint");
   const auto identity = checkpoint.empty() ? cpd::Identity() : identity_of(path, spec);
   if (!checkpoint.empty()) {
@@ -126,8 +111,9 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   }
   const auto resumed_after = model.fit.size();
   als.begin(model);
-  const auto moved = sent_by_all(processes);
-  processes.traffic() = {};
+  const auto moved = mpi::sent_by_all(processes, processes);
+  processes.barrier();
+  const auto begin = std::chrono::steady_clock::now();
   const auto timer = make_host_timer();
   const auto every = static_cast<std::size_t>(given.get<int>("every"));
   std::size_t sweeps = 0;
@@ -137,20 +123,38 @@ int decompose(communicate::Communicator& processes, const Given& given) {
         processes.rank() == 0)
       cpd::save_checkpoint(checkpoint, identity, als.model());
   }
-  const auto sent = sent_by_all(processes);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  const auto sent = mpi::sent_by_all(processes, exchanging);
   const auto imbalance = distribute::imbalance(processes, als.share());
   if (processes.rank() != 0) return 0;
   std::error_code ignored;
   if (!checkpoint.empty()) std::filesystem::remove(checkpoint, ignored);
-  std::cout << json{{"processes", processes.size()},  {"dist", name(rule)},
-                    {"grid", als.share().grid},       {"method", method.id()},
-                    {"resumed_after", resumed_after}, {"sweeps", sweeps},
-                    {"fit_curve", als.fit()},         {"weights", als.model().weights},
-                    {"sent_to_distribute", moved},    {"sent_by_sweeps", sent},
+  std::cout << json{{"processes", processes.size()},
+                    {"dist", name(rule)},
+                    {"grid", als.share().grid},
+                    {"method", method.id()},
+                    {"resumed_after", resumed_after},
+                    {"sweeps", sweeps},
+                    {"fit_curve", als.fit()},
+                    {"weights", als.model().weights},
+                    {"sent_to_distribute", to_json(moved)},
+                    {"sent_by_sweeps", to_json(sent)},
+                    {"seconds", spent.count()},
+                    {"executed", als.mttkrp().executed()},
                     {"imbalance", imbalance}}
                    .dump(2)
             << std::endl;
   return 0;
+}
+
+/// In a spec's process, which is none of an MPI job yet, becomes mpirun.
+int launched() {
+  try {
+    return mpi::launch_ranks();
+  } catch (const std::exception& e) {
+    std::cerr << "retensor-mpi: " << printable(e.what()) << '\n';
+    return 2;
+  }
 }
 
 /// All processes end with one that fails: they would wait for it. Where several meet the same
@@ -165,9 +169,10 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   std::_Exit(code);
 }
 
-int guarded(communicate::Communicator& processes, const Given& given) {
+template <class Work>
+int guarded(communicate::Communicator& processes, Work work) {
   try {
-    return decompose(processes, given);
+    return work();
   } catch (const InputError& e) {
     end_all(processes, e, 2);
   } catch (const std::exception& e) {
@@ -178,12 +183,15 @@ int guarded(communicate::Communicator& processes, const Given& given) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool serves = argc == 2 && std::string_view(argv[1]) == "serve";
+  if (serves && !communicate::MpiSession::is_started_by_mpi()) return launched();
   const communicate::MpiSession session(argc, argv);
   const auto processes = session.world();
+  if (serves) return guarded(*processes, [&] { return mpi::serve(*processes); });
   try {
     const auto described = options();
     const auto given = parse_options(usage(), described, {argv + 1, argv + argc});
-    if (given) return guarded(*processes, *given);
+    if (given) return guarded(*processes, [&] { return decompose(*processes, *given); });
     if (processes->rank() == 0) std::cout << help_text(usage(), described);
     return 0;
   } catch (const InputError& e) {

@@ -41,6 +41,9 @@ RowCode code_of(std::string_view method, std::string_view architecture) {
 }
 
 RowCode code_of_case(const json& row_case, std::string_view architecture) {
+  // Of a distributed method what its processes run.
+  if (row_case.contains("foreign"))
+    return code_of(text_of(row_case["params"], "mttkrp"), architecture);
   auto code = code_of(text_of(row_case, "method"), architecture);
   const auto params = row_case.find("params");
   if (params == row_case.end() || !params->contains("mttkrp")) return code;
@@ -88,7 +91,9 @@ bool Confirmations::cover(const std::string& key, const RowCode& today) const {
 }
 
 Currency currency_of(const json& line, const json& machine, const Confirmations& confirmations) {
-  if (line["case"].contains("foreign")) return Currency::sources;  // no code here outdates it
+  if (field(line, "case.foreign.kind").is_string() &&
+      field(line, "case.foreign.kind") != "distributed")
+    return Currency::sources;  // no code here outdates it
   const auto today = code_of_case(line["case"], architecture_of(machine));
   const auto found = compare_code(stated_code(line), today);
   const bool confirmed =

@@ -272,8 +272,8 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
-    const auto today = c.foreign ? RowCode{c.foreign_sha256, "", ""}
-                                 : code_of_case(row_case, architecture_of(machine_));
+    const auto today = is_from_outside(c) ? RowCode{c.foreign_sha256, "", ""}
+                                          : code_of_case(row_case, architecture_of(machine_));
     const auto key = case_key(row_case);
     auto held = store_->find(key, today, machine_);
     if (held == Stored::elsewhere && options_.each_machine) held = Stored::nothing;
@@ -303,7 +303,7 @@ void Sweep::run_group(const std::vector<Case>& group, const json& data) {
         with_factors(shape_, group[k].problem, data["dims"].get<Dims>(),
                      is_gpu_method(group[k].method) ? Backend::cuda : Backend::cpu, machine_);
     bodies[k]["terms"] = terms_of(datasets_.find(group[k].dataset));
-    if (group[k].foreign) add_probes(group[k], data["dims"].size(), bodies[k]);
+    if (is_from_outside(group[k])) add_probes(group[k], data["dims"].size(), bodies[k]);
     record(group[k], data, bodies[k]);
   }
 }
@@ -341,7 +341,7 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   if (const auto choice = chosen_.find(row["key"]); choice != chosen_.end())
     row["executed"].update(choice->second);
   row["form"] = form_of(row);
-  if (c.foreign) {
+  if (is_from_outside(c)) {
     row["code"] = "foreign";
     const auto ran = text_of(row.value("foreign", json::object()), "sha256");
     row["source_hash"] = ran.empty() ? c.foreign_sha256 : ran;

@@ -129,6 +129,10 @@ Case case_from_json(const json& j) {
   }
 }
 
+bool is_from_outside(const Case& c) {
+  return c.foreign && !c.foreign->own;
+}
+
 std::string case_key(const json& case_object) {
   return sha256_hex(case_object.dump());
 }

@@ -29,9 +29,12 @@ struct Case {
   bool interleaved = false;  ///< shuffled with the other methods of its problem in one process
   Cache cache = Cache::warm;
   int launch = 0;
-  std::shared_ptr<const ForeignEntry> foreign;  ///< null for a method of this program
+  std::shared_ptr<const ForeignEntry> foreign;  ///< null for a method of this process
   std::string foreign_sha256;  ///< of its code when the case was planned; no part of the key
 };
+
+/// Whether a case runs code that is no part of this project.
+bool is_from_outside(const Case& c);
 
 /// Whether a method's id, <module>.<backend> with or without .<variant>, names CUDA.
 bool is_gpu_method(std::string_view method);

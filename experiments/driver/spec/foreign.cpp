@@ -42,6 +42,15 @@ std::string found_in_path(const std::string& name) {
   return "";
 }
 
+std::vector<ParamSpec> distributed_params(bool on_gpus) {
+  return {param("ranks", 1, "processes, each with a GPU where the method uses one").range(1, 4096),
+          param("dist", "allreduce",
+                "how nonzeros lie: in even shares, by the slices of each mode, or in a grid")
+              .words({"allreduce", "owner", "medium"}),
+          param("mttkrp", on_gpus ? "blco.cuda" : "pasta.cpu.coo",
+                "the method of each process; its parameters may stand beside it")};
+}
+
 std::string located_file(const std::string& path, const fs::path& folder) {
   const bool bare = path.find('/') == std::string::npos;
   const auto beside = (folder / path).lexically_normal();
@@ -58,23 +67,26 @@ void add_file(Sha256& hash, const std::string& path) {
 /// Only its description: what a plan and a row ask of a method.
 class ForeignMethod final : public Method {
  public:
-  ForeignMethod(std::string id, ParamSchema params, std::string precision)
-      : id_(std::move(id)), params_(std::move(params)), precision_(std::move(precision)) {}
+  ForeignMethod(std::string id, ParamSchema params, std::vector<Operation> operations,
+                std::string precision)
+      : id_(std::move(id)),
+        params_(std::move(params)),
+        operations_(std::move(operations)),
+        precision_(std::move(precision)) {}
   std::string_view id() const override { return id_; }
-  std::string_view summary() const override { return "code from outside this program"; }
+  std::string_view summary() const override { return "code outside this process"; }
   Backend backend() const override { return is_gpu_method(id_) ? Backend::cuda : Backend::cpu; }
   ParamSchema params() const override { return params_; }
-  std::vector<Operation> operations() const override {
-    return {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
-            Operation::spmm,   Operation::ttv,        Operation::ttm,
-            Operation::tew,    Operation::ts,         Operation::contraction};
-  }
+  std::vector<Operation> operations() const override { return operations_; }
   bool takes_all_modes() const override { return true; }
   Support supports(const Problem& problem, const Params&) const override {
-    for (const auto operation : operations())
+    std::vector<std::string_view> names;
+    for (const auto operation : operations_) {
       if (operation == problem.operation()) return Support::yes();
-    return Support::no(
-        fmt::format("code from outside solves single kernels, not {}", name(problem.operation())));
+      names.push_back(name(operation));
+    }
+    return Support::no(fmt::format("{} solves only {}, not {}", id_, fmt::join(names, ", "),
+                                   name(problem.operation())));
   }
   reference::Precision precision(const Problem& problem, const Params&) const override {
     return precision_of(precision_, problem);
@@ -86,6 +98,7 @@ class ForeignMethod final : public Method {
  private:
   const std::string id_;
   const ParamSchema params_;
+  const std::vector<Operation> operations_;
   const std::string precision_;
 };
 
@@ -99,6 +112,15 @@ int factors_of(const Problem& problem) {
     default:
       return 2;
   }
+}
+
+bool is_distributed(std::string_view id) {
+  return id == "distributed.cpu" || id == "distributed.cuda";
+}
+
+/// Programs of this project stand beside the one that runs.
+std::string beside_this(const std::string& name) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
 }
 
 }  // namespace
@@ -135,9 +157,10 @@ reference::Precision precision_of(const std::string& word, const Problem& proble
 
 ForeignCode foreign_code(const ForeignEntry& entry) {
   const fs::path folder = entry.folder;
-  ForeignCode code{entry.is_library, located_file(entry.path, folder), {}, ""};
+  const auto path = entry.own ? beside_this(entry.path) : entry.path;
+  ForeignCode code{entry.is_library, located_file(path, folder), {}, ""};
   if (code.path.empty())
-    throw InputError(fmt::format("found no file '{}', expected {}", entry.path,
+    throw InputError(fmt::format("found no file '{}', expected {}", path,
                                  entry.is_library ? "a shared library" : "an executable"));
   if (!entry.is_library && access(code.path.c_str(), X_OK) != 0)
     throw InputError(fmt::format("{}: the file is not executable", code.path));
@@ -172,7 +195,9 @@ std::string default_foreign_id(const std::string& path) {
 }
 
 json to_json(const ForeignEntry& entry) {
-  json j = {{"kind", entry.is_library ? "library" : "program"},
+  json j = {{"kind", entry.own          ? "distributed"
+                     : entry.is_library ? "library"
+                                        : "program"},
             {"path", entry.path},
             {"args", entry.args},
             {"format", entry.format},
@@ -182,20 +207,36 @@ json to_json(const ForeignEntry& entry) {
 }
 
 ForeignEntry foreign_from_json(const json& j) {
-  return {j.at("kind") == "library",
-          j.at("path"),
-          j.at("args"),
-          j.at("format"),
-          j.at("folder"),
-          j.value("precision", std::string())};
+  return {.is_library = j.at("kind") == "library",
+          .path = j.at("path"),
+          .args = j.at("args"),
+          .format = j.at("format"),
+          .folder = j.at("folder"),
+          .precision = j.value("precision", std::string()),
+          .own = j.at("kind") == "distributed"};
 }
 
 std::unique_ptr<Method> foreign_method(const std::string& id,
                                        const std::map<std::string, ParamValue>& params,
                                        const std::string& precision) {
   std::vector<ParamSpec> specs;
-  for (const auto& [name, value] : params) specs.push_back(param(name, value, "given by the spec"));
-  return std::make_unique<ForeignMethod>(id, ParamSchema(specs), precision);
+  if (is_distributed(id)) specs = distributed_params(is_gpu_method(id));
+  for (const auto& [name, value] : params)
+    if (std::none_of(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; }))
+      specs.push_back(param(name, value, "given by the spec"));
+  const std::vector<Operation> single = {
+      Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
+      Operation::spmm,   Operation::ttv,        Operation::ttm,
+      Operation::tew,    Operation::ts,         Operation::contraction};
+  return std::make_unique<ForeignMethod>(
+      id, ParamSchema(specs), is_distributed(id) ? std::vector{Operation::mttkrp_all} : single,
+      precision);
+}
+
+std::optional<ForeignEntry> distributed_entry(std::string_view id) {
+  if (!is_distributed(id)) return std::nullopt;
+  return ForeignEntry{
+      .path = "retensor-mpi", .args = {"serve"}, .format = "tnsb", .own = true};
 }
 
 ShapePtr foreign_shape(bool is_library) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,7 @@ struct ForeignEntry {
   std::string folder;          ///< from which relative paths count
   /// In which it computes, one of foreign_precisions(); empty: in the type of the problem.
   std::string precision = {};
+  bool own = false;            ///< a program of this project, beside the running one
 };
 
 /// Words for the arithmetic of code from outside: its operands are rounded to this type, its sums
@@ -66,6 +68,10 @@ ForeignEntry foreign_from_json(const nlohmann::json& j);
 std::unique_ptr<Method> foreign_method(const std::string& id,
                                        const std::map<std::string, ParamValue>& params,
                                        const std::string& precision);
+
+/// `distributed.cpu` and `distributed.cuda`, MTTKRP over all modes by several processes: what
+/// retensor-mpi serves. Nothing for another id.
+std::optional<ForeignEntry> distributed_entry(std::string_view id);
 
 /// A method of a spec that names an executable (`command`) or a library (`library`).
 ShapePtr foreign_shape(bool is_library);

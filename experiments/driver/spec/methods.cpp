@@ -61,6 +61,8 @@ void add(const MethodEntry& entry, const Registry& own, Registry& registry) {
 Registry methods_for(Spec& spec) {
   const auto own = all_methods();
   auto registry = all_methods();
+  for (auto& entry : spec.methods)
+    if (!entry.foreign) entry.foreign = distributed_entry(entry.id);
   const auto named = [&](const MethodEntry& entry) { return entry.foreign || has(own, entry.id); };
   std::map<std::string, ForeignEntry> users;
   if (!std::all_of(spec.methods.begin(), spec.methods.end(), named)) users = users_methods();

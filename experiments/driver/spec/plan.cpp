@@ -273,7 +273,7 @@ class Planner {
         c.method = entry.id;
         if (entry.foreign) {
           c.foreign = std::make_shared<const ForeignEntry>(*entry.foreign);
-          c.foreign_sha256 = sha256_of(entry);
+          if (!entry.foreign->own) c.foreign_sha256 = sha256_of(entry);
         }
         const auto resolved = located(
             entry.at, [&] { return method_of_spec(methods_, entry.id).params().resolve(params); });

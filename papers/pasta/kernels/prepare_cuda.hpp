@@ -1,4 +1,4 @@
-// The runs of pasta.cuda.coo, pasta.cuda.hicoo and pasta.cuda.tuned.
+// The runs of pasta.cuda.coo, pasta.cuda.hicoo, pasta.cuda.tuned and pasta.cuda.streamed.
 #pragma once
 
 #include <memory>
@@ -12,5 +12,7 @@ std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params&
 std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params);
 /// Parameters `order` and `chunk`.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
+/// Parameters `buffer` and `alone`.
+std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

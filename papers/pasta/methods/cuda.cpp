@@ -1,4 +1,4 @@
-// pasta.cuda.coo, pasta.cuda.hicoo and pasta.cuda.tuned.
+// pasta.cuda.coo, pasta.cuda.hicoo, pasta.cuda.tuned and pasta.cuda.streamed.
 #include <algorithm>
 
 #include "papers/pasta/kernels/prepare_cuda.hpp"
@@ -32,7 +32,9 @@ Support supports_tuned(const Problem& problem, const Params&) {
   if (std::ranges::any_of(problem.x().dims, too_long))
     return Support::no(
         "supports only modes of at most 2^31 indices: bit 31 of an index marks a segment");
-  if (problem.operation() == Operation::mttkrp && problem.x().order() == 1)
+  const bool mttkrp =
+      problem.operation() == Operation::mttkrp || problem.operation() == Operation::mttkrp_all;
+  if (mttkrp && problem.x().order() == 1)
     return Support::no("a tensor of order 1 has no other mode whose factor MTTKRP could use");
   return Support::yes();
 }
@@ -59,6 +61,24 @@ MethodSpec make_coo_cuda_tuned() {
                .range(1, 65536)},
       .form = own_form(),
   });
+}
+
+MethodSpec make_coo_cuda_streamed() {
+  return {
+      .id = "pasta.cuda.streamed",
+      .summary =
+          "MTTKRP of a tensor that stays on the host: its coordinates pass the device in parts",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all},
+      .conditions = {supports_tuned},
+      .prepare = RETENSOR_DEVICE_PART(prepare_streamed_cuda),
+      .params = {param("buffer", 128,
+                       "MiB of device memory for two parts, of which one is copied while the other "
+                       "is used")
+                     .range(1, 65536),
+                 param("alone", false,
+                       "also tell what copies and kernels take each by themselves")},
+      .form = own_form(),
+  };
 }
 
 }  // namespace retensor::pasta

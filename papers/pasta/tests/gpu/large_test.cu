@@ -1,0 +1,100 @@
+// MTTKRP of 2^32 + 1 nonzeros, one more than 32 bits count, which the device makes itself. Runs
+// where 54 GB of device memory are free.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "common/device/cuda.cuh"
+#include "common/device/device.hpp"
+#include "common/device/loops.cuh"
+#include "papers/pasta/kernels/tuned_cuda.cuh"
+
+namespace {
+
+using namespace retensor;
+using device::Buffer;
+
+constexpr Count kNonzeros = (Count{1} << 32) + 1;
+constexpr Index kRows = 1u << 20;  // and one more, which the last nonzero has for itself
+constexpr Index kColumns = 1u << 16;
+constexpr unsigned kRank = 4, kEvery = 1u << 14;  // every so many rows are checked
+constexpr Index kChecked = kRows / kEvery;
+constexpr unsigned kBlocks = 8192, kThreads = 256, kChunk = 128;
+
+__device__ Count mixed(Count x) {
+  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185ull;
+  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44dull;
+  return x ^ (x >> 33);
+}
+
+/// Nonzero `x`: a pseudo-random place, the last one alone in its row. Values are halves of small
+/// whole numbers.
+struct Nonzero {
+  Index row, column;
+  float value;
+  __device__ explicit Nonzero(Count x) {
+    const Count bits = mixed(x);
+    row = x + 1 == kNonzeros ? kRows : static_cast<Index>(bits % kRows);
+    column = static_cast<Index>(bits >> 40) % kColumns;
+    value = 0.5f * static_cast<float>(1 + (bits >> 24) % 8);
+  }
+};
+
+__global__ void make(Index* row, Index* column, float* value) {
+  device::for_each_of_grid(kNonzeros, [&](Count x) {
+    const Nonzero z(x);
+    row[x] = z.row, column[x] = z.column, value[x] = z.value;
+  });
+}
+
+/// The checked rows in fp64, from the law and not from what was stored.
+__global__ void expect(const float* factor, double* rows) {
+  device::for_each_of_grid(kNonzeros, [&](Count x) {
+    const Nonzero z(x);
+    if (z.row % kEvery != 0) return;
+    for (unsigned r = 0; r < kRank; ++r)
+      atomicAdd(rows + z.row / kEvery * kRank + r,
+                static_cast<double>(z.value) * static_cast<double>(factor[z.column * kRank + r]));
+  });
+}
+
+TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
+  constexpr Count kNeeded = kNonzeros * 12 + (Count{2} << 30);
+  if (const auto free = device::memory().free_bytes; free < kNeeded) {
+    MESSAGE("skipped: " << free << " bytes of device memory are free, expected " << kNeeded);
+    return;
+  }
+  Buffer<Index> row(kNonzeros), column(kNonzeros);
+  Buffer<float> value(kNonzeros), out(Count{kRows + 1} * kRank);
+  std::vector<float> factor(Count{kColumns} * kRank);
+  for (Count k = 0; k < factor.size(); ++k) factor[k] = 0.25f * static_cast<float>(1 + k % 7);
+  const Buffer<float> rows(factor);
+  Buffer<double> checked(Count{kChecked + 1} * kRank);
+  out.zero(nullptr), checked.zero(nullptr);
+  RETENSOR_CUDA_LAUNCH(make, kBlocks, kThreads, 0, nullptr, row.data(), column.data(),
+                       value.data());
+  RETENSOR_CUDA_LAUNCH(expect, kBlocks, kThreads, 0, nullptr, rows.data(), checked.data());
+
+  pasta::tuned::Gather<float> x;
+  x.index[0] = column.data(), x.factor[0] = rows.data(), x.value = value.data();
+  x.out = out.data(), x.nnz = kNonzeros, x.stride = kRank, x.others = 1;
+  device::with_lanes<float>(x.stride, [&]<int kLanes>() {
+    const Count groups = (kNonzeros + kChunk - 1) / kChunk;
+    RETENSOR_CUDA_LAUNCH((pasta::tuned::runs<float, kLanes, 1>),
+                         device::blocks_for(groups * kLanes, pasta::tuned::kThreads),
+                         pasta::tuned::kThreads, 0, nullptr, x, row.data(), kChunk);
+  });
+
+  const auto expected = checked.to_host();
+  const auto found = out.to_host();
+  for (Index k = 0; k <= kChecked; ++k)
+    for (unsigned r = 0; r < kRank; ++r) {
+      const double right = expected[k * kRank + r];
+      CHECK(right > 0);
+      // About 4096 additions of numbers of one sign.
+      CHECK(std::abs(found[Count{k} * kEvery * kRank + r] - right) <= 4096 * 6e-8 * right);
+    }
+}
+
+}  // namespace
