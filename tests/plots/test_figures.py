@@ -344,7 +344,10 @@ def test_a_curve_goes_through_the_numbers_of_a_text(tmp_path):
         ("beta", "1", "0.125"), ("gamma", "1", "")]
     assert table[-1]["reason"] == "oom: too large"
     text = paths["svg"].read_text()
-    assert "alpha, pasta.cpu.coo" in text and "oom" in text
+    assert "alpha, pasta.cpu.coo" in text
+    (legend,) = curves.draw(make_view(read(tmp_path, lines), drawn)).legends
+    told = [entry.get_text() for entry in legend.get_texts()]
+    assert [entry for entry in told if "oom" in entry] == ["gamma, pasta.cpu.coo: oom"]
     apart = spec(kind="curves", y="executed.fit_curve", facet="dataset", xlabel="sweep",
                  ylabel="fit")
     view, paths = save_artifact(read(tmp_path, lines), apart, tmp_path / "out")

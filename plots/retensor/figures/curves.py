@@ -55,7 +55,7 @@ def draw(view):
             axes.plot(range(1, len(numbers) + 1), numbers, linewidth=0.9, **_look(index))
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.margins(y=0.08)  # the largest markers whole
-        figure.fail_above(axes, failed)
+        figure.fail_above(axes, failed, told=True)
         log = view.spec.figure.get("yscale") == "log" and axes.get_ylim()[1] > 0
         if log:
             panels.limit(axes, "y", [n for numbers, _ in alike for n in numbers])

@@ -63,9 +63,9 @@ class Panels:
                 room = (self.heights[index // self.columns] - _upright_mm(axes)) / 1.6
                 axes.set_ylabel("\n".join(wrapped(figure.get("ylabel", y), room)))
 
-    def fail_above(self, axes, failed):
+    def fail_above(self, axes, failed, told=False):
         """Mark failures among lines, (x, cell, colour) each, in a strip kept free at the top: a
-        cross for each, and what happened once.
+        cross for each, and what happened once, unless the legend has `told` it.
         """
         level = Counter()
         base = blended_transform_factory(axes.transData, axes.transAxes)
@@ -73,8 +73,9 @@ class Panels:
             level[x] += 1
             axes.plot([x], [1 - 0.07 * level[x] + 0.03], marker="x", color=colour,
                       linestyle="none", transform=base, clip_on=False)
-            self.explain(f"{cell.gap} (reason in the table)",
-                         Line2D([], [], marker="x", color=style.EDGE, linestyle="none"))
+            if not told:
+                self.explain(f"{cell.gap} (reason in the table)",
+                             Line2D([], [], marker="x", color=style.EDGE, linestyle="none"))
         low, high = axes.get_ylim()
         share = 0.07 * max(level.values(), default=0)
         share /= 1 - share
