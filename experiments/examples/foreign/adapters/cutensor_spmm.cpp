@@ -10,7 +10,7 @@
  * `params: {compute: tf32}`, else in single precision. */
 #include <cutensor.h>
 
-#include "adapter_cuda.hpp"
+#include "adapter_cuda.cuh"
 
 class CuTensor {
  public:

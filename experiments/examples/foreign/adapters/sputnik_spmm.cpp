@@ -9,7 +9,7 @@
  * (its row swizzle), in single precision. */
 #include <sputnik/spmm/cuda_spmm.h>
 
-#include "adapter_cuda.hpp"
+#include "adapter_cuda.cuh"
 
 class Sputnik {
  public:
