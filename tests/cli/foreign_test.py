@@ -306,6 +306,10 @@ ADAPTERS = {
 }
 
 
+# TensorLy's array is dense, and PyData Sparse allocates by the product of the mode lengths.
+TOO_LARGE = ("tensorly_mttkrp", "pydata_sparse")
+
+
 def require(*modules):
     """Skips the test unless these can be imported, from the folder of ci/bootstrap too."""
     path = os.pathsep.join([str(ROOT / "out/pypi"), os.environ.get("PYTHONPATH", "")])
@@ -338,7 +342,10 @@ def test_an_adapter_in_python(workspace, adapter):
         if "no CUDA-capable device" in row["reason"] or "Found no NVIDIA driver" in row["reason"]:
             pytest.skip(row["reason"])
         assert done.returncode == 0, row["reason"]
-        assert row["status"] == "ok" and row["foreign"]["probes_failed"] == [], row["findings"]
+        failed = row["foreign"]["probes_failed"]
+        if adapter in TOO_LARGE:
+            failed = [sentence for sentence in failed if "more than 2^32 cells" not in sentence]
+        assert row["status"] == "ok" and failed == [], row["findings"]
 
 
 @pytest.mark.parametrize("word, status", [
