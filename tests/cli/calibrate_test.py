@@ -80,7 +80,7 @@ def test_one_slow_launch_decides_the_rule_of_one_and_not_that_of_three(tmp_path)
     file = write(tmp_path / "launches.jsonl", session(), *rows)
     by_launches = {rule["launches"]: rule for rule in calibrate(file, "--json")["rules"]}
     assert by_launches[1]["threshold"] >= 30 and by_launches[3]["threshold"] <= 3
-    assert by_launches[3]["power"]["5%"] > .9
+    assert by_launches[3]["power"]["5%"] > .7
     calibration = tmp_path / "calibration.json"
     calibrate(file, "--out", calibration)
     for count, change in ((1, "none"), (3, "slower")):
@@ -102,7 +102,7 @@ def test_a_machine_that_changes_meanwhile_has_the_rule_of_its_worse_half(tmp_pat
             rows.append({**row_, "key": json.dumps(row_["case"])})
     file = write(tmp_path / "launches.jsonl", session(), *rows)
     rule = calibrate(file, "--json")["rules"][0]
-    assert rule["halves"][0] <= 1 and (rule["halves"][1] or 99) >= 20
+    assert rule["halves"][0] <= 2 and (rule["halves"][1] or 99) >= 20
     assert rule["threshold"] is None or rule["threshold"] >= rule["halves"][1]
 
 

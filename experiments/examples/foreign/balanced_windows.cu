@@ -17,7 +17,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "adapters/adapter_cuda.hpp"
+#include "adapters/adapter_cuda.cuh"
 
 namespace {
 

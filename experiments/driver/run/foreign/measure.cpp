@@ -24,8 +24,9 @@ constexpr std::size_t kMostChecked = 6;  ///< runs whose results are compared wi
 constexpr double kSlackSeconds = 5e-5, kSlackShare = 0.05;
 /// Writing a result varies; more than this share of it is work that was still going on.
 constexpr double kResultShare = 0.5;
-/// Loading operands is suspicious where it takes longer than this many runs.
-constexpr double kRunsToLoad = 5, kSlowestLoad = 1e-3;
+/// Loading operands is suspicious where it takes longer than this many runs, and than reading and
+/// copying so many bytes does.
+constexpr double kRunsToLoad = 5, kSlowestLoad = 1e-3, kSlowestBytes = 1e9;
 
 double middle(const std::vector<double>& seconds) {
   return summarise(seconds).median;
@@ -213,7 +214,10 @@ void Referee::judge_times() {
     return;
   }
   const auto run = middle(seen_.run), load = middle(seen_.operands);
-  if (load > kSlowestLoad + seen_.ping && load > kRunsToLoad * run)
+  double bytes = 0;
+  for (const auto& matrix : operands_of(*posed_)) bytes += static_cast<double>(matrix.bytes());
+  const auto slow = kSlowestLoad + bytes / kSlowestBytes + seen_.ping;
+  if (load > slow && load > kRunsToLoad * run)
     out_.findings.push_back(fmt::format(
         "loading operands takes {}, {:.1f} times a run: work may be done outside the timed part",
         duration_text(load), load / run));

@@ -1,15 +1,15 @@
 /* Sparse times dense matrix of Sputnik (github.com/google-research/sputnik) for ReTensor:
  *
- *       c++ -std=c++17 -O2 -shared -fPIC -I INCLUDE -I SPUTNIK -I CUDA/include sputnik_spmm.cpp \
- *         -o libsputnik_spmm.so -L SPUTNIK/build/sputnik -lspmm -L CUDA/lib64 -lcudart
+ *       nvcc -O2 -shared -Xcompiler -fPIC -I INCLUDE -I SPUTNIK sputnik_spmm.cu \
+ *         -o libsputnik_spmm.so -L SPUTNIK/build/sputnik -lspmm
  *       retensor bench MATRIX.mtx --operation spmm --library
  * sputnik_original.cuda=./libsputnik_spmm.so
  *
- * SPUTNIK is the tree, CUDA the toolkit. Rows are handed over in descending order of their lengths
+ * SPUTNIK is the tree. Rows are handed over in descending order of their lengths
  * (its row swizzle), in single precision. */
 #include <sputnik/spmm/cuda_spmm.h>
 
-#include "adapter_cuda.hpp"
+#include "adapter_cuda.cuh"
 
 class Sputnik {
  public:

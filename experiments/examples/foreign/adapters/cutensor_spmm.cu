@@ -1,8 +1,7 @@
 /* The dense contraction of cuTENSOR 2 on a sparse matrix that is stored densely, for ReTensor:
  *
- *       c++ -std=c++17 -O2 -shared -fPIC -I INCLUDE -I CUTENSOR/include -I CUDA/include \
- *         cutensor_spmm.cpp -o libcutensor_spmm.so -L CUTENSOR/lib -lcutensor -L CUDA/lib64
- * -lcudart
+ *       nvcc -O2 -shared -Xcompiler -fPIC -I INCLUDE -I CUTENSOR/include cutensor_spmm.cu \
+ *         -o libcutensor_spmm.so -L CUTENSOR/lib -lcutensor
  *       retensor bench MATRIX.mtx --operation spmm --library cutensor.cuda=./libcutensor_spmm.so \
  *         --precision tf32
  *
@@ -10,7 +9,7 @@
  * `params: {compute: tf32}`, else in single precision. */
 #include <cutensor.h>
 
-#include "adapter_cuda.hpp"
+#include "adapter_cuda.cuh"
 
 class CuTensor {
  public:
