@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "papers/flycoo/kernels/tuned_run.cuh"
+#include "papers/flycoo/kernels/run_cuda.cuh"
 
 namespace retensor::flycoo {
 namespace tuned {

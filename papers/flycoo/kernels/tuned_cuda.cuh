@@ -28,7 +28,7 @@
 #include "common/run/cuda_run.cuh"
 #include "papers/flycoo/format/record.hpp"
 #include "papers/flycoo/format/tiles.hpp"
-#include "papers/flycoo/kernels/gathered_rows.cuh"
+#include "papers/flycoo/kernels/gathered_cuda.cuh"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 
 namespace retensor::flycoo::tuned {

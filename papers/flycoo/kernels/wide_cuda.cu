@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "papers/flycoo/kernels/tuned_run.cuh"
+#include "papers/flycoo/kernels/run_cuda.cuh"
 
 namespace retensor::flycoo {
 namespace tuned {

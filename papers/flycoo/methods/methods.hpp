@@ -9,11 +9,8 @@
 
 namespace retensor::flycoo {
 
-MethodSpec make_flycoo_cpu();
-MethodSpec make_flycoo_cuda();
-MethodSpec make_flycoo_cuda_tuned();
-MethodSpec make_flycoo_cuda_copies();
-MethodSpec make_flycoo_cuda_wide();
+MethodSpec make_flycoo_cpu(), make_flycoo_cuda(), make_flycoo_cuda_tuned(),
+    make_flycoo_cuda_copies(), make_flycoo_cuda_wide();
 
 /// kappa (0: the number of `processors`, a word for the help), partition, order, indices, ids,
 /// align, remap.
