@@ -251,13 +251,13 @@ TEST_CASE("the result of a contraction is counted, or estimated where it has man
 
 /// Tiles with edge 8 of the free and of the contracted coordinates.
 double tile_pairs_one_by_one(const Coo& x, const Coo& y, const Contraction& c) {
-  using Place = std::vector<Index>;
+  using Tile = std::vector<Index>;
   const auto tiles = [](const Coo& tensor, const std::vector<int>& rows,
                         const std::vector<int>& columns) {
-    std::set<std::pair<Place, Place>> found;
+    std::set<std::pair<Tile, Tile>> found;
     for (Count p = 0; p < tensor.nnz(); ++p) {
       const auto at = [&](const std::vector<int>& modes) {
-        Place place;
+        Tile place;
         for (const int m : modes)
           place.push_back(tensor.indices[static_cast<std::size_t>(m)][p] / 8);
         return place;

@@ -100,7 +100,8 @@ std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
       "| device | operation | calls | problems | behind the libraries by more than the trial |\n"
       "|---|---|---|---|---|\n";
   for (const auto& line : lines)
-    if (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction))
+    if (line.problems > 0 &&
+        (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction)))
       text += fmt::format("| {} | {} | {:g} | {} | {} |\n", line.device, line.operation, line.calls,
                           line.problems, line.behind_libraries);
   return text;

@@ -45,17 +45,22 @@ bool has_edges_of_eight(const Row& row) {
   return words.find_first_not_of("8x") == std::string::npos && words.find("88") == words.npos;
 }
 
-/// What methods count of a contraction while they prepare: nonzeros of the result; pairs of blocks,
-/// which tell their edges where they are those of tensors.
-void take_counts(advise::Subject& subject, const Row& row) {
+/// What methods count of a contraction while they prepare, on whatever machine: nonzeros of the
+/// result; pairs of blocks, which tell their edges where they are those of tensors.
+struct Counts {
+  double entries = 0;
+  advise::TilePairs tiles;
+};
+
+void take_counts(Counts& counts, const Row& row) {
   const auto keep = [](double& kept, double found) { kept = std::max(kept, found); };
-  keep(subject.entries, told_in(row, "executed.result_nonzeros"));
-  keep(subject.tiles.of_tensors, told_in(row, "executed.pairs_of_blocks"));
+  keep(counts.entries, told_in(row, "executed.result_nonzeros"));
+  keep(counts.tiles.of_tensors, told_in(row, "executed.pairs_of_blocks"));
   const double pairs = told_in(row, "executed.pairs");
   if (has_edges_of_eight(row))
-    keep(subject.tiles.of_tensors, pairs);
+    keep(counts.tiles.of_tensors, pairs);
   else if (row.field("executed.x_edges").is_null())
-    keep(subject.tiles.of_matrices, pairs);
+    keep(counts.tiles.of_matrices, pairs);
 }
 
 struct DeviceKey {
@@ -151,9 +156,10 @@ class Gatherer {
     candidate->rounds = rounds(c, row);
     const auto device = device_of(row);
     note_ceilings(device, row);
-    auto& problem = problems_[{device, c.problem.operation, data_words(c, row.row_case())}];
+    const auto data = data_words(c, row.row_case());
+    auto& problem = problems_[{device, c.problem.operation, data}];
     if (problem.samples.empty()) describe(problem, c, row);
-    if (c.problem.operation == Operation::contraction) take_counts(problem.subject, row);
+    if (c.problem.operation == Operation::contraction) take_counts(counts_[data], row);
     problem.samples[*candidate].take(row);
   }
 
@@ -172,7 +178,11 @@ class Gatherer {
       seen.candidates.push_back(candidate);
     }
     for (const auto& [key, problem] : problems_) {
-      const auto& s = problem.subject;
+      auto s = problem.subject;
+      if (const auto counts = counts_.find(key.data); counts != counts_.end()) {
+        s.entries = counts->second.entries;
+        s.tiles = counts->second.tiles;
+      }
       const auto device = devices.at(key.device);
       const double bytes =
           static_cast<double>(s.nnz * (s.dims.size() * sizeof(Index) + size_of(s.spec.dtype)));
@@ -232,6 +242,7 @@ class Gatherer {
   const Registry& methods_;
   std::map<DeviceKey, Ceilings> devices_;
   std::map<ProblemKey, Problems> problems_;
+  std::map<std::string, Counts> counts_;  ///< of contractions, by the words for their data
 };
 
 }  // namespace
