@@ -3,7 +3,7 @@
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference, device <- method, machine <- run <- measure <- papers, baselines <- driver); CUDA
 headers in device/ and CUDA sources alone; no paper uses another one or the driver; inside the
-driver yaml <- data <- spec <- run <- judge <- commands; no source of common names a paper and no
+driver yaml <- data <- spec <- run <- judge <- commands <- mpi; no source of common names a paper and no
 driver source a method; libraries never print, exit, read the environment or parse arguments.
 Papers and baselines have one floor plan: their folders, the names of files in them, and inside a
 paper methods -> kernels -> format.
@@ -29,7 +29,7 @@ ALLOWED = {
     "c_api": FIFTH | {"decompose", "advise"},
 }
 # The rooms of experiments/driver in their order: each may use those before it.
-ROOMS = ["yaml", "data", "spec", "run", "judge", "commands"]
+ROOMS = ["yaml", "data", "spec", "run", "judge", "commands", "mpi"]
 # Folder of a paper -> the folders of the same paper whose headers it may include.
 INSIDE = {
     "format": {"format"}, "kernels": {"kernels", "format"},

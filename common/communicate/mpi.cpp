@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <string>
@@ -132,13 +131,6 @@ MpiSession::~MpiSession() {
 
 std::unique_ptr<Communicator> MpiSession::world() const {
   return std::make_unique<Mpi>(MPI_COMM_WORLD, false, std::make_shared<Traffic>());
-}
-
-bool MpiSession::is_started_by_mpi() {
-  // What the launchers of OpenMPI, of MPICH and its kin, and Slurm hand to each process.
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
 }
 
 void MpiSession::end_all(int code) {

@@ -17,8 +17,6 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 
   std::unique_ptr<Communicator> world() const;
-  /// Whether mpirun or srun started this process as one of several; before there is a session.
-  static bool is_started_by_mpi();
   /// Ends all processes of the job, this one too, with this exit code.
   static void end_all(int code);
 };

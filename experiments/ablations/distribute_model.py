@@ -4,9 +4,9 @@
     python3 experiments/ablations/distribute_model.py <(retensor rows FILE...) [FIGURE.svg]
 
 Not measured: the kernels' time is that of one GPU in rows of distribute-gpu.yaml, divided by the
-GPUs as if all held the same share; the exchange is what passes.hpp says that a GPU sends, at the rate
-of its link, after the kernels. Links: between 8 GPUs of a machine 450 GB/s each way, NVLink of an
-H100; between machines 50 GB/s for each GPU, its own 400 Gbit/s adapter. Prints a table in ms.
+GPUs as if all held the same share; the exchange is what passes.hpp says that a GPU sends, at the
+rate of its link, after the kernels. Links: between the 8 GPUs of a machine 450 GB/s each way, the
+NVLink of an H100; between machines 50 GB/s for each GPU, its own adapter. Prints a table in ms.
 """
 import sys
 from pathlib import Path

@@ -60,7 +60,8 @@ TEST_CASE("shares of a cache are the tensor, and what is damaged in a share is r
   for (const auto type : {DType::f32, DType::f64}) {
     Coo whole({50, 3}, type, 11);
     for (Count x = 0; x < whole.nnz(); ++x) {
-      whole.indices[0][x] = static_cast<Index>(4 * x), whole.indices[1][x] = x % 3;
+      whole.indices[0][x] = static_cast<Index>(4 * x),
+      whole.indices[1][x] = static_cast<Index>(x % 3);
       whole.values.set(x, 0.5 * static_cast<double>(x));
     }
     write_cache(path, whole);

@@ -147,6 +147,14 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   return 0;
 }
 
+/// Whether this process is one of an MPI job: by what the launchers of OpenMPI, of MPICH and its
+/// kin, and Slurm hand to each.
+bool is_of_mpi_job() {
+  const auto names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  return std::any_of(names.begin(), names.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
 /// In a spec's process, which is none of an MPI job yet, becomes mpirun.
 int launched() {
   try {
@@ -184,7 +192,7 @@ int guarded(communicate::Communicator& processes, Work work) {
 
 int main(int argc, char** argv) {
   const bool serves = argc == 2 && std::string_view(argv[1]) == "serve";
-  if (serves && !communicate::MpiSession::is_started_by_mpi()) return launched();
+  if (serves && !is_of_mpi_job()) return launched();
   const communicate::MpiSession session(argc, argv);
   const auto processes = session.world();
   if (serves) return guarded(*processes, [&] { return mpi::serve(*processes); });

@@ -42,12 +42,17 @@ std::string found_in_path(const std::string& name) {
   return "";
 }
 
-std::vector<ParamSpec> distributed_params(bool on_gpus) {
+std::vector<ParamSpec> distributed_params(Backend backend) {
+  const auto registry = all_methods();
+  const auto& all = registry.methods();
+  const auto standard = std::find_if(all.begin(), all.end(), [&](const auto& method) {
+    return method->is_default_of_passes() && method->backend() == backend;
+  });
   return {param("ranks", 1, "processes, each with a GPU where the method uses one").range(1, 4096),
           param("dist", "allreduce",
                 "how nonzeros lie: in even shares, by the slices of each mode, or in a grid")
               .words({"allreduce", "owner", "medium"}),
-          param("mttkrp", on_gpus ? "blco.cuda" : "pasta.cpu.coo",
+          param("mttkrp", std::string((*standard)->id()),
                 "the method of each process; its parameters may stand beside it")};
 }
 
@@ -220,7 +225,8 @@ std::unique_ptr<Method> foreign_method(const std::string& id,
                                        const std::map<std::string, ParamValue>& params,
                                        const std::string& precision) {
   std::vector<ParamSpec> specs;
-  if (is_distributed(id)) specs = distributed_params(is_gpu_method(id));
+  if (is_distributed(id))
+    specs = distributed_params(is_gpu_method(id) ? Backend::cuda : Backend::cpu);
   for (const auto& [name, value] : params)
     if (std::none_of(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; }))
       specs.push_back(param(name, value, "given by the spec"));

@@ -4,7 +4,9 @@
 // once. The kernel is that of pasta.cuda.tuned on nonzeros in any order.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,48 +22,41 @@ namespace {
 constexpr unsigned kChunk = 128;  // nonzeros of a group of lanes, as of pasta.cuda.tuned
 constexpr Count kUnit = 4;        // nonzeros of a part are a multiple: its arrays begin at 16 bytes
 
-/// Host memory that the device copies from beside kernels.
-class Pinned {
- public:
-  explicit Pinned(Count bytes) : bytes_(bytes) {
-    if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
-  }
-  ~Pinned() { cudaFreeHost(data_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-  std::byte* at(Count byte) const { return static_cast<std::byte*>(data_) + byte; }
-  Count bytes() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  Count bytes_;
+struct Release {
+  void operator()(std::byte* host) const { cudaFreeHost(host); }
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
 };
+template <class T>
+using Owned = std::unique_ptr<T, Release>;
+
+/// Host memory that the device copies from beside kernels.
+Owned<std::byte> pinned(Count bytes) {
+  void* data = nullptr;
+  if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data, bytes, cudaHostAllocDefault));
+  return Owned<std::byte>(static_cast<std::byte*>(data));
+}
 
 /// A stream that waits for nothing but what it is told to.
-class CopyStream {
- public:
-  CopyStream() { RETENSOR_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~CopyStream() { cudaStreamDestroy(stream_); }
-  CopyStream(const CopyStream&) = delete;
-  CopyStream& operator=(const CopyStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
+Owned<CUstream_st> copy_stream() {
+  cudaStream_t stream = nullptr;
+  RETENSOR_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Owned<CUstream_st>(stream);
+}
 
 /// Orders work of one stream behind that of another.
 class Mark {
  public:
-  Mark() { RETENSOR_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~Mark() { cudaEventDestroy(event_); }
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-  void reached(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaEventRecord(event_, by)); }
-  void awaited(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaStreamWaitEvent(by, event_)); }
+  Mark() {
+    cudaEvent_t event = nullptr;
+    RETENSOR_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    event_.reset(event);
+  }
+  void reached(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaEventRecord(event_.get(), by)); }
+  void awaited(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaStreamWaitEvent(by, event_.get())); }
 
  private:
-  cudaEvent_t event_ = nullptr;
+  Owned<CUevent_st> event_;
 };
 
 /// The nonzeros in parts of equal size: index arrays, then values. What fills the last part up is
@@ -73,14 +68,14 @@ class HostParts {
       : nnz_(x.nnz()),
         record_bytes_(x.indices.size() * sizeof(Index) + sizeof(T)),
         in_part_(std::max(buffer_bytes / 2 / record_bytes_ / kUnit, Count{1}) * kUnit),
-        pinned_(count() * part_bytes()) {
+        pinned_(pinned(bytes())) {
     const auto values = x.values.as<T>();
     for (Count k = 0; k < count(); ++k) {
       const Count first = k * in_part_;
       for (std::size_t m = 0; m < x.indices.size(); ++m)
-        std::memcpy(pinned_.at(k * part_bytes() + index_at(m)), x.indices[m].data() + first,
+        std::memcpy(pinned_.get() + k * part_bytes() + index_at(m), x.indices[m].data() + first,
                     length(k) * sizeof(Index));
-      std::memcpy(pinned_.at(k * part_bytes() + value_at()), values.data() + first,
+      std::memcpy(pinned_.get() + k * part_bytes() + value_at(), values.data() + first,
                   length(k) * sizeof(T));
     }
   }
@@ -88,15 +83,15 @@ class HostParts {
   Count count() const { return (nnz_ + in_part_ - 1) / in_part_; }
   Count length(Count k) const { return std::min(in_part_, nnz_ - k * in_part_); }
   Count part_bytes() const { return in_part_ * record_bytes_; }
-  Count bytes() const { return pinned_.bytes(); }
-  const std::byte* part(Count k) const { return pinned_.at(k * part_bytes()); }
+  Count bytes() const { return count() * part_bytes(); }
+  const std::byte* part(Count k) const { return pinned_.get() + k * part_bytes(); }
   /// Where arrays begin in a part.
   Count index_at(std::size_t mode) const { return mode * in_part_ * sizeof(Index); }
   Count value_at() const { return in_part_ * (record_bytes_ - sizeof(T)); }
 
  private:
   const Count nnz_, record_bytes_, in_part_;
-  const Pinned pinned_;
+  const Owned<std::byte> pinned_;
 };
 
 template <class T>
@@ -203,7 +198,7 @@ class StreamedRun final : public CudaModesRun<T> {
   const HostParts<T> parts_;
   std::array<Slot, 2> slots_;
   Count at_hand_ = 0;  // the part whose nonzeros `pass` takes
-  CopyStream copies_;
+  const Owned<CUstream_st> copies_ = copy_stream();
   Mark begun_;
 };
 
