@@ -139,6 +139,11 @@ class HostSweeps final : public Sweeps {
   }
 
  private:
+  /// Entries of a column of unit norm that no sum in this type would miss. Those of components that
+  /// do not meet a row shrink from sweep to sweep; as products of subnormal numbers, which some
+  /// processors take in their slow path, they would come to cost more than all others.
+  static inline const T kNegligible = std::sqrt(std::numeric_limits<T>::min());
+
   /// product_: of the Gram matrices of all modes but `left_out`, entry by entry.
   void multiply_grams(std::size_t left_out) {
     product_.setOnes();
@@ -231,6 +236,7 @@ class HostSweeps final : public Sweeps {
               auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
               auto to = rows(a, first, n);
               to.array().rowwise() *= scale_;
+              to = (to.array().abs() < kNegligible).select(T{0}, to);
               of_m = rows(m, first, n).template cast<double>();
               of_a = to.template cast<double>();
               Eigen::Map<MatrixXd>(sums.data(), rank_, rank_).noalias() += of_a.transpose() * of_a;

@@ -322,6 +322,28 @@ TEST_CASE("sums over many rows are right and the same bits on any number of thre
   CHECK((gram - expected).cwiseAbs().maxCoeff() < 1e-9);
 }
 
+TEST_CASE("entries of components that do not meet a row end at zero, not among subnormal numbers") {
+  const Coo part = uniform({8, 8, 8}, 300, 1, DType::f32);
+  Coo both({16, 16, 16}, DType::f32, 2 * part.nnz());
+  for (Count x = 0; x < both.nnz(); ++x) {
+    const bool second = x >= part.nnz();
+    for (std::size_t m = 0; m < 3; ++m)
+      both.indices[m][x] = part.indices[m][x % part.nnz()] + (second ? 8 : 0);
+    both.values.set(x, second ? 3 : 1);
+  }
+  auto spec = spec_of(2, 100);
+  spec.dtype = DType::f32;
+  const auto model = model_by("pasta.cpu.coo", {spec, std::make_shared<const Coo>(both)});
+  Count zeros = 0;
+  for (const Matrix& factor : model.factors)
+    for (Count k = 0; k < factor.values().size(); ++k) {
+      const double entry = std::abs(factor.values().at(k));
+      CHECK((entry == 0 || entry > 1e-19));
+      zeros += entry == 0;
+    }
+  CHECK(zeros > 10);
+}
+
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
   for (const std::uint64_t rank : {2, 15}) {
     const Problem problem = sparse_problem(spec_of(rank, 5));
