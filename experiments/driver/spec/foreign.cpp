@@ -242,7 +242,7 @@ std::unique_ptr<Method> foreign_method(const std::string& id,
 std::optional<ForeignEntry> distributed_entry(std::string_view id) {
   if (!is_distributed(id)) return std::nullopt;
   return ForeignEntry{
-      .path = "retensor-mpi", .args = {"serve"}, .format = "tnsb", .own = true};
+      .path = "retensor-mpi", .args = {"serve"}, .format = "tnsb", .folder = "", .own = true};
 }
 
 ShapePtr foreign_shape(bool is_library) {
