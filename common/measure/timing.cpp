@@ -167,8 +167,8 @@ class Runner {
   reference::CheckReport check_result(const char* which) {
     Result result;
     out_.fetch_seconds = timed([&] { result = prepared_->result(); });
-    out_.precision = trial_.method->precision(*trial_.problem, trial_.params);
-    auto report = trial_.problem->oracle().check(result, out_.precision);
+    const auto precision = trial_.method->precision(*trial_.problem, trial_.params);
+    auto report = trial_.problem->oracle().check(result, precision);
     if (!report.ok) fail("wrong", fmt::format("{}: {}", which, report.reason));
     return report;
   }

@@ -48,7 +48,6 @@ struct Measurement {
   std::vector<double> samples;     ///< seconds of each timed run
   std::vector<StageTimes> stages;  ///< per timed run
   reference::CheckReport check;    ///< of the first run, or of the last one when that is wrong
-  reference::Precision precision;  ///< that the check allowed
   Executed executed;
   Footprint footprint;
   Count peak_host_bytes = 0;  ///< growth of the resident set's high-water mark in prepare

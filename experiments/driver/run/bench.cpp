@@ -106,6 +106,13 @@ json check_json(const reference::CheckReport& c) {
           {"max_absolute", c.metrics.max_absolute}};
 }
 
+/// What the check of a result allowed.
+json arithmetic_json(const reference::Precision& p) {
+  return {{"operand_eps", p.operand_eps},
+          {"roundings", p.roundings},
+          {"accumulate_eps", p.accumulate_eps}};
+}
+
 /// The kernel counts resident pages a thread at a time, so that a mark can lie below one before it.
 Count sound_growth(Count bytes) {
   return bytes > std::numeric_limits<Count>::max() / 2 ? 0 : bytes;
@@ -129,9 +136,6 @@ json row_body(const Measurement& m, const std::vector<double>& preparations, dou
                  {"atomics", m.work.atomics},
                  {"intensity", m.work.intensity()}};
   row["check"] = check_json(m.check);
-  row["arithmetic"] = {{"operand_eps", m.precision.operand_eps},
-                       {"roundings", m.precision.roundings},
-                       {"accumulate_eps", m.precision.accumulate_eps}};
   row["executed"] = m.executed;
   row["footprint"] = {{"format_bytes", m.footprint.format_bytes},
                       {"device_bytes", m.footprint.device_bytes},
@@ -509,6 +513,7 @@ json Bench::foreign_row(const Case& c, const Posed& posed, const TimingOptions& 
   if (!repeated.empty()) state["repeated"] = repeated;
   const auto& m = done.measurement;
   auto row = row_body(m, {m.prepare_seconds}, load_seconds_, done.oracle_seconds, load_peak_);
+  row["arithmetic"] = arithmetic_json(method->precision(*posed.problem, {}));
   row["foreign"] = done.details;
   row["findings"] = findings;
   if (!m.samples.empty()) row.update(sampling_json(m, wish.precision));
@@ -595,6 +600,8 @@ json Bench::measure(const json& request) {
     auto& row = rows[places[k].first];
     row = row_body(measured[k], preparations[k], load_seconds_, places[k].second->oracle_seconds,
                    peak);
+    const auto& [method, problem, params] = trials[k];
+    row["arithmetic"] = arithmetic_json(method->precision(*problem, params));
     if (!measured[k].samples.empty()) row["cpu_load"] = load;
     if (is_ok(row)) {
       row.update(sampling_json(measured[k], wish.precision));

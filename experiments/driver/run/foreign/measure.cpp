@@ -181,7 +181,6 @@ void Referee::run_round(ForeignRun& run, int round) {
 
 void Referee::check(const reference::Precision& precision) {
   auto& m = out_.measurement;
-  m.precision = precision;
   const auto start = std::chrono::steady_clock::now();
   for (const auto& [round, result] : results_) {
     const auto problem = round_problem(posed_, seed_of(round));
