@@ -16,7 +16,7 @@
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
 #include "common/device/loops.cuh"
-#include "common/run/modes_run.cuh"
+#include "common/run/lent_rows.cuh"
 
 namespace retensor::cpd {
 namespace {
@@ -110,15 +110,16 @@ __global__ void draw_rows(CounterRng rng, bool signs, Count rows, unsigned rank,
 template <class T>
 class DeviceSweeps final : public Sweeps {
  public:
-  DeviceSweeps(const Problem& passes, Prepared& mttkrp, LentRows<T>& run, double norm,
-               Constraint constraint)
+  DeviceSweeps(const Problem& passes, Prepared& mttkrp, std::shared_ptr<LentRows<T>> rows,
+               double norm, Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
-        run_(run),
+        lent_(std::move(rows)),
+        run_(*lent_),
         norm_(norm),
         descends_(constraint == Constraint::nonnegative),
         rank_(static_cast<unsigned>(passes.rank())),
-        stride_(run.stride()),
+        stride_(run_.stride()),
         columns_(rank_ <= 16 ? 16 : 32),
         chunks_((rank_ + columns_ - 1) / columns_),
         width_(chunks_ * columns_),
@@ -404,6 +405,7 @@ class DeviceSweeps final : public Sweeps {
 
   const Problem& problem_;
   Prepared& mttkrp_;
+  const std::shared_ptr<LentRows<T>> lent_;
   LentRows<T>& run_;
   const double norm_;  // of the tensor
   const bool descends_;
@@ -428,9 +430,9 @@ std::unique_ptr<Sweeps> device_sweeps(const Problem& passes, Prepared& mttkrp, d
                                       Constraint constraint) {
   if (constraint == Constraint::nonnegative && passes.rank() > kMostDescended) return nullptr;
   return dispatch(passes.dtype(), [&]<class T>() -> std::unique_ptr<Sweeps> {
-    auto* const run = dynamic_cast<LentRows<T>*>(&mttkrp);
-    if (run == nullptr) return nullptr;
-    return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, *run, norm, constraint);
+    auto rows = lent_rows<T>(mttkrp);
+    if (rows == nullptr) return nullptr;
+    return std::make_unique<DeviceSweeps<T>>(passes, mttkrp, std::move(rows), norm, constraint);
   });
 }
 

@@ -9,7 +9,7 @@
 #include "common/device/cuda.cuh"
 #include "common/distribute/distributed_passes.hpp"
 #include "common/distribute/exchange.hpp"
-#include "common/run/modes_run.cuh"
+#include "common/run/lent_rows.cuh"
 
 namespace retensor::distribute {
 namespace {
@@ -50,7 +50,7 @@ class Streamed {
 };
 
 template <class T>
-using Lenders = std::vector<LentRows<T>*>;
+using Lenders = std::vector<std::shared_ptr<LentRows<T>>>;
 
 template <class T>
 class DevicePasses final : public DistributedPasses, public LentRows<T> {
@@ -108,7 +108,7 @@ std::unique_ptr<Prepared> passes_on_device(Communicator& processes, const Share&
                                            const ProblemSpec& spec, LocalRuns& local) {
   return dispatch(spec.dtype, [&]<class T>() -> std::unique_ptr<Prepared> {
     Lenders<T> lenders;
-    for (const auto& run : local.all()) lenders.push_back(dynamic_cast<LentRows<T>*>(run.get()));
+    for (const auto& run : local.all()) lenders.push_back(lent_rows<T>(*run));
     if (std::find(lenders.begin(), lenders.end(), nullptr) != lenders.end()) return nullptr;
     return std::make_unique<DevicePasses<T>>(processes, share, spec, std::move(local),
                                              std::move(lenders));

@@ -22,24 +22,10 @@ inline std::vector<std::vector<std::size_t>> other_modes(int order) {
   return others;
 }
 
-/// Device memory of a run that takes passes over modes, for those who write factors and read
-/// results there in place of the host.
-template <class T>
-class LentRows {
- public:
-  virtual ~LentRows() = default;
-  /// Elements from a row to the next, of factors and results.
-  virtual unsigned stride() const = 0;
-  /// The factor of a mode that the passes over the others gather.
-  virtual T* factor(int mode) = 0;
-  /// What the pass over a mode left.
-  virtual T* left_by(int mode) = 0;
-};
-
 /// Passes over the problem's mode, or over all modes in turn. Factors and outputs have padded rows;
 /// the outputs of the passes lie one below the other.
 template <class T>
-class CudaModesRun : public CudaRun, public LentRows<T>, private Passes {
+class CudaModesRun : public CudaRun, private Passes {
  public:
   CudaModesRun(const Problem& problem, std::string kernel)
       : CudaRun(problem, std::move(kernel)),
@@ -61,9 +47,6 @@ class CudaModesRun : public CudaRun, public LentRows<T>, private Passes {
   void refresh(int m) final {
     if (is_gathered(m)) factors_[at(m)].upload(host_factor(m));
   }
-  unsigned stride() const final { return stride_; }
-  T* factor(int mode) final { return factors_[at(mode)].data(); }
-  T* left_by(int mode) final { return rows_of(mode); }
   Result result() override {
     Matrix all(rows_, problem_.rank(), problem_.dtype());
     download_rows(out_, stride_, 0, all.view<T>());
