@@ -17,6 +17,7 @@
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -95,12 +96,13 @@ std::map<std::string, nlohmann::json> spec_entries(const std::vector<Spec>& spec
                                                    const std::vector<std::string>& files,
                                                    const DatasetRegistry& datasets,
                                                    const std::string& cache) {
-  const auto methods = all_methods();
   auto measured = measured_artifacts(files);
   std::map<std::string, State> states;
-  for (const auto& spec : specs)
-    if (spec.of.empty())
-      states[spec.artifact] = state_of(make_plan(spec, methods, datasets), datasets, cache);
+  for (Spec spec : specs) {
+    if (!spec.of.empty()) continue;
+    const auto methods = methods_for(spec);
+    states[spec.artifact] = state_of(make_plan(spec, methods, datasets), datasets, cache);
+  }
   std::map<std::string, nlohmann::json> entries;
   for (const auto& spec : specs) {
     const auto source = spec.of.empty() ? spec.artifact : spec.of;

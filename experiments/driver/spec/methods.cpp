@@ -49,10 +49,13 @@ bool has(const Registry& registry, const std::string& id) {
   return std::any_of(all.begin(), all.end(), [&](const auto& m) { return m->id() == id; });
 }
 
-void add(const MethodEntry& entry, const Registry& own, Registry& registry) {
+/// Adds the method of an entry with the parameters of all entries that have its id.
+void add(const MethodEntry& entry, const Spec& spec, const Registry& own, Registry& registry) {
   refuse_taken_module(entry, own);
   std::map<std::string, ParamValue> params;
-  for (const auto& [name, values] : entry.params) params[name] = values.front().value;
+  for (const auto& each : spec.methods)
+    if (each.id == entry.id)
+      for (const auto& [name, values] : each.params) params.emplace(name, values.front().value);
   registry.add(foreign_method(entry.id, params, entry.foreign->precision));
 }
 
@@ -70,9 +73,10 @@ Registry methods_for(Spec& spec) {
     if (const auto found = users.find(entry.id); !named(entry) && found != users.end())
       entry.foreign = found->second;
     if (!entry.foreign) continue;
-    if (has(registry, entry.id))
+    if (!has(registry, entry.id))
+      add(entry, spec, own, registry);
+    else if (!entry.foreign->own)  // two programs, whose rows could not be told apart
       throw ParseError(entry.at, fmt::format("a second method '{}'", entry.id), "another id");
-    add(entry, own, registry);
   }
   return registry;
 }
