@@ -29,9 +29,9 @@ std::string to_cache(const Coo& tensor);
 Coo read_cache(const std::string& path);
 Coo parse_cache(std::string_view bytes, const std::string& name);
 
-/// The k-th of `parts` even shares of the nonzeros in their order, from the mapped file: no more than
-/// that share is in memory. The content's checksum, which would need all of it, is not compared.
-/// Throws ParseError as read_cache does.
+/// The k-th of `parts` even shares of the nonzeros in their order, from the mapped file: no more
+/// than that share is in memory. The content's checksum, which would need all of it, is not
+/// compared. Throws ParseError as read_cache does.
 Coo read_cache_part(const std::string& path, Count k, Count parts);
 
 /// What the header states; the content is verified where the header has no checksum (version 1).

@@ -114,7 +114,8 @@ def url_of(name):
 def test_every_address_of_the_registry_has_a_form_that_is_tried_here():
     tried = [r"frostt_data/.*\.tns\.gz$", r"frostt-tensors\..*\.tns\.gz$",
              r"_\{01\.\.\d\d\}\.tar\.gz$",
-             r"ml-1m\.zip$", r"hetrec2011-.*\.zip$", r"dlmc\.tar\.gz$", r"100k_a\.csv$"]
+             r"ml-1m\.zip$", r"hetrec2011-.*\.zip$", r"dlmc\.tar\.gz$", r"100k_a\.csv$",
+             r"nips_1-17\.mat$"]
     for name, entry in REGISTRY.items():
         if "fetch" in entry:
             assert sum(bool(re.search(form, entry["fetch"]["url"])) for form in tried) == 1, name

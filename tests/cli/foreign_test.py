@@ -512,7 +512,7 @@ def test_bench_names_a_library_by_the_id_before_it(workspace):
     ({"command": "tiny.tns"}, "is not executable"),
     ({"command": "true", "format": "csv"}, "expected one of tns, tnsb or mtx"),
     ({"command": "true", "arguments": []},
-     "found unknown key 'arguments', expected one of id, params, command, args"),
+     "found unknown key 'arguments', expected one of id, precision, params, command, args"),
     ({"id": "pasta.cpu.mine", "command": "true"}, "'pasta' is a module of this program"),
     ({"id": "Mine", "command": "true"}, "an id such as"),
 ])

@@ -174,7 +174,8 @@ def committed_codes(hashes):
     """(file, key) of committed rows whose code is that of `hashes`."""
     def source(case):
         own, inner = hashes.get(case["method"]), case["params"].get("mttkrp")
-        own = own or hashes[case["method"].split(".")[0]]
+        if not (own := own or hashes.get(case["method"].split(".")[0])):
+            return None  # a program of several processes, which has a hash of its own
         return (own.source if inner is None else hashlib.sha256(
             (own.source + hashes[inner].source).encode()).hexdigest())
 

@@ -27,7 +27,7 @@ struct ForeignEntry {
   std::string folder;          ///< from which relative paths count
   /// In which it computes, one of foreign_precisions(); empty: in the type of the problem.
   std::string precision = {};
-  bool own = false;            ///< a program of this project, beside the running one
+  bool own = false;  ///< a program of this project, beside the running one
 };
 
 /// Words for the arithmetic of code from outside: its operands are rounded to this type, its sums
