@@ -83,7 +83,8 @@ void add_groups(Sides launches, std::size_t size, std::vector<Ratio>& ratios) {
 /// Of the launches of each case from `begin` to `end`, shares of them in the order of time.
 std::vector<Ratio> ratios_of(const Launched& launched, std::size_t size, double begin, double end) {
   std::vector<Ratio> ratios;
-  for (const auto& [of, launches] : launched.by_case) {
+  for (const auto& of_case : launched.by_case) {
+    const auto& launches = of_case.second;
     const auto at = [&, count = static_cast<double>(launches.size())](double share) {
       return launches.begin() + static_cast<std::ptrdiff_t>(share * count);
     };
