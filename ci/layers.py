@@ -3,8 +3,8 @@
 Include lines against the dependency table (core <- tensor <- io, numeric, formats, generate <-
 reference, device <- method, machine <- run <- measure <- papers, baselines <- driver); CUDA
 headers in device/ and CUDA sources alone; no paper uses another one or the driver; inside the
-driver yaml <- data <- spec <- run <- judge <- commands <- mpi; no source of common names a paper and no
-driver source a method; libraries never print, exit, read the environment or parse arguments.
+driver yaml <- data <- spec <- run <- judge <- commands <- mpi; no source of common names a paper
+and no driver source a method; libraries never print, exit, read the environment or parse arguments.
 Papers and baselines have one floor plan: their folders, the names of files in them, and inside a
 paper methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.

@@ -140,11 +140,11 @@ for path in /usr /bin /lib /lib64 /etc /dev "$@"; do
   mkdir -p "$root$path"
   mount --rbind "$path" "$root$path"
 done
-mkdir -p "$root/tmp" "$root/home" "$root/proc"
+mkdir -p "$root/tmp" "$root/data" "$root/proc"
 mount --rbind /proc "$root/proc"
-cp "$ARCHIVE" "$root/home/b.tar.gz"
-cd "$root/home"
-exec chroot "$root" /usr/bin/env -i HOME=/home PATH=/usr/bin:/bin "RETENSOR_ROOT=$1" sh -c "$RUN"
+cp "$ARCHIVE" "$root/data/b.tar.gz"
+cd "$root/data"
+exec chroot "$root" /usr/bin/env -i HOME=/data PATH=/usr/bin:/bin "RETENSOR_ROOT=$1" sh -c "$RUN"
 """
 
 
@@ -158,7 +158,7 @@ def test_a_bundle_is_replayed_in_a_chroot_without_network(archive, tmp_path):
     done = subprocess.run(
         [*apart, "bash", "-c", CHROOT, "chroot", root, ROOT, os.path.dirname(program)],
         env={**os.environ, "ARCHIVE": str(archive),
-             "RUN": f"cd /home && {program} replay b.tar.gz --time-limit 600"},
+             "RUN": f"cd /data && {program} replay b.tar.gz --time-limit 600"},
         capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rows: 12 agrees, 0 differs" in done.stdout, done.stdout

@@ -228,7 +228,8 @@ std::unique_ptr<Method> foreign_method(const std::string& id,
   if (is_distributed(id))
     specs = distributed_params(is_gpu_method(id) ? Backend::cuda : Backend::cpu);
   for (const auto& [name, value] : params)
-    if (std::none_of(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; }))
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&name = name](const auto& s) { return s.name == name; }))
       specs.push_back(param(name, value, "given by the spec"));
   const std::vector<Operation> single = {
       Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,
