@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -207,6 +208,14 @@ def test_a_moved_helper_a_renamed_file_and_a_new_comment_cost_no_committed_row(t
     file = tmp_path / "common/tensor/coo.hpp"  # which every run has
     file.write_text(file.read_text().replace("\n};", "\n  int spare = 0;\n};"))
     assert len(committed_codes(sources.Tree(tmp_path).methods())) < len(before) // 10
+
+
+def test_the_code_of_every_method_is_known():
+    """Else its rows would have no hash, and would count as current whatever happens."""
+    listed = subprocess.run([os.environ["RETENSOR"], "list", "methods", "--json"], text=True,
+                            capture_output=True, check=True).stdout
+    ids = {method["id"] for method in json.loads(listed)}
+    assert len(ids) > 40 and ids <= set(sources.Tree(ROOT).methods())
 
 
 def test_every_declaration_of_the_tree_is_named():

@@ -19,7 +19,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LOOP = "measure"  # of the part common/measure
 MEASURE = {"method", "machine", "run", "measure"}  # rooms of common/ that see each other: one part
 METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda|\{\})(?:\.[a-z0-9_]+)?)"$')
-HOMES = {"decompose": "cpd", "cpd": "cpd"}  # folders of common/ with methods, now and before
+# Folders of common/ with methods, now and before, and what their ids begin with.
+HOMES = {"decompose": ("cpd", "tucker"), "cpd": ("cpd",)}
 BASE = "Method"  # classes derived from it describe: followed, but their words are not hashed
 # Parts and names where following ends: data, problem, parameters, oracle, work model, facts of the
 # machine. They are the same for every method, and what they decide stands in the row.
@@ -108,15 +109,15 @@ def ids_in(declaration):
                 yield match.group(1).replace("{}", backend)
 
 
-def module_of(part):
-    """What ids of the methods of a part begin with."""
-    return HOMES.get(part[-1], part[-1])
+def modules_of(part):
+    """What ids of the methods of a part may begin with."""
+    return HOMES.get(part[-1], (part[-1],))
 
 
 def method_ids(parts):
     """Every id that a declaration of its module holds as text, with the part where it stands."""
     return {method: name for name, part in sorted(parts.items()) for d in part.declarations
-            for method in ids_in(d) if module_of(name) == method.split(".")[0]}
+            for method in ids_in(d) if method.split(".")[0] in modules_of(name)}
 
 
 class Tree:
@@ -159,7 +160,8 @@ class Tree:
                   for method, part in method_ids(self.parts).items()}
         for part in self.parts:
             if part[0] in ("papers", "baselines") or part[-1] in HOMES:
-                hashes[module_of(part)] = self.hashed(part, self.parts[part].declarations)
+                for module in modules_of(part):
+                    hashes[module] = self.hashed(part, self.parts[part].declarations)
         return hashes
 
     def method(self, method, part):
