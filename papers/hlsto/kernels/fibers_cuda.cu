@@ -21,6 +21,12 @@ using FiberKernel = void (*)(FiberPass);
 
 constexpr unsigned kWarps = kFiberThreads / 32;
 
+/// As much as a block can have: the modes of a tensor differ in what they need.
+void allow_shared(FiberKernel kernel) {
+  RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(device::facts().shared_per_block)));
+}
+
 /// Where every warp begins: the warps of a segment's blocks take steps as equally as whole groups
 /// allow.
 struct Shares {
@@ -89,10 +95,6 @@ class GroupsOnDevice {
               const FiberPass& pass) const {
     RETENSOR_CUDA_LAUNCH(kernel, dim3(blocks(), y, z), kFiberThreads, shared(), stream, pass);
   }
-  void allow_shared(FiberKernel kernel) const {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared())));
-  }
 
  private:
   static std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
@@ -126,13 +128,13 @@ class FiberModesRun : public CudaModesRun<float> {
       : CudaModesRun(problem, "fibers, leaf rows in shared memory"),
         kernel_(sum_kernel(parts, problem.x().order() - 2)),
         columns_((rank() + kSumColumns - 1) / kSumColumns) {
+    allow_shared(kernel_);
     const auto leaves = longest_fibers(problem.x());
     std::string told;
     for (const int m : modes_) {
       const int leaf = leaves[at(m)];
       groups_.resize(at(m) + 1);
       groups_[at(m)].emplace(problem.x(), m, leaf, kSumColumns, parts);
-      groups_[at(m)]->allow_shared(kernel_);
       count_bytes(*groups_[at(m)]);
       told += (told.empty() ? "" : " ") + std::to_string(leaf + 1);
     }
@@ -167,7 +169,7 @@ class FiberChainRun : public CudaSumRun<float> {
                 kChainColumns, parts),
         rows_(problem.x().dims.size()),
         x_(groups_.pass()) {
-    groups_.allow_shared(kernel_);
+    allow_shared(kernel_);
     set_rows(groups_.leaf()), set_rows(other());
     x_.out = out_.data(), x_.width = static_cast<unsigned>(chain_.width);
     x_.leaf_columns = columns(groups_.leaf()), x_.other_columns = columns(other());
