@@ -190,12 +190,6 @@ std::vector<int> FiberGroups::uppers() const {
   return modes_between(order(), options.mode, options.leaf);
 }
 
-Count FiberGroups::bytes() const {
-  return (code.size() + selector.size()) * sizeof(std::uint16_t) +
-         (value.size() + first.size() + row.size() + upper.size() + segment.size()) *
-             sizeof(std::uint32_t);
-}
-
 Coo FiberGroups::to_coo() const {
   Coo x(dims, DType::f32);
   std::vector<float> values;

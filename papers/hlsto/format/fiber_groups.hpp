@@ -69,7 +69,6 @@ struct FiberGroups {
   int order() const { return static_cast<int>(dims.size()); }
   Count groups() const { return row.size(); }
   Count steps() const { return first.back(); }
-  Count bytes() const;
   std::vector<int> uppers() const;
   /// The nonzeros in single precision, in the order of the groups; values 0 are left out.
   Coo to_coo() const;
