@@ -1,4 +1,4 @@
-// hlsto.cuda, hlsto.cuda.half, hlsto.cuda.tuned and hlsto.cuda.fibers.
+// hlsto.cuda with .half, .tuned, .khatri_rao and .fibers.
 #include <utility>
 
 #include "common/device/device.hpp"
@@ -113,6 +113,37 @@ MethodSpec make_hlsto_cuda_tuned() {
       .operations = {Operation::mttkrp},
       .conditions = {supports_preparation, supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
+      .params = format_params(true).with({prepare_param()}),
+      .form = own_form(),
+  });
+}
+
+namespace {
+
+/// A product of two rows is rounded where the paper rounds a sum. What rounding left of the product
+/// of split ones is a sum of three, each rounded.
+reference::Precision precision_of_products(const Problem& problem, const Params& params) {
+  auto p = precision_of(problem, params);
+  if (arithmetic_of(params) == Arithmetic::split_fp16) p.roundings += 3;
+  return p;
+}
+
+}  // namespace
+
+MethodSpec make_hlsto_cuda_khatri_rao() {
+  const auto of_order3 = [](const Problem& problem, const Params& params) {
+    if (problem.x().order() != 3) return Support::no("supports only order 3");
+    if (arithmetic_of(params) == Arithmetic::bf16)
+      return Support::no("supports only operands in halves: fp16 and split_fp16");
+    return Support::yes();
+  };
+  return modelled_method({
+      .id = "hlsto.cuda.khatri_rao",
+      .summary = "MTTKRP on HLS of order 3: the Khatri-Rao product of two tiles as an operand",
+      .operations = {Operation::mttkrp},
+      .conditions = {supports_preparation, supports_tuned, of_order3},
+      .precision = precision_of_products,
+      .prepare = RETENSOR_DEVICE_PART(prepare_khatri_rao_cuda),
       .params = format_params(true).with({prepare_param()}),
       .form = own_form(),
   });

@@ -8,6 +8,7 @@ namespace retensor::hlsto {
 MethodSpec make_hlsto_cpu();
 MethodSpec make_hlsto_cuda();
 MethodSpec make_hlsto_cuda_tuned();
+MethodSpec make_hlsto_cuda_khatri_rao();
 MethodSpec make_hlsto_cuda_fibers();
 
 /// format, threshold (kByModel too where `modelled`), edge, values, precision.
