@@ -44,19 +44,19 @@ void check(const Coo& tensor, const GroupOptions& options) {
                     options.mode + 1, options.leaf + 1, options.segment_rows));
 }
 
-/// Where slot `s` of a step has its value and its fiber: among the four slots that lane t of a
-/// fragment holds, in the order 2 t, 2 t + 1, 2 t + 8, 2 t + 9.
+/// Where slot `s` of a summed step lies in the arrays of a half's lanes.
 struct Place {
-  unsigned lane, number;
+  unsigned half, lane, number;  // of a lane's four slots
+
+  explicit Place(Count s)
+      : half(static_cast<unsigned>(s / 16 % 2)),
+        lane(static_cast<unsigned>(s % 8 / 2)),
+        number(static_cast<unsigned>(s / 8 % 2 * 2 + s % 2)) {}
+  static Count code(Count s) { return s / 32 * 32 + s % 16 * 2 + s / 16 % 2; }
+  Count of_lane(Count s) const { return s / 32 * 8 + lane * 2 + half; }
+  /// In halves of words.
+  Count value(Count s) const { return of_lane(s) * 4 + number; }
 };
-constexpr Place place_of_slot(unsigned s) {
-  return {s % 8 / 2, s / 8 * 2 + s % 2};
-}
-/// Of a nonzero's first half among the halves of all slots; the half that it leaves is 4 further.
-constexpr Count half_at(Count step, unsigned slot) {
-  const Place p = place_of_slot(slot);
-  return (step * 4 + p.lane) * 8 + p.number;
-}
 
 class Builder {
  public:
@@ -127,18 +127,21 @@ class Builder {
 
   void make_steps(Count steps) {
     steps_ += static_cast<std::uint32_t>(steps);
-    out_.code.resize(Count{steps_} * kStepSlots);
-    out_.value.resize(Count{steps_} * kStepSlots);
-    if (out_.options.form == GroupForm::summed) out_.selector.resize(Count{steps_} * 4);
+    const bool summed = out_.options.form == GroupForm::summed;
+    const Count slots = Count{steps_} * slots_of(out_.options.form);
+    out_.code.resize(slots);
+    out_.value.resize(summed ? slots / 2 : slots);
+    out_.rest.resize(summed ? slots / 2 : 0);
+    out_.selector.resize(summed ? slots / 4 : 0);
   }
 
   void add_side_by_side(std::span<const Fiber> group) {
-    constexpr Count kOfFiber = kStepSlots / kSideFibers;
+    constexpr Count kOfFiber = kSideSlots / kSideFibers;
     const Count begin = steps_;
     make_steps((group[0].size() + kOfFiber - 1) / kOfFiber);
     for (std::size_t f = 0; f < group.size(); ++f)
       for (std::size_t n = 0; n < group[f].size(); ++n) {
-        const Count slot = (begin + n / kOfFiber) * kStepSlots + f * kOfFiber + n % kOfFiber;
+        const Count slot = (begin + n / kOfFiber) * kSideSlots + f * kOfFiber + n % kOfFiber;
         out_.code[slot] = static_cast<std::uint16_t>(leaf(group[f][n]));
         out_.value[slot] = std::bit_cast<std::uint32_t>(values_[group[f][n]]);
       }
@@ -151,26 +154,26 @@ class Builder {
     for (unsigned f = 0; f < group.size(); ++f)
       for (const Count p : group[f]) banks[leaf(p) % kBanks].emplace_back(p, f), ++count;
     const Count begin = steps_;
-    make_steps((count + kStepSlots - 1) / kStepSlots);
-    Count slot = begin * kStepSlots;
-    for (std::size_t n = 0; slot < begin * kStepSlots + count; ++n)
+    make_steps((count + kSumSlots - 1) / kSumSlots);
+    Count slot = begin * kSumSlots;
+    const Count filled = slot + count;
+    for (std::size_t n = 0; slot < filled; ++n)
       for (const auto& bank : banks)
         if (n < bank.size()) put(slot++, bank[n].first, bank[n].second);
-    for (; slot < Count{steps_} * kStepSlots; ++slot) out_.code[slot] = out_.code[slot - 1];
+    for (; slot < Count{steps_} * kSumSlots; ++slot)
+      out_.code[Place::code(slot)] = out_.code[Place::code(filled - 1)];
   }
 
   void put(Count slot, Count p, unsigned fiber) {
-    const Count step = slot / kStepSlots;
-    const auto in_step = static_cast<unsigned>(slot % kStepSlots);
-    const Place place = place_of_slot(in_step);
+    const Place place(slot);
     const float value = values_[p];
-    out_.code[slot] = code(leaf(p));
-    set_half(half_at(step, in_step), to_fp16_bits(value));
-    set_half(half_at(step, in_step) + 4, to_fp16_bits(value - round_fp16(value)));
-    out_.selector[step * 4 + place.lane] |= static_cast<std::uint16_t>(fiber << 4 * place.number);
+    out_.code[Place::code(slot)] = code(leaf(p));
+    set_half(out_.value, place.value(slot), to_fp16_bits(value));
+    set_half(out_.rest, place.value(slot), to_fp16_bits(value - round_fp16(value)));
+    out_.selector[place.of_lane(slot)] |= static_cast<std::uint16_t>(fiber << 4 * place.number);
   }
-  void set_half(Count number, std::uint16_t bits) {
-    out_.value[number / 2] |= std::uint32_t{bits} << 16 * (number % 2);
+  static void set_half(Array<std::uint32_t>& words, Count number, std::uint16_t bits) {
+    words[number / 2] |= std::uint32_t{bits} << 16 * (number % 2);
   }
   std::uint16_t code(std::uint32_t row) const {
     return static_cast<std::uint16_t>(table_code(row, out_.options.row_vectors));
@@ -195,29 +198,32 @@ Coo FiberGroups::to_coo() const {
   std::vector<float> values;
   const auto modes = uppers();
   const bool summed = options.form == GroupForm::summed;
-  const unsigned fibers = fibers_of(options.form);
-  const auto half = [&](Count number) {
-    return from_fp16_bits(static_cast<std::uint16_t>(value[number / 2] >> 16 * (number % 2)));
+  const unsigned fibers = fibers_of(options.form), slots = slots_of(options.form);
+  const auto half = [](const Array<std::uint32_t>& words, Count number) {
+    return from_fp16_bits(static_cast<std::uint16_t>(words[number / 2] >> 16 * (number % 2)));
+  };
+  const auto value_at = [&](Count slot) {
+    if (!summed) return std::bit_cast<float>(std::uint32_t{value[slot]});
+    const Count number = Place(slot).value(slot);
+    return half(value, number) + half(rest, number);
+  };
+  const auto fiber_at = [&](Count slot) {
+    if (!summed) return static_cast<unsigned>(slot % slots / (kSideSlots / kSideFibers));
+    const Place place(slot);
+    return selector[place.of_lane(slot)] >> 4 * place.number & 15u;
   };
   for (std::size_t s = 0; s + 1 < segment.size(); ++s)
     for (Count g = segment[s]; g < segment[s + 1]; ++g)
-      for (Count slot = Count{first[g]} * kStepSlots; slot < Count{first[g + 1]} * kStepSlots;
-           ++slot) {
-        const Count step = slot / kStepSlots;
-        const auto in_step = static_cast<unsigned>(slot % kStepSlots);
-        const Place place = place_of_slot(in_step);
-        const Count h = half_at(step, in_step);
-        const float v =
-            summed ? half(h) + half(h + 4) : std::bit_cast<float>(std::uint32_t{value[slot]});
-        if (v == 0) continue;
-        const Count fiber = summed ? selector[step * 4 + place.lane] >> 4 * place.number & 15u
-                                   : in_step / (kStepSlots / kSideFibers);
+      for (Count slot = Count{first[g]} * slots; slot < Count{first[g + 1]} * slots; ++slot) {
+        if (value_at(slot) == 0) continue;
+        const Count leaf =
+            summed ? code[Place::code(slot)] / options.row_vectors : Count{code[slot]};
         x.indices[at(options.mode)].push_back(row[g]);
-        x.indices[at(options.leaf)].push_back(static_cast<Index>(
-            code[slot] / (summed ? options.row_vectors : 1) + s * options.segment_rows));
+        x.indices[at(options.leaf)].push_back(static_cast<Index>(leaf + s * options.segment_rows));
         for (std::size_t m = 0; m < modes.size(); ++m)
-          x.indices[at(modes[m])].push_back(upper[(g * modes.size() + m) * fibers + fiber]);
-        values.push_back(v);
+          x.indices[at(modes[m])].push_back(
+              upper[(g * modes.size() + m) * fibers + fiber_at(slot)]);
+        values.push_back(value_at(slot));
       }
   x.values = values;
   return x;

@@ -3,9 +3,9 @@
 //
 // The output's mode and the leaves' mode are chosen; nonzeros that agree in all modes but the
 // leaves' are a fiber. Fibers of one output row lie in groups of kSumFibers or kSideFibers, and a
-// group's nonzeros in steps of 16 slots, of which the last may be empty in part. Where the leaves'
-// factor does not fit in shared memory, its rows are cut into segments, and groups are those of a
-// segment.
+// group's nonzeros in steps of kSumSlots or kSideSlots slots, of which the last may be empty in
+// part. Where the leaves' factor does not fit in shared memory, its rows are cut into segments, and
+// groups are those of a segment.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,14 @@ enum class GroupForm {
 };
 
 inline constexpr unsigned kSumFibers = 8, kSideFibers = 4;
-inline constexpr unsigned kStepSlots = 16;
+inline constexpr unsigned kSumSlots = 32, kSideSlots = 16;
 inline constexpr Count kLongestFiber = 1024;  ///< nonzeros at which a fiber is cut
 
 inline constexpr unsigned fibers_of(GroupForm form) {
   return form == GroupForm::summed ? kSumFibers : kSideFibers;
+}
+inline constexpr unsigned slots_of(GroupForm form) {
+  return form == GroupForm::summed ? kSumSlots : kSideSlots;
 }
 
 struct GroupOptions {
@@ -53,12 +56,15 @@ struct FiberGroups {
   Dims dims;
   GroupOptions options;
   Count nnz = 0;
-  /// Slot by slot; empty ones have some row and the value 0. Of a row in its segment:
-  Array<std::uint16_t> code;  ///< table_code, or where fibers lie side by side its number
-  /// Single precision, or the halves of slots 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t < 4), then the
-  /// halves that these leave, step after step.
-  Array<std::uint32_t> value;
-  Array<std::uint16_t> selector;  ///< of summed groups: fibers of the same four slots
+  /// Side by side: of each slot the row of the leaves' factor in its segment, and the value. Empty
+  /// slots have row 0 and value 0.
+  ///
+  /// Summed: a step is two halves of 16 slots, and `lane` t of a half (t < 4) has its slots 2 t,
+  /// 2 t + 1, 2 t + 8 and 2 t + 9. Empty slots have some row and value 0.
+  Array<std::uint16_t> code;      ///< by slot, then by half: table_code of the row
+  Array<std::uint32_t> value;     ///< by lane, then by half: four halves in two words
+  Array<std::uint32_t> rest;      ///< likewise, what these halves leave of the values
+  Array<std::uint16_t> selector;  ///< by lane, then by half: the fibers of its slots, 4 bits each
   Array<std::uint32_t> first;     ///< by group: its first step; their number at the end
   Array<Index> row;               ///< by group: of the output
   /// By group, then by mode but the output's and the leaves', ascending: of each fiber, 0 where

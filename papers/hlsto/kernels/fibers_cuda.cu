@@ -68,12 +68,14 @@ class GroupsOnDevice {
     code_ = Buffer<std::uint16_t>(std::span(f.code));
     selector_ = Buffer<std::uint16_t>(std::span(f.selector));
     value_ = Buffer<std::uint32_t>(std::span(f.value));
+    if (parts == 2) rest_ = Buffer<std::uint32_t>(std::span(f.rest));
     first_ = Buffer<std::uint32_t>(std::span(f.first));
     row_ = Buffer<Index>(std::span(f.row)), upper_ = Buffer<Index>(std::span(f.upper));
     share_ = Buffer<std::uint32_t>(shares.first);
     segment_ = Buffer<std::uint32_t>(shares.segment);
     pass_.code = code_.data(), pass_.selector = selector_.data();
     pass_.value = reinterpret_cast<const uint4*>(value_.data());
+    pass_.rest = reinterpret_cast<const uint4*>(rest_.data());
     pass_.first = first_.data(), pass_.row = row_.data(), pass_.upper = upper_.data();
     pass_.share = share_.data(), pass_.segment = segment_.data();
     pass_.segment_rows = static_cast<unsigned>(f.options.segment_rows);
@@ -87,8 +89,8 @@ class GroupsOnDevice {
   unsigned blocks() const { return static_cast<unsigned>(segment_.size()); }
   Count shared() const { return pass_.segment_rows * shared_row_; }
   Count bytes() const {
-    return code_.bytes() + selector_.bytes() + value_.bytes() + first_.bytes() + row_.bytes() +
-           upper_.bytes() + share_.bytes() + segment_.bytes();
+    return code_.bytes() + selector_.bytes() + value_.bytes() + rest_.bytes() + first_.bytes() +
+           row_.bytes() + upper_.bytes() + share_.bytes() + segment_.bytes();
   }
 
   void launch(FiberKernel kernel, unsigned y, unsigned z, cudaStream_t stream,
@@ -103,7 +105,7 @@ class GroupsOnDevice {
   const Count shared_row_;
   std::vector<int> uppers_;
   Buffer<std::uint16_t> code_, selector_;
-  Buffer<std::uint32_t> value_, first_, share_, segment_;
+  Buffer<std::uint32_t> value_, rest_, first_, share_, segment_;
   Buffer<Index> row_, upper_;
   FiberPass pass_;
 };

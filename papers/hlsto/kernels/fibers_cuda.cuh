@@ -6,8 +6,7 @@
 //               at a time: its first operand are the leaves' rows of 16 nonzeros, transposed as
 //               they are loaded (ldmatrix), its second selects by fiber: (nonzero, fiber) is the
 //               value where the nonzero is of the fiber, else 0. So 16 nonzeros take as many
-//               instructions as one would of multiply-adds. Operands are halves or, split, sums of
-//               two; values always are sums of two.
+//               instructions as one would of multiply-adds. Operands are halves or sums of two.
 // sum_in_single The same by multiply-adds in single precision, eight lanes a fiber.
 // chain_fibers  TTM-chain of order 3: Y(i, :, :) += B(m, :)^T D(m, :) is a second product, whose
 //               first operand is D^T as the first product leaves it.
@@ -40,7 +39,7 @@ inline constexpr Count bytes_of_leaf(unsigned columns, int parts) {
 /// The groups on the device, and what a pass over them reads and adds to.
 struct FiberPass {
   const std::uint16_t *code = nullptr, *selector = nullptr;
-  const uint4* value = nullptr;
+  const uint4 *value = nullptr, *rest = nullptr;
   const std::uint32_t *first = nullptr, *row = nullptr, *upper = nullptr;
   const std::uint32_t* share = nullptr;    ///< by warp: its first group; their number at the end
   const std::uint32_t* segment = nullptr;  ///< by thread block
@@ -88,9 +87,11 @@ __device__ void walk_groups(const FiberPass& x, const Load& load, const Add& add
     }
 }
 
-/// A step as a lane of the tensor core's operands holds it.
+/// A step as a lane of the tensor core's operands holds it, a half of the step in each half of a
+/// word or vector.
+template <int kParts>
 struct SummedStep {
-  uint4 value;
+  uint4 value[kParts];
   std::uint32_t code, selector;
 };
 
@@ -116,19 +117,38 @@ class LeafTable {
     at_ = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   }
 
-  __device__ SummedStep load(std::uint32_t step) const {
-    const Count slot = Count{step} * kStepSlots, of_lane = Count{step} * 4 + threadIdx.x % 4;
-    return {__ldg(x_.value + of_lane), __ldg(x_.code + slot + nonzero_),
-            __ldg(x_.selector + of_lane)};
+  __device__ SummedStep<kParts> load(std::uint32_t step) const {
+    const Count of_lane = Count{step} * 4 + threadIdx.x % 4;
+    SummedStep<kParts> s;
+    s.value[0] = __ldg(x_.value + of_lane);
+    if constexpr (kParts == 2) s.value[1] = __ldg(x_.rest + of_lane);
+    s.code = __ldg(reinterpret_cast<const std::uint32_t*>(x_.code) + Count{step} * 16 + nonzero_);
+    s.selector = __ldg(reinterpret_cast<const std::uint32_t*>(x_.selector) + of_lane);
+    return s;
   }
 
-  __device__ void add(const SummedStep& step, Sums& sums) const {
-    // Four bytes of the selected fiber, then each for both bytes of a half.
-    const std::uint32_t bytes = __byte_perm(low_, high_, step.selector);
-    const std::uint32_t first = __byte_perm(bytes, 0, 0x1100), last = __byte_perm(bytes, 0, 0x3322);
-    const std::uint32_t value[2][2] = {{step.value.x & first, step.value.y & last},
-                                       {step.value.z & first, step.value.w & last}};
-    const std::uint32_t row = ((step.code << 4) ^ vector_) + at_;
+  __device__ void add(const SummedStep<kParts>& step, Sums& sums) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      // Four bytes of the selected fiber, then each for both bytes of a half.
+      const std::uint32_t bytes = __byte_perm(low_, high_, step.selector >> 16 * half);
+      const std::uint32_t first = __byte_perm(bytes, 0, 0x1100);
+      const std::uint32_t last = __byte_perm(bytes, 0, 0x3322);
+      std::uint32_t value[kParts][2];
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        const uint4& v = step.value[part];
+        value[part][0] = (half == 0 ? v.x : v.z) & first;
+        value[part][1] = (half == 0 ? v.y : v.w) & last;
+      }
+      add(half == 0 ? step.code & 0xffffu : step.code >> 16, value, sums);
+    }
+  }
+
+ private:
+  __device__ void add(std::uint32_t code, const std::uint32_t (&value)[kParts][2],
+                      Sums& sums) const {
+    const std::uint32_t row = ((code << 4) ^ vector_) + at_;
 #pragma unroll
     for (int part = 0; part < kParts; ++part)
 #pragma unroll
@@ -136,13 +156,12 @@ class LeafTable {
         std::uint32_t a[4];
         load_transposed(a, (row ^ tile * 32) + part * part_bytes_);
 #pragma unroll
-        for (int half = 0; half < 2 - part; ++half)
+        for (int of_value = 0; of_value + part < kParts; ++of_value)
           device::multiply_add<device::MmaType::f16>(sums[tile], a[0], a[1], a[2], a[3],
-                                                     value[half][0], value[half][1]);
+                                                     value[of_value][0], value[of_value][1]);
       }
   }
 
- private:
   /// Column of vector v and element e. With 32 columns a lane has four neighbours.
   static __device__ unsigned column(unsigned v, unsigned e) {
     return kColumns == kSumColumns ? e * kVectors + v : v * 8 + e;
@@ -251,6 +270,10 @@ __device__ void end_of_row(const FiberPass& x, Index row, unsigned column, Vec<f
   sum = Vec<float>::splat(0);
 }
 
+/// Steps that are loaded ahead: registers of 32 warps hold no more.
+template <int kParts>
+inline constexpr int kStepsAhead = kParts == 2 ? 1 : 2;
+
 /// kOthers: modes but the output's and the leaves', 0 for any number.
 template <int kParts, int kOthers>
 __global__ void __launch_bounds__(kFiberThreads) sum_fibers(const FiberPass x) {
@@ -263,9 +286,9 @@ __global__ void __launch_bounds__(kFiberThreads) sum_fibers(const FiberPass x) {
   UpperRows<kOthers, 2> upper(x, kSumFibers, lane % 4 * 2);
   typename Table::Sums d = {};
   auto sum = Vec<float>::splat(0);
-  walk_groups<2>(
+  walk_groups<kStepsAhead<kParts>>(
       x, [&](std::uint32_t step) { return table.load(step); },
-      [&](const SummedStep& step) { table.add(step, d); },
+      [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) { upper.begin(group); },
       [&](std::uint32_t group) {
         Vec<float> row[2];
@@ -306,7 +329,7 @@ __global__ void __launch_bounds__(kFiberThreads) sum_in_single(const FiberPass x
   const auto add = [&](unsigned row, float value) {
     d.fma(Vec<float>::splat(value), {table[row * 8 + lane]});
   };
-  walk_groups<2>(
+  walk_groups<3>(
       x,
       [&](std::uint32_t step) -> SingleStep {
         const Count at = Count{step} * 4 + fiber;
@@ -350,9 +373,9 @@ __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x)
   uint2 fibers = {};
   typename Table::Sums d = {};
   float y[2][4] = {};
-  walk_groups<2>(
+  walk_groups<kStepsAhead<kParts>>(
       x, [&](std::uint32_t step) { return table.load(step); },
-      [&](const SummedStep& step) { table.add(step, d); },
+      [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) {
         fibers = __ldg(reinterpret_cast<const uint2*>(x.upper) + Count{group} * 4 + t);
       },

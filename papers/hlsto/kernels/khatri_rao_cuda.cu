@@ -17,49 +17,32 @@ namespace {
 
 constexpr unsigned kWalkColumns = kProductFragments * kFragmentColumns;
 
-/// What an arithmetic chooses.
-struct ProductKernels {
-  void (*lay_out)(FactorLayout);
-  void (*walk)(DeviceChain, TunedTiles);
-  unsigned warps, shared;  // of a thread block; bytes
-
-  template <int kParts>
-  static ProductKernels of() {
-    constexpr auto kArithmetic = kParts == 2 ? Arithmetic::split_fp16 : Arithmetic::fp16;
-    return {lay_out_factors<kArithmetic, kProductFragments>, walk_products<kParts>,
-            ProductBlock<kParts>::kWarps, ProductBlock<kParts>::kBytes};
-  }
-};
+constexpr auto kLayOut = lay_out_factors<Arithmetic::fp16, kProductFragments>;
 
 class ProductRun : public HlsRun {
  public:
-  ProductRun(const Problem& problem, PreparedHls hls, Arithmetic arithmetic)
-      : HlsRun(problem, std::move(hls), arithmetic, "HLSTO, the Khatri-Rao product as operand",
-               kWalkColumns),
-        lists_(list_cells(tensor_, x_, arithmetic)),
-        kernels_(parts_of(arithmetic) == 2 ? ProductKernels::of<2>() : ProductKernels::of<1>()) {
+  ProductRun(const Problem& problem, PreparedHls hls)
+      : HlsRun(problem, std::move(hls), Arithmetic::fp16,
+               "HLSTO, the Khatri-Rao product as operand", kWalkColumns),
+        lists_(list_cells(tensor_, x_, Arithmetic::fp16)) {
     tiles_.tiles = lists_.tiles.data();
     tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
-    for (std::size_t p = 0; p < lists_.values.size(); ++p)
-      tiles_.values[p] = reinterpret_cast<const uint4*>(lists_.values[p].data());
+    if (x_.tiles > 0)
+      tiles_.values[0] = reinterpret_cast<const uint4*>(lists_.values.front().data());
     tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, kWalkColumns));
     tiles_.column_blocks = layout_.column_blocks = tiles_.stride / kFragmentColumns;
     tiles_.others = 2;
     tiles_.other[0] = x_.mode_at[x_.row], tiles_.other[1] = x_.mode_at[x_.column];
     layout_.fragment_vectors = tiles_of(x_.column) * tiles_.column_blocks * 32;
-    layout_.weight_vectors = tiles_of(x_.row) * kFragmentEdge * tiles_.stride *
-                             (parts_of(arithmetic) == 2 ? sizeof(float) : sizeof(std::uint16_t)) /
-                             sizeof(uint4);
-    for (int p = 0; p < parts_of(arithmetic); ++p) {
-      operands_.emplace_back(layout_.fragment_vectors);
-      tiles_.fragments[p] = layout_.fragments[p] = operands_.back().data();
-    }
-    operands_.emplace_back(layout_.weight_vectors);
-    tiles_.weights = layout_.weights = operands_.back().data();
+    layout_.weight_vectors =
+        tiles_of(x_.row) * kFragmentEdge * tiles_.stride * sizeof(std::uint16_t) / sizeof(uint4);
+    fragments_ = Buffer<uint4>(layout_.fragment_vectors);
+    weights_ = Buffer<uint4>(layout_.weight_vectors);
+    tiles_.fragments[0] = layout_.fragments[0] = fragments_.data();
+    tiles_.weights = layout_.weights = weights_.data();
     share_tiles();
-    count_bytes(lists_.tiles, lists_.places);
-    for (const auto& part : lists_.values) count_bytes(part);
-    for (const auto& operand : operands_) count_bytes(operand);
+    count_bytes(lists_.tiles, lists_.places, fragments_, weights_);
+    for (const auto& values : lists_.values) count_bytes(values);
   }
 
   /// The factors may have changed since the last run, which lays them out again.
@@ -70,7 +53,7 @@ class ProductRun : public HlsRun {
     const unsigned blocks = device::blocks_for(layout_.fragment_vectors + layout_.weight_vectors,
                                                kLayoutThreads, kMostBlocks);
     if (x_.tiles > 0)
-      RETENSOR_CUDA_LAUNCH(kernels_.lay_out, blocks, kLayoutThreads, 0, stream_of(timer), layout_);
+      RETENSOR_CUDA_LAUNCH(kLayOut, blocks, kLayoutThreads, 0, stream_of(timer), layout_);
     HlsRun::run(timer);
   }
 
@@ -86,13 +69,12 @@ class ProductRun : public HlsRun {
 
   /// Equally many for every warp that the device holds at a time.
   void share_tiles() {
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernels_.walk,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(kernels_.shared)));
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(
+        walk_products, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductBytes));
     int at_once = 0;
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &at_once, kernels_.walk, static_cast<int>(32 * kernels_.warps), kernels_.shared));
-    const Count walks = static_cast<Count>(at_once * device::facts().sms) * kernels_.warps;
+        &at_once, walk_products, 32 * kProductWarps, kProductBytes));
+    const Count walks = static_cast<Count>(at_once * device::facts().sms) * kProductWarps;
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
   }
@@ -101,9 +83,9 @@ class ProductRun : public HlsRun {
     const unsigned columns = column_walks();
     if (x_.tiles > 0)
       RETENSOR_CUDA_LAUNCH(
-          kernels_.walk,
-          dim3(device::blocks_for(x_.tiles, kernels_.warps * tiles_.tiles_per_warp), columns),
-          32 * kernels_.warps, kernels_.shared, stream, x_, tiles_);
+          walk_products,
+          dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
+          32 * kProductWarps, kProductBytes, stream, x_, tiles_);
     constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
     if (x_.nonzeros > 0)
       RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>),
@@ -112,8 +94,7 @@ class ProductRun : public HlsRun {
   }
 
   const CellLists lists_;
-  const ProductKernels kernels_;
-  std::vector<Buffer<uint4>> operands_;  // parts of the columns' factor, then the rows' factor
+  Buffer<uint4> fragments_, weights_;  // of the columns' and the rows' factor
   FactorLayout layout_;
   TunedTiles tiles_;
 };
@@ -125,7 +106,7 @@ std::unique_ptr<Prepared> prepare_khatri_rao_cuda(const Problem& problem, const 
   const std::array<int, 2> order{problem.mode(), problem.mode() == 0 ? 1 : 0};
   auto hls = prepare_hls(problem.x(), format_options(problem, params), params,
                          [&](DeviceHls& tensor) { sort_sparse(tensor, order); });
-  return std::make_unique<ProductRun>(problem, std::move(hls), arithmetic_of(params));
+  return std::make_unique<ProductRun>(problem, std::move(hls));
 }
 
 }  // namespace retensor::hlsto

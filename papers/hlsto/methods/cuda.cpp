@@ -58,15 +58,15 @@ Support supports_fibers(const Problem& problem, const Params& params) {
   return Support::yes();
 }
 
-/// In halves a row of the leaves' factor is rounded, and in a chain the sum of a fiber and a row of
-/// the other factor. Split ones leave remainders of these and of a value, and products of second
-/// halves. Tensor cores cut off sums instead of rounding them.
+/// A value and a row of the leaves' factor are rounded, and in a chain the sum of a fiber and a row
+/// of the other factor. Split ones leave remainders of these, and products of second halves. Tensor
+/// cores cut off sums instead of rounding them.
 reference::Precision precision_of_fibers(const Problem& problem, const Params& params) {
   const std::string& precision = params.word("precision");
   if (precision == "f32") return reference::Precision::of(DType::f32);
   const bool split = precision == "split_fp16", chain = is_chain(problem);
   return {.operand_eps = split ? kUnitRoundoffFp16 * kUnitRoundoffFp16 : kUnitRoundoffFp16,
-          .roundings = split ? (chain ? 6 : 3) : (chain ? 3 : 1),
+          .roundings = (split ? 3 : 2) + (chain ? (split ? 3 : 2) : 0),
           .accumulate_eps = 2 * kUnitRoundoffF32,
           .underflow = kUnderflowFp16};
 }
@@ -118,23 +118,11 @@ MethodSpec make_hlsto_cuda_tuned() {
   });
 }
 
-namespace {
-
-/// A product of two rows is rounded where the paper rounds a sum. What rounding left of the product
-/// of split ones is a sum of three, each rounded.
-reference::Precision precision_of_products(const Problem& problem, const Params& params) {
-  auto p = precision_of(problem, params);
-  if (arithmetic_of(params) == Arithmetic::split_fp16) p.roundings += 3;
-  return p;
-}
-
-}  // namespace
-
 MethodSpec make_hlsto_cuda_khatri_rao() {
   const auto of_order3 = [](const Problem& problem, const Params& params) {
     if (problem.x().order() != 3) return Support::no("supports only order 3");
-    if (arithmetic_of(params) == Arithmetic::bf16)
-      return Support::no("supports only operands in halves: fp16 and split_fp16");
+    if (arithmetic_of(params) != Arithmetic::fp16)
+      return Support::no("supports only operands in halves (fp16)");
     return Support::yes();
   };
   return modelled_method({
@@ -142,7 +130,6 @@ MethodSpec make_hlsto_cuda_khatri_rao() {
       .summary = "MTTKRP on HLS of order 3: the Khatri-Rao product of two tiles as an operand",
       .operations = {Operation::mttkrp},
       .conditions = {supports_preparation, supports_tuned, of_order3},
-      .precision = precision_of_products,
       .prepare = RETENSOR_DEVICE_PART(prepare_khatri_rao_cuda),
       .params = format_params(true).with({prepare_param()}),
       .form = own_form(),

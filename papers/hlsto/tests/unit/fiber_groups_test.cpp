@@ -30,11 +30,13 @@ Coo some_tensor(const Dims& dims, Count nnz) {
 /// The share of eight neighbouring slots whose leaves differ in their remainders by 8.
 double without_conflict(const FiberGroups& f) {
   Count free = 0;
-  for (Count slot = 0; slot < f.code.size(); slot += 8) {
-    std::set<unsigned> banks;
-    for (Count s = slot; s < slot + 8; ++s) banks.insert(f.code[s] / f.options.row_vectors % 8);
-    free += banks.size() == 8;
-  }
+  for (Count step = 0; step < f.code.size(); step += kSumSlots)
+    for (Count octet = 0; octet < 4; ++octet) {  // by half of a step, then of the half's slots
+      std::set<unsigned> banks;
+      for (Count s = octet % 2 * 8; s < octet % 2 * 8 + 8; ++s)
+        banks.insert(f.code[step + 2 * s + octet / 2] / f.options.row_vectors % 8);
+      free += banks.size() == 8;
+    }
   return static_cast<double>(free) / (static_cast<double>(f.code.size()) / 8);
 }
 
