@@ -271,8 +271,9 @@ __device__ void end_of_row(const FiberPass& x, Index row, unsigned column, Vec<f
 }
 
 /// Steps that are loaded ahead: registers of 32 warps hold no more.
-template <int kParts>
-inline constexpr int kStepsAhead = kParts == 2 ? 1 : 2;
+constexpr int steps_ahead(int parts) {
+  return parts == 2 ? 1 : 2;
+}
 
 /// kOthers: modes but the output's and the leaves', 0 for any number.
 template <int kParts, int kOthers>
@@ -286,7 +287,7 @@ __global__ void __launch_bounds__(kFiberThreads) sum_fibers(const FiberPass x) {
   UpperRows<kOthers, 2> upper(x, kSumFibers, lane % 4 * 2);
   typename Table::Sums d = {};
   auto sum = Vec<float>::splat(0);
-  walk_groups<kStepsAhead<kParts>>(
+  walk_groups<steps_ahead(kParts)>(
       x, [&](std::uint32_t step) { return table.load(step); },
       [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) { upper.begin(group); },
@@ -373,7 +374,7 @@ __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x)
   uint2 fibers = {};
   typename Table::Sums d = {};
   float y[2][4] = {};
-  walk_groups<kStepsAhead<kParts>>(
+  walk_groups<steps_ahead(kParts)>(
       x, [&](std::uint32_t step) { return table.load(step); },
       [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) {

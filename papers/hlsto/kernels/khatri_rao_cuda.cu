@@ -58,13 +58,12 @@ class ProductRun : public HlsRun {
   }
 
  private:
-  unsigned column_walks() const { return tiles_.column_blocks / kProductFragments; }
+  Count tiles_of(int place) const {
+    return rounded_up(factor(place).count, kFragmentEdge) / kFragmentEdge;
+  }
   FactorRows factor(int place) const {
     const int mode = x_.mode_at[place];
     return {x_.factor[mode].rows, chain_.factor[at(mode)].rows, tiles_.stride};
-  }
-  Count tiles_of(int place) const {
-    return rounded_up(factor(place).count, kFragmentEdge) / kFragmentEdge;
   }
 
   /// Equally many for every warp that the device holds at a time.
@@ -80,7 +79,7 @@ class ProductRun : public HlsRun {
   }
 
   void launch(cudaStream_t stream) override {
-    const unsigned columns = column_walks();
+    const unsigned columns = tiles_.column_blocks / kProductFragments;
     if (x_.tiles > 0)
       RETENSOR_CUDA_LAUNCH(
           walk_products,

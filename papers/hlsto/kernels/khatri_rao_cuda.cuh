@@ -18,7 +18,7 @@ namespace retensor::hlsto {
 inline constexpr int kProductFragments = 2;  ///< 32 columns at a time
 /// Warps of a thread block, and blocks of a multiprocessor that registers shall allow for.
 inline constexpr unsigned kProductWarps = 4, kProductBlocks = 4;
-inline constexpr unsigned kProductCells = TunedBlock<Arithmetic::fp16>::kPartCells;
+inline constexpr unsigned kProductCells = kTileCells + 8;  ///< the last for what pads a list
 inline constexpr unsigned kProductBytes = kProductWarps * kProductCells * sizeof(std::uint16_t);
 
 /// One warp's walk over tiles in the order of their output rows.
