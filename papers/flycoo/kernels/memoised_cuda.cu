@@ -6,9 +6,7 @@
 // and the MTTKRP of a mode in H is the sum over tuples of P(t, :) times the rows of H's other
 // modes. Nonzeros are read twice instead of N times, with N / 2 rows gathered instead of N - 1.
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>

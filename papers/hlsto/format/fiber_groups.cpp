@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <span>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/numeric/rounding.hpp"

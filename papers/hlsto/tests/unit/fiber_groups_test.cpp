@@ -2,8 +2,6 @@
 // what is refused.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 #include <vector>
 
