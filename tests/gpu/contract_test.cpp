@@ -127,6 +127,20 @@ TEST_CASE("order3-contraction" * doctest::skip()) {
       [](std::string_view id) { return !is_bcb(id) && id != "cusparse_spgemm.cuda"; });
 }
 
+/// Started by hand: of one method, and what racecheck has the time for.
+TEST_CASE("all-fibers" * doctest::skip()) {
+  check_contract({2, 8, {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain}},
+                 [](const Method& m) { return m.id() == "hlsto.cuda.fibers"; });
+}
+TEST_CASE("order3-fibers" * doctest::skip()) {
+  check_contract({3, 3, {Operation::mttkrp_all, Operation::ttm_chain}, {16}, {"unsorted"}},
+                 [](const Method& m) { return m.id() == "hlsto.cuda.fibers"; });
+}
+TEST_CASE("order3-wide" * doctest::skip()) {
+  check_contract({3, 3, {Operation::mttkrp_all}, {16}, {"unsorted"}},
+                 [](const Method& m) { return m.id() == "flycoo.cuda.wide"; });
+}
+
 TEST_CASE("flycoo-high-orders") {
   contract::check_high_orders(
       {"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.wide", "flycoo.cuda.tuned"});

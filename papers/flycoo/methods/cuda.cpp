@@ -1,4 +1,4 @@
-// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies and flycoo.cuda.wide.
+// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies, flycoo.cuda.wide and flycoo.cuda.memoised.
 #include <algorithm>
 #include <cmath>
 
@@ -161,6 +161,22 @@ MethodSpec make_flycoo_cuda_wide() {
                .words({"f32", "bf16", "f16"}),
            prepare_param()}),
       .form = own_form(),
+  });
+}
+
+MethodSpec make_flycoo_cuda_memoised() {
+  const auto has_halves = [](const Problem& problem, const Params&) {
+    if (problem.x().order() >= 4) return Support::yes();
+    return Support::no("supports only orders from 4 on, whose modes have two halves");
+  };
+  return passes_method({
+      .id = "flycoo.cuda.memoised",
+      .summary =
+          "the copies' kernel on partial products of two halves of the modes, of orders from 4 on",
+      .conditions = {supports_positions, has_halves},
+      .prepare = RETENSOR_DEVICE_PART(without_params(prepare_memoised_cuda)),
+      .form = own_form(),
+      .bytes_per_nonzero = 120,
   });
 }
 

@@ -1,4 +1,4 @@
-// The runs of hlsto.cuda, hlsto.cuda.half and hlsto.cuda.tuned.
+// The runs of HLSTO's CUDA methods.
 #pragma once
 
 #include <memory>
@@ -11,5 +11,8 @@ namespace retensor::hlsto {
 std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_half_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_khatri_rao_cuda(const Problem& problem, const Params& params);
+/// The parameter `precision` alone.
+std::unique_ptr<Prepared> prepare_fibers_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::hlsto

@@ -1,7 +1,8 @@
-// hlsto.cuda, hlsto.cuda.half and hlsto.cuda.tuned.
+// hlsto.cuda with .half, .tuned, .khatri_rao and .fibers.
 #include <utility>
 
 #include "common/device/device.hpp"
+#include "common/numeric/rounding.hpp"
 #include "papers/hlsto/format/options.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
 #include "papers/hlsto/methods/cost_model.hpp"
@@ -40,6 +41,34 @@ MethodSpec modelled_method(MethodSpec own) {
       return run_with(with_model_threshold(schema, params, run_with, *device::make_event_timer()));
     };
   return tiles_method(std::move(own));
+}
+
+bool is_chain(const Problem& problem) {
+  return problem.operation() == Operation::ttm_chain;
+}
+
+Support supports_fibers(const Problem& problem, const Params& params) {
+  if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
+  if (problem.x().nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (!is_chain(problem)) return Support::yes();
+  if (problem.x().order() != 3) return Support::no("supports TTM-chain only of order 3");
+  if (params.word("precision") == "f32")
+    return Support::no("supports TTM-chain only with precision fp16 or split_fp16");
+  return Support::yes();
+}
+
+/// A value and a row of the leaves' factor are rounded, and in a chain the sum of a fiber and a row
+/// of the other factor. Split ones leave remainders of these, and products of second halves. Tensor
+/// cores cut off sums instead of rounding them.
+reference::Precision precision_of_fibers(const Problem& problem, const Params& params) {
+  const std::string& precision = params.word("precision");
+  if (precision == "f32") return reference::Precision::of(DType::f32);
+  const bool split = precision == "split_fp16", chain = is_chain(problem);
+  return {.operand_eps = split ? kUnitRoundoffFp16 * kUnitRoundoffFp16 : kUnitRoundoffFp16,
+          .roundings = (split ? 3 : 2) + (chain ? (split ? 3 : 2) : 0),
+          .accumulate_eps = 2 * kUnitRoundoffF32,
+          .underflow = kUnderflowFp16};
 }
 
 /// Those of a run of Algorithm 1.
@@ -87,6 +116,43 @@ MethodSpec make_hlsto_cuda_tuned() {
       .params = format_params(true).with({prepare_param()}),
       .form = own_form(),
   });
+}
+
+MethodSpec make_hlsto_cuda_khatri_rao() {
+  const auto of_order3 = [](const Problem& problem, const Params& params) {
+    if (problem.x().order() != 3) return Support::no("supports only order 3");
+    if (arithmetic_of(params) != Arithmetic::fp16)
+      return Support::no("supports only operands in halves (fp16)");
+    return Support::yes();
+  };
+  return modelled_method({
+      .id = "hlsto.cuda.khatri_rao",
+      .summary = "MTTKRP on HLS of order 3: the Khatri-Rao product of two tiles as an operand",
+      .operations = {Operation::mttkrp},
+      .conditions = {supports_preparation, supports_tuned, of_order3},
+      .prepare = RETENSOR_DEVICE_PART(prepare_khatri_rao_cuda),
+      .params = format_params(true).with({prepare_param()}),
+      .form = own_form(),
+  });
+}
+
+MethodSpec make_hlsto_cuda_fibers() {
+  return {
+      .id = "hlsto.cuda.fibers",
+      .summary =
+          "MTTKRP and TTM-chain by fibers, whose sums tensor cores select, leaf rows in shared "
+          "memory",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain},
+      .conditions = {supports_fibers},
+      .precision = precision_of_fibers,
+      .prepare = RETENSOR_DEVICE_PART(prepare_fibers_cuda),
+      .params = {param("precision", "fp16",
+                       "operands of the tensor core: fp16, split_fp16 (sums of two halves); f32: "
+                       "multiply-adds in single precision, MTTKRP alone")
+                     .words({"fp16", "split_fp16", "f32"})},
+      .form = own_form(),
+      .bytes_per_nonzero = 80,
+  };
 }
 
 }  // namespace retensor::hlsto

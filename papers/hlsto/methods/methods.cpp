@@ -80,6 +80,8 @@ void register_hlsto(Registry& registry) {
   registry.add(hlsto::make_hlsto_cuda());
   registry.add(hlsto::make_hlsto_cuda_half());
   registry.add(hlsto::make_hlsto_cuda_tuned());
+  registry.add(hlsto::make_hlsto_cuda_khatri_rao());
+  registry.add(hlsto::make_hlsto_cuda_fibers());
 }
 
 }  // namespace retensor
