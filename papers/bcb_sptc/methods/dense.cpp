@@ -18,30 +18,28 @@ Support supports_few_cells(const Problem& problem, const Params&) {
   if (problem.x().nnz() > most || problem.y().nnz() > most)
     return Support::no("supports fewer than 2^31 nonzeros");
   const Contraction modes(problem.spec().variant, problem.x().dims, problem.y().dims);
-  const CellRanges cells(modes, problem.x().dims, problem.y().dims);
-  if (!cells.has_few_cells())
-    return Support::no(fmt::format(
-        "found a result of {} rows and {} columns, expected at most {} columns and {} cells",
-        cells.rows, cells.columns, kMostColumns, kMostCells));
-  if (cells.sorted_bits > kMostKeyBits)
+  const Count cells = result_cells(modes, problem.x().dims, problem.y().dims);
+  if (cells > kMostCells)
     return Support::no(
-        fmt::format("found keys of {} bits, contracted coordinate and range of rows, expected at "
-                    "most {}",
-                    cells.sorted_bits, kMostKeyBits));
+        fmt::format("found a result of {} cells, expected at most {}", cells, kMostCells));
+  if (bits_of_contracted(modes, problem.x().dims) > kMostKeyBits)
+    return Support::no(
+        fmt::format("supports contracted coordinates of at most {} bits", kMostKeyBits));
   return Support::yes();
 }
 
 }  // namespace
 
 MethodSpec make_bcb_cuda_dense() {
-  return with_shared({Operation::contraction}, supports_few_cells,
-                     {
-                         .id = "bcb_sptc.cuda.dense",
-                         .summary = "contraction by single products, with a sum for each cell of a "
-                                    "range of the result's rows in shared memory",
-                         .prepare = RETENSOR_DEVICE_PART(without_params(prepare_dense_cuda)),
-                         .form = own_form(),
-                     });
+  return with_shared(
+      {Operation::contraction}, supports_few_cells,
+      {
+          .id = "bcb_sptc.cuda.dense",
+          .summary = "contraction with a result of at most 2^20 cells: single products "
+                     "added to a sum a cell in shared or global memory",
+          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_dense_cuda)),
+          .form = own_form(),
+      });
 }
 
 }  // namespace retensor::bcb_sptc
