@@ -1,10 +1,12 @@
 // Nonzeros by contracted coordinate, made on the device.
 //
-// Bytes of a nonzero of order d with a contracted coordinate of b bits: 4 d + 4 uploaded, 16 as key
-// and rest, which the sort moves both ways ceil(b / 8) times, then 20 stored. A tensor that meets
-// itself over the same modes is uploaded and sorted once.
+// Bytes of a nonzero of order d with a key of b bits: 4 d + 4 uploaded, by way of pinned memory
+// into which all threads copy; 16 as key and rest, which the sort moves both ways ceil(b / 8)
+// times, then 20 stored. A tensor that meets itself over the same modes is uploaded once, and
+// sorted once where the result is one range.
 #include "papers/bcb_sptc/format/grouped_device.cuh"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,6 +16,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/loops.cuh"
+#include "common/device/staging.cuh"
 #include "common/tensor/linear_index.hpp"
 #include "papers/bcb_sptc/format/tools_device.cuh"
 
@@ -22,27 +25,43 @@ namespace {
 
 using device::PoolBuffer;
 
-/// How the coordinates of a tensor in its arrays by mode become a contracted and a free one.
+/// A tensor in coordinates on the device, its indices mode by mode.
+struct Nonzeros {
+  explicit Nonzeros(const Coo& x) : n(x.nnz()), indices(n * x.dims.size()), values(n) {
+    device::Staging staging(copy_in_parallel);
+    for (std::size_t m = 0; m < x.dims.size(); ++m)
+      staging.upload(indices.data() + m * n, std::as_bytes(std::span<const Index>(x.indices[m])));
+    staging.upload(values.data(), std::as_bytes(std::span(x.values.as<float>())));
+  }
+  Count n;
+  PoolBuffer<Index> indices;
+  PoolBuffer<float> values;
+};
+
+/// How coordinates become a key, a range above the contracted one, and a free one.
 struct Split {
-  const Index* indices;  // mode by mode
+  const Index* indices;
   Count nonzeros;
   int contracted = 0, free = 0;
   int mode[kMaxOrder];              // first the contracted ones
   int shift[kMaxOrder];             // of a contracted mode
   std::uint32_t stride[kMaxOrder];  // of a free one
+  int contracted_bits = 0;
+  std::uint32_t rows_of_range = 0;  // 0: there are no ranges
 
   __device__ Index at(int k, Count p) const {
     return indices[static_cast<Count>(mode[k]) * nonzeros + p];
-  }
-  __device__ std::uint64_t contracted_at(Count p) const {
-    std::uint64_t key = 0;
-    for (int k = 0; k < contracted; ++k) key |= std::uint64_t{at(k, p)} << shift[k];
-    return key;
   }
   __device__ std::uint32_t free_at(Count p) const {
     std::uint32_t place = 0;
     for (int k = contracted; k < contracted + free; ++k) place += at(k, p) * stride[k];
     return place;
+  }
+  __device__ std::uint64_t key_at(Count p, std::uint32_t free_part) const {
+    std::uint64_t key =
+        rows_of_range == 0 ? 0 : std::uint64_t{free_part / rows_of_range} << contracted_bits;
+    for (int k = 0; k < contracted; ++k) key |= std::uint64_t{at(k, p)} << shift[k];
+    return key;
   }
 };
 
@@ -51,6 +70,7 @@ Split split_of(const Dims& dims, const std::vector<int>& contracted, const std::
   split.contracted = static_cast<int>(contracted.size());
   split.free = static_cast<int>(free.size());
   const LinearIndex key(dims, contracted);
+  split.contracted_bits = key.bits();
   for (int k = 0; k < split.contracted; ++k) {
     split.mode[k] = contracted[static_cast<std::size_t>(k)];
     split.shift[k] = key.shift(k);
@@ -79,8 +99,9 @@ __device__ float value_of(std::uint64_t rest) {
 __global__ void split_nonzeros(const __grid_constant__ Split split, const float* values,
                                std::uint64_t* keys, std::uint64_t* rests) {
   for_each_of_grid(split.nonzeros, [&](Count p) {
-    keys[p] = split.contracted_at(p);
-    rests[p] = rest_of(split.free_at(p), values[p]);
+    const std::uint32_t free = split.free_at(p);
+    keys[p] = split.key_at(p, free);
+    rests[p] = rest_of(free, values[p]);
   });
 }
 
@@ -92,41 +113,49 @@ __global__ void mark_partners(Count n, const std::uint64_t* keys, const std::uin
   });
 }
 
-__global__ void find_partners(Count n, const std::uint64_t* keys, const std::uint64_t* rests,
-                              Count partners, const std::uint64_t* partner_keys,
-                              std::uint32_t columns, std::uint32_t* first, std::uint32_t* cell,
-                              float* value) {
-  for_each_of_grid(n, [&](Count p) {
-    const Count at = lower_bound(partners, keys[p], [&](Count b) { return partner_keys[b]; });
-    const bool is_there = at < partners && partner_keys[at] == keys[p];
-    first[p] = is_there ? static_cast<std::uint32_t>(at) : kNoPartner;
-    cell[p] = free_of(rests[p]) * columns;
-    value[p] = value_of(rests[p]);
+/// Keys and rests of x, keys of y, and what becomes of x.
+struct Search {
+  Count n, partners;
+  const std::uint64_t *keys, *rests, *partner_keys;
+  std::uint64_t contracted_mask;
+  std::uint32_t rows_of_range, columns;
+  std::uint32_t *first, *cell;
+  float* value;
+};
+
+__global__ void find_partners(const __grid_constant__ Search s) {
+  for_each_of_grid(s.n, [&](Count p) {
+    const std::uint64_t key = s.keys[p] & s.contracted_mask;
+    const Count at = lower_bound(s.partners, key, [&](Count b) { return s.partner_keys[b]; });
+    const bool is_there = at < s.partners && s.partner_keys[at] == key;
+    s.first[p] = is_there ? static_cast<std::uint32_t>(at) : kNoPartner;
+    s.cell[p] = free_of(s.rests[p]) % s.rows_of_range * s.columns;
+    s.value[p] = value_of(s.rests[p]);
   });
 }
 
-/// A tensor's nonzeros by contracted coordinate.
+__global__ void find_ranges(Count ranges, int contracted_bits, Count n, const std::uint64_t* keys,
+                            std::uint32_t* start) {
+  for_each_of_grid(ranges + 1, [&](Count range) {
+    start[range] =
+        range == ranges
+            ? static_cast<std::uint32_t>(n)
+            : static_cast<std::uint32_t>(lower_bound(n, std::uint64_t{range} << contracted_bits,
+                                                     [&](Count p) { return keys[p]; }));
+  });
+}
+
+/// A tensor's nonzeros by key.
 struct SortedRests {
-  SortedRests(const Coo& x, Split split, int bits);
+  SortedRests(const Nonzeros& x, Split split, int bits);
   Count n;
   PoolBuffer<std::uint64_t> keys, rests;
 };
 
-template <class T>
-void upload(std::span<const T> from, T* to) {
-  RETENSOR_CUDA_CHECK(
-      cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, nullptr));
-}
-
-SortedRests::SortedRests(const Coo& x, Split split, int bits) : n(x.nnz()), keys(n), rests(n) {
+SortedRests::SortedRests(const Nonzeros& x, Split split, int bits) : n(x.n), keys(n), rests(n) {
   if (n == 0) return;
-  PoolBuffer<Index> indices(n * x.dims.size());
-  PoolBuffer<float> values(n);
-  for (std::size_t m = 0; m < x.dims.size(); ++m)
-    upload(std::span<const Index>(x.indices[m]), indices.data() + m * n);
-  upload(std::span<const float>(x.values.as<float>()), values.data());
-  split.indices = indices.data(), split.nonzeros = n;
-  RETENSOR_CUDA_LAUNCH(split_nonzeros, grid_for(n), kThreads, 0, nullptr, split, values.data(),
+  split.indices = x.indices.data(), split.nonzeros = n;
+  RETENSOR_CUDA_LAUNCH(split_nonzeros, grid_for(n), kThreads, 0, nullptr, split, x.values.data(),
                        keys.data(), rests.data());
   if (bits == 0) return;
   PoolBuffer<std::uint64_t> spare_keys(n), spare_rests(n);
@@ -144,38 +173,48 @@ SortedRests::SortedRests(const Coo& x, Split split, int bits) : n(x.nnz()), keys
   if (rest_buffers.Current() != rests.data()) std::swap(rests, spare_rests);
 }
 
-Count product_of(const Dims& dims, const std::vector<int>& modes) {
-  Count product = 1;
-  for (const int mode : modes) product *= dims[static_cast<std::size_t>(mode)];
-  return product;
+std::uint64_t low_bits(int bits) {
+  return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
 
 }  // namespace
 
 GroupedOperands::GroupedOperands(const Problem& problem)
-    : modes(problem.spec().variant, problem.x().dims, problem.y().dims) {
-  const Coo &x = problem.x(), &y = problem.y();
-  const int bits = bits_of_contracted(modes, x.dims);
-  if (result_cells(modes, x.dims, y.dims) > kMostCells || bits > kMostKeyBits)
+    : modes(problem.spec().variant, problem.x().dims, problem.y().dims),
+      cells(modes, problem.x().dims, problem.y().dims) {
+  if (!cells.are_taken() || cells.sorted_bits > kMostKeyBits)
     throw LogicError("a result or a contracted coordinate that is too large to be grouped");
-  rows = product_of(x.dims, modes.free_x), columns = product_of(y.dims, modes.free_y);
-  const SortedRests of_x(x, split_of(x.dims, modes.contracted_x, modes.free_x), bits);
-  const bool is_same = &x == &y && modes.contracted_x == modes.contracted_y;
-  std::optional<SortedRests> other;
-  if (!is_same) other.emplace(y, split_of(y.dims, modes.contracted_y, modes.free_y), bits);
-  const SortedRests& of_y = is_same ? of_x : *other;
+  const Coo &x = problem.x(), &y = problem.y();
+  const Nonzeros x_nonzeros(x);
+  std::optional<Nonzeros> other;
+  if (&x != &y) other.emplace(y);
+  const Nonzeros& y_nonzeros = other ? *other : x_nonzeros;
+
+  Split x_split = split_of(x.dims, modes.contracted_x, modes.free_x);
+  if (cells.ranges > 1) x_split.rows_of_range = static_cast<std::uint32_t>(cells.rows_of_range);
+  const SortedRests of_x(x_nonzeros, x_split, cells.sorted_bits);
+  std::optional<SortedRests> sorted_y;
+  if (&x != &y || modes.contracted_x != modes.contracted_y || cells.ranges > 1)
+    sorted_y.emplace(y_nonzeros, split_of(y.dims, modes.contracted_y, modes.free_y),
+                     cells.contracted_bits);
+  const SortedRests& of_y = sorted_y ? *sorted_y : of_x;
 
   partner = PoolBuffer<Partner>(of_y.n);
   x_first = PoolBuffer<std::uint32_t>(of_x.n), x_cell = PoolBuffer<std::uint32_t>(of_x.n);
   x_value = PoolBuffer<float>(of_x.n);
+  range_start = PoolBuffer<std::uint32_t>(cells.ranges + 1);
+  RETENSOR_CUDA_LAUNCH(find_ranges, grid_for(cells.ranges + 1), kThreads, 0, nullptr, cells.ranges,
+                       cells.contracted_bits, of_x.n, of_x.keys.data(), range_start.data());
   if (of_y.n > 0)
     RETENSOR_CUDA_LAUNCH(mark_partners, grid_for(of_y.n), kThreads, 0, nullptr, of_y.n,
                          of_y.keys.data(), of_y.rests.data(), partner.data());
   if (of_x.n > 0)
-    RETENSOR_CUDA_LAUNCH(find_partners, grid_for(of_x.n), kThreads, 0, nullptr, of_x.n,
-                         of_x.keys.data(), of_x.rests.data(), of_y.n, of_y.keys.data(),
-                         static_cast<std::uint32_t>(columns), x_first.data(), x_cell.data(),
-                         x_value.data());
+    RETENSOR_CUDA_LAUNCH(
+        find_partners, grid_for(of_x.n), kThreads, 0, nullptr,
+        (Search{of_x.n, of_y.n, of_x.keys.data(), of_x.rests.data(), of_y.keys.data(),
+                low_bits(cells.contracted_bits), static_cast<std::uint32_t>(cells.rows_of_range),
+                static_cast<std::uint32_t>(cells.columns), x_first.data(), x_cell.data(),
+                x_value.data()}));
 }
 
 }  // namespace retensor::bcb_sptc

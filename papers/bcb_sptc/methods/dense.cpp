@@ -18,13 +18,17 @@ Support supports_few_cells(const Problem& problem, const Params&) {
   if (problem.x().nnz() > most || problem.y().nnz() > most)
     return Support::no("supports fewer than 2^31 nonzeros");
   const Contraction modes(problem.spec().variant, problem.x().dims, problem.y().dims);
-  const Count cells = result_cells(modes, problem.x().dims, problem.y().dims);
-  if (cells > kMostCells)
+  const CellRanges cells(modes, problem.x().dims, problem.y().dims);
+  if (!cells.are_taken())
+    return Support::no(fmt::format(
+        "found a result of {} rows and {} columns, expected at most {} cells, or {} columns and {} "
+        "rows",
+        cells.rows, cells.columns, kMostCells, kMostColumns, kMostRows));
+  if (cells.sorted_bits > kMostKeyBits)
     return Support::no(
-        fmt::format("found a result of {} cells, expected at most {}", cells, kMostCells));
-  if (bits_of_contracted(modes, problem.x().dims) > kMostKeyBits)
-    return Support::no(
-        fmt::format("supports contracted coordinates of at most {} bits", kMostKeyBits));
+        fmt::format("found keys of {} bits, contracted coordinate and range of rows, expected at "
+                    "most {}",
+                    cells.sorted_bits, kMostKeyBits));
   return Support::yes();
 }
 
@@ -35,8 +39,8 @@ MethodSpec make_bcb_cuda_dense() {
       {Operation::contraction}, supports_few_cells,
       {
           .id = "bcb_sptc.cuda.dense",
-          .summary = "contraction with a result of at most 2^20 cells: single products "
-                     "added to a sum a cell in shared or global memory",
+          .summary = "contraction by single products, with a sum for each cell of the "
+                     "result or of a range of its rows",
           .prepare = RETENSOR_DEVICE_PART(without_params(prepare_dense_cuda)),
           .form = own_form(),
       });

@@ -1,11 +1,12 @@
-// bcb_sptc.cuda.dense beside a dense einsum: sums in shared and in global memory, entries whose
-// sums are zero, subnormal products, nonzeros that stand twice, refusals.
+// bcb_sptc.cuda.dense beside a dense einsum: few cells and ranges of rows, entries whose sums are
+// zero, subnormal products, nonzeros that stand twice, refusals.
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "common/device/device.hpp"
 #include "papers/bcb_sptc/kernels/dense_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
@@ -24,8 +25,9 @@ Coo product_of(const Case& c, double alpha = 1) {
   return sum_of(c, alpha, {}, kRuns);
 }
 
-std::string memory_of_sums(const Case& c) {
-  return prepare_dense_cuda(problem_of(c))->executed().at("sums");
+std::string fact(const Case& c, const char* name) {
+  const Problem problem = problem_of(c);
+  return prepare_dense_cuda(problem)->executed().at(name);
 }
 
 /// A matrix of nonzeros (row, column, value).
@@ -56,17 +58,40 @@ TEST_CASE("a planted difference is found") {
   CHECK(difference(product_of(other), einsum_of(c, 1), 0x1p-11) != "");
 }
 
-TEST_CASE("small results have sums in shared memory, others in global memory") {
+TEST_CASE("few cells with sums in shared and in global memory, and ranges of rows") {
   const Case small{"ak,kb->ab", full({128, 3}), full({3, 128})};
   const Case large{"ak,kb->ba", full({129, 3}), full({3, 128})};
-  CHECK(memory_of_sums(small) == "shared memory");
-  CHECK(memory_of_sums(large) == "global memory");
-  for (const Case& c : {small, large})
+  Draws draws(11);
+  const Case ranges{"ak,kb->ba", shared(random_tensor({300, 60}, 0.05, draws)),
+                    shared(random_tensor({60, 4000}, 0.01, draws))};
+  CHECK(fact(small, "sums") == "shared memory");
+  CHECK(fact(large, "sums") == "global memory");
+  CHECK(fact(ranges, "ranges") == "75");
+  for (const Case& c : {small, large, ranges})
     CHECK(difference(product_of(c, -2), einsum_of(c, -2), 0x1p-11) == "");
 }
 
+TEST_CASE("runs after the first give the same, of few cells and of ranges") {
+  Draws draws(12);
+  for (const std::uint64_t columns : {50, 4000}) {
+    const Case c{"ak,kb->ab", shared(random_tensor({300, 20}, 0.1, draws)),
+                 shared(random_tensor({20, columns}, 0.02, draws))};
+    const Problem problem = problem_of(c);
+    const Answer expected = einsum_of(c, 1);
+    const auto prepared = prepare_dense_cuda(problem);
+    const auto timer = device::make_event_timer();
+    for (int run = 0; run < 4; ++run) {
+      timer->start();
+      prepared->run(*timer);
+      timer->stop();
+      const Result result = prepared->result();
+      CHECK(difference(std::get<Coo>(result), expected, 0x1p-11) == "");
+    }
+  }
+}
+
 TEST_CASE("sums of zero are entries, also of products that are -0 or subnormal") {
-  for (const Index rows : {Index{2}, Index{200'000}}) {
+  for (const Index rows : {Index{2}, Index{200'000}, Index{3'000'000}}) {
     const float tiny = std::numeric_limits<float>::min();
     const Case c{"ak,kb->ab",
                  matrix({rows, 3}, {{0, 0, 1}, {0, 1, -1}, {1, 2, -tiny}, {rows - 1, 0, 0}}),
@@ -97,11 +122,18 @@ TEST_CASE("a tensor with itself over the same and over other modes, and without 
   CHECK(product_of(neither).nnz() == 0);
 }
 
-TEST_CASE("results of more than 2^20 cells are refused with their size") {
+TEST_CASE("results of too many cells and columns, and keys of too many bits, are refused") {
   const DescribedMethod method(make_bcb_cuda_dense());
   const auto reason = [&](const Case& c) {
     return method.supports(problem_of(c), kRuns.params({})).reason;
   };
-  CHECK(reason({"a,b->ab", full({1024}), full({1024})}) == "");
-  CHECK(reason({"a,b->ab", full({1024}), full({1025})}).find("1049600") != std::string::npos);
+  const auto none = [](const Dims& dims) { return shared(Coo(dims, DType::f32)); };
+  CHECK(reason({"a,b->ab", none({128}), none({8192})}) == "");
+  CHECK(reason({"a,b->ab", none({129}), none({8192})}) == "");
+  CHECK(reason({"a,b->ab", none({129}), none({8193})}).find("8193") != std::string::npos);
+  CHECK(reason({"a,b->ab", none({1'073'741'825}), none({2})}).find("1073741825") !=
+        std::string::npos);
+  CHECK(reason({"klma,klm->a", none({1 << 24, 1 << 24, 1 << 24, 5}),
+                none({1 << 24, 1 << 24, 1 << 24})})
+            .find("bits") != std::string::npos);
 }
