@@ -1,4 +1,4 @@
-// MTTKRP on packed rows (format/packed.hpp) in single precision, with vectors of 512 bits where the
+// MTTKRP on packed rows (format/packed_rows.hpp) in single precision, with vectors of 512 bits where the
 // processor that runs it has them.
 //
 // A thread takes an equal share of the nonzeros and adds up a row in registers; what its share
@@ -15,7 +15,7 @@
 #include <string>
 
 #include "common/method/method.hpp"
-#include "papers/pasta/format/packed.hpp"
+#include "papers/pasta/format/packed_rows.hpp"
 
 namespace retensor::pasta {
 

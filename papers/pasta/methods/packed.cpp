@@ -1,7 +1,7 @@
 // pasta.cpu.packed.
 #include <fmt/format.h>
 
-#include "papers/pasta/format/packed.hpp"
+#include "papers/pasta/format/packed_rows.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 #include "papers/pasta/methods/methods.hpp"
 

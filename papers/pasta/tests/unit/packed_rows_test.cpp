@@ -10,7 +10,7 @@
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "common/tensor/operations.hpp"
-#include "papers/pasta/format/packed.hpp"
+#include "papers/pasta/format/packed_rows.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 
 using namespace retensor;

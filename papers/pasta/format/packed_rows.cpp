@@ -1,4 +1,4 @@
-#include "papers/pasta/format/packed.hpp"
+#include "papers/pasta/format/packed_rows.hpp"
 
 #include <fmt/format.h>
 
