@@ -8,6 +8,7 @@ namespace retensor::pasta {
 MethodSpec make_coo_cpu();
 MethodSpec make_hicoo_cpu();
 MethodSpec make_plain_cpu();
+MethodSpec make_packed_cpu();
 MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
