@@ -12,7 +12,9 @@ std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params&
 std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params);
 /// Parameters `order` and `chunk`.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
-/// Parameters `buffer` and `alone`.
+/// Parameters `buffer`, `file` and `alone`. Throws InputError for a file that holds another tensor.
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params);
+/// Of a tensor in memory with so many nonzeros, from one part of random ones, which is measured.
+Prediction predict_streamed_cuda(const Problem& outline, Count nonzeros, const Params& params);
 
 }  // namespace retensor::pasta

@@ -1,18 +1,20 @@
-// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory. Its nonzeros
-// pass through two buffers of the device in parts; while the kernels of one part run, the next is
-// copied. A run over all modes uses each part for all of them, so that each nonzero crosses the bus
-// once. The kernel is that of pasta.cuda.tuned on nonzeros in any order.
+// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory, or in a file that
+// is larger. Its nonzeros pass through two buffers of the device in parts; while the kernels of one
+// part run, the next is copied. A run over all modes uses each part for all of them, so that each
+// nonzero crosses the bus once, with its indices packed into as few words as hold them. The kernel
+// is that of pasta.cuda.tuned on nonzeros in any order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/core/rng.hpp"
 #include "common/run/modes_run.cuh"
+#include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr unsigned kChunk = 128;  // nonzeros of a group of lanes, as of pasta.cuda.tuned
 constexpr Count kUnit = 4;        // nonzeros of a part are a multiple: its arrays begin at 16 bytes
+constexpr unsigned kBlock = 256;
 
 struct Release {
   void operator()(std::byte* host) const { cudaFreeHost(host); }
@@ -44,7 +47,7 @@ Owned<CUstream_st> copy_stream() {
   return Owned<CUstream_st>(stream);
 }
 
-/// Orders work of one stream behind that of another.
+/// Orders work of one stream, or of the host, behind that of another.
 class Mark {
  public:
   Mark() {
@@ -54,44 +57,88 @@ class Mark {
   }
   void reached(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaEventRecord(event_.get(), by)); }
   void awaited(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaStreamWaitEvent(by, event_.get())); }
+  /// By the host; at once where nothing was marked.
+  void awaited() { RETENSOR_CUDA_CHECK(cudaEventSynchronize(event_.get())); }
 
  private:
   Owned<CUevent_st> event_;
 };
 
-/// The nonzeros in parts of equal size: index arrays, then values. What fills the last part up is
-/// never read by a kernel.
+/// The nonzeros in parts of equal size. Those of a tensor in memory are packed once and kept; those
+/// of a file are packed for each run into two buffers in turn. What fills the last part up is never
+/// read by a kernel.
 template <class T>
 class HostParts {
  public:
-  HostParts(const Coo& x, Count buffer_bytes)
-      : nnz_(x.nnz()),
-        record_bytes_(x.indices.size() * sizeof(Index) + sizeof(T)),
-        in_part_(std::max(buffer_bytes / 2 / record_bytes_ / kUnit, Count{1}) * kUnit),
+  /// `buffer_bytes` of the device hold two parts and the indices of one.
+  HostParts(Nonzeros x, Count buffer_bytes)
+      : x_(std::move(x)),
+        layout_(x_.dims),
+        in_part_(std::max(buffer_bytes / device_bytes_each() / kUnit, Count{1}) * kUnit),
         pinned_(pinned(bytes())) {
-    const auto values = x.values.as<T>();
-    for (Count k = 0; k < count(); ++k) {
-      const Count first = k * in_part_;
-      for (std::size_t m = 0; m < x.indices.size(); ++m)
-        std::memcpy(pinned_.get() + k * part_bytes() + index_at(m), x.indices[m].data() + first,
-                    length(k) * sizeof(Index));
-      std::memcpy(pinned_.get() + k * part_bytes() + value_at(), values.data() + first,
-                  length(k) * sizeof(T));
-    }
+    for (Count k = 0; !x_.file && k < count(); ++k) fill(k);
   }
 
-  Count count() const { return (nnz_ + in_part_ - 1) / in_part_; }
-  Count length(Count k) const { return std::min(in_part_, nnz_ - k * in_part_); }
-  Count part_bytes() const { return in_part_ * record_bytes_; }
-  Count bytes() const { return count() * part_bytes(); }
-  const std::byte* part(Count k) const { return pinned_.get() + k * part_bytes(); }
-  /// Where arrays begin in a part.
-  Count index_at(std::size_t mode) const { return mode * in_part_ * sizeof(Index); }
-  Count value_at() const { return in_part_ * (record_bytes_ - sizeof(T)); }
+  const PackedLayout& layout() const { return layout_; }
+  Count room() const { return in_part_; }
+  Count count() const { return (x_.nnz + in_part_ - 1) / in_part_; }
+  Count length(Count k) const { return std::min(in_part_, x_.nnz - k * in_part_); }
+  Count part_bytes() const { return in_part_ * packed_bytes<T>(layout_); }
+  /// Of pinned memory.
+  Count bytes() const { return (x_.file ? std::min(count(), kBuffers) : count()) * part_bytes(); }
+
+  /// Copies the k-th part to `to`.
+  void copy(Count k, std::byte* to, cudaStream_t stream) {
+    if (x_.file) {
+      copied_[k % kBuffers].awaited();
+      fill(k);
+    }
+    RETENSOR_CUDA_CHECK(
+        cudaMemcpyAsync(to, place(k), part_bytes(), cudaMemcpyHostToDevice, stream));
+    if (x_.file) copied_[k % kBuffers].reached(stream);
+  }
 
  private:
-  const Count nnz_, record_bytes_, in_part_;
+  static constexpr Count kBuffers = 2;
+
+  Count device_bytes_each() const {
+    return 2 * packed_bytes<T>(layout_) + x_.dims.size() * sizeof(Index);
+  }
+  std::byte* place(Count k) const {
+    return pinned_.get() + (x_.file ? k % kBuffers : k) * part_bytes();
+  }
+  void fill(Count k) { pack<T>(x_, layout_, k * in_part_, length(k), in_part_, place(k)); }
+
+  const Nonzeros x_;
+  const PackedLayout layout_;
+  const Count in_part_;
   const Owned<std::byte> pinned_;
+  std::array<Mark, kBuffers> copied_;
+};
+
+/// The indices of a part, an array for each mode.
+__global__ void unpack(PackedLayout layout, const std::uint32_t* words, Count room, Count nnz,
+                       Index* indices) {
+  const Count x = device::thread_of_grid();
+  if (x >= nnz) return;
+  for (int m = 0; m < layout.order; ++m)
+    indices[static_cast<Count>(m) * room + x] =
+        layout.index(m, [&](unsigned w) { return __ldg(words + w * room + x); });
+}
+
+Nonzeros nonzeros_of(const Problem& problem, const std::string& file) {
+  const Coo& x = problem.x();
+  if (file.empty()) return Nonzeros(x);
+  Nonzeros mapped(std::make_shared<const MappedCache>(file));
+  if (mapped.dims != x.dims || (x.nnz() > 0 && mapped.nnz != x.nnz()))
+    throw InputError(file + ": found a tensor of another shape or with another number of " +
+                     "nonzeros than the problem's");
+  return mapped;
+}
+
+/// Seconds of a run's parts when nothing else happens.
+struct Alone {
+  double copies = 0, kernels = 0;
 };
 
 template <class T>
@@ -99,17 +146,39 @@ class StreamedRun final : public CudaModesRun<T> {
  public:
   StreamedRun(const Problem& problem, const Params& params)
       : CudaModesRun<T>(problem, "tuned MTTKRP of parts from the host"),
-        parts_(problem.x(), static_cast<Count>(params.integer("buffer")) << 20) {
-    for (auto& slot : slots_) {
-      slot.data = device::Buffer<std::byte>(parts_.count() > 0 ? parts_.part_bytes() : 0);
-      this->count_bytes(slot.data);
+        parts_(nonzeros_of(problem, params.word("file")),
+               static_cast<Count>(params.integer("buffer")) << 20) {
+    if (parts_.count() > 0) {
+      for (auto& slot : slots_) slot.data = device::Buffer<std::byte>(parts_.part_bytes());
+      indices_ = device::Buffer<Index>(problem.x().dims.size() * parts_.room());
     }
+    this->count_bytes(slots_[0].data, slots_[1].data, indices_);
     this->executed_["parts"] = std::to_string(parts_.count());
     this->executed_["bytes of a part"] = std::to_string(parts_.part_bytes());
-    if (params.flag("alone")) time_alone();
+    this->executed_["words of a nonzero's indices"] = std::to_string(parts_.layout().words);
+    if (params.flag("alone")) {
+      const auto took = alone();
+      this->executed_["seconds of copies alone"] = std::to_string(took.copies);
+      this->executed_["seconds of kernels alone"] = std::to_string(took.kernels);
+    }
   }
 
   Footprint footprint() const override { return {parts_.bytes(), this->bytes_}; }
+
+  Alone alone() {
+    device::Stream stream;
+    const auto seconds = [&](auto&& work) {
+      device::Event begin, end;
+      for (Count k = 0; k < parts_.count(); ++k) work(k);  // what a first launch costs
+      begin.record(stream.get());
+      for (Count k = 0; k < parts_.count(); ++k) work(k);
+      end.record(stream.get());
+      end.synchronise();
+      return end.seconds_since(begin);
+    };
+    return {seconds([&](Count k) { parts_.copy(k, slot(k).data.data(), stream.get()); }),
+            seconds([&](Count k) { launch(k, this->modes_, stream.get()); })};
+  }
 
  private:
   struct Slot {
@@ -118,12 +187,11 @@ class StreamedRun final : public CudaModesRun<T> {
   };
   Slot& slot(Count part) { return slots_[part % slots_.size()]; }
 
-  void copy(Count part, cudaStream_t stream) {
-    RETENSOR_CUDA_CHECK(cudaMemcpyAsync(slot(part).data.data(), parts_.part(part),
-                                        parts_.part_bytes(), cudaMemcpyHostToDevice, stream));
-  }
   void launch(Count part, std::span<const int> modes, cudaStream_t stream) {
     at_hand_ = part;
+    const Count nnz = parts_.length(part);
+    RETENSOR_CUDA_LAUNCH(unpack, device::blocks_for(nnz, kBlock), kBlock, 0, stream,
+                         parts_.layout(), words(), parts_.room(), nnz, indices_.data());
     for (const int mode : modes) pass(mode, stream);
   }
 
@@ -140,7 +208,7 @@ class StreamedRun final : public CudaModesRun<T> {
     for (Count k = 0; k < parts_.count(); ++k) {
       // Of a run before this one all has been used that `begun_` waits for.
       if (k >= slots_.size()) slot(k).used.awaited(copies_.get());
-      copy(k, copies_.get());
+      parts_.copy(k, slot(k).data.data(), copies_.get());
       slot(k).filled.reached(copies_.get());
       slot(k).filled.awaited(stream);
       launch(k, modes, stream);
@@ -148,18 +216,19 @@ class StreamedRun final : public CudaModesRun<T> {
     }
   }
 
-  /// Of the part at hand.
+  const std::uint32_t* words() {
+    return reinterpret_cast<const std::uint32_t*>(slot(at_hand_).data.data());
+  }
+
+  /// Of the part at hand, whose indices are unpacked.
   void pass(int mode, cudaStream_t stream) override {
-    auto* const data = slot(at_hand_).data.data();
-    const auto index = [&](std::size_t m) {
-      return reinterpret_cast<const Index*>(data + parts_.index_at(m));
-    };
+    const auto index = [&](std::size_t m) { return indices_.data() + m * parts_.room(); };
     tuned::Gather<T> x;
     for (const std::size_t m : this->gathered(mode)) {
       x.factor[x.others] = this->factors_[m].data();
       x.index[x.others++] = index(m);
     }
-    x.value = reinterpret_cast<const T*>(data + parts_.value_at());
+    x.value = reinterpret_cast<const T*>(words() + parts_.layout().words * parts_.room());
     x.out = this->rows_of(mode), x.nnz = parts_.length(at_hand_), x.stride = this->stride_;
     device::with_lanes<T>(x.stride, [&]<int kLanes>() {
       with_others(x.others, [&]<int kOthers>() {
@@ -172,40 +241,50 @@ class StreamedRun final : public CudaModesRun<T> {
     });
   }
 
-  /// Tells what copies and kernels of a run take each by themselves.
-  void time_alone() {
-    device::Stream stream;
-    const auto seconds = [&](auto&& work) {
-      device::Event begin, end;
-      work();  // once before, for what a first launch costs
-      begin.record(stream.get());
-      work();
-      end.record(stream.get());
-      end.synchronise();
-      return end.seconds_since(begin);
-    };
-    const auto tell = [&](const char* what, double took) {
-      this->executed_[what] = std::to_string(took);
-    };
-    tell("seconds of copies alone", seconds([&] {
-           for (Count k = 0; k < parts_.count(); ++k) copy(k, stream.get());
-         }));
-    tell("seconds of kernels alone", seconds([&] {
-           for (Count k = 0; k < parts_.count(); ++k) launch(k, this->modes_, stream.get());
-         }));
-  }
-
-  const HostParts<T> parts_;
+  HostParts<T> parts_;
   std::array<Slot, 2> slots_;
+  device::Buffer<Index> indices_;
   Count at_hand_ = 0;  // the part whose nonzeros `pass` takes
   const Owned<CUstream_st> copies_ = copy_stream();
   Mark begun_;
 };
 
+/// Nonzeros with uniform indices.
+std::shared_ptr<const Coo> drawn(const Dims& dims, DType type, Count nnz) {
+  auto x = std::make_shared<Coo>(dims, type, nnz);
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    const CounterRng rng(1, m);
+    for (Count k = 0; k < nnz; ++k) x->indices[m][k] = static_cast<Index>(rng.below(k, dims[m]));
+  }
+  return x;
+}
+
+/// A part of the tensor's shape takes its time by itself, copies and kernels apart; the rest is
+/// arithmetic: the slower of the two for all parts, the other for one.
+template <class T>
+Prediction predicted(const Problem& outline, Count nnz, const Params& params) {
+  const auto buffer = static_cast<Count>(params.integer("buffer")) << 20;
+  const Coo none(outline.x().dims, outline.dtype());
+  const Count room = HostParts<T>(Nonzeros(none), buffer).room();
+  const Problem problem(outline.spec(), drawn(none.dims, none.dtype(), std::min(nnz, room)));
+  StreamedRun<T> run(problem, params);
+  const auto part = run.alone();
+  const double parts = static_cast<double>(nnz) / static_cast<double>(room);
+  const double rest = std::max(parts - 1, 0.0);
+  return {part.copies + part.kernels + rest * std::max(part.copies, part.kernels),
+          run.footprint().device_bytes,
+          (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(none.dims))};
+}
+
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params) {
   return make_typed_run<StreamedRun>(problem, params);
+}
+
+Prediction predict_streamed_cuda(const Problem& outline, Count nonzeros, const Params& params) {
+  return dispatch(outline.dtype(),
+                  [&]<class T>() { return predicted<T>(outline, nonzeros, params); });
 }
 
 }  // namespace retensor::pasta
