@@ -106,9 +106,8 @@ class Method {
   virtual reference::Precision precision(const Problem& p, const Params&) const {
     return reference::Precision::of(p.dtype());
   }
-  /// Of a run on this machine of an outline with so many nonzeros, where the method knows its own
-  /// cost; may run kernels.
-  virtual std::optional<Prediction> predict(const Problem&, Count, const Params&) const {
+  /// Of a run of an outline on this machine, where the method knows its own cost; may run kernels.
+  virtual std::optional<Prediction> predict(const Problem&, const Params&) const {
     return std::nullopt;
   }
 };

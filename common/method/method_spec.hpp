@@ -46,7 +46,7 @@ struct MethodSpec {
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
   std::function<Prepare> prepare;
   /// As Method::predict; empty: nothing is known.
-  std::function<Prediction(const Problem&, Count, const Params&)> predict = {};
+  std::function<Prediction(const Problem&, const Params&)> predict = {};
   ParamSchema params = {};
   Form form = {};                  ///< by default every run is the paper's
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
@@ -77,8 +77,7 @@ class DescribedMethod : public Method {
   Support solves(const Problem& problem, const Params& params) const override;
   Support supports(const Problem& problem, const Params& params) const override;
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override;
-  std::optional<Prediction> predict(const Problem& outline, Count nonzeros,
-                                    const Params& params) const override;
+  std::optional<Prediction> predict(const Problem& outline, const Params& params) const override;
   reference::Precision precision(const Problem& problem, const Params& params) const override;
 
  private:

@@ -54,8 +54,8 @@ std::optional<Prediction> predicted(const Case& c, const Registry& methods,
   const auto& dataset = datasets.find(c.dataset);
   if (dataset.dims.empty() || !method.runs_here().ok) return std::nullopt;
   const auto outline = Problem::outline(
-      c.problem, std::make_shared<const Coo>(dataset.dims, c.problem.dtype));
-  return method.predict(outline, dataset.nnz, method.params().resolve(c.params));
+      c.problem, std::make_shared<const Coo>(dataset.dims, c.problem.dtype), dataset.nnz);
+  return method.predict(outline, method.params().resolve(c.params));
 }
 
 std::string in_words(const Prediction& p) {
@@ -166,7 +166,7 @@ Interface plan_interface() {
       "plan SPEC...",
       "Checks specs and prints the cases that they would run with the peak memory of "
       "each, and the skips with their reasons, among them what a method would decline "
-      "on this machine. Of a method that streams, a part of random nonzeros tells the time and "
+      "on this machine. Of a method that streams, a few parts of random nonzeros tell the time and "
       "the bytes to expect; nothing else is measured.",
       "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;

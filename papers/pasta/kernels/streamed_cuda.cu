@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/core/rng.hpp"
+#include "common/device/device.hpp"
+#include "common/device/order.cuh"
 #include "common/run/modes_run.cuh"
 #include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
@@ -25,43 +27,21 @@ constexpr unsigned kChunk = 128;  // nonzeros of a group of lanes, as of pasta.c
 constexpr Count kUnit = 4;        // nonzeros of a part are a multiple: its arrays begin at 16 bytes
 constexpr unsigned kBlock = 256;
 
-struct Release {
-  void operator()(std::byte* host) const { cudaFreeHost(host); }
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Release>;
+using device::Milestone;
 
 /// Host memory that the device copies from beside kernels.
-Owned<std::byte> pinned(Count bytes) {
-  void* data = nullptr;
-  if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data, bytes, cudaHostAllocDefault));
-  return Owned<std::byte>(static_cast<std::byte*>(data));
-}
-
-/// A stream that waits for nothing but what it is told to.
-Owned<CUstream_st> copy_stream() {
-  cudaStream_t stream = nullptr;
-  RETENSOR_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return Owned<CUstream_st>(stream);
-}
-
-/// Orders work of one stream, or of the host, behind that of another.
-class Mark {
+class Pinned {
  public:
-  Mark() {
-    cudaEvent_t event = nullptr;
-    RETENSOR_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    event_.reset(event);
+  explicit Pinned(Count bytes) {
+    if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
   }
-  void reached(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaEventRecord(event_.get(), by)); }
-  void awaited(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaStreamWaitEvent(by, event_.get())); }
-  /// By the host; at once where nothing was marked.
-  void awaited() { RETENSOR_CUDA_CHECK(cudaEventSynchronize(event_.get())); }
+  ~Pinned() { cudaFreeHost(data_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  std::byte* get() const { return static_cast<std::byte*>(data_); }
 
  private:
-  Owned<CUevent_st> event_;
+  void* data_ = nullptr;
 };
 
 /// The nonzeros in parts of equal size. Those of a tensor in memory are packed once and kept; those
@@ -75,7 +55,7 @@ class HostParts {
       : x_(std::move(x)),
         layout_(x_.dims),
         in_part_(std::max(buffer_bytes / device_bytes_each() / kUnit, Count{1}) * kUnit),
-        pinned_(pinned(bytes())) {
+        pinned_(bytes()) {
     for (Count k = 0; !x_.file && k < count(); ++k) fill(k);
   }
 
@@ -112,8 +92,8 @@ class HostParts {
   const Nonzeros x_;
   const PackedLayout layout_;
   const Count in_part_;
-  const Owned<std::byte> pinned_;
-  std::array<Mark, kBuffers> copied_;
+  const Pinned pinned_;
+  std::array<Milestone, kBuffers> copied_;
 };
 
 /// The indices of a part, an array for each mode.
@@ -136,7 +116,7 @@ Nonzeros nonzeros_of(const Problem& problem, const std::string& file) {
   return mapped;
 }
 
-/// Seconds of a run's parts when nothing else happens.
+/// Seconds of a run.
 struct Alone {
   double copies = 0, kernels = 0;
 };
@@ -165,6 +145,7 @@ class StreamedRun final : public CudaModesRun<T> {
 
   Footprint footprint() const override { return {parts_.bytes(), this->bytes_}; }
 
+  /// Of copies and kernels when nothing else happens.
   Alone alone() {
     device::Stream stream;
     const auto seconds = [&](auto&& work) {
@@ -183,7 +164,7 @@ class StreamedRun final : public CudaModesRun<T> {
  private:
   struct Slot {
     device::Buffer<std::byte> data;
-    Mark filled, used;
+    Milestone filled, used;
   };
   Slot& slot(Count part) { return slots_[part % slots_.size()]; }
 
@@ -245,8 +226,8 @@ class StreamedRun final : public CudaModesRun<T> {
   std::array<Slot, 2> slots_;
   device::Buffer<Index> indices_;
   Count at_hand_ = 0;  // the part whose nonzeros `pass` takes
-  const Owned<CUstream_st> copies_ = copy_stream();
-  Mark begun_;
+  const device::SideStream copies_;
+  Milestone begun_;
 };
 
 /// Nonzeros with uniform indices.
@@ -259,21 +240,42 @@ std::shared_ptr<const Coo> drawn(const Dims& dims, DType type, Count nnz) {
   return x;
 }
 
-/// A part of the tensor's shape takes its time by itself, copies and kernels apart; the rest is
-/// arithmetic: the slower of the two for all parts, the other for one.
+/// The faster of two runs, in seconds.
+double seconds_of(Prepared& run) {
+  const auto timer = device::make_event_timer();
+  const auto once = [&] {
+    timer->start();
+    run.run(*timer);
+    double sum = 0;
+    for (const auto& stage : timer->stop()) sum += stage.second;
+    return sum;
+  };
+  const double first = once();
+  return std::min(first, once());
+}
+
+/// A few parts of random nonzeros run as the tensor's would; beyond them each part takes as long as
+/// the later ones of these.
 template <class T>
-Prediction predicted(const Problem& outline, Count nnz, const Params& params) {
-  const auto buffer = static_cast<Count>(params.integer("buffer")) << 20;
+Prediction predicted(const Problem& outline, const Params& params) {
+  const Count nnz = outline.nonzeros();
+  constexpr Count kFew = 2, kMore = 6;
   const Coo none(outline.x().dims, outline.dtype());
-  const Count room = HostParts<T>(Nonzeros(none), buffer).room();
-  const Problem problem(outline.spec(), drawn(none.dims, none.dtype(), std::min(nnz, room)));
-  StreamedRun<T> run(problem, params);
-  const auto part = run.alone();
-  const double parts = static_cast<double>(nnz) / static_cast<double>(room);
-  const double rest = std::max(parts - 1, 0.0);
-  return {part.copies + part.kernels + rest * std::max(part.copies, part.kernels),
-          run.footprint().device_bytes,
-          (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(none.dims))};
+  const Count room =
+      HostParts<T>(Nonzeros(none), static_cast<Count>(params.integer("buffer")) << 20).room();
+  Prediction p;
+  const auto seconds = [&](Count nonzeros) {
+    const Problem problem(outline.spec(), drawn(none.dims, none.dtype(), nonzeros));
+    StreamedRun<T> run(problem, params);
+    p.device_bytes = run.footprint().device_bytes;
+    return seconds_of(run);
+  };
+  p.host_bytes = (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(none.dims));
+  p.seconds = seconds(std::min(nnz, kMore * room));
+  if (nnz > kMore * room)
+    p.seconds += (p.seconds - seconds(kFew * room)) / static_cast<double>((kMore - kFew) * room) *
+                 static_cast<double>(nnz - kMore * room);
+  return p;
 }
 
 }  // namespace
@@ -282,9 +284,8 @@ std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Pa
   return make_typed_run<StreamedRun>(problem, params);
 }
 
-Prediction predict_streamed_cuda(const Problem& outline, Count nonzeros, const Params& params) {
-  return dispatch(outline.dtype(),
-                  [&]<class T>() { return predicted<T>(outline, nonzeros, params); });
+Prediction predict_streamed_cuda(const Problem& outline, const Params& params) {
+  return dispatch(outline.dtype(), [&]<class T>() { return predicted<T>(outline, params); });
 }
 
 }  // namespace retensor::pasta

@@ -108,8 +108,9 @@ TEST_CASE("what a run is expected to hold is what it holds") {
   const Problem problem(spec_of(Operation::mttkrp_all, 0, DType::f32),
                         std::make_shared<Coo>(tensor));
   const auto params = streamed().params().resolve({{"buffer", std::int64_t{1}}});
-  const auto outline = Problem::outline(problem.spec(), std::make_shared<Coo>(tensor.dims, DType::f32));
-  const auto expected = streamed().predict(outline, tensor.nnz(), params);
+  const auto outline = Problem::outline(
+      problem.spec(), std::make_shared<Coo>(tensor.dims, DType::f32), tensor.nnz());
+  const auto expected = streamed().predict(outline, params);
   REQUIRE(expected.has_value());
   const auto held = streamed().prepare(problem, params)->footprint();
   CHECK(expected->device_bytes == held.device_bytes);
