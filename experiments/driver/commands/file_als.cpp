@@ -29,7 +29,8 @@ std::shared_ptr<const std::vector<Matrix>> no_factors(const Dims& dims, const Pr
 
 std::map<std::string, ParamValue> with_file(const Method& method, const std::string& path,
                                             std::map<std::string, ParamValue> given) {
-  for (const auto& param : method.params().specs())
+  const auto schema = method.params();
+  for (const auto& param : schema.specs())
     if (param.name == "file") {
       given["file"] = path;
       return given;
