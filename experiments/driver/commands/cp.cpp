@@ -303,7 +303,7 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
   const auto& method = registry.find(named.empty() ? "pasta.cuda.streamed" : named);
   const auto begin = Clock::now();
   FileAls als(given.positional("a binary tensor (.tnsb)"), spec, method,
-                   cpd::params_in(given.text("params")));
+              cpd::params_in(given.text("params")));
   const double prepared = seconds_since(begin);
   const auto timer = device::make_event_timer();
   als.restart(asked.law, spec.seed, *timer);

@@ -64,8 +64,7 @@ FileAls::FileAls(const std::string& path, const ProblemSpec& spec, const Method&
                  std::map<std::string, ParamValue> given)
     : spec_(spec),
       outline_(outline_of(path, spec.dtype)),
-      passes_(
-          Problem::with_factors(of_passes(spec), outline_, no_factors(outline_->dims, spec))),
+      passes_(Problem::with_factors(of_passes(spec), outline_, no_factors(outline_->dims, spec))),
       mttkrp_(cpd::prepare_or_refuse(mttkrp, passes_, with_file(mttkrp, path, std::move(given)))),
       sweeps_(sweeps_of(passes_, *mttkrp_, norm_of(MappedCache(path)))) {}
 
@@ -84,7 +83,8 @@ void FileAls::sweep(StageTimer& timer) {
 }
 
 bool FileAls::finished() const {
-  return cpd::converged(fit_, spec_.tolerance) || std::cmp_greater_equal(fit_.size(), spec_.max_sweeps);
+  return cpd::converged(fit_, spec_.tolerance) ||
+         std::cmp_greater_equal(fit_.size(), spec_.max_sweeps);
 }
 
 KruskalModel FileAls::model() const {

@@ -1,5 +1,5 @@
-// CP-ALS of a binary tensor that stays in its file, which may be larger than memory: each pass reads
-// it in order.
+// CP-ALS of a binary tensor that stays in its file, which may be larger than memory: each pass
+// reads it in order.
 #pragma once
 
 #include <map>

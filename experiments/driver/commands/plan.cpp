@@ -60,15 +60,16 @@ std::optional<Prediction> predicted(const Case& c, const Registry& methods,
 
 std::string in_words(const Prediction& p) {
   return fmt::format("expected: {}, {} of the device, {} of pinned memory",
-                     duration_text(p.seconds), bytes_text(p.device_bytes), bytes_text(p.host_bytes));
+                     duration_text(p.seconds), bytes_text(p.device_bytes),
+                     bytes_text(p.host_bytes));
 }
 
 /// A plan with what its methods decline here and the data that are missing.
 struct Outlook {
   Plan plan;
   std::vector<std::optional<Prediction>> predictions;  ///< of the cases
-  std::size_t declined = 0;                    ///< the last of the skips
-  std::map<std::string, std::string> missing;  ///< reason by data set
+  std::size_t declined = 0;                            ///< the last of the skips
+  std::map<std::string, std::string> missing;          ///< reason by data set
   Count most_memory = 0;
 };
 

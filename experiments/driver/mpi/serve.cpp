@@ -157,8 +157,7 @@ json Served::prepare() {
     if (name != "ranks" && name != "dist" && name != "mttkrp") given[name] = value_of(value);
   devices_ = devices_for(*method_, processes_);
   share_ = distribute::share_out(
-      processes_, mine_, rule,
-      distribute::cost_of_mttkrp(mine_.order(), spec_.rank, spec_.dtype));
+      processes_, mine_, rule, distribute::cost_of_mttkrp(mine_.order(), spec_.rank, spec_.dtype));
   mine_ = Coo();
   passes_ = distribute::passes_over(devices_ ? *devices_ : processes_, share_, spec_, factors_,
                                     *method_, given);

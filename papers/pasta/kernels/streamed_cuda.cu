@@ -1,8 +1,8 @@
-// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory, or in a file that
-// is larger. Its nonzeros pass through two buffers of the device in parts; while the kernels of one
-// part run, the next is copied. A run over all modes uses each part for all of them, so that each
-// nonzero crosses the bus once, with its indices packed into as few words as hold them. The kernel
-// is that of pasta.cuda.tuned on nonzeros in any order.
+// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory, or in a file
+// that is larger. Its nonzeros pass through two buffers of the device in parts; while the kernels
+// of one part run, the next is copied. A run over all modes uses each part for all of them, so that
+// each nonzero crosses the bus once, with its indices packed into as few words as hold them. The
+// kernel is that of pasta.cuda.tuned on nonzeros in any order.
 #include <algorithm>
 #include <array>
 #include <cstddef>

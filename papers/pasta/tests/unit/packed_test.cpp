@@ -93,7 +93,6 @@ TEST_CASE("an index that its mode does not have is refused with its mode") {
   Coo x = corners({300, 200, 100}, DType::f32);
   x.indices[1][11] = 200;
   std::vector<std::byte> part(40 * packed_bytes<float>(PackedLayout(x.dims)));
-  CHECK_THROWS_WITH_AS(
-      pack<float>(Nonzeros(x), PackedLayout(x.dims), 0, 40, 40, part.data()),
-      "tensor: found index 201 of mode 2, expected at most 200", InputError);
+  CHECK_THROWS_WITH_AS(pack<float>(Nonzeros(x), PackedLayout(x.dims), 0, 40, 40, part.data()),
+                       "tensor: found index 201 of mode 2, expected at most 200", InputError);
 }
