@@ -3,14 +3,14 @@
 
     python3 experiments/ablations/distribute_model.py LINES... [FIGURE.svg]
 
-LINES are what tests/mpi/distribute_speed.cpp printed on one GPU, on two as well to judge the model.
-Not measured: the kernels take the time of one GPU divided by the GPUs, as if all held the same share
-and none got too little to fill it; what a GPU sends, as common/distribute/passes.hpp says, goes at
-the rate of its link. The exchange of a mode runs beside the kernels of the next, so that the longer
-of the two counts and a mode of the other. Links as stated: 450 GB/s each way between the 8 GPUs of a
-machine, the NVLink of an H100, and 50 GB/s for each GPU between machines, its own adapter. With
-lines of several GPUs the rate that these reached takes the place of the stated one inside a machine.
-Prints a table in ms with the share of the exchange that is not hidden.
+LINES are what tests/mpi/distribute_speed.cpp printed on one GPU, on two as well to judge the
+model. Not measured: the kernels take the time of one GPU divided by the GPUs, as if all held the
+same share and none got too little to fill it; what a GPU sends, as common/distribute/passes.hpp
+says, goes at the rate of its link. The exchange of a mode runs beside the kernels of the next, so
+that the longer of the two counts and a mode of the other. Links as stated: 450 GB/s each way
+between the 8 GPUs of a machine, the NVLink of an H100, and 50 GB/s for each GPU between machines,
+its own adapter. With lines of several GPUs the rate that these reached takes the place of the
+stated one inside a machine. Prints a table in ms with the share of the exchange that is not hidden.
 """
 import json
 import sys

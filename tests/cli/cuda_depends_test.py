@@ -1,4 +1,4 @@
-"""CUDA objects are compiled anew when a header changes that they include, whatever Meson made them."""
+"""CUDA objects are compiled anew when a header changes that they include, by any Meson."""
 
 import os
 import re

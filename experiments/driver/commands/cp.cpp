@@ -293,14 +293,21 @@ Start best_of(cpd::Als& als, const Problem& problem, const Asked& asked, StageTi
   return std::move(*best);
 }
 
+/// The one that was asked for, or the first that reads files.
+const Method& method_on_disk(const Given& given, const Registry& registry) {
+  if (const auto named = given.text("method"); !named.empty()) return registry.find(named);
+  for (const auto& method : registry.methods())
+    if (reads_files(*method)) return *method;
+  throw LogicError("no method reads nonzeros from a file");
+}
+
 /// The only start of a tensor that stays in its file.
 int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& spec,
                const Asked& asked) {
   if (asked.starts > 1 || !asked.checkpoint.empty() || asked.constraint != Constraint::none)
     throw InputError(
         "--on-disk: found --starts, --checkpoint or --constraint, expected none of them");
-  const auto named = given.text("method");
-  const auto& method = registry.find(named.empty() ? "pasta.cuda.streamed" : named);
+  const auto& method = method_on_disk(given, registry);
   const auto begin = Clock::now();
   FileAls als(given.positional("a binary tensor (.tnsb)"), spec, method,
               cpd::params_in(given.text("params")));

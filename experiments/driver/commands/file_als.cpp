@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -29,14 +30,13 @@ std::shared_ptr<const std::vector<Matrix>> no_factors(const Dims& dims, const Pr
 
 std::map<std::string, ParamValue> with_file(const Method& method, const std::string& path,
                                             std::map<std::string, ParamValue> given) {
-  const auto schema = method.params();
-  for (const auto& param : schema.specs())
-    if (param.name == "file") {
-      given["file"] = path;
-      return given;
-    }
-  throw InputError(
-      fmt::format("{}: reads no nonzeros from a file, as pasta.cuda.streamed does", method.id()));
+  if (!reads_files(method))
+    throw InputError(
+        fmt::format("{}: found no parameter `file`, which names where to read the "
+                    "nonzeros",
+                    method.id()));
+  given["file"] = path;
+  return given;
 }
 
 std::unique_ptr<cpd::Sweeps> sweeps_of(const Problem& passes, Prepared& mttkrp, double norm) {
@@ -45,6 +45,11 @@ std::unique_ptr<cpd::Sweeps> sweeps_of(const Problem& passes, Prepared& mttkrp, 
 }
 
 }  // namespace
+
+bool reads_files(const Method& method) {
+  const auto schema = method.params();
+  return std::ranges::any_of(schema.specs(), [](const auto& p) { return p.name == "file"; });
+}
 
 double norm_of(const MappedCache& file) {
   double square = 0;

@@ -40,6 +40,9 @@ class FileAls {
   std::vector<double> fit_;
 };
 
+/// Whether a method has the parameter `file`.
+bool reads_files(const Method& method);
+
 /// The Frobenius norm of a tensor in a file, read in order.
 double norm_of(const MappedCache& file);
 
