@@ -1,8 +1,8 @@
-// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory, or in a file
-// that is larger. Its nonzeros pass through two buffers of the device in parts; while the kernels
-// of one part run, the next is copied. A run over all modes uses each part for all of them, so that
-// each nonzero crosses the bus once, with its indices packed into as few words as hold them. The
-// kernel is that of pasta.cuda.tuned on nonzeros in any order.
+// Runs of pasta.cuda.streamed: MTTKRP, and with it SpMM, of a tensor that stays in the host's
+// memory, or in a file that is larger. Its nonzeros pass through two buffers of the device in
+// parts; while the kernels of one part run, the next is copied. A run over all modes uses each part
+// for all of them, so that each nonzero crosses the bus once, with its indices packed into as few
+// words as hold them. The kernel is that of pasta.cuda.tuned on nonzeros in any order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -44,6 +44,12 @@ class Pinned {
   void* data_ = nullptr;
 };
 
+/// In as few parts as have room for `most` of the nonzeros each.
+Count even_part(Count nnz, Count most) {
+  const Count parts = std::max((nnz + most - 1) / most, Count{1});
+  return std::max((nnz + parts * kUnit - 1) / (parts * kUnit), Count{1}) * kUnit;
+}
+
 /// The nonzeros in parts of equal size. Those of a tensor in memory are packed once and kept; those
 /// of a file are packed for each run into two buffers in turn. What fills the last part up is never
 /// read by a kernel.
@@ -54,9 +60,15 @@ class HostParts {
   HostParts(Nonzeros x, Count buffer_bytes)
       : x_(std::move(x)),
         layout_(x_.dims),
-        in_part_(std::max(buffer_bytes / device_bytes_each() / kUnit, Count{1}) * kUnit),
+        in_part_(even_part(x_.nnz, most_in_part(x_.dims, buffer_bytes))),
         pinned_(bytes()) {
     for (Count k = 0; !x_.file && k < count(); ++k) fill(k);
+  }
+
+  /// Nonzeros that a part has room for.
+  static Count most_in_part(const Dims& dims, Count buffer_bytes) {
+    const Count each = 2 * packed_bytes<T>(PackedLayout(dims)) + dims.size() * sizeof(Index);
+    return std::max(buffer_bytes / each / kUnit, Count{1}) * kUnit;
   }
 
   const PackedLayout& layout() const { return layout_; }
@@ -81,9 +93,6 @@ class HostParts {
  private:
   static constexpr Count kBuffers = 2;
 
-  Count device_bytes_each() const {
-    return 2 * packed_bytes<T>(layout_) + x_.dims.size() * sizeof(Index);
-  }
   std::byte* place(Count k) const {
     return pinned_.get() + (x_.file ? k % kBuffers : k) * part_bytes();
   }
@@ -116,6 +125,10 @@ Nonzeros nonzeros_of(const Problem& problem, const std::string& file) {
   return mapped;
 }
 
+Count buffer_of(const Params& params) {
+  return static_cast<Count>(params.integer("buffer")) << 20;
+}
+
 /// Seconds of a run.
 struct Alone {
   double copies = 0, kernels = 0;
@@ -126,8 +139,7 @@ class StreamedRun final : public CudaModesRun<T> {
  public:
   StreamedRun(const Problem& problem, const Params& params)
       : CudaModesRun<T>(problem, "tuned MTTKRP of parts from the host"),
-        parts_(nonzeros_of(problem, params.word("file")),
-               static_cast<Count>(params.integer("buffer")) << 20) {
+        parts_(nonzeros_of(problem, params.word("file")), buffer_of(params)) {
     if (parts_.count() > 0) {
       for (auto& slot : slots_) slot.data = device::Buffer<std::byte>(parts_.part_bytes());
       indices_ = device::Buffer<Index>(problem.x().dims.size() * parts_.room());
@@ -230,6 +242,39 @@ class StreamedRun final : public CudaModesRun<T> {
   Milestone begun_;
 };
 
+/// Sparse times dense: the MTTKRP of mode 0 of a matrix with the dense one as the other factor.
+class ProductRun final : public Prepared {
+ public:
+  ProductRun(const Problem& problem, const Params& params)
+      : problem_(problem),
+        mttkrp_(Problem::with_factors(of_mode_0(problem.spec()),
+                                      {std::shared_ptr<const Coo>(), &problem.x()}, factors_)),
+        run_(make_typed_run<StreamedRun>(mttkrp_, params)) {}
+
+  void run(StageTimer& timer) override { run_->run(timer); }
+  Result result() override { return run_->result(); }
+  Executed executed() const override { return run_->executed(); }
+  Footprint footprint() const override { return run_->footprint(); }
+  Work work() const override { return work_model(problem_); }
+  void refresh(int) override {
+    factors_->back() = problem_.dense().front();
+    run_->refresh(1);
+  }
+
+  static ProblemSpec of_mode_0(ProblemSpec spec) {
+    spec.operation = Operation::mttkrp;
+    spec.mode = 0;
+    return spec;
+  }
+
+ private:
+  const Problem& problem_;
+  const std::shared_ptr<std::vector<Matrix>> factors_ = std::make_shared<std::vector<Matrix>>(
+      std::vector<Matrix>{Matrix(0, problem_.rank(), problem_.dtype()), problem_.dense().front()});
+  const Problem mttkrp_;
+  const std::unique_ptr<Prepared> run_;
+};
+
 /// Nonzeros with uniform indices.
 std::shared_ptr<const Coo> drawn(const Dims& dims, DType type, Count nnz) {
   auto x = std::make_shared<Coo>(dims, type, nnz);
@@ -261,11 +306,12 @@ Prediction predicted(const Problem& outline, const Params& params) {
   const Count nnz = outline.nonzeros();
   constexpr Count kFew = 2, kMore = 6;
   const Coo none(outline.x().dims, outline.dtype());
-  const Count room =
-      HostParts<T>(Nonzeros(none), static_cast<Count>(params.integer("buffer")) << 20).room();
+  const Count room = even_part(nnz, HostParts<T>::most_in_part(none.dims, buffer_of(params)));
   Prediction p;
+  const auto spec = outline.operation() == Operation::spmm ? ProductRun::of_mode_0(outline.spec())
+                                                           : outline.spec();
   const auto seconds = [&](Count nonzeros) {
-    const Problem problem(outline.spec(), drawn(none.dims, none.dtype(), nonzeros));
+    const Problem problem(spec, drawn(none.dims, none.dtype(), nonzeros));
     StreamedRun<T> run(problem, params);
     p.device_bytes = run.footprint().device_bytes;
     return seconds_of(run);
@@ -281,6 +327,7 @@ Prediction predicted(const Problem& outline, const Params& params) {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params) {
+  if (problem.operation() == Operation::spmm) return std::make_unique<ProductRun>(problem, params);
   return make_typed_run<StreamedRun>(problem, params);
 }
 

@@ -67,8 +67,9 @@ MethodSpec make_coo_cuda_streamed() {
   return {
       .id = "pasta.cuda.streamed",
       .summary =
-          "MTTKRP of a tensor that stays on the host: its coordinates pass the device in parts",
-      .operations = {Operation::mttkrp, Operation::mttkrp_all},
+          "MTTKRP and SpMM of a tensor that stays on the host: coordinates pass the device in "
+          "parts",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::spmm},
       .conditions = {supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_streamed_cuda),
       .predict = RETENSOR_DEVICE_PART(predict_streamed_cuda),

@@ -78,7 +78,7 @@ TEST_CASE("a tensor that passes the device in many parts has the oracle's result
   check_streamed(tensor, Operation::mttkrp_all, 0, DType::f64, 11);
 }
 
-TEST_CASE("a last part of one nonzero, and no part at all") {
+TEST_CASE("a nonzero more than a part has room for, and no part at all") {
   const Coo one = uniform({300, 200, 100}, 37449, 2, DType::f64);
   check_streamed(one, Operation::mttkrp_all, 0, DType::f32, 2);
   check_streamed(Coo({5, 4, 3}, DType::f64), Operation::mttkrp_all, 0, DType::f32, 0);
@@ -88,6 +88,12 @@ TEST_CASE("indices of more than 32 bits") {
   const Coo wide = uniform({70000, 60000, 50000, 3}, 50000, 4, DType::f64);
   check_streamed(wide, Operation::mttkrp_all, 0, DType::f32, 2);
   check_streamed(wide, Operation::mttkrp, 3, DType::f64, 3);
+}
+
+TEST_CASE("a sparse matrix times a dense one") {
+  const Coo matrix = uniform({3000, 2000}, 200000, 5, DType::f64);
+  check_streamed(matrix, Operation::spmm, 0, DType::f32, 5);
+  check_streamed(matrix, Operation::spmm, 0, DType::f64, 7);
 }
 
 TEST_CASE("a tensor in a file has the result of the one in memory") {
