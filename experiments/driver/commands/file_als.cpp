@@ -39,11 +39,6 @@ std::map<std::string, ParamValue> with_file(const Method& method, const std::str
   return given;
 }
 
-std::unique_ptr<cpd::Sweeps> sweeps_of(const Problem& passes, Prepared& mttkrp, double norm) {
-  if (auto on_device = cpd::device_sweeps(passes, mttkrp, norm)) return on_device;
-  return cpd::host_sweeps(passes, mttkrp, norm);
-}
-
 }  // namespace
 
 bool reads_files(const Method& method) {
@@ -71,14 +66,13 @@ FileAls::FileAls(const std::string& path, const ProblemSpec& spec, const Method&
       outline_(outline_of(path, spec.dtype)),
       passes_(Problem::with_factors(of_passes(spec), outline_, no_factors(outline_->dims, spec))),
       mttkrp_(cpd::prepare_or_refuse(mttkrp, passes_, with_file(mttkrp, path, std::move(given)))),
-      sweeps_(sweeps_of(passes_, *mttkrp_, norm_of(MappedCache(path)))) {}
+      sweeps_(cpd::host_sweeps(passes_, *mttkrp_, norm_of(MappedCache(path)))) {}
 
 void FileAls::restart(cpd::Start law, std::uint64_t seed, StageTimer& timer) {
   if (law == cpd::Start::nvecs)
     throw InputError("--start: found nvecs, expected one that does not take the nonzeros");
   fit_.clear();
-  if (!sweeps_->draw(law, seed))
-    sweeps_->begin(cpd::first_factors(law, *outline_, spec_.rank, seed), nullptr);
+  sweeps_->begin(cpd::first_factors(law, *outline_, spec_.rank, seed), nullptr);
   if (law == cpd::Start::spread) sweeps_->spread(timer);
 }
 

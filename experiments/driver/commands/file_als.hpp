@@ -1,5 +1,6 @@
 // CP-ALS of a binary tensor that stays in its file, which may be larger than memory: each pass
-// reads it in order.
+// reads it in order. The sweeps run on the host: those of a device are recorded once and repeated,
+// and a recorded pass could not read.
 #pragma once
 
 #include <map>

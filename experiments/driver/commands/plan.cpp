@@ -3,6 +3,7 @@
 #include "experiments/driver/spec/methods.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/io/cache.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/progress.hpp"
@@ -19,6 +21,7 @@
 #include "experiments/driver/spec/declined.hpp"
 
 namespace retensor::driver {
+namespace fs = std::filesystem;
 namespace {
 
 std::string params_text(const std::map<std::string, ParamValue>& params) {
@@ -47,15 +50,29 @@ TableRow case_row(const Case& c) {
           params_text(c.params)};
 }
 
-/// Of a method that knows its own cost on this machine.
+/// Mode lengths, with the first nonzeros where the tensor lies in the cache.
+std::shared_ptr<const Coo> first_part(const Dataset& dataset, const DatasetRegistry& datasets,
+                                      const std::string& cache_dir) {
+  constexpr Count kEnough = Count{1} << 26;  // nonzeros
+  if (const auto path = datasets.cache_file(dataset, cache_dir); fs::exists(path))
+    return std::make_shared<const Coo>(
+        read_cache_part(path, 0, std::max(dataset.nnz / kEnough, Count{1})));
+  return std::make_shared<const Coo>(dataset.dims, DType::f32);
+}
+
+/// Of a method that knows its own cost on this machine, which a tensor of one nonzero tells.
 std::optional<Prediction> predicted(const Case& c, const Registry& methods,
-                                    const DatasetRegistry& datasets) {
+                                    const DatasetRegistry& datasets, const std::string& cache_dir) {
   const auto& method = method_of_spec(methods, c.method);
   const auto& dataset = datasets.find(c.dataset);
   if (dataset.dims.empty() || !method.runs_here().ok) return std::nullopt;
-  const auto outline = Problem::outline(
-      c.problem, std::make_shared<const Coo>(dataset.dims, c.problem.dtype), dataset.nnz);
-  return method.predict(outline, method.params().resolve(c.params));
+  const auto params = method.params().resolve(c.params);
+  const auto of = [&](std::shared_ptr<const Coo> x, Count nonzeros) {
+    return method.predict(Problem::outline(c.problem, std::move(x), nonzeros), params);
+  };
+  const Dims one(dataset.dims.size(), 1);
+  if (!of(std::make_shared<const Coo>(one, DType::f32), 1)) return std::nullopt;
+  return of(first_part(dataset, datasets, cache_dir), dataset.nnz);
 }
 
 std::string in_words(const Prediction& p) {
@@ -81,7 +98,7 @@ Outlook outlook(Plan plan, const Registry& methods, const DatasetRegistry& datas
   for (const auto& c : out.plan.cases) {
     out.most_memory =
         std::max(out.most_memory, memory_estimate(c, datasets, method_of_spec(methods, c.method)));
-    out.predictions.push_back(predicted(c, methods, datasets));
+    out.predictions.push_back(predicted(c, methods, datasets, cache_dir));
     if (out.missing.contains(c.dataset)) continue;
     if (auto reason = datasets.obstacle(datasets.find(c.dataset), cache_dir); !reason.empty())
       out.missing.emplace(c.dataset, std::move(reason));
@@ -167,8 +184,8 @@ Interface plan_interface() {
       "plan SPEC...",
       "Checks specs and prints the cases that they would run with the peak memory of "
       "each, and the skips with their reasons, among them what a method would decline "
-      "on this machine. Of a method that streams, a few parts of random nonzeros tell the time and "
-      "the bytes to expect; nothing else is measured.",
+      "on this machine. Of a method that streams, a few parts tell the time and the bytes to "
+      "expect; nothing else is measured.",
       "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   add_profile_option(options);

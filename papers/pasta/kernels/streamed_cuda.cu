@@ -67,8 +67,11 @@ class HostParts {
 
   /// Nonzeros that a part has room for.
   static Count most_in_part(const Dims& dims, Count buffer_bytes) {
-    const Count each = 2 * packed_bytes<T>(PackedLayout(dims)) + dims.size() * sizeof(Index);
-    return std::max(buffer_bytes / each / kUnit, Count{1}) * kUnit;
+    return std::max(buffer_bytes / device_bytes(dims) / kUnit, Count{1}) * kUnit;
+  }
+  /// Of a nonzero that a part has room for.
+  static Count device_bytes(const Dims& dims) {
+    return 2 * packed_bytes<T>(PackedLayout(dims)) + dims.size() * sizeof(Index);
   }
 
   const PackedLayout& layout() const { return layout_; }
@@ -156,6 +159,11 @@ class StreamedRun final : public CudaModesRun<T> {
   }
 
   Footprint footprint() const override { return {parts_.bytes(), this->bytes_}; }
+  /// Bytes of the device if parts had room for so many nonzeros.
+  Count device_bytes_with(Count room) const {
+    const Count each = HostParts<T>::device_bytes(this->problem_.x().dims);
+    return this->bytes_ - (parts_.count() > 0 ? parts_.room() : 0) * each + room * each;
+  }
 
   /// Of copies and kernels when nothing else happens.
   Alone alone() {
@@ -275,14 +283,18 @@ class ProductRun final : public Prepared {
   const std::unique_ptr<Prepared> run_;
 };
 
-/// Nonzeros with uniform indices.
-std::shared_ptr<const Coo> drawn(const Dims& dims, DType type, Count nnz) {
-  auto x = std::make_shared<Coo>(dims, type, nnz);
-  for (std::size_t m = 0; m < dims.size(); ++m) {
+/// The first `sample` of the nonzeros of an outline that has them; else as many of `nnz` that lie
+/// in the order of mode 0, as most files have them, their other indices uniform.
+std::shared_ptr<const Coo> sample_of(const Coo& x, Count sample, Count nnz) {
+  auto part = std::make_shared<Coo>(x.dims, x.dtype(), sample);
+  for (std::size_t m = 0; m < x.dims.size(); ++m) {
     const CounterRng rng(1, m);
-    for (Count k = 0; k < nnz; ++k) x->indices[m][k] = static_cast<Index>(rng.below(k, dims[m]));
+    for (Count k = 0; k < sample; ++k)
+      part->indices[m][k] = x.nnz() > 0 ? x.indices[m][k]
+                            : m > 0     ? static_cast<Index>(rng.below(k, x.dims[m]))
+                                        : static_cast<Index>(Uint128{k} * x.dims[0] / nnz);
   }
-  return x;
+  return part;
 }
 
 /// The faster of two runs, in seconds.
@@ -299,28 +311,29 @@ double seconds_of(Prepared& run) {
   return std::min(first, once());
 }
 
-/// A few parts of random nonzeros run as the tensor's would; beyond them each part takes as long as
-/// the later ones of these.
+/// A few parts run as the tensor's would; beyond them each takes as long as the later ones of
+/// these.
 template <class T>
 Prediction predicted(const Problem& outline, const Params& params) {
+  constexpr Count kParts = 6;
+  const Coo& x = outline.x();
   const Count nnz = outline.nonzeros();
-  constexpr Count kFew = 2, kMore = 6;
-  const Coo none(outline.x().dims, outline.dtype());
-  const Count room = even_part(nnz, HostParts<T>::most_in_part(none.dims, buffer_of(params)));
-  Prediction p;
+  const Count room = even_part(nnz, HostParts<T>::most_in_part(x.dims, buffer_of(params)));
+  const Count sample = std::min({nnz, kParts * room, x.nnz() > 0 ? x.nnz() : nnz});
   const auto spec = outline.operation() == Operation::spmm ? ProductRun::of_mode_0(outline.spec())
                                                            : outline.spec();
+  Prediction p;
   const auto seconds = [&](Count nonzeros) {
-    const Problem problem(spec, drawn(none.dims, none.dtype(), nonzeros));
+    const Problem problem(spec, sample_of(x, nonzeros, nnz));
     StreamedRun<T> run(problem, params);
-    p.device_bytes = run.footprint().device_bytes;
+    p.device_bytes = run.device_bytes_with(room);
     return seconds_of(run);
   };
-  p.host_bytes = (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(none.dims));
-  p.seconds = seconds(std::min(nnz, kMore * room));
-  if (nnz > kMore * room)
-    p.seconds += (p.seconds - seconds(kFew * room)) / static_cast<double>((kMore - kFew) * room) *
-                 static_cast<double>(nnz - kMore * room);
+  p.host_bytes = (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(x.dims));
+  p.seconds = seconds(sample);
+  if (const Count few = sample / 3; nnz > sample && few > 0)
+    p.seconds += (p.seconds - seconds(few)) / static_cast<double>(sample - few) *
+                 static_cast<double>(nnz - sample);
   return p;
 }
 
