@@ -60,6 +60,11 @@ def predicted(line, rule, gpus, rate):
     return most, most - kernels
 
 
+def rules_of(line):
+    """FLYCOO takes all modes as one problem, which owners of one mode each cannot hand it."""
+    return [rule for rule in RULES if rule != "owner" or not line["method"].startswith("flycoo")]
+
+
 def read(paths):
     """The lines of the program; what MPI and NCCL print between them is left out."""
     return [json.loads(text) for path in paths for text in Path(path).read_text().splitlines()
@@ -74,7 +79,7 @@ def table(lines):
     yield "| nonzeros | method | rule | " + " | ".join(f"{g}" for g in GPUS) + " |"
     yield "|---" * (len(GPUS) + 3) + "|"
     for line in (one for one in lines if one["processes"] == 1):
-        for rule in RULES:
+        for rule in rules_of(line):
             cells = []
             for gpus in GPUS:
                 seconds, open_part = predicted(line, rule, gpus, rate)
@@ -107,9 +112,10 @@ def draw(lines, path):
     figure, axes = plt.subplots(1, len(ones), squeeze=False, sharey=True,
                                 figsize=(3.4 * len(ones), 3))
     for axis, line in zip(axes[0], ones):
-        for rule, style in zip(RULES, ["-", "--", ":"]):
+        styles = dict(zip(RULES, ["-", "--", ":"]))
+        for rule in rules_of(line):
             speeds = [line["seconds"] / predicted(line, rule, g, rate_of(lines))[0] for g in GPUS]
-            axis.loglog(GPUS, speeds, style, base=2, label=rule)
+            axis.loglog(GPUS, speeds, styles[rule], base=2, label=rule)
         axis.axvline(IN_MACHINE, color="0.7", linewidth=0.8)
         axis.set(title=f"{line['nonzeros'] / 1e6:g} M, {line['method']}",
                  xlabel="GPUs, 8 a machine")
