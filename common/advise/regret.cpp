@@ -44,7 +44,8 @@ bool is_library(const Candidate& candidate) {
 
 /// What a choice by trial takes.
 struct WithTrial {
-  double total = 0, trial = 0;  ///< seconds, the trial's among the total
+  double total = 0, trial = 0;       ///< seconds, the trial's among the total
+  const SeenTimes* taken = nullptr;  ///< by it
 };
 
 /// The trial's time, and the calls of the candidate that won it and is prepared already.
@@ -54,9 +55,12 @@ WithTrial time_with_trial(const Contest& contest, double calls, double caution) 
     spent += total(*contest.came[k], kRunsOfTrial);
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  if (steps.empty())
-    return {total(*contest.came[best_of(contest.foreseen, calls, caution)], calls), 0};
-  return {spent + calls * steps[*winner_of(steps)].tried.run, spent};
+  if (steps.empty()) {
+    const auto* const taken = contest.came[best_of(contest.foreseen, calls, caution)];
+    return {total(*taken, calls), 0, taken};
+  }
+  const auto* const taken = contest.came[steps[*winner_of(steps)].place];
+  return {spent + calls * taken->run, spent, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.
@@ -92,7 +96,19 @@ struct Tallies {
   Tally predicted, tried;
   int refused = 0, outside = 0, behind_libraries = 0;
   const SeenTimes *taken = nullptr, *best = nullptr;  ///< of the largest regret
+  std::vector<SlowChoice> slow;
 };
+
+std::string described(const Candidate& candidate) {
+  return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
+}
+
+SlowChoice slow_choice(const Experience& seen, const WithTrial& tried, const SeenTimes& best,
+                       double calls) {
+  return {seen.problems[best.problem].data, described(seen.candidates[tried.taken->candidate]),
+          described(seen.candidates[best.candidate]), tried.total / total(best, calls),
+          1 - calls * tried.taken->run / tried.total};
+}
 
 void judge(const Experience& seen, const Contest& contest, double calls, Tallies& tallies) {
   if (contest.all.size() < 2) return;
@@ -112,6 +128,7 @@ void judge(const Experience& seen, const Contest& contest, double calls, Tallies
   tallies.predicted.add(ratio);
   const auto tried = time_with_trial(contest, calls, caution);
   tallies.tried.add(tried.total / best);
+  if (tried.total > 2 * best) tallies.slow.push_back(slow_choice(seen, tried, best_one, calls));
   if (tried.total - tried.trial > best_of_libraries(seen, contest, calls))
     ++tallies.behind_libraries;
   if (contest.is_outside) ++tallies.outside;
@@ -141,10 +158,6 @@ std::map<std::size_t, Contest> contests_of(const Experience& seen, const Experie
   return contests;
 }
 
-std::string described(const Candidate& candidate) {
-  return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
-}
-
 std::string worst_of(const Experience& seen, const Tallies& tallies) {
   if (tallies.taken == nullptr) return "";
   return fmt::format("{}: {}, best {}", seen.problems[tallies.taken->problem].data,
@@ -165,6 +178,7 @@ RegretLine line_of(const Experience& seen, std::string device, std::string opera
   line.tried = tallies.tried.regret();
   line.behind_libraries = tallies.behind_libraries;
   line.worst = worst_of(seen, tallies);
+  line.slow = tallies.slow;
   return line;
 }
 

@@ -15,6 +15,13 @@ struct Regret {
   int above_two = 0;
 };
 
+/// A problem whose choice, with a trial, takes more than twice as long as the best.
+struct SlowChoice {
+  std::string data, taken, best;  ///< candidates in words
+  double ratio = 1;
+  double preparing = 0;  ///< share of its time that preparations and the trial take
+};
+
 /// Of the problems of an operation on a device, or of all.
 struct RegretLine {
   std::string device, operation;  ///< empty: all
@@ -29,6 +36,7 @@ struct RegretLine {
   /// cuSPARSE, Sputnik) by more than the trial itself.
   int behind_libraries = 0;
   std::string worst;  ///< the problem of predicted.most: what was taken, and what was best
+  std::vector<SlowChoice> slow;  ///< those of tried.above_two
 };
 
 /// What the choices would have cost had the model not seen the family of each tensor in turn: a

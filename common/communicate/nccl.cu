@@ -98,7 +98,9 @@ class Nccl final : public Communicator {
   }
   std::unique_ptr<Communicator> split(int group) override {
     ncclComm_t part = nullptr;
-    RETENSOR_NCCL_CHECK(ncclCommSplit(comm_, group, rank_, &part, nullptr));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.splitShare = 1;  // what the whole group has: the two are never at work at a time
+    RETENSOR_NCCL_CHECK(ncclCommSplit(comm_, group, rank_, &part, &config));
     return std::make_unique<Nccl>(part, shared_traffic(), stream_);
   }
 

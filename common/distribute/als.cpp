@@ -38,7 +38,7 @@ Als::Als(communicate::Communicator& processes, const Coo& mine, Rule rule, Probl
          const Method& method, const std::map<std::string, ParamValue>& given,
          communicate::Communicator* devices)
     : spec_(spec),
-      share_(share_out(processes, mine, rule)),
+      share_(share_out(processes, mine, rule, cost_of_mttkrp(mine.order(), spec.rank, spec.dtype))),
       factors_(empty_factors(mine, spec)),
       passes_problem_(Problem::with_factors(
           of_passes(spec), {std::shared_ptr<const Coo>(), &share_.tensors.front()}, factors_)),

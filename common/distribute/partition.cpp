@@ -54,11 +54,25 @@ Coo moved(Communicator& processes, const Coo& mine, const To& to) {
   return result;
 }
 
-Parts slices_of(Communicator& processes, const Coo& mine, std::size_t mode) {
+/// The cost of each slice of a mode, over all processes.
+Parts slices_of(Communicator& processes, const Coo& mine, std::size_t mode, const Cost& cost) {
   Parts counts(mine.dims[mode], 0);
   for (const auto i : mine.indices[mode]) ++counts[i];
   processes.all_reduce(std::span(counts));
+  for (auto& slice : counts) slice = slice * cost.nonzero + cost.row;
   return counts;
+}
+
+/// Rows of the results that a process adds to in the passes over a tensor of its share.
+Count rows_of(const Share& share, std::size_t tensor) {
+  const auto& dims = share.tensors[tensor].dims;
+  Count rows = 0;
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    if (share.rule == Rule::owner && m != tensor) continue;
+    const auto k = static_cast<std::size_t>(share.coordinates[m]);
+    rows += share.cuts.empty() ? dims[m] : share.cuts[m][k + 1] - share.cuts[m][k];
+  }
+  return rows;
 }
 
 /// The range that each index lies in.
@@ -93,7 +107,7 @@ void share_evenly(Communicator& processes, const Coo& mine, Share& share) {
 
 void share_by_owner(Communicator& processes, const Coo& mine, Share& share) {
   for (std::size_t m = 0; m < mine.dims.size(); ++m) {
-    share.cuts.push_back(cuts_of(slices_of(processes, mine, m), processes.size()));
+    share.cuts.push_back(cuts_of(slices_of(processes, mine, m, share.cost), processes.size()));
     const auto range = ranges_of(share.cuts[m]);
     share.tensors.push_back(
         moved(processes, mine, [&](Count x) { return range[mine.indices[m][x]]; }));
@@ -103,7 +117,7 @@ void share_by_owner(Communicator& processes, const Coo& mine, Share& share) {
 void share_by_grid(Communicator& processes, const Coo& mine, Share& share) {
   std::vector<std::vector<std::size_t>> ranges;
   for (std::size_t m = 0; m < mine.dims.size(); ++m) {
-    share.cuts.push_back(cuts_of(slices_of(processes, mine, m), share.grid[m]));
+    share.cuts.push_back(cuts_of(slices_of(processes, mine, m, share.cost), share.grid[m]));
     ranges.push_back(ranges_of(share.cuts[m]));
   }
   share.tensors = {moved(processes, mine, [&](Count x) {
@@ -142,24 +156,31 @@ std::vector<int> grid_of(int processes, const Dims& dims) {
   return grid;
 }
 
-Parts cuts_of(const Parts& nonzeros_of_slices, int parts) {
-  const auto all = communicate::sum_of(nonzeros_of_slices);
+Cost cost_of_mttkrp(int order, std::uint64_t rank, DType type) {
+  const auto modes = static_cast<Count>(order);
+  const Count row = rank * size_of(type);
+  return {modes * sizeof(Index) + size_of(type) + (modes - 1) * row, row};
+}
+
+Parts cuts_of(const Parts& cost_of_slices, int parts) {
+  const auto all = communicate::sum_of(cost_of_slices);
   const auto p = static_cast<Count>(parts);
   Parts cuts = {0};
   Count so_far = 0;
-  for (Count slice = 0; slice < nonzeros_of_slices.size(); ++slice) {
-    so_far += nonzeros_of_slices[slice];
+  for (Count slice = 0; slice < cost_of_slices.size(); ++slice) {
+    so_far += cost_of_slices[slice];
     while (cuts.size() < p && so_far * p >= cuts.size() * all && so_far > 0)
       cuts.push_back(slice + 1);
   }
-  while (cuts.size() <= p) cuts.push_back(nonzeros_of_slices.size());
-  cuts.back() = nonzeros_of_slices.size();
+  while (cuts.size() <= p) cuts.push_back(cost_of_slices.size());
+  cuts.back() = cost_of_slices.size();
   return cuts;
 }
 
-Share share_out(Communicator& processes, const Coo& mine, Rule rule) {
+Share share_out(Communicator& processes, const Coo& mine, Rule rule, Cost cost) {
   Share share;
   share.rule = rule;
+  share.cost = cost;
   const auto order = mine.dims.size();
   share.grid = rule == Rule::medium ? grid_of(processes.size(), mine.dims)
                                     : std::vector<int>(order, processes.size());
@@ -171,18 +192,25 @@ Share share_out(Communicator& processes, const Coo& mine, Rule rule) {
   return share;
 }
 
-std::vector<double> imbalance(Communicator& processes, const Share& share) {
-  std::vector<double> result;
-  for (const auto& tensor : share.tensors) {
-    Parts held(static_cast<std::size_t>(processes.size()), 0);
-    held[static_cast<std::size_t>(processes.rank())] = tensor.nnz();
-    processes.all_reduce(std::span(held));
-    const auto most = *std::max_element(held.begin(), held.end());
-    const auto all = communicate::sum_of(held);
-    result.push_back(
-        all == 0 ? 1 : static_cast<double>(most) * processes.size() / static_cast<double>(all));
+std::vector<std::vector<double>> loads(Communicator& processes, const Share& share) {
+  std::vector<std::vector<double>> result;
+  for (std::size_t t = 0; t < share.tensors.size(); ++t) {
+    Parts costs(static_cast<std::size_t>(processes.size()), 0);
+    costs[static_cast<std::size_t>(processes.rank())] =
+        share.tensors[t].nnz() * share.cost.nonzero + rows_of(share, t) * share.cost.row;
+    processes.all_reduce(std::span(costs));
+    const auto mean = static_cast<double>(communicate::sum_of(costs)) / processes.size();
+    auto& own = result.emplace_back();
+    for (const auto cost : costs) own.push_back(mean > 0 ? static_cast<double>(cost) / mean : 1);
   }
   return result;
+}
+
+std::vector<double> imbalance(Communicator& processes, const Share& share) {
+  std::vector<double> most;
+  for (const auto& each : loads(processes, share))
+    most.push_back(*std::max_element(each.begin(), each.end()));
+  return most;
 }
 
 }  // namespace retensor::distribute

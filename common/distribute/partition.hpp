@@ -6,9 +6,10 @@
 // - medium: the cells of a grid with ranges of slices in each mode, held once; results are summed
 //   among the processes of a layer (S. Smith, G. Karypis: A Medium-Grained Algorithm for
 //   Distributed Sparse Tensor Factorization, IPDPS 2016).
-// Ranges have about as many nonzeros each as whole slices allow.
+// Ranges cost about as much each as whole slices allow.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -26,9 +27,16 @@ std::string_view name(Rule rule);
 /// the mode with most indices a process (Smith and Karypis 2016, section IV).
 std::vector<int> grid_of(int processes, const Dims& dims);
 
-/// Begins of `parts` ranges of slices, and the end: range k takes slices until the nonzeros so far
-/// reach (k + 1) / parts of all.
-communicate::Parts cuts_of(const communicate::Parts& nonzeros_of_slices, int parts);
+/// What a pass takes for a nonzero and for a row of the result, in bytes: the floor of the planner.
+struct Cost {
+  Count nonzero = 1, row = 0;
+};
+/// Of MTTKRP: a nonzero with the rows that it gathers, and a row that is written.
+Cost cost_of_mttkrp(int order, std::uint64_t rank, DType type);
+
+/// Begins of `parts` ranges of slices, and the end: range k takes slices until their cost so far
+/// reaches (k + 1) / parts of all.
+communicate::Parts cuts_of(const communicate::Parts& cost_of_slices, int parts);
 
 /// What one process holds.
 struct Share {
@@ -37,16 +45,18 @@ struct Share {
   std::vector<Coo> tensors;  ///< one, of owner one a mode
   std::vector<communicate::Parts> cuts;  ///< by mode, of the ranges; none of allreduce
   std::vector<int> coordinates;          ///< by mode: the range of this process
+  Cost cost;                             ///< by which ranges are even
 
   const Coo& of_mode(std::size_t mode) const { return tensors[tensors.size() == 1 ? 0 : mode]; }
 };
 
 /// Moves nonzeros to where the rule wants them. `mine` is any part of the tensor, with the mode
 /// lengths of all of it; every nonzero is in one process's part.
-Share share_out(communicate::Communicator& processes, const Coo& mine, Rule rule);
+Share share_out(communicate::Communicator& processes, const Coo& mine, Rule rule, Cost cost = {});
 
-/// Largest number of nonzeros of a process over the mean, by tensor of the share; 1 of an empty
-/// one.
+/// [tensor of the share][process]: the cost of a process over the mean; 1 of a share without any.
+std::vector<std::vector<double>> loads(communicate::Communicator& processes, const Share& share);
+/// The largest of the loads, by tensor of the share.
 std::vector<double> imbalance(communicate::Communicator& processes, const Share& share);
 
 }  // namespace retensor::distribute

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
+#include "common/device/order.cuh"
 #include "common/distribute/distributed_passes.hpp"
 #include "common/distribute/exchange.hpp"
 #include "common/run/lent_rows.cuh"
@@ -66,19 +67,38 @@ class DevicePasses final : public DistributedPasses, public LentRows<T> {
   T* factor(int mode) override { return lenders_[keeper(mode)]->factor(mode); }
   T* left_by(int mode) override { return lender(mode).left_by(mode); }
 
-  void run_mode(int mode, StageTimer& timer) override {
+  /// The rows of a mode are exchanged beside the kernels of the next; the stage `exchange` is what
+  /// that does not hide.
+  void run(StageTimer& timer) override {
     const auto stream = stream_of(timer);
-    if (lenders_.size() > 1) fetch_factors(mode, stream);
-    local_.run(mode, timer);
+    for (int mode = 0; mode < order(); ++mode) {
+      compute(mode, timer);
+      computed_.reached(stream);
+      computed_.awaited(beside_.get());
+      exchange(mode, beside_.get());
+    }
     timer.stage("exchange");
-    exchange_.use_stream(stream);
-    const Streamed streamed(group_, stream);
-    exchange_.run(static_cast<std::size_t>(mode), {left_by(mode), length(mode) * stride()});
+    exchanged_.reached(beside_.get());
+    exchanged_.awaited(stream);
+  }
+  void run_mode(int mode, StageTimer& timer) override {
+    compute(mode, timer);
+    timer.stage("exchange");
+    exchange(mode, stream_of(timer));
   }
   Matrix mode_result(int mode) override { return local_.result(mode); }
 
  private:
   std::string exchanged() const override { return "on the device"; }
+  void compute(int mode, StageTimer& timer) {
+    if (lenders_.size() > 1) fetch_factors(mode, stream_of(timer));
+    local_.run(mode, timer);
+  }
+  void exchange(int mode, cudaStream_t stream) {
+    exchange_.use_stream(stream);
+    const Streamed streamed(group_, stream);
+    exchange_.run(static_cast<std::size_t>(mode), {left_by(mode), length(mode) * stride()});
+  }
   LentRows<T>& lender(int mode) {
     return *lenders_[lenders_.size() == 1 ? 0 : static_cast<std::size_t>(mode)];
   }
@@ -100,6 +120,8 @@ class DevicePasses final : public DistributedPasses, public LentRows<T> {
   Communicator& group_;
   const Lenders<T> lenders_;  // of the runs
   DeviceExchange<T> exchange_;
+  const device::SideStream beside_;
+  device::Milestone computed_, exchanged_;
 };
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "common/core/hash.hpp"
 #include "common/io/atomic_file.hpp"
 #include "common/io/duplicates.hpp"
-#include "common/io/mapped_file.hpp"
 
 namespace retensor {
 namespace {
@@ -103,7 +102,7 @@ Header check_header(std::string_view bytes, const std::string& name) {
   return h;
 }
 
-CacheFacts facts(const Header& h) {
+CacheFacts facts_in(const Header& h) {
   CacheFacts f{Dims(h.dims, h.dims + h.order), h.dtype == 0 ? DType::f32 : DType::f64, h.nnz, {}};
   for (const auto byte : h.sha256) f.sha256 += fmt::format("{:02x}", byte);
   return f;
@@ -140,7 +139,7 @@ std::string to_cache(const Coo& tensor) {
 }
 
 Coo parse_cache(std::string_view bytes, const std::string& name) {
-  const CacheFacts stated = facts(check_header(bytes, name));
+  const CacheFacts stated = facts_in(check_header(bytes, name));
   Coo tensor(stated.dims, stated.dtype, stated.nnz);
   const char* from = bytes.data() + sizeof(Header);
   for_arrays(tensor, [&from](void* data, std::size_t size) {
@@ -160,7 +159,7 @@ Coo read_cache(const std::string& path) {
 
 Coo read_cache_part(const std::string& path, Count k, Count parts) {
   const MappedFile file(path);
-  const CacheFacts stated = facts(check_header(file.view(), path));
+  const CacheFacts stated = facts_in(check_header(file.view(), path));
   const Count first = stated.nnz * k / parts, end = stated.nnz * (k + 1) / parts;
   Coo tensor(stated.dims, stated.dtype, end - first);
   const char* from = file.view().data() + sizeof(Header);
@@ -180,7 +179,21 @@ CacheFacts read_cache_facts(const std::string& path) {
   const Header header = check_header(file.view(), path);
   // Only the content can tell whether such a header is what was written.
   if (header.version == kUnchecked) parse_cache(file.view(), path);
-  return facts(header);
+  return facts_in(header);
+}
+
+MappedCache::MappedCache(const std::string& path)
+    : path_(path),
+      file_(path, Reading::in_order),
+      facts_(facts_in(check_header(file_.view(), path))) {}
+
+const Index* MappedCache::indices(std::size_t mode) const {
+  const char* const body = file_.view().data() + sizeof(Header);
+  return reinterpret_cast<const Index*>(body) + mode * facts_.nnz;
+}
+
+const std::byte* MappedCache::values() const {
+  return reinterpret_cast<const std::byte*>(indices(facts_.dims.size()));
 }
 
 }  // namespace retensor

@@ -6,10 +6,12 @@
 // holds a line feed and a carriage return, so that a copy in text mode is noticed.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "common/core/types.hpp"
+#include "common/io/mapped_file.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor {
@@ -43,5 +45,25 @@ struct CacheFacts {
 };
 /// Throws ParseError when the header is damaged or the size of the file disagrees with it.
 CacheFacts read_cache_facts(const std::string& path);
+
+/// A tensor that stays in its file, which may be larger than memory: pages come as they are read in
+/// order. The content's checksum is not compared.
+class MappedCache {
+ public:
+  /// Throws ParseError as read_cache does.
+  explicit MappedCache(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const CacheFacts& facts() const { return facts_; }
+  /// The mode's index of every nonzero.
+  const Index* indices(std::size_t mode) const;
+  /// Of the stated type; values in double precision may begin at any multiple of 4 bytes.
+  const std::byte* values() const;
+
+ private:
+  const std::string path_;
+  const MappedFile file_;
+  const CacheFacts facts_;
+};
 
 }  // namespace retensor

@@ -30,7 +30,7 @@ struct Descriptor {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path, Reading reading) {
   // O_NONBLOCK: opening a pipe without a writer must not hang before it is refused.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail_to_read(path, "can't be opened");
@@ -41,7 +41,7 @@ MappedFile::MappedFile(const std::string& path) {
   if (size_ == 0) return;
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (at == MAP_FAILED) fail_to_read(path, "can't be mapped");
-  ::madvise(at, size_, MADV_WILLNEED);
+  ::madvise(at, size_, reading == Reading::whole ? MADV_WILLNEED : MADV_SEQUENTIAL);
   data_ = static_cast<const char*>(at);
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,13 @@ using Executed = std::map<std::string, std::string>;
 struct Footprint {
   Count format_bytes = 0;
   Count device_bytes = 0;  ///< peak device memory, 0 on the host
+};
+
+/// What a run is expected to take before its tensor is there.
+struct Prediction {
+  double seconds = 0;
+  Count device_bytes = 0;
+  Count host_bytes = 0;  ///< of the method's own, beside the tensor
 };
 
 /// MTTKRP over all modes a mode at a time. Between two passes the factors may change, as they do in
@@ -97,6 +105,10 @@ class Method {
   /// Arithmetic that the check assumes.
   virtual reference::Precision precision(const Problem& p, const Params&) const {
     return reference::Precision::of(p.dtype());
+  }
+  /// Of a run of an outline on this machine, where the method knows its own cost; may run kernels.
+  virtual std::optional<Prediction> predict(const Problem&, const Params&) const {
+    return std::nullopt;
   }
 };
 

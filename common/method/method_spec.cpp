@@ -70,6 +70,12 @@ std::unique_ptr<Prepared> DescribedMethod::prepare(const Problem& problem,
   return spec_.prepare(problem, params);
 }
 
+std::optional<Prediction> DescribedMethod::predict(const Problem& outline,
+                                                   const Params& params) const {
+  if (!spec_.predict) return std::nullopt;
+  return spec_.predict(outline, params);
+}
+
 reference::Precision DescribedMethod::precision(const Problem& problem,
                                                 const Params& params) const {
   return spec_.precision ? spec_.precision(problem, params) : Method::precision(problem, params);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,8 @@ struct MethodSpec {
   /// Arithmetic that the check assumes; empty: that of the problem's type.
   std::function<reference::Precision(const Problem&, const Params&)> precision = {};
   std::function<Prepare> prepare;
+  /// As Method::predict; empty: nothing is known.
+  std::function<Prediction(const Problem&, const Params&)> predict = {};
   ParamSchema params = {};
   Form form = {};                  ///< by default every run is the paper's
   bool default_of_passes = false;  ///< as Method::is_default_of_passes
@@ -74,6 +77,7 @@ class DescribedMethod : public Method {
   Support solves(const Problem& problem, const Params& params) const override;
   Support supports(const Problem& problem, const Params& params) const override;
   std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override;
+  std::optional<Prediction> predict(const Problem& outline, const Params& params) const override;
   reference::Precision precision(const Problem& problem, const Params& params) const override;
 
  private:

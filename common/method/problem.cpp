@@ -244,7 +244,7 @@ Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
   return p;
 }
 
-Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x) {
+Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x, Count nonzeros) {
   if (x == nullptr) throw LogicError("a problem needs a tensor");
   Problem p;
   p.spec_ = completed(std::move(spec));
@@ -254,6 +254,7 @@ Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x) {
   p.dense_ = std::make_shared<const std::vector<Matrix>>(
       dense_operands(p.spec_, Dims(p.x_->dims.size(), 0)));
   p.oracle_ = std::make_shared<OracleSlot>();
+  p.stated_ = nonzeros;
   return p;
 }
 

@@ -1,6 +1,7 @@
 // One instance of an operation: operands, parameters and the oracle that all methods share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -89,9 +90,9 @@ class Problem {
 
   /// What Method::supports may be asked about before there are operands: dense operands have
   /// their columns and no rows, x is the second tensor too, and x may lack its nonzeros where only
-  /// its mode lengths are known.
+  /// its mode lengths and their number are known.
   /// Throws InputError as the constructor does.
-  static Problem outline(ProblemSpec spec, std::shared_ptr<const Coo> x);
+  static Problem outline(ProblemSpec spec, std::shared_ptr<const Coo> x, Count nonzeros = 0);
 
   const ProblemSpec& spec() const { return spec_; }
   Operation operation() const { return spec_.operation; }
@@ -99,6 +100,8 @@ class Problem {
   std::uint64_t rank() const { return spec_.rank; }
   DType dtype() const { return spec_.dtype; }
   const Coo& x() const { return *x_; }
+  /// Of x, those that an outline lacks included.
+  Count nonzeros() const { return std::max(x_->nnz(), stated_); }
   const Coo& y() const;  ///< throws LogicError when the operation has none
   const std::vector<Matrix>& dense() const { return *dense_; }
 
@@ -119,6 +122,7 @@ class Problem {
   std::shared_ptr<const std::vector<Matrix>> dense_;
   struct OracleSlot;
   std::shared_ptr<OracleSlot> oracle_;
+  Count stated_ = 0;  // nonzeros of an outline
 };
 
 }  // namespace retensor

@@ -228,6 +228,20 @@ def test_mistakes_in_a_spec_end_with_2_place_and_nearest_name(tree, old, new, wh
     assert nearest in message
 
 
+def test_more_nonzeros_than_a_method_counts_are_declined_before_they_are_read(tree):
+    registry = tree.root / "datasets/registry.yaml"
+    registry.write_text(registry.read_text() +
+                        "  vast: {kind: real, form: tensor, source: elsewhere, licence: none, "
+                        "dims: [9000, 9000, 9000], nnz: 4294967296}\n")
+    (tree.root / "experiments/pasta/one.yaml").write_text(
+        "schema: 1\nartifact: pasta/one\ntitle: One\noperation: mttkrp_all\n"
+        "axes: {dataset: vast, mode: all, rank: 4}\n"
+        "methods: [{id: flycoo.cuda.copies}, {id: pasta.cpu.coo}]\n")
+    plan = json.loads(tree.run("plan", "experiments/pasta/one.yaml", "--json").stdout)[0]
+    assert [case["case"]["method"] for case in plan["cases"]] == ["pasta.cpu.coo"]
+    assert [skip["reason"] for skip in plan["skips"]] == ["supports fewer than 2^32 nonzeros"]
+
+
 def test_a_mistake_in_an_included_file_is_found_there(tree):
     (tree.root / "experiments/shared/sets.yaml").write_text(SETS.replace("rank", "rnak"))
     assert "shared/sets.yaml:2:" in tree.refusal("plan", "experiments/pasta/all.yaml")

@@ -237,3 +237,19 @@ def test_tucker_begins_at_singular_vectors(workspace):
     assert "expected normal or nvecs" in call(workspace, "tucker", "x.tns", "--ranks", 3, 3, 3,
                                               "--method", "hlsto.cpu", "--start", "signs",
                                               code=2).stderr
+
+
+@pytest.mark.parametrize("args, words", [
+    (["text.tns"], "the magic bytes of a binary cache"),
+    (["binary.tnsb", "--starts", "2"], "--starts"),
+    (["binary.tnsb", "--constraint", "nonnegative"], "--constraint"),
+    (["binary.tnsb", "--method", "pasta.cpu.coo"], "no parameter `file`"),
+])
+def test_what_a_tensor_on_disk_does_not_take_is_refused(tmp_path, args, words):
+    (tmp_path / "text.tns").write_text("1 1 1 1\n2 2 2 3\n")
+    subprocess.run([RETENSOR, "dataset", "convert", "text.tns", "binary.tnsb"], cwd=tmp_path,
+                   check=True, capture_output=True)
+    done = subprocess.run([RETENSOR, "cp", *args, "--on-disk", "--rank", "2"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and done.stdout == ""

@@ -91,6 +91,8 @@ def test_models_of_several_processes_are_that_of_one(tensor, rule):
                                "reduce_scatter": layers * RANK * 8 * 6}}[rule]
         assert many["sent_by_sweeps"] == {**dict.fromkeys(one["sent_by_sweeps"], 0), **expected}
         assert all(1 <= load < 1.5 for load in many["imbalance"])
+        assert [max(load) for load in many["loads"]] == many["imbalance"]
+        assert all(len(load) == processes for load in many["loads"])
 
 
 @pytest.mark.parametrize("rule", RULES)

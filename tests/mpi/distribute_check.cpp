@@ -125,6 +125,23 @@ void check_device_memory(Communicator& processes, bool equal) {
   device::release_bytes(device);
 }
 
+/// Every row has a nonzero, the first a thousand: where rows cost nothing the first process gets
+/// that row alone, and others follow it as rows cost more.
+void check_costs() {
+  communicate::Parts slices(1000, 1);
+  slices[0] = 1000;
+  const auto with_rows = [&](Count nonzero, Count row) {
+    auto costs = slices;
+    for (auto& slice : costs) slice = slice * nonzero + row;
+    return distribute::cuts_of(costs, 2)[1];
+  };
+  if (with_rows(1, 0) != 1 || with_rows(1, 1) != 251) {
+    ++failures;
+    std::cout << fmt::format("cuts after {} and {} slices, expected 1 and 251\n", with_rows(1, 0),
+                             with_rows(1, 1));
+  }
+}
+
 /// A tensor of which process 0 has everything.
 Coo all_of_first(const Communicator& processes, const Coo& tensor) {
   return processes.rank() == 0 ? tensor : Coo(tensor.dims, tensor.dtype());
@@ -174,9 +191,8 @@ void check_passes(Communicator& processes, const Coo& whole, Rule rule, DType ty
     expect(report.ok, processes,
            fmt::format("{}, mode {}: error {} of its bound", what, mode, report.error_over_bound));
   }
-  const auto loads = distribute::imbalance(processes, share);
-  for (const double load : loads)
-    expect(load >= 1 && load <= processes.size(), processes, what + ": imbalance out of range");
+  for (const double most : distribute::imbalance(processes, share))
+    expect(most >= 1 && most <= processes.size(), processes, what + ": imbalance out of range");
 }
 
 /// The fit after each sweep against that of one process.
@@ -214,6 +230,7 @@ std::vector<std::string> methods_of(const Communicator& processes, Rule rule) {
 }
 
 void check_all(Communicator& world, Communicator& processes) {
+  check_costs();
   check_collectives<float>(processes, "f32");
   check_collectives<double>(processes, "f64");
   check_collectives<Count>(processes, "u64");

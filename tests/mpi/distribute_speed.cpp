@@ -138,7 +138,9 @@ struct Job {
 };
 
 json measured_passes(const Job& job, Rule rule, const Method& method) {
-  const auto share = distribute::share_out(job.world, job.mine, rule);
+  const auto share = distribute::share_out(
+      job.world, job.mine, rule,
+      distribute::cost_of_mttkrp(job.mine.order(), job.spec.rank, job.spec.dtype));
   auto& exchanging = job.devices != nullptr ? *job.devices : job.world;
   const auto passes = distribute::passes_over(exchanging, share, job.spec, job.factors, method);
   const auto timer = job.devices != nullptr ? device::make_event_timer() : make_host_timer();
@@ -176,7 +178,7 @@ json measured_passes(const Job& job, Rule rule, const Method& method) {
           {"exchange", median(exchange)},
           {"rows exchanged", passes->executed().at("rows exchanged")},
           {"device_bytes", passes->footprint().device_bytes},
-          {"imbalance", distribute::imbalance(job.world, share)}};
+          {"loads", distribute::loads(job.world, share)}};
 }
 
 json measured_sweeps(const Job& job, Rule rule, const Method& method) {

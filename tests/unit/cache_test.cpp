@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -87,6 +87,22 @@ TEST_CASE("shares of a cache are the tensor, and what is damaged in a share is r
   CHECK_NOTHROW(read_cache_part(path, 1, 2));
   folder.write("t.tnsb", bytes.substr(0, bytes.size() - 1));
   CHECK_THROWS_AS(read_cache_part(path, 1, 2), ParseError);
+}
+
+TEST_CASE("a mapped tensor is read where it lies") {
+  const retensor::testing::TemporaryFolder folder;
+  const auto path = folder.file("mapped.tnsb");
+  const Coo tensor = sample(DType::f64);
+  write_cache(path, tensor);
+  const MappedCache mapped(path);
+  CHECK(mapped.facts().dims == tensor.dims);
+  REQUIRE(mapped.facts().nnz == tensor.nnz());
+  for (std::size_t m = 0; m < tensor.dims.size(); ++m)
+    CHECK(std::equal(tensor.indices[m].begin(), tensor.indices[m].end(), mapped.indices(m)));
+  CHECK(std::memcmp(mapped.values(), tensor.values.as<double>().data(), tensor.values.bytes()) ==
+        0);
+  std::filesystem::resize_file(path, 100);
+  CHECK_THROWS_AS(MappedCache{path}, ParseError);
 }
 
 TEST_CASE("the identity covers type, mode lengths, indices, values and their order") {

@@ -107,6 +107,20 @@ std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
   return text;
 }
 
+/// Each problem above 2 with a trial, from 100 calls on: below, no trial pays.
+std::string slow_choices(const std::vector<advise::RegretLine>& lines) {
+  std::string text =
+      "| calls | device | above 2 with a trial | taken | best | ratio | in preparations |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (const auto& line : lines)
+    if (!line.operation.empty() && line.calls >= 100)
+      for (const auto& slow : line.slow)
+        text += fmt::format("| {:g} | {} | {} {} | {} | {} | {:.2f} | {:.0f}% |\n", line.calls,
+                            line.device, line.operation, slow.data, slow.taken, slow.best,
+                            slow.ratio, 100 * slow.preparing);
+  return text;
+}
+
 int print_regret_table(const Given& given) {
   const auto lines =
       advise::regrets(experience_for(given), kRegretCalls, given.get<double>("error") > 0);
@@ -117,7 +131,8 @@ int print_regret_table(const Given& given) {
   } else {
     std::cout << regret_summary(lines) << '\n'
               << regrets_by_operation(lines) << '\n'
-              << behind_libraries(lines);
+              << behind_libraries(lines) << '\n'
+              << slow_choices(lines);
   }
   return 0;
 }

@@ -20,6 +20,7 @@
 #include "common/measure/timing.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
+#include "experiments/driver/commands/file_als.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/progress.hpp"
 
@@ -292,10 +293,58 @@ Start best_of(cpd::Als& als, const Problem& problem, const Asked& asked, StageTi
   return std::move(*best);
 }
 
+/// The one that was asked for, or the first that reads files.
+const Method& method_on_disk(const Given& given, const Registry& registry) {
+  if (const auto named = given.text("method"); !named.empty()) return registry.find(named);
+  for (const auto& method : registry.methods())
+    if (reads_files(*method)) return *method;
+  throw LogicError("no method reads nonzeros from a file");
+}
+
+/// The only start of a tensor that stays in its file.
+int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& spec,
+               const Asked& asked) {
+  if (asked.starts > 1 || !asked.checkpoint.empty() || asked.constraint != Constraint::none)
+    throw InputError(
+        "--on-disk: found --starts, --checkpoint or --constraint, expected none of them");
+  const auto& method = method_on_disk(given, registry);
+  const auto begin = Clock::now();
+  FileAls als(given.positional("a binary tensor (.tnsb)"), spec, method,
+              cpd::params_in(given.text("params")));
+  const double prepared = seconds_since(begin);
+  const auto timer = device::make_event_timer();
+  als.restart(asked.law, spec.seed, *timer);
+  FitProgress progress(asked.quiet, "start 1 of 1", static_cast<std::size_t>(spec.max_sweeps));
+  while (!als.finished()) {
+    als.sweep(*timer);
+    progress.show(als.fit());
+  }
+  const double seconds = seconds_since(begin);
+  const auto model = by_weight(als.model());
+  if (!asked.output.empty()) write_model(asked.output, model);
+  if (asked.as_json)
+    std::cout << json{{"method", method.id()},
+                      {"executed", als.mttkrp().executed()},
+                      {"start", cpd::name(asked.law)},
+                      {"prepare_seconds", prepared},
+                      {"seconds", seconds},
+                      {"rank", spec.rank},
+                      {"fit_curve", als.fit()},
+                      {"weights", model.weights}}
+                     .dump(2)
+              << '\n';
+  else
+    std::cout << fmt::format("MTTKRP by {} from the file: {} sweeps in {}, fit {:.6f}\n",
+                             method.id(), als.fit().size(), duration_text(seconds),
+                             als.fit().back());
+  return asked.plot.empty() ? 0 : draw(asked.plot, model);
+}
+
 int cp_command(const Given& given) {
   const auto registry = all_methods();
   const auto spec = spec_of(given);
   const Asked asked(given);
+  if (given.flag("on-disk")) return cp_on_disk(given, registry, spec, asked);
   const auto tensor = tensor_of(given);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
@@ -374,6 +423,9 @@ Interface cp_interface() {
   add("plot", word("FILE"),
       "figure of the components with the largest weights: .svg, .png or .pdf");
   add("quiet", flag(), "print no progress");
+  add("on-disk", flag(),
+      "leave the nonzeros of a binary tensor (.tnsb) in its file, which each pass reads in order: "
+      "for tensors larger than memory; one start, without checkpoints");
   add("solve", word("host|device", "device"),
       "where a method of the GPU keeps factors and solves systems; non-negative models of more "
       "than "

@@ -126,6 +126,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   const auto sent = mpi::sent_by_all(processes, exchanging);
   const auto imbalance = distribute::imbalance(processes, als.share());
+  const auto loads = distribute::loads(processes, als.share());
   if (processes.rank() != 0) return 0;
   std::error_code ignored;
   if (!checkpoint.empty()) std::filesystem::remove(checkpoint, ignored);
@@ -141,7 +142,8 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                     {"sent_by_sweeps", to_json(sent)},
                     {"seconds", spent.count()},
                     {"executed", als.mttkrp().executed()},
-                    {"imbalance", imbalance}}
+                    {"imbalance", imbalance},
+                    {"loads", loads}}
                    .dump(2)
             << std::endl;
   return 0;

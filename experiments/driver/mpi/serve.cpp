@@ -156,7 +156,8 @@ json Served::prepare() {
   for (const auto& [name, value] : params.items())
     if (name != "ranks" && name != "dist" && name != "mttkrp") given[name] = value_of(value);
   devices_ = devices_for(*method_, processes_);
-  share_ = distribute::share_out(processes_, mine_, rule);
+  share_ = distribute::share_out(
+      processes_, mine_, rule, distribute::cost_of_mttkrp(mine_.order(), spec_.rank, spec_.dtype));
   mine_ = Coo();
   passes_ = distribute::passes_over(devices_ ? *devices_ : processes_, share_, spec_, factors_,
                                     *method_, given);
@@ -167,6 +168,10 @@ json Served::prepare() {
   executed["grid"] = fmt::format("{}", fmt::join(share_.grid, " x "));
   executed["imbalance"] =
       fmt::format("{:.3f}", fmt::join(distribute::imbalance(processes_, share_), " "));
+  std::vector<std::string> loads;  // by tensor of the share
+  for (const auto& each : distribute::loads(processes_, share_))
+    loads.push_back(fmt::format("{:.3f}", fmt::join(each, " ")));
+  executed["loads"] = fmt::format("{}", fmt::join(loads, "; "));
   std::vector<Count> bytes = {passes_->footprint().format_bytes, passes_->footprint().device_bytes};
   processes_.all_reduce(std::span(bytes));
   return {{"executed", executed}, {"format_bytes", bytes[0]}, {"device_bytes", bytes[1]}};

@@ -23,9 +23,10 @@ std::shared_ptr<const Coo> known_part(const Dataset& d, const DatasetRegistry& d
 }
 
 /// Empty where the method takes the case, or fails over the question: then `run` says how.
-std::string declined(const Case& c, const Method& method, std::shared_ptr<const Coo> tensor) {
+std::string declined(const Case& c, const Method& method, std::shared_ptr<const Coo> tensor,
+                     Count nonzeros) {
   try {
-    const auto problem = Problem::outline(c.problem, std::move(tensor));
+    const auto problem = Problem::outline(c.problem, std::move(tensor), nonzeros);
     return supports(method, problem, method.params().resolve(c.params)).reason;
   } catch (const Error&) {
     return "";
@@ -40,8 +41,9 @@ std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegi
   std::vector<Case> kept;
   for (auto& c : plan.cases) {
     auto& tensor = tensors[c.dataset];
-    if (!tensor) tensor = known_part(datasets.find(c.dataset), datasets, cache_dir);
-    auto reason = declined(c, method_of_spec(methods, c.method), tensor);
+    const auto& dataset = datasets.find(c.dataset);
+    if (!tensor) tensor = known_part(dataset, datasets, cache_dir);
+    auto reason = declined(c, method_of_spec(methods, c.method), tensor, dataset.nnz);
     if (reason.empty())
       kept.push_back(std::move(c));
     else

@@ -14,7 +14,7 @@ inline Support supports_matrix(const Problem& problem, const Params&) {
   if (problem.spec().beta != 0)
     return Support::no("supports only beta=0: the problem has no tensor Z to add");
   constexpr Count most = (Count{1} << 31) - 1;
-  if (problem.x().nnz() > most || problem.y().nnz() > most)
+  if (problem.nonzeros() > most || problem.y().nnz() > most)
     return Support::no("supports fewer than 2^31 nonzeros");
   return Support::yes();
 }

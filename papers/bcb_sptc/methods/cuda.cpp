@@ -12,7 +12,7 @@ MethodSpec make_bcb_cuda() {
       .summary = "sparse tensor contraction on BCB by tensor cores (Algorithms 1 to 4)",
       .conditions = {[](const Problem& problem, const Params&) {
         constexpr auto most = std::numeric_limits<Index>::max();
-        if (problem.x().nnz() <= most && problem.y().nnz() <= most) return Support::yes();
+        if (problem.nonzeros() <= most && problem.y().nnz() <= most) return Support::yes();
         return Support::no("supports fewer than 2^32 nonzeros");
       }},
       .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {

@@ -30,15 +30,15 @@ Support supports_block(const tuned::Block& block, bool remap, const device::Limi
 namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
-  if (params.word("prepare") == "device" && problem.x().nnz() >> 32 != 0)
+  if (params.word("prepare") == "device" && problem.nonzeros() >> 32 != 0)
     return Support::no("prepare=device supports fewer than 2^32 nonzeros; prepare=host takes more");
   return Support::yes();
 }
 
 Support supports_positions(const Problem& problem, const Params&) {
-  const Coo& x = problem.x();
-  if (x.nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
-  if (std::any_of(x.dims.begin(), x.dims.end(), [](auto d) { return d > ~Index{0}; }))
+  const auto& dims = problem.x().dims;
+  if (problem.nonzeros() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (std::any_of(dims.begin(), dims.end(), [](auto d) { return d > ~Index{0}; }))
     return Support::no("supports only modes of at most 2^32 - 1 indices");
   return Support::yes();
 }

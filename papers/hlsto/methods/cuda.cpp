@@ -12,14 +12,14 @@ namespace retensor::hlsto {
 namespace {
 
 Support supports_preparation(const Problem& problem, const Params& params) {
-  if (params.word("prepare") == "device" && problem.x().nnz() > kMostOnDevice)
+  if (params.word("prepare") == "device" && problem.nonzeros() > kMostOnDevice)
     return Support::no(
         "prepare=device supports fewer than 2^31 - 1 nonzeros; prepare=host takes more");
   return Support::yes();
 }
 
 Support supports_tuned(const Problem& problem, const Params& params) {
-  if (problem.x().nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (problem.nonzeros() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
   if (params.integer("edge") != 16) return Support::no("supports only tiles of edge 16");
   if (arithmetic_of(params) == Arithmetic::tf32)
     return Support::no("supports only operands of 16 bits: fp16, bf16 and split_fp16");

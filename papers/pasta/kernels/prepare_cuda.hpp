@@ -12,7 +12,10 @@ std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params&
 std::unique_ptr<Prepared> prepare_hicoo_cuda(const Problem& problem, const Params& params);
 /// Parameters `order` and `chunk`.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params);
-/// Parameters `buffer` and `alone`.
+/// Parameters `buffer`, `file` and `alone`. Throws InputError for a file that holds another tensor.
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params);
+/// Of a tensor in memory, from a few parts that are measured: of the nonzeros that the outline has,
+/// else of random ones.
+Prediction predict_streamed_cuda(const Problem& outline, const Params& params);
 
 }  // namespace retensor::pasta

@@ -1,18 +1,22 @@
-// Runs of pasta.cuda.streamed: MTTKRP of a tensor that stays in the host's memory. Its nonzeros
-// pass through two buffers of the device in parts; while the kernels of one part run, the next is
-// copied. A run over all modes uses each part for all of them, so that each nonzero crosses the bus
-// once. The kernel is that of pasta.cuda.tuned on nonzeros in any order.
+// Runs of pasta.cuda.streamed: MTTKRP, and with it SpMM, of a tensor that stays in the host's
+// memory, or in a file that is larger. Its nonzeros pass through two buffers of the device in
+// parts; while the kernels of one part run, the next is copied. A run over all modes uses each part
+// for all of them, so that each nonzero crosses the bus once, with its indices packed into as few
+// words as hold them. The kernel is that of pasta.cuda.tuned on nonzeros in any order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/core/rng.hpp"
+#include "common/device/device.hpp"
+#include "common/device/order.cuh"
 #include "common/run/modes_run.cuh"
+#include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
 
@@ -21,77 +25,116 @@ namespace {
 
 constexpr unsigned kChunk = 128;  // nonzeros of a group of lanes, as of pasta.cuda.tuned
 constexpr Count kUnit = 4;        // nonzeros of a part are a multiple: its arrays begin at 16 bytes
+constexpr unsigned kBlock = 256;
 
-struct Release {
-  void operator()(std::byte* host) const { cudaFreeHost(host); }
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Release>;
+using device::Milestone;
 
 /// Host memory that the device copies from beside kernels.
-Owned<std::byte> pinned(Count bytes) {
-  void* data = nullptr;
-  if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data, bytes, cudaHostAllocDefault));
-  return Owned<std::byte>(static_cast<std::byte*>(data));
-}
-
-/// A stream that waits for nothing but what it is told to.
-Owned<CUstream_st> copy_stream() {
-  cudaStream_t stream = nullptr;
-  RETENSOR_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return Owned<CUstream_st>(stream);
-}
-
-/// Orders work of one stream behind that of another.
-class Mark {
+class Pinned {
  public:
-  Mark() {
-    cudaEvent_t event = nullptr;
-    RETENSOR_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    event_.reset(event);
+  explicit Pinned(Count bytes) {
+    if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
   }
-  void reached(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaEventRecord(event_.get(), by)); }
-  void awaited(cudaStream_t by) { RETENSOR_CUDA_CHECK(cudaStreamWaitEvent(by, event_.get())); }
+  ~Pinned() { cudaFreeHost(data_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  std::byte* get() const { return static_cast<std::byte*>(data_); }
 
  private:
-  Owned<CUevent_st> event_;
+  void* data_ = nullptr;
 };
 
-/// The nonzeros in parts of equal size: index arrays, then values. What fills the last part up is
-/// never read by a kernel.
+/// In as few parts as have room for `most` of the nonzeros each.
+Count even_part(Count nnz, Count most) {
+  const Count parts = std::max((nnz + most - 1) / most, Count{1});
+  return std::max((nnz + parts * kUnit - 1) / (parts * kUnit), Count{1}) * kUnit;
+}
+
+/// The nonzeros in parts of equal size. Those of a tensor in memory are packed once and kept; those
+/// of a file are packed for each run into two buffers in turn. What fills the last part up is never
+/// read by a kernel.
 template <class T>
 class HostParts {
  public:
-  HostParts(const Coo& x, Count buffer_bytes)
-      : nnz_(x.nnz()),
-        record_bytes_(x.indices.size() * sizeof(Index) + sizeof(T)),
-        in_part_(std::max(buffer_bytes / 2 / record_bytes_ / kUnit, Count{1}) * kUnit),
-        pinned_(pinned(bytes())) {
-    const auto values = x.values.as<T>();
-    for (Count k = 0; k < count(); ++k) {
-      const Count first = k * in_part_;
-      for (std::size_t m = 0; m < x.indices.size(); ++m)
-        std::memcpy(pinned_.get() + k * part_bytes() + index_at(m), x.indices[m].data() + first,
-                    length(k) * sizeof(Index));
-      std::memcpy(pinned_.get() + k * part_bytes() + value_at(), values.data() + first,
-                  length(k) * sizeof(T));
-    }
+  /// `buffer_bytes` of the device hold two parts and the indices of one.
+  HostParts(Nonzeros x, Count buffer_bytes)
+      : x_(std::move(x)),
+        layout_(x_.dims),
+        in_part_(even_part(x_.nnz, most_in_part(x_.dims, buffer_bytes))),
+        pinned_(bytes()) {
+    for (Count k = 0; !x_.file && k < count(); ++k) fill(k);
   }
 
-  Count count() const { return (nnz_ + in_part_ - 1) / in_part_; }
-  Count length(Count k) const { return std::min(in_part_, nnz_ - k * in_part_); }
-  Count part_bytes() const { return in_part_ * record_bytes_; }
-  Count bytes() const { return count() * part_bytes(); }
-  const std::byte* part(Count k) const { return pinned_.get() + k * part_bytes(); }
-  /// Where arrays begin in a part.
-  Count index_at(std::size_t mode) const { return mode * in_part_ * sizeof(Index); }
-  Count value_at() const { return in_part_ * (record_bytes_ - sizeof(T)); }
+  /// Nonzeros that a part has room for.
+  static Count most_in_part(const Dims& dims, Count buffer_bytes) {
+    return std::max(buffer_bytes / device_bytes(dims) / kUnit, Count{1}) * kUnit;
+  }
+  /// Of a nonzero that a part has room for.
+  static Count device_bytes(const Dims& dims) {
+    return 2 * packed_bytes<T>(PackedLayout(dims)) + dims.size() * sizeof(Index);
+  }
+
+  const PackedLayout& layout() const { return layout_; }
+  Count room() const { return in_part_; }
+  Count count() const { return (x_.nnz + in_part_ - 1) / in_part_; }
+  Count length(Count k) const { return std::min(in_part_, x_.nnz - k * in_part_); }
+  Count part_bytes() const { return in_part_ * packed_bytes<T>(layout_); }
+  /// Of pinned memory.
+  Count bytes() const { return (x_.file ? std::min(count(), kBuffers) : count()) * part_bytes(); }
+
+  /// Copies the k-th part to `to`.
+  void copy(Count k, std::byte* to, cudaStream_t stream) {
+    if (x_.file) {
+      copied_[k % kBuffers].awaited();
+      fill(k);
+    }
+    RETENSOR_CUDA_CHECK(
+        cudaMemcpyAsync(to, place(k), part_bytes(), cudaMemcpyHostToDevice, stream));
+    if (x_.file) copied_[k % kBuffers].reached(stream);
+  }
 
  private:
-  const Count nnz_, record_bytes_, in_part_;
-  const Owned<std::byte> pinned_;
+  static constexpr Count kBuffers = 2;
+
+  std::byte* place(Count k) const {
+    return pinned_.get() + (x_.file ? k % kBuffers : k) * part_bytes();
+  }
+  void fill(Count k) { pack<T>(x_, layout_, k * in_part_, length(k), in_part_, place(k)); }
+
+  const Nonzeros x_;
+  const PackedLayout layout_;
+  const Count in_part_;
+  const Pinned pinned_;
+  std::array<Milestone, kBuffers> copied_;
+};
+
+/// The indices of a part, an array for each mode.
+__global__ void unpack(PackedLayout layout, const std::uint32_t* words, Count room, Count nnz,
+                       Index* indices) {
+  const Count x = device::thread_of_grid();
+  if (x >= nnz) return;
+  for (int m = 0; m < layout.order; ++m)
+    indices[static_cast<Count>(m) * room + x] =
+        layout.index(m, [&](unsigned w) { return __ldg(words + w * room + x); });
+}
+
+Nonzeros nonzeros_of(const Problem& problem, const std::string& file) {
+  const Coo& x = problem.x();
+  if (file.empty()) return Nonzeros(x);
+  Nonzeros mapped(std::make_shared<const MappedCache>(file));
+  if (mapped.dims != x.dims || (x.nnz() > 0 && mapped.nnz != x.nnz()))
+    throw InputError(file + ": found a tensor of another shape or with another number of " +
+                     "nonzeros than the problem's");
+  return mapped;
+}
+
+Count buffer_of(const Params& params) {
+  return static_cast<Count>(params.integer("buffer")) << 20;
+}
+
+/// Seconds of a run.
+struct Alone {
+  double copies = 0, kernels = 0;
 };
 
 template <class T>
@@ -99,31 +142,57 @@ class StreamedRun final : public CudaModesRun<T> {
  public:
   StreamedRun(const Problem& problem, const Params& params)
       : CudaModesRun<T>(problem, "tuned MTTKRP of parts from the host"),
-        parts_(problem.x(), static_cast<Count>(params.integer("buffer")) << 20) {
-    for (auto& slot : slots_) {
-      slot.data = device::Buffer<std::byte>(parts_.count() > 0 ? parts_.part_bytes() : 0);
-      this->count_bytes(slot.data);
+        parts_(nonzeros_of(problem, params.word("file")), buffer_of(params)) {
+    if (parts_.count() > 0) {
+      for (auto& slot : slots_) slot.data = device::Buffer<std::byte>(parts_.part_bytes());
+      indices_ = device::Buffer<Index>(problem.x().dims.size() * parts_.room());
     }
+    this->count_bytes(slots_[0].data, slots_[1].data, indices_);
     this->executed_["parts"] = std::to_string(parts_.count());
     this->executed_["bytes of a part"] = std::to_string(parts_.part_bytes());
-    if (params.flag("alone")) time_alone();
+    this->executed_["words of a nonzero's indices"] = std::to_string(parts_.layout().words);
+    if (params.flag("alone")) {
+      const auto took = alone();
+      this->executed_["seconds of copies alone"] = std::to_string(took.copies);
+      this->executed_["seconds of kernels alone"] = std::to_string(took.kernels);
+    }
   }
 
   Footprint footprint() const override { return {parts_.bytes(), this->bytes_}; }
+  /// Bytes of the device if parts had room for so many nonzeros.
+  Count device_bytes_with(Count room) const {
+    const Count each = HostParts<T>::device_bytes(this->problem_.x().dims);
+    return this->bytes_ - (parts_.count() > 0 ? parts_.room() : 0) * each + room * each;
+  }
+
+  /// Of copies and kernels when nothing else happens.
+  Alone alone() {
+    device::Stream stream;
+    const auto seconds = [&](auto&& work) {
+      device::Event begin, end;
+      for (Count k = 0; k < parts_.count(); ++k) work(k);  // what a first launch costs
+      begin.record(stream.get());
+      for (Count k = 0; k < parts_.count(); ++k) work(k);
+      end.record(stream.get());
+      end.synchronise();
+      return end.seconds_since(begin);
+    };
+    return {seconds([&](Count k) { parts_.copy(k, slot(k).data.data(), stream.get()); }),
+            seconds([&](Count k) { launch(k, this->modes_, stream.get()); })};
+  }
 
  private:
   struct Slot {
     device::Buffer<std::byte> data;
-    Mark filled, used;
+    Milestone filled, used;
   };
   Slot& slot(Count part) { return slots_[part % slots_.size()]; }
 
-  void copy(Count part, cudaStream_t stream) {
-    RETENSOR_CUDA_CHECK(cudaMemcpyAsync(slot(part).data.data(), parts_.part(part),
-                                        parts_.part_bytes(), cudaMemcpyHostToDevice, stream));
-  }
   void launch(Count part, std::span<const int> modes, cudaStream_t stream) {
     at_hand_ = part;
+    const Count nnz = parts_.length(part);
+    RETENSOR_CUDA_LAUNCH(unpack, device::blocks_for(nnz, kBlock), kBlock, 0, stream,
+                         parts_.layout(), words(), parts_.room(), nnz, indices_.data());
     for (const int mode : modes) pass(mode, stream);
   }
 
@@ -140,7 +209,7 @@ class StreamedRun final : public CudaModesRun<T> {
     for (Count k = 0; k < parts_.count(); ++k) {
       // Of a run before this one all has been used that `begun_` waits for.
       if (k >= slots_.size()) slot(k).used.awaited(copies_.get());
-      copy(k, copies_.get());
+      parts_.copy(k, slot(k).data.data(), copies_.get());
       slot(k).filled.reached(copies_.get());
       slot(k).filled.awaited(stream);
       launch(k, modes, stream);
@@ -148,18 +217,19 @@ class StreamedRun final : public CudaModesRun<T> {
     }
   }
 
-  /// Of the part at hand.
+  const std::uint32_t* words() {
+    return reinterpret_cast<const std::uint32_t*>(slot(at_hand_).data.data());
+  }
+
+  /// Of the part at hand, whose indices are unpacked.
   void pass(int mode, cudaStream_t stream) override {
-    auto* const data = slot(at_hand_).data.data();
-    const auto index = [&](std::size_t m) {
-      return reinterpret_cast<const Index*>(data + parts_.index_at(m));
-    };
+    const auto index = [&](std::size_t m) { return indices_.data() + m * parts_.room(); };
     tuned::Gather<T> x;
     for (const std::size_t m : this->gathered(mode)) {
       x.factor[x.others] = this->factors_[m].data();
       x.index[x.others++] = index(m);
     }
-    x.value = reinterpret_cast<const T*>(data + parts_.value_at());
+    x.value = reinterpret_cast<const T*>(words() + parts_.layout().words * parts_.room());
     x.out = this->rows_of(mode), x.nnz = parts_.length(at_hand_), x.stride = this->stride_;
     device::with_lanes<T>(x.stride, [&]<int kLanes>() {
       with_others(x.others, [&]<int kOthers>() {
@@ -172,40 +242,110 @@ class StreamedRun final : public CudaModesRun<T> {
     });
   }
 
-  /// Tells what copies and kernels of a run take each by themselves.
-  void time_alone() {
-    device::Stream stream;
-    const auto seconds = [&](auto&& work) {
-      device::Event begin, end;
-      work();  // once before, for what a first launch costs
-      begin.record(stream.get());
-      work();
-      end.record(stream.get());
-      end.synchronise();
-      return end.seconds_since(begin);
-    };
-    const auto tell = [&](const char* what, double took) {
-      this->executed_[what] = std::to_string(took);
-    };
-    tell("seconds of copies alone", seconds([&] {
-           for (Count k = 0; k < parts_.count(); ++k) copy(k, stream.get());
-         }));
-    tell("seconds of kernels alone", seconds([&] {
-           for (Count k = 0; k < parts_.count(); ++k) launch(k, this->modes_, stream.get());
-         }));
+  HostParts<T> parts_;
+  std::array<Slot, 2> slots_;
+  device::Buffer<Index> indices_;
+  Count at_hand_ = 0;  // the part whose nonzeros `pass` takes
+  const device::SideStream copies_;
+  Milestone begun_;
+};
+
+/// Sparse times dense: the MTTKRP of mode 0 of a matrix with the dense one as the other factor.
+class ProductRun final : public Prepared {
+ public:
+  ProductRun(const Problem& problem, const Params& params)
+      : problem_(problem),
+        mttkrp_(Problem::with_factors(of_mode_0(problem.spec()),
+                                      {std::shared_ptr<const Coo>(), &problem.x()}, factors_)),
+        run_(make_typed_run<StreamedRun>(mttkrp_, params)) {}
+
+  void run(StageTimer& timer) override { run_->run(timer); }
+  Result result() override { return run_->result(); }
+  Executed executed() const override { return run_->executed(); }
+  Footprint footprint() const override { return run_->footprint(); }
+  Work work() const override { return work_model(problem_); }
+  void refresh(int) override {
+    factors_->back() = problem_.dense().front();
+    run_->refresh(1);
   }
 
-  const HostParts<T> parts_;
-  std::array<Slot, 2> slots_;
-  Count at_hand_ = 0;  // the part whose nonzeros `pass` takes
-  const Owned<CUstream_st> copies_ = copy_stream();
-  Mark begun_;
+  static ProblemSpec of_mode_0(ProblemSpec spec) {
+    spec.operation = Operation::mttkrp;
+    spec.mode = 0;
+    return spec;
+  }
+
+ private:
+  const Problem& problem_;
+  const std::shared_ptr<std::vector<Matrix>> factors_ = std::make_shared<std::vector<Matrix>>(
+      std::vector<Matrix>{Matrix(0, problem_.rank(), problem_.dtype()), problem_.dense().front()});
+  const Problem mttkrp_;
+  const std::unique_ptr<Prepared> run_;
 };
+
+/// The first `sample` of the nonzeros of an outline that has them; else as many of `nnz` that lie
+/// in the order of mode 0, as most files have them, their other indices uniform.
+std::shared_ptr<const Coo> sample_of(const Coo& x, Count sample, Count nnz) {
+  auto part = std::make_shared<Coo>(x.dims, x.dtype(), sample);
+  for (std::size_t m = 0; m < x.dims.size(); ++m) {
+    const CounterRng rng(1, m);
+    for (Count k = 0; k < sample; ++k)
+      part->indices[m][k] = x.nnz() > 0 ? x.indices[m][k]
+                            : m > 0     ? static_cast<Index>(rng.below(k, x.dims[m]))
+                                        : static_cast<Index>(Uint128{k} * x.dims[0] / nnz);
+  }
+  return part;
+}
+
+/// The faster of two runs, in seconds.
+double seconds_of(Prepared& run) {
+  const auto timer = device::make_event_timer();
+  const auto once = [&] {
+    timer->start();
+    run.run(*timer);
+    double sum = 0;
+    for (const auto& stage : timer->stop()) sum += stage.second;
+    return sum;
+  };
+  const double first = once();
+  return std::min(first, once());
+}
+
+/// A few parts run as the tensor's would; beyond them each takes as long as the later ones of
+/// these.
+template <class T>
+Prediction predicted(const Problem& outline, const Params& params) {
+  constexpr Count kParts = 6;
+  const Coo& x = outline.x();
+  const Count nnz = outline.nonzeros();
+  const Count room = even_part(nnz, HostParts<T>::most_in_part(x.dims, buffer_of(params)));
+  const Count sample = std::min({nnz, kParts * room, x.nnz() > 0 ? x.nnz() : nnz});
+  const auto spec = outline.operation() == Operation::spmm ? ProductRun::of_mode_0(outline.spec())
+                                                           : outline.spec();
+  Prediction p;
+  const auto seconds = [&](Count nonzeros) {
+    const Problem problem(spec, sample_of(x, nonzeros, nnz));
+    StreamedRun<T> run(problem, params);
+    p.device_bytes = run.device_bytes_with(room);
+    return seconds_of(run);
+  };
+  p.host_bytes = (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(x.dims));
+  p.seconds = seconds(sample);
+  if (const Count few = sample / 3; nnz > sample && few > 0)
+    p.seconds += (p.seconds - seconds(few)) / static_cast<double>(sample - few) *
+                 static_cast<double>(nnz - sample);
+  return p;
+}
 
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params) {
+  if (problem.operation() == Operation::spmm) return std::make_unique<ProductRun>(problem, params);
   return make_typed_run<StreamedRun>(problem, params);
+}
+
+Prediction predict_streamed_cuda(const Problem& outline, const Params& params) {
+  return dispatch(outline.dtype(), [&]<class T>() { return predicted<T>(outline, params); });
 }
 
 }  // namespace retensor::pasta

@@ -67,17 +67,23 @@ MethodSpec make_coo_cuda_streamed() {
   return {
       .id = "pasta.cuda.streamed",
       .summary =
-          "MTTKRP of a tensor that stays on the host: its coordinates pass the device in parts",
-      .operations = {Operation::mttkrp, Operation::mttkrp_all},
+          "MTTKRP and SpMM of a tensor that stays on the host: coordinates pass the device in "
+          "parts",
+      .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::spmm},
       .conditions = {supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_streamed_cuda),
+      .predict = RETENSOR_DEVICE_PART(predict_streamed_cuda),
       .params = {param("buffer", 128,
                        "MiB of device memory for two parts, of which one is copied while the other "
-                       "is used")
+                       "is used, and for the indices of one")
                      .range(1, 65536),
+                 param("file", "",
+                       "binary tensor (.tnsb) from which the nonzeros are read in order in each "
+                       "run; empty: they are kept in memory"),
                  param("alone", false,
                        "also tell what copies and kernels take each by themselves")},
       .form = own_form(),
+      .bytes_per_nonzero = 20,
   };
 }
 

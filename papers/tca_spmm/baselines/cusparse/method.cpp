@@ -20,8 +20,8 @@ constexpr Count kMostIndices = std::numeric_limits<std::int32_t>::max();
 constexpr Count kMostElements = Count{1} << 29;
 
 Support supports_csr(const Problem& problem, const Params&) {
-  const Coo& s = problem.x();
-  if (std::max({s.dims[0], s.dims[1], s.nnz()}) > kMostIndices)
+  const auto& dims = problem.x().dims;
+  if (std::max({dims[0], dims[1], problem.nonzeros()}) > kMostIndices)
     return Support::no("supports fewer than 2^31 rows, columns and nonzeros of S");
   return Support::yes();
 }

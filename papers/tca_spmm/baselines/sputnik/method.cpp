@@ -13,7 +13,7 @@ void register_sputnik(Registry& registry) {
       .conditions = {[](const Problem& problem, const Params&) {
         if (problem.x().dims[0] >> 31 != 0)
           return Support::no("supports fewer than 2^31 rows of S");
-        if (problem.x().nnz() >> 31 != 0) return Support::no("supports fewer than 2^31 nonzeros");
+        if (problem.nonzeros() >> 31 != 0) return Support::no("supports fewer than 2^31 nonzeros");
         const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
         if (problem.x().dims[1] * vectors >> 32 == 0) return Support::yes();
         return Support::no("supports at most 64 GiB of D");

@@ -1,0 +1,77 @@
+// No method counts nonzeros in fewer bits than they need: it has 64 for them, or declines.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
+
+using namespace retensor;
+
+namespace {
+
+ProblemSpec spec_of(Operation operation) {
+  ProblemSpec spec;
+  spec.operation = operation;
+  if (operation == Operation::contraction) spec.variant = "kla,klb->ab";
+  return spec;
+}
+
+/// Whether a method takes such an operation on a tensor with so many nonzeros, asked before there
+/// is one.
+Support answer(const Method& method, Operation operation, Count nonzeros,
+               const std::map<std::string, ParamValue>& given) {
+  std::map<std::string, ParamValue> own;  // of what is given what the method has
+  const auto schema = method.params();
+  for (const auto& param : schema.specs())
+    if (const auto at = given.find(param.name); at != given.end()) own.insert(*at);
+  const Dims dims(operation == Operation::spmm ? 2 : 3, 60000);
+  const auto outline =
+      Problem::outline(spec_of(operation), std::make_shared<Coo>(dims, DType::f32), nonzeros);
+  return solves(method, outline, schema.resolve(own));
+}
+
+/// Methods that take an operation on a small tensor and decline it on one with so many nonzeros,
+/// with the limit as the reason.
+std::set<std::string> decliners(Count nonzeros, const std::map<std::string, ParamValue>& given) {
+  static const Registry registry = all_methods();
+  std::set<std::string> ids;
+  for (const auto& method : registry.methods())
+    for (const auto operation : method->operations()) {
+      if (!answer(*method, operation, 1000, given).ok) continue;
+      const auto support = answer(*method, operation, nonzeros, given);
+      if (support.ok) continue;
+      CHECK_MESSAGE(support.reason.find("2^3") != std::string::npos, method->id(), support.reason);
+      ids.insert(std::string(method->id()));
+    }
+  return ids;
+}
+
+// Positions of nonzeros are signed numbers of 32 bits in libraries and where CUB counts so.
+const std::set<std::string> kSigned = {
+    "cusparse.cuda", "cusparse.cuda.ell", "cusparse_spgemm.cuda", "dbcsr.cuda",   "gsptc.cuda",
+    "hlsto.cuda",    "hlsto.cuda.half",   "hlsto.cuda.tuned",     "sputnik.cuda", "tsparse.cuda"};
+const std::set<std::string> kUnsigned = {"bcb_sptc.cuda", "flycoo.cuda", "flycoo.cuda.copies",
+                                         "flycoo.cuda.tuned", "flycoo.cuda.wide"};
+
+}  // namespace
+
+TEST_CASE("methods with positions of 32 bits decline more nonzeros than these count") {
+  CHECK(decliners((Count{1} << 31) - 3, {}).empty());
+  CHECK(decliners(Count{1} << 31, {}) == kSigned);
+  auto both = kSigned;
+  both.insert(kUnsigned.begin(), kUnsigned.end());
+  CHECK(decliners(Count{1} << 32, {}) == both);
+  CHECK(decliners((Count{1} << 32) + 1, {}) == both);
+}
+
+TEST_CASE("formats that the host makes take more where their kernels do") {
+  const auto on_host = decliners(Count{1} << 32, {{"prepare", std::string("host")}});
+  for (const char* id : {"flycoo.cuda", "hlsto.cuda", "hlsto.cuda.half"})
+    CHECK(!on_host.contains(id));
+  for (const char* id : {"flycoo.cuda.copies", "flycoo.cuda.tuned", "hlsto.cuda.tuned"})
+    CHECK(on_host.contains(id));
+}
