@@ -291,7 +291,7 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
       row.set_between_launches(c->between_launches());
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
-  const Known known{data_sets(registry), exclusions_of_specs()};
+  const Known known{data_sets(registry), without_rows(exclusions_of_specs(), rows)};
   json list = json::array();
   for (const auto& claim : claims) list.push_back(entry_of(claim, rows, known));
   add_prose(list);

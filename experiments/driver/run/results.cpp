@@ -248,16 +248,16 @@ std::string text_of(const json& line, const char* member) {
 
 const json& field(const json& object, std::string_view path) {
   static const json none;
-  std::vector<std::string> names;
-  boost::split(names, path, boost::is_any_of("."));
   const json* at = &object;
-  for (const auto& name : names) {
-    if (!at->is_object()) return none;
-    const auto found = at->find(name);
+  while (at->is_object()) {
+    const auto dot = path.find('.');
+    const auto found = at->find(path.substr(0, dot));
     if (found == at->end()) return none;
+    if (dot == path.npos) return *found;
     at = &*found;
+    path.remove_prefix(dot + 1);
   }
-  return *at;
+  return none;
 }
 
 std::vector<std::string> texts_at(const json& object, const char* member) {
