@@ -157,7 +157,7 @@ def make_view(results, spec, verdicts=()):
     """Arrange the rows of the spec's artifact; raises PlotError when there are none."""
     rows = results.rows[results.rows["case.artifact"] == spec.rows_of]
     if rows.empty:
-        raise PlotError(f"no row of {spec.rows_of}")
+        raise PlotError(f"no row of {spec.rows_of}; `retensor run` with its spec measures some")
     rows = with_absent(fold_variants(rows), spec.figure)
     fields = _Fields(rows, spec.figure)
     groups = {}
