@@ -26,8 +26,8 @@ void check_counts(const json& params) {
   for (const auto& [name, value] : params.items())
     for (const auto& number : value.is_array() ? value : json::array({value}))
       if (!fractions.contains(name) && number.is_number_float() && !is_count(number))
-        throw InputError(fmt::format("found {} as {}, expected a whole number from 0",
-                                     number.dump(), name));
+        throw InputError(
+            fmt::format("found {} as {}, expected a whole number from 0", number.dump(), name));
 }
 
 Target target_of(const json& p) {

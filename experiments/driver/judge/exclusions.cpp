@@ -37,8 +37,8 @@ bool overlaps(const Selection& where, const Selection& when) {
 /// Whether the part asks for such cases.
 bool takes_from(const Part& part, const LeftOut& one) {
   const auto artifacts = part.where.find(kArtifact);
-  return artifacts != part.where.end() &&
-         holds_any(artifacts->second, {json(one.artifact)}) && overlaps(part.where, one.when);
+  return artifacts != part.where.end() && holds_any(artifacts->second, {json(one.artifact)}) &&
+         overlaps(part.where, one.when);
 }
 
 std::string condition_text(const std::string& name, const std::vector<json>& values) {
