@@ -63,9 +63,9 @@ def write_reference(folder, retensor):
     """The pages that are generated; `retensor` runs the program and returns what it prints."""
     folder.mkdir()
     pages = {"commands": commands(retensor), "methods": methods(retensor),
-             "specs": "# Specs\n\n" + schema_section("spec", retensor),
+             "specs": schema_section("# Specs", "spec", retensor),
              "files": "# Other files\n\n" + "\n".join(
-                 schema_section(kind, retensor) for kind in SCHEMAS),
+                 schema_section(f"## {kind}", kind, retensor) for kind in SCHEMAS),
              "python": python_page(), "c": c_page()}
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
@@ -93,16 +93,17 @@ def methods(retensor):
     return "\n".join(lines) + "\n"
 
 
-def schema_section(kind, retensor):
-    """Tables of the keys of a file, one for each map in it."""
+def schema_section(heading, kind, retensor):
+    """Tables of the keys of a file, one for each map in it, a level below the heading."""
+    below = heading.split()[0] + "#"
     schema = json.loads(retensor("schema", kind))
     tables = dict(maps_of(kind, schema))
     for name, part in schema.get("$defs", {}).items():
         tables.update(maps_of(name, part))
-    lines = [f"## {kind}", "", f"`retensor schema {kind}` prints the JSON Schema of these tables, "
+    lines = [heading, "", f"`retensor schema {kind}` prints the JSON Schema of these tables, "
              "with which editors complete and check files.", ""]
     for name, (properties, required) in tables.items():
-        lines += [f"### {name}", "", "| key | value | |", "|---|---|---|"]
+        lines += [f"{below} {name}", "", "| key | value | |", "|---|---|---|"]
         lines += [f"| `{key}` | {cell(kind_of(part))} | {'required' if key in required else ''} |"
                   for key, part in properties.items()]
         lines.append("")
@@ -136,22 +137,26 @@ def maps_of(name, schema):
 def kind_of(schema):
     """What a value may be, in words."""
     known = list(dict.fromkeys(map(words_of, forms(schema))))
-    lists = [words for words in known if words == f"list of {known[0]}"]
-    if lists:  # a value or a list of such
-        known = [words for words in known if words not in lists] + ["a list"]
-    return ", or ".join(known)
+    plain = ", or ".join(words for words in known if not words.startswith("list of "))
+    # A value or a list of such.
+    return ", or ".join("a list" if words == list_of(plain) else words for words in known)
+
+
+def list_of(words):
+    return f"list of {words}".replace("of a map", "of maps")
 
 
 def words_of(schema):
     if "$ref" in schema:
-        return f"a map: {schema['$ref'].rsplit('/', 1)[1]}"
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return f"a map: [{name}](#{name})"
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
         return ", ".join(f"`{word}`" for word in schema["enum"])
     types = schema.get("type", "")
     if types == "array":
-        return f"list of {kind_of(schema.get('items', {}))}"
+        return list_of(kind_of(schema.get("items", {})))
     told = schema.get("description", "")
     if types == "object":
         return "a map"

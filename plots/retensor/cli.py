@@ -43,7 +43,7 @@ def _parser():
     parser = argparse.ArgumentParser(prog="python -m retensor.cli",
                                      description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
-    figure = commands.add_parser("figure", help="draw the figures of specs (SVG, PNG, CSV)")
+    figure = commands.add_parser("figure", help="draw the figures of specs (SVG, PDF, CSV)")
     figure.add_argument("--spec", required=True, nargs="+", metavar="YAML")
     figure.set_defaults(command=_figure)
     report = commands.add_parser("report", help="write the HTML report")

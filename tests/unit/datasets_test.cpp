@@ -349,6 +349,19 @@ TEST_CASE("every generator can be named") {
   }
 }
 
+TEST_CASE("a fraction is no count") {
+  const auto uniform = [](const std::string& nnz) {
+    return generate("uniform", nlohmann::json::parse(R"({"dims": [4, 4], "nnz": )" + nnz + "}"));
+  };
+  CHECK(uniform("3.0").nnz() == 3);
+  for (const std::string nnz : {"-0.875", "2.5", "1e300"})
+    CHECK_THROWS_WITH_AS(uniform(nnz), doctest::Contains("as nnz, expected a whole number from 0"),
+                         InputError);
+  CHECK_THROWS_WITH_AS(
+      generate("uniform", nlohmann::json::parse(R"({"dims": [4, -0.5], "nnz": 1})")),
+      doctest::Contains("found -0.5 as dims"), InputError);
+}
+
 TEST_CASE("facts of a tensor counted by hand") {
   const auto tensor = parse_tns("1 1 1 1\n1 1 2 1\n1 2 1 1\n3 1 1 1\n", "text");
   const auto facts = mode_facts(tensor);

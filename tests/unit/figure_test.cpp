@@ -114,7 +114,7 @@ TEST_CASE("a field that says nothing in its place is refused") {
            {"{kind: lines, hue: alpha}", "unknown field 'alpha'"},
            {"{kind: speedups}", "'to'"},
            {"{kind: speedups, to: b.cpu, of: a.cpu.x}", "of beside to"},
-           {"{kind: speedups, to: b.cpu, x: rank}", "has no other x"},
+           {"{kind: speedups, to: b.cpu, x: rank}", "found 'rank' as x, expected dataset, or no x"},
            {"{kind: speedups, to: b.cpu, y: gflops}", "a time or a size"},
            {"{kind: performance-profile, y: rates.gbytes}", "a time or a size"},
            {"{kind: speedups, to: {method: b.cpu, rank: 8}}", "in which what is compared agrees"},

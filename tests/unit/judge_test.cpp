@@ -301,7 +301,8 @@ LeftOut left_out(const std::string& artifact, Selection when) {
 }
 
 Verdict judged(const std::string& lines, const std::vector<json>& rows, const LeftOut& one) {
-  return judge(claim_with(lines), made_rows(rows), {}, {one});
+  const auto made = made_rows(rows);
+  return judge(claim_with(lines), made, {}, without_rows({one}, made));
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ TEST_CASE("mistakes are refused at the spec's line with the nearest name") {
   const std::string ts = "operation: ts\naxes: {dataset: cube}";
   CHECK(contains(refusal("operation: ts\naxes: {dataset: cub}"),
                  "s.yaml:5:17: found unknown data set 'cub', expected 'cube'"));
+  CHECK(contains(refusal("operation: ts\naxes: {dataset: lost.tns}"),
+                 "found unknown data set 'lost.tns', expected a tensor file or a name that"));
   CHECK(contains(refusal(ts, "[{id: t.cpu.y}]"),
                  "s.yaml:6:16: found unknown method 't.cpu.y', expected 't.cpu.x'"));
   CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "s.yaml:6:"));

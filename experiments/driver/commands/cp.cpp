@@ -380,7 +380,8 @@ int cp_command(const Given& given) {
               << '\n';
   else
     std::cout << fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", best.number,
-                             best.true_fit, 1 - best.true_fit);
+                             best.true_fit, 1 - best.true_fit)
+              << written(asked.output);
   const int code = asked.plot.empty() ? 0 : draw(asked.plot, by_weight(best.model));
   // What was asked for is there: a later run begins anew.
   if (!asked.checkpoint.empty())

@@ -71,6 +71,10 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
   return tensor;
 }
 
+std::string written(const std::string& output) {
+  return output.empty() ? "" : fmt::format("model.npz and text files are in {}\n", output);
+}
+
 TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
                          std::shared_ptr<const Coo> tensor, double calls,
                          const advise::Allowed& allowed) {

@@ -34,6 +34,9 @@ cpd::Place solve_of(const Given& given);
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
 
+/// The line that names the folder of --output; none without one.
+std::string written(const std::string& output);
+
 struct TakenMethod {
   const Method* method = nullptr;
   std::map<std::string, ParamValue> params;

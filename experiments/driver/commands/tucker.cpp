@@ -117,8 +117,10 @@ int tucker_command(const Given& given) {
                                 {"stopped_by", hooi.converged() ? "tolerance" : "max-sweeps"}}
                      .dump(2)
               << '\n';
-  if (const auto output = given.text("output"); !output.empty())
+  if (const auto output = given.text("output"); !output.empty()) {
     write_model(output, settings.ranks, hooi.model());
+    if (!as_json) std::cout << written(output);
+  }
   return 0;
 }
 

@@ -152,6 +152,18 @@ Tone tone_of(const json& verdict) {
                                         : Tone::bad;
 }
 
+/// The reason; where it names many exclusions, a sentence each, their number.
+std::string short_reason(const json& verdict) {
+  const auto reason = text_of(verdict, "reason");
+  const auto& excluded = verdict["excluded"];
+  if (excluded.size() < 3) return reason;
+  std::set<std::string> specs;
+  for (const auto& one : excluded) specs.insert(text_of(one, "artifact"));
+  const auto first = reason.find(text_of(excluded.front(), "artifact") + " leaves out ");
+  return fmt::format("{}left out by {}: {} groups of cases, which --json lists",
+                     reason.substr(0, first), joined(specs, " and "), excluded.size());
+}
+
 void print_table(const json& verdicts) {
   const auto& style = out_style();
   std::vector<TableRow> rows;
@@ -160,7 +172,7 @@ void print_table(const json& verdicts) {
         v["measured"].is_null() ? "" : fmt::format("{:.4g}", v["measured"].get<double>());
     rows.push_back({v["id"], style(tone_of(v), text_of(v, "verdict")),
                     published_text(v["published"]), measured, v["data"], v["hardware"],
-                    fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), v["reason"]});
+                    fmt::format("{}/{}", v["rows"].dump(), v["of"].dump()), short_reason(v)});
   }
   std::cout << table_text(
       {"claim", "verdict", "published", "measured", "data", "on", "rows", "reason"}, rows, style);
@@ -291,7 +303,7 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
       row.set_between_launches(c->between_launches());
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
-  const Known known{data_sets(registry), exclusions_of_specs()};
+  const Known known{data_sets(registry), without_rows(exclusions_of_specs(), rows)};
   json list = json::array();
   for (const auto& claim : claims) list.push_back(entry_of(claim, rows, known));
   add_prose(list);

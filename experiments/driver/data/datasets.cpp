@@ -202,9 +202,7 @@ class Reader {
     files_.insert(fs::weakly_canonical(fs::absolute(path)).string());
   }
 
-  void read(std::string_view text, const std::string& path) {
-    const auto tree = parse_yaml(text, path);
-    registry_shape()->check(tree);
+  void take(const YamlNode& tree, const std::string& path) {
     const auto folder = folder_of(path);
     for (const auto& entry : tree.items_of("datasets")) {
       const auto d = dataset_of(entry, folder, root_, recipes_);
@@ -259,7 +257,7 @@ class Reader {
     if (!files_.insert(fs::weakly_canonical(fs::absolute(path)).string()).second)
       throw ParseError(entry.at, shown(word) + " a second time",
                        "includes that name a file once and no file that leads to them");
-    located({entry.at.file, entry.at.line}, [&] { read(read_small_file(path), path); });
+    located({entry.at.file, entry.at.line}, [&] { take(load_yaml(path, registry_shape()), path); });
   }
 
   std::string root_;
@@ -343,11 +341,12 @@ DatasetRegistry DatasetRegistry::load(const std::string& path, const std::string
 
 DatasetRegistry DatasetRegistry::parse(std::string_view text, const std::string& path,
                                        const std::string& recipes) {
+  const auto tree = parse_yaml(text, path, registry_shape());
   DatasetRegistry registry;
   registry.folder_ = Reader::folder_of(path);
   registry.recipes_ = recipes;
   Reader reader(path, recipes, registry.datasets_);
-  reader.read(text, path);
+  reader.take(tree, path);
   reader.check_originals();
   registry.aliases_ = reader.aliases();
   return registry;

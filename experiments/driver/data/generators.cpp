@@ -3,6 +3,9 @@
 // law.
 #include "common/generate/generators.hpp"
 
+#include <cmath>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
@@ -12,6 +15,20 @@ namespace retensor::driver {
 namespace {
 
 using nlohmann::json;
+
+/// Refuses what no count can be; a fraction below zero as a count is undefined behaviour.
+void check_counts(const json& params) {
+  static const std::set<std::string> fractions = {"clustering", "dense_fill", "dense_share",
+                                                  "exponent",   "fill",       "initiator",
+                                                  "noise",      "sigma",      "skew"};
+  constexpr double kMost = 1e15;  // doubles tell whole numbers apart up to here
+  const auto is_count = [](double v) { return v >= 0 && v <= kMost && v == std::floor(v); };
+  for (const auto& [name, value] : params.items())
+    for (const auto& number : value.is_array() ? value : json::array({value}))
+      if (!fractions.contains(name) && number.is_number_float() && !is_count(number))
+        throw InputError(
+            fmt::format("found {} as {}, expected a whole number from 0", number.dump(), name));
+}
 
 Target target_of(const json& p) {
   Target target;
@@ -123,6 +140,7 @@ const std::map<std::string, Generator>& generators() {
 Coo generate(const std::string& generator, const json& params) {
   const auto at = generators().find(generator);
   if (at == generators().end()) throw InputError("unknown generator '" + generator + "'");
+  check_counts(params);
   try {
     return at->second.make(params);
   } catch (const json::exception& e) {

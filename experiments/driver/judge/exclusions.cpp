@@ -34,15 +34,11 @@ bool overlaps(const Selection& where, const Selection& when) {
   });
 }
 
-/// Whether the part asks for such cases, of which there is no row.
-bool takes_from(const Part& part, const LeftOut& one, const std::vector<Row>& rows) {
+/// Whether the part asks for such cases.
+bool takes_from(const Part& part, const LeftOut& one) {
   const auto artifacts = part.where.find(kArtifact);
-  if (artifacts == part.where.end() || !holds_any(artifacts->second, {json(one.artifact)}) ||
-      !overlaps(part.where, one.when))
-    return false;
-  return std::none_of(rows.begin(), rows.end(), [&](const Row& row) {
-    return row.field(kArtifact) == json(one.artifact) && matches(row, one.when);
-  });
+  return artifacts != part.where.end() && holds_any(artifacts->second, {json(one.artifact)}) &&
+         overlaps(part.where, one.when);
 }
 
 std::string condition_text(const std::string& name, const std::vector<json>& values) {
@@ -74,13 +70,21 @@ std::vector<LeftOut> exclusions_of(const Spec& spec) {
   return all;
 }
 
-std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<Row>& rows,
-                                     const std::vector<LeftOut>& all) {
+std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Row>& rows) {
+  std::erase_if(all, [&](const LeftOut& one) {
+    return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+      return row.field(kArtifact) == json(one.artifact) && matches(row, one.when);
+    });
+  });
+  return all;
+}
+
+std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftOut>& all) {
   const auto parts = parts_of(query);
   std::vector<LeftOut> found;
   std::copy_if(all.begin(), all.end(), std::back_inserter(found), [&](const LeftOut& one) {
     return std::any_of(parts.begin(), parts.end(),
-                       [&](const Part& part) { return takes_from(part, one, rows); });
+                       [&](const Part& part) { return takes_from(part, one); });
   });
   return found;
 }

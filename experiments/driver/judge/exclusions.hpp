@@ -23,10 +23,12 @@ struct LeftOut {
 /// Those of a spec and of its profiles.
 std::vector<LeftOut> exclusions_of(const Spec& spec);
 
-/// Those of `all` whose cases the query asks for, of artifacts that it names, and of which `rows`
-/// has none: another profile, or an older form of the spec, may have measured them.
-std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<Row>& rows,
-                                     const std::vector<LeftOut>& all);
+/// Those of which `rows` has none: another profile, or an older form of the spec, may have measured
+/// the others.
+std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Row>& rows);
+
+/// Those of `all` whose cases the query asks for, of artifacts that it names.
+std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftOut>& all);
 
 /// "pasta/fig4 leaves out regS, mode 1: modes of one length".
 std::string text_of(const LeftOut& left_out);

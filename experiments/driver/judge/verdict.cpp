@@ -385,7 +385,7 @@ Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
   if (!claim.query) return best;
   const auto groups = comparable_groups(claim, rows);
   if (groups.empty()) best.reason = reason_of_none(claim, rows);
-  const auto excluded = exclusions_from(*claim.query, rows, exclusions);
+  const auto excluded = exclusions_from(*claim.query, exclusions);
   bool first = true;
   for (const auto& [what, group] : groups) {
     auto verdict = judge_group(claim, group, data, excluded);

@@ -78,7 +78,8 @@ struct DataSets {
 /// `rows` as newest_rows() gives them. Of a paper's methods rows in the published form alone count.
 /// Rows of different devices are not mixed, nor are kinds of data unless the query names its data
 /// sets; of several verdicts the one on the paper's hardware and data is kept. A claim about errors
-/// takes every row, and one that is wrong fails it. `exclusions` are those of all specs.
+/// takes every row, and one that is wrong fails it. `exclusions` are those of all specs that `rows`
+/// does not have.
 Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& data,
               const std::vector<LeftOut>& exclusions = {});
 

@@ -210,6 +210,11 @@ void drop_unknown_machines(std::map<std::string, Found>& newest) {
 
 FileEnd for_each_line(const std::string& path, const std::function<void(const json&)>& take) {
   auto in = opened(path);
+  return for_each_line(in, path, take);
+}
+
+FileEnd for_each_line(std::istream& in, const std::string& path,
+                      const std::function<void(const json&)>& take) {
   FileEnd end;
   std::uint64_t number = 0;
   for (std::string text; std::getline(in, text);) {
@@ -219,7 +224,7 @@ FileEnd for_each_line(const std::string& path, const std::function<void(const js
     const auto line = parse_line(text);
     if (line.is_discarded()) {
       // Other damage is for the user to look at.
-      const bool last = !ended || in.peek() == std::ifstream::traits_type::eof();
+      const bool last = !ended || in.peek() == std::istream::traits_type::eof();
       if (!last || !is_torn(text, ended))
         throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
                          "a line of a result file (JSON); to go on without it, keep a copy of the "
@@ -243,16 +248,16 @@ std::string text_of(const json& line, const char* member) {
 
 const json& field(const json& object, std::string_view path) {
   static const json none;
-  std::vector<std::string> names;
-  boost::split(names, path, boost::is_any_of("."));
   const json* at = &object;
-  for (const auto& name : names) {
-    if (!at->is_object()) return none;
-    const auto found = at->find(name);
+  while (at->is_object()) {
+    const auto dot = path.find('.');
+    const auto found = at->find(path.substr(0, dot));
     if (found == at->end()) return none;
+    if (dot == path.npos) return *found;
     at = &*found;
+    path.remove_prefix(dot + 1);
   }
-  return *at;
+  return none;
 }
 
 std::vector<std::string> texts_at(const json& object, const char* member) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,6 +30,9 @@ struct FileEnd {
 /// Calls `take` with every whole line in order. Throws InputError for a newer schema and for damage
 /// before the last line, SystemError when the file can't be read.
 FileEnd for_each_line(const std::string& path,
+                      const std::function<void(const nlohmann::json&)>& take);
+/// The same of an open file; `path` is its name in messages.
+FileEnd for_each_line(std::istream& in, const std::string& path,
                       const std::function<void(const nlohmann::json&)>& take);
 
 /// The member as text, empty when it is missing or something else: files may come from others.

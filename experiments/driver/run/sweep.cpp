@@ -364,6 +364,8 @@ void Sweep::open_session() {
   const auto limit = std::max<std::chrono::milliseconds>(plan_.measure.timeout, kCeilingsLimit);
   std::set<std::string> backends;
   for (const auto& c : plan_.cases) backends.insert(is_gpu_method(c.method) ? "cuda" : "cpu");
+  if (field(machine_, "gpu.available") == false)
+    backends.erase("cuda");  // whose cases are declined
   for (const auto& backend : backends) {
     const auto answer = worker_.ask({{"do", "ceilings"}, {"backend", backend}}, limit);
     if (is_ok(answer) && !answer["ceilings"].empty())

@@ -201,8 +201,11 @@ void check_base(const YamlNode& figure, const Fields& fields) {
 void check_comparison(const YamlNode& figure, const std::string& kind, const Fields& fields) {
   if (kind == "speedups") check_base(figure, fields);
   if (fields.under(figure, "x", "case.dataset") != "case.dataset")
-    throw ParseError(figure.need("x").at, shown(figure.need("x").text),
-                     fmt::format("dataset: a figure of kind {} has no other x", kind));
+    throw ParseError(
+        figure.need("x").at, shown(figure.need("x").text) + " as x",
+        fmt::format("dataset, or no x: figures of kind {} always have data sets there; "
+                    "'facet' divides them by another field",
+                    kind));
   if (fields.under(figure, "y", "stats.median").starts_with("rates."))
     throw ParseError(figure.need("y").at, shown(figure.need("y").text),
                      "a time or a size: ratios are of what is better when it is less");

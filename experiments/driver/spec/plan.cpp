@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "common/core/text.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/axes.hpp"
@@ -33,7 +34,11 @@ const Dataset& dataset_at(const Located& value, const DatasetRegistry& datasets)
   } catch (const ParseError&) {
     throw;  // of the tensor file that the name leads to
   } catch (const InputError&) {
-    refuse_unknown(value.at, "data set", name, datasets.names());
+    const auto names = datasets.names();
+    if (meant(name, names).empty())
+      throw ParseError(value.at, "unknown data set " + shown(name),
+                       "a tensor file or a name that 'retensor list datasets' prints");
+    refuse_unknown(value.at, "data set", name, names);
   }
 }
 

@@ -132,6 +132,10 @@ class Dots:
             self._mark(axes, lane)
             self._write(axes, lane, [value for mark in published if mark.is_of(lane.cell)
                                      for value in mark.values])
+        panels.error_bars(axes, "x", [(lane.cell.measured.value, lane.y, lane.cell.measured)
+                                      for lane in lanes if lane.cell.measured], "#222222",
+                          elinewidth=0.6, capsize=1.2, capthick=0.6,
+                          zorder=2.5 if self.log else 3)
         for mark in published:
             self._published(axes, lanes, mark)
         for point in points:
@@ -213,10 +217,6 @@ class Dots:
         else:
             axes.barh(lane.y, value, 0.85 * LANE_MM, color=style.colour(index), linewidth=0.4,
                       edgecolor="white", hatch=style.HATCHES.get(cell.data))
-        arms = panels.error_arms(cell.measured)
-        if arms:
-            axes.errorbar(value, lane.y, xerr=arms, color="#222222", linewidth=0.6, capsize=1.2,
-                          capthick=0.6, zorder=2.5 if self.log else 3)
         if self._roofs and cell.roof is not None:
             self._line(axes, cell.roof, lane.y, LANE_MM, style.ROOF, 1.4)
             self.panels.explain("roofline (measured bandwidth)",

@@ -118,10 +118,6 @@ def _line(figure, axes, cells, index, numeric):
         if cell.measured is None:
             failed.append((x, cell, style.colour(index)))
             continue
-        arms = panels.error_arms(cell.measured)
-        if arms:
-            axes.errorbar(x, cell.measured.value, yerr=arms, color=style.colour(index),
-                          linewidth=0.7, capsize=1.5)
         if cell.band:
             look = {"color": "#222222", "alpha": 0.25, "linewidth": 5}
             axes.vlines(x, *cell.band, **look)
@@ -132,6 +128,9 @@ def _line(figure, axes, cells, index, numeric):
             axes.annotate(note, (x, cell.measured.high or cell.measured.value), (0, 2),
                           textcoords="offset points", ha="center", fontsize=5.5,
                           color=style.FAILED if cell.ok < cell.total else "#222222")
+    panels.error_bars(axes, "y", [(x, cell.measured.value, cell.measured)
+                                  for x, cell in zip(xs, cells) if cell.measured],
+                      style.colour(index), elinewidth=0.7, capsize=1.5)
     hollow = {cell.data for cell in cells} & set(figure.view.data_kinds)
     axes.plot(xs, ys, **_look(index), **({"markerfacecolor": "white"} if hollow else {}))
     return failed

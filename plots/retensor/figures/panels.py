@@ -185,8 +185,12 @@ def folded(name, width):
     return "\n".join(wrapped(name, width / 1.5))
 
 
-def error_arms(value):
-    """Lengths below and above a value as `errorbar` wants them; None without quartiles."""
-    if value.low is None or value.high is None:
-        return None
-    return [[max(0.0, value.value - value.low)], [max(0.0, value.high - value.value)]]
+def error_bars(axes, along, marks, colour, **look):
+    """Quartiles of the values of marks (x, y, value) as bars along the axis "x" or "y": one call,
+    since each takes longer than its bars."""
+    known = [mark for mark in marks if None not in (mark[2].low, mark[2].high)]
+    if known:
+        arms = [[max(0.0, value.value - value.low) for _, _, value in known],
+                [max(0.0, value.high - value.value) for _, _, value in known]]
+        axes.errorbar([x for x, _, _ in known], [y for _, y, _ in known], **{f"{along}err": arms},
+                      fmt="none", ecolor=colour, **look)

@@ -96,9 +96,10 @@ def label(name):
 
 def measure(rows, name):
     """The value of column `name` over the ok rows of one cell of a figure; None without any."""
-    rows = rows[rows[name].notna()] if name in rows.columns else rows[:0]
-    if rows.empty:
+    if name not in rows.columns or rows[name].isna().all():
         return None
+    if rows[name].isna().any():
+        rows = rows[rows[name].notna()]
     if name in RATES:
         return _rate(rows, name)
     if name in TIMES:
@@ -139,8 +140,7 @@ def _lists(rows, name):
 
 def _work(rows, name):
     """The work of a run: its rate times its median time."""
-    last = rows.iloc[-1]
-    return float(last[name]) * float(last["stats.median"])
+    return float(rows[name].iloc[-1]) * float(rows["stats.median"].iloc[-1])
 
 
 def _rate(rows, name):
