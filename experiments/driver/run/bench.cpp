@@ -416,7 +416,7 @@ json Bench::choose(Case c) try {
   const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
   c.method = choice.method->id();
   c.params = {params.all().begin(), params.all().end()};
-  json executed = {{"chosen_by", fmt::format("auto calls={:g}", wish.calls)},
+  json executed = {{"chosen_by", name_of_auto({asked.all().begin(), asked.all().end()})},
                    {"expected_prepare", fmt::format("{:.3g} s", choice.forecast.prepare_seconds())},
                    {"expected_run", fmt::format("{:.3g} s", choice.forecast.run_seconds())},
                    {"trial", settled.trial.empty() ? "none" : settled.trial},

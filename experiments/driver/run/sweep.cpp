@@ -13,6 +13,7 @@
 
 #include "common/core/rng.hpp"
 #include "experiments/driver/data/facts.hpp"
+#include "experiments/driver/run/chosen.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/identity.hpp"
@@ -194,6 +195,8 @@ class Sweep {
   void run_dataset(const std::string& name, const std::vector<Case>& cases);
   std::vector<Case> chosen_cases(const std::vector<Case>& cases, const json& data);
   std::vector<Case> open_cases(const std::vector<Case>& cases, const json& data);
+  std::optional<Case> stored_choice(const Case& c, const json& data);
+  Stored held(const Case& c, const json& row_case) const;
   void run_group(const std::vector<Case>& group, const json& data);
   void record(const Case& c, const json& data, const json& body);
   void add_probes(const Case& c, std::size_t order, json& body);
@@ -209,8 +212,9 @@ class Sweep {
   std::optional<Store> store_;
   json machine_;
   std::map<std::string, json> chosen_;  ///< by key: what `executed` says of the planner's choice
-  json shape_;                          ///< of the data set that runs: Worker::shape()
-  std::uint64_t data_sets_ = 0;         ///< begun; each has an order of its own
+  std::optional<std::map<std::string, Row>> rows_;  ///< stored before; read for `auto` alone
+  json shape_;                                      ///< of the data set that runs: Worker::shape()
+  std::uint64_t data_sets_ = 0;                     ///< begun; each has an order of its own
   std::string session_;        ///< empty until the first row, so that a finished sweep adds nothing
   std::size_t elsewhere_ = 0;  ///< stored from another machine
   std::size_t unsupported_ = 0;         ///< stored as such
@@ -247,7 +251,9 @@ std::vector<Case> Sweep::chosen_cases(const std::vector<Case>& cases, const json
   std::set<std::string> seen;
   for (auto c : cases) {
     json executed;
-    if (c.method == kAutoMethod) {
+    if (const auto stored = c.method == kAutoMethod ? stored_choice(c, data) : std::nullopt) {
+      c = *stored;
+    } else if (c.method == kAutoMethod) {
       const auto answer = worker_.choose(c, plan_.measure.load_timeout());
       if (!is_ok(answer)) {
         record(c, data, answer);
@@ -257,7 +263,11 @@ std::vector<Case> Sweep::chosen_cases(const std::vector<Case>& cases, const json
       executed = answer["choice"]["executed"];
     }
     const auto key = case_key(driver::to_json(c, data));
-    if (!executed.is_null()) chosen_[key] = executed;
+    if (!executed.is_null()) {
+      const auto before = chosen_.count(key) != 0 ? text_of(chosen_[key], "chosen_by") : "";
+      executed["chosen_by"] = also_chosen_by(before, executed["chosen_by"]);
+      chosen_[key] = executed;
+    }
     if (seen.insert(key).second)
       chosen.push_back(std::move(c));
     else
@@ -266,21 +276,39 @@ std::vector<Case> Sweep::chosen_cases(const std::vector<Case>& cases, const json
   return chosen;
 }
 
+/// What the planner chose for a case of `auto` before, where that row still counts here.
+std::optional<Case> Sweep::stored_choice(const Case& c, const json& data) {
+  if (options_.rerun) return std::nullopt;
+  if (!rows_) {
+    rows_.emplace();
+    for (auto& row : newest_rows({result_.path}, {"executed"}))
+      rows_->insert_or_assign(row.key(), std::move(row));
+  }
+  const auto* const row = chosen_row(*rows_, c, data);
+  if (row == nullptr) return std::nullopt;
+  auto chosen = case_from_json(row->row_case());
+  if (held(chosen, row->row_case()) == Stored::nothing) return std::nullopt;
+  return chosen;
+}
+
+Stored Sweep::held(const Case& c, const json& row_case) const {
+  const auto today = is_from_outside(c) ? RowCode{c.foreign_sha256, "", ""}
+                                        : code_of_case(row_case, architecture_of(machine_));
+  const auto found = store_->find(case_key(row_case), today, machine_);
+  return found == Stored::elsewhere && options_.each_machine ? Stored::nothing : found;
+}
+
 std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& data) {
   if (options_.rerun) return cases;
   std::vector<Case> open;
   std::size_t unsupported = 0;
   for (const auto& c : cases) {
     const auto row_case = driver::to_json(c, data);
-    const auto today = is_from_outside(c) ? RowCode{c.foreign_sha256, "", ""}
-                                          : code_of_case(row_case, architecture_of(machine_));
-    const auto key = case_key(row_case);
-    auto held = store_->find(key, today, machine_);
-    if (held == Stored::elsewhere && options_.each_machine) held = Stored::nothing;
-    elsewhere_ += held == Stored::elsewhere;
-    if (held != Stored::nothing) result_.keys.insert(key);
-    if (held == Stored::nothing) open.push_back(c);
-    if (held == Stored::unsupported) ++unsupported;
+    const auto kept = held(c, row_case);
+    elsewhere_ += kept == Stored::elsewhere;
+    if (kept != Stored::nothing) result_.keys.insert(case_key(row_case));
+    if (kept == Stored::nothing) open.push_back(c);
+    if (kept == Stored::unsupported) ++unsupported;
   }
   const auto stored = cases.size() - open.size();
   result_.stored += stored;

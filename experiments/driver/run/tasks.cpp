@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/hash.hpp"
+#include "experiments/driver/run/chosen.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
@@ -32,12 +33,6 @@ std::string shard_name(const std::string& dataset) {
   return fmt::format("{}-{}.jsonl", slug(dataset), sha256_hex(dataset).substr(0, 8));
 }
 
-json without_method(json case_object) {
-  case_object.erase("method");
-  case_object.erase("params");
-  return case_object;
-}
-
 /// What a shard tells of its cases.
 class Shard {
  public:
@@ -57,21 +52,12 @@ class Shard {
       if (const auto found = rows_.find(case_key(wanted)); found != rows_.end())
         return &found->second;
       if (c.method == kAutoMethod)
-        if (const auto* chosen = chosen_row(wanted)) return chosen;
+        if (const auto* chosen = chosen_row(rows_, c, data)) return chosen;
     }
     return nullptr;
   }
 
  private:
-  /// The planner put another method in the place of `auto`.
-  const Row* chosen_row(const json& wanted) const {
-    for (const auto& [key, row] : rows_)
-      if (row.field("executed.chosen_by").is_string() &&
-          without_method(row.row_case()) == without_method(wanted))
-        return &row;
-    return nullptr;
-  }
-
   std::set<json> data_;  ///< members `data` of its rows: the file may have changed
   std::map<std::string, Row> rows_;
 };

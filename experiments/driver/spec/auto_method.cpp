@@ -1,5 +1,7 @@
 #include "experiments/driver/spec/auto_method.hpp"
 
+#include <fmt/format.h>
+
 #include "common/core/error.hpp"
 
 namespace retensor::driver {
@@ -34,6 +36,15 @@ class AutoMethod : public Method {
 const Method& method_of_spec(const Registry& methods, std::string_view id) {
   static const AutoMethod automatic;
   return id == kAutoMethod ? automatic : methods.find(id);
+}
+
+std::string name_of_auto(const std::map<std::string, ParamValue>& params) {
+  std::string name(kAutoMethod);
+  const auto schema = AutoMethod().params();
+  for (const auto& spec : schema.specs())
+    if (const auto& value = params.at(spec.name); spec.name == "calls" || value != spec.standard)
+      name += fmt::format(" {}={}", spec.name, text(value));
+  return name;
 }
 
 }  // namespace retensor::driver

@@ -50,7 +50,7 @@ bool is_chain(const Problem& problem) {
 Support supports_fibers(const Problem& problem, const Params& params) {
   if (problem.x().order() < 2) return Support::no("a tensor of order 1 has no fibers");
   if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
-  if (problem.x().nnz() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (problem.nonzeros() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
   if (!is_chain(problem)) return Support::yes();
   if (problem.x().order() != 3) return Support::no("supports TTM-chain only of order 3");
   if (params.word("precision") == "f32")
