@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""kernels_table.py BUILD [--check]: writes README's table of kernels beside their competitors, by
+the committed rows of an H200.
+
+A case is a data set with its mode, rank and contraction. Its best competitor is the fastest
+published form of another paper or library. `--check` writes nothing and fails where the table is
+out of date.
+"""
+import json
+import math
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+BEGIN, END = "<!-- kernels: written by ci/kernels_table.py -->\n", "<!-- end of kernels -->\n"
+DEVICE = "NVIDIA H200"
+SIXTEEN_BITS = {"fp16", "f16", "bf16"}
+SINGLE, HALF, ANY = (False,), (True,), (False, True)
+
+# What it is, the paper's method, artifacts, operation, whether own forms round operands to 16 bits.
+FAMILIES = (
+    ("MTTKRP over all modes, fp32", "flycoo.cuda",
+     ("flycoo/gpu-speed", "flycoo/forms", "flycoo/cold"), "mttkrp_all", SINGLE),
+    ("MTTKRP over all modes, operands of 16 bits", "flycoo.cuda",
+     ("flycoo/gpu-speed", "flycoo/wide", "flycoo/forms-f16", "flycoo/cold"), "mttkrp_all", HALF),
+    ("MTTKRP on dense tiles, one mode", "hlsto.cuda",
+     ("hlsto/gpu-speed", "hlsto/fibers", "hlsto/cold"), "mttkrp", ANY),
+    ("TTM-chain on dense tiles", "hlsto.cuda", ("hlsto/fibers-chain",), "ttm_chain", ANY),
+    ("contraction", "bcb_sptc.cuda", ("bcb_sptc/fig9", "bcb_sptc/dense", "bcb_sptc/dense-cold"),
+     "contraction", ANY),
+    ("SpMM, 50% to 99.9% zeros", "tca_spmm.cuda", ("tca_spmm/speed", "tca_spmm/cold"), "spmm", ANY),
+)
+
+
+def main(arguments):
+    """Write or check the table; returns the exit code."""
+    found = rows(str(Path(arguments[0]).resolve() / "experiments/driver/retensor"))
+    text = README.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN, 1)
+    wanted = head + BEGIN + table(found) + END + rest.split(END, 1)[1]
+    if text == wanted:
+        return 0
+    if "--check" in arguments:
+        print("README.md is out of date; python3 ci/kernels_table.py BUILD writes it anew")
+        return 1
+    README.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+def rows(retensor):
+    """The rows of the device that are ok."""
+    lines = subprocess.run([retensor, "rows"], cwd=ROOT, check=True, text=True, capture_output=True)
+    found = map(json.loads, lines.stdout.splitlines())
+    return [row for row in found if row["kind"] == "row" and row["status"] == "ok"
+            and row.get("device") == DEVICE and row.get("code") == "own"]
+
+
+def table(found):
+    """The lines of the table."""
+    lines = ["| kernel | cases | as published | own form | its least | own form, cold caches: cases"
+             " | mean | bytes of the own form at copy rate |\n|" + "---|" * 8 + "\n"]
+    for name, method, artifacts, operation, rounding in FAMILIES:
+        taken = [row for row in found
+                 if row["case"]["artifact"] in artifacts and row["case"]["operation"] == operation]
+        warm, cold = (ratios(taken, method, rounding, cache) for cache in ("warm", "flushed"))
+        shares = [row["copy"]["compulsory_share"] for row in warm["best"] if "copy" in row]
+        cells = (name, len(warm["own"]), mean(warm["published"]), mean(warm["own"]),
+                 least(warm["own"]), len(cold["own"]), mean(cold["own"]), percent(shares))
+        lines.append(f"| {' | '.join(map(str, cells))} |\n")
+    return "".join(lines)
+
+
+def ratios(taken, method, rounding, cache):
+    """Times of the best competitor over those of the published and of the own form, and the rows of
+    the latter, a case each."""
+    cases = defaultdict(lambda: defaultdict(list))
+    for row in taken:
+        case = row["case"]
+        if case["cache"] != cache:
+            continue
+        key = case["dataset"], case["mode"], case["rank"], case["variant"]
+        own = row["form"] == "own"
+        rounds = not SIXTEEN_BITS.isdisjoint(map(str, case["params"].values()))
+        if own and rounds in rounding:
+            cases[key]["own"].append(row)
+        elif not own:
+            cases[key]["published" if case["method"] == method else "other"].append(row)
+    found = {"published": [], "own": [], "best": []}
+    for groups in cases.values():
+        fastest = {group: min(members, key=seconds) for group, members in groups.items()}
+        if "own" not in fastest or "other" not in fastest:
+            continue
+        found["best"].append(fastest["own"])
+        for group in ("published", "own"):
+            if group in fastest:
+                found[group].append(seconds(fastest["other"]) / seconds(fastest[group]))
+    return found
+
+
+def seconds(row):
+    """Median of a run."""
+    return row["stats"]["median"]
+
+
+def geometric(values):
+    """Geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def mean(values):
+    """Geometric mean in words of the table."""
+    return f"{geometric(values):.2f}" if values else "not measured"
+
+
+def percent(shares):
+    """Geometric mean in percent."""
+    return f"{100 * geometric(shares):.0f}%" if shares else ""
+
+
+def least(values):
+    """The least in words of the table."""
+    return f"{min(values):.2f}" if values else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
