@@ -1,5 +1,5 @@
-// MTTKRP on packed rows (format/packed_rows.hpp) in single precision, with vectors of 512 bits where the
-// processor that runs it has them.
+// MTTKRP on packed rows (format/packed_rows.hpp) in single precision, with vectors of 512 bits
+// where the processor that runs it has them.
 //
 // A thread takes an equal share of the nonzeros and adds up a row in registers; what its share
 // holds of a row that began before it goes to a row of `carry`, added last. Rows of factors and
