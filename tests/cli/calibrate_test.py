@@ -174,8 +174,8 @@ def test_samples_are_taken_until_the_interval_is_narrow_or_the_time_is_over(work
     line, = workspace.lines()
     assert line["sampling"]["stopped_by"] == "precision" and line["sampling"]["reached"] <= .9
     assert line["batch"]["runs"] == 8 and 0 < line["batch"]["seconds"] < 1
-    # Runs long enough that no five of them take the same number of nanoseconds.
-    workspace.add_uniform("cube", [60, 50, 40], 30000)
+    # Runs so long that few fit into the limit and hardly two take the same number of nanoseconds.
+    workspace.add_uniform("cube", [200, 150, 140], 200000)
     spec = workspace.spec(["pasta.cpu.coo"], axes={"dataset": "cube"},
                           measure={"samples": 5, "precision": "0.001%", "at_most": "300ms",
                                    "timeout": "20s"})

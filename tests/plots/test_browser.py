@@ -117,8 +117,9 @@ def test_claims_are_searched_and_filtered(report, tmp_path):
 
 def test_an_address_opens_its_claim_with_the_rows_that_it_took(report, tmp_path):
     steps = """
-    await new Promise(done => setTimeout(done, 500));
     const drawer = page.getElementById("claim-P-C16");
+    for (let k = 0; k < 100 && !drawer.querySelector("tbody a"); ++k)
+      await new Promise(done => setTimeout(done, 50));
     const rows = Array.from(drawer.querySelectorAll("tbody tr"), row => row.cells[0].textContent);
     return [drawer.open, rows, drawer.querySelector("tbody a").getAttribute("href"),
             drawer.textContent.includes("bytes doubled")];"""
