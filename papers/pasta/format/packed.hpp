@@ -58,8 +58,9 @@ struct Nonzeros {
   std::shared_ptr<const MappedCache> file;
 };
 
-/// Writes nonzeros first .. first + count as a part with room for `room`, values in type T. Throws
-/// InputError for an index that its mode does not have, before a kernel meets it.
+/// Writes nonzeros first .. first + count as a part with room for `room`, an even number, so that
+/// values in type T behind the words lie aligned. Throws InputError for an index that its mode does
+/// not have, before a kernel meets it.
 template <class T>
 void pack(const Nonzeros& x, const PackedLayout& layout, Count first, Count count, Count room,
           std::byte* part);

@@ -21,7 +21,7 @@ namespace {
 template <class T>
 void check_stretch(const Coo& x, const Nonzeros& from, Count first, Count count) {
   const PackedLayout layout(x.dims);
-  const Count room = count + 5;
+  const Count room = (count + 6) / 2 * 2;
   std::vector<std::byte> part(room * packed_bytes<T>(layout));
   pack<T>(from, layout, first, count, room, part.data());
   const auto* const words = reinterpret_cast<const std::uint32_t*>(part.data());
