@@ -192,3 +192,17 @@ def test_the_view_of_another_spec_measures_nothing():
 def test_an_unknown_kind_names_the_nearest():
     done = subprocess.run([RETENSOR, "schema", "claim"], text=True, capture_output=True)
     assert done.returncode == 2 and "did you mean 'claims'?" in done.stderr
+
+
+def test_the_quick_profile_needs_no_gpu():
+    """`ci/reproduce` runs it on any machine and fails where a case is not ok."""
+    listed = subprocess.run([RETENSOR, "list", "experiments", "--with", "quick"], cwd=ROOT,
+                            check=True, text=True, capture_output=True).stdout.split()
+    plans = json.loads(subprocess.run([RETENSOR, "plan", *listed, "--with", "quick", "--json"],
+                                      cwd=ROOT, check=True, text=True, capture_output=True).stdout)
+    found = {(plan["artifact"], name) for plan in plans
+             for name in [case["case"]["method"] for case in plan["cases"]] +
+                         [method for skip in plan["skips"] for method in re.findall(
+                             r"[a-z_0-9]+\.cuda[a-z_.]*", json.dumps(skip))]
+             if ".cuda" in name}
+    assert len(plans) == len(listed) > 10 and not found
