@@ -182,6 +182,8 @@ TEST_CASE("hostile YAML is refused quickly") {
   refuses("- 1\n", "found a list, expected a spec as a map");
   refuses("a: 1\n---\nb: 2\n", "a second document");
   refuses("a: [1,\n", "found a syntax error");
+  refuses(std::string("a: 1\nb: x\0y\n", 12), "2:5: found the control character 0x00");
+  refuses("a: \x7f\n", "1:4: found the control character 0x7f");
   refuses("a: \xff\xfe\n", "UTF-8");
   refuses(std::string((1 << 20) + 1, ' '), "at most 1048576");
   refuses(std::string(1 << 20, '['), "");

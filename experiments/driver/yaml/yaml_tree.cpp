@@ -156,6 +156,21 @@ void check_utf8(std::string_view text, const std::string& name) {
   }
 }
 
+/// Control characters have no place in YAML; yaml-cpp makes bytes of its own from some.
+void check_controls(std::string_view text, const std::string& name) {
+  const auto is_control = [](unsigned char c) {
+    return (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+  };
+  const auto found = std::ranges::find_if(text, is_control);
+  if (found == text.end()) return;
+  const std::string_view before(text.begin(), found);
+  const auto line = static_cast<std::uint64_t>(std::ranges::count(before, '\n')) + 1;
+  const auto column = before.size() - (before.rfind('\n') + 1) + 1;
+  throw ParseError({name, line, column},
+                   fmt::format("the control character {:#04x}", static_cast<unsigned>(*found)),
+                   "text");
+}
+
 /// Iterator to the value under a key.
 template <class Items>
 auto value_under(Items& items, std::string_view key) {
@@ -209,6 +224,7 @@ YamlNode parse_yaml(std::string_view text, const std::string& name) {
     throw ParseError({name, 0, 0}, fmt::format("{} bytes", text.size()),
                      fmt::format("at most {}", kMaxSmallFile));
   check_utf8(text, name);
+  check_controls(text, name);
   std::istringstream stream{std::string(text)};
   TreeBuilder builder(name);
   try {
