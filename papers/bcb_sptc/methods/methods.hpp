@@ -11,6 +11,7 @@ namespace retensor::bcb_sptc {
 MethodSpec make_bcb_cpu();
 MethodSpec make_bcb_cuda();
 MethodSpec make_bcb_cuda_dense();
+MethodSpec make_bcb_cuda_rows();
 MethodSpec make_bcb_cuda_slabs();
 
 /// A description with what both share: contractions in single precision whose blocks have indices

@@ -1,4 +1,5 @@
-// hash_spgemm.cuda beside a dense einsum: rows of every size, ranges of columns.
+// bcb_sptc.cuda.rows and hash_spgemm.cuda beside a dense einsum: rows of every size, ranges of
+// columns.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "papers/bcb_sptc/baselines/hash_spgemm/hash_spgemm_cuda.hpp"
+#include "papers/bcb_sptc/kernels/rows_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 using namespace retensor;
@@ -14,10 +16,21 @@ using namespace retensor::bcb_sptc::test;
 
 namespace {
 
+using PrepareRows = std::unique_ptr<Prepared> (*)(const Problem&);
+constexpr PrepareRows kMethods[] = {prepare_rows_cuda, hash_spgemm::prepare_cuda};
+
+template <PrepareRows kPrepare>
 std::unique_ptr<Prepared> prepare(const Problem& problem, const Params&, const Addend&) {
-  return hash_spgemm::prepare_cuda(problem);
+  return kPrepare(problem);
 }
-const Runs kRuns{make_bcb_cuda_dense, prepare, {}};
+const Runs kRuns[] = {{make_bcb_cuda_rows, prepare<prepare_rows_cuda>, {}},
+                      {make_bcb_cuda_rows, prepare<hash_spgemm::prepare_cuda>, {}}};
+
+void check_all(const Case& c, double alpha) {
+  const Answer expected = einsum_of(c, alpha);
+  for (const Runs& runs : kRuns)
+    CHECK(difference(sum_of(c, alpha, {}, runs), expected, 0x1p-11) == "");
+}
 
 /// Row i of the first meets only row i of the second, which has lengths[i] nonzeros, and the last
 /// row meets all; columns of the others are spread over those of the longest.
@@ -43,49 +56,51 @@ Case rows_of(const std::vector<Index>& lengths) {
   return {"ak,kb->ab", shared(x), shared(y)};
 }
 
-std::string fact(const Case& c, const char* name) {
+std::string fact(PrepareRows prepare, const Case& c, const char* name) {
   const Problem problem = problem_of(c);
-  return hash_spgemm::prepare_cuda(problem)->executed().at(name);
+  return prepare(problem)->executed().at(name);
 }
 
 }  // namespace
 
 TEST_CASE("contractions of orders 1 to 5 meet a dense einsum") {
-  check_products(kRuns, 5);
+  for (const Runs& runs : kRuns) check_products(runs, 5);
 }
 
 TEST_CASE("rows of every size, of which the largest has a range of columns") {
-  const Case c = rows_of({3, 90, 700, 3000, 7000, 8193});
-  CHECK(fact(c, "rows_counted") == "1 1 1 1 1 2");
-  CHECK(fact(c, "rows_summed") == "1 1 1 1 1 2");
-  CHECK(difference(sum_of(c, -2, {}, kRuns), einsum_of(c, -2), 0x1p-11) == "");
+  const Case c = rows_of({3, 90, 400, 700, 1500, 3000, 7000, 8193});
+  CHECK(fact(hash_spgemm::prepare_cuda, c, "rows_counted") == "1 1 1 1 1 1 1 2");
+  CHECK(fact(hash_spgemm::prepare_cuda, c, "rows_filled") == "1 1 1 1 1 1 1 2");
+  CHECK(fact(prepare_rows_cuda, c, "rows") == "1 1 1 1 1 1 1 2");
+  check_all(c, -2);
 }
 
 TEST_CASE("rows of several ranges of columns in both passes") {
-  const Case c = rows_of({5, 25'000, 530'000});
-  CHECK(difference(sum_of(c, 1, {}, kRuns), einsum_of(c, 1), 0x1p-11) == "");
+  check_all(rows_of({5, 25'000, 530'000}), 1);
 }
 
 TEST_CASE("many rows of one list, and a planted difference") {
   Draws draws(41);
   const Case c{"ak,kb->ab", shared(random_tensor({700, 60}, 0.05, draws)),
                shared(random_tensor({60, 300}, 0.02, draws))};
-  CHECK(difference(sum_of(c, 1, {}, kRuns), einsum_of(c, 1), 0x1p-11) == "");
-  CHECK(difference(sum_of(c, 1, {}, kRuns), einsum_of(c, 1.01), 0x1p-11) != "");
+  check_all(c, 1);
+  for (const Runs& runs : kRuns)
+    CHECK(difference(sum_of(c, 1, {}, runs), einsum_of(c, 1.01), 0x1p-11) != "");
 }
 
 TEST_CASE("runs after the first give the same, also without nonzeros") {
   const Case none{"ak,kb->ab", shared(Coo({9, 8}, DType::f32)), full({8, 7})};
-  for (const Case& c : {rows_of({3, 90, 9000}), none}) {
-    const Problem problem = problem_of(c);
-    const auto prepared = hash_spgemm::prepare_cuda(problem);
-    const auto timer = device::make_event_timer();
-    for (int run = 0; run < 3; ++run) {
-      timer->start();
-      prepared->run(*timer);
-      timer->stop();
-      const Result result = prepared->result();
-      CHECK(difference(std::get<Coo>(result), einsum_of(c, 1), 0x1p-11) == "");
+  for (const Case& c : {rows_of({3, 90, 9000}), none})
+    for (const PrepareRows prepare : kMethods) {
+      const Problem problem = problem_of(c);
+      const auto prepared = prepare(problem);
+      const auto timer = device::make_event_timer();
+      for (int run = 0; run < 3; ++run) {
+        timer->start();
+        prepared->run(*timer);
+        timer->stop();
+        const Result result = prepared->result();
+        CHECK(difference(std::get<Coo>(result), einsum_of(c, 1), 0x1p-11) == "");
+      }
     }
-  }
 }
