@@ -394,8 +394,8 @@ inline std::string text_of(const ListedRows::Lengths& lengths) {
 }
 
 /// The first product of each nonzero of x.
-inline void number_products(const DeviceMatricised& m, SparseProduct& product,
-                            Buffer<Count>& first_product, Cub& cub, cudaStream_t stream) {
+inline void number_listed_products(const DeviceMatricised& m, SparseProduct& product,
+                                   Buffer<Count>& first_product, Cub& cub, cudaStream_t stream) {
   cub.sums(m.x_group.size(), kernels::ProductsOf{m.x_group.data(), m.group_start.data()},
            first_product, stream);
   product.first_product = first_product.data();

@@ -51,7 +51,7 @@ class RowsRun : public CudaRun {
 
  private:
   void make_tasks(cudaStream_t stream) {
-    number_products(m_, product_, first_product_, cub_, stream);
+    number_listed_products(m_, product_, first_product_, cub_, stream);
     lists_.make(WeightAtMost{product_}, stream);
   }
   void multiply(cudaStream_t stream) {

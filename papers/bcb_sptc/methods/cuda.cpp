@@ -3,7 +3,7 @@
 
 #include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
-#include "papers/bcb_sptc/methods/slabs.hpp"
+#include "papers/bcb_sptc/methods/update.hpp"
 
 namespace retensor::bcb_sptc {
 

@@ -36,11 +36,6 @@ Count records_of(const Piece& piece) {
 
 }  // namespace
 
-Count SlicedFibers::bytes() const {
-  return (start.size() + row.size()) * sizeof(Index) + shared.size() * sizeof(Count) +
-         indices.size() * sizeof(indices[0]) + values.size() * sizeof(values[0]);
-}
-
 SlicedFibers to_sliced(const FiberArrays& fibers, unsigned pieces_of_slice) {
   if (fibers.fibers() >= kSharedRow) throw InputError("found 2^31 fibers or more");
   const std::vector<Piece> pieces = pieces_of(fibers);

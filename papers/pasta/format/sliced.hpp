@@ -15,7 +15,8 @@ namespace retensor::pasta {
 /// Nonzeros of a record, and the most of a piece of a fiber.
 inline constexpr Count kRecordNonzeros = 4, kPieceNonzeros = 256;
 /// In place of a piece's row: there is none. A row that several pieces add to has kSharedRow set.
-inline constexpr Index kNoRow = ~Index{0}, kSharedRow = Index{1} << 31;
+inline constexpr Index kNoRow = 0xffffffff;
+inline constexpr Index kSharedRow = 0x80000000;
 
 /// Pieces of similar length stand in slices of `pieces_of_slice`; record r of piece p of a slice is
 /// number start + r pieces_of_slice + p. What fills a slice up has the value zero. Even pieces have
@@ -30,7 +31,10 @@ struct SlicedFibers {
   std::vector<std::array<float, kRecordNonzeros>> values;
 
   Count slices() const { return start.size() - 1; }
-  Count bytes() const;
+  Count bytes() const {
+    return (start.size() + row.size()) * sizeof(Index) + shared.size() * sizeof(Count) +
+           indices.size() * sizeof(indices[0]) + values.size() * sizeof(values[0]);
+  }
 };
 
 /// Fibers in single precision of a mode of at most 2^16 indices. Throws InputError for 2^31 fibers

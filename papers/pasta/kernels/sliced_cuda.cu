@@ -51,7 +51,7 @@ class SlicedRun : public CudaRun {
     out_.zero(nullptr);  // the padding of rows is copied back with them
     p_ = {factor_.data(), out_.data(), static_cast<unsigned>(problem.dense()[0].rows()), stride_};
     const unsigned lanes = ttv(problem) ? 1 : lanes_for(p_.rows, stride_);
-    upload(to_sliced(fibers, sliced::kWarpSize / lanes));
+    upload(to_sliced(fibers, sliced::kSliceLanes / lanes));
     coordinates_ = std::move(fibers.coordinates);
     kernel_ = ahead == 1 ? kernel_for<1>(ttv(problem), lanes) : kernel_for<2>(ttv(problem), lanes);
     set_launch(lanes);
@@ -68,7 +68,7 @@ class SlicedRun : public CudaRun {
     }
     timer.stage("kernel");
     if (x_.slices > 0)
-      RETENSOR_CUDA_LAUNCH(kernel_, grid_, sliced::kThreads, table_bytes_, stream, x_, p_);
+      RETENSOR_CUDA_LAUNCH(kernel_, grid_, sliced::kSliceThreads, table_bytes_, stream, x_, p_);
   }
 
   Result result() override {
@@ -108,8 +108,9 @@ class SlicedRun : public CudaRun {
     RETENSOR_CUDA_CHECK(
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, kernel_, sliced::kThreads, table_bytes_));
-    const unsigned needed = device::blocks_for(x_.slices * sliced::kWarpSize, sliced::kThreads);
+        &blocks, kernel_, sliced::kSliceThreads, table_bytes_));
+    const unsigned needed =
+        device::blocks_for(x_.slices * sliced::kSliceLanes, sliced::kSliceThreads);
     grid_ = dim3(std::max(1u, std::min(needed, static_cast<unsigned>(multiprocessors * blocks))),
                  (stride_ + width - 1) / width);
     executed_["columns_at_once"] = std::to_string(width);

@@ -17,7 +17,8 @@
 
 namespace retensor::pasta::sliced {
 
-inline constexpr unsigned kThreads = 1024, kWarpSize = 32;
+/// Threads of a block, and lanes that share a slice.
+inline constexpr unsigned kSliceThreads = 1024, kSliceLanes = 32;
 
 struct Slices {
   const Index *start, *row;
@@ -61,24 +62,24 @@ __device__ inline void add_to(float4* to, const float4& sum) {
 /// kLanes lanes with a Vector each take the columns from blockIdx.y kLanes vectors on. kAhead
 /// records are loaded before those at hand are used; two of them take the registers of two blocks.
 template <class Vector, unsigned kLanes, unsigned kAhead>
-__global__ void __launch_bounds__(kThreads, kAhead == 1 ? 2 : 1)
+__global__ void __launch_bounds__(kSliceThreads, kAhead == 1 ? 2 : 1)
     multiply_slices(const __grid_constant__ Slices x, const __grid_constant__ Product p) {
-  constexpr unsigned kPieces = kWarpSize / kLanes, kWidth = sizeof(Vector) / sizeof(float);
+  constexpr unsigned kPieces = kSliceLanes / kLanes, kWidth = sizeof(Vector) / sizeof(float);
   extern __shared__ __align__(16) unsigned char memory[];
   Vector* const table = reinterpret_cast<Vector*>(memory);
   const unsigned lane = threadIdx.x % kLanes, first = blockIdx.y * kLanes * kWidth;
   const unsigned column = first + lane * kWidth;
-  for (unsigned i = threadIdx.x / kLanes; i < p.rows; i += kThreads / kLanes)
+  for (unsigned i = threadIdx.x / kLanes; i < p.rows; i += kSliceThreads / kLanes)
     table[i * kLanes + lane] =
         column < p.stride
             ? *reinterpret_cast<const Vector*>(p.factor + static_cast<Count>(i) * p.stride + column)
             : Vector{};
   __syncthreads();
   const Vector* const own = table + lane;
-  const unsigned piece = threadIdx.x % kWarpSize / kLanes;
-  const unsigned warps = gridDim.x * (kThreads / kWarpSize);
-  for (unsigned s = blockIdx.x * (kThreads / kWarpSize) + threadIdx.x / kWarpSize; s < x.slices;
-       s += warps) {
+  const unsigned piece = threadIdx.x % kSliceLanes / kLanes;
+  const unsigned warps = gridDim.x * (kSliceThreads / kSliceLanes);
+  for (unsigned s = blockIdx.x * (kSliceThreads / kSliceLanes) + threadIdx.x / kSliceLanes;
+       s < x.slices; s += warps) {
     const Index end = x.start[s + 1];
     Index at = x.start[s] + piece;
     Vector sum{};

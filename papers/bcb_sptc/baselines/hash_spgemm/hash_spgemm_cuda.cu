@@ -75,7 +75,7 @@ class Run : public bcb_sptc::MatrixRun {
 
  private:
   void make_tasks(cudaStream_t stream) {
-    bcb_sptc::number_products(m_, product_, first_product_, cub_, stream);
+    bcb_sptc::number_listed_products(m_, product_, first_product_, cub_, stream);
     lists_.make(bcb_sptc::WeightAtMost{product_}, stream);
   }
 

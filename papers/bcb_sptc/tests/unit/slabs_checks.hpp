@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "papers/bcb_sptc/methods/slabs.hpp"
+#include "papers/bcb_sptc/methods/update.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 namespace retensor::bcb_sptc::test {
