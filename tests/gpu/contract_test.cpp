@@ -124,10 +124,9 @@ TEST_CASE("all-bcb" * doctest::skip()) {
   check_contract({1, 5, {Operation::contraction}}, [](const Method& m) { return is_bcb(m.id()); });
 }
 TEST_CASE("order3-contraction" * doctest::skip()) {
-  check_contractions(
-      [](std::string_view id) {
-        return !is_bcb(id) && id != "bcb_sptc.cuda.slabs" && id != "cusparse_spgemm.cuda";
-      });
+  check_contractions([](std::string_view id) {
+    return !is_bcb(id) && id != "bcb_sptc.cuda.slabs" && id != "cusparse_spgemm.cuda";
+  });
 }
 
 /// Started by hand: of one method, and what racecheck has the time for.

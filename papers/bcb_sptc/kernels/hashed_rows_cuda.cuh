@@ -37,6 +37,7 @@ inline constexpr unsigned kRowThreads = 1024, kSumColumns = 24'576, kBitColumns 
 /// Products that weigh as an entry, an own choice.
 inline constexpr Count kProductsOfWeight = 32;
 inline constexpr std::uint32_t kNoColumn = 0xffffffffu;
+static_assert(kSumColumns % kWarpSize == 0 && kBitColumns % kWarpSize == 0);
 
 /// Operands.
 struct SparseProduct {

@@ -33,4 +33,16 @@ inline MethodSpec competitor_method(MethodSpec own) {
   return with_shared({Operation::spmm}, supports_spmm, std::move(own));
 }
 
+/// The same for windows of rows in halves: fewer than 2^31 rows of S, the parameter `types`.
+inline MethodSpec windows_method(MethodSpec own) {
+  own.conditions = {[](const Problem& problem, const Params&) {
+    if (problem.x().dims[0] >> 31 == 0) return Support::yes();
+    return Support::no("supports fewer than 2^31 rows of S");
+  }};
+  own.params = {
+      param("types", "f16", "types of operands and result; f16_f32: result in single precision")
+          .words({"f16", "f16_f32"})};
+  return competitor_method(std::move(own));
+}
+
 }  // namespace retensor::tca_spmm

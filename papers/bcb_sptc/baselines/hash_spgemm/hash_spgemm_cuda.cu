@@ -15,11 +15,7 @@
 namespace retensor::hash_spgemm {
 namespace {
 
-using bcb_sptc::Buffer;
-using bcb_sptc::CountPass;
-using bcb_sptc::FillPass;
-using bcb_sptc::grid_for;
-using bcb_sptc::ListedRows;
+using namespace bcb_sptc;
 
 /// Of a row, known from the first pass.
 struct Entries {

@@ -15,18 +15,10 @@ const Runs kPaths[] = {
 
 }  // namespace
 
-TEST_CASE("results of one slab are those of the method") {
-  for (const Runs& runs : kPaths) check_one_slab(runs);
+TEST_CASE("results in slabs, by blocks") {
+  check_slabs(kPaths[0]);
 }
 
-TEST_CASE("results of several slabs, cut along a mode of either operand") {
-  for (const Runs& runs : kPaths) check_some_slabs(runs);
-}
-
-TEST_CASE("a slab of one index that has no room is refused") {
-  for (const Runs& runs : kPaths) check_least_slab(runs);
-}
-
-TEST_CASE("zeros are dropped slab by slab") {
-  for (const Runs& runs : kPaths) check_dropped_zeros(runs);
+TEST_CASE("results in slabs, by single products") {
+  check_slabs(kPaths[1]);
 }

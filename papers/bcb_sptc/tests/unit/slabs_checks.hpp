@@ -97,4 +97,11 @@ inline void check_dropped_zeros(const Runs& runs) {
   CHECK(std::ranges::count(kept.result.values.as<float>(), 0.0f) == 0);
 }
 
+/// One slab; several, cut along a mode of either operand; one index that has no room; zeros that
+/// are dropped.
+inline void check_slabs(const Runs& runs) {
+  for (const auto check : {check_one_slab, check_some_slabs, check_least_slab, check_dropped_zeros})
+    check(runs);
+}
+
 }  // namespace retensor::bcb_sptc::test

@@ -12,38 +12,33 @@ using namespace retensor;
 
 namespace {
 
-Problem problem_of(const Coo& tensor, Operation operation, int mode, std::uint64_t rank) {
-  ProblemSpec spec;
-  spec.operation = operation;
-  spec.mode = mode;
-  spec.rank = rank;
-  return Problem(spec, std::make_shared<Coo>(tensor));
-}
-
-reference::CheckReport second_run(const Problem& problem, std::int64_t ahead) {
-  const Registry registry = all_methods();
+/// The second of two runs.
+void check(const Coo& tensor, Operation operation, int mode, std::uint64_t rank,
+           std::int64_t ahead) {
+  static const Registry registry = all_methods();
   const Method& method = registry.find("pasta.cuda.sliced");
   const Params params = method.params().resolve({{"ahead", ahead}});
+  ProblemSpec spec;
+  spec.operation = operation, spec.mode = mode, spec.rank = rank;
+  const Problem problem(spec, std::make_shared<Coo>(tensor));
   REQUIRE(method.supports(problem, params).ok);
   const auto prepared = method.prepare(problem, params);
   const auto timer = device::make_event_timer();
-  for (int run = 0; run < 2; ++run) {
-    timer->start();
-    prepared->run(*timer);
-    timer->stop();
+  for (const bool is_last : {false, true}) {
+    timer->start(), prepared->run(*timer), timer->stop();
+    if (!is_last) continue;
+    const auto report =
+        problem.oracle().check(prepared->result(), reference::Precision::of(DType::f32));
+    CHECK_MESSAGE(report.ok, "mode " << mode << ", rank " << rank << ": " << report.reason);
   }
-  return problem.oracle().check(prepared->result(), reference::Precision::of(DType::f32));
 }
 
 void check_modes(const Coo& tensor) {
   for (const std::int64_t ahead : {1, 2})
     for (int mode = 0; mode < tensor.order(); ++mode) {
-      for (const std::uint64_t rank : {1, 5, 8, 16, 20, 32, 50}) {
-        const auto report = second_run(problem_of(tensor, Operation::ttm, mode, rank), ahead);
-        CHECK_MESSAGE(report.ok, "mode " << mode << ", rank " << rank << ": " << report.reason);
-      }
-      const auto report = second_run(problem_of(tensor, Operation::ttv, mode, 1), ahead);
-      CHECK_MESSAGE(report.ok, "TTV, mode " << mode << ": " << report.reason);
+      for (const std::uint64_t rank : {1, 5, 8, 16, 20, 32, 50})
+        check(tensor, Operation::ttm, mode, rank, ahead);
+      check(tensor, Operation::ttv, mode, 1, ahead);
     }
 }
 

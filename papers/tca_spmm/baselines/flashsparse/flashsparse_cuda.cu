@@ -23,8 +23,6 @@
 namespace retensor::flashsparse {
 namespace {
 
-using device::Buffer;
-using device::kWarpSize;
 using tca_spmm::Element;
 
 constexpr unsigned kWarps = 4;  // of a thread block
@@ -49,12 +47,12 @@ struct alignas(4 * kPairs) Pairs {
 
 /// kFragments MMAs side by side.
 template <unsigned kFragments>
-__global__ void __launch_bounds__(kWarps* kWarpSize) multiply_windows(const Product p) {
+__global__ void __launch_bounds__(kWarps* device::kWarpSize) multiply_windows(const Product p) {
   using Part = Pairs<kFragments>;
-  const Count number = Count{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
+  const Count number = Count{blockIdx.x} * kWarps + threadIdx.x / device::kWarpSize;
   const Count window = number / p.panels;
   if (window >= p.windows) return;
-  const unsigned lane = threadIdx.x % kWarpSize, group = lane / 4, t = lane % 4;
+  const unsigned lane = threadIdx.x % device::kWarpSize, group = lane / 4, t = lane % 4;
   const Count column = number % p.panels * kFragments * kFragmentColumns + group * 2 * kFragments;
   const std::uint16_t* const dense = p.dense + (column < p.dense_stride ? column : 0);
   float sums[kFragments][4] = {};
@@ -93,6 +91,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) multiply_windows(const Prod
 }
 
 using Kernel = void (*)(Product);
+static_assert(alignof(Pairs<4>) == sizeof(Pairs<4>) && sizeof(Pairs<4>) == 16);
 
 class WindowsRun : public tca_spmm::SpmmRun {
  public:
@@ -120,13 +119,13 @@ class WindowsRun : public tca_spmm::SpmmRun {
   void run(StageTimer& timer) override {
     timer.stage("kernel");
     RETENSOR_CUDA_LAUNCH(kernel_, device::blocks_for(p_.windows * p_.panels, kWarps),
-                         kWarps * kWarpSize, 0, stream_of(timer), p_);
+                         kWarps * device::kWarpSize, 0, stream_of(timer), p_);
   }
 
  private:
-  const Buffer<Count> block_start_;
-  const Buffer<std::array<Index, kBlockVectors>> columns_;
-  const Buffer<std::array<std::uint32_t, kLanes>> values_;
+  const device::Buffer<Count> block_start_;
+  const device::Buffer<std::array<Index, kBlockVectors>> columns_;
+  const device::Buffer<std::array<std::uint32_t, kLanes>> values_;
   Product p_{};
   Kernel kernel_ = nullptr;
 };
