@@ -6,12 +6,10 @@
 namespace retensor {
 
 void register_flashsparse(Registry& registry) {
-  registry.add(tca_spmm::windows_method({
-      .id = "flashsparse.cuda",
-      .summary = "sparse times dense matrix by vectors of 8 x 1 on tensor cores, both operands "
-                 "swapped (Shi et al., PPoPP 2025)",
-      .prepare = RETENSOR_DEVICE_PART(flashsparse::prepare_cuda),
-  }));
+  registry.add(tca_spmm::windows_method("flashsparse.cuda",
+                                        "sparse times dense matrix by vectors of 8 x 1 on tensor "
+                                        "cores, both operands swapped (Shi et al., PPoPP 2025)",
+                                        RETENSOR_DEVICE_PART(flashsparse::prepare_cuda)));
 }
 
 }  // namespace retensor

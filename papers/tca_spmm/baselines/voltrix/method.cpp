@@ -6,12 +6,11 @@
 namespace retensor {
 
 void register_voltrix(Registry& registry) {
-  registry.add(tca_spmm::windows_method({
-      .id = "voltrix.cuda",
-      .summary = "sparse times dense matrix on tensor cores from a bit-wise format, with rows of D "
-                 "fetched ahead and blocks that take windows in turn (Voltrix-SpMM, ATC 2025)",
-      .prepare = RETENSOR_DEVICE_PART(voltrix::prepare_cuda),
-  }));
+  registry.add(tca_spmm::windows_method(
+      "voltrix.cuda",
+      "sparse times dense matrix on tensor cores from a bit-wise format, with rows of D fetched "
+      "ahead and blocks that take windows in turn (Voltrix-SpMM, ATC 2025)",
+      RETENSOR_DEVICE_PART(voltrix::prepare_cuda)));
 }
 
 }  // namespace retensor
