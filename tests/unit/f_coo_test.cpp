@@ -6,9 +6,7 @@
 #include "tests/support/complaint.hpp"
 
 using namespace retensor;
-using f_coo::FCoo;
-using f_coo::Flags;
-using f_coo::to_f_coo;
+using namespace retensor::f_coo;
 
 namespace {
 

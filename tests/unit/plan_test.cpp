@@ -11,8 +11,7 @@
 
 using namespace retensor;
 using namespace retensor::driver;
-using retensor::test::contains;
-using retensor::test::refusal_of;
+using namespace retensor::test;
 
 namespace {
 

@@ -46,7 +46,7 @@ Count DeviceResult::bytes() const {
 Coo DeviceResult::to_coo() const {
   Coo coo(dims, DType::f32, entries);
   values.download(coo.values.as<float>());
-  for (std::size_t m = 0; m < coo.indices.size(); ++m) indices[m].download(coo.indices[m]);
+  for (std::size_t m = 0; m < indices.size(); ++m) indices[m].download(coo.indices[m]);
   return coo;
 }
 

@@ -16,7 +16,7 @@ Room device_room(double gib = 0);
 struct DeviceResult {
   Dims dims;
   Count entries = 0;
-  std::vector<Buffer<Index>> indices;  ///< by mode
+  std::vector<Buffer<Index>> indices;  ///< by mode, none before make_room
   Buffer<float> values;
 
   /// Throws InputError for 2^32 and more entries, OutOfMemory for more than there is room for.

@@ -1,8 +1,9 @@
-// bcb_sptc.cuda.
+// bcb_sptc.cuda and bcb_sptc.cuda.slabs.
 #include <limits>
 
 #include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
+#include "papers/bcb_sptc/methods/update.hpp"
 
 namespace retensor::bcb_sptc {
 
@@ -35,6 +36,24 @@ MethodSpec make_bcb_cuda() {
                .words({"tensor", "cuda"}),
            prepare_param()},
   });
+}
+
+MethodSpec make_bcb_cuda_slabs() {
+  MethodSpec slabs = make_bcb_cuda();
+  slabs.id = "bcb_sptc.cuda.slabs";
+  slabs.summary =
+      "bcb_sptc.cuda slab by slab of the result's first mode, for results beyond the device's "
+      "memory; each goes to the host";
+  slabs.conditions.push_back([](const Problem&, const Params& params) {
+    return params.real("beta") == 0 ? Support::yes() : Support::no("supports only beta=0");
+  });
+  slabs.prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
+    return prepare_slabs(problem, [params](const Problem& slab, const Addend& addend) {
+      return prepare_bcb_cuda(slab, params, addend);
+    });
+  });
+  slabs.form = own_form();
+  return slabs;
 }
 
 }  // namespace retensor::bcb_sptc

@@ -12,6 +12,7 @@ MethodSpec make_packed_cpu();
 MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
+MethodSpec make_coo_cuda_sliced();
 MethodSpec make_coo_cuda_streamed();
 
 /// A description with the suite's five kernels as operations, and the condition that coordinates

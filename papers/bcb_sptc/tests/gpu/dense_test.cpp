@@ -77,16 +77,7 @@ TEST_CASE("runs after the first give the same, of few cells and of ranges") {
     const Case c{"ak,kb->ab", shared(random_tensor({300, 20}, 0.1, draws)),
                  shared(random_tensor({20, columns}, 0.02, draws))};
     const Problem problem = problem_of(c);
-    const Answer expected = einsum_of(c, 1);
-    const auto prepared = prepare_dense_cuda(problem);
-    const auto timer = device::make_event_timer();
-    for (int run = 0; run < 4; ++run) {
-      timer->start();
-      prepared->run(*timer);
-      timer->stop();
-      const Result result = prepared->result();
-      CHECK(difference(std::get<Coo>(result), expected, 0x1p-11) == "");
-    }
+    check_runs(*prepare_dense_cuda(problem), einsum_of(c, 1));
   }
 }
 

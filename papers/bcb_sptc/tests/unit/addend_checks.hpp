@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -38,6 +39,18 @@ struct Runs {
     return method().params.resolve(all);
   }
 };
+
+/// Several runs on a device, each with the expected result.
+inline void check_runs(Prepared& prepared, const Answer& expected) {
+  const auto timer = device::make_event_timer();
+  for (int run = 0; run < 4; ++run) {
+    timer->start();
+    prepared.run(*timer);
+    timer->stop();
+    const Result result = prepared.result();
+    CHECK(difference(std::get<Coo>(result), expected, 0x1p-11) == "");
+  }
+}
 
 inline Coo sum_of(const Case& c, double alpha, const Addend& addend, const Runs& runs,
                   const Given& given = {}) {

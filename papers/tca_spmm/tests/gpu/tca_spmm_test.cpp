@@ -75,7 +75,7 @@ void check(const Method& method, const Problem& problem, const Params& params) {
 }
 
 const char* const kMethods[] = {"tca_spmm.cuda", "tca_spmm.cuda.tiles", "tca_spmm.cuda.tuned",
-                                "sputnik.cuda"};
+                                "sputnik.cuda",  "flashsparse.cuda",    "voltrix.cuda"};
 /// Their kernels are not ours: a sanitiser has nothing to find in them.
 const char* const kLibraries[] = {"cusparse.cuda", "cusparse.cuda.ell", "cublas.cuda"};
 

@@ -1,0 +1,24 @@
+// bcb_sptc.cuda.slabs beside a dense einsum.
+#include "common/device/device.hpp"
+#include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
+#include "papers/bcb_sptc/tests/unit/slabs_checks.hpp"
+
+using namespace retensor;
+using namespace retensor::bcb_sptc;
+using namespace retensor::bcb_sptc::test;
+
+namespace {
+
+const Runs kPaths[] = {
+    {make_bcb_cuda_slabs, prepare_bcb_cuda, {{"path", std::string("blocks")}}},
+    {make_bcb_cuda_slabs, prepare_bcb_cuda, {{"path", std::string("elements")}}}};
+
+}  // namespace
+
+TEST_CASE("results in slabs, by blocks") {
+  check_slabs(kPaths[0]);
+}
+
+TEST_CASE("results in slabs, by single products") {
+  check_slabs(kPaths[1]);
+}

@@ -1,0 +1,15 @@
+// flashsparse.cuda: sparse times dense matrix with rows of S as an MMA's columns.
+#include "common/method/registry.hpp"
+#include "papers/tca_spmm/baselines/competitor_method.hpp"
+#include "papers/tca_spmm/baselines/flashsparse/flashsparse_cuda.hpp"
+
+namespace retensor {
+
+void register_flashsparse(Registry& registry) {
+  registry.add(tca_spmm::windows_method("flashsparse.cuda",
+                                        "sparse times dense matrix by vectors of 8 x 1 on tensor "
+                                        "cores, both operands swapped (Shi et al., PPoPP 2025)",
+                                        RETENSOR_DEVICE_PART(flashsparse::prepare_cuda)));
+}
+
+}  // namespace retensor

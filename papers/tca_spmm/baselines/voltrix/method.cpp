@@ -1,0 +1,16 @@
+// voltrix.cuda: sparse times dense matrix on tensor cores, rows of D fetched ahead.
+#include "common/method/registry.hpp"
+#include "papers/tca_spmm/baselines/competitor_method.hpp"
+#include "papers/tca_spmm/baselines/voltrix/voltrix_cuda.hpp"
+
+namespace retensor {
+
+void register_voltrix(Registry& registry) {
+  registry.add(tca_spmm::windows_method(
+      "voltrix.cuda",
+      "sparse times dense matrix on tensor cores from a bit-wise format, with rows of D fetched "
+      "ahead and blocks that take windows in turn (Voltrix-SpMM, ATC 2025)",
+      RETENSOR_DEVICE_PART(voltrix::prepare_cuda)));
+}
+
+}  // namespace retensor
