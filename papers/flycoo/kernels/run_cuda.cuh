@@ -19,10 +19,12 @@ namespace retensor::flycoo::tuned {
 
 using device::Buffer;
 
+inline constexpr Count kLongFiber =
+    8;  ///< nonzeros of a mean fiber from which walking by fibers gains
+
 /// A tensor in the tiles that suit a device.
 struct InTiles {
   Block block;
-  Count long_fiber;  ///< nonzeros of a mean fiber from which a mode is walked by fibers
   device::Limits limits;
   Executed facts = {{"prepared", "on the host"}};
   DeviceTiled tensor;
@@ -83,7 +85,6 @@ class TunedRun : public CudaModesRun<T> {
         records_(std::move(made.tensor.records), made.tensor.order()),
         tensor_(std::move(made.tensor)),
         block_(made.block),
-        long_fiber_(made.long_fiber),
         head_(Count{tensor_.tiles()} * this->stride_),
         tail_(Count{tensor_.tiles()} * this->stride_),
         gathered_(this->factors_, tensor_.dims, this->stride_),
@@ -129,7 +130,7 @@ class TunedRun : public CudaModesRun<T> {
 
   bool walks_fibers(int mode) const {
     return kernels_.fiber != nullptr &&
-           tensor_.modes[static_cast<std::size_t>(mode)].fibers * long_fiber_ <= tensor_.nnz;
+           tensor_.modes[static_cast<std::size_t>(mode)].fibers * kLongFiber <= tensor_.nnz;
   }
 
   /// Factors may change between passes, so that each run converts them.
@@ -186,7 +187,6 @@ class TunedRun : public CudaModesRun<T> {
   RunRecords records_;
   DeviceTiled tensor_;  // without the records
   const Block block_;
-  const Count long_fiber_;
   Buffer<T> head_, tail_;
   GatheredRows<G> gathered_;
   const Kernels<Pass> kernels_;

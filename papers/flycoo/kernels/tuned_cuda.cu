@@ -8,7 +8,7 @@ namespace retensor::flycoo {
 namespace tuned {
 
 InTiles::InTiles(const Problem& problem, const Params& params, Variant variant)
-    : long_fiber(static_cast<Count>(params.integer("fiber"))), limits(device::facts()) {
+    : limits(device::facts()) {
   block = block_of(problem, params, variant, limits);
   const Coo& x = problem.x();
   const bool remap = variant == Variant::remapped;

@@ -91,11 +91,7 @@ ParamSchema block_params() {
           .range(0, 200),
       param("walkers", 0,
             "threads of a block that add up rows, a multiple of 32; 0: by the size of the factors")
-          .range(0, 1024),
-      // From where walking by fibers gained on the tensors of the competitors' times.
-      param("fiber", 8,
-            "nonzeros of a mean fiber from which a mode is walked by fibers, if the kernel can")
-          .range(1, 1 << 20)};
+          .range(0, 1024)};
 }
 
 ParamSpec senders_param() {
