@@ -12,7 +12,6 @@ namespace retensor {
 /// Leaves new elements without a value: a parallel loop is to touch them first.
 template <class T>
 struct UnsetAllocator : ArrayAllocator<T> {
-  using ArrayAllocator<T>::ArrayAllocator;
   template <class U>
   void construct(U* at) {
     ::new (static_cast<void*>(at)) U;
