@@ -59,8 +59,8 @@ void thin(Keys<Key>& keys, Count count, std::uint64_t seed) {
   keys.resize(count);
 }
 
-/// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects, on all
-/// cores.
+/// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects, on
+/// all cores.
 void merge_new(Keys<std::uint64_t>& keys, Count sorted);
 void merge_new(Keys<Uint128>& keys, Count sorted);
 

@@ -107,8 +107,7 @@ std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights
                                           double products) {
   using Buckets = std::vector<WeightedSum>;
   // Fewer chunks where their buckets would outnumber the rows.
-  const auto cuts =
-      even_cuts(source, products, chunk_count(source.rows(), Weights::kBuckets));
+  const auto cuts = even_cuts(source, products, chunk_count(source.rows(), Weights::kBuckets));
   const auto add_rows = [&](Buckets& part, Count begin, Count end) {
     part.resize(Weights::kBuckets);
     for (Count r = begin; r < end; ++r) {

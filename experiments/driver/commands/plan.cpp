@@ -64,7 +64,8 @@ class Predictor {
     const auto passes = c.params.find("mttkrp");
     if (passes == c.params.end()) return std::nullopt;
     const auto& method = methods_.find(std::get<std::string>(passes->second));
-    return of_sweeps(c, method, cpd::params_in(std::get<std::string>(c.params.at("mttkrp_params"))));
+    return of_sweeps(c, method,
+                     cpd::params_in(std::get<std::string>(c.params.at("mttkrp_params"))));
   }
 
  private:
