@@ -125,11 +125,11 @@ int confirm_command(const Given& given) {
   expect_this_model(sample);
   const auto threshold = told_threshold(sample.front());
   SweepOptions sweep;
+  sweep.keep_oracles = given.flag("keep-oracles");
   sweep.out = given.text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
   sweep.at = given.locations();
   sweep.rerun = true;
-  sweep.keep_oracles = given.flag("keep-oracles");
   sweep.argv = {"retensor", "confirm"};
   sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
   StopSignals stop;
