@@ -59,7 +59,7 @@ class Stream {
 
 // Keeps `count` of the keys: in turn, a random one of those left goes.
 template <class Key>
-void remove_surplus(std::vector<Key>& keys, Count count, Stream& stream) {
+void remove_surplus(sampling::Keys<Key>& keys, Count count, Stream& stream) {
   for (Count left = keys.size(); left > count; --left)
     std::swap(keys[stream.below(left)], keys[left - 1]);
   keys.resize(count);
@@ -67,7 +67,7 @@ void remove_surplus(std::vector<Key>& keys, Count count, Stream& stream) {
 
 template <class Key, class Law>
 Coo collect_keys(const Target& target, const LinearIndex& layout, Stream& stream, Law& law) {
-  std::vector<Key> keys;
+  sampling::Keys<Key> keys;
   while (keys.size() < target.nnz) {
     const Count kept = keys.size(), draws = (target.nnz - kept) * 105 / 100 + 1000;
     keys.reserve(kept + draws);

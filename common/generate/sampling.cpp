@@ -2,10 +2,36 @@
 #include "common/generate/sampling.hpp"
 
 #include <algorithm>
+#include <parallel/algorithm>
 
 #include "common/tensor/operations.hpp"
 
 namespace retensor::sampling {
+
+namespace {
+
+template <class Key>
+void merge(Keys<Key>& keys, Count sorted) {
+  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
+  sort_keys(std::span(middle, keys.end()));
+  Keys<Key> other(keys.size());
+  if (sorted > 0) {
+    __gnu_parallel::merge(keys.begin(), middle, middle, keys.end(), other.begin());
+    keys.swap(other);
+  }
+  other.erase(__gnu_parallel::unique_copy(keys.begin(), keys.end(), other.begin()), other.end());
+  if (!other.empty() && other.back() == kRejected<Key>) other.pop_back();
+  keys.swap(other);
+}
+
+}  // namespace
+
+void merge_new(Keys<std::uint64_t>& keys, Count sorted) {
+  merge(keys, sorted);
+}
+void merge_new(Keys<Uint128>& keys, Count sorted) {
+  merge(keys, sorted);
+}
 
 Uint128 volume(const Dims& dims) {
   Uint128 product = 1;

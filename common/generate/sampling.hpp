@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
+#include "common/generate/unset_array.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 
@@ -33,6 +33,9 @@ inline constexpr std::uint64_t kThinningStream = kFirstReserved + 1;
 inline constexpr double kSmallestYield = 1.0 / 512;
 inline constexpr Count kSmallestRound = 65536;
 
+template <class Key>
+using Keys = UnsetArray<Key>;
+
 /// No key: layouts leave the highest bit free.
 template <class Key>
 inline constexpr Key kRejected = static_cast<Key>(~Key{0});
@@ -47,7 +50,7 @@ LinearIndex key_layout(const Target& target);
 /// Keeps `count` of the sorted keys, every subset alike (selection sampling: Knuth, TAOCP vol. 2,
 /// algorithm 3.4.2 S).
 template <class Key>
-void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
+void thin(Keys<Key>& keys, Count count, std::uint64_t seed) {
   const CounterRng rng(seed, kThinningStream);
   const Count n = keys.size();
   Count kept = 0;
@@ -56,19 +59,14 @@ void thin(std::vector<Key>& keys, Count count, std::uint64_t seed) {
   keys.resize(count);
 }
 
-/// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects.
-template <class Key>
-void merge_new(std::vector<Key>& keys, Count sorted) {
-  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(sorted);
-  sort_keys(std::span(middle, keys.end()));
-  std::inplace_merge(keys.begin(), middle, keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  if (!keys.empty() && keys.back() == kRejected<Key>) keys.pop_back();
-}
+/// Sorts the keys from `sorted` on into the sorted ones before and drops repeats and rejects, on
+/// all cores.
+void merge_new(Keys<std::uint64_t>& keys, Count sorted);
+void merge_new(Keys<Uint128>& keys, Count sorted);
 
 /// The tensor, still without values, whose coordinates the keys hold.
 template <class Key>
-Coo unpack(const Target& target, const LinearIndex& layout, const std::vector<Key>& keys) {
+Coo unpack(const Target& target, const LinearIndex& layout, const Keys<Key>& keys) {
   Coo tensor(target.dims, target.dtype);
   for (std::size_t m = 0; m < tensor.dims.size(); ++m) {
     auto& index = tensor.indices[m];
@@ -91,12 +89,11 @@ decltype(auto) with_key(const LinearIndex& layout, const F& f) {
 Count next_batch(Count nnz, Count missing, double yield, Count previous);
 
 template <class Key, class Draw>
-std::vector<Key> distinct_keys(const Target& target, const LinearIndex& layout, Draw draw) {
-  std::vector<Key> keys;
+Keys<Key> distinct_keys(const Target& target, const LinearIndex& layout, Draw draw) {
+  Keys<Key> keys;
   Count drawn = 0;
   for (Count batch = target.nnz; keys.size() < target.nnz;) {
     const Count kept = keys.size();
-    keys.reserve(kept + batch);
     keys.resize(kept + batch);
 #pragma omp parallel for schedule(static)
     for (Count i = 0; i < batch; ++i) {

@@ -91,11 +91,23 @@ Fibers evaluate_rows(const RowSource& source, const std::vector<Count>& rows,
   return all;
 }
 
+// Cuts of the rows into nearly equal shares of the products: a mode with few indices has all of its
+// nonzeros in few rows.
+std::vector<Count> even_cuts(const RowSource& source, double products, Count chunks) {
+  std::vector<Count> cuts{0};
+  double before = 0;
+  for (Count r = 0; r < source.rows(); before += source.products(r++))
+    if (before * static_cast<double>(chunks) >= products * static_cast<double>(cuts.size()))
+      cuts.push_back(r);
+  cuts.push_back(source.rows());
+  return cuts;
+}
+
 std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights,
                                           double products) {
   using Buckets = std::vector<WeightedSum>;
   // Fewer chunks where their buckets would outnumber the rows.
-  const Count chunks = chunk_count(source.rows(), Weights::kBuckets);
+  const auto cuts = even_cuts(source, products, chunk_count(source.rows(), Weights::kBuckets));
   const auto add_rows = [&](Buckets& part, Count begin, Count end) {
     part.resize(Weights::kBuckets);
     for (Count r = begin; r < end; ++r) {
@@ -104,8 +116,7 @@ std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights
     }
   };
   Buckets buckets(Weights::kBuckets);
-  for (const auto& part :
-       in_chunks<Buckets>(source.rows(), chunks, threads_for(products), add_rows))
+  for (const auto& part : between<Buckets>(cuts, threads_for(products), add_rows))
     for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b].add(part[b], 1.0);
   return buckets;
 }

@@ -22,18 +22,16 @@ inline int threads_for(double work) {
   return work < 1e5 ? 1 : omp_get_max_threads();
 }
 
-/// What f(part, begin, end) makes of `chunks` nearly equal parts of 0 .. n, in their order. An
-/// exception of any call is rethrown once all have ended.
+/// What f(part, cuts[k], cuts[k + 1]) makes of the parts between cuts, in their order. An exception
+/// of any call is rethrown once all have ended.
 template <class Part, class F>
-std::vector<Part> in_chunks(Count n, Count chunks, int threads, const F& f) {
-  std::vector<Part> parts(chunks);
-  const Count size = n / chunks, longer = n % chunks;
+std::vector<Part> between(const std::vector<Count>& cuts, int threads, const F& f) {
+  std::vector<Part> parts(cuts.size() - 1);
   std::exception_ptr failure;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (Count c = 0; c < chunks; ++c) {
+  for (Count c = 0; c < parts.size(); ++c) {
     try {
-      const Count begin = c * size + std::min(c, longer);
-      f(parts[c], begin, begin + size + (c < longer ? 1 : 0));
+      f(parts[c], cuts[c], cuts[c + 1]);
     } catch (...) {
 #pragma omp critical(retensor_reference_chunks)
       failure = std::current_exception();
@@ -41,6 +39,14 @@ std::vector<Part> in_chunks(Count n, Count chunks, int threads, const F& f) {
   }
   if (failure) std::rethrow_exception(failure);
   return parts;
+}
+
+/// The same of `chunks` nearly equal parts of 0 .. n.
+template <class Part, class F>
+std::vector<Part> in_chunks(Count n, Count chunks, int threads, const F& f) {
+  std::vector<Count> cuts;
+  for (Count c = 0; c <= chunks; ++c) cuts.push_back(c * (n / chunks) + std::min(c, n % chunks));
+  return between<Part>(cuts, threads, f);
 }
 
 }  // namespace retensor::reference

@@ -48,23 +48,29 @@ std::vector<double> Weights::elements(const Dims& block_dims) const {
 }
 
 std::vector<double> as_doubles(const Values& values) {
-  return values.visit([](const auto& v) { return std::vector<double>(v.begin(), v.end()); });
+  std::vector<double> all(values.size());
+  values.visit([&all](const auto& v) {
+#pragma omp parallel for schedule(static)
+    for (Count i = 0; i < all.size(); ++i) all[i] = static_cast<double>(v[i]);
+  });
+  return all;
 }
 
 std::vector<double> as_doubles(const Matrix& matrix) {
-  std::vector<double> packed;
-  packed.reserve(matrix.rows() * matrix.cols());
+  std::vector<double> packed(matrix.rows() * matrix.cols());
   dispatch(matrix.dtype(), [&]<class T>() {
     const auto view = matrix.view<T>();
+#pragma omp parallel for schedule(static)
     for (std::uint64_t i = 0; i < view.rows; ++i)
-      packed.insert(packed.end(), view.row(i), view.row(i) + view.cols);
+      std::copy_n(view.row(i), view.cols, packed.data() + i * view.cols);
   });
   return packed;
 }
 
 double largest_magnitude(const std::vector<double>& values) {
   double largest = 0;
-  for (const double v : values) largest = std::max(largest, std::abs(v));
+#pragma omp parallel for schedule(static) reduction(max : largest)
+  for (Count i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(values[i]));
   return largest;
 }
 

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "common/core/error.hpp"
+#include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -21,10 +23,10 @@ enum class Combine { hadamard, kronecker };
 struct Factor {
   int mode;
   std::uint64_t cols;
-  std::vector<double> elements;
+  std::shared_ptr<const std::vector<double>> elements;
   std::vector<double> weighted, weighted_absolute;
 
-  const double* row(std::uint64_t i) const { return elements.data() + i * cols; }
+  const double* row(std::uint64_t i) const { return elements->data() + i * cols; }
 };
 
 Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
@@ -33,11 +35,11 @@ Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
                                  mode + 1, matrix.rows(), x.dims[mode]));
   if (matrix.cols() == 0)
     throw InputError(fmt::format("the operand of mode {} has no columns", mode + 1));
-  return {mode, matrix.cols(), as_doubles(matrix), {}, {}};
+  return {mode, matrix.cols(), std::make_shared<std::vector<double>>(as_doubles(matrix)), {}, {}};
 }
 
 void weigh(Factor& factor, const Weights& weights, std::size_t block_mode) {
-  const std::uint64_t rows = factor.elements.size() / factor.cols;
+  const std::uint64_t rows = factor.elements->size() / factor.cols;
   factor.weighted.assign(rows, 0.0);
   factor.weighted_absolute.assign(rows, 0.0);
   for (std::uint64_t i = 0; i < rows; ++i)
@@ -113,15 +115,21 @@ class DenseRows : public RowSource {
   const double* factor_row(const Factor& f, Count p) const { return f.row(x_.indices[f.mode][p]); }
 
   void find_rows() {
-    for (Count i = 0; i < order_.size(); ++i)
-      if (i == 0 || packer_.pack(x_.indices, order_[i]) != packer_.pack(x_.indices, order_[i - 1]))
-        starts_.push_back(i);
-    starts_.push_back(order_.size());
+    const auto key = [&](Count i) { return packer_.pack(x_.indices, order_[i]); };
+    const auto find = [&](std::vector<Count>& starts, Count begin, Count end) {
+      for (Count i = begin; i < end; ++i)
+        if (i == 0 || key(i) != key(i - 1)) starts.push_back(i);
+    };
+    const auto n = order_.size();
+    const auto threads = threads_for(static_cast<double>(n));
+    for (const auto& part : in_chunks<std::vector<Count>>(n, chunk_count(n, 65536), threads, find))
+      starts_.insert(starts_.end(), part.begin(), part.end());
+    starts_.push_back(n);
   }
 
   void set_bound_constants() {
     std::vector<double> largest{largest_magnitude(values_)};
-    for (const Factor& f : factors_) largest.push_back(largest_magnitude(f.elements));
+    for (const Factor& f : factors_) largest.push_back(largest_magnitude(*f.elements));
     layout_.slack = static_cast<double>(largest.size()) + 2;
     for (std::size_t skipped = 0; skipped < largest.size(); ++skipped) {
       double product = 1;
@@ -280,21 +288,20 @@ DenseRows matrix_rows(const Coo& x, int mode, std::vector<Factor> factors, Combi
   return DenseRows(x, {mode}, std::move(factors), combine, std::move(layout), limits.seed);
 }
 
-// The factors of all modes but `mode`, ascending.
-std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matrices, int mode) {
+// The factors of all modes but `skipped`, ascending.
+std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matrices, int skipped) {
   if (matrices.size() != x.dims.size())
     throw InputError(
         fmt::format("{} factor matrices for a tensor of order {}", matrices.size(), x.order()));
   std::vector<Factor> factors;
-  for (const int m : others(x.order(), mode)) factors.push_back(make_factor(x, matrices[m], m));
+  for (int m = 0; m < x.order(); ++m)
+    if (m != skipped) factors.push_back(make_factor(x, matrices[m], m));
   return factors;
 }
 
-DenseRows mttkrp_rows(const Coo& x, const std::vector<Matrix>& factors, int mode,
-                      const Limits& limits) {
-  check_tensor(x, mode);
-  auto others_of_mode = other_factors(x, factors, mode);
-  const std::uint64_t rank = factors[mode].cols();
+// Of the factors of other modes.
+DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
+                      std::vector<Factor> others_of_mode, const Limits& limits) {
   for (const Factor& f : others_of_mode)
     if (f.cols != rank)
       throw InputError(
@@ -335,12 +342,21 @@ Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
 }
 
 Expected mttkrp(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& limits) {
-  return build(mttkrp_rows(x, factors, mode, limits), limits);
+  check_tensor(x, mode);
+  auto others_of_mode = other_factors(x, factors, mode);
+  return build(mttkrp_rows(x, mode, factors[mode].cols(), std::move(others_of_mode), limits),
+               limits);
 }
 
 Expected mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, const Limits& limits) {
+  x.check();
+  const auto all = other_factors(x, factors, -1);
   std::vector<DenseRows> modes;
-  for (int m = 0; m < x.order(); ++m) modes.push_back(mttkrp_rows(x, factors, m, limits));
+  for (int m = 0; m < x.order(); ++m) {
+    auto others_of_mode = all;
+    others_of_mode.erase(others_of_mode.begin() + m);
+    modes.push_back(mttkrp_rows(x, m, all[m].cols, std::move(others_of_mode), limits));
+  }
   return build(StackedRows(x.dims, std::move(modes)), limits);
 }
 

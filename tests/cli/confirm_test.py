@@ -52,6 +52,15 @@ def test_a_sample_that_agrees_confirms_the_rest(aged):
     assert "every row with times was measured with today's code" in confirm(workspace).stderr
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_oracles_are_kept_for_the_next_file_where_asked_for(aged, asked):
+    workspace, change = aged
+    change(min=0, max=100)
+    assert confirm(workspace, *["--keep-oracles"] * asked).returncode == 0
+    kept = [path for path in (workspace.cache / "oracle").rglob("*") if path.is_file()]
+    assert bool(kept) == asked
+
+
 def test_a_sample_that_differs_leaves_the_rows_stale(aged):
     workspace, change = aged
     change(median=50, min=49, max=51)

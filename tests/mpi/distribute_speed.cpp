@@ -1,7 +1,7 @@
-// Run by mpirun with NONZEROS LENGTH RANK METHOD...: MTTKRP over all modes and CP-ALS of a tensor
-// with three modes of LENGTH whose nonzeros the processes draw, by each rule. Prints a JSON object
-// a line and ends with exit code 1 where sampled rows or sent bytes are wrong. CUDA methods run
-// over NCCL.
+// Run by mpirun with NONZEROS LENGTH RANK METHOD[:RULE]...: MTTKRP over all modes and CP-ALS of a
+// tensor with three modes of LENGTH whose nonzeros the processes draw, by the rule or by each.
+// Prints a JSON object a line and ends with exit code 1 where sampled rows or sent bytes are wrong.
+// CUDA methods run over NCCL.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -66,8 +66,10 @@ std::vector<double> right_row(Communicator& world, const Coo& mine,
   std::vector<double> sum(rank, 0);
   const auto values = mine.values.as<float>();
   const auto a = factors[(mode + 1) % 3].view<float>(), b = factors[(mode + 2) % 3].view<float>();
+#pragma omp parallel for schedule(static)
   for (Count x = 0; x < mine.nnz(); ++x) {
     if (mine.indices[mode][x] != row) continue;
+#pragma omp critical
     for (std::uint64_t r = 0; r < rank; ++r)
       sum[r] += static_cast<double>(values[x]) *
                 static_cast<double>(a(mine.indices[(mode + 1) % 3][x], r)) *
@@ -201,7 +203,9 @@ int measure(Communicator& world, Count nonzeros, Count length, std::uint64_t ran
   const auto mine = drawn(world, nonzeros, length);
   const auto factors = drawn_factors(length, rank);
   bool right = true;
-  for (const auto& id : methods) {
+  for (const auto& asked : methods) {
+    const auto colon = std::min(asked.find(':'), asked.size());
+    const auto id = asked.substr(0, colon), only = asked.substr(colon);
     const auto& method = registry.find(id);
     const auto nccl = method.backend() == Backend::cuda ? communicate::over_nccl(world) : nullptr;
     ProblemSpec spec;
@@ -210,6 +214,7 @@ int measure(Communicator& world, Count nonzeros, Count length, std::uint64_t ran
     spec.dtype = DType::f32;
     const Job job{world, nccl.get(), mine, factors, sampled_rows(world, mine, *factors), spec};
     for (const auto rule : {Rule::allreduce, Rule::medium, Rule::owner}) {
+      if (!only.empty() && only != ':' + std::string(name(rule))) continue;
       if (rule == Rule::owner && id.starts_with("flycoo")) continue;  // takes all modes alone
       if (rule != Rule::allreduce && world.size() == 1) continue;     // the same there
       auto said = measured_passes(job, rule, method);
@@ -233,7 +238,7 @@ int main(int argc, char** argv) {
   const communicate::MpiSession session(argc, argv);
   const auto world = session.world();
   try {
-    if (argc < 5) throw InputError("expected NONZEROS LENGTH RANK METHOD...");
+    if (argc < 5) throw InputError("expected NONZEROS LENGTH RANK METHOD[:RULE]...");
     return measure(*world, std::stoull(argv[1]), std::stoull(argv[2]), std::stoull(argv[3]),
                    {argv + 4, argv + argc});
   } catch (const std::exception& e) {

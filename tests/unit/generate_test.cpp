@@ -198,7 +198,7 @@ TEST_CASE("draws that repeat or are rejected are topped up; impossible laws are 
 TEST_CASE("thinning keeps every subset alike") {
   std::vector<int> kept(10, 0);
   for (std::uint64_t seed = 0; seed < 10000; ++seed) {
-    std::vector<std::uint64_t> keys{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    sampling::Keys<std::uint64_t> keys{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     sampling::thin(keys, 3, seed);
     CHECK(keys.size() == 3);
     for (const auto k : keys) ++kept[k];

@@ -125,6 +125,7 @@ int confirm_command(const Given& given) {
   expect_this_model(sample);
   const auto threshold = told_threshold(sample.front());
   SweepOptions sweep;
+  sweep.keep_oracles = given.flag("keep-oracles");
   sweep.out = given.text("out");
   if (sweep.out.empty()) sweep.out = path + ".confirm";
   sweep.at = given.locations();
@@ -178,6 +179,7 @@ Interface confirm_interface() {
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");
+  add_oracles_option(options);
   add_location_options(options);
   return {usage, options, confirm_command};
 }

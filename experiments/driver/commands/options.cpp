@@ -139,6 +139,13 @@ void add_json_option(po::options_description& options) {
   options.add_options()("json", flag(), "print JSON instead of text");
 }
 
+void add_oracles_option(po::options_description& options) {
+  options.add_options()(
+      "keep-oracles", flag(),
+      "keep the expected results in the cache folder for further runs on the same data sets "
+      "(default: they are removed after the last use of a data set)");
+}
+
 void add_location_options(po::options_description& options) {
   auto add = options.add_options();
   add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");

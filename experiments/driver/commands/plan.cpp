@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/decompose/text_params.hpp"
 #include "common/io/cache.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
@@ -50,30 +51,75 @@ TableRow case_row(const Case& c) {
           params_text(c.params)};
 }
 
-/// Mode lengths, with the first nonzeros where the tensor lies in the cache.
-std::shared_ptr<const Coo> first_part(const Dataset& dataset, const DatasetRegistry& datasets,
-                                      const std::string& cache_dir) {
-  constexpr Count kEnough = Count{1} << 26;  // nonzeros
-  if (const auto path = datasets.cache_file(dataset, cache_dir); fs::exists(path))
-    return std::make_shared<const Coo>(
-        read_cache_part(path, 0, std::max(dataset.nnz / kEnough, Count{1})));
-  return std::make_shared<const Coo>(dataset.dims, DType::f32);
-}
+/// What methods that know their own cost on this machine expect of cases.
+class Predictor {
+ public:
+  Predictor(const Registry& methods, const DatasetRegistry& datasets, std::string cache_dir)
+      : methods_(methods), datasets_(datasets), cache_dir_(std::move(cache_dir)) {}
 
-/// Of a method that knows its own cost on this machine, which a tensor of one nonzero tells.
-std::optional<Prediction> predicted(const Case& c, const Registry& methods,
-                                    const DatasetRegistry& datasets, const std::string& cache_dir) {
-  const auto& method = method_of_spec(methods, c.method);
-  const auto& dataset = datasets.find(c.dataset);
-  if (dataset.dims.empty() || !method.runs_here().ok) return std::nullopt;
-  const auto params = method.params().resolve(c.params);
-  const auto of = [&](std::shared_ptr<const Coo> x, Count nonzeros) {
-    return method.predict(Problem::outline(c.problem, std::move(x), nonzeros), params);
-  };
-  const Dims one(dataset.dims.size(), 1);
-  if (!of(std::make_shared<const Coo>(one, DType::f32), 1)) return std::nullopt;
-  return of(first_part(dataset, datasets, cache_dir), dataset.nnz);
-}
+  std::optional<Prediction> of(const Case& c) {
+    if (datasets_.find(c.dataset).dims.empty()) return std::nullopt;
+    if (c.problem.operation != Operation::cpd)
+      return of(c.dataset, c.problem, method_of_spec(methods_, c.method), c.params);
+    const auto passes = c.params.find("mttkrp");
+    if (passes == c.params.end()) return std::nullopt;
+    const auto& method = methods_.find(std::get<std::string>(passes->second));
+    return of_sweeps(c, method,
+                     cpd::params_in(std::get<std::string>(c.params.at("mttkrp_params"))));
+  }
+
+ private:
+  using ParamValues = std::map<std::string, ParamValue>;
+
+  /// Nothing where a tensor of one nonzero tells that the method does not know.
+  std::optional<Prediction> of(const std::string& name, const ProblemSpec& spec,
+                               const Method& method, const ParamValues& given) {
+    if (!method.runs_here().ok) return std::nullopt;
+    const auto params = method.params().resolve(given);
+    const auto ask = [&](std::shared_ptr<const Coo> x, Count nonzeros) {
+      return method.predict(Problem::outline(spec, std::move(x), nonzeros), params);
+    };
+    const auto& dataset = datasets_.find(name);
+    const Dims one(dataset.dims.size(), 1);
+    if (!ask(std::make_shared<const Coo>(one, DType::f32), 1)) return std::nullopt;
+    return ask(first_part(dataset), dataset.nnz);
+  }
+
+  /// The passes over the nonzeros of as many sweeps as the case may have. What remains of a sweep,
+  /// sums and systems of rank x rank, is left out.
+  std::optional<Prediction> of_sweeps(const Case& c, const Method& mttkrp,
+                                      const ParamValues& given) {
+    auto spec = c.problem;
+    spec.operation = Operation::mttkrp_all;
+    auto all = of(c.dataset, spec, mttkrp, given);
+    if (!all) return all;
+    spec.operation = Operation::mttkrp;
+    all->seconds = 0;
+    const auto order = static_cast<int>(datasets_.find(c.dataset).dims.size());
+    for (spec.mode = 0; spec.mode < order; ++spec.mode)
+      all->seconds += of(c.dataset, spec, mttkrp, given)->seconds;
+    all->seconds *= static_cast<double>(spec.max_sweeps);
+    return all;
+  }
+
+  /// Mode lengths, with the first nonzeros where the tensor lies in the cache.
+  std::shared_ptr<const Coo> first_part(const Dataset& dataset) {
+    constexpr Count kEnough = Count{1} << 26;  // nonzeros
+    if (dataset.name == at_hand_) return part_;
+    at_hand_ = dataset.name;
+    const auto path = datasets_.cache_file(dataset, cache_dir_);
+    part_ = std::make_shared<const Coo>(
+        fs::exists(path) ? read_cache_part(path, 0, std::max(dataset.nnz / kEnough, Count{1}))
+                         : Coo(dataset.dims, DType::f32));
+    return part_;
+  }
+
+  const Registry& methods_;
+  const DatasetRegistry& datasets_;
+  const std::string cache_dir_;
+  std::string at_hand_;  // the data set of part_
+  std::shared_ptr<const Coo> part_;
+};
 
 std::string in_words(const Prediction& p) {
   return fmt::format("expected: {}, {} of the device, {} of pinned memory",
@@ -95,10 +141,11 @@ Outlook outlook(Plan plan, const Registry& methods, const DatasetRegistry& datas
   Outlook out;
   out.plan = std::move(plan);
   out.declined = skip_declined(out.plan, methods, datasets, cache_dir);
+  Predictor predictor(methods, datasets, cache_dir);
   for (const auto& c : out.plan.cases) {
     out.most_memory =
         std::max(out.most_memory, memory_estimate(c, datasets, method_of_spec(methods, c.method)));
-    out.predictions.push_back(predicted(c, methods, datasets, cache_dir));
+    out.predictions.push_back(predictor.of(c));
     if (out.missing.contains(c.dataset)) continue;
     if (auto reason = datasets.obstacle(datasets.find(c.dataset), cache_dir); !reason.empty())
       out.missing.emplace(c.dataset, std::move(reason));

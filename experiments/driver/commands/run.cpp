@@ -102,9 +102,7 @@ Interface run_interface() {
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
       "counters, or why there are none (with --rerun: of stored cases too); a spec with "
       "`counters` does so anyway");
-  add("keep-oracles", flag(),
-      "keep the expected results in the cache folder for further runs on the same data sets "
-      "(default: they are removed after the last spec that uses a data set)");
+  add_oracles_option(options);
   add("allow-foreign", flag(),
       "run the executables and libraries that the specs name as methods; they have your rights");
   add("quiet", flag(), "print no progress and no summary, only warnings");

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/rng.hpp"
 #include "common/device/device.hpp"
 #include "common/device/order.cuh"
 #include "common/run/modes_run.cuh"
@@ -283,20 +282,6 @@ class ProductRun final : public Prepared {
   const std::unique_ptr<Prepared> run_;
 };
 
-/// The first `sample` of the nonzeros of an outline that has them; else as many of `nnz` that lie
-/// in the order of mode 0, as most files have them, their other indices uniform.
-std::shared_ptr<const Coo> sample_of(const Coo& x, Count sample, Count nnz) {
-  auto part = std::make_shared<Coo>(x.dims, x.dtype(), sample);
-  for (std::size_t m = 0; m < x.dims.size(); ++m) {
-    const CounterRng rng(1, m);
-    for (Count k = 0; k < sample; ++k)
-      part->indices[m][k] = x.nnz() > 0 ? x.indices[m][k]
-                            : m > 0     ? static_cast<Index>(rng.below(k, x.dims[m]))
-                                        : static_cast<Index>(Uint128{k} * x.dims[0] / nnz);
-  }
-  return part;
-}
-
 /// The faster of two runs, in seconds.
 double seconds_of(Prepared& run) {
   const auto timer = device::make_event_timer();
@@ -312,26 +297,29 @@ double seconds_of(Prepared& run) {
 }
 
 /// A few parts run as the tensor's would; beyond them each takes as long as the later ones of
-/// these.
+/// these. Of long parts half as many will do.
 template <class T>
 Prediction predicted(const Problem& outline, const Params& params) {
-  constexpr Count kParts = 6;
+  constexpr Count kParts = 6, kEnough = Count{1} << 24;  // nonzeros
   const Coo& x = outline.x();
   const Count nnz = outline.nonzeros();
   const Count room = even_part(nnz, HostParts<T>::most_in_part(x.dims, buffer_of(params)));
-  const Count sample = std::min({nnz, kParts * room, x.nnz() > 0 ? x.nnz() : nnz});
+  const Count parts = kParts * room > kEnough ? kParts / 2 : kParts;
+  const Count sample = std::min({nnz, parts * room, x.nnz() > 0 ? x.nnz() : nnz});
   const auto spec = outline.operation() == Operation::spmm ? ProductRun::of_mode_0(outline.spec())
                                                            : outline.spec();
   Prediction p;
+  const Problem drawn(spec, std::make_shared<const Coo>(x.dims, x.dtype()));
+  const std::shared_ptr<const std::vector<Matrix>> factors(std::shared_ptr<void>(), &drawn.dense());
   const auto seconds = [&](Count nonzeros) {
-    const Problem problem(spec, sample_of(x, nonzeros, nnz));
+    const auto problem = Problem::with_factors(spec, outline_sample(x, nonzeros, nnz), factors);
     StreamedRun<T> run(problem, params);
     p.device_bytes = run.device_bytes_with(room);
     return seconds_of(run);
   };
   p.host_bytes = (nnz + room - 1) / room * room * packed_bytes<T>(PackedLayout(x.dims));
   p.seconds = seconds(sample);
-  if (const Count few = sample / 3; nnz > sample && few > 0)
+  if (const Count few = parts / 3 * room; nnz > sample && few < sample)
     p.seconds += (p.seconds - seconds(few)) / static_cast<double>(sample - few) *
                  static_cast<double>(nnz - sample);
   return p;

@@ -103,6 +103,11 @@ TEST_CASE("a tensor in a file has the result of the one in memory") {
   write_cache(file, tensor);
   check_streamed(tensor, Operation::mttkrp_all, 0, DType::f32, 9, file);
   check_streamed(tensor, Operation::mttkrp, 1, DType::f64, 11, file);
+  const Coo matrix = uniform({3000, 2000}, 200000, 5, DType::f64);
+  const auto of_matrix = (folder.path() / "m.tnsb").string();
+  write_cache(of_matrix, matrix);
+  check_streamed(matrix, Operation::spmm, 0, DType::f32, 5, of_matrix);
+  check_streamed(matrix, Operation::spmm, 0, DType::f64, 7, of_matrix);
   const auto params = streamed().params().resolve({{"file", file}});
   const Problem other(spec_of(Operation::mttkrp, 0, DType::f32),
                       std::make_shared<Coo>(Dims{300, 200, 101}, DType::f32));
