@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from written import keep
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "common" / "advise"
 BEGIN, END = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -->\n"
@@ -18,17 +20,7 @@ BEGIN, END = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -
 def main(arguments):
     """Write or check the table and the README; returns the exit code."""
     retensor = str(Path(arguments[0]).resolve() / "experiments/driver/retensor")
-    check = "--check" in arguments
-    stale = []
-    for path, text in texts(retensor).items():
-        if path.read_text(encoding="utf-8") != text:
-            stale.append(path.relative_to(ROOT).as_posix())
-            if not check:
-                path.write_text(text, encoding="utf-8")
-    if check and stale:
-        print(f"out of date: {', '.join(stale)}; python3 ci/advise.py BUILD writes them anew")
-        return 1
-    return 0
+    return keep(texts(retensor), arguments, "ci/advise.py BUILD")
 
 
 def texts(retensor):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from written import keep
+
 ROOT = Path(__file__).resolve().parent.parent
 # Artifacts that the judge makes, no spec: what they are made of.
 MADE = {"registry": "datasets/registry.yaml", "layouts": "experiments/driver/commands/layouts.hpp"}
@@ -25,17 +27,9 @@ values, the tolerances and the queries. `retensor verdict {paper}` prints the ve
 
 def main(arguments):
     """Write or check the tables of all papers; returns the exit code."""
-    stale = []
-    for claims in sorted(ROOT.glob("papers/*/paper/claims.yaml")):
-        page, text = claims.with_suffix(".md"), table(claims)
-        if not page.exists() or page.read_text(encoding="utf-8") != text:
-            stale.append(page.relative_to(ROOT).as_posix())
-            if "--check" not in arguments:
-                page.write_text(text, encoding="utf-8")
-    if stale and "--check" in arguments:
-        print(f"out of date: {', '.join(stale)}; python3 ci/claims_table.py writes them anew")
-        return 1
-    return 0
+    pages = {claims.with_suffix(".md"): table(claims)
+             for claims in sorted(ROOT.glob("papers/*/paper/claims.yaml"))}
+    return keep(pages, arguments, "ci/claims_table.py")
 
 
 def table(path):

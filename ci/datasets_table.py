@@ -8,6 +8,8 @@ from pathlib import Path
 
 import yaml
 
+from written import keep
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "datasets" / "README.md"
 HEAD = """# Data sets
@@ -97,16 +99,5 @@ def page():
               f"{kinds['generated']} generated tensors and matrices: `retensor dataset list`.\n")
 
 
-def main(arguments):
-    text = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    if "--check" in arguments:
-        print("out of date: datasets/README.md; python3 ci/datasets_table.py writes it anew")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep({PAGE: page()}, sys.argv[1:], "ci/datasets_table.py"))

@@ -14,6 +14,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from written import keep
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BEGIN, END = "<!-- kernels: written by ci/kernels_table.py -->\n", "<!-- end of kernels -->\n"
@@ -45,16 +47,9 @@ FAMILIES = (
 def main(arguments):
     """Write or check the table; returns the exit code."""
     found = rows(str(Path(arguments[0]).resolve() / "experiments/driver/retensor"))
-    text = README.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN, 1)
+    head, rest = README.read_text(encoding="utf-8").split(BEGIN, 1)
     wanted = head + BEGIN + table(found) + END + rest.split(END, 1)[1]
-    if text == wanted:
-        return 0
-    if "--check" in arguments:
-        print("README.md is out of date; python3 ci/kernels_table.py BUILD writes it anew")
-        return 1
-    README.write_text(wanted, encoding="utf-8")
-    return 0
+    return keep({README: wanted}, arguments, "ci/kernels_table.py BUILD")
 
 
 def rows(retensor):

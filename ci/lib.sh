@@ -15,12 +15,11 @@ die() {
   exit 2
 }
 
-# Python of the plots and tests. The first python3 on the PATH need not be the one that the
-# distribution's packages belong to, so each candidate has to import what is used.
-find_python() {
+# first_that TEST CANDIDATE...: the path of the first program that TEST finds fit.
+first_that() {
   local candidate
-  for candidate in "${RETENSOR_PYTHON:-}" /usr/bin/python3 python3; do
-    if [[ -n $candidate ]] && "$candidate" -c 'import matplotlib, pandas, yaml, jinja2' 2>/dev/null; then
+  for candidate in "${@:2}"; do
+    if [[ -n $candidate ]] && "$1" "$candidate" 2>/dev/null; then
       command -v "$candidate"
       return
     fi
@@ -28,17 +27,33 @@ find_python() {
   return 1
 }
 
+# Python of the plots and tests. The first python3 on the PATH need not be the one that the
+# distribution's packages belong to, so each candidate has to import what is used.
+draws_plots() { "$1" -c 'import matplotlib, pandas, yaml, jinja2'; }
+find_python() { first_that draws_plots "${RETENSOR_PYTHON:-}" /usr/bin/python3 python3; }
+
 # A Meson that starts and is 1.0.1 or newer. A leftover of another Python may stand first on the PATH.
-find_meson() {
-  local candidate version
-  for candidate in "${RETENSOR_MESON:-}" /usr/bin/meson meson; do
-    if [[ -n $candidate ]] && version=$("$candidate" --version 2>/dev/null) &&
-      [[ $(printf '%s\n' 1.0.1 "$version" | sort -V | head -n 1) == 1.0.1 ]]; then
-      command -v "$candidate"
-      return
-    fi
+is_new_meson() {
+  local version
+  version=$("$1" --version) && [[ $(printf '%s\n' 1.0.1 "$version" | sort -V | head -n 1) == 1.0.1 ]]
+}
+find_meson() { first_that is_new_meson "${RETENSOR_MESON:-}" /usr/bin/meson meson; }
+
+# read_options USAGE WORDS ARGUMENT...: --build DIR into $build, --limit SECONDS into $limit, and one of the
+# WORDS, a pattern, into $word. Anything else ends the script.
+# shellcheck disable=SC2034  # for the script that sources this
+read_options() {
+  local usage=$1 words=$2
+  shift 2
+  build='' limit='' word=''
+  while (($#)); do
+    case $1 in
+      --build) build=${2:?--build needs a folder} && shift ;;
+      --limit) limit=${2:?--limit needs seconds} && shift ;;
+      *) if [[ $1 =~ ^($words)$ ]]; then word=$1; else die "usage: $usage"; fi ;;
+    esac
+    shift
   done
-  return 1
 }
 
 # After ci/bootstrap: the programs that the caller and what it starts work with.
@@ -85,7 +100,10 @@ clang_build() {
 # The build of ci/test, and those of ci/fuzz, which are optimised: a target gets 10^7 inputs and more.
 # The plain one ends at undefined behaviour and at an index beyond a standard container, and sees no
 # other access to memory; it takes a fraction of the time.
-asan_build() { clang_build build-sanitize address,undefined -Dfuzz=true; }
+asan_build() {
+  clang_build build-sanitize address,undefined -Dfuzz=true \
+    "-Dcpp_args=-gline-tables-only -Wno-pass-failed -fsanitize-ignorelist=$PWD/tests/ubsan.ignore"
+}
 fuzz_build() { clang_build build-fuzz address,undefined -Dfuzz=true -Doptimization=2; }
 plain_fuzz_build() {
   clang_build build-fuzz-plain undefined -Dfuzz=true -Doptimization=2 \

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "plots"))
 
 from retensor.prose import sentences  # noqa: E402
 from retensor.report.words import OUTCOMES, outcome  # noqa: E402
+from written import keep  # noqa: E402
 
 FIGURE = ("experiments/flycoo/gpu-speed.yaml", "gpu-speed.generated.svg",
           "experiments/results/nvidia-h200/flycoo-gpu-speed.svg")
@@ -29,20 +30,11 @@ KEYS = 2  # keys of rows that a line of a paper's table names
 
 def main(arguments):
     """Write or check the texts; returns the exit code."""
-    check = "--check" in arguments
     retensor = str(Path(arguments[0]).resolve() / "experiments/driver/retensor")
-    stale = []
-    for path, text in texts(verdicts(retensor)).items():
-        if path.read_text(encoding="utf-8") != text:
-            stale.append(path.relative_to(ROOT).as_posix())
-            if not check:
-                path.write_text(text, encoding="utf-8")
-    if not check:
+    code = keep(texts(verdicts(retensor)), arguments, "ci/readme.py BUILD")
+    if "--check" not in arguments:
         draw(retensor)
-    elif stale:
-        print(f"out of date: {', '.join(stale)}; python3 ci/readme.py BUILD writes them anew")
-        return 1
-    return 0
+    return code
 
 
 def verdicts(retensor):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "datasets/fits"))
 
 import distances  # noqa: E402
+from written import keep  # noqa: E402
 
 PAGE = ROOT / "datasets/STAND-INS.md"
 BAND = ROOT / "plots/retensor/band.json"
@@ -130,17 +131,5 @@ def files():
     return {PAGE: page, BAND: json.dumps(told, indent=1) + "\n"}
 
 
-def main(arguments):
-    stale = [path for path, text in files().items()
-             if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--check" in arguments and stale:
-        print(f"out of date: {', '.join(path.relative_to(ROOT).as_posix() for path in stale)}; "
-              "python3 ci/stand_ins.py writes them anew")
-        return 1
-    for path in stale:
-        path.write_text(files()[path], encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep(files(), sys.argv[1:], "ci/stand_ins.py"))

@@ -14,25 +14,31 @@ RESAMPLES = 2000
 
 
 @dataclass
-class Mean:
-    """A geometric mean; the interval is None for a single data set."""
+class Value:
+    """A value with its quartiles or its interval; None where only one number is known."""
 
     value: float
     low: float = None
     high: float = None
 
+    def scaled(self, factor):
+        """The value and its bounds times a factor."""
+        return Value(*(part if part is None else factor * part
+                       for part in (self.value, self.low, self.high)))
+
 
 def geometric_mean(groups, seed=1):
-    """Geometric mean of positive ratios, one list per data set; None when all lists are empty."""
+    """Geometric mean of positive ratios, one list per data set, as a Value without an interval for
+    a single one; None when all lists are empty."""
     logs = np.array([np.mean(np.log(group)) for group in groups if len(group)])
     if not len(logs):
         return None
     middle = math.exp(logs.mean())
     if len(logs) == 1:
-        return Mean(middle)
+        return Value(middle)
     draws = np.random.default_rng(seed).integers(len(logs), size=(RESAMPLES, len(logs)))
     low, high = np.exp(np.percentile(logs[draws].mean(axis=1), [2.5, 97.5]))
-    return Mean(middle, float(low), float(high))
+    return Value(middle, float(low), float(high))
 
 
 def performance_ratios(times):

@@ -129,6 +129,14 @@ int removed(const char* name, const char* path) {
   return result;
 }
 
+int synced(const char* name, int fd) {
+  const auto call = real<int (*)(int)>(name);
+  if (fails(fd)) return -1;
+  const int result = call(fd);
+  if (result == 0 && below(fd)) tell("sync", 0, path_of(fd));
+  return result;
+}
+
 mode_t mode_of(int flags, va_list rest) {
   return (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
 }
@@ -160,26 +168,12 @@ int open(const char* path, int flags, ...) {
   va_end(rest);
   return open_at(AT_FDCWD, path, flags, mode);
 }
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const auto mode = mode_of(flags, rest);
-  va_end(rest);
-  return open_at(AT_FDCWD, path, flags, mode);
-}
+int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 int fsync(int fd) {
-  static const auto call = real<int (*)(int)>("fsync");
-  if (fails(fd)) return -1;
-  const int result = call(fd);
-  if (result == 0 && below(fd)) tell("sync", 0, path_of(fd));
-  return result;
+  return synced("fsync", fd);
 }
 int fdatasync(int fd) {
-  static const auto call = real<int (*)(int)>("fdatasync");
-  if (fails(fd)) return -1;
-  const int result = call(fd);
-  if (result == 0 && below(fd)) tell("sync", 0, path_of(fd));
-  return result;
+  return synced("fdatasync", fd);
 }
 int ftruncate(int fd, off_t size) noexcept {
   static const auto call = real<int (*)(int, off_t)>("ftruncate");

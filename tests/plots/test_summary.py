@@ -39,13 +39,13 @@ def cell(view, x, series=HICOO, facet=None):
 
 
 def test_geometric_means_by_hand():
-    assert summary.geometric_mean([[2, 8]]) == summary.Mean(pytest.approx(4))
+    assert summary.geometric_mean([[2, 8]]) == summary.Value(pytest.approx(4))
     weighed = summary.geometric_mean([[1, 1, 1, 1], [4]])
     assert weighed.value == pytest.approx(2)
     # Of two data sets a quarter of the resamples has the first alone, a quarter the second.
     assert (weighed.low, weighed.high) == (pytest.approx(1), pytest.approx(4))
-    assert summary.geometric_mean([[3], [3], [3]]) == summary.Mean(*[pytest.approx(3)] * 3)
-    assert summary.geometric_mean([[2], []]) == summary.Mean(pytest.approx(2))
+    assert summary.geometric_mean([[3], [3], [3]]) == summary.Value(*[pytest.approx(3)] * 3)
+    assert summary.geometric_mean([[2], []]) == summary.Value(pytest.approx(2))
     assert summary.geometric_mean([[], []]) is None
 
 

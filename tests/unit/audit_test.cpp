@@ -61,7 +61,7 @@ double number(const std::string& expression) {
   return result(expression).value;
 }
 
-std::string refusal(const std::string& check) {
+std::string rule_refusal(const std::string& check) {
   return refusal_of([&] { parsed(check); });
 }
 
@@ -98,10 +98,10 @@ std::string findings_text(const std::string& density, const std::string& rules) 
          rules;
 }
 
-const std::string kHead =
+const std::string kRuleHead =
     "  - id: P-1\n    says: {place: Table I, text: density}\n"
     "    against: {place: Table I, text: dims}\n";
-const std::string kDensity = kHead + "    table: t\n    check: density = nnz / (I * J)\n";
+const std::string kDensity = kRuleHead + "    table: t\n    check: density = nnz / (I * J)\n";
 
 std::vector<Fit> fits(const RuleResult& rule) {
   std::vector<Fit> all;
@@ -180,16 +180,18 @@ TEST_CASE("relations hold where the intervals allow") {
 }
 
 TEST_CASE("an expression that doesn't parse is refused at its place") {
-  CHECK(refusal("a + = 2") == "f.yaml:7:7: found '= 2', expected a number, a name or '('");
-  CHECK(refusal("a + b") == "f.yaml:7:8: found the end, expected a relation: = == < <= > >=");
-  CHECK(refusal("a = b c").find("expected an operator or the end") != std::string::npos);
-  CHECK(refusal("(a = b").find("expected ')'") != std::string::npos);
-  CHECK(refusal("mean(t: = 1").find("expected a number") != std::string::npos);
-  CHECK(refusal("a. = 1").find("expected a name") != std::string::npos);
-  CHECK(refusal("1e9 = a").find("found 'e9 = a'") != std::string::npos);
-  CHECK(refusal(std::string(5000, '(') + "1 = 1").find("at most 50 levels") != std::string::npos);
-  CHECK(refusal(std::string(5000, '-') + "1 = 1").find("at most 50 levels") != std::string::npos);
-  CHECK(refusal("").find("found the end") != std::string::npos);
+  CHECK(rule_refusal("a + = 2") == "f.yaml:7:7: found '= 2', expected a number, a name or '('");
+  CHECK(rule_refusal("a + b") == "f.yaml:7:8: found the end, expected a relation: = == < <= > >=");
+  CHECK(rule_refusal("a = b c").find("expected an operator or the end") != std::string::npos);
+  CHECK(rule_refusal("(a = b").find("expected ')'") != std::string::npos);
+  CHECK(rule_refusal("mean(t: = 1").find("expected a number") != std::string::npos);
+  CHECK(rule_refusal("a. = 1").find("expected a name") != std::string::npos);
+  CHECK(rule_refusal("1e9 = a").find("found 'e9 = a'") != std::string::npos);
+  CHECK(rule_refusal(std::string(5000, '(') + "1 = 1").find("at most 50 levels") !=
+        std::string::npos);
+  CHECK(rule_refusal(std::string(5000, '-') + "1 = 1").find("at most 50 levels") !=
+        std::string::npos);
+  CHECK(rule_refusal("").find("found the end") != std::string::npos);
   CHECK_THROWS_WITH_AS(result("cos(1)"), doctest::Contains("found function 'cos'"), InputError);
   CHECK_THROWS_WITH_AS(result("log2(1, 2)"), doctest::Contains("min, max"), InputError);
   CHECK_THROWS_WITH_AS(result("median(t: c)"), doctest::Contains("geomean"), InputError);
@@ -238,7 +240,8 @@ TEST_CASE("a figure stands for what is rounded to it; what needs a whole unit is
 TEST_CASE("a figure of one digit leaves a factor of ten open, unless it is wrong even so") {
   CHECK(audit(load(findings_text("1%", kDensity))).rules[0].outcomes[1].fit == Fit::fails);
   CHECK(audit(load(findings_text("5%", kDensity))).rules[0].outcomes[1].fit == Fit::fits);
-  const auto coarse = kHead + "    check: t.a.density * (most - most + 1) / t.b.density = t.b.J\n";
+  const auto coarse =
+      kRuleHead + "    check: t.a.density * (most - most + 1) / t.b.density = t.b.J\n";
   CHECK(audit(load(findings_text("1%", coarse))).rules[0].outcomes[0].fit == Fit::open);
 }
 
@@ -264,7 +267,7 @@ TEST_CASE("a misread digit is named only where nothing else would break") {
 }
 
 TEST_CASE("names: columns, figures, rows of the same name, cells; readings are tried as well") {
-  const auto rules = kHead +
+  const auto rules = kRuleHead +
                      "    table: t\n    rows: [a]\n    check: nnz < most\n"
                      "    severity: choice\n    instead:\n"
                      "      - {states: equal, check: t.nnz = t.a.nnz}\n"
@@ -287,19 +290,20 @@ TEST_CASE("a findings file that can't be meant is refused with its line") {
     return file_refusal(findings_text("5.0%", rules));
   };
   CHECK(refused(kDensity) == "");
-  CHECK(refused(kHead + "    chek: most = 1\n")
+  CHECK(refused(kRuleHead + "    chek: most = 1\n")
             .find(":17:5: found unknown key 'chek', expected "
                   "'check'") != std::string::npos);
-  CHECK(refused(kHead + "    check: most = = 1\n").find(":17:19: found '= 1'") !=
+  CHECK(refused(kRuleHead + "    check: most = = 1\n").find(":17:19: found '= 1'") !=
         std::string::npos);
-  CHECK(refused(kHead + "    check: mist = 1\n").find("did you mean 'most'?") != std::string::npos);
-  CHECK(refused(kHead + "    table: u\n    check: most = 1\n").find("unknown table 'u'") !=
+  CHECK(refused(kRuleHead + "    check: mist = 1\n").find("did you mean 'most'?") !=
         std::string::npos);
-  CHECK(refused(kHead + "    table: t\n    rows: [d]\n    check: most = 1\n")
+  CHECK(refused(kRuleHead + "    table: u\n    check: most = 1\n").find("unknown table 'u'") !=
+        std::string::npos);
+  CHECK(refused(kRuleHead + "    table: t\n    rows: [d]\n    check: most = 1\n")
             .find("unknown row 'd'") != std::string::npos);
-  CHECK(refused(kHead + "    rows: [a]\n    check: most = 1\n").find("'table'") !=
+  CHECK(refused(kRuleHead + "    rows: [a]\n    check: most = 1\n").find("'table'") !=
         std::string::npos);
-  CHECK(refused(kHead + "    severity: bad\n    check: most = 1\n").find("unknown severity") !=
+  CHECK(refused(kRuleHead + "    severity: bad\n    check: most = 1\n").find("unknown severity") !=
         std::string::npos);
   CHECK(refused(kDensity + kDensity).find("P-1 a second time") != std::string::npos);
   CHECK(refused("  - id: P-1\n    says: {text: density}\n").find("no place") != std::string::npos);

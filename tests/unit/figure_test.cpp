@@ -9,41 +9,23 @@
 #include <utility>
 
 #include "tests/support/complaint.hpp"
+#include "tests/support/declared_method.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
 using retensor::test::contains;
+using retensor::test::DeclaredMethod;
 using retensor::test::refusal_of;
 
 namespace {
 
-/// A method that no figure runs.
-class Drawn : public Method {
- public:
-  Drawn(std::string id, ParamSchema params) : id_(std::move(id)), params_(std::move(params)) {}
-  std::string_view id() const override { return id_; }
-  std::string_view summary() const override { return "parameters for figures"; }
-  Backend backend() const override { return Backend::cpu; }
-  ParamSchema params() const override { return params_; }
-  Support supports(const Problem&, const Params&) const override {
-    return Support::no("never run");
-  }
-  std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
-    throw LogicError("never run");
-  }
-
- private:
-  std::string id_;
-  ParamSchema params_;
-};
-
 Registry methods() {
   Registry registry;
-  registry.add(std::make_unique<Drawn>(
+  registry.add(std::make_unique<DeclaredMethod>(
       "a.cpu.x", ParamSchema{param("threads", 1, "h"), param("update", "atomic", "h"),
                              param("order", "row", "h"), param("remap", true, "h")}));
-  registry.add(std::make_unique<Drawn>("b.cpu", ParamSchema{param("threads", 1, "h")}));
+  registry.add(std::make_unique<DeclaredMethod>("b.cpu", ParamSchema{param("threads", 1, "h")}));
   return registry;
 }
 

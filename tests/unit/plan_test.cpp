@@ -8,6 +8,7 @@
 
 #include "common/core/error.hpp"
 #include "tests/support/complaint.hpp"
+#include "tests/support/declared_method.hpp"
 
 using namespace retensor;
 using namespace retensor::driver;
@@ -15,23 +16,13 @@ using namespace retensor::test;
 
 namespace {
 
-/// A method with one parameter of each type; plans never run it.
-class Tunable : public Method {
- public:
-  std::string_view id() const override { return "t.cpu.x"; }
-  std::string_view summary() const override { return "parameters of every type"; }
-  Backend backend() const override { return Backend::cpu; }
-  ParamSchema params() const override {
-    return {param("threads", 1, "threads").range(1, 64), param("share", 0.5, "share").range(0, 1),
-            param("update", "atomic", "update").words({"atomic", "owner"})};
-  }
-  Support supports(const Problem&, const Params&) const override {
-    return Support::no("never run");
-  }
-  std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
-    throw LogicError("never run");
-  }
-};
+/// A method with one parameter of each type.
+std::unique_ptr<Method> tunable() {
+  return std::make_unique<test::DeclaredMethod>(
+      "t.cpu.x", ParamSchema{param("threads", 1, "threads").range(1, 64),
+                             param("share", 0.5, "share").range(0, 1),
+                             param("update", "atomic", "update").words({"atomic", "owner"})});
+}
 
 const DatasetRegistry& datasets() {
   static const auto registry = DatasetRegistry::parse(R"(schema: 1
@@ -54,12 +45,12 @@ datasets:
 
 Plan plan(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
   Registry registry;
-  registry.add(std::make_unique<Tunable>());
+  registry.add(tunable());
   const auto text = "schema: 1\nartifact: p/a\ntitle: T\n" + body + "\nmethods: " + methods + "\n";
   return make_plan(parse_spec(text, "s.yaml"), registry, datasets());
 }
 
-std::string refusal(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
+std::string plan_refusal(const std::string& body, const std::string& methods = "[{id: t.cpu.x}]") {
   return refusal_of([&] { plan(body, methods); }, "accepted");
 }
 
@@ -76,9 +67,9 @@ TEST_CASE("NAME@all is a stand-in with its variants") {
   CHECK(plan("operation: ts\naxes: {dataset: like@all}\n"
              "exclude: [{when: {dataset: like@all}, reason: none}]")
             .cases.empty());
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "s.yaml:5:"));
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: cube@all}"), "not a stand-in"));
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: like@skwe}"), "'like@skew'"));
+  CHECK(contains(plan_refusal("operation: ts\naxes: {dataset: cube@all}"), "s.yaml:5:"));
+  CHECK(contains(plan_refusal("operation: ts\naxes: {dataset: cube@all}"), "not a stand-in"));
+  CHECK(contains(plan_refusal("operation: ts\naxes: {dataset: like@skwe}"), "'like@skew'"));
 }
 
 TEST_CASE("axes are crossed; mode all gives every mode that a tensor has") {
@@ -142,21 +133,21 @@ TEST_CASE("a case above the memory limit is skipped") {
 
 TEST_CASE("mistakes are refused at the spec's line with the nearest name") {
   const std::string ts = "operation: ts\naxes: {dataset: cube}";
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: cub}"),
+  CHECK(contains(plan_refusal("operation: ts\naxes: {dataset: cub}"),
                  "s.yaml:5:17: found unknown data set 'cub', expected 'cube'"));
-  CHECK(contains(refusal("operation: ts\naxes: {dataset: lost.tns}"),
+  CHECK(contains(plan_refusal("operation: ts\naxes: {dataset: lost.tns}"),
                  "found unknown data set 'lost.tns', expected a tensor file or a name that"));
-  CHECK(contains(refusal(ts, "[{id: t.cpu.y}]"),
+  CHECK(contains(plan_refusal(ts, "[{id: t.cpu.y}]"),
                  "s.yaml:6:16: found unknown method 't.cpu.y', expected 't.cpu.x'"));
-  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "s.yaml:6:"));
-  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "'threads'"));
-  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {threads: [1, 65]}}]"), "1 to 64"));
-  CHECK(contains(refusal(ts, "[{id: t.cpu.x, params: {update: ownr}}]"), "'owner'"));
-  CHECK(contains(refusal("operation: ttv\naxes: {dataset: [cube, four], mode: 5}"),
+  CHECK(contains(plan_refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "s.yaml:6:"));
+  CHECK(contains(plan_refusal(ts, "[{id: t.cpu.x, params: {thread: 1}}]"), "'threads'"));
+  CHECK(contains(plan_refusal(ts, "[{id: t.cpu.x, params: {threads: [1, 65]}}]"), "1 to 64"));
+  CHECK(contains(plan_refusal(ts, "[{id: t.cpu.x, params: {update: ownr}}]"), "'owner'"));
+  CHECK(contains(plan_refusal("operation: ttv\naxes: {dataset: [cube, four], mode: 5}"),
                  "5:37: found mode 5, expected 0 to 3"));
-  CHECK(contains(refusal("operation: contraction\naxes: {dataset: cube}"), "einsum"));
-  CHECK(contains(refusal(ts + "\nexclude: [{when: {dataset: cuba}, reason: r}]"), "'cube'"));
-  CHECK(contains(refusal(ts + "\nexclude: [{when: {params.thread: 1}, reason: r}]"),
+  CHECK(contains(plan_refusal("operation: contraction\naxes: {dataset: cube}"), "einsum"));
+  CHECK(contains(plan_refusal(ts + "\nexclude: [{when: {dataset: cuba}, reason: r}]"), "'cube'"));
+  CHECK(contains(plan_refusal(ts + "\nexclude: [{when: {params.thread: 1}, reason: r}]"),
                  "'params.threads'"));
 }
 
@@ -165,7 +156,7 @@ TEST_CASE("an expansion without bound is refused before it is made") {
   for (int k = 0; k < 400; ++k) many += (k == 0 ? "" : ", ") + std::to_string(k + 1);
   const auto body = "operation: mttkrp\naxes: {dataset: cube, mode: 0, rank: [" + many +
                     "], seed: [" + many + "]}";
-  CHECK(contains(refusal(body), "combinations, expected at most 100000"));
+  CHECK(contains(plan_refusal(body), "combinations, expected at most 100000"));
 }
 
 TEST_CASE("a case survives its JSON, and its key depends on every member") {

@@ -16,7 +16,7 @@ using namespace retensor::testing;
 
 namespace {
 
-std::string text_of(const nlohmann::json& map, const char* key) {
+std::string quoted_text(const nlohmann::json& map, const char* key) {
   return map.at(key).get<std::string>();
 }
 
@@ -63,10 +63,10 @@ bool close(double a, double b, double tolerance) {
 
 bool agrees(const Dataset& d, const nlohmann::json& quoted) {
   constexpr double kRounding = 0.03;
-  const auto dims = words_of(text_of(quoted, "dims"));
+  const auto dims = words_of(quoted_text(quoted, "dims"));
   REQUIRE(dims.size() == d.dims.size());
-  bool all = close(static_cast<double>(d.nnz), printed(text_of(quoted, "nnz")), kRounding) &&
-             close(density(d), printed(text_of(quoted, "density")), kRounding);
+  bool all = close(static_cast<double>(d.nnz), printed(quoted_text(quoted, "nnz")), kRounding) &&
+             close(density(d), printed(quoted_text(quoted, "density")), kRounding);
   for (std::size_t m = 0; m < dims.size(); ++m)
     all = all && close(static_cast<double>(d.dims[m]), printed(dims[m]), kRounding);
   return all;
@@ -92,7 +92,7 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
   int found = 0;
   for (const auto& d : base_stand_ins("power_law")) {
     CAPTURE(d.name);
-    const auto& original = registry().find(text_of(d.stand_in, "for"));
+    const auto& original = registry().find(quoted_text(d.stand_in, "for"));
     if (original.kind == "stand-in") continue;  // shortened from another stand-in
     if (d.name.ends_with("-like-2")) continue;  // fitted to facts: stand_ins_test.cpp
     CHECK(d.name == original.name + "-like");
@@ -106,14 +106,14 @@ TEST_CASE("stand-ins of PASTA's real tensors have their sizes, which round to th
     CHECK(d.recipe_params["exponent"].size() == d.dims.size());
     if (!original.paper.contains("pasta")) continue;
     const auto& quoted = original.paper["pasta"];
-    const auto dims = words_of(text_of(quoted, "dims"));
+    const auto dims = words_of(quoted_text(quoted, "dims"));
     for (std::size_t m = 0; m < d.dims.size(); ++m)
       CHECK(rounds_to(static_cast<double>(d.dims[m]), dims.at(m)));
-    CHECK(rounds_to(static_cast<double>(d.nnz), text_of(quoted, "nnz")));
-    const double residual = density(d) / printed(text_of(quoted, "density")) - 1;
+    CHECK(rounds_to(static_cast<double>(d.nnz), quoted_text(quoted, "nnz")));
+    const double residual = density(d) / printed(quoted_text(quoted, "density")) - 1;
     CHECK(std::abs(residual) < 0.03);
     CHECK(std::abs(residual - d.stand_in["residual"]["density"].get<double>()) <= 0.00005);
-    const int row = std::stoi(text_of(quoted, "id").substr(1));
+    const int row = std::stoi(quoted_text(quoted, "id").substr(1));
     CHECK(d.stand_in["fitted_to"].dump() == fmt::format("[\"P-C{}\"]", 19 + row));
     ++found;
   }
@@ -125,7 +125,7 @@ TEST_CASE("shortened stand-ins have a sixteenth of the nonzeros and of the long 
       [](const Dataset& d) { return d.variant == "base" && d.name.ends_with("-sixteenth"); });
   for (const auto& d : entries) {
     CAPTURE(d.name);
-    const auto& whole = registry().find(text_of(d.stand_in, "for"));
+    const auto& whole = registry().find(quoted_text(d.stand_in, "for"));
     CHECK(d.nnz == static_cast<Count>(std::llround(static_cast<double>(whole.nnz) / 16)));
     REQUIRE(d.dims.size() == whole.dims.size());
     for (std::size_t m = 0; m < d.dims.size(); ++m) {
@@ -142,16 +142,16 @@ TEST_CASE("stand-ins of HLSTO's tensors have the sizes of Table III") {
   int found = 0;
   for (const auto& d : base_stand_ins("tiled")) {
     CAPTURE(d.name);
-    const auto& original = registry().find(text_of(d.stand_in, "for"));
+    const auto& original = registry().find(quoted_text(d.stand_in, "for"));
     if (!original.paper.contains("hlsto")) continue;
     const auto& quoted = original.paper["hlsto"];
-    auto id = text_of(quoted, "id");
+    auto id = quoted_text(quoted, "id");
     id[0] = static_cast<char>(std::tolower(id[0]));
     CHECK(d.name == id + "-like");
     CHECK(d.dims == original.dims);
     CHECK(d.nnz == original.nnz);
-    CHECK(std::to_string(d.nnz) == without_commas(text_of(quoted, "nnz")));
-    const auto dims = words_of(text_of(quoted, "dims"));
+    CHECK(std::to_string(d.nnz) == without_commas(quoted_text(quoted, "nnz")));
+    const auto dims = words_of(quoted_text(quoted, "dims"));
     REQUIRE(dims.size() == d.dims.size());
     for (std::size_t m = 0; m < dims.size(); ++m)
       CHECK(std::to_string(d.dims[m]) == without_commas(dims[m]));

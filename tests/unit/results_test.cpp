@@ -58,7 +58,7 @@ std::vector<double> values(const Results& results) {
   return found;
 }
 
-std::string refusal(const std::string& content) {
+std::string file_refusal(const std::string& content) {
   try {
     read({content});
   } catch (const InputError& e) {
@@ -165,7 +165,7 @@ TEST_CASE("a torn last line and lines of unknown kinds are left out with a warni
 
 TEST_CASE("what is no result file is refused at its line") {
   const auto refuses = [](const json& line, const std::string& expected) {
-    const auto message = refusal(text({session("s"), line, session("t")}));
+    const auto message = file_refusal(text({session("s"), line, session("t")}));
     INFO(message);
     CHECK(message.find("0.jsonl:2: ") != std::string::npos);
     CHECK(message.find(expected) != std::string::npos);
@@ -179,7 +179,7 @@ TEST_CASE("what is no result file is refused at its line") {
   refuses({{"kind", "row"}, {"schema", 1}, {"session", "s"}}, "lacks its key or case");
   refuses(row("s", ""), "lacks its key or case");
   refuses(row("s", "a", {{"status", "okay"}}), "unknown status 'okay'");
-  CHECK(refusal("{\"torn\n" + text({session("s")})).find("0.jsonl:1:") != std::string::npos);
+  CHECK(file_refusal("{\"torn\n" + text({session("s")})).find("0.jsonl:1:") != std::string::npos);
   CHECK_THROWS_AS(read_results({"absent.jsonl"}), SystemError);
   CHECK(read({""}).rows.empty());
 }

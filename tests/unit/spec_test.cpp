@@ -17,15 +17,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kHead = "schema: 1\nartifact: pasta/fig4\ntitle: T\noperation: mttkrp\n";
+const std::string kSpecHead = "schema: 1\nartifact: pasta/fig4\ntitle: T\noperation: mttkrp\n";
 const std::string kTail = "axes: {dataset: a}\nmethods: [{id: m.cpu.x}]\n";
 
-std::string refusal(const std::string& text, const std::string& profile = "") {
+std::string spec_refusal(const std::string& text, const std::string& profile = "") {
   return test::refusal_of([&] { parse_spec(text, "s.yaml", profile); });
 }
 
 void refuses(const std::string& text, const std::string& expected) {
-  const auto message = refusal(text);
+  const auto message = spec_refusal(text);
   CAPTURE(message);
   CHECK(message.find(expected) != std::string::npos);
 }
@@ -60,7 +60,7 @@ figure: {kind: grouped-bars, x: dataset, y: gflops, facet: operation, overlay: r
 }
 
 TEST_CASE("every section is read") {
-  const auto spec = parse_spec(kHead + R"(variant: [add, "abk,kcd->abcd"]
+  const auto spec = parse_spec(kSpecHead + R"(variant: [add, "abk,kcd->abcd"]
 axes: {dataset: [a, "7"], mode: [0, 1]}
 zip:
   - {rank: [8, 16], seed: [1, 2]}
@@ -89,44 +89,47 @@ measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, 
 }
 
 TEST_CASE("mistakes are refused at their place with the nearest name") {
-  refuses(kHead + "axis: {}\n" + kTail, "s.yaml:5:1: found unknown key 'axis', expected 'axes'");
-  refuses(kHead + "axes: {dataset: a, ranks: 8}\nmethods: [{id: m}]\n",
+  refuses(kSpecHead + "axis: {}\n" + kTail,
+          "s.yaml:5:1: found unknown key 'axis', expected 'axes'");
+  refuses(kSpecHead + "axes: {dataset: a, ranks: 8}\nmethods: [{id: m}]\n",
           "s.yaml:5:20: found unknown key 'ranks', expected 'rank'");
-  refuses(kHead + kTail + "measure: {sample: 5}\n",
+  refuses(kSpecHead + kTail + "measure: {sample: 5}\n",
           "7:11: found unknown key 'sample', expected 'samples'");
-  refuses(kHead + kTail + "measure: {expected: [wrnog]}\n",
+  refuses(kSpecHead + kTail + "measure: {expected: [wrnog]}\n",
           "7:22: found unknown status 'wrnog', expected 'wrong'");
   refuses("schema: 1\nartifact: a/b\ntitle: T\noperation: mtkrp\n" + kTail,
           "s.yaml:4:12: found unknown operation 'mtkrp', expected 'mttkrp'");
-  refuses(kHead + "axes: {dataset: a, dtype: f33}\nmethods: [{id: m}]\n",
+  refuses(kSpecHead + "axes: {dataset: a, dtype: f33}\nmethods: [{id: m}]\n",
           "5:27: found unknown value type");
-  refuses(kHead + "axes: {dataset: a, values: unifrom}\nmethods: [{id: m}]\n",
+  refuses(kSpecHead + "axes: {dataset: a, values: unifrom}\nmethods: [{id: m}]\n",
           "expected 'uniform'");
-  refuses(kHead + "axes: {dataset: a, rank: 0}\nmethods: [{id: m}]\n",
+  refuses(kSpecHead + "axes: {dataset: a, rank: 0}\nmethods: [{id: m}]\n",
           "5:26: found '0', expected rank: 1 to");
-  refuses(kHead + "axes: {dataset: a, mode: 8}\nmethods: [{id: m}]\n", "0 to 7");
-  refuses(kHead + "axes: {dataset: a, mode: every}\nmethods: [{id: m}]\n", "mode (or all)");
-  refuses(kHead + kTail + "measure: {order: shufled}\n", "expected 'shuffled'");
-  refuses(kHead + kTail + "measure: {timeout: 60}\n", "found '60', expected a time");
-  refuses(kHead + kTail + "measure: {memory: 99999999999GiB}\n", "expected a size");
-  refuses(kHead + kTail + "measure: {samples: 0}\n", "expected samples: 1 to");
-  refuses(kHead + kTail + "measure: {preparations: 0}\n", "found '0', expected preparations: 1 to");
-  refuses(kHead + kTail + "measure: {preparations: many}\n", "found 'many', expected preparations");
-  refuses(kHead + kTail + "exclude: [{when: {dataset: a}}]\n", "no reason");
-  refuses(kHead + kTail + "exclude: [{when: {datase: a}, reason: r}]\n", "expected 'dataset'");
-  refuses(kHead + kTail + "zip: [{rank: [1, 2], seed: [1]}]\n", "found 1 values, expected 2");
-  refuses(kHead + kTail + "zip: [{dataset: [a]}]\n", "'dataset' a second time");
-  refuses(kHead + kTail + "variant: ad\n", "expected 'add'");
-  refuses(kHead + "axes: {rank: 8}\nmethods: [{id: m}]\n", "no dataset");
-  refuses(kHead + "axes: {dataset: []}\nmethods: [{id: m}]\n", "an empty list");
-  refuses(kHead + "axes: {dataset: a}\n", "s.yaml:1:1: found no methods");
+  refuses(kSpecHead + "axes: {dataset: a, mode: 8}\nmethods: [{id: m}]\n", "0 to 7");
+  refuses(kSpecHead + "axes: {dataset: a, mode: every}\nmethods: [{id: m}]\n", "mode (or all)");
+  refuses(kSpecHead + kTail + "measure: {order: shufled}\n", "expected 'shuffled'");
+  refuses(kSpecHead + kTail + "measure: {timeout: 60}\n", "found '60', expected a time");
+  refuses(kSpecHead + kTail + "measure: {memory: 99999999999GiB}\n", "expected a size");
+  refuses(kSpecHead + kTail + "measure: {samples: 0}\n", "expected samples: 1 to");
+  refuses(kSpecHead + kTail + "measure: {preparations: 0}\n",
+          "found '0', expected preparations: 1 to");
+  refuses(kSpecHead + kTail + "measure: {preparations: many}\n",
+          "found 'many', expected preparations");
+  refuses(kSpecHead + kTail + "exclude: [{when: {dataset: a}}]\n", "no reason");
+  refuses(kSpecHead + kTail + "exclude: [{when: {datase: a}, reason: r}]\n", "expected 'dataset'");
+  refuses(kSpecHead + kTail + "zip: [{rank: [1, 2], seed: [1]}]\n", "found 1 values, expected 2");
+  refuses(kSpecHead + kTail + "zip: [{dataset: [a]}]\n", "'dataset' a second time");
+  refuses(kSpecHead + kTail + "variant: ad\n", "expected 'add'");
+  refuses(kSpecHead + "axes: {rank: 8}\nmethods: [{id: m}]\n", "no dataset");
+  refuses(kSpecHead + "axes: {dataset: []}\nmethods: [{id: m}]\n", "an empty list");
+  refuses(kSpecHead + "axes: {dataset: a}\n", "s.yaml:1:1: found no methods");
   refuses("schema: 2\n" + kTail, "s.yaml:1:9: found schema 2, expected 1");
   refuses(kTail, "no schema");
   refuses("schema: 1\nartifact: ../x\ntitle: T\noperation: ts\n" + kTail, "<paper>/<artifact>");
 }
 
 TEST_CASE("a profile is an overlay; each one is checked whichever is chosen") {
-  const auto text = kHead + kTail +
+  const auto text = kSpecHead + kTail +
                     "measure: {samples: 5}\nprofiles:\n  quick:\n  full: {axes: {rank: [8, 16]}, "
                     "measure: {samples: 20}}\n";
   const auto plain = parse_spec(text, "s.yaml");
@@ -137,10 +140,11 @@ TEST_CASE("a profile is an overlay; each one is checked whichever is chosen") {
   CHECK(full.axes.at("rank").size() == 2);
   CHECK(full.axes.at("dataset").size() == 1);
   CHECK(full.measure.timing.samples == 20);
-  CHECK(refusal(text, "device") == "s.yaml: found no profile 'device', expected quick or full");
-  refuses(kHead + kTail + "profiles: {fast: {}}\n", "unknown profile 'fast'");
-  refuses(kHead + kTail + "profiles: {full: {artifact: a/b}}\n", "unknown key 'artifact'");
-  refuses(kHead + kTail + "profiles: {full: {axes: {rank: -1}}}\n", "found '-1'");
+  CHECK(spec_refusal(text, "device") ==
+        "s.yaml: found no profile 'device', expected quick or full");
+  refuses(kSpecHead + kTail + "profiles: {fast: {}}\n", "unknown profile 'fast'");
+  refuses(kSpecHead + kTail + "profiles: {full: {artifact: a/b}}\n", "unknown key 'artifact'");
+  refuses(kSpecHead + kTail + "profiles: {full: {axes: {rank: -1}}}\n", "found '-1'");
 }
 
 TEST_CASE("includes are merged, the including file wins, and stay inside their tree") {
@@ -150,7 +154,8 @@ TEST_CASE("includes are merged, the including file wins, and stay inside their t
         "schema: 1\naxes: {dataset: [a, b], rank: 8}\nmeasure: {samples: 9, warmup: 1}\n");
   write(root / "outside.yaml", "schema: 1\n");
   const auto spec = (root / "experiments/p/s.yaml").string();
-  write(spec, kHead + "include: [../shared/a.yaml]\naxes: {rank: 16}\nmethods: [{id: m.cpu.x}]\n");
+  write(spec,
+        kSpecHead + "include: [../shared/a.yaml]\naxes: {rank: 16}\nmethods: [{id: m.cpu.x}]\n");
   const auto read = load_spec(spec);
   CHECK(read.axes.at("dataset").size() == 2);
   CHECK(text(read.axes.at("rank").front().value) == "16");
@@ -162,12 +167,12 @@ TEST_CASE("includes are merged, the including file wins, and stay inside their t
   for (const char* way_out : {"../../outside.yaml", "/etc/hostname", "link.yaml"}) {
     fs::remove(root / "experiments/p/link.yaml");
     fs::create_symlink(root / "outside.yaml", root / "experiments/p/link.yaml");
-    write(spec, kHead + "include: " + way_out + "\n" + kTail);
+    write(spec, kSpecHead + "include: " + way_out + "\n" + kTail);
     CHECK_THROWS_WITH_AS(load_spec(spec), doctest::Contains("s.yaml:5:10: found"), ParseError);
   }
-  write(spec, kHead + "include: s.yaml\n" + kTail);
+  write(spec, kSpecHead + "include: s.yaml\n" + kTail);
   CHECK_THROWS_WITH_AS(load_spec(spec), doctest::Contains("more includes"), ParseError);
-  write(spec, kHead + "include: none.yaml\n" + kTail);
+  write(spec, kSpecHead + "include: none.yaml\n" + kTail);
   CHECK_THROWS_WITH_AS(load_spec(spec), doctest::Contains("no such file"), InputError);
 }
 

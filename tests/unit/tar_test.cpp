@@ -18,7 +18,7 @@ using retensor::test::refusal_of;
 
 namespace {
 
-const std::string kTensor = "1 1 1 2.5\n2 3 1 -1\n";
+const std::string kInside = "1 1 1 2.5\n2 3 1 -1\n";
 
 /// A header block of POSIX ustar with its checksum.
 std::string header(const std::string& name, std::size_t size, char type = '0') {
@@ -45,25 +45,25 @@ std::string archive(const std::vector<std::string>& members) {
   return bytes + std::string(1024, '\0');
 }
 
-std::string refusal(const std::string& bytes) {
+std::string tar_refusal(const std::string& bytes) {
   return refusal_of([&] { tensor_of_tar(bytes, "a.tar"); }, "accepted");
 }
 
 }  // namespace
 
 TEST_CASE("an archive is known by its mark, which text cannot have") {
-  CHECK(is_tar(archive({member("a.tns", kTensor)})));
+  CHECK(is_tar(archive({member("a.tns", kInside)})));
   CHECK_FALSE(is_tar(std::string(257, '#') + "ustar" + std::string(300, ' ')));
-  CHECK_FALSE(is_tar(member("a.tns", kTensor).substr(0, 511)));
+  CHECK_FALSE(is_tar(member("a.tns", kInside).substr(0, 511)));
   CHECK_FALSE(is_tar(""));
 }
 
 TEST_CASE("the one tensor is found beside sidecars, folders and links") {
   const auto bytes = archive({member("darpa/", "", '5'), member("darpa/._d.tns", "macOS"),
-                              member("darpa/link", "", '2'), member("darpa/d.tns", kTensor)});
+                              member("darpa/link", "", '2'), member("darpa/d.tns", kInside)});
   const auto found = tensor_of_tar(bytes, "a.tar");
   CHECK(found.name == "darpa/d.tns");
-  CHECK(found.content == kTensor);
+  CHECK(found.content == kInside);
   CHECK(found.content.data() > bytes.data());
   CHECK(parse_tensor(bytes, "a.tar").dims == Dims{2, 3, 1});
 }
@@ -71,12 +71,12 @@ TEST_CASE("the one tensor is found beside sidecars, folders and links") {
 TEST_CASE("among several the one that is called as its folder") {
   const auto matrix = member("M/M.mtx", "matrix"), vector = member("M/M_b.mtx", "vector");
   CHECK(tensor_of_tar(archive({vector, matrix}), "a.tar").content == "matrix");
-  CHECK(contains(refusal(archive({vector, member("M/M_x.mtx", "x")})),
+  CHECK(contains(tar_refusal(archive({vector, member("M/M_x.mtx", "x")})),
                  "a.tar: found 0 files that could be the tensor in the tar archive, expected one, "
                  "or one that is called as its folder"));
-  CHECK(contains(refusal(archive({matrix, member("N/N.mtx", "other")})), "found 2 files"));
-  CHECK(contains(refusal(archive({member("._d.tns", "macOS")})), "found 0 files"));
-  CHECK(contains(refusal(archive({})), "found 0 files"));
+  CHECK(contains(tar_refusal(archive({matrix, member("N/N.mtx", "other")})), "found 2 files"));
+  CHECK(contains(tar_refusal(archive({member("._d.tns", "macOS")})), "found 0 files"));
+  CHECK(contains(tar_refusal(archive({})), "found 0 files"));
 }
 
 TEST_CASE("long names of pax and GNU tar belong to the next member alone") {
@@ -84,58 +84,59 @@ TEST_CASE("long names of pax and GNU tar belong to the next member alone") {
   const auto record = fmt::format("{} path={}\n", name.size() + 10, name);
   for (const auto& told :
        {member("PaxHeaders/x", record, 'x'), member("././@LongLink", name + '\0', 'L')}) {
-    CHECK(tensor_of_tar(archive({told, member(name.substr(0, 99), kTensor)}), "a.tar").name ==
+    CHECK(tensor_of_tar(archive({told, member(name.substr(0, 99), kInside)}), "a.tar").name ==
           name);
     // Renamed, the sidecar is a second file.
     const auto sidecar = member("._" + name.substr(0, 90), "macOS");
-    CHECK(contains(refusal(archive({told, sidecar, member(other, kTensor)})), "found 0 files"));
-    CHECK(tensor_of_tar(archive({sidecar, member(other, kTensor)}), "a.tar").name == other);
+    CHECK(contains(tar_refusal(archive({told, sidecar, member(other, kInside)})), "found 0 files"));
+    CHECK(tensor_of_tar(archive({sidecar, member(other, kInside)}), "a.tar").name == other);
   }
 }
 
 TEST_CASE("a name's prefix, a size of base 256 and blanks before a size are read") {
-  auto prefixed = header("x.tns", kTensor.size());
+  auto prefixed = header("x.tns", kInside.size());
   const auto sized = [&](std::string block, const std::string& field) {
     block.replace(124, 12, field);
     block.replace(148, 8, 8, ' ');
     unsigned sum = 0;
     for (const unsigned char c : block) sum += c;
     block.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
-    return block + kTensor + std::string(512 - kTensor.size(), '\0');
+    return block + kInside + std::string(512 - kInside.size(), '\0');
   };
   prefixed.replace(345, 3, "dir");
-  CHECK(tensor_of_tar(sized(prefixed, fmt::format("{:011o}", kTensor.size()) + '\0'), "a").name ==
+  CHECK(tensor_of_tar(sized(prefixed, fmt::format("{:011o}", kInside.size()) + '\0'), "a").name ==
         "dir/x.tns");
-  const auto plain = header("x.tns", kTensor.size());
+  const auto plain = header("x.tns", kInside.size());
   std::string binary(12, '\0');
   binary[0] = '\x80';
-  binary[11] = static_cast<char>(kTensor.size());
-  CHECK(tensor_of_tar(sized(plain, binary), "a").content == kTensor);
-  CHECK(tensor_of_tar(sized(plain, fmt::format("{:>11o} ", kTensor.size())), "a").content ==
-        kTensor);
+  binary[11] = static_cast<char>(kInside.size());
+  CHECK(tensor_of_tar(sized(plain, binary), "a").content == kInside);
+  CHECK(tensor_of_tar(sized(plain, fmt::format("{:>11o} ", kInside.size())), "a").content ==
+        kInside);
   binary[1] = '\x7f';
   binary[4] = '\x7f';
-  CHECK(contains(refusal(sized(plain, binary)), "a member cut short at byte 0"));
-  CHECK(contains(refusal(sized(plain, std::string(12, '9'))), "a member cut short at byte 0"));
+  CHECK(contains(tar_refusal(sized(plain, binary)), "a member cut short at byte 0"));
+  CHECK(contains(tar_refusal(sized(plain, std::string(12, '9'))), "a member cut short at byte 0"));
 }
 
 TEST_CASE("damage is told with the byte where it stands") {
-  const auto good = archive({member("._d", "macOS"), member("d.tns", kTensor)});
+  const auto good = archive({member("._d", "macOS"), member("d.tns", kInside)});
   for (const std::size_t at : {0, 130, 156, 300, 1024, 1024 + 124, 1024 + 511}) {
     CAPTURE(at);
     auto bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
     const auto place = at < 512 ? 0 : 1024;
-    CHECK(contains(refusal(bad), fmt::format("a.tar: found a damaged header at byte {} of the tar "
-                                             "archive, expected a complete archive",
-                                             place)));
+    CHECK(contains(tar_refusal(bad),
+                   fmt::format("a.tar: found a damaged header at byte {} of the tar "
+                               "archive, expected a complete archive",
+                               place)));
   }
   for (std::size_t size = 512; size < 512 + 5; ++size)
-    CHECK(contains(refusal(good.substr(0, size)), "a member cut short at byte 0"));
+    CHECK(contains(tar_refusal(good.substr(0, size)), "a member cut short at byte 0"));
   for (std::size_t size = 517; size < 1536; size += 100)
-    CHECK(contains(refusal(good.substr(0, size)), "found 0 files"));
-  for (std::size_t size = 1536; size < 1536 + kTensor.size(); ++size)
-    CHECK(contains(refusal(good.substr(0, size)), "a member cut short at byte 1024"));
+    CHECK(contains(tar_refusal(good.substr(0, size)), "found 0 files"));
+  for (std::size_t size = 1536; size < 1536 + kInside.size(); ++size)
+    CHECK(contains(tar_refusal(good.substr(0, size)), "a member cut short at byte 1024"));
 }
 
 TEST_CASE("what is wrong in the tensor is told with the member's line") {

@@ -5,12 +5,12 @@ averaged as PASTA does (section V.A.2): the mean of their times, and for a rate 
 modes over the time of all modes. Bars show medians, whiskers the quartiles of the same samples.
 """
 import difflib
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from retensor.errors import PlotError
+from retensor.summary import Value
 
 ALIASES = {"gflops": "rates.gflops", "gbytes": "rates.gbytes", "time": "stats.median",
            "intensity": "work.intensity", "prepare": "phases.prepare"}
@@ -44,20 +44,6 @@ UNITS = {"_bytes": "bytes", "_percent": "%", "_ms": "ms"}  # by the ending of a 
 RATES = ("rates.gflops", "rates.gbytes")
 TIMES = ("stats.median", "phases.run")
 PAPER_RUNS = 5  # PASTA section V.A.2
-
-
-@dataclass
-class Value:
-    """A measured value with its quartiles (None where only one number is known)."""
-
-    value: float
-    low: float = None
-    high: float = None
-
-    def scaled(self, factor):
-        """The value and its quartiles times a factor."""
-        return Value(*(part if part is None else factor * part
-                       for part in (self.value, self.low, self.high)))
 
 
 def column(name, columns):

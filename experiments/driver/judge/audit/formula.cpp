@@ -79,29 +79,21 @@ class Parser {
     return f;
   }
 
-  Formula sum() {
-    auto left = product();
+  /// What `next` reads, joined from the left by either of two signs.
+  Formula chain(Formula (Parser::*next)(), const char* sign, Kind kind, const char* other,
+                Kind other_kind) {
+    auto left = (this->*next)();
     for (;;) {
-      if (take("+"))
-        left = joined(Kind::sum, std::move(left), product());
-      else if (take("-"))
-        left = joined(Kind::difference, std::move(left), product());
+      if (take(sign))
+        left = joined(kind, std::move(left), (this->*next)());
+      else if (take(other))
+        left = joined(other_kind, std::move(left), (this->*next)());
       else
         return left;
     }
   }
-
-  Formula product() {
-    auto left = factor();
-    for (;;) {
-      if (take("*"))
-        left = joined(Kind::product, std::move(left), factor());
-      else if (take("/"))
-        left = joined(Kind::quotient, std::move(left), factor());
-      else
-        return left;
-    }
-  }
+  Formula sum() { return chain(&Parser::product, "+", Kind::sum, "-", Kind::difference); }
+  Formula product() { return chain(&Parser::factor, "*", Kind::product, "/", Kind::quotient); }
 
   Formula factor() {
     if (++depth_ > kMaxDepth) refuse(fmt::format("at most {} levels", kMaxDepth));

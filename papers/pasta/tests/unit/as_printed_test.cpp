@@ -20,7 +20,7 @@ using namespace retensor::test;
 namespace {
 
 /// Fibers of mode 3 of a third-order tensor, sorted, and the vector.
-struct Fibers {
+struct LastFibers {
   std::vector<std::size_t> first;  ///< of each fiber, then the end
   std::vector<std::size_t> k;      ///< of each nonzero
   std::vector<double> value, vector;
@@ -30,19 +30,19 @@ struct Fibers {
 };
 
 /// Three fibers of 1, 3 and 2 nonzeros.
-Fibers example() {
+LastFibers example() {
   return {{0, 1, 4, 6}, {2, 0, 1, 3, 1, 2}, {1, 2, 3, 4, 5, 6}, {1, 10, 100, 1000}};
 }
 
 /// Lines 7 to 10 of Algorithm 1 and 5 to 8 of Algorithm 2: a sum that begins with `begin`.
-double sum_of(const Fibers& x, std::size_t f, double begin) {
+double sum_of(const LastFibers& x, std::size_t f, double begin) {
   double v = begin;
   for (std::size_t m = x.first[f]; m < x.first[f + 1]; ++m) v += x.value[m] * x.vector[x.k[m]];
   return v;
 }
 
 /// Algorithm 1; `stores`: the line that the listing lacks.
-std::vector<double> algorithm_1(const Fibers& x, bool stores) {
+std::vector<double> algorithm_1(const LastFibers& x, bool stores) {
   std::vector<double> y(x.count(), 0);
   for (std::size_t f = 0; f < x.count(); ++f) {
     const double v = sum_of(x, f, y[f]);
@@ -56,7 +56,7 @@ Result result_of(const Problem& problem) {
 }
 
 /// TTV of the example by this module, a value a fiber.
-std::vector<double> of_the_module(const Fibers& x) {
+std::vector<double> of_the_module(const LastFibers& x) {
   Coo tensor({x.count(), 1, x.vector.size()}, DType::f32, x.nonzeros());
   for (std::size_t f = 0; f < x.count(); ++f)
     for (std::size_t m = x.first[f]; m < x.first[f + 1]; ++m) {
@@ -75,7 +75,7 @@ std::vector<double> of_the_module(const Fibers& x) {
 }
 
 /// The example with the vector that the module draws.
-Fibers with_drawn_vector() {
+LastFibers with_drawn_vector() {
   auto x = example();
   ProblemSpec spec;
   spec.operation = Operation::ttv;

@@ -36,13 +36,13 @@ Problem problem_of(const Coo& x, int mode, std::uint64_t rank) {
   return Problem(spec, std::make_shared<const Coo>(x));
 }
 
-const std::vector<Dims> kShapes = {
+const std::vector<Dims> kRowShapes = {
     {40, 30}, {300, 7, 9}, {5, 70'000, 70'000}, {9, 8, 30, 11}, {6, 5, 4, 3, 7}};
 
 }  // namespace
 
 TEST_CASE("packed rows hold the tensor, in words of 32 and of 64 bits") {
-  for (const Dims& dims : kShapes)
+  for (const Dims& dims : kRowShapes)
     for (int mode = 0; mode < static_cast<int>(dims.size()); ++mode) {
       const Coo x = tensor_of(dims, 500);
       const PackedRows rows = to_packed_rows(x, mode);
@@ -78,7 +78,7 @@ TEST_CASE("what cannot be packed is refused, and the check finds planted faults"
 TEST_CASE("every order, mode and rank meets the oracle with more threads than rows") {
   const Registry registry = all_methods();
   const Method& method = registry.find("pasta.cpu.packed");
-  for (const Dims& dims : kShapes)
+  for (const Dims& dims : kRowShapes)
     for (int mode = 0; mode < static_cast<int>(dims.size()); ++mode)
       for (const std::uint64_t rank : {1, 16, 17, 33, 64, 80}) {
         if (rank > 17 && dims[1] > 1000) continue;  // factors of 70,000 rows
