@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def put(text, marks, body):
     return head + marks[0] + body + marks[1] + rest.split(marks[1])[1]
 
 
+@cache
 def sessions_by_problem():
     """{device, problem, kind of data: {session: {candidate: (seconds to prepare, of a run)}}}."""
     found = defaultdict(lambda: defaultdict(dict))
@@ -94,7 +96,8 @@ def noise_ratios(calls, real):
 
 def noise_table():
     """A line for each number of calls, of all tensors and of the real ones."""
-    lines = ["| tensors | calls | choices | mean | most | above 2 |\n", "|---|---|---|---|---|---|\n"]
+    lines = ["| tensors | calls | choices | mean | most | above 2 |\n",
+             "|---|---|---|---|---|---|\n"]
     for name, real in (("all", False), ("real", True)):
         for calls in CALLS:
             ratios = noise_ratios(calls, real)
