@@ -20,6 +20,8 @@ constexpr Kernel kRunKernel{
     0.815, {3.84, 2.358, 0.108}, {0.368, 0.361, 0.332}, {0.452, 0.08, 0.301}, 0.136};
 constexpr Kernel kPrepareKernel{
     1.6, {3.84, 0.176, 1.445}, {6.1, 0.4, 0.53}, {0.117, 0.136, 0.512}, 0.3};
+/// Of bytes over the tensor's, which are powers of its lengths and nonzeros nearly everywhere.
+constexpr Kernel kShareKernel{1.6, {1, 2, 0.3}, {1, 2, 0.3}, {1, 2, 0.3}, 0.1};
 /// Distance of problems that differ less than two variants of a stand-in do.
 constexpr double kNearby = 0.25;
 /// Bytes below this share of the tensor's are as good as none.
@@ -180,7 +182,7 @@ std::vector<Forecast> Forecaster::left_out() const {
 const Regression& Forecaster::fit(std::unique_ptr<Regression>& kept,
                                   double SeenTimes::*bytes) const {
   if (!kept)
-    kept = std::make_unique<Regression>(fitted(kPrepareKernel, [&](const SeenTimes& t) {
+    kept = std::make_unique<Regression>(fitted(kShareKernel, [&](const SeenTimes& t) {
       return logarithm_of_share(t.*bytes, problem_of(t).tensor_bytes);
     }));
   return *kept;
