@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/cub.cuh"
 #include "common/device/device.hpp"
+#include "common/run/coo_device.cuh"
 #include "common/run/modes_run.cuh"
 #include "papers/flycoo/format/coo_device.cuh"
 #include "papers/flycoo/kernels/chunks_cuda.cuh"

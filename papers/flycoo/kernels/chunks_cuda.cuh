@@ -8,9 +8,10 @@
 // by atomics. A thread block whose nonzeros all have one row adds once.
 #pragma once
 
+#include <cstdint>
+
+#include "common/core/types.hpp"
 #include "common/device/vec.cuh"
-#include "common/device/warp.cuh"
-#include "common/tensor/coo.hpp"
 
 namespace retensor::flycoo::chunks {
 
