@@ -21,7 +21,7 @@ using device::Vec;
 inline constexpr unsigned kThreads = 128;
 inline constexpr unsigned kAhead = 4;               ///< nonzeros whose rows a group loads at a time
 inline constexpr std::uint32_t kBegins = 1u << 31;  ///< of a row: a fiber begins with the nonzero
-inline constexpr std::uint32_t kNoRow = ~0u;
+inline constexpr std::uint32_t kNoneYet = ~0u;
 
 /// What the kernel reads of a mode.
 struct ChunkedMode {
@@ -58,9 +58,9 @@ class ChunkWalk : RowLane<float, kLanes> {
     for (std::uint32_t p = begin; p < end; p += kAhead) add(p, begin, end);
     end_fiber();
     const std::uint32_t of_block = __ldg(&mode_.records[first].x) & ~kBegins;
-    if (__syncthreads_and(row_ == kNoRow || (is_first_ && row_ == of_block)))
+    if (__syncthreads_and(row_ == kNoneYet || (is_first_ && row_ == of_block)))
       add_block(of_block, shared);
-    else if (row_ != kNoRow)
+    else if (row_ != kNoneYet)
       add_to_output(row_, sum_);
   }
 
@@ -109,11 +109,11 @@ class ChunkWalk : RowLane<float, kLanes> {
     of_fiber_ = Sum::splat(0);
   }
   __device__ void end_row(std::uint32_t next) {
-    if (row_ != kNoRow && is_first_)
+    if (row_ != kNoneYet && is_first_)
       add_to_output(row_, sum_);
-    else if (row_ != kNoRow && holds_)
+    else if (row_ != kNoneYet && holds_)
       sum_.store(output(row_));
-    is_first_ = row_ == kNoRow;
+    is_first_ = row_ == kNoneYet;
     row_ = next, sum_ = Sum::splat(0);
   }
 
@@ -140,7 +140,7 @@ class ChunkWalk : RowLane<float, kLanes> {
   const bool holds_;   // whether the row has columns of this lane
   const unsigned at_;  // the lane's first column, or some
   Sum sum_ = Sum::splat(0), of_fiber_ = Sum::splat(0), upper_ = Sum::splat(0);
-  std::uint32_t row_ = kNoRow;
+  std::uint32_t row_ = kNoneYet;
   bool is_first_ = true;  // the row is the first of the chunk
 };
 
