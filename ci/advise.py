@@ -1,20 +1,29 @@
 #!/usr/bin/env python3
 """advise.py BUILD [--check]: trains the planner on the committed rows and judges it.
 
-Writes common/advise/model.json and the tables between the marks of common/advise/README.md. The
-program has the new table after the next build. `--check` writes nothing and fails where one of the
-two is out of date.
+Writes common/advise/model.json and the tables between the marks of common/advise/README.md: what
+its choices cost, and what choices by an earlier measurement of the same tensor do, which no planner
+can be expected to beat. The program has the new table after the next build. `--check` writes
+nothing and fails where one of the two is out of date.
 """
+import json
+import math
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from written import keep
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "common" / "advise"
-BEGIN, END = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -->\n"
+REGRET = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -->\n"
+NOISE = "<!-- noise: written by ci/advise.py -->\n", "<!-- end of noise -->\n"
+CALLS = (1, 10, 100, 1000)
+PROBLEM = ("operation", "dataset", "mode", "rank", "rank2", "variant", "dtype", "values")
 
 
 def main(arguments):
@@ -32,11 +41,62 @@ def texts(retensor):
         rounding = run(retensor, "advise", "--regret", "--model", model, "--error", "1")
         trained = model.read_text(encoding="utf-8")
     page = ROOM / "README.md"
-    head, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    body = (f"Methods that round no operand:\n\n{exact}\n"
-            f"Methods that round operands too:\n\n{rounding}")
-    return {ROOM / "model.json": trained, page: head + BEGIN + body + END + tail}
+    text = put(page.read_text(encoding="utf-8"), NOISE, noise_table())
+    text = put(text, REGRET, f"Methods that round no operand:\n\n{exact}\n"
+                             f"Methods that round operands too:\n\n{rounding}")
+    return {ROOM / "model.json": trained, page: text}
+
+
+def put(text, marks, body):
+    """The text with another body between the marks."""
+    head, rest = text.split(marks[0])
+    return head + marks[0] + body + marks[1] + rest.split(marks[1])[1]
+
+
+@cache
+def sessions_by_problem():
+    """{device, problem, kind of data: {session: {candidate: (seconds to prepare, of a run)}}}."""
+    found = defaultdict(lambda: defaultdict(dict))
+    for path in sorted((ROOT / "experiments/results").glob("*/*.jsonl")):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            if "case" not in row or not row.get("stats") or not row.get("check", {}).get("ok"):
+                continue
+            case = row["case"]
+            problem = (path.parent.name, ".cuda" in case["method"],
+                       case["data"].get("kind", ""), *(case[name] for name in PROBLEM))
+            candidate = case["method"] + json.dumps(case["params"], sort_keys=True)
+            found[problem][row["session"]].setdefault(
+                candidate, (row["phases"]["prepare"], row["stats"]["median"]))
+    return found
+
+
+def noise_ratios(calls, real):
+    """Times of choices by the session before over those of the best, by the later session."""
+    ratios = []
+    for problem, sessions in sessions_by_problem().items():
+        if real and not problem[2].startswith("real"):
+            continue
+        for (_, before), (_, after) in pairwise(sorted(sessions.items())):
+            both = before.keys() & after.keys()
+            if len(both) > 1:
+                totals = [{c: of[c][0] + calls * of[c][1] for c in both}
+                          for of in (before, after)]
+                choice = min(sorted(both), key=totals[0].get)
+                ratios.append(totals[1][choice] / min(totals[1].values()))
+    return ratios
+
+
+def noise_table():
+    """A line for each number of calls, of all tensors and of the real ones."""
+    lines = ["| tensors | calls | choices | mean | most | above 2 |\n",
+             "|---|---|---|---|---|---|\n"]
+    for name, real in (("all", False), ("real", True)):
+        for calls in CALLS:
+            ratios = noise_ratios(calls, real)
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            lines.append(f"| {name} | {calls} | {len(ratios)} | {mean:.3f} | {max(ratios):.2f} | "
+                         f"{sum(r > 2 for r in ratios)} |\n")
+    return "".join(lines)
 
 
 def run(*command):

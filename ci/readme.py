@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """readme.py BUILD [--check]: writes what the READMEs say of verdicts, by the committed rows.
 
-The README opens with a table of their counts, two sentences on each paper and a figure; the README
-of a paper has the sentences and a table of its headline claims. Each text stands between its marks.
+The README opens with a table of their counts and two sentences on each paper; the README of a paper
+has the sentences and a table of its headline claims. Each text stands between its marks. The figure
+of speeds that FLYCOO's README shows is drawn anew.
 `--check` writes nothing and fails where one is out of date.
 """
 import json

@@ -20,6 +20,8 @@ constexpr Kernel kRunKernel{
     0.815, {3.84, 2.358, 0.108}, {0.368, 0.361, 0.332}, {0.452, 0.08, 0.301}, 0.136};
 constexpr Kernel kPrepareKernel{
     1.6, {3.84, 0.176, 1.445}, {6.1, 0.4, 0.53}, {0.117, 0.136, 0.512}, 0.3};
+/// Of bytes over the tensor's, which are powers of its lengths and nonzeros nearly everywhere.
+constexpr Kernel kShareKernel{1.6, {1, 2, 0.3}, {1, 2, 0.3}, {1, 2, 0.3}, 0.1};
 /// Distance of problems that differ less than two variants of a stand-in do.
 constexpr double kNearby = 0.25;
 /// Bytes below this share of the tensor's are as good as none.
@@ -34,6 +36,10 @@ double quantile(std::vector<double> values, double share) {
 
 double logarithm_of_share(double bytes, double tensor_bytes) {
   return std::log(bytes / std::max(1.0, tensor_bytes) + kNoBytes);
+}
+
+double bytes_of_share(const Estimate& logarithm, double tensor_bytes) {
+  return std::max(0.0, std::exp(logarithm.mean) - kNoBytes) * tensor_bytes;
 }
 
 /// Root of the mean square of the differences, in scales of the aspects.
@@ -52,8 +58,9 @@ Estimate moved(Estimate e, double by) {
 
 }  // namespace
 
-double usual_preparation(double tensor_bytes, Backend backend) {
-  return backend == Backend::cuda ? 1e-3 + tensor_bytes / 2e10 : 1e-5 + tensor_bytes / 1e9;
+double usual_preparation(double tensor_bytes, double format_bytes, Backend backend) {
+  return backend == Backend::cuda ? 1e-3 + (tensor_bytes + format_bytes) / 2e10
+                                  : 1e-5 + tensor_bytes / 1e9 + format_bytes / 5e9;
 }
 
 double Forecast::run_seconds(double deviations) const {
@@ -78,7 +85,9 @@ std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double
 }
 
 Forecaster::Forecaster(const Experience& seen, std::size_t device, Operation operation)
-    : seen_(seen), backend_(seen.devices.at(device).backend) {
+    : seen_(seen),
+      backend_(seen.devices.at(device).backend),
+      bytes_a_second_(seen.devices[device].gbytes * 1e9) {
   std::map<std::size_t, std::set<std::string>> families;
   for (const auto& t : seen.times) {
     const auto& problem = seen.problems[t.problem];
@@ -112,34 +121,31 @@ Regression Forecaster::fitted(const Kernel& kernel, Value value) const {
   return {std::move(places), values, kernel};
 }
 
-namespace {
-
-double floor_of(const Aspects& at) {
-  return at[kFloorAspect];
+double Forecaster::floor_of(const Aspects& at, double format_bytes) const {
+  return std::log(std::exp(at[kFloorAspect]) + format_bytes / bytes_a_second_);
 }
 
-}  // namespace
-
-double Forecaster::usual_of(const SeenTimes& t) const {
-  return std::log(usual_preparation(problem_of(t).tensor_bytes, backend_));
+double Forecaster::usual_of(double tensor_bytes, double format_bytes) const {
+  return std::log(usual_preparation(tensor_bytes, format_bytes, backend_));
 }
 
 /// Runs beyond the floor of their bytes.
 Regression Forecaster::fitted_runs() const {
-  return fitted(kRunKernel,
-                [&](const SeenTimes& t) { return std::log(t.run) - floor_of(problem_of(t).at); });
+  return fitted(kRunKernel, [&](const SeenTimes& t) {
+    return std::log(t.run) - floor_of(problem_of(t).at, t.format_bytes);
+  });
 }
 
 /// Preparations beyond what is usual for their bytes.
 Regression Forecaster::fitted_preparations() const {
   return fitted(kPrepareKernel, [&](const SeenTimes& t) {
-    return std::log(std::max(t.prepare, kNoSeconds)) - usual_of(t);
+    return std::log(std::max(t.prepare, kNoSeconds)) -
+           usual_of(problem_of(t).tensor_bytes, t.format_bytes);
   });
 }
 
 std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
                                      const std::vector<std::size_t>& candidates) const {
-  const double usual = std::log(usual_preparation(tensor_bytes, backend_));
   if (!run_) {
     run_ = std::make_unique<Regression>(fitted_runs());
     prepare_ = std::make_unique<Regression>(fitted_preparations());
@@ -147,8 +153,9 @@ std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
   std::vector<Forecast> forecasts;
   for (const auto candidate : candidates) {
     const auto place = place_of(at, candidate);
-    forecasts.push_back(
-        {candidate, moved(run_->at(place), floor_of(at)), moved(prepare_->at(place), usual)});
+    const double format = format_bytes(at, tensor_bytes, candidate);
+    forecasts.push_back({candidate, moved(run_->at(place), floor_of(at, format)),
+                         moved(prepare_->at(place), usual_of(tensor_bytes, format))});
   }
   return forecasts;
 }
@@ -161,17 +168,21 @@ std::vector<Forecast> Forecaster::left_out() const {
         numbers.try_emplace(problem_of(*t).family, static_cast<int>(numbers.size())).first->second);
   const auto run = fitted_runs().left_out(groups);
   const auto prepare = fitted_preparations().left_out(groups);
+  const auto share = fit(format_, &SeenTimes::format_bytes).left_out(groups);
   std::vector<Forecast> forecasts;
-  for (std::size_t k = 0; k < times_.size(); ++k)
-    forecasts.push_back({times_[k]->candidate, moved(run[k], floor_of(problem_of(*times_[k]).at)),
-                         moved(prepare[k], usual_of(*times_[k]))});
+  for (std::size_t k = 0; k < times_.size(); ++k) {
+    const auto& problem = problem_of(*times_[k]);
+    const double format = bytes_of_share(share[k], problem.tensor_bytes);
+    forecasts.push_back({times_[k]->candidate, moved(run[k], floor_of(problem.at, format)),
+                         moved(prepare[k], usual_of(problem.tensor_bytes, format))});
+  }
   return forecasts;
 }
 
 const Regression& Forecaster::fit(std::unique_ptr<Regression>& kept,
                                   double SeenTimes::*bytes) const {
   if (!kept)
-    kept = std::make_unique<Regression>(fitted(kPrepareKernel, [&](const SeenTimes& t) {
+    kept = std::make_unique<Regression>(fitted(kShareKernel, [&](const SeenTimes& t) {
       return logarithm_of_share(t.*bytes, problem_of(t).tensor_bytes);
     }));
   return *kept;
@@ -179,15 +190,15 @@ const Regression& Forecaster::fit(std::unique_ptr<Regression>& kept,
 
 double Forecaster::format_bytes(const Aspects& at, double tensor_bytes,
                                 std::size_t candidate) const {
-  const auto share = fit(format_, &SeenTimes::format_bytes).at(place_of(at, candidate));
-  return std::max(0.0, std::exp(share.mean) - kNoBytes) * tensor_bytes;
+  return bytes_of_share(fit(format_, &SeenTimes::format_bytes).at(place_of(at, candidate)),
+                        tensor_bytes);
 }
 
 double Forecaster::device_bytes(const Aspects& at, double tensor_bytes,
                                 std::size_t candidate) const {
   if (backend_ == Backend::cpu) return 0;
-  const auto share = fit(memory_, &SeenTimes::device_bytes).at(place_of(at, candidate));
-  return std::max(0.0, std::exp(share.mean) - kNoBytes) * tensor_bytes;
+  return bytes_of_share(fit(memory_, &SeenTimes::device_bytes).at(place_of(at, candidate)),
+                        tensor_bytes);
 }
 
 double Forecaster::error(std::size_t candidate) const {

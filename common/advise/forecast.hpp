@@ -98,19 +98,23 @@ class Forecaster {
   Regression fitted(const Kernel& kernel, Value value) const;
   Regression fitted_runs() const;
   Regression fitted_preparations() const;
-  /// Logarithm of the usual time to prepare the problem.
-  double usual_of(const SeenTimes& t) const;
+  /// Logarithms of the seconds that the compulsory bytes and one pass over the format take, and of
+  /// the usual preparation.
+  double floor_of(const Aspects& at, double format_bytes) const;
+  double usual_of(double tensor_bytes, double format_bytes) const;
   const Regression& fit(std::unique_ptr<Regression>& kept, double SeenTimes::*bytes) const;
 
   const Experience& seen_;
   Backend backend_;
+  double bytes_a_second_;
   std::vector<const SeenTimes*> times_;
   std::vector<std::size_t> offered_, little_known_;
   std::vector<std::size_t> methods_;  ///< number of the method of each candidate
   mutable std::unique_ptr<Regression> run_, prepare_, format_, memory_;  // made when first needed
 };
 
-/// The prior of a preparation: bytes of the coordinates at a rate of sorting, and a constant.
-double usual_preparation(double tensor_bytes, Backend backend);
+/// The prior of a preparation: bytes of the coordinates at a rate of sorting, those of the format
+/// at a rate of first writing them, and a constant.
+double usual_preparation(double tensor_bytes, double format_bytes, Backend backend);
 
 }  // namespace retensor::advise

@@ -9,9 +9,10 @@ Every code gets the tensor in memory, the same rank and number of threads, singl
 it has it, and starts with the seeds 1, 2, ... Times count what a user waits for from there: the
 choice of a method, preparation, first factors, sweeps. `retensor cp` tells the time after each
 sweep. pyttb and TensorLy tell none, so that a run of 1, 2, 5, 10 and 20 sweeps gives a point each;
-the fit is that of the last sweep. A code that is not installed or can't take a tensor within the
-memory is left out with the reason on stderr. In a CSV file of --also a time and a fit may be
-ranges, 0.5..0.7, which are drawn as a box.
+the fit is that of the last sweep. The figure leaves out points whose fit another of the run had
+before. A code that is not installed or can't take a tensor within the memory is left out with the
+reason on stderr. In a CSV file of --also a time and a fit may be ranges, 0.5..0.7, which are drawn
+as a box.
 
 "ReTensor" runs on the CPU and "ReTensor, GPU" on a GPU. Neither needs a package of Python, so that
 a machine with a GPU may measure its points alone (--codes "ReTensor, GPU"); the figure is then
@@ -173,6 +174,15 @@ def _box(panel, point, colour):
                        label=point["code"])
 
 
+def _reached(run):
+    """Of points (seconds, fit) by time those whose fit none before has: what a user has by then."""
+    best = float("-inf")
+    for seconds, fit in sorted(run):
+        if fit > best:
+            best = fit
+            yield seconds, fit
+
+
 def draw(points, out):
     """A panel for each tensor, a line for each run, a colour for each code."""
     import matplotlib.pyplot as plt
@@ -192,7 +202,7 @@ def draw(points, out):
                     runs[point["code"], point["seed"]].append(
                         (float(point["seconds"]), float(point["fit"])))
             for (code, _), run in runs.items():
-                panel.plot(*zip(*sorted(run)), color=style.colour(codes.index(code)),
+                panel.plot(*zip(*_reached(run)), color=style.colour(codes.index(code)),
                            marker=style.marker(codes.index(code)), linewidth=0.8, markersize=3,
                            label=code)
             panel.set_xscale("log")

@@ -143,9 +143,18 @@ TEST_CASE("order3-wide" * doctest::skip()) {
                  [](const Method& m) { return m.id() == "flycoo.cuda.wide"; });
 }
 
+TEST_CASE("all-chunks" * doctest::skip()) {
+  check_contract({2, 8, {Operation::mttkrp_all}},
+                 [](const Method& m) { return m.id() == "flycoo.cuda.chunks"; });
+}
+TEST_CASE("order3-chunks" * doctest::skip()) {
+  check_contract({3, 4, {Operation::mttkrp_all}, {16, 33}, {"unsorted"}},
+                 [](const Method& m) { return m.id() == "flycoo.cuda.chunks"; });
+}
+
 TEST_CASE("flycoo-high-orders") {
-  contract::check_high_orders(
-      {"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.wide", "flycoo.cuda.tuned"});
+  contract::check_high_orders({"flycoo.cuda", "flycoo.cuda.copies", "flycoo.cuda.wide",
+                               "flycoo.cuda.tuned", "flycoo.cuda.chunks"});
 }
 TEST_CASE("order8-flycoo" * doctest::skip()) {
   check_contract({8, 8, {Operation::mttkrp_all}, {16}, {"unsorted"}},
@@ -153,9 +162,10 @@ TEST_CASE("order8-flycoo" * doctest::skip()) {
 }
 
 TEST_CASE("a mode at a time with factors that change") {
-  contract::check_passes(Backend::cuda,
-                         {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda",
-                          "fwc.cuda", "flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.wide"});
+  contract::check_passes(
+      Backend::cuda,
+      {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda", "fwc.cuda",
+       "flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.wide", "flycoo.cuda.chunks"});
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {

@@ -68,8 +68,8 @@ const std::set<std::string> kSigned = {
     "gsptc.cuda",       "hlsto.cuda",        "hlsto.cuda.half",      "hlsto.cuda.khatri_rao",
     "hlsto.cuda.tuned", "sputnik.cuda",      "tsparse.cuda"};
 const std::set<std::string> kUnsigned = {
-    "bcb_sptc.cuda",     "flycoo.cuda",      "flycoo.cuda.copies", "flycoo.cuda.memoised",
-    "flycoo.cuda.tuned", "flycoo.cuda.wide", "hlsto.cuda.fibers"};
+    "bcb_sptc.cuda",        "flycoo.cuda",       "flycoo.cuda.chunks", "flycoo.cuda.copies",
+    "flycoo.cuda.memoised", "flycoo.cuda.tuned", "flycoo.cuda.wide",   "hlsto.cuda.fibers"};
 
 /// In words that a failure can show.
 std::string listed(const std::set<std::string>& ids) {

@@ -19,11 +19,11 @@ using nlohmann::json;
 /// Bits of an operand below which it counts as rounded: two halves hold 22 of an f32's 24.
 constexpr double kRounds = 1e-6;
 
+/// Of an even number the mean of the two in the middle; 0 of none.
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 double number_in(const Row& row, const char* path) {
@@ -122,10 +122,19 @@ struct Samples {
 
   void take(const Row& row) {
     run.push_back(number_in(row, "stats.median"));
-    prepare.push_back(number_in(row, "phases.prepare"));
+    take_preparations(row);
     format_bytes.push_back(number_in(row, "footprint.format_bytes"));
     device_bytes.push_back(number_in(row, "footprint.device_bytes"));
     error.push_back(number_in(row, "check.relative_frobenius"));
+  }
+
+ private:
+  /// Each of a row that has several counts as much as one of a row that has one.
+  void take_preparations(const Row& row) {
+    if (const auto& several = row.field("phases.preparations"); several.is_array())
+      for (const auto& seconds : several) prepare.push_back(seconds);
+    else
+      prepare.push_back(number_in(row, "phases.prepare"));
   }
 };
 
@@ -251,6 +260,7 @@ advise::Experience experience_of(const std::vector<std::string>& files, const Re
   Gatherer gatherer(methods);
   const Members kept = {"stats.median",
                         "phases.prepare",
+                        "phases.preparations",
                         "facts",
                         "work",
                         "footprint",

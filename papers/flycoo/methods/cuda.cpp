@@ -1,4 +1,5 @@
-// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies, flycoo.cuda.wide and flycoo.cuda.memoised.
+// flycoo.cuda, flycoo.cuda.tuned, flycoo.cuda.copies, flycoo.cuda.wide, flycoo.cuda.memoised and
+// flycoo.cuda.chunks.
 #include <algorithm>
 #include <cmath>
 
@@ -6,6 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/numeric/rounding.hpp"
+#include "papers/flycoo/kernels/chunks_cuda.hpp"
 #include "papers/flycoo/kernels/flycoo_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
@@ -177,6 +179,32 @@ MethodSpec make_flycoo_cuda_memoised() {
       .prepare = RETENSOR_DEVICE_PART(without_params(prepare_memoised_cuda)),
       .form = own_form(),
       .bytes_per_nonzero = 120,
+  });
+}
+
+MethodSpec make_flycoo_cuda_chunks() {
+  const auto has_records = [](const Problem& problem, const Params& params) {
+    const auto& dims = problem.x().dims;
+    if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
+    if (std::any_of(dims.begin(), dims.end(), [](auto d) { return d >> 31 != 0; }))
+      return Support::no("supports only modes of fewer than 2^31 indices");
+    if (params.integer("chunk") % 4 == 0) return Support::yes();
+    return Support::no(fmt::format("found chunks of {} nonzeros, expected a multiple of 4",
+                                   params.integer("chunk")));
+  };
+  return passes_method({
+      .id = "flycoo.cuda.chunks",
+      .summary =
+          "a copy per mode in chunks of neighbours, all modes in one launch, for small tensors",
+      .conditions = {supports_positions, has_records},
+      .prepare = RETENSOR_DEVICE_PART(prepare_chunks_cuda),
+      .params =
+          {param("chunk", 0,
+                 "nonzeros that a group of lanes takes, a multiple of 4; 0: as many as keep the "
+                 "device busy once, 8 to 64")
+               .range(0, 4096)},
+      .form = own_form(),
+      .bytes_per_nonzero = 70,
   });
 }
 

@@ -55,7 +55,8 @@ MethodSpec passes_method(MethodSpec own) {
 void register_flycoo(Registry& registry) {
   using namespace flycoo;
   registry.add_all({make_flycoo_cpu, make_flycoo_cuda, make_flycoo_cuda_tuned,
-                    make_flycoo_cuda_copies, make_flycoo_cuda_wide, make_flycoo_cuda_memoised});
+                    make_flycoo_cuda_copies, make_flycoo_cuda_wide, make_flycoo_cuda_memoised,
+                    make_flycoo_cuda_chunks});
 }
 
 }  // namespace retensor

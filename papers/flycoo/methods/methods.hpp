@@ -10,7 +10,8 @@
 namespace retensor::flycoo {
 
 MethodSpec make_flycoo_cpu(), make_flycoo_cuda(), make_flycoo_cuda_tuned(),
-    make_flycoo_cuda_copies(), make_flycoo_cuda_wide(), make_flycoo_cuda_memoised();
+    make_flycoo_cuda_copies(), make_flycoo_cuda_wide(), make_flycoo_cuda_memoised(),
+    make_flycoo_cuda_chunks();
 
 /// kappa (0: the number of `processors`, a word for the help), partition, order, indices, ids,
 /// align, remap.
