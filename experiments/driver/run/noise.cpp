@@ -98,7 +98,8 @@ json noise_of(const json& row) {
   const double spread = *least > 0 ? *most / *least : 1;
   json noise = {{"spread", spread}, {"reasons", json::array()}};
   auto& reasons = noise["reasons"];
-  if (spread > kMostSpread) reasons.push_back(fmt::format("samples spread {:.2g}-fold", spread));
+  if (spread > kMostSpread)
+    reasons.push_back(fmt::format("samples spread {:.{}f}-fold", spread, spread < 10 ? 1 : 0));
   if (const auto count = samples.size(); count >= kFewestForDrift) {
     const double drift = autocorrelation(samples);
     noise["drift"] = drift;
