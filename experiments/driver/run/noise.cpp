@@ -114,7 +114,8 @@ json noise_of(const json& row) {
   if (const auto slowed_by = brakes(gpu.is_object() ? gpu : json::object()); !slowed_by.empty())
     reasons.push_back("the GPU was slowed down by " + slowed_by);
   if (const double others_there = number(row, "gpu_state.others"); others_there > 0)
-    reasons.push_back(fmt::format("{:g} other processes on the GPU", others_there));
+    reasons.push_back(fmt::format("{:g} other {} on the GPU", others_there,
+                                  others_there == 1 ? "process" : "processes"));
   return noise;
 }
 

@@ -30,6 +30,7 @@ CURRENCY = {"kernels": "are of the same machine code as today's",
             "stale": "are older than the code of their method"}
 CELL = (VARIANT, "key", "status", "reason", "stale", "case.mode", "case.data.kind", "phases.run",
         "phases.preparations", "roofline.gbytes", "noise.reasons")
+NUMBERS = re.compile(r"\d[\d.]*(-fold| of \d+)? ?")  # in a reason for noise
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 
 
@@ -357,7 +358,7 @@ def _notes(rows, cells, spec):
               for word, what in CURRENCY.items() if (rows["currency"] == word).any()]
     noisy = [found for found in rows.get("noise.reasons", ()) if found]
     if noisy:
-        kinds = Counter(" ".join(reason.split()[:2]) for reasons in noisy for reason in reasons)
+        kinds = Counter(NUMBERS.sub("", reason).strip() for reasons in noisy for reason in reasons)
         told = ", ".join(f"{kind}: {count}" for kind, count in kinds.items())
         notes.append(f"~: {len(noisy)} of {len(rows)} rows are noisy ({told})")
     if "clock_flag" in rows.columns and rows["clock_flag"].eq(True).any():
