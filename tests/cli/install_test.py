@@ -61,3 +61,9 @@ def test_the_installed_program_finds_its_registry(prefix, tmp_path):
                               capture_output=True, check=False, env={**os.environ, **own})
         assert done.returncode == 0, done.stderr
         assert f"{tmp_path}/.cache/retensor" in done.stdout
+
+
+def test_the_installed_program_says_where_claims_are(prefix, tmp_path):
+    done = subprocess.run([prefix / "bin" / "retensor", "verdict", "pasta"], cwd=tmp_path,
+                          text=True, capture_output=True, check=False)
+    assert done.returncode == 2 and "set RETENSOR_ROOT to a source tree" in done.stderr

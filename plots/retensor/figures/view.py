@@ -198,10 +198,12 @@ def fold_variants(rows):
     owners = [str(name).split("@")[0] for name in names]
     folded = [variant not in (None, "base") and owner in bases
               for owner, variant in zip(owners, given)]
-    return rows.assign(**{
-        VARIANT: [variant if fold else None for variant, fold in zip(given, folded)],
-        "case.dataset": [owner if fold else name
-                         for owner, name, fold in zip(owners, names, folded)]})
+    rows = rows.assign(**{"case.dataset": [
+        owner if fold else name for owner, name, fold in zip(owners, names, folded)]})
+    # A frame of many blocks complains of a column that is inserted.
+    variants = pd.Series([variant if fold else None for variant, fold in zip(given, folded)],
+                         index=rows.index, name=VARIANT, dtype=object)
+    return pd.concat([rows, variants], axis=1)
 
 
 def with_absent(rows, figure):
