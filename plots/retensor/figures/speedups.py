@@ -97,8 +97,8 @@ class Base:
         """No series is left out: one that `to` names with others has to be compared with."""
         idle = {outcome.series for outcome in self.outcomes} - self.used
         if self.used and idle:
-            raise PlotError(f"{self.artifact}: `to` also names {'; '.join(sorted(idle))}, with which "
-                            "nothing is compared; give more fields")
+            raise PlotError(f"{self.artifact}: `to` also names {'; '.join(sorted(idle))}, with "
+                            "which nothing is compared; give more fields")
 
     def _agrees(self, row, other):
         """Whether the parameters that both have are the same, but for those that `to` names."""
