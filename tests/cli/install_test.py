@@ -61,3 +61,17 @@ def test_the_installed_program_finds_its_registry(prefix, tmp_path):
                               capture_output=True, check=False, env={**os.environ, **own})
         assert done.returncode == 0, done.stderr
         assert f"{tmp_path}/.cache/retensor" in done.stdout
+
+
+def test_the_installed_program_writes_a_report_of_own_rows(prefix, tmp_path):
+    (tmp_path / "mine.tns").write_text("1 1 1 2.0\n2 3 1 1.0\n")
+    (tmp_path / "mine.yaml").write_text(
+        "schema: 1\nartifact: own/mine\ntitle: Mine\noperation: mttkrp\n"
+        "axes: {dataset: mine.tns, mode: 0, rank: 4}\nmethods: [{id: pasta.cpu.coo}]\n"
+        "figure: {kind: grouped-bars, x: dataset}\n")
+    for command in (["run", "mine.yaml"], ["report", "--out", "report"]):
+        done = subprocess.run([prefix / "bin" / "retensor", *command], cwd=tmp_path, text=True,
+                              capture_output=True, check=False,
+                              env={**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": ""})
+        assert done.returncode == 0, done.stderr
+    assert "pasta.cpu.coo" in (tmp_path / "report" / "own.html").read_text()

@@ -374,11 +374,11 @@ def test_an_ablations_series_are_named_by_what_they_change(tmp_path):
              for change in ({}, {"a": 2}, {"b": False}, {"c": "y"})]
     view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
     name = "pasta.cpu.coo"
-    assert view.series == [name, f"{name}, a=2", f"{name}, b=False", f"{name}, c=y"]
-    assert "where nothing else is said: a=1, b=True, c=x" in view.notes
+    assert view.series == [name, f"{name}, a=2", f"{name}, b=false", f"{name}, c=y"]
+    assert "where nothing else is said: a=1, b=true, c=x" in view.notes
     lines.append(rows.row(params={**usual, "a": 2, "b": False}))
     view = make_view(read(tmp_path, lines), spec(kind="table", facet=None))
-    assert f"{name}, a=2, b=False" in view.series and len(view.series) == 5
+    assert f"{name}, a=2, b=false" in view.series and len(view.series) == 5
 
 
 def test_no_value_is_left_out_where_choices_are_crossed(tmp_path):
@@ -554,7 +554,7 @@ def test_names_of_panels_and_series_say_whose_value_they_are(tmp_path):
         read(tmp_path, lines), spec(kind="grouped-bars", facet="remap", hue="inner"), tmp_path)
     assert view.series == ["inner=edge=16", "inner=none"]
     text = paths["svg"].read_text()
-    assert "remap=False" in text and "remap=True" in text
+    assert "remap=false" in text and "remap=true" in text
 
 
 @pytest.mark.parametrize("low, high, unit, expected", [

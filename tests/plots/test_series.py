@@ -43,12 +43,23 @@ def ablation():
         for dataset in ("alpha", "beta") for place, change in enumerate(CHANGES)]
 
 
+def test_a_base_that_names_a_variant_too_is_an_error_that_names_it(tmp_path):
+    lines = [line for line in ablation() if line["case"]["method"] == "flycoo.cpu"]
+    to = {"method": "flycoo.cpu", **{f"params.{name}": FLYCOO[name] for name in FLYCOO
+                                     if name != "align"}}
+    with pytest.raises(PlotError, match="`to` also names flycoo.cpu, align=16, with which"):
+        arranged(tmp_path, lines, kind="speedups", to=to)
+    view, _ = arranged(tmp_path, lines, kind="speedups",
+                       to={**to, "params.align": FLYCOO["align"]})
+    assert "flycoo.cpu, align=16" in view.series
+
+
 def test_speedups_of_an_ablation_have_a_series_for_each_change(tmp_path):
     view, figure = arranged(tmp_path, ablation(), kind="speedups",
                             to={"method": "pasta.cpu.coo", "params.update": "atomic"})
     assert view.series == ["flycoo.cpu", "flycoo.cpu, align=16", "flycoo.cpu, ids=stream",
                            "flycoo.cpu, indices=packed", "flycoo.cpu, kappa=8",
-                           "flycoo.cpu, order=row", "flycoo.cpu, remap=False"]
+                           "flycoo.cpu, order=row", "flycoo.cpu, remap=false"]
     alpha = {cell.series: cell.measured.value for cell in view.cells if cell.x == "alpha"}
     assert alpha["flycoo.cpu"] == pytest.approx(4)
     assert alpha["flycoo.cpu, kappa=8"] == pytest.approx(4 / 7)

@@ -48,6 +48,14 @@ def test_it_works_away_from_the_source_tree(installed, tmp_path):
     assert (tmp_path / ".cache/retensor").is_dir()
 
 
+def test_it_says_where_claims_are(installed, tmp_path):
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("RETENSOR")}
+    done = subprocess.run([installed / "bin/retensor", "verdict", "pasta"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False,
+                          env={**bare, "PYTHONPATH": str(installed), "HOME": str(tmp_path)})
+    assert done.returncode == 2 and "set RETENSOR_ROOT to a source tree" in done.stderr
+
+
 def test_the_source_tree_stays_clean(installed):
     assert not [path for path in ("build", "retensor.egg-info", "dist")
                 if (ROOT / "plots" / path).exists()]

@@ -27,7 +27,8 @@ std::string noise(const std::vector<double>& samples, const json& load = nullptr
 
 TEST_CASE("samples that spread more than twofold are said to") {
   CHECK(noise({1, 1.9, 1.2}).empty());
-  CHECK(noise({1, 12, 1.2}) == "samples spread 12-fold");
+  CHECK(noise({1, 2.41, 1.2}) == "samples spread 2.4-fold");
+  CHECK(noise({1, 121, 1.2}) == "samples spread 121-fold");
   CHECK(noise_of(row({2, 4, 3}))["spread"] == 2.0);
   CHECK(noise_of(row({})).is_null());
   CHECK(noise_of(json{{"status", "oom"}}).is_null());

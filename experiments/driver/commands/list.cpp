@@ -81,6 +81,11 @@ std::vector<std::string> files_of_papers(const std::string& kind,
   const auto wanted = papers.empty() ? known : papers;
   const auto own = fs::path(experiments_root()) / (kind + ".yaml");
   if (fs::exists(own)) known.emplace_back(kProject);
+  if (known.empty() && !papers.empty())
+    throw InputError(
+        fmt::format("there are no {} of papers in {}; set RETENSOR_ROOT to a source "
+                    "tree of the project",
+                    kind, source_root()));
   std::vector<std::string> found;
   for (const auto& paper : wanted) {
     if (std::find(known.begin(), known.end(), paper) == known.end())

@@ -1,6 +1,8 @@
 // retensor plot, report and export: all run the Python package of plots/ on result files.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -54,30 +56,42 @@ std::vector<std::string> judged_files(const Given& given) {
   return named.empty() ? committed_results() : named;
 }
 
-/// Rows, verdicts and what else Python reads stand in `scratch`, no part of what it writes.
+/// The verdicts that the user names, else those on all claims of these papers.
+std::string verdicts_file(const Given& given, const std::vector<std::string>& papers,
+                          const ScratchFolder& scratch) {
+  if (auto named = given.text("verdicts"); !named.empty()) return named;
+  return write_json(scratch.path() / "verdicts.json",
+                    papers.empty() ? nlohmann::json::array()
+                                   : verdicts(papers, judged_files(given), given.locations()));
+}
+
+/// Rows and what else Python reads stand in `scratch`, no part of what it writes.
 int run_plots(std::vector<std::string> what, const Given& given,
-              const std::vector<std::string>& rows, const ScratchFolder& scratch) {
+              const std::vector<std::string>& rows, const std::vector<std::string>& papers,
+              const ScratchFolder& scratch) {
   const auto out = given.text("out");
   make_folder(out);
-  auto verdicts_path = given.text("verdicts");
-  if (verdicts_path.empty())
-    verdicts_path = write_json(scratch.path() / "verdicts.json",
-                               verdicts({}, judged_files(given), given.locations()));
   what.insert(what.end(),
               {"--out", out, "--rows", write_page(scratch.path() / "rows.jsonl", rows_text(rows)),
-               "--verdicts", verdicts_path});
+               "--verdicts", verdicts_file(given, papers, scratch)});
   return run_package(what);
 }
 
 int plot_command(const Given& given) {
   const auto specs = given.positionals("plot: expected at least one spec");
   std::vector<std::string> what = {"figure", "--spec"};
+  std::set<std::string> papers;
+  const auto judged = papers_with("claims");
   for (const auto& path : specs) {
     auto spec = load_spec(path);
     check_figure(spec, methods_for(spec));
     what.push_back(spec.path);
+    const auto paper = spec.artifact.substr(0, spec.artifact.find('/'));
+    const bool has_claims = std::find(judged.begin(), judged.end(), paper) != judged.end();
+    if (has_claims) papers.insert(paper);
   }
-  return run_plots(std::move(what), given, required_results(given.texts("rows")), {});
+  return run_plots(std::move(what), given, required_results(given.texts("rows")),
+                   {papers.begin(), papers.end()}, {});
 }
 
 }  // namespace
@@ -105,7 +119,7 @@ int report_command(const Given& given) {
   what.insert(what.end(), {"--audits", read("audits.json", audits({})), "--methods",
                            read("methods.json", methods()), "--artifacts",
                            read("artifacts.json", artifacts({}, rows, given.locations()))});
-  return run_plots(std::move(what), given, rows, scratch);
+  return run_plots(std::move(what), given, rows, papers_with("claims"), scratch);
 }
 
 }  // namespace

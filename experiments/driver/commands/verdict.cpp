@@ -22,6 +22,7 @@
 #include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/judge/prose.hpp"
+#include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
 
@@ -222,15 +223,47 @@ struct Known {
   std::vector<LeftOut> exclusions;
 };
 
-json entry_of(const Claim& claim, const std::vector<Row>& rows, const Known& known) {
-  const auto verdict = judge(claim, rows, known.data, known.exclusions);
+/// Rows by their artifact, so that a claim is not compared with those of all others.
+class RowsByArtifact {
+ public:
+  explicit RowsByArtifact(std::vector<Row> rows) : rows_(std::move(rows)) {
+    for (std::size_t k = 0; k < rows_.size(); ++k)
+      places_[rows_[k].field("case.artifact")].push_back(k);
+  }
+  /// The rows that the claim may match, in their order; all where it names no artifact.
+  std::vector<Row> for_claim(const Claim& claim) const {
+    std::set<std::size_t> places;
+    for (const auto& part : claim.query ? parts_of(*claim.query) : std::vector<Part>()) {
+      const auto named = part.where.find("case.artifact");
+      if (named == part.where.end()) return rows_;
+      for (const auto& artifact : named->second)
+        if (const auto found = places_.find(artifact); found != places_.end())
+          places.insert(found->second.begin(), found->second.end());
+    }
+    std::vector<Row> rows;
+    for (const auto k : places) rows.push_back(rows_[k]);
+    return rows;
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::map<json, std::vector<std::size_t>> places_;
+};
+
+json entry_of(const Claim& claim, const RowsByArtifact& rows, const Known& known) {
+  const auto judged = [&](const Claim& one, const std::vector<Row>& its_rows) {
+    return judge(one, its_rows, known.data, known.exclusions);
+  };
+  const auto its_rows = rows.for_claim(claim);  // the verdict points to them
+  const auto verdict = judged(claim, its_rows);
   auto entry = to_json(claim, verdict);
   const auto turn = nearest_turn(claim, verdict);
   entry["turned_by"] = turn ? json{{"change", turn->change}, {"factor", turn->factor}} : json();
   entry["earlier"] = json::array();
   for (const auto& former : claim.earlier) {
-    auto& form = entry["earlier"].emplace_back(
-        to_json(former.claim, judge(former.claim, rows, known.data, known.exclusions)));
+    const auto former_rows = rows.for_claim(former.claim);
+    auto& form =
+        entry["earlier"].emplace_back(to_json(former.claim, judged(former.claim, former_rows)));
     form["because"] = former.because;
   }
   return entry;
@@ -304,8 +337,9 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   for (auto& row : registry_rows(registry, at.cache)) rows.push_back(std::move(row));
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
   const Known known{data_sets(registry), without_rows(exclusions_of_specs(), rows)};
+  const RowsByArtifact by_artifact(std::move(rows));
   json list = json::array();
-  for (const auto& claim : claims) list.push_back(entry_of(claim, rows, known));
+  for (const auto& claim : claims) list.push_back(entry_of(claim, by_artifact, known));
   add_prose(list);
   return list;
 }

@@ -66,11 +66,15 @@ std::string default_registry() {
   return (fs::path(source_root()) / "datasets" / "registry.yaml").string();
 }
 
+bool is_installed(const std::string& root) {
+  std::error_code ignored;
+  return fs::exists(fs::path(root) / "installed.txt", ignored);
+}
+
 std::string default_cache() {
   if (const auto given = environment("RETENSOR_CACHE"); !given.empty()) return given;
-  const fs::path root = source_root();
-  std::error_code ignored;
-  if (!fs::exists(root / "installed.txt", ignored)) return (root / "cache").string();
+  const auto root = source_root();
+  if (!is_installed(root)) return (fs::path(root) / "cache").string();
   const auto caches = environment("XDG_CACHE_HOME");
   return ((caches.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(caches)) /
           "retensor")

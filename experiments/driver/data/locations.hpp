@@ -9,6 +9,8 @@ namespace retensor::driver {
 /// directory, then above the program itself, that holds experiments/schema, else what was installed
 /// with the program, else the tree in which it was built. Throws InputError when none exists.
 std::string source_root();
+/// Whether the tree is what `meson install` or a wheel makes: it holds no tests.
+bool is_installed(const std::string& root);
 std::string default_registry();  ///< <root>/datasets/registry.yaml
 /// datasets/recipes of the program's own tree, wherever it is called: recipes are code.
 std::string default_recipes();

@@ -98,7 +98,8 @@ json noise_of(const json& row) {
   const double spread = *least > 0 ? *most / *least : 1;
   json noise = {{"spread", spread}, {"reasons", json::array()}};
   auto& reasons = noise["reasons"];
-  if (spread > kMostSpread) reasons.push_back(fmt::format("samples spread {:.2g}-fold", spread));
+  if (spread > kMostSpread)
+    reasons.push_back(fmt::format("samples spread {:.{}f}-fold", spread, spread < 10 ? 1 : 0));
   if (const auto count = samples.size(); count >= kFewestForDrift) {
     const double drift = autocorrelation(samples);
     noise["drift"] = drift;
@@ -113,7 +114,8 @@ json noise_of(const json& row) {
   if (const auto slowed_by = brakes(gpu.is_object() ? gpu : json::object()); !slowed_by.empty())
     reasons.push_back("the GPU was slowed down by " + slowed_by);
   if (const double others_there = number(row, "gpu_state.others"); others_there > 0)
-    reasons.push_back(fmt::format("{:g} other processes on the GPU", others_there));
+    reasons.push_back(fmt::format("{:g} other {} on the GPU", others_there,
+                                  others_there == 1 ? "process" : "processes"));
   return noise;
 }
 

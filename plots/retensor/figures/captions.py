@@ -9,6 +9,7 @@ import yaml
 
 from retensor import digitised
 from retensor.figures import quantity
+from retensor.figures.series import written
 
 TYPES = {"f32": "fp32", "f64": "fp64"}
 MOST_NAMES = 4  # of data sets in a setting
@@ -67,7 +68,7 @@ def facet(field, value):
     """Title of a panel: a word says what it is; a number, yes or no is that of something."""
     name = quantity.text(field) if field else ""
     if isinstance(value, bool):
-        return f"{name}={value}"
+        return f"{name}={written(value)}"
     return f"{name} {value:g}" if isinstance(value, (int, float)) else str(value)
 
 

@@ -7,6 +7,8 @@ where it departs from the others. Two settings never share a name.
 """
 import json
 
+import numpy as np
+
 SELF_EXPLAINING = ("case.method", "case.operation", "case.dataset", "device")
 FEWEST_CHOICES = 3  # that make an ablation
 
@@ -65,7 +67,14 @@ def named(name, value):
     """A value with what it is of, where that is not clear by itself."""
     if name in SELF_EXPLAINING:
         return str(value)
-    return f"{name.split('.')[-1]}={'none' if value in ('', None) else value}"
+    return f"{name.split('.')[-1]}={written(value)}"
+
+
+def written(value):
+    """As a spec has it."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    return "none" if value in ("", None) else str(value)
 
 
 def text(value):

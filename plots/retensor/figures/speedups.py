@@ -12,7 +12,7 @@ from retensor import summary
 from retensor.errors import PlotError
 from retensor.figures import bands, dots, published, quantity, units
 from retensor.figures.cases import KINDS, outcomes, problems_of
-from retensor.figures.series import named
+from retensor.figures.series import named, written
 from retensor.figures.view import VARIANT, Cell
 
 NO_BASE, NOT_RUN = "no base", "not run"
@@ -26,6 +26,7 @@ def arrange(view):
     others = [outcome for outcome in found if outcome not in base]
     shown = others or base.outcomes
     ratios = [(outcome, base.ratio(outcome)) for outcome in shown]
+    base.expect_no_idle_series()
     view.series = [name for name in view.series if name in {o.series for o in shown}]
     if others:
         view.against = [member for outcome in base.outcomes for member in outcome.members]
@@ -70,12 +71,14 @@ class Base:
         for outcome in self.outcomes:
             self.by_problem.setdefault(outcome.problem, []).append(outcome)
         self.members = {member for outcome in self.outcomes for member in outcome.members}
+        self.artifact = view.spec.artifact
+        self.used = set()  # series with which another one was compared
 
     def __contains__(self, outcome):
         return not self.members.isdisjoint(outcome.members)
 
     def _is_wanted(self, row):
-        return all(str(row[name]) == value for name, value in self.wanted.items())
+        return all(written(row[name]) == value for name, value in self.wanted.items())
 
     def of(self, outcome):
         """The outcome that this one is compared with, None where there is none."""
@@ -86,7 +89,16 @@ class Base:
         if len(candidates) > 1:
             raise PlotError(f"{outcome.row['case.artifact']}: `to` names several rows beside one of"
                             f" {outcome.series} on {outcome.dataset}; give more fields")
+        if candidates:
+            self.used.add(candidates[0].series)
         return candidates[0] if candidates else None
+
+    def expect_no_idle_series(self):
+        """No series is left out: one that `to` names with others has to be compared with."""
+        idle = {outcome.series for outcome in self.outcomes} - self.used
+        if self.used and idle:
+            raise PlotError(f"{self.artifact}: `to` also names {'; '.join(sorted(idle))}, with "
+                            "which nothing is compared; give more fields")
 
     def _agrees(self, row, other):
         """Whether the parameters that both have are the same, but for those that `to` names."""
@@ -111,7 +123,7 @@ def _base_fields(view):
     if not isinstance(named, dict):
         return {view.fields.hue: str(named)}
     columns = set(view.rows.columns)
-    return {quantity.column(name, columns): str(value) for name, value in named.items()}
+    return {quantity.column(name, columns): written(value) for name, value in named.items()}
 
 
 def _is_own(outcome):

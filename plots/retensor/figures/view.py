@@ -30,6 +30,7 @@ CURRENCY = {"kernels": "are of the same machine code as today's",
             "stale": "are older than the code of their method"}
 CELL = (VARIANT, "key", "status", "reason", "stale", "case.mode", "case.data.kind", "phases.run",
         "phases.preparations", "roofline.gbytes", "noise.reasons")
+NUMBERS = re.compile(r"\d[\d.]*(-fold| of \d+)? ?")  # in a reason for noise
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 
 
@@ -197,10 +198,12 @@ def fold_variants(rows):
     owners = [str(name).split("@")[0] for name in names]
     folded = [variant not in (None, "base") and owner in bases
               for owner, variant in zip(owners, given)]
-    return rows.assign(**{
-        VARIANT: [variant if fold else None for variant, fold in zip(given, folded)],
-        "case.dataset": [owner if fold else name
-                         for owner, name, fold in zip(owners, names, folded)]})
+    rows = rows.assign(**{"case.dataset": [
+        owner if fold else name for owner, name, fold in zip(owners, names, folded)]})
+    # A frame of many blocks complains of a column that is inserted.
+    variants = pd.Series([variant if fold else None for variant, fold in zip(given, folded)],
+                         index=rows.index, name=VARIANT, dtype=object)
+    return pd.concat([rows, variants], axis=1)
 
 
 def with_absent(rows, figure):
@@ -357,7 +360,7 @@ def _notes(rows, cells, spec):
               for word, what in CURRENCY.items() if (rows["currency"] == word).any()]
     noisy = [found for found in rows.get("noise.reasons", ()) if found]
     if noisy:
-        kinds = Counter(" ".join(reason.split()[:2]) for reasons in noisy for reason in reasons)
+        kinds = Counter(NUMBERS.sub("", reason).strip() for reasons in noisy for reason in reasons)
         told = ", ".join(f"{kind}: {count}" for kind, count in kinds.items())
         notes.append(f"~: {len(noisy)} of {len(rows)} rows are noisy ({told})")
     if "clock_flag" in rows.columns and rows["clock_flag"].eq(True).any():

@@ -52,6 +52,7 @@ def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()
     table_files.write(reissued, out / "tables")
     write_csv(findings.frame(audits), out / "findings.csv")
     papers = {name: _paper(name, known, drawn, all_claims, reissued) for name in names}
+    papers = dict(sorted(papers.items(), key=lambda item: item[1]["about"].own))  # papers first
     _write_pages(out, {
         "papers": papers, "results": results, "claims": all_claims, "tables": reissued,
         "sections": drawn, "operations": operations, "findings": papers_findings,

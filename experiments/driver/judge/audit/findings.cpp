@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -117,6 +118,7 @@ Check check(const YamlNode& node) {
 void read_test(const YamlNode& test, const std::string& root, Claimed& claimed) {
   claimed.source = test.need("file").text;
   claimed.test_case = test.need("case").text;
+  if (is_installed(root)) return;
   const auto path = std::filesystem::path(root) / claimed.source;
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
