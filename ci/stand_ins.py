@@ -131,5 +131,10 @@ def files():
     return {PAGE: page, BAND: json.dumps(told, indent=1) + "\n"}
 
 
+def main(arguments):
+    """Write or check the page and the bands; returns the exit code."""
+    return keep(files(), arguments, "ci/stand_ins.py")
+
+
 if __name__ == "__main__":
-    sys.exit(keep(files(), sys.argv[1:], "ci/stand_ins.py"))
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,5 @@
 """Files that a script writes from others: written anew, or with --check found out of date."""
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -10,7 +11,7 @@ def keep(texts, arguments, command):
     stale = [path for path, text in texts.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in arguments and stale:
-        names = ", ".join(path.relative_to(ROOT).as_posix() for path in stale)
+        names = ", ".join(os.path.relpath(path, ROOT) for path in stale)
         print(f"out of date: {names}; python3 {command} writes it anew")
         return 1
     for path in stale:

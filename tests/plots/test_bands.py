@@ -1,5 +1,4 @@
 """Bands of figures hold real values as often as they say (datasets/STAND-INS.md)."""
-import importlib.util
 import json
 import math
 import random
@@ -11,10 +10,9 @@ import yaml
 from retensor.figures import bands
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "datasets/fits"))
-spec = importlib.util.spec_from_file_location("stand_ins", ROOT / "ci/stand_ins.py")
-stand_ins = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(stand_ins)
+sys.path[:0] = [str(ROOT / "datasets/fits"), str(ROOT / "ci")]
+import stand_ins  # noqa: E402
+
 distances = stand_ins.distances
 TIMES, FACTS = stand_ins.read(stand_ins.ROWS)
 MISSES = stand_ins.misses(TIMES)
