@@ -3,7 +3,7 @@
 
 Two files, or one with itself, are one pair however many runs they share. Blank lines, comments,
 lines of punctuation or strings alone, includes, imports, using-declarations and Meson's lists of
-files are passed over.
+files are passed over. With using-declarations 71 pairs would count in place of 63.
 
 Usage: ci/clones.py              lists the pairs, exit code 1 when there are more than LIMIT
        ci/clones.py --self-test  a planted pair is found, and an innocent tree has none

@@ -346,6 +346,14 @@ def test_verify_and_info_leave_out_what_takes_long_to_make(tree):
     assert "not made yet: retensor dataset make big" in tree.stdout("dataset", "info", "big")
 
 
+def test_sizes_that_nobody_published_are_not_zero(tree):
+    registry = tree.root / "datasets" / "registry.yaml"
+    registry.write_text(REGISTRY + "  raw: {kind: real, form: tensor, dims: [9, '?'], nnz: 0, "
+                        "source: s, licence: none}\n")
+    told = tree.stdout("dataset", "info", "raw")
+    assert [line.split()[-1] for line in told.splitlines()[3:6]] == ["?", "?", "?"]
+
+
 def test_a_data_set_may_be_a_path(tree):
     spec = tree.spec(change=("[tiny]", "[datasets/tiny.tns]"))
     lines = tree.stdout("plan", spec, "--with", "quick").splitlines()

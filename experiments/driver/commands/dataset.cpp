@@ -26,8 +26,9 @@ namespace {
 const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
 constexpr const char* kExpected = "list, info, fetch, make, convert or verify";
 
+/// Not a number where the registry leaves a length or the number of nonzeros open.
 double density(const Dataset& d) {
-  if (std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
+  if (d.nnz == 0 || std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
   double cells = 1;
   for (const auto length : d.dims) cells *= static_cast<double>(length);
   return static_cast<double>(d.nnz) / cells;
@@ -86,8 +87,8 @@ std::vector<TableRow> entry_rows(const Dataset& d) {
       {"kind", d.kind},
       {"form", d.form},
       {"dims", dims_text(d.dims)},
-      {"nnz", std::to_string(d.nnz)},
-      {"density", fmt::format("{:.4g}", density(d))},
+      {"nnz", d.nnz == 0 ? "?" : std::to_string(d.nnz)},
+      {"density", std::isnan(density(d)) ? "?" : fmt::format("{:.4g}", density(d))},
       {"source", d.source},
       {"licence", d.licence},
       {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
