@@ -48,11 +48,12 @@ struct Step {
   Tried tried;
 };
 
-/// Tries candidates one after the other, at most `most`, the best forecast first. Another is tried
-/// as long as the time that it is expected to save in `calls` runs, given the times so far, exceeds
-/// that of its trial: a candidate that is slower than foreseen calls for a second one, and a
-/// problem on which all are slow does not. Nothing is tried where no trial is expected to pay, but
-/// the first from 100 calls on.
+/// Tries candidates one after the other, at most `most`. It begins with the one whose trial leaves
+/// the least to expect of all that follows, which may be one that is cheap to try in place of the
+/// best forecast. Another is tried as long as the time that it is expected to save in `calls` runs,
+/// given the times so far, exceeds that of its trial: a candidate that is slower than foreseen
+/// calls for a second one, and a problem on which all are slow does not. Nothing is tried where no
+/// trial is expected to pay, but the first from 100 calls on.
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most = 3);
 /// The number of the step with the least run, which stays prepared; none where all have failed.

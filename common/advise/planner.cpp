@@ -8,6 +8,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
@@ -298,7 +299,7 @@ Device processor_here() {
   const auto cpu = cpu_facts();
   Device device;
   device.name = cpu.model;
-  device.cores = cpu.cores;
+  device.cores = omp_get_max_threads();  // that runs take where nothing else is asked for
   return device;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "common/advise/forecast.hpp"
@@ -63,24 +64,47 @@ Next next_of(const std::vector<Forecast>& forecasts, const std::vector<Step>& st
   return next;
 }
 
-/// Seconds that a trial is expected to save: over the times that the first may turn out to have, at
-/// deviations of equal share.
-double gain_of_trial(const std::vector<Forecast>& forecasts, std::size_t first, double calls) {
+/// What is expected where a candidate is tried first, over the times that its run may turn out to
+/// have, at deviations of equal share.
+struct Beginning {
+  double gain = 0;   ///< seconds that trying another saves
+  double total = 0;  ///< of the trial and all calls
+};
+
+Beginning beginning_with(const std::vector<Forecast>& forecasts, std::size_t first, double calls) {
   constexpr std::array kDeviations = {-1.83, -1.1, -0.67, -0.32, 0.0, 0.32, 0.67, 1.1, 1.83};
   const auto& at = forecasts[first];
-  double gain = 0;
-  for (const double z : kDeviations)
-    gain +=
-        next_of(forecasts, {{first, {at.prepare_seconds(), at.run_seconds(z), ""}}}, calls).gain;
-  return gain / kDeviations.size() - kRunsOfTrial * at.run_seconds();
+  double gain = 0, run = 0;
+  for (const double z : kDeviations) {
+    const double seconds = at.run_seconds(z);
+    run += seconds / kDeviations.size();
+    gain += next_of(forecasts, {{first, {at.prepare_seconds(), seconds, ""}}}, calls).gain /
+            kDeviations.size();
+  }
+  const double trial = at.prepare_seconds() + kRunsOfTrial * at.run_seconds();
+  return {gain, trial + calls * run - gain};
+}
+
+/// The candidate to begin with: what is cheap to prepare tells at little cost whether the rest is
+/// worth it.
+std::size_t first_to_try(const std::vector<Forecast>& forecasts, double calls) {
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < forecasts.size(); ++k) {
+    const double total = beginning_with(forecasts, k, calls).total;
+    if (total < least) least = total, best = k;
+  }
+  return best;
 }
 
 }  // namespace
 
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most) {
-  const auto first = best_of(forecasts, calls, caution);
-  if (calls < kCallsToLook && gain_of_trial(forecasts, first, calls) <= 0) return {};
+  const auto best = best_of(forecasts, calls, caution);
+  const double looking = kRunsOfTrial * forecasts[best].run_seconds();
+  if (calls < kCallsToLook && beginning_with(forecasts, best, calls).gain <= looking) return {};
+  const auto first = first_to_try(forecasts, calls);
   std::vector<Step> steps = {{first, try_out(first)}};
   while (steps.size() < most) {
     const auto next = next_of(forecasts, steps, calls);

@@ -194,6 +194,7 @@ TEST_CASE("fit, weights and factors of an independent implementation") {
   check_against_numpy("flycoo.cpu", DType::f64, 1e-11);
   check_against_numpy("pasta.cpu.coo", DType::f64, 1e-11);
   check_against_numpy("flycoo.cpu", DType::f32, 2e-5);
+  check_against_numpy("pasta.cpu.copies", DType::f32, 2e-5);
 }
 
 TEST_CASE("planted factors are found up to order and scale") {
@@ -259,7 +260,7 @@ TEST_CASE("the fit grows in every sweep, to rounding") {
 TEST_CASE("the result does not depend on the method of MTTKRP") {
   const Problem problem = sparse_problem(spec_of(5, 10));
   const KruskalModel expected = model_by("flycoo.cpu", problem);
-  for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo"}) {
+  for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo", "splatt.cpu"}) {
     const KruskalModel other = model_by(id, problem);
     for (std::size_t s = 0; s < 10; ++s) CHECK(std::abs(other.fit[s] - expected.fit[s]) < 1e-12);
     for (std::size_t m = 0; m < 3; ++m)

@@ -70,10 +70,15 @@ struct DeviceKey {
   auto operator<=>(const DeviceKey&) const = default;
 };
 
+/// Of a processor with the cores that the run took: sixteen of it are what a machine with no more
+/// has.
 DeviceKey device_of(const Row& row) {
-  const auto& cores = row.field("machine.cpu.cores");
-  return {row.device(), row.backend(),
-          row.backend() == Backend::cpu && cores.is_number() ? cores.get<int>() : 0};
+  DeviceKey device{row.device(), row.backend(), 0};
+  if (device.backend != Backend::cpu) return device;
+  device.cores = static_cast<int>(
+      std::max(told_in(row, "executed.threads"), told_in(row, "executed.mttkrp_threads")));
+  if (device.cores == 0) device.cores = static_cast<int>(number_in(row, "machine.cpu.cores"));
+  return device;
 }
 
 struct ProblemKey {
@@ -96,8 +101,8 @@ std::string data_words(const Case& c, const json& row_case) {
   return words;
 }
 
-/// The parameters that differ from today's defaults; none where the method has others, or where one
-/// has words in it.
+/// The parameters that differ from today's defaults but for the threads, which the device tells;
+/// none where the method has others, or where one has words in it.
 std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& methods) {
   try {
     const auto& method = methods.find(c.method);
@@ -105,7 +110,7 @@ std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& met
     const auto standard = method.params().resolve({});
     advise::Candidate candidate{std::string(method.id()), ""};
     for (const auto& [name, value] : params.all()) {
-      if (value == standard.all().find(name)->second) continue;
+      if (name == "threads" || value == standard.all().find(name)->second) continue;
       if (text(value).find(' ') != std::string::npos) return std::nullopt;  // no text holds it
       candidate.params +=
           fmt::format("{}{}={}", candidate.params.empty() ? "" : " ", name, text(value));
@@ -160,6 +165,7 @@ class Gatherer {
         number_in(row, "stats.median") <= 0)
       return;
     const auto c = case_from_json(row.row_case());
+    if (methods_.form(c.method).emulates) return;
     auto candidate = candidate_of(c, methods_);
     if (!candidate) return;
     candidate->rounds = rounds(c, row);
@@ -268,7 +274,9 @@ advise::Experience experience_of(const std::vector<std::string>& files, const Re
                         "executed.result_nonzeros",
                         "executed.pairs_of_blocks",
                         "executed.pairs",
-                        "executed.x_edges"};
+                        "executed.x_edges",
+                        "executed.threads",
+                        "executed.mttkrp_threads"};
   for_each_newest_row(files, kept, [&](const Row& row) { gatherer.take(row); });
   return gatherer.finish();
 }

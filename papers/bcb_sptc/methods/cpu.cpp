@@ -21,6 +21,7 @@ MethodSpec make_bcb_cpu() {
             return prepare_contraction(problem, params, prepare_bcb_cpu);
           },
       .params = {threads_param()},
+      .form = {.emulates = true},
   });
 }
 

@@ -12,6 +12,7 @@ MethodSpec make_hlsto_cpu() {
           "MTTKRP and TTM-chain on HLS, an emulated tensor core for dense tiles (Algorithm 1)",
       .prepare = prepare_cpu,
       .params = format_params(false).with({threads_param()}),
+      .form = {.emulates = true},
       .bytes_per_nonzero = 50,
   });
 }
@@ -23,6 +24,7 @@ MethodSpec make_hlsto_cpu_half() {
       .precision = precision_of_halves,
       .prepare = prepare_half_cpu,
       .params = half_params(false).with({threads_param()}),
+      .form = {.emulates = true},
       .bytes_per_nonzero = 50,
   });
 }

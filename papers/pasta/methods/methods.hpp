@@ -9,6 +9,7 @@ MethodSpec make_coo_cpu();
 MethodSpec make_hicoo_cpu();
 MethodSpec make_plain_cpu();
 MethodSpec make_packed_cpu();
+MethodSpec make_copies_cpu();
 MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
@@ -18,6 +19,9 @@ MethodSpec make_coo_cuda_streamed();
 /// A description with the suite's five kernels as operations, and the condition that coordinates
 /// can hold their result.
 MethodSpec suite_method(MethodSpec own);
+
+/// Whether packed rows hold the tensor for MTTKRP of the problem's mode.
+Support supports_packed(const Problem& problem, const Params& params);
 
 /// The parameter `block` of the HiCOO methods, the block edge B, and whether it is one.
 ParamSpec block_param();

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int kMostPackedOrder = 5;  // as many factors as the kernel has as constants, and one
 
+}  // namespace
+
 Support supports_packed(const Problem& problem, const Params&) {
   if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   const int order = problem.x().order();
@@ -23,8 +25,6 @@ Support supports_packed(const Problem& problem, const Params&) {
                     problem.mode(), kMostPackedBits));
   return Support::yes();
 }
-
-}  // namespace
 
 MethodSpec make_packed_cpu() {
   return with_shared({Operation::mttkrp}, supports_packed,

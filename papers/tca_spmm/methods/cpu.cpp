@@ -12,6 +12,7 @@ MethodSpec make_tca_spmm_cpu() {
       .conditions = {supports_kernel},
       .prepare = prepare_run<PlanRun>,
       .params = kernel_params().with({threads_param()}),
+      .form = {.emulates = true},
       .bytes_per_nonzero = 20,
   });
 }

@@ -1,0 +1,15 @@
+// MTTKRP over all modes on packed rows (kernels/packed_cpu.hpp), a copy of the nonzeros for each
+// mode. Factors are read where the problem has them unless their rows need padding, and results
+// stay where they were written: a pass allocates and copies nothing.
+#pragma once
+
+#include <memory>
+
+#include "common/method/method.hpp"
+
+namespace retensor::pasta {
+
+/// pasta.cpu.copies; the parameter `threads`.
+std::unique_ptr<Prepared> prepare_copies_cpu(const Problem& problem, const Params& params);
+
+}  // namespace retensor::pasta
