@@ -81,7 +81,7 @@ def test_a_matrix_of_spmm_weighs_the_libraries(own):
 
 def test_a_trial_measures_here(own):
     found = json.loads(own.do("advise", "mine.tns", "--trial", "--calls", 1e6, "--json").stdout)
-    assert len(found["trial"]) in (0, 2, 3)
+    assert 1 <= len(found["trial"]) <= 3
     for tried in found["trial"]:
         assert tried["run_seconds"] > 0 and not tried["failure"]
 

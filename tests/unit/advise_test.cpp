@@ -161,9 +161,22 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   CHECK(places(1000, {1, 3}, clear) == Places{0});
   CHECK(places(1000, {30, 3}, clear) == Places{0, 1});
   CHECK(places(1000, {0, 3}, clear) == Places{0, 1});  // the first failed
+  // Dear to prepare and best by a little: what is cheap to try comes first, and is left if it fails.
+  const std::vector<Forecast> dear = {forecast(1, 40, 0.5), forecast(1.5, 1, 0.5)};
+  CHECK(best_of(dear, 100, 0) == 0);
+  CHECK(places(100, {1, 1.2}, dear).front() == 1);
+  CHECK(places(100, {1, 9}, dear) == Places{1, 0});
   const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
   CHECK(winner_of(steps) == 1);
   CHECK_FALSE(winner_of({steps.back()}));
+}
+
+TEST_CASE("nothing that emulates another processor is a candidate") {
+  const auto methods = all_methods();
+  CHECK(methods.form("bcb_sptc.cpu").emulates);
+  CHECK_FALSE(methods.form("sparta.cpu").emulates);
+  for (const auto& candidate : Experience::built_in().candidates)
+    CHECK_MESSAGE(!methods.form(candidate.method).emulates, candidate.method);
 }
 
 TEST_CASE("a family is what tensors of one origin share") {

@@ -10,8 +10,6 @@
 namespace retensor::splatt {
 namespace {
 
-constexpr int kSlices = 16;  // that a thread takes at a time
-
 /// A tree with the factor of each level below the root.
 template <class T>
 struct Tree {
@@ -54,6 +52,20 @@ void add_children(const Tree<T>& tree, std::size_t level, Count node, T* sum, T*
   }
 }
 
+/// The first slice of each thread and the end: neighbours of about as many nonzeros.
+std::vector<Count> shares_of(const Csf& x, int threads) {
+  std::vector<Count> leaf = x.start.front();  // where each slice begins
+  for (std::size_t level = 1; level < x.start.size(); ++level)
+    for (Count& node : leaf) node = x.start[level][node];
+  std::vector<Count> first;
+  for (int t = 0; t <= threads; ++t) {
+    const Count share = x.nnz() * static_cast<Count>(t) / static_cast<Count>(threads);
+    first.push_back(
+        static_cast<Count>(std::lower_bound(leaf.begin(), leaf.end(), share) - leaf.begin()));
+  }
+  return first;
+}
+
 template <class T>
 class Run final : public CpuRun {
  public:
@@ -62,6 +74,7 @@ class Run final : public CpuRun {
         x_(to_csf(problem.x(), {levels_below(problem.mode(), problem.x().dims), 0})),
         out_(problem.x().dims[static_cast<std::size_t>(problem.mode())], problem.rank(),
              problem.dtype()),
+        share_(shares_of(x_, threads)),
         room_(static_cast<std::size_t>(threads) * room_of_thread(), T{0}) {
     for (const int mode : x_.modes)
       tree_.factor.push_back(problem.dense()[static_cast<std::size_t>(mode)].view<T>());
@@ -74,10 +87,12 @@ class Run final : public CpuRun {
     const auto out = out_.view<T>();
     std::fill_n(out.data, out.rows * out.ld, T{0});
     const std::vector<Index>& slice = x_.index.front();
-#pragma omp parallel for num_threads(threads_) schedule(dynamic, kSlices)
-    for (Count s = 0; s < slice.size(); ++s)
-      add_children(tree_, 0, s, out.row(slice[s]),
-                   &room_[static_cast<std::size_t>(omp_get_thread_num()) * room_of_thread()]);
+#pragma omp parallel for num_threads(threads_) schedule(static, 1)
+    for (int t = 0; t < threads_; ++t) {
+      const auto at = static_cast<std::size_t>(t);
+      for (Count s = share_[at]; s < share_[at + 1]; ++s)
+        add_children(tree_, 0, s, out.row(slice[s]), &room_[at * room_of_thread()]);
+    }
   }
 
   Result result() override {
@@ -93,6 +108,7 @@ class Run final : public CpuRun {
 
   const Csf x_;
   Matrix out_;
+  const std::vector<Count> share_;
   Tree<T> tree_{x_, {}, x_.values.template as<T>().data(), problem_.rank()};
   std::vector<T> room_;
 };
