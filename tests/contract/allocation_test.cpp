@@ -138,6 +138,7 @@ TEST_CASE("a sweep of CP-ALS allocates nothing where results of passes are kept"
     return allocations - before;
   };
   CHECK(in_second_sweep("pasta.cpu.copies") == 0);
+  CHECK(in_second_sweep("pasta.cpu.fibers") == 0);
   CHECK(in_second_sweep("pasta.cpu.coo") > 0);
 }
 

@@ -1,6 +1,5 @@
 // MTTKRP over all modes on packed rows (kernels/packed_cpu.hpp), a copy of the nonzeros for each
-// mode. Factors are read where the problem has them unless their rows need padding, and results
-// stay where they were written: a pass allocates and copies nothing.
+// mode.
 #pragma once
 
 #include <memory>

@@ -44,8 +44,8 @@ Support supports_block(const Problem&, const Params& params) {
 void register_pasta(Registry& registry) {
   using namespace pasta;
   registry.add_all({make_coo_cpu, make_hicoo_cpu, make_plain_cpu, make_packed_cpu, make_copies_cpu,
-                    make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned, make_coo_cuda_sliced,
-                    make_coo_cuda_streamed});
+                    make_fibers_cpu, make_coo_cuda, make_hicoo_cuda, make_coo_cuda_tuned,
+                    make_coo_cuda_sliced, make_coo_cuda_streamed});
 }
 
 }  // namespace retensor

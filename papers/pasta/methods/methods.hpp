@@ -10,6 +10,7 @@ MethodSpec make_hicoo_cpu();
 MethodSpec make_plain_cpu();
 MethodSpec make_packed_cpu();
 MethodSpec make_copies_cpu();
+MethodSpec make_fibers_cpu();
 MethodSpec make_coo_cuda();
 MethodSpec make_hicoo_cuda();
 MethodSpec make_coo_cuda_tuned();
