@@ -13,7 +13,7 @@ using cpd::Rows;
 
 namespace {
 
-double relative(const Rows<double>& found, const Rows<double>& expected) {
+double relative_error(const Rows<double>& found, const Rows<double>& expected) {
   return (found - expected).norm() / expected.norm();
 }
 
@@ -29,9 +29,9 @@ TEST_CASE("products of rows by a small matrix, and Gram matrices, are those of E
       Rows<double> a(n, rank), g = w;
       cpd::multiply_rows(m.data(), w.data(), a.data(), static_cast<Count>(n),
                          static_cast<Count>(rank));
-      CHECK(relative(a, m * w) < 1e-14);
+      CHECK(relative_error(a, m * w) < 1e-14);
       cpd::add_block_gram(m.data(), g.data(), static_cast<Count>(n), static_cast<Count>(rank));
-      CHECK(relative(g, w + m.transpose() * m) < 1e-14);
+      CHECK(relative_error(g, w + m.transpose() * m) < 1e-14);
     }
   }
 }
