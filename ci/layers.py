@@ -159,7 +159,7 @@ def check_code(path, code, papers, methods):
         for match in TALK.finditer(code):
             yield f"{path}: {match.group().rstrip('(')} in a library"
     if top == "experiments":
-        for match in methods.finditer(code):
+        for match in methods.finditer(INCLUDE.sub("", code)):
             yield f"{path}: the driver names a method: {match.group()}"
 
 

@@ -154,14 +154,15 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   };
   using Places = std::vector<std::size_t>;
   CHECK(places(1, {1, 1, 50}, close).empty());
-  CHECK(places(1000, {1, 1, 50}, close) == Places{0, 1});
-  CHECK(places(1000, {0.1, 1, 50}, close) == Places{0});  // faster than any other can be
+  CHECK(places(1000, {1, 1, 50}, close) == Places{1, 0});
+  CHECK(places(1000, {1, 0.1, 50}, close) == Places{1});  // faster than any other can be
   const std::vector<Forecast> clear = {forecast(1, 1, 0.1), forecast(3, 1, 0.1)};
   CHECK(places(20, {1, 3}, clear).empty());
   CHECK(places(1000, {1, 3}, clear) == Places{0});
   CHECK(places(1000, {30, 3}, clear) == Places{0, 1});
   CHECK(places(1000, {0, 3}, clear) == Places{0, 1});  // the first failed
-  // Dear to prepare and best by a little: what is cheap to try comes first, and is left if it fails.
+  // Dear to prepare and best by a little: what is cheap to try comes first, and is left if it
+  // fails.
   const std::vector<Forecast> dear = {forecast(1, 40, 0.5), forecast(1.5, 1, 0.5)};
   CHECK(best_of(dear, 100, 0) == 0);
   CHECK(places(100, {1, 1.2}, dear).front() == 1);

@@ -1,22 +1,29 @@
 // splatt.cpu.
+#include <utility>
+
 #include "common/baselines/splatt/splatt_cpu.hpp"
 #include "common/method/registry.hpp"
 
 namespace retensor {
+namespace {
+
+Support has_fibers(const Problem& problem, const Params&) {
+  if (problem.x().order() > 1) return Support::yes();
+  return Support::no("a tensor of order 1 has no fibers");
+}
+
+}  // namespace
 
 void register_splatt(Registry& registry) {
-  registry.add({
+  MethodSpec spec{
       .id = "splatt.cpu",
-      .summary = "MTTKRP on compressed sparse fibers with OpenMP, a tree per mode (SPLATT)",
-      .operations = {Operation::mttkrp},
-      .conditions = {[](const Problem& problem, const Params&) {
-        return problem.x().order() > 1 ? Support::yes()
-                                       : Support::no("a tensor of order 1 has no fibers");
-      }},
-      .prepare = splatt::prepare_cpu,
-      .params = {threads_param()},
-      .bytes_per_nonzero = 48,
-  });
+      .summary = "MTTKRP on compressed sparse fibers with OpenMP, a tree per mode (SPLATT)"};
+  spec.operations = {Operation::mttkrp};
+  spec.conditions = {has_fibers};
+  spec.prepare = splatt::prepare_cpu;
+  spec.params = {threads_param()};
+  spec.bytes_per_nonzero = 48;
+  registry.add(std::move(spec));
 }
 
 }  // namespace retensor
