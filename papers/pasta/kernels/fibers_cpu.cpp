@@ -11,13 +11,6 @@
 #include "common/tensor/keys.hpp"
 #include "papers/pasta/kernels/modes_cpu.hpp"
 
-#define RETENSOR_HERE [[gnu::always_inline]] inline
-#if defined(__x86_64__)
-#define RETENSOR_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
-#else
-#define RETENSOR_AVX512
-#endif
-
 namespace retensor::pasta {
 namespace {
 
@@ -79,6 +72,13 @@ struct FiberMttkrp {
   float* out = nullptr;
   float* carry = nullptr;
 };
+
+#ifdef __x86_64__
+#define RETENSOR_WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
+#else
+#define RETENSOR_WIDE
+#endif
+#define RETENSOR_HERE [[gnu::always_inline]] inline
 
 typedef float Lanes __attribute__((vector_size(kVectorFloats * sizeof(float))));
 
@@ -150,7 +150,7 @@ RETENSOR_HERE void add_share(const FiberMttkrp& m, std::size_t share) {
 using Share = void (*)(const FiberMttkrp&, std::size_t);
 
 template <int kVectors>
-RETENSOR_AVX512 void add_share_avx512(const FiberMttkrp& m, std::size_t share) {
+RETENSOR_WIDE void add_share_avx512(const FiberMttkrp& m, std::size_t share) {
   add_share<kVectors>(m, share);
 }
 template <int kVectors>
