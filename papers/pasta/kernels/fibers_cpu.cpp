@@ -74,9 +74,9 @@ struct FiberMttkrp {
 };
 
 #ifdef __x86_64__
-#define RETENSOR_WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
+#define RETENSOR_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
 #else
-#define RETENSOR_WIDE
+#define RETENSOR_AVX512
 #endif
 #define RETENSOR_HERE [[gnu::always_inline]] inline
 
@@ -150,7 +150,7 @@ RETENSOR_HERE void add_share(const FiberMttkrp& m, std::size_t share) {
 using Share = void (*)(const FiberMttkrp&, std::size_t);
 
 template <int kVectors>
-RETENSOR_WIDE void add_share_avx512(const FiberMttkrp& m, std::size_t share) {
+RETENSOR_AVX512 void add_share_avx512(const FiberMttkrp& m, std::size_t share) {
   add_share<kVectors>(m, share);
 }
 template <int kVectors>
