@@ -1,6 +1,4 @@
 // splatt.cpu.
-#include <utility>
-
 #include "common/baselines/splatt/splatt_cpu.hpp"
 #include "common/method/registry.hpp"
 
@@ -15,15 +13,15 @@ Support has_fibers(const Problem& problem, const Params&) {
 }  // namespace
 
 void register_splatt(Registry& registry) {
-  MethodSpec spec{
+  registry.add({
       .id = "splatt.cpu",
-      .summary = "MTTKRP on compressed sparse fibers with OpenMP, a tree per mode (SPLATT)"};
-  spec.operations = {Operation::mttkrp};
-  spec.conditions = {has_fibers};
-  spec.prepare = splatt::prepare_cpu;
-  spec.params = {threads_param()};
-  spec.bytes_per_nonzero = 48;
-  registry.add(std::move(spec));
+      .summary = "MTTKRP on compressed sparse fibers with OpenMP, a tree per mode (SPLATT)",
+      .operations = {Operation::mttkrp},
+      .conditions = {has_fibers},
+      .prepare = splatt::prepare_cpu,
+      .params = {threads_param()},
+      .bytes_per_nonzero = 48,
+  });
 }
 
 }  // namespace retensor
