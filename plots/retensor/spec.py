@@ -14,7 +14,7 @@ from retensor.errors import PlotError
 ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
 FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
                "yscale", "width", "xlabel", "ylabel", "to", "of", "mark", "place", "distance_from",
-               "absent")
+               "absent", "names")
 DEPTH_LIMIT = 8
 
 

@@ -112,7 +112,8 @@ Change judge(const Pair& pair, double threshold, const Calibration* calibration)
   if (calibration != nullptr) {
     const bool noisy = !pair.a->noise.empty() || !pair.b->noise.empty();
     const auto& rule = calibration->rule(std::min(pair.a->samples.size(), pair.b->samples.size()));
-    if (noisy || !rule.threshold) return Change::too_noisy;
+    if (noisy) return Change::too_noisy;
+    if (!rule.threshold) return Change::undecided;
     threshold = std::max(threshold, *rule.threshold);
   }
   if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
@@ -256,6 +257,8 @@ std::string name(Change change) {
       return "too few samples";
     case Change::too_noisy:
       return "too noisy";
+    case Change::undecided:
+      return "undecided";
   }
   return "";
 }
@@ -289,6 +292,11 @@ bool Comparison::worse() const {
   return std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
     return pair.change == Change::slower || (pair.a->failure.empty() && !pair.b->failure.empty());
   });
+}
+
+bool Comparison::undecided() const {
+  return std::any_of(pairs.begin(), pairs.end(),
+                     [](const Pair& pair) { return pair.change == Change::undecided; });
 }
 
 Comparison compare_sides(Side& a, Side& b, const CompareOptions& given) {
