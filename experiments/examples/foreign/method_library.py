@@ -170,7 +170,7 @@ def expose(module, address):
 
 
 def include_folder():
-    """The folder of retensor_method.h in the sources, or of the installation that holds this file."""
+    """The folder of retensor_method.h in the sources, or where they were installed."""
     folders = [parent / name for parent in HERE.parents for name in ("common/c_api", "include")]
     return next((folder for folder in folders if (folder / "retensor_method.h").exists()),
                 "/usr/include")
