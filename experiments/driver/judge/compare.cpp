@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 #include <iterator>
@@ -246,21 +247,9 @@ bool Pair::one_machine() const {
 }
 
 std::string name(Change change) {
-  switch (change) {
-    case Change::none:
-      return "none";
-    case Change::faster:
-      return "faster";
-    case Change::slower:
-      return "slower";
-    case Change::too_few:
-      return "too few samples";
-    case Change::too_noisy:
-      return "too noisy";
-    case Change::undecided:
-      return "undecided";
-  }
-  return "";
+  constexpr std::array kNames = {"none",      "faster",   "slower", "too few samples",
+                                 "too noisy", "undecided"};
+  return kNames.at(static_cast<std::size_t>(change));
 }
 
 std::vector<std::string> Comparison::warnings() const {
