@@ -2,8 +2,8 @@
 // alone.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <utility>
 
 #include "common/device/cuda.cuh"
 
@@ -14,27 +14,21 @@ template <class T>
 class Pinned {
  public:
   explicit Pinned(Count count) : count_(count) {
-    if (count > 0)
-      RETENSOR_CUDA_CHECK(cudaHostAlloc(&data_, count * sizeof(T), cudaHostAllocDefault));
-  }
-  ~Pinned() { cudaFreeHost(data_); }
-  Pinned(Pinned&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
-  Pinned& operator=(Pinned&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    return *this;
+    void* data = nullptr;
+    if (count > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data, bytes(), cudaHostAllocDefault));
+    data_.reset(static_cast<T*>(data));
   }
 
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() const { return data_.get(); }
   Count bytes() const { return count_ * sizeof(T); }
-  std::span<T> all() { return {data_, count_}; }
-  std::span<const T> all() const { return {data_, count_}; }
+  std::span<T> all() const { return {data(), count_}; }
 
  private:
-  T* data_ = nullptr;
-  Count count_ = 0;
+  struct Release {
+    void operator()(T* data) const { cudaFreeHost(data); }
+  };
+  std::unique_ptr<T[], Release> data_;
+  Count count_;
 };
 
 }  // namespace retensor::device
