@@ -397,11 +397,9 @@ Interface cp_interface() {
       "cp TENSOR",
       "Computes a CP decomposition of a tensor (data set or file) by alternating least squares and "
       "prints the fit that each start reaches: 1 - |X - model| / |X|, so that the relative error "
-      "is "
-      "1 - fit. --output writes the best "
-      "model, its components in the order of their weights: model.npz holds weights, factor_0, "
-      "factor_1, ... and the fit after each sweep; weights.txt, factor-0.txt, ... and fit.txt hold "
-      "the same as text.",
+      "is 1 - fit. --output writes the best model, its components in the order of their weights: "
+      "model.npz holds weights, factor_0, factor_1, ... and the fit after each sweep; weights.txt, "
+      "factor-0.txt, ... and fit.txt hold the same as text.",
       "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
   po::options_description options;
   auto add = options.add_options();
@@ -412,8 +410,7 @@ Interface cp_interface() {
   add("start", word("LAW"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), nvecs (leading left singular "
       "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
-      "MTTKRP "
-      "of every mode in turn (default: spread, or uniform for a non-negative model)");
+      "MTTKRP of every mode in turn (default: spread, or uniform for a non-negative model)");
   add("constraint", word("none|nonnegative", "none"),
       "what factors must obey; non-negative ones are updated by hierarchical alternating least "
       "squares (HALS)");
@@ -429,8 +426,7 @@ Interface cp_interface() {
       "for tensors larger than memory; one start, without checkpoints");
   add("solve", word("host|device", "device"),
       "where a method of the GPU keeps factors and solves systems; non-negative models of more "
-      "than "
-      "256 components take the host");
+      "than 256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
