@@ -27,7 +27,8 @@ MTTKRP = ("flycoo/gpu-speed", "flycoo/cold", "flycoo/forms-cold")
 DENSE_TILES = ("hlsto/gpu-speed", "hlsto/fibers", "hlsto/cold")
 CHAINS = ("hlsto/fibers-chain", "hlsto/chain-cold")
 SINGLE_MODES = ("pasta/gpu-speed", "pasta/cold")
-CONTRACTIONS = ("bcb_sptc/fig9", "bcb_sptc/dense", "bcb_sptc/dense-cold")
+CONTRACTIONS = ("bcb_sptc/fig9", "bcb_sptc/dense", "bcb_sptc/dense-cold", "bcb_sptc/large",
+                "bcb_sptc/large-cold")
 
 # What it is, the paper's method, artifacts, operation, whether own forms round operands to 16 bits.
 FAMILIES = (

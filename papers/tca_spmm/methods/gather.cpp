@@ -1,0 +1,34 @@
+// tca_spmm.cuda.gather.
+#include "papers/tca_spmm/kernels/gather_cuda.hpp"
+#include "papers/tca_spmm/methods/methods.hpp"
+
+namespace retensor::tca_spmm {
+namespace {
+
+/// Positions of nonzeros and, in vectors of 16 bytes, of D in 32 bits.
+Support supports_gather(const Problem& problem, const Params&) {
+  const auto& dims = problem.x().dims;
+  if (problem.nonzeros() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
+  if (dims[0] >> 31 != 0 || problem.rank() >> 31 != 0)
+    return Support::no("supports fewer than 2^31 rows and columns of the result");
+  if (dims[1] * ((problem.rank() + 7) / 8) >> 32 == 0) return Support::yes();
+  return Support::no("supports less than 64 GiB of D");
+}
+
+}  // namespace
+
+MethodSpec make_tca_spmm_cuda_gather() {
+  return kernel_method({
+      .id = "tca_spmm.cuda.gather",
+      .summary = "sparse times dense matrix, eight lanes a row of S gather 64 columns of D",
+      .conditions = {supports_gather},
+      .prepare = RETENSOR_DEVICE_PART(prepare_gather_cuda),
+      .params = {param("parts", "auto",
+                       "groups of lanes that share a row; auto: as many as keep the device busy")
+                     .words({"auto", "1", "2", "4"}),
+                 output_param()},
+      .form = own_form(),
+  });
+}
+
+}  // namespace retensor::tca_spmm
