@@ -20,12 +20,14 @@ Support supports_gather(const Problem& problem, const Params&) {
 MethodSpec make_tca_spmm_cuda_gather() {
   return kernel_method({
       .id = "tca_spmm.cuda.gather",
-      .summary = "sparse times dense matrix, eight lanes a row of S gather 64 columns of D",
+      .summary =
+          "sparse times dense matrix, rows of D gathered for each row of S, without shared memory",
       .conditions = {supports_gather},
       .prepare = RETENSOR_DEVICE_PART(prepare_gather_cuda),
-      .params = {param("parts", "auto",
-                       "groups of lanes that share a row; auto: as many as keep the device busy")
-                     .words({"auto", "1", "2", "4"}),
+      .params = {param("walk", "auto",
+                       "how lanes read the nonzeros of a row: passed on between eight of them, or "
+                       "each all; auto: each where rows have fewer than eight")
+                     .words({"auto", "passed", "each"}),
                  output_param()},
       .form = own_form(),
   });
