@@ -39,8 +39,8 @@ std::vector<GatherEntry> gather_entries_of(const Csr& s, Count vectors) {
 
 class GatherRun : public SpmmRun {
  public:
-  GatherRun(const Problem& problem, const Params& params, const Csr& s)
-      : SpmmRun(problem, "rows of D gathered for a row of S", {Element::half, output_of(params)}),
+  GatherRun(const Problem& problem, Element output, bool passed, const Csr& s)
+      : SpmmRun(problem, "rows of D gathered for a row of S", {Element::half, output}),
         s_rows_(gather_rows_of(s)),
         entries_(gather_entries_of(s, d_.stride / kHalvesOfVector)) {
     count_bytes(s_rows_, entries_);
@@ -49,8 +49,6 @@ class GatherRun : public SpmmRun {
     x_.out = out_.data(), x_.row_count = static_cast<unsigned>(rows_);
     x_.vectors = static_cast<unsigned>(d_.stride / kHalvesOfVector);
     x_.half_output = output_ == Element::half;
-    const std::string& walk = params.word("walk");
-    const bool passed = walk == "auto" ? s.nnz() >= kPassedLanes * s.rows : walk == "passed";
     kernel_ = passed ? gather_rows<true> : gather_rows<false>;
     lanes_ = passed ? kPassedLanes : kEachLanes;
     executed_["walk"] = passed ? "passed" : "each";
@@ -74,7 +72,10 @@ class GatherRun : public SpmmRun {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_gather_cuda(const Problem& problem, const Params& params) {
-  return std::make_unique<GatherRun>(problem, params, to_csr(problem.x()));
+  const Csr s = to_csr(problem.x());
+  const std::string& walk = params.word("walk");
+  const bool passed = walk == "auto" ? s.nnz() >= kPassedLanes * s.rows : walk == "passed";
+  return std::make_unique<GatherRun>(problem, output_of(params), passed, s);
 }
 
 }  // namespace retensor::tca_spmm

@@ -1,4 +1,6 @@
 // tca_spmm.cuda.gather.
+#include <utility>
+
 #include "papers/tca_spmm/kernels/gather_cuda.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
 
@@ -18,19 +20,18 @@ Support supports_gather(const Problem& problem, const Params&) {
 }  // namespace
 
 MethodSpec make_tca_spmm_cuda_gather() {
-  return kernel_method({
-      .id = "tca_spmm.cuda.gather",
-      .summary =
-          "sparse times dense matrix, rows of D gathered for each row of S, without shared memory",
-      .conditions = {supports_gather},
-      .prepare = RETENSOR_DEVICE_PART(prepare_gather_cuda),
-      .params = {param("walk", "auto",
-                       "how lanes read the nonzeros of a row: passed on between eight of them, or "
-                       "each all; auto: each where rows have fewer than eight")
-                     .words({"auto", "passed", "each"}),
-                 output_param()},
-      .form = own_form(),
-  });
+  const ParamSpec walk =
+      param("walk", "auto",
+            "how lanes read the nonzeros of a row: passed on between eight of them, or each all; "
+            "auto: each where rows have fewer than eight")
+          .words({"auto", "passed", "each"});
+  MethodSpec own{.id = "tca_spmm.cuda.gather", .form = own_form()};
+  own.summary =
+      "sparse times dense matrix, rows of D gathered for each row of S, without shared memory";
+  own.conditions = {supports_gather};
+  own.prepare = RETENSOR_DEVICE_PART(prepare_gather_cuda);
+  own.params = {walk, output_param()};
+  return kernel_method(std::move(own));
 }
 
 }  // namespace retensor::tca_spmm
