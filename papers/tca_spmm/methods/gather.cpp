@@ -25,12 +25,14 @@ MethodSpec make_tca_spmm_cuda_gather() {
             "how lanes read the nonzeros of a row: passed on between eight of them, or each all; "
             "auto: each where rows have fewer than eight")
           .words({"auto", "passed", "each"});
-  MethodSpec own{.id = "tca_spmm.cuda.gather", .form = own_form()};
+  MethodSpec own;
+  own.id = "tca_spmm.cuda.gather";
   own.summary =
       "sparse times dense matrix, rows of D gathered for each row of S, without shared memory";
   own.conditions = {supports_gather};
   own.prepare = RETENSOR_DEVICE_PART(prepare_gather_cuda);
   own.params = {walk, output_param()};
+  own.form = own_form();
   return kernel_method(std::move(own));
 }
 
