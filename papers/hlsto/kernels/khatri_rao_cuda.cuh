@@ -5,10 +5,9 @@
 // multiplies its fragment of C^T by B(j, :) before, 8 multiplications of two halves:
 //   A(i, :)^T += (C^T diag(B(j, :))) X(:, j, :)^T,
 // so that the tensor core adds up over slices and tiles alike. Registers keep the 16 rows of B from
-// tile to tile as long as these stay the same. A warp has two spread tiles: while one is
-// multiplied, the cells of the one before become zeros again and the next is put there. Factors are
-// read in single precision and rounded here. Tiles lie as those of the tuned kernel do. The sparse
-// nonzeros are the work of that kernel's walk too, by further thread blocks of the same launch.
+// tile to tile as long as these stay the same. Factors are read in single precision and rounded
+// here. Tiles lie as those of the tuned kernel do. The sparse nonzeros are the work of that
+// kernel's walk too, by further thread blocks of the same launch.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -19,9 +18,9 @@ namespace retensor::hlsto {
 
 inline constexpr int kProductFragments = 2;  ///< 32 columns at a time
 /// Warps of a thread block, and blocks of a multiprocessor that registers shall allow for.
-inline constexpr unsigned kProductWarps = 4, kProductBlocks = 3;
+inline constexpr unsigned kProductWarps = 4, kProductBlocks = 4;
 inline constexpr unsigned kProductCells = kTileCells + 8;  ///< the last for what pads a list
-inline constexpr unsigned kProductBytes = kProductWarps * 2 * kProductCells * sizeof(std::uint16_t);
+inline constexpr unsigned kProductBytes = kProductWarps * kProductCells * sizeof(std::uint16_t);
 inline constexpr unsigned kProductThreads = 32 * kProductWarps;
 /// Lanes of a group that adds up sparse nonzeros, and those that a thread block takes.
 inline constexpr int kProductLanes = 4 * kProductFragments;
@@ -41,9 +40,8 @@ struct ProductTiles {
 
 /// One warp's walk over tiles in the order of their output rows.
 class ProductWalk {
-  /// A tile, and what a lane has loaded of its list.
-  struct Listed {
-    ListedTile tile{};
+  /// What a lane has loaded of a tile's list.
+  struct Ahead {
     uint4 places[kVectorsAhead], values[kVectorsAhead];
   };
   /// A fragment of 16 columns by 16 rows of a factor: columns lane / 4 and 8 further on in turn.
@@ -55,66 +53,62 @@ class ProductWalk {
       : x_(x),
         tiles_(tiles),
         column_((blockIdx.y * kProductLanes + lane_ / 4) * 4),
-        cells_(reinterpret_cast<char*>(shared + threadIdx.x / 32 * 2 * kProductCells)) {
-    for (unsigned v = lane_; v < 2 * kSpreadBytes / sizeof(uint4); v += 32)
+        cells_(reinterpret_cast<char*>(shared + threadIdx.x / 32 * kProductCells)) {
+    for (unsigned v = lane_; v < kProductCells * sizeof(std::uint16_t) / sizeof(uint4); v += 32)
       reinterpret_cast<uint4*>(cells_)[v] = make_uint4(0, 0, 0, 0);
     __syncwarp();
   }
 
   __device__ void run(Index first, Index last) {
-    const auto tile_at = [&](Index t) { return t < last ? tile(t) : ListedTile{}; };
-    Listed before, now = load(tile(first)), next = load(tile_at(first + 1));
-    ListedTile coming = tile_at(first + 2);
-    Fragments c, of_next;
-    load_fragments(now.tile.column, c);
-    put(cells_, now);
-    __syncwarp();
-    at_ = now.tile.slice;
+    ListedTile next = tile(first);
+    Ahead ahead = load(next);
+    at_ = next.slice;
     for (Index t = first; t < last; ++t) {
-      if (now.tile.slice != at_) add_sums();
-      at_ = now.tile.slice;
-      hold(now.tile.row);
-      const Listed after = load(coming);
-      coming = tile_at(t + 3);
-      load_fragments(next.tile.column, of_next);
-      multiply(c, before, next, (t - first) % 2 * kSpreadBytes);
-      before = now, now = next, next = after;
-#pragma unroll
-      for (int e = 0; e < kProductFragments * 4; ++e) c[e / 4][e % 4] = of_next[e / 4][e % 4];
+      const ListedTile now = next;
+      const Ahead loaded = ahead;
+      if (t + 1 < last) next = tile(t + 1), ahead = load(next);
+      if (now.slice != at_) add_sums();
+      at_ = now.slice;
+      add(now, loaded);
     }
     add_sums();
   }
 
  private:
-  static constexpr unsigned kSpreadBytes = kProductCells * sizeof(std::uint16_t);
-
   __device__ ListedTile tile(Index t) const {
     const ListedTile* const from = tiles_.of.tiles + t;
     const uint4 head = __ldg(reinterpret_cast<const uint4*>(from));
     return {head.x, head.y, head.z, head.w, __ldg(&from->column), {}};
   }
-  __device__ Listed load(const ListedTile& tile) const {
-    Listed a;
-    a.tile = tile;
+  __device__ Ahead load(const ListedTile& tile) const {
+    Ahead a;
 #pragma unroll
     for (unsigned q = 0; q < kVectorsAhead; ++q)
-      if (32 * q + lane_ < tile.vectors) {
-        a.places[q] = places(tile, 32 * q + lane_), a.values[q] = values(tile, 32 * q + lane_);
-      }
+      if (32 * q + lane_ < tile.vectors) load(tile.first + 32 * q + lane_, q, a);
     return a;
   }
-  __device__ uint4 places(const ListedTile& tile, unsigned vector) const {
-    return __ldg(tiles_.of.places + tile.first + vector);
-  }
-  __device__ uint4 values(const ListedTile& tile, unsigned vector) const {
-    return __ldg(tiles_.of.values[0] + tile.first + vector);
+  __device__ void load(Index vector, unsigned q, Ahead& a) const {
+    a.places[q] = __ldg(tiles_.of.places + vector),
+    a.values[q] = __ldg(tiles_.of.values[0] + vector);
   }
 
-  __device__ static void put(char* cells, const uint4& places, const uint4& values) {
+  /// Calls f(places, values) for the vectors of the tile's list.
+  template <class F>
+  __device__ void for_each_vector(const ListedTile& tile, const Ahead& loaded, const F& f) const {
+#pragma unroll
+    for (unsigned q = 0; q < kVectorsAhead; ++q)
+      if (32 * q + lane_ < tile.vectors) f(loaded.places[q], loaded.values[q]);
+    for (unsigned v = 32 * kVectorsAhead + lane_; v < tile.vectors; v += 32) {
+      Ahead more;
+      load(tile.first + v, 0, more);
+      f(more.places[0], more.values[0]);
+    }
+  }
+  __device__ void put(const uint4& places, const uint4& values) {
     const std::uint32_t to[4] = {places.x, places.y, places.z, places.w};
     const std::uint32_t two[4] = {values.x, values.y, values.z, values.w};
     const auto cell = [&](std::uint32_t place) -> std::uint16_t& {
-      return *reinterpret_cast<std::uint16_t*>(cells + place);
+      return *reinterpret_cast<std::uint16_t*>(cells_ + place);
     };
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
@@ -122,48 +116,21 @@ class ProductWalk {
       cell(to[w] >> 16) = static_cast<std::uint16_t>(two[w] >> 16);
     }
   }
-  /// Vector `q` of those that are loaded of a tile, at its places.
-  __device__ void put_loaded(char* cells, const Listed& x, unsigned q) const {
-    if (32 * q + lane_ < x.tile.vectors) put(cells, x.places[q], x.values[q]);
-  }
-  __device__ void clear_loaded(char* cells, const Listed& x, unsigned q) const {
-    if (32 * q + lane_ < x.tile.vectors) put(cells, x.places[q], make_uint4(0, 0, 0, 0));
-  }
-  /// Calls f(vector) for those of a long list that are not loaded.
-  template <class F>
-  __device__ void for_each_more(const ListedTile& tile, const F& f) const {
-    for (unsigned v = 32 * kVectorsAhead + lane_; v < tile.vectors; v += 32) f(v);
-  }
-  __device__ void put_more(char* cells, const ListedTile& tile) const {
-    for_each_more(tile, [&](unsigned v) { put(cells, places(tile, v), values(tile, v)); });
-  }
-  __device__ void put(char* cells, const Listed& x) const {
-#pragma unroll
-    for (unsigned q = 0; q < kVectorsAhead; ++q) put_loaded(cells, x, q);
-    put_more(cells, x.tile);
-  }
 
-  /// Multiplies the tile that is spread out from byte `mine` on; the other place of the two, where
-  /// the tile before is, gets the next.
-  __device__ void multiply(const Fragments& c, const Listed& before, const Listed& next,
-                           unsigned mine) {
-    const uint4* const slices = reinterpret_cast<const uint4*>(cells_ + mine) + lane_;
-    char* const other = cells_ + (kSpreadBytes - mine);
-    constexpr int kHalf = 8;
-#pragma unroll
-    for (int j = 0; j < kHalf; ++j) {
-      multiply_slice(j, slices, c);
-      if (j < static_cast<int>(kVectorsAhead)) clear_loaded(other, before, j);
-    }
-    for_each_more(before.tile,
-                  [&](unsigned v) { put(other, places(before.tile, v), make_uint4(0, 0, 0, 0)); });
+  /// Puts the tile's values at their places, multiplies, and puts zeros there again.
+  __device__ void add(const ListedTile& tile, const Ahead& loaded) {
+    Fragments c;
+    load_fragments(tile.column, c);
+    hold(tile.row);
+    for_each_vector(tile, loaded,
+                    [&](const uint4& places, const uint4& values) { put(places, values); });
     __syncwarp();
 #pragma unroll
-    for (int j = kHalf; j < 2 * kHalf; ++j) {
-      multiply_slice(j, slices, c);
-      if (j - kHalf < static_cast<int>(kVectorsAhead)) put_loaded(other, next, j - kHalf);
-    }
-    put_more(other, next.tile);
+    for (int j = 0; j < 16; ++j) multiply_slice(j, c);
+    __syncwarp();
+    for_each_vector(tile, loaded, [&](const uint4& places, const uint4&) {
+      put(places, make_uint4(0, 0, 0, 0));
+    });
     __syncwarp();
   }
 
@@ -198,8 +165,8 @@ class ProductWalk {
     }
   }
 
-  __device__ void multiply_slice(int j, const uint4* slices, const Fragments& c) {
-    const uint4 slice = slices[j * 32];
+  __device__ void multiply_slice(int j, const Fragments& c) {
+    const uint4 slice = reinterpret_cast<const uint4*>(cells_)[j * 32 + lane_];
 #pragma unroll
     for (int m = 0; m < kProductFragments; ++m) {
       // Of columns lane / 4 and 8 further on of the fragment, twice each.
@@ -230,7 +197,7 @@ class ProductWalk {
   const DeviceChain& x_;
   const ProductTiles& tiles_;
   const unsigned lane_ = threadIdx.x % 32, column_;  // the first of the lane's columns
-  char* const cells_;                                // the two tiles that are spread out
+  char* const cells_;                                // the tile that is spread out
   Index at_ = 0, held_row_ = kNoRow;      // the tiles that the sums, the held rows are of
   __half2 held_[16 * kProductFragments];  // by slice and fragment: of two columns
   float sum_[kProductFragments][2][4] = {};
