@@ -17,28 +17,53 @@ namespace {
 
 constexpr unsigned kWalkColumns = kProductFragments * kFragmentColumns;
 
+constexpr auto kLayOut = lay_out_factors<Arithmetic::fp16, kProductFragments>;
+
 class ProductRun : public HlsRun {
  public:
   ProductRun(const Problem& problem, PreparedHls hls)
       : HlsRun(problem, std::move(hls), Arithmetic::fp16,
                "HLSTO, the Khatri-Rao product as operand", kWalkColumns),
         lists_(list_cells(tensor_, x_, Arithmetic::fp16)) {
-    TunedTiles& of = tiles_.of;
-    of.tiles = lists_.tiles.data();
-    of.places = reinterpret_cast<const uint4*>(lists_.places.data());
-    if (x_.tiles > 0) of.values[0] = reinterpret_cast<const uint4*>(lists_.values.front().data());
-    of.stride = static_cast<unsigned>(rounded_up(chain_.width, kWalkColumns));
-    of.others = 2;
-    of.other[0] = x_.mode_at[x_.row], of.other[1] = x_.mode_at[x_.column];
+    tiles_.tiles = lists_.tiles.data();
+    tiles_.places = reinterpret_cast<const uint4*>(lists_.places.data());
+    if (x_.tiles > 0)
+      tiles_.values[0] = reinterpret_cast<const uint4*>(lists_.values.front().data());
+    tiles_.stride = static_cast<unsigned>(rounded_up(chain_.width, kWalkColumns));
+    tiles_.column_blocks = layout_.column_blocks = tiles_.stride / kFragmentColumns;
+    tiles_.others = 2;
+    tiles_.other[0] = x_.mode_at[x_.row], tiles_.other[1] = x_.mode_at[x_.column];
+    layout_.fragment_vectors = tiles_of(x_.column) * tiles_.column_blocks * 32;
+    layout_.weight_vectors =
+        tiles_of(x_.row) * kFragmentEdge * tiles_.stride * sizeof(std::uint16_t) / sizeof(uint4);
+    fragments_ = Buffer<uint4>(layout_.fragment_vectors);
+    weights_ = Buffer<uint4>(layout_.weight_vectors);
+    tiles_.fragments[0] = layout_.fragments[0] = fragments_.data();
+    tiles_.weights = layout_.weights = weights_.data();
     share_tiles();
-    count_bytes(lists_.tiles, lists_.places);
+    count_bytes(lists_.tiles, lists_.places, fragments_, weights_);
     for (const auto& values : lists_.values) count_bytes(values);
   }
 
+  /// The factors may have changed since the last run, which lays them out again.
+  void run(StageTimer& timer) override {
+    timer.stage("convert");
+    layout_.columns = factor(x_.column), layout_.rows = factor(x_.row);
+    constexpr Count kMostBlocks = 1024;
+    const unsigned blocks = device::blocks_for(layout_.fragment_vectors + layout_.weight_vectors,
+                                               kLayoutThreads, kMostBlocks);
+    if (x_.tiles > 0)
+      RETENSOR_CUDA_LAUNCH(kLayOut, blocks, kLayoutThreads, 0, stream_of(timer), layout_);
+    HlsRun::run(timer);
+  }
+
  private:
-  ProductTiles::Factor factor(int place) const {
+  Count tiles_of(int place) const {
+    return rounded_up(factor(place).count, kFragmentEdge) / kFragmentEdge;
+  }
+  FactorRows factor(int place) const {
     const int mode = x_.mode_at[place];
-    return {x_.factor[mode].rows, static_cast<Index>(chain_.factor[at(mode)].rows)};
+    return {x_.factor[mode].rows, chain_.factor[at(mode)].rows, tiles_.stride};
   }
 
   /// Equally many for every warp that the device holds at a time.
@@ -47,24 +72,30 @@ class ProductRun : public HlsRun {
         walk_products, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductBytes));
     int at_once = 0;
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &at_once, walk_products, kProductThreads, kProductBytes));
+        &at_once, walk_products, 32 * kProductWarps, kProductBytes));
     const Count walks = static_cast<Count>(at_once * device::facts().sms) * kProductWarps;
-    tiles_.of.tiles_per_warp =
+    tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
-    if (x_.tiles > 0)
-      tiles_.dense_blocks = device::blocks_for(x_.tiles, kProductWarps * tiles_.of.tiles_per_warp);
   }
 
   void launch(cudaStream_t stream) override {
-    tiles_.columns = factor(x_.column), tiles_.rows = factor(x_.row);
-    const unsigned sparse_blocks =
-        x_.nonzeros > 0 ? device::blocks_for(x_.nonzeros, kProductNonzeros) : 0;
-    const dim3 grid(tiles_.dense_blocks + sparse_blocks, tiles_.of.stride / kWalkColumns);
-    RETENSOR_CUDA_LAUNCH(walk_products, grid, kProductThreads, kProductBytes, stream, x_, tiles_);
+    const unsigned columns = tiles_.column_blocks / kProductFragments;
+    if (x_.tiles > 0)
+      RETENSOR_CUDA_LAUNCH(
+          walk_products,
+          dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
+          32 * kProductWarps, kProductBytes, stream, x_, tiles_);
+    constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
+    if (x_.nonzeros > 0)
+      RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>),
+                           dim3(device::blocks_for(x_.nonzeros, kOfBlock), columns), kSparseThreads,
+                           0, stream, x_, tiles_);
   }
 
   const CellLists lists_;
-  ProductTiles tiles_;
+  Buffer<uint4> fragments_, weights_;  // of the columns' and the rows' factor
+  FactorLayout layout_;
+  TunedTiles tiles_;
 };
 
 }  // namespace

@@ -5,9 +5,8 @@
 // multiplies its fragment of C^T by B(j, :) before, 8 multiplications of two halves:
 //   A(i, :)^T += (C^T diag(B(j, :))) X(:, j, :)^T,
 // so that the tensor core adds up over slices and tiles alike. Registers keep the 16 rows of B from
-// tile to tile as long as these stay the same. Factors are read in single precision and rounded
-// here. Tiles lie as those of the tuned kernel do. The sparse nonzeros are the work of that
-// kernel's walk too, by further thread blocks of the same launch.
+// tile to tile as long as these stay the same. The layouts of tiles and factors are those of the
+// tuned kernel, and so is the part of the sparse nonzeros.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -21,25 +20,12 @@ inline constexpr int kProductFragments = 2;  ///< 32 columns at a time
 inline constexpr unsigned kProductWarps = 4, kProductBlocks = 4;
 inline constexpr unsigned kProductCells = kTileCells + 8;  ///< the last for what pads a list
 inline constexpr unsigned kProductBytes = kProductWarps * kProductCells * sizeof(std::uint16_t);
-inline constexpr unsigned kProductThreads = 32 * kProductWarps;
-/// Lanes of a group that adds up sparse nonzeros, and those that a thread block takes.
-inline constexpr int kProductLanes = 4 * kProductFragments;
-inline constexpr unsigned kProductNonzeros = kGroupNonzeros * (kProductThreads / kProductLanes);
-
-/// What the kernel gets beside the chain: tiles, and the factors of the columns and of the rows in
-/// single precision, whose rows are `of.stride` elements apart.
-struct ProductTiles {
-  struct Factor {
-    const float* rows = nullptr;
-    Index count = 0;
-  };
-  TunedTiles of;
-  Factor columns, rows;
-  unsigned dense_blocks = 0;  ///< thread blocks of the tiles; those after them take nonzeros
-};
 
 /// One warp's walk over tiles in the order of their output rows.
 class ProductWalk {
+  using RowWeights = Weights<Arithmetic::fp16, kProductFragments>;
+  static constexpr int kSlices = RowWeights::kSlices, kSteps = 16 / kSlices;
+
   /// What a lane has loaded of a tile's list.
   struct Ahead {
     uint4 places[kVectorsAhead], values[kVectorsAhead];
@@ -49,21 +35,20 @@ class ProductWalk {
   using Fragments = Fragment[kProductFragments];
 
  public:
-  __device__ ProductWalk(const DeviceChain& x, const ProductTiles& tiles, std::uint16_t* shared)
+  __device__ ProductWalk(const DeviceChain& x, const TunedTiles& tiles, std::uint16_t* shared)
       : x_(x),
         tiles_(tiles),
-        column_((blockIdx.y * kProductLanes + lane_ / 4) * 4),
         cells_(reinterpret_cast<char*>(shared + threadIdx.x / 32 * kProductCells)) {
     for (unsigned v = lane_; v < kProductCells * sizeof(std::uint16_t) / sizeof(uint4); v += 32)
       reinterpret_cast<uint4*>(cells_)[v] = make_uint4(0, 0, 0, 0);
     __syncwarp();
   }
 
-  __device__ void run(Index first, Index last) {
+  __device__ void run(Count first, Count last) {
     ListedTile next = tile(first);
     Ahead ahead = load(next);
     at_ = next.slice;
-    for (Index t = first; t < last; ++t) {
+    for (Count t = first; t < last; ++t) {
       const ListedTile now = next;
       const Ahead loaded = ahead;
       if (t + 1 < last) next = tile(t + 1), ahead = load(next);
@@ -75,8 +60,8 @@ class ProductWalk {
   }
 
  private:
-  __device__ ListedTile tile(Index t) const {
-    const ListedTile* const from = tiles_.of.tiles + t;
+  __device__ ListedTile tile(Count t) const {
+    const ListedTile* const from = tiles_.tiles + t;
     const uint4 head = __ldg(reinterpret_cast<const uint4*>(from));
     return {head.x, head.y, head.z, head.w, __ldg(&from->column), {}};
   }
@@ -84,12 +69,11 @@ class ProductWalk {
     Ahead a;
 #pragma unroll
     for (unsigned q = 0; q < kVectorsAhead; ++q)
-      if (32 * q + lane_ < tile.vectors) load(tile.first + 32 * q + lane_, q, a);
+      if (32 * q + lane_ < tile.vectors) load(Count{tile.first} + 32 * q + lane_, q, a);
     return a;
   }
-  __device__ void load(Index vector, unsigned q, Ahead& a) const {
-    a.places[q] = __ldg(tiles_.of.places + vector),
-    a.values[q] = __ldg(tiles_.of.values[0] + vector);
+  __device__ void load(Count vector, unsigned q, Ahead& a) const {
+    a.places[q] = __ldg(tiles_.places + vector), a.values[q] = __ldg(tiles_.values[0] + vector);
   }
 
   /// Calls f(places, values) for the vectors of the tile's list.
@@ -100,7 +84,7 @@ class ProductWalk {
       if (32 * q + lane_ < tile.vectors) f(loaded.places[q], loaded.values[q]);
     for (unsigned v = 32 * kVectorsAhead + lane_; v < tile.vectors; v += 32) {
       Ahead more;
-      load(tile.first + v, 0, more);
+      load(Count{tile.first} + v, 0, more);
       f(more.places[0], more.values[0]);
     }
   }
@@ -120,7 +104,10 @@ class ProductWalk {
   /// Puts the tile's values at their places, multiplies, and puts zeros there again.
   __device__ void add(const ListedTile& tile, const Ahead& loaded) {
     Fragments c;
-    load_fragments(tile.column, c);
+    const Count block = Count{tile.column} * tiles_.column_blocks + blockIdx.y * kProductFragments;
+#pragma unroll
+    for (unsigned m = 0; m < kProductFragments; ++m)
+      reinterpret_cast<uint4&>(c[m]) = __ldg(tiles_.fragments[0] + (block + m) * 32 + lane_);
     hold(tile.row);
     for_each_vector(tile, loaded,
                     [&](const uint4& places, const uint4& values) { put(places, values); });
@@ -134,35 +121,15 @@ class ProductWalk {
     __syncwarp();
   }
 
-  /// The lane's columns, four from `column_` on.
-  __device__ float4 row_of(const ProductTiles::Factor& factor, Index row) const {
-    if (row >= factor.count) return make_float4(0, 0, 0, 0);
-    const float* const at = factor.rows + Count{row} * tiles_.of.stride + column_;
-    return __ldg(reinterpret_cast<const float4*>(at));
-  }
-  /// Rows 2 (lane % 4), the next, and both 8 further on of a tile's columns.
-  __device__ void load_fragments(Index column, Fragments& c) const {
-    const Index first = (column << 4) + lane_ % 4 * 2;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float4 even = row_of(tiles_.columns, first + 8 * half);
-      const float4 odd = row_of(tiles_.columns, first + 8 * half + 1);
-      c[0][2 * half] = __floats2half2_rn(even.x, odd.x);
-      c[0][2 * half + 1] = __floats2half2_rn(even.y, odd.y);
-      c[1][2 * half] = __floats2half2_rn(even.z, odd.z);
-      c[1][2 * half + 1] = __floats2half2_rn(even.w, odd.w);
-    }
-  }
-  /// The factor's rows of a tile's rows.
+  /// The weights of a tile's rows.
   __device__ void hold(Index row) {
     if (row == held_row_) return;
     held_row_ = row;
+    const uint4* const from =
+        tiles_.weights + (Count{row} * gridDim.y + blockIdx.y) * kSteps * 8 + lane_ / 4;
 #pragma unroll
-    for (unsigned j = 0; j < 16; ++j) {
-      const float4 columns = row_of(tiles_.rows, (row << 4) + j);
-      held_[2 * j] = __floats2half2_rn(columns.x, columns.y);
-      held_[2 * j + 1] = __floats2half2_rn(columns.z, columns.w);
-    }
+    for (int step = 0; step < kSteps; ++step)
+      reinterpret_cast<uint4&>(held_[2 * kSlices * step]) = __ldg(from + step * 8);
   }
 
   __device__ void multiply_slice(int j, const Fragments& c) {
@@ -183,42 +150,34 @@ class ProductWalk {
 
   /// A lane has columns 2 (lane % 4) and the next of both operands as rows of the output's tile.
   __device__ void add_sums() {
+    const unsigned column = (blockIdx.y * kProductFragments * 4 + lane_ / 4) * 4;
 #pragma unroll
     for (unsigned e = 0; e < 4; ++e) {
       const Index i = (at_ << 4) + e / 2 * 8 + lane_ % 4 * 2 + e % 2;
       const float row[4] = {sum_[0][e / 2][e % 2], sum_[0][e / 2][2 + e % 2], sum_[1][e / 2][e % 2],
                             sum_[1][e / 2][2 + e % 2]};
-      if (i < x_.slice_length) add_to_row(x_, i, column_, row);
+      if (i < x_.slice_length) add_to_row(x_, i, column, row);
     }
 #pragma unroll
     for (unsigned e = 0; e < 16; ++e) sum_[e / 8][e / 4 % 2][e % 4] = 0;
   }
 
   const DeviceChain& x_;
-  const ProductTiles& tiles_;
-  const unsigned lane_ = threadIdx.x % 32, column_;  // the first of the lane's columns
-  char* const cells_;                                // the tile that is spread out
-  Index at_ = 0, held_row_ = kNoRow;      // the tiles that the sums, the held rows are of
-  __half2 held_[16 * kProductFragments];  // by slice and fragment: of two columns
+  const TunedTiles& tiles_;
+  const unsigned lane_ = threadIdx.x % 32;
+  char* const cells_;                                 // the tile that is spread out
+  Index at_ = 0, held_row_ = kNoRow;                  // the tiles that the sums, the weights are of
+  alignas(16) __half2 held_[16 * kProductFragments];  // by slice and fragment: of two columns
   float sum_[kProductFragments][2][4] = {};
 };
 
-/// Thread blocks (b, w) walk over tiles, and further ones over sparse nonzeros, for columns 32 w
-/// and on.
-__global__ void __launch_bounds__(kProductThreads, kProductBlocks)
-    walk_products(const DeviceChain x, const ProductTiles tiles) {
+/// Thread blocks (b, w) walk over tiles for columns 32 w and on.
+__global__ void __launch_bounds__(32 * kProductWarps, kProductBlocks)
+    walk_products(const DeviceChain x, const TunedTiles tiles) {
   extern __shared__ __align__(128) std::uint16_t spread[];
-  if (blockIdx.x >= tiles.dense_blocks) {
-    const Count first = Count{blockIdx.x - tiles.dense_blocks} * kProductNonzeros;
-    const unsigned group = threadIdx.x / kProductLanes;
-    return SparseWalk<kProductLanes, 2>(x, tiles.of).run(first + group * kGroupNonzeros);
-  }
-  const Index warp = blockIdx.x * kProductWarps + threadIdx.x / 32;
-  const Count first = Count{warp} * tiles.of.tiles_per_warp;
-  const Count last = first + tiles.of.tiles_per_warp;
-  if (first < x.tiles)
-    ProductWalk(x, tiles, spread)
-        .run(static_cast<Index>(first), static_cast<Index>(last < x.tiles ? last : x.tiles));
+  const Count warp = Count{blockIdx.x} * kProductWarps + threadIdx.x / 32;
+  const Count first = warp * tiles.tiles_per_warp, last = first + tiles.tiles_per_warp;
+  if (first < x.tiles) ProductWalk(x, tiles, spread).run(first, last < x.tiles ? last : x.tiles);
 }
 
 }  // namespace retensor::hlsto
