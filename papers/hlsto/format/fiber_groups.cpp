@@ -231,18 +231,6 @@ Coo FiberGroups::to_coo() const {
   return x;
 }
 
-std::vector<int> leaves_of_fewest(std::span<const Count> fibers) {
-  const int order = static_cast<int>(fibers.size());
-  std::vector<int> leaves;
-  for (int mode = 0; mode < order; ++mode) {
-    int best = mode == 0 ? 1 : 0;
-    for (int leaf = 0; leaf < order; ++leaf)
-      if (leaf != mode && fibers[at(leaf)] < fibers[at(best)]) best = leaf;
-    leaves.push_back(best);
-  }
-  return leaves;
-}
-
 std::vector<int> longest_fibers(const Coo& tensor) {
   const int order = tensor.order();
   std::vector<Count> fibers;
@@ -251,7 +239,14 @@ std::vector<int> longest_fibers(const Coo& tensor) {
     sort_nonzeros(sorted, fiber_order(order, leaf));
     fibers.push_back(fiber_starts(sorted, leaf).size());
   }
-  return leaves_of_fewest(fibers);
+  std::vector<int> leaves;
+  for (int mode = 0; mode < order; ++mode) {
+    int best = mode == 0 ? 1 : 0;
+    for (int leaf = 0; leaf < order; ++leaf)
+      if (leaf != mode && fibers[at(leaf)] < fibers[at(best)]) best = leaf;
+    leaves.push_back(best);
+  }
+  return leaves;
 }
 
 FiberGroups to_fiber_groups(const Coo& tensor, const GroupOptions& options) {
