@@ -32,7 +32,8 @@ CONTRACTIONS = ("bcb_sptc/fig9", "bcb_sptc/dense", "bcb_sptc/dense-cold", "bcb_s
 
 # What it is, the paper's method, artifacts, operation, whether own forms round operands to 16 bits.
 FAMILIES = (
-    ("MTTKRP over all modes, fp32", "flycoo.cuda", MTTKRP + ("flycoo/forms",), "mttkrp_all", SINGLE),
+    ("MTTKRP over all modes, fp32", "flycoo.cuda", MTTKRP + ("flycoo/forms",), "mttkrp_all",
+     SINGLE),
     ("MTTKRP over all modes, operands of 16 bits", "flycoo.cuda",
      MTTKRP + ("flycoo/wide", "flycoo/forms-f16"), "mttkrp_all", HALF),
     ("MTTKRP on dense tiles, fp32 or two halves", "hlsto.cuda", DENSE_TILES, "mttkrp", SINGLE),

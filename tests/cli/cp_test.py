@@ -228,7 +228,7 @@ def test_bad_values_are_refused_in_one_line_before_anything_runs(workspace, args
 
 
 def test_last_sweeps_end_where_the_rounding_of_operands_does_not_show(workspace):
-    """Of a tensor of two components operands of 8 bits leave 1e-4 and more, single precision less."""
+    """Of two components operands of 8 bits leave 1e-4 and more, single precision less."""
     write_tensor(workspace.folder / "x.tns", low_rank((12, 11, 10), 2, 1)[0])
     rough = ["cp", "x.tns", "--rank", 2, "--method", "hlsto.cpu", "--params",
              "precision=bf16 threshold=0", "--max-sweeps", 30, "--json"]
