@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """docs.py BUILD OUT: builds the documentation site into a folder.
 
-Pages of plots/docs are written by hand; those of the reference come from the program of BUILD
-(help, methods, JSON Schema), from the docstrings of the Python package and from the C header.
+Pages of plots/docs are written by hand, threats and promises in SECURITY.md; those of the reference
+come from the program of BUILD (help, methods, JSON Schema), from the docstrings of the Python
+package and from the C header.
 MkDocs builds all of them, and a link that leads nowhere is an error. The notebook is executed and
 stands beside them.
 """
@@ -42,6 +43,7 @@ def build_site(pages, executed, out):
         shutil.copytree(pages, docs, ignore=shutil.ignore_patterns("*.py"))
         for suffix in ("html", "ipynb"):
             shutil.copy2(executed / f"notebook.{suffix}", docs)
+        (docs / "explanation/security.md").write_text(security_page(), encoding="utf-8")
         write_reference(docs / "reference",
                         lambda *words: output(os.environ["RETENSOR"], *words))
         shutil.copy2(ROOT / "plots/mkdocs.yml", folder)
@@ -57,6 +59,12 @@ def build_site(pages, executed, out):
 def output(program, *words):
     return subprocess.run([program, *words], cwd=ROOT, check=True, text=True,
                           capture_output=True).stdout
+
+
+def security_page():
+    """SECURITY.md without its links into the tree, which the site does not hold."""
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"`\1`", text)
 
 
 def write_reference(folder, retensor):

@@ -56,8 +56,9 @@ class Self final : public Communicator {
     const std::size_t bytes = type == Element::f32 ? 4 : 8;
     if (parts[0] > 0) std::memcpy(mine, all, parts[0] * bytes);
   }
-  std::vector<std::byte> do_all_to_all(const std::vector<std::byte>& out, const Parts&) override {
-    return out;
+  Parts do_exchange(const Parts& sent) override { return sent; }
+  void do_all_to_all(const void* out, const Parts& sent, void* in, const Parts&) override {
+    if (sent[0] > 0) std::memcpy(in, out, sent[0]);
   }
 };
 

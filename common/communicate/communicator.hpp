@@ -70,23 +70,17 @@ class Communicator {
     traffic().reduce_scatter += (all.size() - own(parts)) * sizeof(T);
     do_reduce_scatter(all.data(), mine.data(), parts, element_of<T>());
   }
-  /// to[r] goes to process r; returns what came, from process 0 first.
+  /// `out` holds to[r] elements for each process r one after the other; returns what came, from
+  /// process 0 first.
   template <class T>
-  std::vector<T> all_to_all(const std::vector<std::vector<T>>& to) {
+  std::vector<T> all_to_all(std::span<const T> out, const Parts& to) {
     static_assert(std::is_trivially_copyable_v<T>);
-    std::vector<std::byte> out;
-    Parts parts;
-    for (const auto& each : to) {
-      const auto* const bytes = reinterpret_cast<const std::byte*>(each.data());
-      out.insert(out.end(), bytes, bytes + each.size() * sizeof(T));
-      parts.push_back(each.size() * sizeof(T));
-    }
-    traffic().all_to_all += out.size() - own(parts);
-    const auto in = do_all_to_all(out, parts);
-    std::vector<T> values(in.size() / sizeof(T));
-    const auto* const from = reinterpret_cast<const T*>(in.data());
-    values.assign(from, from + values.size());
-    return values;
+    expect(out.size(), to);
+    traffic().all_to_all += (out.size() - own(to)) * sizeof(T);
+    const auto sent = in_bytes(to, sizeof(T)), come = do_exchange(sent);
+    std::vector<T> in(sum_of(come) / sizeof(T));
+    do_all_to_all(out.data(), sent, in.data(), come);
+    return in;
   }
 
   /// The processes that name the same group, in the order of their ranks. Its traffic counts here.
@@ -101,8 +95,9 @@ class Communicator {
   virtual void do_all_reduce(void* values, Count count, Element type) = 0;
   virtual void do_all_gather(void* all, const Parts& bytes) = 0;
   virtual void do_reduce_scatter(const void* all, void* mine, const Parts& parts, Element type) = 0;
-  virtual std::vector<std::byte> do_all_to_all(const std::vector<std::byte>& out,
-                                               const Parts& bytes) = 0;
+  /// What each process sends to this one, of what this one sends to each.
+  virtual Parts do_exchange(const Parts& sent) = 0;
+  virtual void do_all_to_all(const void* out, const Parts& sent, void* in, const Parts& come) = 0;
 
  private:
   Count own(const Parts& parts) const { return parts[static_cast<std::size_t>(rank())]; }

@@ -97,19 +97,18 @@ class Mpi final : public Communicator {
           "MPI_Reduce_scatter");
   }
 
-  std::vector<std::byte> do_all_to_all(const std::vector<std::byte>& out,
-                                       const Parts& bytes) override {
-    const Layout from(bytes);
-    std::vector<int> come(bytes.size());
-    check(MPI_Alltoall(from.counts.data(), 1, MPI_INT, come.data(), 1, MPI_INT, comm_),
+  Parts do_exchange(const Parts& sent) override {
+    Parts come(sent.size());
+    check(MPI_Alltoall(sent.data(), 1, MPI_UINT64_T, come.data(), 1, MPI_UINT64_T, comm_),
           "MPI_Alltoall");
-    const Parts incoming(come.begin(), come.end());
-    const Layout to(incoming);
-    std::vector<std::byte> in(sum_of(incoming));
-    check(MPI_Alltoallv(out.data(), from.counts.data(), from.places.data(), MPI_BYTE, in.data(),
-                        to.counts.data(), to.places.data(), MPI_BYTE, comm_),
+    return come;
+  }
+
+  void do_all_to_all(const void* out, const Parts& sent, void* in, const Parts& come) override {
+    const Layout from(sent), to(come);
+    check(MPI_Alltoallv(out, from.counts.data(), from.places.data(), MPI_BYTE, in, to.counts.data(),
+                        to.places.data(), MPI_BYTE, comm_),
           "MPI_Alltoallv");
-    return in;
   }
 
  private:

@@ -143,27 +143,31 @@ class Nccl final : public Communicator {
     to.deliver();
   }
 
-  std::vector<std::byte> do_all_to_all(const std::vector<std::byte>& out,
-                                       const Parts& bytes) override {
-    const Parts come = incoming(bytes);
-    OnDevice from(out.data(), out.size());
-    std::vector<std::byte> in(sum_of(come));
-    OnDevice to(in.data(), in.size());
+  Parts do_exchange(const Parts& sent) override {
+    const auto p = static_cast<Count>(size_);
+    Parts table(p * p, 0), come;
+    std::copy(sent.begin(), sent.end(), table.begin() + static_cast<std::ptrdiff_t>(me() * p));
+    do_all_gather(table.data(), Parts(p, p * sizeof(Count)));
+    for (Count r = 0; r < p; ++r) come.push_back(table[r * p + me()]);
+    return come;
+  }
+
+  void do_all_to_all(const void* out, const Parts& sent, void* in, const Parts& come) override {
+    OnDevice from(out, sum_of(sent)), to(in, sum_of(come));
     together([&] {
-      Count sent = 0, received = 0;
+      Count begin = 0, place = 0;
       for (int r = 0; r < size_; ++r) {
         const auto k = static_cast<std::size_t>(r);
-        if (bytes[k] > 0)
-          RETENSOR_NCCL_CHECK(ncclSend(from.at(sent), bytes[k], ncclUint8, r, comm_, *stream_));
+        if (sent[k] > 0)
+          RETENSOR_NCCL_CHECK(ncclSend(from.at(begin), sent[k], ncclUint8, r, comm_, *stream_));
         if (come[k] > 0)
-          RETENSOR_NCCL_CHECK(ncclRecv(to.at(received), come[k], ncclUint8, r, comm_, *stream_));
-        sent += bytes[k];
-        received += come[k];
+          RETENSOR_NCCL_CHECK(ncclRecv(to.at(place), come[k], ncclUint8, r, comm_, *stream_));
+        begin += sent[k];
+        place += come[k];
       }
     });
     RETENSOR_CUDA_CHECK(cudaStreamSynchronize(*stream_));  // before what was sent is freed
     to.deliver();
-    return in;
   }
 
  private:
@@ -178,17 +182,6 @@ class Nccl final : public Communicator {
         if (const Count part = parts[static_cast<std::size_t>(r)]; part > 0)
           operation(r, first, part);
     });
-  }
-
-  /// What each process sends to this one, of what this one sends to each.
-  Parts incoming(const Parts& outgoing) {
-    const auto p = static_cast<Count>(size_);
-    Parts table(p * p, 0), come;
-    std::copy(outgoing.begin(), outgoing.end(),
-              table.begin() + static_cast<std::ptrdiff_t>(me() * p));
-    do_all_gather(table.data(), Parts(p, p * sizeof(Count)));
-    for (Count r = 0; r < p; ++r) come.push_back(table[r * p + me()]);
-    return come;
   }
 
   ncclComm_t comm_;

@@ -1,9 +1,7 @@
 #include "common/decompose/singular_vectors.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/core/rng.hpp"

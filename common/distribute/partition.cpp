@@ -1,10 +1,12 @@
 // A nonzero travels as its coordinates and its value, an array at a time.
 #include "common/distribute/partition.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,28 +20,48 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRules = {"allreduce", "owner", "medium"};
 
-/// The process that each nonzero goes to, and how many go to each.
-struct Destinations {
+/// Where each nonzero stands among all that are sent, those for process 0 first, and how many go to
+/// each process. Threads take ranges of nonzeros, so that these keep their order.
+class Destinations {
+ public:
+  /// to(x) is the process that nonzero x goes to.
   template <class To>
   Destinations(int processes, Count nonzeros, const To& to)
-      : of(nonzeros), counts(static_cast<std::size_t>(processes), 0) {
+      : place_(nonzeros), counts_(static_cast<std::size_t>(processes), 0) {
+    const auto p = counts_.size();
+    const Count ranges = static_cast<Count>(omp_get_max_threads());
+    const auto begin = [&](Count range) { return nonzeros * range / ranges; };
+    std::vector<Parts> next(ranges);  // of a range: how many, then the next place
 #pragma omp parallel for
-    for (Count x = 0; x < nonzeros; ++x) of[x] = static_cast<std::uint32_t>(to(x));
-    for (const auto process : of) ++counts[process];
+    for (Count range = 0; range < ranges; ++range) {
+      Parts own(p, 0);
+      for (Count x = begin(range); x < begin(range + 1); ++x) ++own[to(x)];
+      next[range] = std::move(own);
+    }
+    Count before = 0;
+    for (std::size_t r = 0; r < p; ++r)
+      for (auto& of_range : next) {
+        counts_[r] += of_range[r];
+        before += std::exchange(of_range[r], before);
+      }
+#pragma omp parallel for
+    for (Count range = 0; range < ranges; ++range)
+      for (Count x = begin(range); x < begin(range + 1); ++x) place_[x] = next[range][to(x)]++;
   }
-  std::vector<std::uint32_t> of;
-  Parts counts;
+
+  template <class T>
+  std::vector<T> send(Communicator& processes, std::span<const T> mine) const {
+    std::vector<T> out(mine.size());
+#pragma omp parallel for
+    for (Count x = 0; x < mine.size(); ++x) out[place_[x]] = mine[x];
+    return processes.all_to_all(std::span<const T>(out), counts_);
+  }
+
+ private:
+  std::vector<Count> place_;
+  Parts counts_;
 };
 
-template <class T>
-std::vector<T> sent(Communicator& processes, std::span<const T> mine, const Destinations& to) {
-  std::vector<std::vector<T>> out(to.counts.size());
-  for (std::size_t r = 0; r < out.size(); ++r) out[r].reserve(to.counts[r]);
-  for (Count x = 0; x < mine.size(); ++x) out[to.of[x]].push_back(mine[x]);
-  return processes.all_to_all(out);
-}
-
-/// to(x) is the process that nonzero x goes to.
 template <class To>
 Coo moved(Communicator& processes, const Coo& mine, const To& to) {
   if (processes.size() == 1) return mine;
@@ -47,9 +69,9 @@ Coo moved(Communicator& processes, const Coo& mine, const To& to) {
   Coo result;
   result.dims = mine.dims;
   for (const auto& indices : mine.indices)
-    result.indices.push_back(sent(processes, std::span<const Index>(indices), destinations));
+    result.indices.push_back(destinations.send(processes, std::span<const Index>(indices)));
   mine.values.visit([&]<class T>(const Array<T>& values) {
-    result.values = Values(sent(processes, std::span<const T>(values), destinations));
+    result.values = Values(destinations.send(processes, std::span<const T>(values)));
   });
   return result;
 }
@@ -99,6 +121,10 @@ void share_evenly(Communicator& processes, const Coo& mine, Share& share) {
   before[static_cast<std::size_t>(processes.rank())] = mine.nnz();
   processes.all_reduce(std::span(before));
   const auto all = communicate::sum_of(before);
+  if (before == communicate::even_parts(all, processes.size())) {
+    share.tensors = {mine};
+    return;
+  }
   const auto first = std::accumulate(before.begin(), before.begin() + processes.rank(), Count{0});
   const auto p = static_cast<Count>(processes.size());
   share.tensors = {moved(processes, mine,

@@ -28,7 +28,6 @@
 #include "common/method/work.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "common/method/problem.hpp"

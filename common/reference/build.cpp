@@ -1,7 +1,6 @@
 // From rows to an expected result: every row, or a sample and the checksum.
 #include <algorithm>
 #include <boost/sort/sort.hpp>
-#include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>

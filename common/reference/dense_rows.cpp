@@ -305,8 +305,7 @@ DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
   for (const Factor& f : others_of_mode)
     if (f.cols != rank)
       throw InputError(
-          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} "
-                      "has {}",
+          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} has {}",
                       f.mode + 1, f.cols, mode + 1, rank));
   return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits);
 }

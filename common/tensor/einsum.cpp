@@ -1,8 +1,6 @@
 // Parsing and checking of einsum notation.
 #include "common/tensor/einsum.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"

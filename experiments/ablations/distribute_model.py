@@ -46,8 +46,10 @@ def sent(rule, gpus, line):
 
 
 def rate_of(lines):
-    """Of the link inside a machine: what measured all-reduces reached, or as stated."""
-    reached = [sent("allreduce", line["processes"], line) / line["exchange"] for line in lines
+    """Of the link inside a machine: what measured all-reduces reached, or as stated. What a run
+    waits for is the exchange of its last mode."""
+    reached = [sent("allreduce", line["processes"], line) / MODES / line["exchange"]
+               for line in lines
                if line["processes"] > 1 and line["dist"] == "allreduce"]
     return max(reached, default=NVLINK)
 

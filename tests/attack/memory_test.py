@@ -54,6 +54,11 @@ def test_the_peak_of_every_operation_is_predicted(case):
     assert 0.75 * peak <= estimate <= 1.25 * peak, (estimate / 1e6, peak / 1e6)
 
 
+def test_the_peak_is_asked_of_every_operation_that_there_is():
+    listed = json.loads(run("list", "methods", "--json").stdout)
+    assert {operation for method in listed for operation in method["operations"]} == set(CASES)
+
+
 def test_a_case_that_needs_more_than_the_spec_allows_is_skipped(workspace):
     workspace.add_uniform("random", *CUBE)
     spec = workspace.spec(["pasta.cpu.coo"], operation="ttm", measure={"memory": "64MiB"},

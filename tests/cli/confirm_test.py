@@ -5,10 +5,12 @@ import subprocess
 
 import pytest
 
-from sweeps import RETENSOR, Workspace
+from sweeps import RETENSOR, Workspace, calibration
 
 
-def confirm(workspace, *options):
+def confirm(workspace, *options, threshold=2):
+    options = ["--calibration",
+               calibration(workspace.folder, workspace.lines("session")[0], threshold), *options]
     return subprocess.run(
         [RETENSOR, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
          workspace.cache, *options], cwd=workspace.folder, text=True, timeout=120,
@@ -67,6 +69,17 @@ def test_a_sample_that_differs_leaves_the_rows_stale(aged):
     done = confirm(workspace)
     assert done.returncode == 1 and "0 of 8 rows confirmed" in done.stderr
     assert not workspace.lines("confirmation")
+
+
+def test_where_no_difference_counts_nothing_is_confirmed_or_measured(aged):
+    workspace, change = aged
+    change()
+    before = workspace.out.read_text()
+    done = confirm(workspace, threshold=None)
+    assert done.returncode == 2 and workspace.out.read_text() == before
+    assert "undecided, since no difference between single launches counts" in done.stderr
+    assert "with 1 launch a side never" in done.stderr
+    assert not list(workspace.folder.glob("*.confirm"))
 
 
 def test_rows_of_another_machine_are_refused_and_nothing_is_written(aged):

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from decompositions_test import call, write_tensor
+from decompositions_test import call, low_rank, write_tensor
 from sweeps import RETENSOR, ROOT, at_terminal
 
 sys.path.insert(0, str(ROOT / "tests/unit"))
@@ -218,12 +218,25 @@ def test_components_are_drawn(workspace, ending, begins):
     (["--checkpoint-every", "0"], "--checkpoint-every: found 0, expected 1 or more"),
     (["--checkpoint", "no/state"], "--checkpoint: found no/state, expected a file in a folder"),
     (["--checkpoint", "."], "--checkpoint: found ., expected a file"),
+    (["--last-sweeps", "-1"], "--last-sweeps: found -1, expected 0 or more"),
     (["--plot", "figure.bmp"], "--plot: found figure.bmp, expected a name that ends in .svg"),
     (["--plot", "no/figure.svg"], "--plot: found no/figure.svg, expected a file in a folder"),
 ])
 def test_bad_values_are_refused_in_one_line_before_anything_runs(workspace, args, words):
     done = call(workspace, "cp", "tiny", "--rank", "2", *args, code=2)
     assert words in done.stderr and len(done.stderr.splitlines()) == 1 and done.stdout == ""
+
+
+def test_last_sweeps_end_where_the_rounding_of_operands_does_not_show(workspace):
+    """Of two components operands of 8 bits leave 1e-4 and more, single precision less."""
+    write_tensor(workspace.folder / "x.tns", low_rank((12, 11, 10), 2, 1)[0])
+    rough = ["cp", "x.tns", "--rank", 2, "--method", "hlsto.cpu", "--params",
+             "precision=bf16 threshold=0", "--max-sweeps", 30, "--json"]
+    start, finer = (json.loads(call(workspace, *rough, "--last-sweeps", last).stdout)["starts"][0]
+                    for last in (0, 4))
+    assert finer["fit_curve"][:-4] == start["fit_curve"]
+    assert len(finer["seconds_curve"]) == len(finer["fit_curve"])
+    assert start["relative_error"] > 1e-4 > 10 * finer["relative_error"]
 
 
 def test_tucker_begins_at_singular_vectors(workspace):
@@ -243,6 +256,7 @@ def test_tucker_begins_at_singular_vectors(workspace):
     (["text.tns"], "the magic bytes of a binary cache"),
     (["binary.tnsb", "--starts", "2"], "--starts"),
     (["binary.tnsb", "--constraint", "nonnegative"], "--constraint"),
+    (["binary.tnsb", "--last-sweeps", "2"], "--last-sweeps"),
     (["binary.tnsb", "--method", "pasta.cpu.coo"], "no parameter `file`"),
 ])
 def test_what_a_tensor_on_disk_does_not_take_is_refused(tmp_path, args, words):

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from sweeps import RETENSOR
+from sweeps import RETENSOR, calibration
 
 A, B = "pasta.cpu.coo", "pasta.cpu.hicoo"
 SAMPLES = [1.0, 1.001, 1.002, 0.999, 1.0]
@@ -42,14 +42,16 @@ def calm(lines):
     return lines
 
 
-def referee(measured, tmp_path, change=None, *options, code=0):
+def referee(measured, tmp_path, change=None, *options, code=0, threshold=2):
     spec, lines = measured
     lines = calm(lines)
     if change is not None:
         lines = change(lines) or lines
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = subprocess.run([RETENSOR, "referee", str(spec), "--rows", str(path), *options],
+    session = next(line for line in measured[1] if line["kind"] == "session")
+    done = subprocess.run([RETENSOR, "referee", str(spec), "--rows", str(path), "--calibration",
+                           calibration(tmp_path, session, threshold), *options],
                           text=True, capture_output=True, timeout=60)
     assert done.returncode == code, done.stderr
     return done.stderr if code else done.stdout
@@ -68,6 +70,13 @@ def test_a_fair_fight_has_a_winner_and_no_lint(measured, tmp_path):
     assert "Of 3 problems A is faster on 3, B on 0, neither on 0; 0 undecided" in page
     assert "The rows show nothing unfair." in page
     assert page.count(f"| {A}") == 3 and "2.000" in page
+
+
+def test_where_no_difference_counts_nobody_wins(measured, tmp_path):
+    page = referee(measured, tmp_path, threshold=None)
+    assert "Of 3 problems A is faster on 0, B on 0, neither on 0; 3 undecided" in page
+    assert page.count("undecided: no difference counts with 1 launch a side") == 3
+    assert "with 1 launch a side never" in page
 
 
 def on_b(change):

@@ -117,6 +117,7 @@ MISTAKES = [
     ("spec", "{id: pasta.cpu.coo, ", "{"), ("spec", "samples: 3", "samples: 0"),
     ("spec", "60s", "60"), ("spec", "1GiB", "1GB"), ("spec", "ceilings: true", "ceilings: 1"),
     ("spec", "quick: ,", "quik: ,"), ("spec", "{axes: {rank: 4}", "{artifact: a/b"),
+    ("spec", "x: rank}", "x: rank, names: {'1': [2]}}"),
     ("spec", "kind: lines, ", ""), ("spec", "{kind: lines, x: rank}", "lines"),
     ("registry", "kind: real", "kind: rael"), ("registry", "dims: [4, 3, 2]", "dims: [4, 0, 2]"),
     ("registry", "nnz: 6", "nnz: six"), ("registry", "source: by hand, ", ""),

@@ -38,6 +38,17 @@ def at_terminal(*args, **environment):
     return output.decode()
 
 
+def calibration(folder, session, threshold):
+    """A file that says which difference counts on the CPU of a session, in percent; None: none."""
+    machine = session["machine"]
+    rule = {"launches": 1, "pairs": 1000, "threshold": threshold, "false_alarms": .01}
+    path = Path(folder) / "calibration.json"
+    path.write_text(json.dumps({"kind": "calibration", "schema": 1, "rules": [rule],
+                                "device": machine["cpu"]["model"],
+                                "machine": machine["identity"]["host"]}))
+    return path
+
+
 class Workspace:
     """A folder with a registry of tiny data sets, a cache and a result file."""
 

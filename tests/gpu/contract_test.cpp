@@ -138,6 +138,10 @@ TEST_CASE("order3-fibers" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all, Operation::ttm_chain}, {16}, {"unsorted"}},
                  [](const Method& m) { return m.id() == "hlsto.cuda.fibers"; });
 }
+TEST_CASE("order3-khatri-rao" * doctest::skip()) {
+  check_contract({3, 3, {Operation::mttkrp}, {16, 33}},
+                 [](const Method& m) { return m.id() == "hlsto.cuda.khatri_rao"; });
+}
 TEST_CASE("order3-wide" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all}, {16}, {"unsorted"}},
                  [](const Method& m) { return m.id() == "flycoo.cuda.wide"; });

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "common/decompose/als.hpp"
 #include "common/device/device.hpp"

@@ -72,9 +72,13 @@ void check_collectives(Communicator& processes, const std::string& type) {
   for (Count k = 0; k < mine.size(); ++k)
     expect(mine[k] == static_cast<T>((first + k) * sum), processes, "reduce-scatter of " + type);
 
-  std::vector<std::vector<T>> to;
-  for (Count r = 0; r < p; ++r) to.emplace_back(r + me, static_cast<T>(100 * me + r));
-  const auto come = processes.all_to_all(to);
+  std::vector<T> out;
+  Parts to;
+  for (Count r = 0; r < p; ++r) {
+    to.push_back(r + me);
+    out.insert(out.end(), to.back(), static_cast<T>(100 * me + r));
+  }
+  const auto come = processes.all_to_all(std::span<const T>(out), to);
   at = 0;
   for (Count r = 0; r < p; ++r)
     for (Count k = 0; k < r + me; ++k)

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>

@@ -32,7 +32,13 @@ def cells(rows):
 
 def test_the_fastest_of_each_group_count_and_cases_without_competitor_do_not():
     # 4/2 and 9/1, whose geometric mean is 4.24; as published 4/8; cold 5/4.
-    assert cells(ROWS) == ["2", "0.50", "4.24", "2.00", "1", "1.25", "50%"]
+    assert cells(ROWS) == ["`blco.cuda` (2)", "2", "0.50", "4.24", "2.00", "1", "not measured",
+                           "1.25", "50%"]
+
+
+def test_without_another_competitor_the_published_form_is_the_measure():
+    rows = [row("flycoo.cuda", 8), row("flycoo.cuda.tuned", 2, "own")]
+    assert cells(rows)[:4] == ["`flycoo.cuda` (1)", "1", "1.00", "4.00"]
 
 
 @pytest.mark.parametrize("change", [

@@ -201,3 +201,10 @@ def test_rows_that_do_not_record_the_hue_are_named_by_what_the_figure_says(tmp_p
         return view.series
     assert series() == ["sums=f16", "sums=none"]
     assert series(absent="f32") == ["sums=f16", "sums=f32"]
+
+
+def test_values_of_the_hue_are_called_what_the_figure_says(tmp_path):
+    lines = [rows.row("tew", params={"memory": memory, "threads": 2}) for memory in (0.0, 0.0625)]
+    view, _ = arranged(tmp_path, lines, kind="grouped-bars", hue="params.memory",
+                       names={"0": "the whole result"})
+    assert view.series == ["memory=0.0625", "the whole result"]

@@ -54,6 +54,13 @@ def test_the_reference_names_everything_that_there_is(site):
     assert all(f'id="{name}"' in commands for name in ("run", "plan", "export", "verdict"))
 
 
+def test_every_threat_stands_in_the_site_with_its_promise(site):
+    page = (site / "explanation/security.html").read_text()
+    rows = re.findall(r"^\| (?!threat)(.+?) \|", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    assert len(rows) > 20 and page.count("<tr>") == len(rows) + 1
+    assert all(row in page for row in rows if "`" not in row)
+
+
 def test_no_page_asks_the_network_for_anything(site):
     for page in site.rglob("*.html"):
         asked = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"',

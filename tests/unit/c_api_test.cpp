@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "common/c_api/retensor.h"
 

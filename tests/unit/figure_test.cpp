@@ -53,6 +53,7 @@ void refuses(const std::string& figure, const std::string& expected) {
 TEST_CASE("what figures may say passes") {
   for (const auto* figure : {
            "{kind: grouped-bars}",
+           "{kind: lines, hue: rank, names: {8: narrow}}",
            "{kind: lines, x: rank, y: time, hue: params.update, facet: null, yscale: log}",
            "{kind: lines, x: threads, y: executed.anything, hue: case.params.remap}",
            "{kind: scatter, x: facts.tile16.per_tile, y: gflops, label: data.kind}",
@@ -80,6 +81,7 @@ TEST_CASE("a misspelt word of a figure is refused with the nearest") {
            {"{kind: lines, hue: updaet}", "expected 'update'"},
            {"{kind: lines, facet: fatcs.tile8.tiles}", "expected 'facts.tile8.tiles'"},
            {"{kind: stacked-bars, stack: [phases.preapre]}", "expected 'phases.prepare'"},
+           {"{kind: lines, hue: update, names: {onwer: by rows}}", "expected 'owner'"},
            {"{kind: lines, yscale: logarithmic}", "expected one of linear, log"},
            {"{kind: speedups, to: a.cpu.z}", "expected 'a.cpu.x'"},
            {"{kind: speedups, to: {mehtod: b.cpu}}", "unknown field 'mehtod', expected 'method'"},

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

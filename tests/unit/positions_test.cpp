@@ -70,9 +70,9 @@ const std::set<std::string> kSigned = {
     "hlsto.cuda.khatri_rao", "hlsto.cuda.tuned", "sputnik.cuda",
     "tsparse.cuda"};
 const std::set<std::string> kUnsigned = {
-    "bcb_sptc.cuda",      "bcb_sptc.cuda.slabs", "flycoo.cuda",
-    "flycoo.cuda.chunks", "flycoo.cuda.copies",  "flycoo.cuda.memoised",
-    "flycoo.cuda.tuned",  "flycoo.cuda.wide",    "hlsto.cuda.fibers"};
+    "bcb_sptc.cuda",      "bcb_sptc.cuda.slabs", "bcb_sptc.cuda.streamed", "flycoo.cuda",
+    "flycoo.cuda.chunks", "flycoo.cuda.copies",  "flycoo.cuda.memoised",   "flycoo.cuda.tuned",
+    "flycoo.cuda.wide",   "hlsto.cuda.fibers",   "tca_spmm.cuda.gather"};
 
 /// In words that a failure can show.
 std::string listed(const std::set<std::string>& ids) {

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <string>
 
 #include "common/core/error.hpp"
 #include "common/method/problem.hpp"

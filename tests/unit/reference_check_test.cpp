@@ -3,9 +3,7 @@
 #include <omp.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "common/core/error.hpp"

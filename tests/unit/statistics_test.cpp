@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <vector>
 
 #include "common/core/error.hpp"

@@ -259,10 +259,9 @@ Interface advise_interface() {
   const Usage usage{
       "advise TENSOR",
       "Predicts for a tensor (data set or file) what each method and parameter set takes to "
-      "prepare "
-      "and to run, its memory and its error, and lists them with the least total time first. The "
-      "predictions follow from rows that were measured on other tensors; nothing is run unless "
-      "--trial asks for it.",
+      "prepare and to run, its memory and its error, and lists them with the least total time "
+      "first. The predictions follow from rows that were measured on other tensors; nothing is run "
+      "unless --trial asks for it.",
       "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100", -1};
   po::options_description options;
   auto add = options.add_options();

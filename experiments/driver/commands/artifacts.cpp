@@ -3,7 +3,6 @@
 #include "experiments/driver/judge/artifacts.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <set>
 

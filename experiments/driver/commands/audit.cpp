@@ -106,10 +106,9 @@ int audit_command(const Given& given) {
 Interface audit_interface() {
   const Usage usage{
       "audit [PAPER]...",
-      "Checks the printed numbers of the papers (default: all) against each other: it "
-      "recomputes numbers that follow from others, and lists those that do not fit "
-      "and the faults of printed algorithms. A check is open where rounding leaves a "
-      "factor of ten.",
+      "Checks the printed numbers of the papers (default: all) against each other: it recomputes "
+      "numbers that follow from others, and lists those that do not fit and the faults of printed "
+      "algorithms. A check is open where rounding leaves a factor of ten.",
       "retensor audit hlsto --all", -1};
   po::options_description options;
   auto add = options.add_options();

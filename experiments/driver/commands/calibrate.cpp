@@ -41,11 +41,10 @@ std::string threshold_text(const json& threshold) {
 }
 
 std::string text_of_rule(const json& rule) {
-  const auto launches = rule["launches"].get<std::size_t>();
   return fmt::format(
-      "{} launch{} a side, {} pairs\n{}threshold: {}; in the first half of the launches {}, in the "
-      "second {}\n\n",
-      launches, launches == 1 ? "" : "es", rule["pairs"].get<std::size_t>(), curve_text(rule),
+      "{}, {} pairs\n{}threshold: {}; in the first half of the launches {}, in the second {}\n\n",
+      sides_text(rule["launches"].get<std::size_t>()), rule["pairs"].get<std::size_t>(),
+      curve_text(rule),
       rule["threshold"].is_null() ? "none keeps false alarms at 1% or less: no difference is called"
                                   : threshold_text(rule["threshold"]),
       threshold_text(rule["halves"][0]), threshold_text(rule["halves"][1]));
@@ -72,6 +71,13 @@ int calibrate_command(const Given& given) {
 }
 
 }  // namespace
+
+std::vector<Calibration> calibrations_of(const Given& given) {
+  std::vector<Calibration> found;
+  for (const auto& path : given.texts("calibration")) found.push_back(read_calibration(path));
+  for (auto& known : known_calibrations()) found.push_back(std::move(known));
+  return found;
+}
 
 std::vector<Calibration> known_calibrations() {
   std::vector<Calibration> found;

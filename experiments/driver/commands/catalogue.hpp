@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/judge/calibration.hpp"
 #include "experiments/driver/spec/spec.hpp"
@@ -44,7 +45,8 @@ std::vector<std::string> papers_with(const std::string& kind);
 /// facts of the registry's data sets that can be had with this cache folder, as `verdict --json`
 /// prints them.
 nlohmann::json verdicts(const std::vector<std::string>& papers,
-                        const std::vector<std::string>& files, const Locations& at);
+                        const std::vector<std::string>& files, const Locations& at,
+                        const std::vector<Calibration>& calibrations);
 
 /// What `retensor rows` prints of result files (experiments/schema).
 std::string rows_text(const std::vector<std::string>& files);
@@ -59,6 +61,8 @@ std::string artifacts_text(const nlohmann::json& artifacts);
 
 /// calibration.json of the folders of reference results and of out/results.
 std::vector<Calibration> known_calibrations();
+/// The files of --calibration, then known_calibrations().
+std::vector<Calibration> calibrations_of(const Given& given);
 
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);

@@ -183,21 +183,21 @@ void print_text(const File& a, const File& b, const Comparison& comparison) {
   if (const auto mean = comparison.mean_ratio())
     std::cout << fmt::format("geometric mean of B/A: {:.3f} [{:.3f}, {:.3f}]\n", mean->value,
                              mean->ci_low, mean->ci_high);
+  std::string untold;
+  for (const auto change : {Change::too_noisy, Change::undecided})
+    if (const auto count = counts[name(change)]; count > 0)
+      untold += fmt::format(", {} {}", count, name(change));
   std::cout << fmt::format(
       "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples{}, "
-      "{} "
-      "not ok; {} only in A, {} only in B\n",
+      "{} not ok; {} only in A, {} only in B\n",
       comparison.pairs.size(), counts["slower"], counts["faster"], counts["none"],
-      counts["too few samples"],
-      counts["too noisy"] == 0 ? "" : fmt::format(", {} too noisy", counts["too noisy"]),
-      counts["not ok"], comparison.only_a.size(), comparison.only_b.size());
+      counts["too few samples"], untold, counts["not ok"], comparison.only_a.size(),
+      comparison.only_b.size());
 }
 
 CompareOptions options_of(const Given& given) {
   CompareOptions options;
-  options.calibrations = known_calibrations();
-  for (const auto& path : given.texts("calibration"))
-    options.calibrations.insert(options.calibrations.begin(), read_calibration(path));
+  options.calibrations = calibrations_of(given);
   options.ignore = given.texts("ignore");
   const auto percent = given.get<double>("threshold");
   if (!(percent >= 0 && percent < 100))
@@ -254,7 +254,8 @@ int compare_command(const Given& given) {
     print_json(a, b, comparison);
   else
     print_text(a, b, comparison);
-  return comparison.worse() && given.flag("strict") ? 1 : 0;
+  const bool passed = !comparison.worse() && !comparison.undecided();
+  return given.flag("strict") && !passed ? 1 : 0;
 }
 
 }  // namespace
@@ -277,10 +278,10 @@ Interface compare_interface() {
   add("ignore", words("FIELD..."),
       "members of the case that may differ, such as artifact or params.threads");
   add("threshold", number("PERCENT", 2.0), "smallest change that counts");
-  add("calibration", words("FILE..."),
-      "files of `retensor calibrate`, whose thresholds count where they are larger (default: "
-      "calibration.json of the folders of results)");
-  add("strict", flag(), "exit code 1 when something is significantly slower in B or no longer ok");
+  add("strict", flag(),
+      "exit code 1 when something is significantly slower in B or no longer ok, or when the "
+      "calibration of the machine leaves a pair undecided");
+  add_calibration_option(options);
   add_json_option(options);
   return {usage, options, compare_command};
 }

@@ -228,10 +228,9 @@ int completion_command(const Given& given) {
 Interface completion_interface() {
   const Usage usage{
       "completion bash|zsh|fish",
-      "Prints a script that lets a shell complete commands, options and their "
-      "values. bash reads it from ~/.local/share/bash-completion/completions/retensor, "
-      "zsh from a file _retensor in a folder of $fpath, fish from "
-      "~/.config/fish/completions/retensor.fish.",
+      "Prints a script that lets a shell complete commands, options and their values. bash reads "
+      "it from ~/.local/share/bash-completion/completions/retensor, zsh from a file _retensor in a "
+      "folder of $fpath, fish from ~/.config/fish/completions/retensor.fish.",
       "retensor completion bash > retensor.bash", 1, "its output is no data"};
   return {usage, po::options_description(), completion_command};
 }

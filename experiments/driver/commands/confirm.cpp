@@ -88,8 +88,7 @@ std::string line_of(const Repetition& r) {
 
 /// Smallest change that counts on the machine of a row, of 1; says by which rule times agree there.
 /// Throws InputError where its calibration found no rule.
-double told_threshold(const Row& row) {
-  const auto calibrations = known_calibrations();
+double told_threshold(const Row& row, const std::vector<Calibration>& calibrations) {
   const auto* found = calibration_of(calibrations, row.device(), row.machine());
   if (found == nullptr) {
     std::cerr << fmt::format("{}: times agree within the spread and 5%; it is not calibrated\n",
@@ -98,8 +97,8 @@ double told_threshold(const Row& row) {
   }
   if (!found->rule(1).threshold)
     throw InputError(
-        "confirm: no difference counts on this machine, so that none can be ruled "
-        "out: " +
+        "confirm: undecided, since no difference between single launches counts on the machine of "
+        "the rows: " +
         rule_text(*found));
   std::cerr << rule_text(*found) << '\n';
   return *found->rule(1).threshold;
@@ -123,7 +122,7 @@ int confirm_command(const Given& given) {
   }
 
   expect_this_model(sample);
-  const auto threshold = told_threshold(sample.front());
+  const auto threshold = told_threshold(sample.front(), calibrations_of(given));
   SweepOptions sweep;
   sweep.keep_oracles = given.flag("keep-oracles");
   sweep.out = given.text("out");
@@ -179,6 +178,7 @@ Interface confirm_interface() {
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");
+  add_calibration_option(options);
   add_oracles_option(options);
   add_location_options(options);
   return {usage, options, confirm_command};

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,7 +43,7 @@ struct Asked {
 
   Constraint constraint;
   cpd::Start law;
-  int starts, check_every, checkpoint_every;
+  int starts, check_every, checkpoint_every, last_sweeps;
   std::string checkpoint, plot, output;
   bool quiet, as_json;
 };
@@ -64,11 +66,12 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The default of the fastest backend that this machine has.
-const Method& default_method(const Registry& registry) {
+/// The default of the fastest backend that this machine has, or of the one that is asked for.
+const Method& default_method(const Registry& registry, std::optional<Backend> of = {}) {
   const Method* best = nullptr;
   for (const auto& method : registry.methods())
     if (method->is_default_of_passes() && method->runs_here().ok &&
+        (!of || method->backend() == *of) &&
         (best == nullptr || method->backend() == Backend::cuda))
       best = method.get();
   if (best == nullptr) throw LogicError("no method is the default of passes");
@@ -158,11 +161,14 @@ Asked::Asked(const Given& given)
       starts(at_least_one(given, "starts")),
       check_every(at_least_one(given, "check-every")),
       checkpoint_every(at_least_one(given, "checkpoint-every")),
+      last_sweeps(given.get<int>("last-sweeps")),
       checkpoint(file_of(given, "checkpoint")),
       plot(plot_of(given)),
       output(given.text("output")),
       quiet(given.flag("quiet")),
       as_json(given.flag("json")) {
+  if (last_sweeps < 0)
+    throw InputError(fmt::format("--last-sweeps: found {}, expected 0 or more", last_sweeps));
   if (law == cpd::Start::nvecs && starts > 1)
     throw InputError(fmt::format(
         "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",
@@ -208,6 +214,20 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
   }
   start.true_fit = als.true_fit();
   return start;
+}
+
+/// Further sweeps from where the start ended.
+void sweep_on(cpd::Als& last, int sweeps, Start& start, StageTimer& timer) {
+  const auto begin = Clock::now();
+  const double before = start.seconds;
+  last.resume(start.model);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    last.sweep(timer);
+    start.seconds_curve.push_back(before + seconds_since(begin));
+  }
+  start.seconds = before + seconds_since(begin);
+  start.model = last.model();
+  start.true_fit = last.true_fit();
 }
 
 /// The components in the order of their weights, the largest first.
@@ -278,12 +298,14 @@ std::string line_of(const Start& start) {
                      duration_text(start.sweep_seconds));
 }
 
-/// The best of the starts; appends all to `list`.
-Start best_of(cpd::Als& als, const Problem& problem, const Asked& asked, StageTimer& timer,
-              json& list) {
+/// The best of the starts, each with the last sweeps by `last` if there is one; appends all to
+/// `list`.
+Start best_of(cpd::Als& als, cpd::Als* last, const Problem& problem, const Asked& asked,
+              StageTimer& timer, json& list) {
   std::optional<Start> best;
   for (int number = 1; number <= asked.starts; ++number) {
     auto start = run_start(als, problem, asked, number, timer);
+    if (last != nullptr) sweep_on(*last, asked.last_sweeps, start, timer);
     list.push_back(to_json(start));
     if (!asked.as_json) std::cout << line_of(start) << std::flush;
     if (best && !(start.true_fit > best->true_fit)) continue;
@@ -304,9 +326,11 @@ const Method& method_on_disk(const Given& given, const Registry& registry) {
 /// The only start of a tensor that stays in its file.
 int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& spec,
                const Asked& asked) {
-  if (asked.starts > 1 || !asked.checkpoint.empty() || asked.constraint != Constraint::none)
+  if (asked.starts > 1 || !asked.checkpoint.empty() || asked.constraint != Constraint::none ||
+      asked.last_sweeps > 0)
     throw InputError(
-        "--on-disk: found --starts, --checkpoint or --constraint, expected none of them");
+        "--on-disk: found --starts, --checkpoint, --constraint or --last-sweeps, expected none of "
+        "them");
   const auto& method = method_on_disk(given, registry);
   const auto begin = Clock::now();
   FileAls als(given.positional("a binary tensor (.tnsb)"), spec, method,
@@ -354,6 +378,10 @@ int cp_command(const Given& given) {
   const auto begin = Clock::now();
   const Problem problem(spec, tensor);
   cpd::Als als(problem, method, taken.params, place, asked.constraint);
+  std::optional<cpd::Als> last;
+  if (asked.last_sweeps > 0)
+    last.emplace(problem, default_method(registry, method.backend()),
+                 std::map<std::string, ParamValue>{}, place, asked.constraint);
   const double prepared = seconds_since(begin);
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
@@ -365,7 +393,7 @@ int cp_command(const Given& given) {
               << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
                              "a sweep");
   json list = json::array();
-  const Start best = best_of(als, problem, asked, *timer, list);
+  const Start best = best_of(als, last ? &*last : nullptr, problem, asked, *timer, list);
   if (asked.as_json)
     std::cout << json{{"method", method.id()},
                       {"factors_on", lie_on},
@@ -397,11 +425,9 @@ Interface cp_interface() {
       "cp TENSOR",
       "Computes a CP decomposition of a tensor (data set or file) by alternating least squares and "
       "prints the fit that each start reaches: 1 - |X - model| / |X|, so that the relative error "
-      "is "
-      "1 - fit. --output writes the best "
-      "model, its components in the order of their weights: model.npz holds weights, factor_0, "
-      "factor_1, ... and the fit after each sweep; weights.txt, factor-0.txt, ... and fit.txt hold "
-      "the same as text.",
+      "is 1 - fit. --output writes the best model, its components in the order of their weights: "
+      "model.npz holds weights, factor_0, factor_1, ... and the fit after each sweep; weights.txt, "
+      "factor-0.txt, ... and fit.txt hold the same as text.",
       "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
   po::options_description options;
   auto add = options.add_options();
@@ -409,11 +435,13 @@ Interface cp_interface() {
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
       "sweeps between looks at the tolerance; more save a GPU waiting for the host");
+  add("last-sweeps", number("N", 0),
+      "sweeps after those with METHOD, by the default method of its backend, whose operands have "
+      "the values' type: for a METHOD that rounds them to 16 bits");
   add("start", word("LAW"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), nvecs (leading left singular "
       "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
-      "MTTKRP "
-      "of every mode in turn (default: spread, or uniform for a non-negative model)");
+      "MTTKRP of every mode in turn (default: spread, or uniform for a non-negative model)");
   add("constraint", word("none|nonnegative", "none"),
       "what factors must obey; non-negative ones are updated by hierarchical alternating least "
       "squares (HALS)");
@@ -429,8 +457,7 @@ Interface cp_interface() {
       "for tensors larger than memory; one start, without checkpoints");
   add("solve", word("host|device", "device"),
       "where a method of the GPU keeps factors and solves systems; non-negative models of more "
-      "than "
-      "256 components take the host");
+      "than 256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
       options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",

@@ -228,9 +228,8 @@ class Fetcher {
     const auto room = ReadOptions().max_unpacked_bytes;
     if (text_bytes(d) > room) {
       std::cerr << fmt::format(
-          "{}: not verified: its text takes about {}, this machine unpacks at "
-          "most {}\n",
-          d.name, bytes_text(text_bytes(d)), bytes_text(room));
+          "{}: not verified: its text takes about {}, this machine unpacks at most {}\n", d.name,
+          bytes_text(text_bytes(d)), bytes_text(room));
       return 0;
     }
     verify_by_making(d);

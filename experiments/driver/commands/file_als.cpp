@@ -31,10 +31,8 @@ std::shared_ptr<const std::vector<Matrix>> no_factors(const Dims& dims, const Pr
 std::map<std::string, ParamValue> with_file(const Method& method, const std::string& path,
                                             std::map<std::string, ParamValue> given) {
   if (!reads_files(method))
-    throw InputError(
-        fmt::format("{}: found no parameter `file`, which names where to read the "
-                    "nonzeros",
-                    method.id()));
+    throw InputError(fmt::format(
+        "{}: found no parameter `file`, which names where to read the nonzeros", method.id()));
   given["file"] = path;
   return given;
 }

@@ -33,8 +33,7 @@ Interface import_interface() {
       "Appends times that an original code took (columns artifact, method, operation, dataset, "
       "milliseconds, and mode, rank, dtype where they are needed) to a result file. Queries "
       "and figures leave these rows (`code: original`) out unless they ask for them.",
-      "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu "
-      "'NVIDIA "
+      "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu 'NVIDIA "
       "H200' --out rows.jsonl",
       1};
   po::options_description options;

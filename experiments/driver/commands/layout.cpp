@@ -57,8 +57,7 @@ int layout_command(const Given& given) {
 Interface layout_interface() {
   const Usage usage{"layout TENSOR",
                     "Prints a small tensor (data set or file) in COO and HiCOO. --plain adds "
-                    "gHiCOO, --dense adds "
-                    "sCOO and sHiCOO. Modes and indices count from 0.",
+                    "gHiCOO, --dense adds sCOO and sHiCOO. Modes and indices count from 0.",
                     "retensor layout datasets/pasta-fig1.tns --block 2 --plain 2", 1,
                     "its output is for reading"};
   po::options_description options;

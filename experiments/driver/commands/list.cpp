@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>

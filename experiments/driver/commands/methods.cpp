@@ -1,6 +1,5 @@
 // retensor show, and what `retensor list methods` prints: what methods solve, which machines run
 // them, and their parameters.
-#include <algorithm>
 #include <iostream>
 #include <map>
 #include <set>

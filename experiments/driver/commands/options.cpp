@@ -135,6 +135,12 @@ void add_profile_option(po::options_description& options) {
                         "profile of the spec to apply: quick, device or full");
 }
 
+void add_calibration_option(po::options_description& options) {
+  options.add_options()(
+      "calibration", words("FILE..."),
+      "files of `retensor calibrate` that count before those in the folders of results");
+}
+
 void add_json_option(po::options_description& options) {
   options.add_options()("json", flag(), "print JSON instead of text");
 }

@@ -37,10 +37,11 @@ po::value_semantic* number(const char* name, T standard) {
 }
 
 /// Options that several commands share.
-void add_profile_option(po::options_description& options);    ///< --with NAME
-void add_json_option(po::options_description& options);       ///< --json
-void add_location_options(po::options_description& options);  ///< --registry, --recipes, --cache
-void add_oracles_option(po::options_description& options);    ///< --keep-oracles
+void add_profile_option(po::options_description& options);      ///< --with NAME
+void add_json_option(po::options_description& options);         ///< --json
+void add_calibration_option(po::options_description& options);  ///< --calibration FILE...
+void add_location_options(po::options_description& options);    ///< --registry, --recipes, --cache
+void add_oracles_option(po::options_description& options);      ///< --keep-oracles
 
 /// What was given on the command line.
 class Given {

@@ -62,7 +62,8 @@ std::string verdicts_file(const Given& given, const std::vector<std::string>& pa
   if (auto named = given.text("verdicts"); !named.empty()) return named;
   return write_json(scratch.path() / "verdicts.json",
                     papers.empty() ? nlohmann::json::array()
-                                   : verdicts(papers, judged_files(given), given.locations()));
+                                   : verdicts(papers, judged_files(given), given.locations(),
+                                              known_calibrations()));
 }
 
 /// Rows and what else Python reads stand in `scratch`, no part of what it writes.

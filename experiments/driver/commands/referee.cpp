@@ -120,11 +120,11 @@ std::vector<Contestant> chosen(std::vector<Contestant> all, const std::vector<st
 }
 
 std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
-                           const std::vector<Contestant>& chosen_ones) {
+                           const std::vector<Contestant>& chosen_ones,
+                           const std::vector<Calibration>& calibrations) {
   std::map<std::string, std::size_t> variants;
   for (const auto& one : all) ++variants[one.rows.front().method()];
   std::vector<Bout> bouts;
-  const auto calibrations = known_calibrations();
   for (std::size_t a = 0; a < chosen_ones.size(); ++a)
     for (std::size_t b = a + 1; b < chosen_ones.size(); ++b)
       bouts.push_back(referee(chosen_ones[a], chosen_ones[b], variants, calibrations));
@@ -153,7 +153,7 @@ int referee_command(const Given& given) {
         fmt::format("{}: {} methods are too many for all pairs; name two: --between A "
                     "B",
                     spec.path, list.size()));
-  const auto bouts = bouts_of(all, list);
+  const auto bouts = bouts_of(all, list, calibrations_of(given));
   if (given.flag("json")) {
     auto out = json::array();
     for (const auto& bout : bouts) out.push_back(to_json(bout));
@@ -184,6 +184,7 @@ Interface referee_interface() {
       "result files (default: the committed ones and those below out/results)");
   add("between", words("A B"),
       "only these two methods, with their parameters as the page has them");
+  add_calibration_option(options);
   add_profile_option(options);
   add_json_option(options);
   return {usage, options, referee_command};

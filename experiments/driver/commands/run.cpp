@@ -1,5 +1,4 @@
 // retensor run: measures the cases of specs and appends them to result files.
-#include <filesystem>
 #include <iostream>
 #include <set>
 
@@ -86,9 +85,8 @@ int run_command(const Given& given) {
 Interface run_interface() {
   const Usage usage{
       "run SPEC...",
-      "Runs the cases of specs, but for those that their result files have already, and "
-      "prints the paths of those files. A summary by method follows on standard "
-      "error.",
+      "Runs the cases of specs, but for those that their result files have already, and prints the "
+      "paths of those files. A summary by method follows on standard error.",
       "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   po::options_description options;
   auto add = options.add_options();

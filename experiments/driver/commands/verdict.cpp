@@ -165,6 +165,24 @@ std::string short_reason(const json& verdict) {
                      reason.substr(0, first), joined(specs, " and "), excluded.size());
 }
 
+/// The rules by which times were told apart, or not.
+void print_rules(const json& verdicts, const std::vector<Calibration>& calibrations) {
+  const auto count = [&](const auto& is) {
+    return std::count_if(verdicts.begin(), verdicts.end(), is);
+  };
+  const auto widened = count([](const json& v) { return !v["between_launches"].is_null(); });
+  const auto undecided = count([](const json& v) { return v["times_count"] == false; });
+  if (widened > 0)
+    std::cout << fmt::format(
+        "the intervals of {} hold what another launch may differ by on their machine\n", widened);
+  if (undecided > 0)
+    std::cout << fmt::format(
+        "{} stay undecided, since no difference between times counts on their machine\n",
+        undecided);
+  if (widened + undecided == 0) return;
+  for (const auto& calibration : calibrations) std::cout << "  " << rule_text(calibration) << '\n';
+}
+
 void print_table(const json& verdicts) {
   const auto& style = out_style();
   std::vector<TableRow> rows;
@@ -178,14 +196,6 @@ void print_table(const json& verdicts) {
   std::cout << table_text(
       {"claim", "verdict", "published", "measured", "data", "on", "rows", "reason"}, rows, style);
   print_counts(verdicts);
-  const auto calibrated = std::count_if(verdicts.begin(), verdicts.end(), [](const json& v) {
-    return !v["between_launches"].is_null();
-  });
-  if (calibrated == 0) return;
-  std::cout << fmt::format(
-      "the intervals of {} hold what another launch may differ by on their machine:\n", calibrated);
-  for (const auto& calibration : known_calibrations())
-    std::cout << "  " << rule_text(calibration) << '\n';
 }
 
 /// Claims that hold, each with the nearest change of its rows that would have turned it; those
@@ -326,11 +336,10 @@ json filtered(json list, const Given& given) {
 }  // namespace
 
 json verdicts(const std::vector<std::string>& papers, const std::vector<std::string>& files,
-              const Locations& at) {
+              const Locations& at, const std::vector<Calibration>& calibrations) {
   const auto registry = DatasetRegistry::load(at.registry, at.recipes);
   const auto claims = claims_of(papers);
   auto rows = newest_rows(files);
-  const auto calibrations = known_calibrations();
   for (auto& row : rows)
     if (const auto* c = calibration_of(calibrations, row.device(), row.machine()))
       row.set_between_launches(c->between_launches());
@@ -351,13 +360,16 @@ int verdict_command(const Given& given) {
   if (files.empty()) files = committed_results();
   auto papers = given.positionals();
   for (auto& paper : given.texts("paper")) papers.push_back(std::move(paper));
-  const auto list = filtered(verdicts(papers, files, given.locations()), given);
+  const auto calibrations = calibrations_of(given);
+  const auto list = filtered(verdicts(papers, files, given.locations(), calibrations), given);
   if (given.flag("json"))
     std::cout << list.dump(2) << '\n';
   else if (given.flag("mutate"))
     print_turns(list);
-  else
+  else {
     print_table(list);
+    print_rules(list, calibrations);
+  }
   const auto any = [&](auto is) { return std::any_of(list.begin(), list.end(), is); };
   if (given.flag("mutate") && any(cannot_fail)) return 1;
   return given.flag("strict") && any([](const json& v) { return v["holds"] == false; }) ? 1 : 0;
@@ -385,6 +397,7 @@ Interface verdict_interface() {
       "for each claim that holds the nearest change of its rows that would have turned it; exit "
       "code 1 where nothing turns a measurement or a property");
   add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
+  add_calibration_option(options);
   add_location_options(options);
   add_json_option(options);
   return {usage, options, verdict_command};

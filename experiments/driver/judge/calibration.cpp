@@ -28,7 +28,7 @@ constexpr std::size_t kFewestPairs = 100;
 /// Smallest change that counts, in percent.
 constexpr std::array<double, 12> kThresholds = {0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50};
 constexpr std::array<double, 4> kSlowdowns = {1, 2, 5, 10};
-constexpr std::array<std::size_t, 3> kLaunches = {1, 3, 5};
+constexpr std::array<std::size_t, 4> kLaunches = {1, 3, 5, 9};
 constexpr std::size_t kDraws = 66;  ///< of groups of launches, for a case
 /// Of the normal distribution: 99% of pairs lie within the threshold, intervals hold 95%.
 constexpr double kTwoSided99 = 2.576, kTwoSided95 = 1.96;
@@ -134,12 +134,15 @@ std::optional<double> least_threshold(const std::vector<Ratio>& ratios) {
 }
 
 /// The halves tell whether the machine was the same one all the time: the rule has to hold in each.
-json rule_of(const Launched& found, std::size_t launches, const std::vector<Ratio>& ratios) {
+/// Nothing where a half has too few launches for two sides.
+std::optional<json> rule_of(const Launched& found, std::size_t launches) {
+  const auto ratios = ratios_of(found, launches, 0, 1);
   json rule = {{"launches", launches}, {"pairs", ratios.size()}};
   auto threshold = least_threshold(ratios);
   for (const auto half : {0.0, 0.5}) {
     const auto part = ratios_of(found, launches, half, half + 0.5);
-    const auto own = part.empty() ? threshold : least_threshold(part);
+    if (part.empty()) return std::nullopt;
+    const auto own = least_threshold(part);
     rule["halves"].push_back(own ? json(*own) : json());
     threshold = own && threshold ? std::optional(std::max(*own, *threshold)) : std::nullopt;
   }
@@ -165,13 +168,13 @@ void check_one_machine(const std::vector<Row>& rows) {
 json calibrate(const std::vector<Row>& rows) {
   check_one_machine(rows);
   const auto found = launched(rows);
-  const auto pairs = ratios_of(found, 1, 0, 1);
-  if (pairs.size() < kFewestPairs)
+  const auto pairs = ratios_of(found, 1, 0, 1).size();
+  if (pairs < kFewestPairs)
     throw InputError(
         fmt::format("calibrate: found {} pairs of launches without noise ({} noisy rows were "
                     "refused), expected "
                     "at least {}: more launches, or a machine at rest",
-                    pairs.size(), found.noisy, kFewestPairs));
+                    pairs, found.noisy, kFewestPairs));
   const auto& first = rows.front();
   json made = {{"kind", "calibration"},
                {"schema", kSchema},
@@ -182,10 +185,8 @@ json calibrate(const std::vector<Row>& rows) {
                {"cases", found.by_case.size()},
                {"noisy_rows", found.noisy},
                {"highest_load", found.load}};
-  for (const auto launches : kLaunches) {
-    const auto ratios = launches == 1 ? pairs : ratios_of(found, launches, 0, 1);
-    if (!ratios.empty()) made["rules"].push_back(rule_of(found, launches, ratios));
-  }
+  for (const auto launches : kLaunches)
+    if (auto rule = rule_of(found, launches)) made["rules"].push_back(std::move(*rule));
   return made;
 }
 
@@ -205,14 +206,17 @@ CalibratedRule rule_in(const json& j, const std::string& path) {
 }
 
 std::string rule_words(const CalibratedRule& rule) {
-  const auto sides =
-      fmt::format("{} launch{} a side", rule.launches, rule.launches == 1 ? "" : "es");
-  if (!rule.threshold) return fmt::format("none with {}", sides);
-  return fmt::format("beyond {:g}% with {} ({:.2g}% of {} identical pairs are called)",
-                     100 * *rule.threshold, sides, 100 * rule.false_alarms, rule.pairs);
+  const auto sides = "with " + sides_text(rule.launches);
+  if (!rule.threshold) return sides + " never";
+  return fmt::format("{} beyond {:g}% ({:.2g}% of {} identical pairs are called)", sides,
+                     100 * *rule.threshold, 100 * rule.false_alarms, rule.pairs);
 }
 
 }  // namespace
+
+std::string sides_text(std::size_t launches) {
+  return fmt::format("{} launch{} a side", launches, launches == 1 ? "" : "es");
+}
 
 Calibration read_calibration(const std::string& path) {
   const auto j = json::parse(read_small_file(path), nullptr, false);
@@ -234,9 +238,10 @@ const CalibratedRule& Calibration::rule(std::size_t launches) const {
   return *best;
 }
 
-double Calibration::between_launches() const {
-  const auto threshold = rules.front().threshold.value_or(kThresholds.back() / 100);
-  return std::log1p(threshold) * kTwoSided95 / (kTwoSided99 * std::sqrt(2.0));
+std::optional<double> Calibration::between_launches() const {
+  const auto& threshold = rules.front().threshold;
+  if (!threshold) return std::nullopt;
+  return std::log1p(*threshold) * kTwoSided95 / (kTwoSided99 * std::sqrt(2.0));
 }
 
 const Calibration* calibration_of(const std::vector<Calibration>& all, const std::string& device,
@@ -245,7 +250,7 @@ const Calibration* calibration_of(const std::vector<Calibration>& all, const std
   for (const auto& c : all) {
     if (c.device != device) continue;
     if (c.machine == machine && !machine.empty()) return &c;
-    if (c.machine.empty() || machine.empty()) of_model = &c;
+    if (of_model == nullptr && (c.machine.empty() || machine.empty())) of_model = &c;
   }
   return of_model;
 }
@@ -253,8 +258,8 @@ const Calibration* calibration_of(const std::vector<Calibration>& all, const std
 std::string rule_text(const Calibration& c) {
   std::vector<std::string> words;
   for (const auto& rule : c.rules) words.push_back(rule_words(rule));
-  return fmt::format("{}: differences count {}, by its calibration ({})",
-                     machine_label(c.device, c.machine, true), joined(words, ", "), c.path);
+  return fmt::format("{}: differences count, by its calibration ({}): {}",
+                     machine_label(c.device, c.machine, true), c.path, joined(words, ", "));
 }
 
 }  // namespace retensor::driver

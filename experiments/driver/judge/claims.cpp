@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
 #include <cmath>
 #include <limits>

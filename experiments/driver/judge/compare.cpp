@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 #include <iterator>
@@ -112,7 +113,8 @@ Change judge(const Pair& pair, double threshold, const Calibration* calibration)
   if (calibration != nullptr) {
     const bool noisy = !pair.a->noise.empty() || !pair.b->noise.empty();
     const auto& rule = calibration->rule(std::min(pair.a->samples.size(), pair.b->samples.size()));
-    if (noisy || !rule.threshold) return Change::too_noisy;
+    if (noisy) return Change::too_noisy;
+    if (!rule.threshold) return Change::undecided;
     threshold = std::max(threshold, *rule.threshold);
   }
   if (pair.ratio.ci_low > 1 && pair.ratio.value > 1 + threshold) return Change::slower;
@@ -245,19 +247,9 @@ bool Pair::one_machine() const {
 }
 
 std::string name(Change change) {
-  switch (change) {
-    case Change::none:
-      return "none";
-    case Change::faster:
-      return "faster";
-    case Change::slower:
-      return "slower";
-    case Change::too_few:
-      return "too few samples";
-    case Change::too_noisy:
-      return "too noisy";
-  }
-  return "";
+  constexpr std::array kNames = {"none",      "faster",   "slower", "too few samples",
+                                 "too noisy", "undecided"};
+  return kNames.at(static_cast<std::size_t>(change));
 }
 
 std::vector<std::string> Comparison::warnings() const {
@@ -289,6 +281,11 @@ bool Comparison::worse() const {
   return std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
     return pair.change == Change::slower || (pair.a->failure.empty() && !pair.b->failure.empty());
   });
+}
+
+bool Comparison::undecided() const {
+  return std::any_of(pairs.begin(), pairs.end(),
+                     [](const Pair& pair) { return pair.change == Change::undecided; });
 }
 
 Comparison compare_sides(Side& a, Side& b, const CompareOptions& given) {

@@ -58,8 +58,9 @@ class Side {
   std::vector<std::string> ignore_;
 };
 
-enum class Change { none, faster, slower, too_few, too_noisy };
-/// none, faster, slower, "too few samples", "too noisy".
+/// `undecided`: by the calibration of the machine no difference counts between so few launches.
+enum class Change { none, faster, slower, too_few, too_noisy, undecided };
+/// none, faster, slower, "too few samples", "too noisy", undecided.
 std::string name(Change change);
 
 struct Pair {
@@ -87,6 +88,7 @@ struct Comparison {
   std::set<std::string> rules;  ///< in sentences, by which differences count on a machine
   /// Whether something became significantly slower or is no longer ok.
   bool worse() const;
+  bool undecided() const;  ///< whether no rule tells one of the pairs apart
 };
 
 /// Pairs rows whose cases agree in all but the launch and the ignored members; two
@@ -94,7 +96,7 @@ struct Comparison {
 /// common, `artifact` is ignored too. On one machine where both sides have rows of it, else across
 /// machines. A change counts when the interval of the ratio excludes 1, the ratio is beyond the
 /// threshold and both sides have at least 4 samples; on a calibrated machine beyond its threshold,
-/// and none where a side is noisy. Takes the measurements out of the sides.
+/// and none where a side is noisy or there is no rule. Takes the measurements out of the sides.
 Comparison compare_sides(Side& a, Side& b, const CompareOptions& options);
 
 }  // namespace retensor::driver

@@ -110,7 +110,7 @@ bool falls_with_time(const std::string& path) {
 
 /// Widened by what another launch of the same code may differ by.
 Estimate with_launches(const Estimate& one, const Row& row) {
-  const auto reach = row.between_launches();
+  const auto reach = row.between_launches().value_or(0);
   if (reach == 0 || !(one.low > 0)) return one;
   const auto below = together({std::log(one.value / one.low), reach});
   const auto above = together({std::log(one.high / one.value), reach});

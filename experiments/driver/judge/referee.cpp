@@ -280,6 +280,9 @@ std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
   if (doubtful.count(pair.a->key) + doubtful.count(pair.b->key) > 0) return "a finding";
   if (!pair.one_machine()) return "different machines";
   if (pair.a->row_case()["cache"] != pair.b->row_case()["cache"]) return "different caches";
+  if (pair.change == Change::undecided)
+    return "no difference counts with " +
+           sides_text(std::min(pair.a->samples.size(), pair.b->samples.size()));
   return pair.change == Change::too_few || pair.change == Change::too_noisy ? name(pair.change)
                                                                             : "";
 }

@@ -234,7 +234,9 @@ std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
   if (v.word == Verdict::fitted)
     return claim.fitted.empty() ? "a stand-in was fitted to it" : claim.fitted;
   if (v.wrong > 0) parts.push_back(fmt::format("{} of {} rows are wrong", v.wrong, v.rows));
-  if (!claim.query->orders.empty()) {
+  if (!v.times_count) {
+    parts.push_back("no difference between times counts on this machine, by its calibration");
+  } else if (!claim.query->orders.empty()) {
     static const std::map<Decision, std::string> said = {
         {Decision::holds, "ordering holds"},
         {Decision::fails, "ordering fails"},
@@ -269,13 +271,16 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
       const auto counted = rows_of(part, group, claim, v);
       used.insert(used.end(), counted.begin(), counted.end());
       v.taken.push_back(read_rows(counted, part));
-      if (reads_times(part))
-        for (const auto* row : counted)
-          v.between_launches = std::max(v.between_launches, std::expm1(row->between_launches()));
+      if (!reads_times(part)) continue;
+      for (const auto* row : counted) {
+        const auto& reach = row->between_launches();
+        v.times_count = v.times_count && reach.has_value();
+        v.between_launches = std::max(v.between_launches, std::expm1(reach.value_or(0)));
+      }
     }
     expect_comparable(claim, v, used);
     const auto found = answer(query, v.taken);
-    outcome = decided(claim, found, v.taken);
+    outcome = v.times_count ? decided(claim, found, v.taken) : Decision::undecided;
     v.measured = found.number;
     if (is_case_by_case(claim))
       v.cases = found.cases.empty() ? std::vector{found.number} : found.cases;
@@ -432,6 +437,7 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"hardware", v.hardware},
       {"competitor_code", v.competitor},
       {"machine", v.machine},
+      {"times_count", v.times_count},
       {"between_launches", v.between_launches > 0 ? json(v.between_launches) : json()},
       {"rows", v.rows},
       {"of", v.of},

@@ -59,6 +59,7 @@ struct Verdict {
   std::vector<Taken> taken;        ///< what was read, by part of the query
   /// By how much, at most, another launch may change the times that were read, by calibrations.
   double between_launches = 0;
+  bool times_count = true;  ///< false: by the calibration of a machine no difference of theirs does
 };
 
 std::string_view name(Verdict::Word word);

@@ -90,10 +90,8 @@ class Served {
     if (verb == "operands") return operands(rest);
     if (verb == "run") return run();
     if (verb == "result") return result(rest);
-    throw InputError(
-        fmt::format("found the step '{}', expected read, prepare, ping, operands, run "
-                    "or result",
-                    verb));
+    throw InputError(fmt::format(
+        "found the step '{}', expected read, prepare, ping, operands, run or result", verb));
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <fstream>
 #include <map>
-#include <set>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"

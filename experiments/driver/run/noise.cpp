@@ -9,7 +9,6 @@
 #include <array>
 #include <boost/algorithm/string/join.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <vector>
 

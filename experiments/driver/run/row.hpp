@@ -92,9 +92,10 @@ class Row {
   const nlohmann::json& line() const { return *line_; }
 
   /// How far the time of this launch may lie from that of another one by the calibration of its
-  /// machine, as a reach of its logarithm; 0 where the machine has none.
-  double between_launches() const { return between_launches_; }
-  void set_between_launches(double reach) { between_launches_ = reach; }
+  /// machine, as a reach of its logarithm; 0 where the machine has none, nothing where the
+  /// calibration found that no difference counts.
+  const std::optional<double>& between_launches() const { return between_launches_; }
+  void set_between_launches(std::optional<double> reach) { between_launches_ = reach; }
 
   /// Takes the hardware counters (`profile`) of an earlier row of its case where it has none.
   void keep_counters(const Row& earlier);
@@ -105,7 +106,7 @@ class Row {
   Status status_;
   Backend backend_;
   Currency currency_;
-  double between_launches_ = 0;
+  std::optional<double> between_launches_ = 0;
 };
 
 }  // namespace retensor::driver

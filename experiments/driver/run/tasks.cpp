@@ -3,7 +3,6 @@
 #include "experiments/driver/run/tasks.hpp"
 
 #include <filesystem>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>

@@ -198,6 +198,19 @@ void check_base(const YamlNode& figure, const Fields& fields) {
   }
 }
 
+/// The legend has names for values of hue that the spec gives.
+void check_names(const YamlNode& figure, const Fields& fields) {
+  const auto* names = figure.find("names");
+  if (names == nullptr) return;
+  const auto hue = fields.under(figure, "hue", "case.method");
+  for (const auto& word : names->items) {
+    YamlNode value = word;
+    value.text = word.key;
+    value.at = word.key_at;
+    fields.check_value(hue, value);
+  }
+}
+
 void check_comparison(const YamlNode& figure, const std::string& kind, const Fields& fields) {
   if (kind == "speedups") check_base(figure, fields);
   if (fields.under(figure, "x", "case.dataset") != "case.dataset")
@@ -227,6 +240,7 @@ void check_figure(const Spec& spec, const Registry& methods) {
     for (const auto& part : stack->items) fields.find(part);
   }
   if (kind == "claims") figure.need("place");
+  check_names(figure, fields);
   if (compares_cases(kind)) check_comparison(figure, kind, fields);
 }
 

@@ -104,6 +104,7 @@ ShapePtr figure_shape(Form form) {
            optional("facet", either("a field of a row", {nothing(), name})),
            optional("hue", name),
            optional("absent", scalar("the value of hue in rows that do not record it")),
+           optional("names", map_of("names", scalar("what the legend calls a value of hue"))),
            optional("label", name),
            optional("mark", name),
            optional("stack", list_or_one("stack", name)),

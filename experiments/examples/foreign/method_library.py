@@ -169,6 +169,13 @@ def expose(module, address):
         table[n] = ctypes.cast(function, pointer).value
 
 
+def include_folder():
+    """The folder of retensor_method.h in the sources, or where they were installed."""
+    folders = [parent / name for parent in HERE.parents for name in ("common/c_api", "include")]
+    return next((folder for folder in folders if (folder / "retensor_method.h").exists()),
+                "/usr/include")
+
+
 def compile_library(module, library, include):
     """Compiles python_library.c around a module; `include` is the folder of retensor_method.h."""
     python = sysconfig.get_config_var("INSTSONAME")
@@ -181,4 +188,4 @@ def compile_library(module, library, include):
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
         sys.exit("usage: method_library.py MODULE.py LIBRARY.so [FOLDER of retensor_method.h]")
-    compile_library(*sys.argv[1:3], (sys.argv[3:] or [HERE.parents[2] / "common/c_api"])[0])
+    compile_library(*sys.argv[1:3], sys.argv[3] if len(sys.argv) > 3 else include_folder())

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "common/core/error.hpp"
 #include "common/tensor/operations.hpp"

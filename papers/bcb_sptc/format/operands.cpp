@@ -1,7 +1,6 @@
 #include "papers/bcb_sptc/format/operands.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "common/tensor/operations.hpp"

@@ -98,7 +98,8 @@ std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Para
 
 void register_bcb_sptc(Registry& registry) {
   registry.add_all({bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda, bcb_sptc::make_bcb_cuda_dense,
-                    bcb_sptc::make_bcb_cuda_rows, bcb_sptc::make_bcb_cuda_slabs});
+                    bcb_sptc::make_bcb_cuda_rows, bcb_sptc::make_bcb_cuda_slabs,
+                    bcb_sptc::make_bcb_cuda_streamed});
 }
 
 }  // namespace retensor

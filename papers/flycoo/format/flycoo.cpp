@@ -76,9 +76,9 @@ void add_records(const Coo& x, const std::vector<Positions<Position>>& position,
   });
 }
 
-// Fills the format of a tensor.
+// By mode the position of each nonzero in its order, and the streams, if the format has any.
 template <class Position>
-void build(const Coo& x, Flycoo& f) {
+std::vector<Positions<Position>> positions_of(const Coo& x, Flycoo& f) {
   const bool streams = f.options.ids == Ids::stream;
   Sortable<Position> entries(f.nnz);
   Positions<Position> order(f.nnz);
@@ -93,6 +93,13 @@ void build(const Coo& x, Flycoo& f) {
     for_all(f.nnz, [=, to = order.all()](Count p) { to[p] = sorted[p].value; });
   }
   if (streams) add_stream(order, position[0], f);
+  return position;
+}
+
+// Fills the format of a tensor. What sorts is gone before the records are made.
+template <class Position>
+void build(const Coo& x, Flycoo& f) {
+  const auto position = positions_of<Position>(x, f);
   dispatch(f.dtype, [&]<class T>() { add_records<Position, T>(x, position, f); });
 }
 

@@ -92,13 +92,15 @@ void build(const DeviceCoo& tensor, DeviceFlycoo& f) {
   const CooView x(tensor);
   DeviceSort entries(n);
   Numbers order(n);  // nonzeros in the order of the current mode
-  Numbers first(n),
-      place(n);  // of each nonzero in the order of mode 0, in that of the current mode
+  // Of each nonzero the place in the order of mode 0, and for streams in that of the current mode.
+  Numbers first(n), place(streams ? n : 0);
   for_each(n, [to = order.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
   for (int m = 0; m < f.order(); ++m) {
     sort_for_mode(x, m, order, f, entries);
-    invert(entries.values, m == 0 ? first : place);
-    if (streams && m > 0) add_stream(order, place, f);
+    if (m == 0)
+      invert(entries.values, first);
+    else if (streams)
+      invert(entries.values, place), add_stream(order, place, f);
     std::swap(order, entries.values);
     if (m == 0) f.records = records_of(x, order, f);
     if (!streams) write_ids(m, order, first, f);
@@ -132,8 +134,9 @@ DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options) {
     throw InputError("FLYCOO: found " + std::to_string(tensor.nnz) +
                      " nonzeros to sort on the device, expected below 2^32");
   DeviceFlycoo f{flycoo_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}, {}};
-  constexpr Count kWorking = 7 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of `build`
-  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * kWorking + bytes_of_indices(f.dims));
+  // A nonzero's, in the arrays of `build`.
+  const Count working = (f.options.ids == Ids::stream ? 7 : 6) * sizeof(std::uint32_t);
+  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * working + bytes_of_indices(f.dims));
   build(tensor, f);
   return f;
 }

@@ -72,6 +72,7 @@ class Builder {
       hand_over(m, next_walk(m));
     }
     for (TiledMode& mode : out_.modes) name_slots(mode);
+    release_sort();
     const auto& slot = out_.modes.front().walk;
     out_.records.push_back(placed([&](Count begin, Count p) { return begin + slot[p]; }));
   }
@@ -80,6 +81,7 @@ class Builder {
     for (int m = 0; m < out_.order(); ++m) {
       if (m > 0) next_walk(m - 1);
       look_along(m);
+      if (m + 1 == out_.order()) release_sort();
       out_.records.push_back(placed([](Count, Count p) { return p; }));
     }
   }
@@ -103,6 +105,9 @@ class Builder {
     for_all(out_.modes.size(),
             [&](Count m) { each(out_.modes[m], [&](auto& a) { a.resize(out_.nnz); }); });
   }
+
+  // Before the last records are made, what needs most memory is what the walks were made with.
+  void release_sort() { entries_ = Sortable<std::uint32_t>(0); }
 
   // Goes on to the walk of the mode after `mode`; the value of entry p is the place on the old walk
   // of the nonzero at place p of the new one.

@@ -41,8 +41,7 @@ void check(const Coo& tensor, const GroupOptions& options) {
     throw InputError("fiber groups: found values in double precision, expected single");
   if (options.mode == options.leaf || options.segment_rows == 0)
     throw InputError(
-        fmt::format("fiber groups: found mode {}, leaves' mode {} and segments of {} "
-                    "rows",
+        fmt::format("fiber groups: found mode {}, leaves' mode {} and segments of {} rows",
                     options.mode + 1, options.leaf + 1, options.segment_rows));
 }
 

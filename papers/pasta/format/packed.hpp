@@ -58,10 +58,6 @@ struct Nonzeros {
   std::shared_ptr<const MappedCache> file;
 };
 
-/// The first `sample` of the nonzeros of an outline that has them; else as many of `nnz` that lie
-/// in the order of mode 0, as most files have them, their other indices uniform. Values are zero.
-std::shared_ptr<const Coo> outline_sample(const Coo& x, Count sample, Count nnz);
-
 /// Writes nonzeros first .. first + count as a part with room for `room`, an even number, so that
 /// values in type T behind the words lie aligned. Throws InputError for an index that its mode does
 /// not have, before a kernel meets it.

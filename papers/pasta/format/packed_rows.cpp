@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "common/core/error.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"

@@ -1,8 +1,6 @@
 // See segments.hpp.
 #include "papers/pasta/format/segments.hpp"
 
-#include <algorithm>
-
 namespace retensor::pasta {
 
 SegmentParts cut_segments(std::span<const Count> start, Count target) {

@@ -14,6 +14,8 @@
 
 #include "common/device/device.hpp"
 #include "common/device/order.cuh"
+#include "common/device/pinned.cuh"
+#include "common/method/outline_sample.hpp"
 #include "common/run/modes_run.cuh"
 #include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
@@ -27,21 +29,7 @@ constexpr Count kUnit = 4;        // nonzeros of a part are a multiple: its arra
 constexpr unsigned kBlock = 256;
 
 using device::Milestone;
-
-/// Host memory that the device copies from beside kernels.
-class Pinned {
- public:
-  explicit Pinned(Count bytes) {
-    if (bytes > 0) RETENSOR_CUDA_CHECK(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
-  }
-  ~Pinned() { cudaFreeHost(data_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-  std::byte* get() const { return static_cast<std::byte*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
+using device::Pinned;
 
 /// In as few parts as have room for `most` of the nonzeros each.
 Count even_part(Count nnz, Count most) {
@@ -95,15 +83,13 @@ class HostParts {
  private:
   static constexpr Count kBuffers = 2;
 
-  std::byte* place(Count k) const {
-    return pinned_.get() + (x_.file ? k % kBuffers : k) * part_bytes();
-  }
+  std::byte* place(Count k) { return pinned_.data() + (x_.file ? k % kBuffers : k) * part_bytes(); }
   void fill(Count k) { pack<T>(x_, layout_, k * in_part_, length(k), in_part_, place(k)); }
 
   const Nonzeros x_;
   const PackedLayout layout_;
   const Count in_part_;
-  const Pinned pinned_;
+  Pinned<std::byte> pinned_;
   std::array<Milestone, kBuffers> copied_;
 };
 

@@ -1,5 +1,4 @@
 // pasta.cpu.coo, pasta.cpu.hicoo and pasta.cpu.plain.
-#include <memory>
 #include <string>
 
 #include "papers/pasta/kernels/prepare_cpu.hpp"

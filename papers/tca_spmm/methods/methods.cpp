@@ -77,8 +77,8 @@ MethodSpec kernel_method(MethodSpec own) {
 
 void register_tca_spmm(Registry& registry) {
   using namespace tca_spmm;
-  registry.add_all(
-      {make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles, make_tca_spmm_cuda_tuned});
+  registry.add_all({make_tca_spmm_cpu, make_tca_spmm_cuda, make_tca_spmm_cuda_tiles,
+                    make_tca_spmm_cuda_tuned, make_tca_spmm_cuda_gather});
 }
 
 }  // namespace retensor

@@ -10,6 +10,7 @@ MethodSpec make_tca_spmm_cpu();
 MethodSpec make_tca_spmm_cuda();
 MethodSpec make_tca_spmm_cuda_tiles();
 MethodSpec make_tca_spmm_cuda_tuned();
+MethodSpec make_tca_spmm_cuda_gather();
 
 /// depth, classes, warps, long_rows, packing, dense, output.
 ParamSchema kernel_params();

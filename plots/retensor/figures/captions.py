@@ -10,6 +10,7 @@ import yaml
 from retensor import digitised
 from retensor.figures import quantity
 from retensor.figures.series import written
+from retensor.spec import LOADER
 
 TYPES = {"f32": "fp32", "f64": "fp64"}
 MOST_NAMES = 4  # of data sets in a setting
@@ -22,7 +23,8 @@ def _paper(papers, name):
     places, title = {}, name
     try:
         title = (folder / "README.md").read_text(encoding="utf-8").splitlines()[0]
-        content = yaml.safe_load((folder / "paper/artifacts.yaml").read_text(encoding="utf-8"))
+        text = (folder / "paper/artifacts.yaml").read_text(encoding="utf-8")
+        content = yaml.load(text, Loader=LOADER)
         for entry in content["artifacts"]:
             for artifact in entry.get("specs", ()):
                 places.setdefault(artifact, []).append(entry["place"])

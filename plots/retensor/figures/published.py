@@ -11,6 +11,7 @@ import yaml
 
 from retensor import digitised
 from retensor.figures import quantity
+from retensor.spec import LOADER
 
 RATIOS = ("times", "ratio", "x", "")  # units of ratios
 
@@ -189,8 +190,7 @@ def _queries(papers, paper):
     """The queries of a paper's claims by id; none where there is no such file."""
     path = Path(papers) / paper / "paper" / "claims.yaml"
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"),
-                            getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
         return {claim["id"]: claim.get("query") for claim in content["claims"]}
     except (OSError, KeyError, TypeError, yaml.YAMLError):
         return {}

@@ -16,8 +16,10 @@ FEWEST_CHOICES = 3  # that make an ablation
 class Names:
     """The name of each row's series."""
 
-    def __init__(self, rows, hue, free):
-        """`free` are the columns beside `hue` that tell rows of one cell apart."""
+    def __init__(self, rows, hue, free, words=None):
+        """`free` are the columns beside `hue` that tell rows of one cell apart; `words` are what
+        values of `hue` are called in place of themselves."""
+        self.words = {_key_of(value): word for value, word in (words or {}).items()}
         self.columns = list(dict.fromkeys((hue, *free)))
         self.hue = hue
         settings = rows[self.columns]
@@ -41,9 +43,13 @@ class Names:
 
     def _told(self, settings):
         return {self._key(setting): ", ".join(
-            named(name, setting[name]) for name in self.columns
+            self._named(name, setting[name]) for name in self.columns
             if name == self.hue or not self._goes_without_saying(name, setting[name]))
             for setting in settings}
+
+    def _named(self, name, value):
+        word = self.words.get(_key_of(value)) if name == self.hue else None
+        return word or named(name, value)
 
     def _goes_without_saying(self, name, value):
         return value is None or name in self.usual and text(self.usual[name]) == text(value)
@@ -61,6 +67,12 @@ class Names:
                     and name not in SELF_EXPLAINING):
                 usual[name] = value
         return usual
+
+
+def _key_of(value):
+    """As a key of a spec's map has it: 0.0 is 0."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{value:g}" if is_number else written(value)
 
 
 def named(name, value):

@@ -240,7 +240,7 @@ class _Fields:
         used = {self.x, self.hue, self.facet}
         self.machines = (rows["device"].nunique() > 1 and "device" not in used
                          and (not self.by_case or rows["backend"].nunique() > 1))
-        self.series_of = Names(rows, self.hue, self._free(rows))
+        self.series_of = Names(rows, self.hue, self._free(rows), figure.get("names"))
 
     def facet_of(self, row):
         facet = _plain(row[self.facet]) if self.facet else None

@@ -5,9 +5,8 @@ import yaml
 
 from retensor.digitised import PAPERS
 from retensor.errors import PlotError
+from retensor.spec import LOADER
 
-# Those of libyaml, ten times as fast where they are built.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TEXTS = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 

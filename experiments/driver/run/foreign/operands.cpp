@@ -1,7 +1,6 @@
 // What goes to code from outside and comes back, for each operation.
 #include <fmt/format.h>
 
-#include <limits>
 #include <numeric>
 
 #include "common/tensor/einsum.hpp"

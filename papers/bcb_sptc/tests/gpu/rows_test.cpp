@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 #include "common/device/device.hpp"
 #include "papers/bcb_sptc/baselines/hash_spgemm/hash_spgemm_cuda.hpp"
 #include "papers/bcb_sptc/kernels/rows_cuda.hpp"
+#include "papers/bcb_sptc/tests/gpu/rows_case.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 using namespace retensor;
@@ -30,30 +30,6 @@ void check_all(const Case& c, double alpha) {
   const Answer expected = einsum_of(c, alpha);
   for (const Runs& runs : kRuns)
     CHECK(difference(sum_of(c, alpha, {}, runs), expected, 0x1p-11) == "");
-}
-
-/// Row i of the first meets only row i of the second, which has lengths[i] nonzeros, and the last
-/// row meets all; columns of the others are spread over those of the longest.
-Case rows_of(const std::vector<Index>& lengths) {
-  const auto rows = static_cast<Index>(lengths.size());
-  Coo x({rows + 1, rows}, DType::f32, 2 * rows);
-  Count nonzeros = 0;
-  for (const Index length : lengths) nonzeros += length;
-  Coo y({rows, lengths.back()}, DType::f32, nonzeros);
-  Count p = 0;
-  for (Index row = 0; row < rows; ++row) {
-    for (const Index at : {row, rows}) {
-      const Count own = at == rows ? rows + row : row;
-      x.indices[0][own] = at, x.indices[1][own] = row;
-      x.values.set(own, 1 + static_cast<double>(row) / 8);
-    }
-    const Index step = lengths.back() / lengths[row];
-    for (Index i = 0; i < lengths[row]; ++i, ++p) {
-      y.indices[0][p] = row, y.indices[1][p] = i * step;
-      y.values.set(p, static_cast<double>(i % 7) - 3);
-    }
-  }
-  return {"ak,kb->ab", shared(x), shared(y)};
 }
 
 std::string fact(PrepareRows prepare, const Case& c, const char* name) {

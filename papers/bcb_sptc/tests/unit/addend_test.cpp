@@ -2,8 +2,6 @@
 // memory.
 #include <doctest/doctest.h>
 
-#include <limits>
-
 #include "common/core/error.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"

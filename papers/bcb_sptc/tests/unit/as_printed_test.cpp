@@ -3,7 +3,6 @@
 // paper/findings.yaml names these cases.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <map>

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "common/generate/generators.hpp"

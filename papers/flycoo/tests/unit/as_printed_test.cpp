@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <vector>
 
 #include "common/core/error.hpp"

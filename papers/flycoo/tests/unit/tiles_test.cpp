@@ -1,7 +1,6 @@
 // The tiled layout: a tensor by hand, tile sizes, and planted errors that check() finds.
 #include <doctest/doctest.h>
 
-#include <string>
 #include <vector>
 
 #include "common/core/error.hpp"

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <map>
 #include <memory>
 
 #include "common/generate/generators.hpp"

@@ -1,7 +1,6 @@
 // The threshold of the cost model from planted times.
 #include <doctest/doctest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>

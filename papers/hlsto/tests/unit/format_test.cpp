@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "common/core/error.hpp"

@@ -6,27 +6,21 @@
 #include <vector>
 
 #include "common/device/cuda.cuh"
-#include "common/device/device.hpp"
 #include "common/device/loops.cuh"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
+#include "tests/gpu/many_nonzeros.cuh"
 
 namespace {
 
 using namespace retensor;
 using device::Buffer;
 
-constexpr Count kNonzeros = (Count{1} << 32) + 1;
+constexpr Count kNonzeros = test::kManyNonzeros;
 constexpr Index kRows = 1u << 20;  // and one more, which the last nonzero has for itself
 constexpr Index kColumns = 1u << 16;
 constexpr unsigned kRank = 4, kEvery = 1u << 14;  // every so many rows are checked
 constexpr Index kChecked = kRows / kEvery;
 constexpr unsigned kBlocks = 8192, kThreads = 256, kChunk = 128;
-
-__device__ Count mixed(Count x) {
-  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185ull;
-  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44dull;
-  return x ^ (x >> 33);
-}
 
 /// Nonzero `x`: a pseudo-random place, the last one alone in its row. Values are halves of small
 /// whole numbers.
@@ -34,7 +28,7 @@ struct Nonzero {
   Index row, column;
   float value;
   __device__ explicit Nonzero(Count x) {
-    const Count bits = mixed(x);
+    const Count bits = test::bits_of(x);
     row = x + 1 == kNonzeros ? kRows : static_cast<Index>(bits % kRows);
     column = static_cast<Index>(bits >> 40) % kColumns;
     value = 0.5f * static_cast<float>(1 + (bits >> 24) % 8);
@@ -60,11 +54,7 @@ __global__ void expect(const float* factor, double* rows) {
 }
 
 TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
-  constexpr Count kNeeded = kNonzeros * 12 + (Count{2} << 30);
-  if (const auto free = device::memory().free_bytes; free < kNeeded) {
-    MESSAGE("skipped: " << free << " bytes of device memory are free, expected " << kNeeded);
-    return;
-  }
+  if (!test::has_room_for_many(12)) return;
   Buffer<Index> row(kNonzeros), column(kNonzeros);
   Buffer<float> value(kNonzeros), out(Count{kRows + 1} * kRank);
   std::vector<float> factor(Count{kColumns} * kRank);

@@ -3,11 +3,8 @@
 // cases.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "papers/pasta/methods/methods.hpp"

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <numeric>
 
 #include "common/core/rng.hpp"
 #include "common/measure/timing.hpp"

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/core/error.hpp"

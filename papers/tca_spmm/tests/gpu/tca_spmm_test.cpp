@@ -74,8 +74,9 @@ void check(const Method& method, const Problem& problem, const Params& params) {
                                << given << ", N = " << problem.rank() << ": " << report.reason);
 }
 
-const char* const kMethods[] = {"tca_spmm.cuda", "tca_spmm.cuda.tiles", "tca_spmm.cuda.tuned",
-                                "sputnik.cuda",  "flashsparse.cuda",    "voltrix.cuda"};
+const char* const kMethods[] = {
+    "tca_spmm.cuda", "tca_spmm.cuda.tiles", "tca_spmm.cuda.tuned", "tca_spmm.cuda.gather",
+    "sputnik.cuda",  "flashsparse.cuda",    "voltrix.cuda"};
 /// Their kernels are not ours: a sanitiser has nothing to find in them.
 const char* const kLibraries[] = {"cusparse.cuda", "cusparse.cuda.ell", "cublas.cuda"};
 

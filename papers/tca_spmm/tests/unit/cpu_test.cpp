@@ -2,10 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"

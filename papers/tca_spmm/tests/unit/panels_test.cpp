@@ -2,7 +2,6 @@
 // together, and work divided into tasks that hold each stage once.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
