@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "common/decompose/block_products.hpp"
-
 namespace retensor::cpd {
 namespace {
 
@@ -49,7 +47,8 @@ Eigen::MatrixXd gram(const Matrix& a) {
              Eigen::Map<Rows<double>> block(room, static_cast<Index>(n), rank);
              block = all.middleRows(static_cast<Index>(first), static_cast<Index>(n))
                          .template cast<double>();
-             add_block_gram(block.data(), sums.data(), n, a.cols());
+             Eigen::Map<Eigen::MatrixXd>(sums.data(), rank, rank).noalias() +=
+                 block.transpose() * block;
            });
   });
   return sum;

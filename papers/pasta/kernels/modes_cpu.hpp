@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "common/run/cpu_run.hpp"
-#include "common/run/kept_results.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 
 namespace retensor::pasta {
 
-class CpuModesRun : public CpuRun, private Passes, public KeptResults {
+class CpuModesRun : public CpuRun, private Passes {
  public:
   CpuModesRun(const Problem& problem, int threads, std::string kernel)
       : CpuRun(problem, threads, std::move(kernel)),
@@ -55,9 +54,6 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   }
 
   Passes* passes() override { return this; }
-  const Matrix& kept_result(int mode) const override {
-    return out_[static_cast<std::size_t>(mode)];
-  }
 
  protected:
   /// Overwrites the rows of the mode that have nonzeros; the others are zero.
@@ -82,7 +78,7 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   }
 
   Matrix mode_result(int mode) override {
-    const Matrix& kept = kept_result(mode);
+    const Matrix& kept = out_[static_cast<std::size_t>(mode)];
     Matrix matrix(kept.rows(), kept.cols(), DType::f32);
     copy_rows(kept, matrix.view<float>().data);
     return matrix;
