@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "common/run/cpu_run.hpp"
+#include "common/run/kept_results.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 
 namespace retensor::pasta {
 
-class CpuModesRun : public CpuRun, private Passes {
+class CpuModesRun : public CpuRun, private Passes, public KeptResults {
  public:
   CpuModesRun(const Problem& problem, int threads, std::string kernel)
       : CpuRun(problem, threads, std::move(kernel)),
@@ -54,6 +55,9 @@ class CpuModesRun : public CpuRun, private Passes {
   }
 
   Passes* passes() override { return this; }
+  const Matrix& kept_result(int mode) const override {
+    return out_[static_cast<std::size_t>(mode)];
+  }
 
  protected:
   /// Overwrites the rows of the mode that have nonzeros; the others are zero.
@@ -78,7 +82,7 @@ class CpuModesRun : public CpuRun, private Passes {
   }
 
   Matrix mode_result(int mode) override {
-    const Matrix& kept = out_[static_cast<std::size_t>(mode)];
+    const Matrix& kept = kept_result(mode);
     Matrix matrix(kept.rows(), kept.cols(), DType::f32);
     copy_rows(kept, matrix.view<float>().data);
     return matrix;
