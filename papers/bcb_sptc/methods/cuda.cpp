@@ -1,7 +1,7 @@
 // bcb_sptc.cuda and bcb_sptc.cuda.slabs.
 #include <limits>
 
-#include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "papers/bcb_sptc/format/grouped.hpp"
-#include "papers/bcb_sptc/kernels/dense_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 
 namespace retensor::bcb_sptc {

@@ -1,6 +1,6 @@
 // bcb_sptc.cuda.rows.
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
-#include "papers/bcb_sptc/kernels/rows_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/methods/methods.hpp"
 
 namespace retensor::bcb_sptc {

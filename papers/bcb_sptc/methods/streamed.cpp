@@ -1,5 +1,5 @@
 // bcb_sptc.cuda.streamed.
-#include "papers/bcb_sptc/kernels/streamed_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <limits>
 

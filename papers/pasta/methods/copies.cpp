@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "papers/pasta/kernels/copies_cpu.hpp"
 #include "papers/pasta/kernels/fibers_cpu.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {

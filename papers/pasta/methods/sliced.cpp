@@ -1,7 +1,7 @@
 // pasta.cuda.sliced.
 #include <fmt/format.h>
 
-#include "papers/pasta/kernels/sliced_cuda.hpp"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {

@@ -1,7 +1,5 @@
 // tca_spmm.cuda, tca_spmm.cuda.tiles and tca_spmm.cuda.tuned.
-#include "papers/tca_spmm/kernels/tca_spmm_cuda.hpp"
-#include "papers/tca_spmm/kernels/tiles_cuda.hpp"
-#include "papers/tca_spmm/kernels/tuned_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
 
 namespace retensor::tca_spmm {

@@ -1,7 +1,7 @@
 // tca_spmm.cuda.gather.
 #include <utility>
 
-#include "papers/tca_spmm/kernels/gather_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
 
 namespace retensor::tca_spmm {
