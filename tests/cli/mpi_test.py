@@ -133,6 +133,29 @@ def test_ranks_and_distributions_are_axes_of_a_spec(workspace):
         assert row["stats"]["median"] > 0 and "exchange" in row["phases"]["stages"]
 
 
+CHATTY = """
+#include <stdio.h>
+#include <unistd.h>
+int PMPI_Barrier(void* processes);
+int MPI_Barrier(void* processes) {
+  puts("NCCL version 2.28.3+cuda13.0");  /* as NCCL does, which NCCL_DEBUG asks for its version */
+  fflush(stdout);
+  (void)!write(1, "{}\\n", 3);  /* past the buffer, and an answer by its looks */
+  return PMPI_Barrier(processes);
+}
+"""
+
+
+def test_what_libraries_print_is_no_answer(workspace, tmp_path, monkeypatch):
+    source, library = tmp_path / "chatty.c", tmp_path / "chatty.so"
+    source.write_text(CHATTY)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", f"{os.environ.get('LD_PRELOAD', '')} {library}")
+    done, rows = distributed(workspace, ranks=2, dist="owner")
+    assert done.returncode == 0, done.stderr
+    assert rows[2, "owner"]["check"]["ok"] and rows[2, "owner"]["stats"]["count"] == 2
+
+
 def test_what_distributed_methods_do_not_take_is_refused_with_the_reason(workspace):
     done, _ = distributed(workspace, ranks=2, dist="rows")
     assert done.returncode == 2 and "medium" in done.stderr
