@@ -14,7 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
-#include "common/tensor/unset_array.hpp"
+#include "common/generate/unset_array.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 

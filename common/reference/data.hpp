@@ -13,7 +13,7 @@
 #include "common/core/rng.hpp"
 #include "common/reference/expected.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "common/tensor/unset_array.hpp"
+#include "common/generate/unset_array.hpp"
 
 namespace retensor::reference {
 
