@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "common/core/rng.hpp"
+#include "common/generate/unset_array.hpp"
 #include "common/reference/expected.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "common/generate/unset_array.hpp"
 
 namespace retensor::reference {
 

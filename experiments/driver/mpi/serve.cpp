@@ -253,10 +253,6 @@ Answers::Answers() : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FI
         fmt::format("no descriptor of one's own for answers: {}", std::strerror(errno)));
 }
 
-Answers::~Answers() {
-  close(descriptor_);
-}
-
 void Answers::write(const std::string& line) const {
   for (std::size_t sent = 0; sent < line.size();) {
     const auto n = ::write(descriptor_, line.data() + sent, line.size() - sent);

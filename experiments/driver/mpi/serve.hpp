@@ -16,11 +16,9 @@ int launch_ranks();
 /// error, since one such line among the answers would end the case. NCCL prints its version.
 class Answers {
  public:
-  /// Before MPI and NCCL begin. Throws SystemError without descriptors.
+  /// Before MPI and NCCL begin; open until the process ends. Throws SystemError without
+  /// descriptors.
   Answers();
-  ~Answers();
-  Answers(const Answers&) = delete;
-  Answers& operator=(const Answers&) = delete;
   /// Writes the line whole; throws SystemError where nobody reads it.
   void write(const std::string& line) const;
 
