@@ -22,17 +22,31 @@ Count stratum(Count n, Count parts, Count s) {
   return s * (n / parts) + std::min(s, n % parts);
 }
 
-std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
-  const Count n = source.rows();
-  std::vector<Count> heavy = all_rows(n);
-  if (n <= limits.fibers) return heavy;
-  const Count heaviest = std::max<Count>(1, limits.fibers / 4);
-  std::partial_sort(heavy.begin(), heavy.begin() + static_cast<std::ptrdiff_t>(heaviest),
-                    heavy.end(), [&](Count a, Count b) {
-                      const double pa = source.products(a), pb = source.products(b);
-                      return pa != pb ? pa > pb : a < b;
-                    });
-  std::vector<Count> rows(heavy.begin(), heavy.begin() + static_cast<std::ptrdiff_t>(heaviest));
+// The rows of most products, the first of equal ones.
+std::vector<Count> heaviest_rows(const Doubles& products, Count most) {
+  const auto heavier = [&](Count a, Count b) {
+    return products[a] != products[b] ? products[a] > products[b] : a < b;
+  };
+  const auto choose = [&](std::vector<Count>& part, Count begin, Count end) {
+    part.resize(std::min(most, end - begin));
+    std::vector<Count> rows(end - begin);
+    std::iota(rows.begin(), rows.end(), begin);
+    std::partial_sort_copy(rows.begin(), rows.end(), part.begin(), part.end(), heavier);
+  };
+  std::vector<Count> all;
+  for (const auto& part :
+       in_chunks<std::vector<Count>>(products.size(), chunk_count(products.size(), 65536, 1024),
+                                     threads_for(static_cast<double>(products.size())), choose))
+    all.insert(all.end(), part.begin(), part.end());
+  std::sort(all.begin(), all.end(), heavier);
+  all.resize(most);
+  return all;
+}
+
+std::vector<Count> sample_rows(const Doubles& products, const Limits& limits) {
+  const Count n = products.size();
+  if (n <= limits.fibers) return all_rows(n);
+  auto rows = heaviest_rows(products, std::max<Count>(1, limits.fibers / 4));
   rows.insert(rows.end(), {0, n - 1});
   const CounterRng rng(limits.seed, 104);
   for (Count s = 0; s < limits.fibers; ++s) {
@@ -47,11 +61,13 @@ std::vector<Count> sample_rows(const RowSource& source, const Limits& limits) {
 // Sorts fibers of one element by key; blocks come from sources whose rows ascend already.
 void sort_fibers(Fibers& fibers) {
   if (std::is_sorted(fibers.keys.begin(), fibers.keys.end())) return;
-  std::vector<std::pair<Key, Count>> order(fibers.count());
+  UnsetArray<std::pair<Key, Count>> order(fibers.count());
+#pragma omp parallel for schedule(static)
   for (Count f = 0; f < order.size(); ++f) order[f] = {fibers.keys[f], f};
   boost::sort::block_indirect_sort(order.begin(), order.end());
-  const auto sort = [&order]<class T>(std::vector<T>& v) {
-    std::vector<T> sorted(v.size());
+  const auto sort = [&order]<class T>(UnsetArray<T>& v) {
+    UnsetArray<T> sorted(v.size());
+#pragma omp parallel for schedule(static)
     for (Count f = 0; f < v.size(); ++f) sorted[f] = v[order[f].second];
     v = std::move(sorted);
   };
@@ -63,14 +79,14 @@ void sort_fibers(Fibers& fibers) {
 
 // One member of all parts behind each other; frees the parts'.
 template <class T>
-std::vector<T> joined(std::vector<Fibers>& parts, std::vector<T> Fibers::*member) {
-  Count size = 0;
-  for (const Fibers& part : parts) size += (part.*member).size();
-  std::vector<T> all;
-  all.reserve(size);
-  for (Fibers& part : parts) {
-    const std::vector<T> own = std::exchange(part.*member, {});
-    all.insert(all.end(), own.begin(), own.end());
+UnsetArray<T> joined(std::vector<Fibers>& parts, UnsetArray<T> Fibers::*member) {
+  std::vector<Count> first{0};
+  for (const Fibers& part : parts) first.push_back(first.back() + (part.*member).size());
+  UnsetArray<T> all(first.back());
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const UnsetArray<T> own = std::exchange(parts[k].*member, {});
+    std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(first[k]));
   }
   return all;
 }
@@ -92,21 +108,21 @@ Fibers evaluate_rows(const RowSource& source, const std::vector<Count>& rows,
 
 // Cuts of the rows into nearly equal shares of the products: a mode with few indices has all of its
 // nonzeros in few rows.
-std::vector<Count> even_cuts(const RowSource& source, double products, Count chunks) {
+std::vector<Count> even_cuts(const Doubles& products, double total, Count chunks) {
   std::vector<Count> cuts{0};
   double before = 0;
-  for (Count r = 0; r < source.rows(); before += source.products(r++))
-    if (before * static_cast<double>(chunks) >= products * static_cast<double>(cuts.size()))
+  for (Count r = 0; r < products.size(); before += products[r++])
+    if (before * static_cast<double>(chunks) >= total * static_cast<double>(cuts.size()))
       cuts.push_back(r);
-  cuts.push_back(source.rows());
+  cuts.push_back(products.size());
   return cuts;
 }
 
 std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights,
-                                          double products) {
+                                          const Doubles& products, double total) {
   using Buckets = std::vector<WeightedSum>;
   // Fewer chunks where their buckets would outnumber the rows.
-  const auto cuts = even_cuts(source, products, chunk_count(source.rows(), Weights::kBuckets));
+  const auto cuts = even_cuts(products, total, chunk_count(source.rows(), Weights::kBuckets));
   const auto add_rows = [&](Buckets& part, Count begin, Count end) {
     part.resize(Weights::kBuckets);
     for (Count r = begin; r < end; ++r) {
@@ -115,7 +131,7 @@ std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights
     }
   };
   Buckets buckets(Weights::kBuckets);
-  for (const auto& part : between<Buckets>(cuts, threads_for(products), add_rows))
+  for (const auto& part : between<Buckets>(cuts, threads_for(total), add_rows))
     for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b].add(part[b], 1.0);
   return buckets;
 }
@@ -128,9 +144,12 @@ Expected build(const RowSource& source, const Limits& limits) {
   data.layout = source.layout();
   data.index_space = std::accumulate(data.layout.dims.begin(), data.layout.dims.end(), 1.0,
                                      std::multiplies<double>());
+  // Whole numbers, whose sums are exact in any order.
+  Doubles products_of(source.rows());
   double products = 0, entries = 0;
+#pragma omp parallel for schedule(static) reduction(+ : products, entries)
   for (Count r = 0; r < source.rows(); ++r) {
-    products += source.products(r);
+    products += products_of[r] = source.products(r);
     entries += source.entries(r);
   }
   data.sampled = products > limits.products || entries > limits.entries;
@@ -138,11 +157,11 @@ Expected build(const RowSource& source, const Limits& limits) {
     data.fibers = evaluate_rows(source, all_rows(source.rows()), weights, 1);
     return Expected(std::move(data));
   }
-  const std::vector<Count> rows = sample_rows(source, limits);
+  const std::vector<Count> rows = sample_rows(products_of, limits);
   double sampled_products = 0;
   for (const Count r : rows) {
     data.sample.rows.push_back(source.key(r));
-    sampled_products += source.products(r);
+    sampled_products += products_of[r];
   }
   std::sort(data.sample.rows.begin(), data.sample.rows.end());
   data.sample.seed = limits.seed;
@@ -150,7 +169,7 @@ Expected build(const RowSource& source, const Limits& limits) {
     data.sample.column_stride =
         std::max<Count>(1, static_cast<Count>(sampled_products / std::max(1.0, limits.products)));
   data.fibers = evaluate_rows(source, rows, weights, data.sample.column_stride);
-  data.sample.buckets = checksum_buckets(source, weights, products);
+  data.sample.buckets = checksum_buckets(source, weights, products_of, products);
   // The share of the index space that the sampled rows stand for.
   data.index_space *= static_cast<double>(rows.size()) / static_cast<double>(source.rows()) /
                       static_cast<double>(data.sample.column_stride);

@@ -21,7 +21,7 @@ using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMa
 using Factors = std::vector<Dense>;
 
 Dense to_dense(const Matrix& m) {
-  const std::vector<double> packed = as_doubles(m);
+  const Doubles packed = as_doubles(m);
   return Eigen::Map<const Dense>(packed.data(), m.rows(), m.cols());
 }
 
@@ -42,7 +42,7 @@ void row_product(const Coo& x, double value, const Factors& factors, Count p, in
 
 // No sum depends on the number of threads: each has rows of its own, which it adds up in the order
 // of the nonzeros.
-Dense mttkrp_of(const Coo& x, const std::vector<double>& values, const Factors& factors, int mode) {
+Dense mttkrp_of(const Coo& x, std::span<const double> values, const Factors& factors, int mode) {
   Dense out = Dense::Zero(factors[mode].rows(), factors[mode].cols());
   const std::vector<Index>& rows = x.indices[mode];
 #pragma omp parallel
@@ -89,7 +89,7 @@ Dense gram_product(const std::vector<Dense>& grams, int skipped) {
   return product;
 }
 
-double norm_of(const std::vector<double>& values) {
+double norm_of(std::span<const double> values) {
   return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }
 
@@ -133,7 +133,7 @@ void check_operands(const Coo& x, const std::vector<Matrix>& initial) {
 
 std::vector<double> fit_curve(const Coo& x, const std::vector<Matrix>& initial, int max_sweeps,
                               double tolerance) {
-  const std::vector<double> values = as_doubles(x.values);
+  const Doubles values = as_doubles(x.values);
   const double norm = norm_of(values);
   Factors factors = to_dense(initial);
   std::vector<Dense> grams = grams_of(factors);
@@ -170,7 +170,7 @@ double true_fit(const Coo& x, const KruskalModel& model) {
   const Factors factors = to_dense(model.factors);
   const Eigen::VectorXd weights =
       Eigen::Map<const Eigen::VectorXd>(model.weights.data(), model.weights.size());
-  const std::vector<double> values = as_doubles(x.values);
+  const Doubles values = as_doubles(x.values);
   Eigen::ArrayXd product(weights.size());
   double inner = 0;
   for (Count p = 0; p < values.size(); ++p) {

@@ -11,12 +11,19 @@
 #include <vector>
 
 #include "common/core/rng.hpp"
+#include "common/generate/unset_array.hpp"
 #include "common/reference/expected.hpp"
 #include "common/tensor/linear_index.hpp"
 
 namespace retensor::reference {
 
 using Key = Uint128;
+
+/// Arrays of hundreds of millions of elements are first touched by the loop that fills them: on one
+/// core that takes longer than the sums.
+using Keys = UnsetArray<Key>;
+using Doubles = UnsetArray<double>;
+using Positions = UnsetArray<Count>;
 
 enum class Kind : std::uint32_t { none, matrix, coo, semi_sparse, kruskal };
 
@@ -36,10 +43,10 @@ struct Layout {
 
 /// Fibers in ascending order of their keys; terms[f] products contribute to each element.
 struct Fibers {
-  std::vector<Key> keys;
-  std::vector<Count> terms;
-  std::vector<double> values;  ///< width elements a fiber
-  std::vector<double> l1;      ///< sums of the absolute values of the terms
+  Keys keys;
+  Positions terms;
+  Doubles values;  ///< width elements a fiber
+  Doubles l1;      ///< sums of the absolute values of the terms
 
   Count count() const { return keys.size(); }
 };
@@ -151,9 +158,12 @@ class Weights {
 };
 
 /// Values and matrices in fp64, without padding.
-std::vector<double> as_doubles(const Values& values);
-std::vector<double> as_doubles(const Matrix& matrix);
-double largest_magnitude(const std::vector<double>& values);
+Doubles as_doubles(const Values& values);
+Doubles as_doubles(const Matrix& matrix);
+double largest_magnitude(std::span<const double> values);
+
+/// The nonzeros in the order of the modes listed, those of equal indices as they stand.
+Positions ordered(const Coo& tensor, std::span<const int> modes);
 
 /// The bound of expected.hpp, with the oracle's own rounding added; linear in the sums.
 class Bound {

@@ -19,14 +19,36 @@ namespace {
 
 enum class Combine { hadamard, kronecker };
 
-// A factor in fp64 with, for each row, its weighted sum and that of the absolute values.
+// A factor as it stands, since in fp64 the rows that are gathered would take twice the bytes, with
+// the weighted sum of each row and that of the absolute values.
 struct Factor {
   int mode;
-  std::uint64_t cols;
-  std::shared_ptr<const std::vector<double>> elements;
+  const Matrix* matrix;
   std::vector<double> weighted, weighted_absolute;
 
-  const double* row(std::uint64_t i) const { return elements->data() + i * cols; }
+  std::uint64_t cols() const { return matrix->cols(); }
+  /// Calls f with the elements of a row.
+  template <class F>
+  void with_row(std::uint64_t i, const F& f) const {
+    matrix->values().visit([&](const auto& v) { f(v.data() + i * matrix->ld()); });
+  }
+  void prefetch(std::uint64_t i) const {
+    constexpr std::size_t kLine = 64;
+    with_row(i, [this](const auto* row) {
+      const auto* const bytes = reinterpret_cast<const char*>(row);
+      for (std::size_t b = 0; b < cols() * sizeof *row; b += kLine) __builtin_prefetch(bytes + b);
+    });
+  }
+  double largest() const {
+    double largest = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest)
+    for (std::uint64_t i = 0; i < matrix->rows(); ++i)
+      with_row(i, [&](const auto* row) {
+        for (std::uint64_t j = 0; j < cols(); ++j)
+          largest = std::max(largest, std::abs(static_cast<double>(row[j])));
+      });
+    return largest;
+  }
 };
 
 Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
@@ -35,19 +57,23 @@ Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
                                  mode + 1, matrix.rows(), x.dims[mode]));
   if (matrix.cols() == 0)
     throw InputError(fmt::format("the operand of mode {} has no columns", mode + 1));
-  return {mode, matrix.cols(), std::make_shared<std::vector<double>>(as_doubles(matrix)), {}, {}};
+  return {mode, &matrix, {}, {}};
 }
 
 void weigh(Factor& factor, const Weights& weights, std::size_t block_mode) {
-  const std::uint64_t rows = factor.elements->size() / factor.cols;
-  factor.weighted.assign(rows, 0.0);
-  factor.weighted_absolute.assign(rows, 0.0);
-  for (std::uint64_t i = 0; i < rows; ++i)
-    for (std::uint64_t j = 0; j < factor.cols; ++j) {
-      const double term = weights.digit(block_mode, j) * factor.row(i)[j];
-      factor.weighted[i] += term;
-      factor.weighted_absolute[i] += std::abs(term);
-    }
+  std::vector<double> digits;
+  for (std::uint64_t j = 0; j < factor.cols(); ++j) digits.push_back(weights.digit(block_mode, j));
+  factor.weighted.assign(factor.matrix->rows(), 0.0);
+  factor.weighted_absolute.assign(factor.matrix->rows(), 0.0);
+#pragma omp parallel for schedule(static)
+  for (std::uint64_t i = 0; i < factor.weighted.size(); ++i)
+    factor.with_row(i, [&](const auto* row) {
+      for (std::size_t j = 0; j < digits.size(); ++j) {
+        const double term = digits[j] * static_cast<double>(row[j]);
+        factor.weighted[i] += term;
+        factor.weighted_absolute[i] += std::abs(term);
+      }
+    });
 }
 
 class DenseRows : public RowSource {
@@ -62,7 +88,7 @@ class DenseRows : public RowSource {
         layout_(std::move(layout)),
         width_(layout_.width()),
         values_(as_doubles(x.values)),
-        order_(sort_permutation(x, packer_.modes())) {
+        order_(ordered(x, packer_.modes())) {
     find_rows();
     set_bound_constants();
     const Weights weights(seed);
@@ -85,6 +111,7 @@ class DenseRows : public RowSource {
     out.l1.resize(base + width_, 0.0);
     std::vector<double> combined(width_);
     for (Count i = starts_[row]; i < starts_[row + 1]; ++i) {
+      prefetch(i);
       combine(order_[i], combined);
       const double x = values_[order_[i]];
       for (std::uint64_t j = 0; j < width_; ++j) {
@@ -96,8 +123,10 @@ class DenseRows : public RowSource {
 
   WeightedSum checksum(Count row) const override {
     WeightedSum sum;
-    std::vector<double> combined(combine_ == Combine::hadamard ? width_ : 0);
+    static thread_local std::vector<double> combined;  // for as many rows as there are nonzeros
+    combined.resize(width_);
     for (Count i = starts_[row]; i < starts_[row + 1]; ++i) {
+      if (combine_ == Combine::hadamard) prefetch(i);
       const WeightedSum term = combine_ == Combine::hadamard
                                    ? hadamard_checksum(order_[i], combined)
                                    : kronecker_checksum(order_[i]);
@@ -112,7 +141,17 @@ class DenseRows : public RowSource {
  private:
   double nonzeros(Count row) const { return static_cast<double>(starts_[row + 1] - starts_[row]); }
 
-  const double* factor_row(const Factor& f, Count p) const { return f.row(x_.indices[f.mode][p]); }
+  /// Rows of sorted nonzeros that come soon, and of later ones the indices that name them.
+  void prefetch(Count i) const {
+    constexpr Count kRows = 8, kIndices = 32;
+    if (i + kIndices >= order_.size()) return;
+    const Count soon = order_[i + kRows], later = order_[i + kIndices];
+    __builtin_prefetch(&values_[later]);
+    for (const Factor& f : factors_) {
+      f.prefetch(x_.indices[f.mode][soon]);
+      __builtin_prefetch(&x_.indices[f.mode][later]);
+    }
+  }
 
   void find_rows() {
     const auto key = [&](Count i) { return packer_.pack(x_.indices, order_[i]); };
@@ -129,7 +168,7 @@ class DenseRows : public RowSource {
 
   void set_bound_constants() {
     std::vector<double> largest{largest_magnitude(values_)};
-    for (const Factor& f : factors_) largest.push_back(largest_magnitude(*f.elements));
+    for (const Factor& f : factors_) largest.push_back(f.largest());
     layout_.slack = static_cast<double>(largest.size()) + 2;
     for (std::size_t skipped = 0; skipped < largest.size(); ++skipped) {
       double product = 1;
@@ -142,22 +181,24 @@ class DenseRows : public RowSource {
   void combine(Count p, std::vector<double>& out) const {
     if (combine_ == Combine::hadamard) {
       std::fill(out.begin(), out.end(), 1.0);
-      for (const Factor& f : factors_) {
-        const double* row = factor_row(f, p);
-        for (std::uint64_t j = 0; j < width_; ++j) out[j] *= row[j];
-      }
+      for (const Factor& f : factors_)
+        f.with_row(x_.indices[f.mode][p], [&](const auto* row) {
+          for (std::uint64_t j = 0; j < width_; ++j) out[j] *= static_cast<double>(row[j]);
+        });
       return;
     }
     out[0] = 1;
     std::uint64_t length = 1;
     for (const Factor& f : factors_) {
       // From the back, so that no element is overwritten before it has been expanded.
-      const double* row = factor_row(f, p);
-      for (std::uint64_t a = length; a-- > 0;) {
-        const double scale = out[a];
-        for (std::uint64_t b = f.cols; b-- > 0;) out[a * f.cols + b] = scale * row[b];
-      }
-      length *= f.cols;
+      f.with_row(x_.indices[f.mode][p], [&](const auto* row) {
+        for (std::uint64_t a = length; a-- > 0;) {
+          const double scale = out[a];
+          for (std::uint64_t b = f.cols(); b-- > 0;)
+            out[a * f.cols() + b] = scale * static_cast<double>(row[b]);
+        }
+      });
+      length *= f.cols();
     }
   }
 
@@ -187,8 +228,10 @@ class DenseRows : public RowSource {
   Combine combine_;
   Layout layout_;
   std::uint64_t width_;
-  std::vector<double> values_, element_weights_;
-  std::vector<Count> order_, starts_;
+  Doubles values_;
+  std::vector<double> element_weights_;
+  Positions order_;
+  std::vector<Count> starts_;
 };
 
 // Matrices of equal width one below the other: the rows of all parts, keys shifted by the rows of
@@ -303,10 +346,10 @@ std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matri
 DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
                       std::vector<Factor> others_of_mode, const Limits& limits) {
   for (const Factor& f : others_of_mode)
-    if (f.cols != rank)
+    if (f.cols() != rank)
       throw InputError(
           fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} has {}",
-                      f.mode + 1, f.cols, mode + 1, rank));
+                      f.mode + 1, f.cols(), mode + 1, rank));
   return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits);
 }
 
@@ -354,7 +397,7 @@ Expected mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, const Limi
   for (int m = 0; m < x.order(); ++m) {
     auto others_of_mode = all;
     others_of_mode.erase(others_of_mode.begin() + m);
-    modes.push_back(mttkrp_rows(x, m, all[m].cols, std::move(others_of_mode), limits));
+    modes.push_back(mttkrp_rows(x, m, all[m].cols(), std::move(others_of_mode), limits));
   }
   return build(StackedRows(x.dims, std::move(modes)), limits);
 }
@@ -364,7 +407,7 @@ Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
   check_tensor(x, mode);
   auto others_of_mode = other_factors(x, factors, mode);
   Dims ranks;
-  for (const Factor& f : others_of_mode) ranks.push_back(f.cols);
+  for (const Factor& f : others_of_mode) ranks.push_back(f.cols());
   return build(
       matrix_rows(x, mode, std::move(others_of_mode), Combine::kronecker, std::move(ranks), limits),
       limits);

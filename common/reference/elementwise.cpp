@@ -44,26 +44,51 @@ struct Pair {
 };
 
 struct SortedKeys {
-  std::vector<Count> order;
-  std::vector<Key> keys;
+  Positions order;
+  Keys keys;
 };
 
 SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
-  SortedKeys sorted{sort_permutation(tensor, packer.modes()), {}};
-  sorted.keys.reserve(sorted.order.size());
-  for (const Count p : sorted.order) {
-    const Key key = packer.pack(tensor.indices, p);
-    if (!sorted.keys.empty() && sorted.keys.back() == key)
-      throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, p)));
-    sorted.keys.push_back(key);
+  SortedKeys sorted{ordered(tensor, packer.modes()), Keys(tensor.nnz())};
+  const Positions& order = sorted.order;
+  Keys& keys = sorted.keys;
+  const Count n = keys.size();
+  Count repeated = n;
+#pragma omp parallel
+  {
+#pragma omp for schedule(static)
+    for (Count i = 0; i < n; ++i) keys[i] = packer.pack(tensor.indices, order[i]);
+#pragma omp for schedule(static) reduction(min : repeated)
+    for (Count i = 1; i < n; ++i)
+      if (keys[i - 1] == keys[i]) repeated = std::min(repeated, i);
   }
+  if (repeated < n)
+    throw InputError(
+        fmt::format("duplicate coordinate {}", coordinate_text(tensor, order[repeated])));
   return sorted;
 }
 
-std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer,
-                                const Variant& variant) {
+using Pairs = UnsetArray<Pair>;
+
+Pairs paired(const Positions& x, const Positions& y) {
+  Pairs pairs(x.size());
+#pragma omp parallel for schedule(static)
+  for (Count i = 0; i < pairs.size(); ++i) pairs[i] = {x[i], y[i]};
+  return pairs;
+}
+
+bool are_equal(const Keys& a, const Keys& b) {
+  bool equal = a.size() == b.size();
+  const Count n = equal ? a.size() : 0;
+#pragma omp parallel for schedule(static) reduction(&& : equal)
+  for (Count i = 0; i < n; ++i) equal = equal && a[i] == b[i];
+  return equal;
+}
+
+Pairs pair_patterns(const Coo& x, const Coo& y, const Packer& packer, const Variant& variant) {
   const SortedKeys a = sorted_keys(x, packer), b = sorted_keys(y, packer);
-  std::vector<Pair> pairs;
+  if (!variant.is_quotient && are_equal(a.keys, b.keys)) return paired(a.order, b.order);
+  Pairs pairs;
   Count i = 0, j = 0;
   while (i < a.keys.size() || j < b.keys.size()) {
     const bool in_x = i < a.keys.size() && (j == b.keys.size() || a.keys[i] <= b.keys[j]);
@@ -80,8 +105,8 @@ std::vector<Pair> pair_patterns(const Coo& x, const Coo& y, const Packer& packer
 class ElementRows : public RowSource {
  public:
   // `y` holds one value, the scalar of ts, where pairs refer to position 0 alone.
-  ElementRows(const Coo& x, std::vector<double> y, const Coo& pattern_y, const Packer& packer,
-              const Dims& dims, std::vector<Pair> pairs, const Variant& variant)
+  ElementRows(const Coo& x, Doubles y, const Coo& pattern_y, const Packer& packer, const Dims& dims,
+              Pairs pairs, const Variant& variant)
       : x_(x),
         pattern_y_(pattern_y),
         packer_(packer),
@@ -134,8 +159,8 @@ class ElementRows : public RowSource {
 
   const Coo &x_, &pattern_y_;
   Packer packer_;
-  std::vector<double> a_, b_;
-  std::vector<Pair> pairs_;
+  Doubles a_, b_;
+  Pairs pairs_;
   const Variant& variant_;
   Layout layout_;
 };
@@ -160,8 +185,10 @@ Expected ts(const Coo& x, double scalar, const std::string& variant, const Limit
   if (!std::isfinite(scalar)) throw InputError(fmt::format("ts: the scalar is {}", scalar));
   if (v.is_quotient && scalar == 0) throw InputError("ts: division by the scalar 0");
   const Packer packer(x.dims, natural_order(x.order()));
-  std::vector<Pair> pairs;
-  for (const Count p : sorted_keys(x, packer).order) pairs.push_back({p, 0});
+  const auto order = sorted_keys(x, packer).order;
+  Pairs pairs(order.size());
+#pragma omp parallel for schedule(static)
+  for (Count i = 0; i < pairs.size(); ++i) pairs[i] = {order[i], 0};
   return build(ElementRows(x, {scalar}, x, packer, x.dims, std::move(pairs), v), limits);
 }
 

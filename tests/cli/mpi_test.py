@@ -22,6 +22,8 @@ LOCAL = {"threads": 1, "mttkrp": "pasta.cpu.coo"}  # what each process of a spec
 # A fit that loses a rounding error ends no run with a tolerance below zero.
 HOW = ["--rank", RANK, "--tolerance", "-1", "--method", "pasta.cpu.coo"]
 
+whole = pytest.mark.skipif(not os.environ.get("RETENSOR_WHOLE"),
+                           reason="each of eight processes is killed in ci/test --full")
 pytestmark = [pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed"),
               pytest.mark.skipif(not PROGRAM, reason="built without MPI")]
 
@@ -78,7 +80,7 @@ def test_a_wrong_element_and_a_message_too_many_are_found():
 def test_models_of_several_processes_are_that_of_one(tensor, rule):
     one = decomposition(1, tensor, "--max-sweeps", 6)
     assert one["sent_by_sweeps"] == dict.fromkeys(one["sent_by_sweeps"], 0)
-    for processes in [2, 4]:
+    for processes in [2, 4, 8]:
         many = decomposition(processes, tensor, "--max-sweeps", 6, "--dist", rule)
         assert many["fit_curve"] == pytest.approx(one["fit_curve"], rel=1e-9)
         assert many["weights"] == pytest.approx(one["weights"], rel=1e-9)
@@ -133,6 +135,29 @@ def test_ranks_and_distributions_are_axes_of_a_spec(workspace):
         assert row["stats"]["median"] > 0 and "exchange" in row["phases"]["stages"]
 
 
+CHATTY = """
+#include <stdio.h>
+#include <unistd.h>
+int PMPI_Barrier(void* processes);
+int MPI_Barrier(void* processes) {
+  puts("NCCL version 2.28.3+cuda13.0");  /* as NCCL does, which NCCL_DEBUG asks for its version */
+  fflush(stdout);
+  (void)!write(1, "{}\\n", 3);  /* past the buffer, and an answer by its looks */
+  return PMPI_Barrier(processes);
+}
+"""
+
+
+def test_what_libraries_print_is_no_answer(workspace, tmp_path, monkeypatch):
+    source, library = tmp_path / "chatty.c", tmp_path / "chatty.so"
+    source.write_text(CHATTY)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", f"{os.environ.get('LD_PRELOAD', '')} {library}")
+    done, rows = distributed(workspace, ranks=2, dist="owner")
+    assert done.returncode == 0, done.stderr
+    assert rows[2, "owner"]["check"]["ok"] and rows[2, "owner"]["stats"]["count"] == 2
+
+
 def test_what_distributed_methods_do_not_take_is_refused_with_the_reason(workspace):
     done, _ = distributed(workspace, ranks=2, dist="rows")
     assert done.returncode == 2 and "medium" in done.stderr
@@ -146,12 +171,17 @@ def children(pid):
             Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
-def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_path, victim):
+def any_of(processes, *marks):
+    return [pytest.param(processes, victim, marks=marks) for victim in range(processes)]
+
+
+@pytest.mark.parametrize("processes, victim", any_of(3) + any_of(8, whole))
+def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_path, processes,
+                                                                   victim):
     checkpoint = tmp_path / "model"
-    call = [PROGRAM, tensor, *HOW, "--max-sweeps", "100000",
-            "--dist", RULES[victim], "--checkpoint", checkpoint, "--every", "5"]
-    with subprocess.Popen(command(3, *call), text=True, stdout=subprocess.PIPE,
+    call = [PROGRAM, tensor, *HOW, "--max-sweeps", "100000", "--dist", RULES[victim % len(RULES)],
+            "--checkpoint", checkpoint, "--every", "5"]
+    with subprocess.Popen(command(processes, *call), text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=environment()) as running:
         wait_until(checkpoint.exists, 30, "a checkpoint")
         os.kill(sorted(children(running.pid))[victim], signal.SIGKILL)
@@ -161,7 +191,7 @@ def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_p
     assert running.returncode != 0
     assert f"rank {victim}" in said and "signal 9" in said, said
     call[call.index("100000")] = "5"
-    resumed = json.loads(run(3, *call).stdout)
+    resumed = json.loads(run(processes, *call).stdout)
     assert resumed["resumed_after"] >= 5 and not checkpoint.exists()
 
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -193,9 +194,11 @@ int guarded(communicate::Communicator& processes, Work work) {
 int main(int argc, char** argv) {
   const bool serves = argc == 2 && std::string_view(argv[1]) == "serve";
   if (serves && !is_of_mpi_job()) return launched();
+  std::optional<mpi::Answers> answers;
+  if (serves) answers.emplace();
   const communicate::MpiSession session(argc, argv);
   const auto processes = session.world();
-  if (serves) return guarded(*processes, [&] { return mpi::serve(*processes); });
+  if (serves) return guarded(*processes, [&] { return mpi::serve(*processes, *answers); });
   try {
     const auto described = options();
     const auto given = parse_options(usage(), described, {argv + 1, argv + argc});

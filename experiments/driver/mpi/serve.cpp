@@ -1,5 +1,6 @@
 #include "experiments/driver/mpi/serve.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -217,9 +218,10 @@ json Served::result(const std::string& file) {
 }
 
 /// An error is told as the answer too, before it ends all processes.
-void step(Communicator& processes, Served& served, const std::string& line) {
+void step(Communicator& processes, const Answers& answers, Served& served,
+          const std::string& line) {
   const auto say = [&](const json& said) {
-    if (processes.rank() == 0) std::cout << said.dump() << std::endl;
+    if (processes.rank() == 0) answers.write(said.dump() + '\n');
   };
   try {
     say(served.answer(line));
@@ -245,13 +247,29 @@ int launch_ranks() {
   throw SystemError(fmt::format("mpirun can't be started: {}", std::strerror(errno)));
 }
 
-int serve(Communicator& processes) {
+Answers::Answers() : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+  if (descriptor_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw SystemError(
+        fmt::format("no descriptor of one's own for answers: {}", std::strerror(errno)));
+}
+
+void Answers::write(const std::string& line) const {
+  for (std::size_t sent = 0; sent < line.size();) {
+    const auto n = ::write(descriptor_, line.data() + sent, line.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      throw SystemError(fmt::format("an answer can't be written: {}", std::strerror(errno)));
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+int serve(Communicator& processes, const Answers& answers) {
   Served served(processes);
   for (std::string line;;) {
     const bool more = processes.rank() != 0 || std::getline(std::cin, line);
     line = told_by_first(processes, more ? line : "end");
     if (line == "end") return 0;
-    step(processes, served, line);
+    step(processes, answers, served, line);
   }
 }
 

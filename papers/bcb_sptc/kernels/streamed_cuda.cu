@@ -25,7 +25,6 @@
 #include "common/device/device.hpp"
 #include "common/device/order.cuh"
 #include "common/device/pinned.cuh"
-#include "common/method/outline_sample.hpp"
 #include "common/run/cuda_run.cuh"
 #include "papers/bcb_sptc/format/options.hpp"
 #include "papers/bcb_sptc/kernels/hashed_rows_cuda.cuh"
@@ -525,6 +524,18 @@ std::shared_ptr<const Coo> sampled_rows(const Coo& x, const std::vector<int>& fr
   return part;
 }
 
+/// As many nonzeros at random as an outline states.
+std::shared_ptr<const Coo> drawn(const Dims& dims, Count nonzeros) {
+  auto tensor = std::make_shared<Coo>(dims, DType::f32, nonzeros);
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    const CounterRng rng(1, m);
+    auto& index = tensor->indices[m];
+#pragma omp parallel for
+    for (Count k = 0; k < nonzeros; ++k) index[k] = static_cast<Index>(rng.below(k, dims[m]));
+  }
+  return tensor;
+}
+
 /// The faster of two runs, in seconds.
 double seconds_of(StreamedRun& run, std::size_t parts) {
   const auto timer = device::make_event_timer();
@@ -546,13 +557,13 @@ std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Pa
 }
 
 /// Some rows are multiplied; beyond them each nonzero takes as long as those of the later half of
-/// their parts. An outline without nonzeros gets as many as it states, in the order of mode 0.
+/// their parts. An outline without nonzeros gets as many as it states.
 Prediction predict_streamed_cuda(const Problem& outline, const Params& params) {
   constexpr Count kEnough = Count{1} << 22;  // nonzeros, more where a part holds many
   const auto buffer = static_cast<Count>(params.real("buffer") * 0x1p20);
   const Coo& x = outline.x();
   const auto y = x.nnz() > 0 ? std::shared_ptr<const Coo>(std::shared_ptr<void>(), &x)
-                             : outline_sample(x, outline.nonzeros(), outline.nonzeros());
+                             : drawn(x.dims, outline.nonzeros());
   auto spec = outline.spec();
   spec.values = ValueModel::stored;
   const Problem problem(
