@@ -230,7 +230,8 @@ std::vector<std::string> Forecaster::outside(const Aspects& at, std::string_view
   }
   std::vector<std::string> words;
   for (std::size_t k = 0; k < at.size(); ++k) {
-    const bool is_logarithm = k != kOrderAspect && k != kGiniAspect;
+    const bool is_logarithm =
+        std::count(kPlainAspects.begin(), kPlainAspects.end(), k) == 0;
     const auto shown = [&](double x) {
       return fmt::format("{:.3g}", is_logarithm ? std::exp(x) : x);
     };

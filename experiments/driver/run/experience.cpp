@@ -95,6 +95,9 @@ std::string data_words(const Case& c, const json& row_case) {
   for (const char* member : {"mode", "rank", "rank2"})
     if (!row_case[member].is_null())
       words += fmt::format(" {} {}", member, row_case[member].dump());
+  // A decomposition takes as long as its sweeps: one of 20 is no measurement of one of 50.
+  if (c.problem.operation == Operation::cpd)
+    words += fmt::format(" sweeps {} tolerance {:g}", c.problem.max_sweeps, c.problem.tolerance);
   for (const char* member : {"dtype", "values"})
     if (const auto word = row_case[member].get<std::string>(); word != "f32" && word != "stored")
       words += " " + word;
