@@ -32,9 +32,9 @@ struct Subject {
   Dims dims;
   Count nnz = 0;
   std::vector<ModeFacts> modes;
-  double per_tile = 0;  ///< nonzeros per non-empty tile of 8 in every mode
-  double entries = 0;   ///< nonzeros of a contraction's result
-  TilePairs tiles;      ///< of a contraction; 0 where they are not known
+  double per_tile = 0;    ///< nonzeros per non-empty tile of 8 in every mode
+  double entries = 0;     ///< nonzeros of a contraction's result
+  TilePairs tiles;        ///< of a contraction; 0 where they are not known
   bool is_sorted = true;  ///< nonzeros stand in the order of their modes, as in most files
   Work work;
 };
@@ -48,9 +48,9 @@ void take_facts(Subject& subject, const nlohmann::json& facts);
 /// What an aspect tells, each a logarithm but for kPlainAspects. Modes of the product are those
 /// whose rows are combined or summed: the mode of the operation, the contracted modes, mode 0 of
 /// spmm, else all. Seconds are those at the device's ceilings, with a launch; the dense product is
-/// that of spmm, the result that of a contraction, whose compulsory bytes count it too. The last two
-/// are 1 or 0: a sort by the mode is no work where the nonzeros stand by it first, and none by its
-/// fibers where they stand by it last.
+/// that of spmm, the result that of a contraction, whose compulsory bytes count it too. The last
+/// two are 1 or 0: a sort by the mode is no work where the nonzeros stand by it first, and none by
+/// its fibers where they stand by it last.
 inline constexpr std::array kAspectNames = {
     "seconds of the bytes",
     "seconds of the compulsory bytes",

@@ -53,7 +53,8 @@ double distance(const Aspects& a, const Aspects& b) {
 }
 
 Estimate moved(Estimate e, double by) {
-  return {e.mean + by, e.deviation};
+  e.mean += by;
+  return e;
 }
 
 }  // namespace
@@ -69,6 +70,10 @@ double Forecast::run_seconds(double deviations) const {
 
 double Forecast::prepare_seconds(double deviations) const {
   return std::exp(prepare.mean + deviations * prepare.deviation);
+}
+
+double expected_seconds(const Estimate& logarithm) {
+  return std::exp(logarithm.mean + logarithm.deviation * logarithm.deviation / 2);
 }
 
 double Forecast::total(double calls, double deviations) const {
@@ -150,12 +155,14 @@ std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
     run_ = std::make_unique<Regression>(fitted_runs());
     prepare_ = std::make_unique<Regression>(fitted_preparations());
   }
+  std::vector<Place> places;
+  for (const auto candidate : candidates) places.push_back(place_of(at, candidate));
+  const auto runs = run_->at(places), preparations = prepare_->at(places);
   std::vector<Forecast> forecasts;
-  for (const auto candidate : candidates) {
-    const auto place = place_of(at, candidate);
-    const double format = format_bytes(at, tensor_bytes, candidate);
-    forecasts.push_back({candidate, moved(run_->at(place), floor_of(at, format)),
-                         moved(prepare_->at(place), usual_of(tensor_bytes, format))});
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    const double format = format_bytes(at, tensor_bytes, candidates[k]);
+    forecasts.push_back({candidates[k], moved(runs[k], floor_of(at, format)),
+                         moved(preparations[k], usual_of(tensor_bytes, format))});
   }
   return forecasts;
 }
@@ -230,8 +237,7 @@ std::vector<std::string> Forecaster::outside(const Aspects& at, std::string_view
   }
   std::vector<std::string> words;
   for (std::size_t k = 0; k < at.size(); ++k) {
-    const bool is_logarithm =
-        std::count(kPlainAspects.begin(), kPlainAspects.end(), k) == 0;
+    const bool is_logarithm = std::count(kPlainAspects.begin(), kPlainAspects.end(), k) == 0;
     const auto shown = [&](double x) {
       return fmt::format("{:.3g}", is_logarithm ? std::exp(x) : x);
     };

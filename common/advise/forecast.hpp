@@ -31,11 +31,16 @@ struct Forecast {
   double total(double calls, double deviations = 0) const;
 };
 
+/// The mean of what a logarithm stands for that is normally distributed.
+double expected_seconds(const Estimate& logarithm);
+
 /// The place of the least total in the list; throws LogicError for an empty one.
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution);
 
-/// A trial prepares candidates and runs each a few times.
-inline constexpr int kRunsOfTrial = 3;
+/// A trial prepares candidates and runs each so often: three runs cost too much of ten calls.
+constexpr int runs_of_trial(double calls) {
+  return calls < 100 ? 2 : 3;
+}
 struct Tried {
   double prepare = 0, run = 0;  ///< seconds, of runs the median
   std::string failure;          ///< why it has no times
@@ -52,7 +57,8 @@ struct Step {
 /// the least to expect of all that follows, which may be one that is cheap to try in place of the
 /// best forecast. Another is tried as long as the time that it is expected to save in `calls` runs,
 /// given the times so far, exceeds that of its trial: a candidate that is slower than foreseen
-/// calls for a second one, and a problem on which all are slow does not. Nothing is tried where no
+/// calls for one that was expected to differ from it, and a problem on which all are slow does not.
+/// Nothing is tried where no
 /// trial is expected to pay, but the first from 100 calls on.
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most = 3);

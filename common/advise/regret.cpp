@@ -44,7 +44,7 @@ bool is_library(const Candidate& candidate) {
 
 /// What a choice by trial takes.
 struct WithTrial {
-  double total = 0, trial = 0;       ///< seconds, the trial's among the total
+  double total = 0, trial = 0;       ///< seconds, the trial's beside what is taken among the total
   const SeenTimes* taken = nullptr;  ///< by it
 };
 
@@ -52,7 +52,7 @@ struct WithTrial {
 WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
-    spent += total(*contest.came[k], kRunsOfTrial);
+    spent += total(*contest.came[k], runs_of_trial(calls));
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
   if (steps.empty()) {
@@ -60,7 +60,7 @@ WithTrial time_with_trial(const Contest& contest, double calls, double caution) 
     return {total(*taken, calls), 0, taken};
   }
   const auto* const taken = contest.came[steps[*winner_of(steps)].place];
-  return {spent + calls * taken->run, spent, taken};
+  return {spent + calls * taken->run, spent - taken->prepare, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.

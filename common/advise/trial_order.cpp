@@ -7,16 +7,19 @@
 #include <limits>
 #include <numbers>
 
+#include <Eigen/Cholesky>
+#include <Eigen/Dense>
+
 #include "common/advise/forecast.hpp"
 
 namespace retensor::advise {
 namespace {
 
-/// Share of the deviations that is not common to all candidates on a problem, and the calls from
-/// which on the first is tried in any case: its runs are 3% of them at most, and a surprise is
-/// worth more. README.md has the regret with other numbers.
-constexpr double kOfEachAlone = 0.85;
+/// The calls from which on the first is tried in any case: its runs are 3% of them at most, and a
+/// surprise is worth more. README.md has the regret with other numbers.
 constexpr double kCallsToLook = 100;
+/// Two measurements of a run differ by so much, whatever else is known.
+constexpr double kLeastDeviation = 0.14;
 
 double cumulative(double z) {
   return std::erfc(-z / std::numbers::sqrt2) / 2;
@@ -26,16 +29,34 @@ double cumulative(double z) {
 /// that is normally distributed.
 double expected_saving(const Estimate& run, double than) {
   const double z = (std::log(than) - run.mean) / run.deviation;
-  const double mean = std::exp(run.mean + run.deviation * run.deviation / 2);
-  return than * cumulative(z) - mean * cumulative(z - run.deviation);
+  return than * cumulative(z) - expected_seconds(run) * cumulative(z - run.deviation);
 }
 
-/// What is expected of a run after another candidate, forecast as `other`, took `seconds`.
-Estimate given(const Estimate& run, const Estimate& other, double seconds) {
-  const double shared = 1 - kOfEachAlone * kOfEachAlone;
-  const double surprise = (std::log(seconds) - other.mean) / other.deviation;
-  return {run.mean + shared * run.deviation * surprise,
-          run.deviation * std::sqrt(1 - shared * shared)};
+/// What is expected of a run after other candidates took the seconds of their trials (C. E.
+/// Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning, 2006, equation A.6).
+Estimate given(const std::vector<Forecast>& forecasts, std::size_t place,
+               const std::vector<Step>& steps) {
+  std::vector<const Step*> known;
+  for (const auto& step : steps)
+    if (step.tried.failure.empty()) known.push_back(&step);
+  const auto run_of = [&](Eigen::Index k) -> const Estimate& {
+    return forecasts[known[static_cast<std::size_t>(k)]->place].run;
+  };
+  const auto& run = forecasts[place].run;
+  const auto count = static_cast<Eigen::Index>(known.size());
+  Eigen::MatrixXd among(count, count);
+  Eigen::VectorXd with(count), surprises(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = 0; j < count; ++j)
+      among(i, j) =
+          i == j ? run_of(i).deviation * run_of(i).deviation : covariance(run_of(i), run_of(j));
+    with(i) = covariance(run, run_of(i));
+    surprises(i) = std::log(known[static_cast<std::size_t>(i)]->tried.run) - run_of(i).mean;
+  }
+  const Eigen::VectorXd weights = among.ldlt().solve(with);
+  const double left = run.deviation * run.deviation - weights.dot(with);
+  return {run.mean + weights.dot(surprises),
+          std::sqrt(std::max(left, kLeastDeviation * kLeastDeviation))};
 }
 
 /// What to try next.
@@ -44,21 +65,18 @@ struct Next {
   double gain = 0;  ///< seconds expected to be saved; 0: nothing is worth a trial
 };
 
-/// After `steps`, of which the first tells what the problem is like. What is prepared stays so.
+/// After `steps`. What is prepared stays so.
 Next next_of(const std::vector<Forecast>& forecasts, const std::vector<Step>& steps, double calls) {
-  const auto& first = steps.front();
   const auto fastest = winner_of(steps);
   Next next;
   for (std::size_t k = 0; k < forecasts.size(); ++k) {
     const auto is_place = [k](const Step& step) { return step.place == k; };
     if (std::any_of(steps.begin(), steps.end(), is_place)) continue;
     if (!fastest) return {k, forecasts[k].total(calls)};  // in order: the best that is left
-    const auto& at = forecasts[k];
-    const auto run = first.tried.failure.empty()
-                         ? given(at.run, forecasts[first.place].run, first.tried.run)
-                         : at.run;
+    const auto run = given(forecasts, k, steps);
     const double gain = calls * expected_saving(run, steps[*fastest].tried.run) -
-                        at.prepare_seconds() - kRunsOfTrial * std::exp(run.mean);
+                        expected_seconds(forecasts[k].prepare) -
+                        runs_of_trial(calls) * expected_seconds(run);
     if (gain > next.gain) next = {k, gain};
   }
   return next;
@@ -81,8 +99,7 @@ Beginning beginning_with(const std::vector<Forecast>& forecasts, std::size_t fir
     gain += next_of(forecasts, {{first, {at.prepare_seconds(), seconds, ""}}}, calls).gain /
             kDeviations.size();
   }
-  const double trial = at.prepare_seconds() + kRunsOfTrial * at.run_seconds();
-  return {gain, trial + calls * run - gain};
+  return {gain, expected_seconds(at.prepare) + (runs_of_trial(calls) + calls) * run - gain};
 }
 
 /// The candidate to begin with: what is cheap to prepare tells at little cost whether the rest is
@@ -102,7 +119,7 @@ std::size_t first_to_try(const std::vector<Forecast>& forecasts, double calls) {
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most) {
   const auto best = best_of(forecasts, calls, caution);
-  const double looking = kRunsOfTrial * forecasts[best].run_seconds();
+  const double looking = runs_of_trial(calls) * forecasts[best].run_seconds();
   if (calls < kCallsToLook && beginning_with(forecasts, best, calls).gain <= looking) return {};
   const auto first = first_to_try(forecasts, calls);
   std::vector<Step> steps = {{first, try_out(first)}};
