@@ -133,6 +133,25 @@ TEST_CASE("what is left out at once equals a fit without it") {
   }
 }
 
+TEST_CASE("what one value tells of another equals a fit with it") {
+  const auto m = power_laws();
+  const auto tried = place(5.5, 0), other = place(5.5, 1);
+  const auto both = Regression(m.places, m.values, kKernel).at({tried, other});
+  CHECK(covariance(both[0], both[1]) == covariance(both[1], both[0]));
+  CHECK(covariance(both[0], both[0]) == doctest::Approx(std::pow(both[0].deviation, 2)));
+  const double value = both[0].mean + 1;
+  auto more = m;
+  more.places.push_back(tried);
+  more.values.push_back(value);
+  const auto with = Regression(more.places, more.values, kKernel).at(other);
+  const double weight = covariance(both[0], both[1]) / std::pow(both[0].deviation, 2);
+  CHECK(weight > 0.01);
+  // The points have another centre, which changes the prior a little.
+  CHECK(both[1].mean + weight * (value - both[0].mean) == doctest::Approx(with.mean).epsilon(0.02));
+  const Estimate apart{0, 0.5}, from{0, 2};
+  CHECK(covariance(apart, from) == doctest::Approx(0.28));  // a usual share of the deviations
+}
+
 TEST_CASE("a candidate that is known better wins against one expected to be as fast") {
   const std::vector<Forecast> two = {forecast(1, 1, 1.5), forecast(1, 1, 0.1)};
   CHECK(best_of(two, 10, kCaution) == 1);
@@ -170,6 +189,50 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
   CHECK(winner_of(steps) == 1);
   CHECK_FALSE(winner_of({steps.back()}));
+}
+
+TEST_CASE("a trial of one moves what is expected of those like it") {
+  // Three in a row of expected times; the first two were estimated to differ little.
+  const auto joint =
+      std::make_shared<const Joint>(Joint{3, {0.25, 0.24, 0, 0.24, 0.25, 0, 0, 0, 0.25}});
+  std::vector<Forecast> three = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5), forecast(1.6, 1, 0.5)};
+  for (std::size_t k = 0; k < three.size(); ++k)
+    three[k].run.joint = joint, three[k].run.number = k;
+  std::vector<std::size_t> tried;
+  trial(three, 300, 0, [&](std::size_t k) {
+    tried.push_back(k);
+    return Tried{1, k < 2 ? 4.0 : 1.5, ""};
+  });
+  REQUIRE(tried.size() > 1);
+  CHECK(tried[0] < 2);
+  CHECK(tried[1] == 2);  // the twin would be as slow
+}
+
+TEST_CASE("a trial finds out a planted misprediction, and without one it is taken") {
+  const auto tensor = random_tensor({600, 500, 400}, 60000, 11);
+  ProblemSpec spec;
+  spec.operation = Operation::mttkrp;
+  spec.rank = 16;
+  const Problem problem(spec, tensor);
+  const Wish wish{.calls = 1e5};
+  const auto registry = all_methods();
+  auto wrong = Experience::built_in();
+  for (auto& t : wrong.times) {
+    const auto& candidate = wrong.candidates[t.candidate];
+    if (candidate.method == "pasta.cpu.coo" && candidate.params.empty()) t.run /= 1000;
+  }
+  auto advice = advise(wrong, registry, problem, tensor_facts(*tensor),
+                       {devices_here(wrong).front()}, wish, true);
+  REQUIRE(!advice.ranked.empty());
+  REQUIRE(in_words(advice.ranked.front()) == "pasta.cpu.coo");
+  Advice planted;
+  planted.ranked = {advice.ranked.front()};
+  REQUIRE(settle(planted, problem, wish).size() == 1);
+  REQUIRE(settle(advice, problem, wish).size() > 1);
+  const auto& winner = advice.ranked.front();
+  CHECK(in_words(winner) != "pasta.cpu.coo");
+  CHECK(winner.forecast.run.deviation == 0);  // measured
+  CHECK(winner.forecast.run_seconds() < planted.ranked.front().forecast.run_seconds());
 }
 
 TEST_CASE("nothing that emulates another processor is a candidate") {
@@ -335,6 +398,8 @@ TEST_CASE("aspects tell what a problem looks like") {
   CHECK(at[4] == doctest::Approx(std::log(8.0)));
   CHECK(at[5] == doctest::Approx(std::log(3000.0)));
   CHECK(at[16] == doctest::Approx(std::log(3000.0 / (50 * 40 * 30))));
+  CHECK(at[22] == 1);  // sorted, by mode 0 first
+  CHECK(at[23] == 0);
   CHECK(at[0] >= at[1]);
   CHECK_THROWS_AS(subject_of(asked.problem, nlohmann::json{{"fibers", {1, 2}}}), InputError);
 }
