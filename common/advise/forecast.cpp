@@ -1,6 +1,7 @@
 #include "common/advise/forecast.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -80,13 +81,26 @@ double Forecast::total(double calls, double deviations) const {
   return prepare_seconds(deviations) + calls * run_seconds(deviations);
 }
 
+bool is_library(std::string_view method) {
+  constexpr std::array<std::string_view, 3> kLibraries = {"cublas.", "cusparse", "sputnik."};
+  return std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](auto id) { return method.starts_with(id); });
+}
+
+std::vector<double> weighed(const std::vector<Forecast>& forecasts, double calls, double caution) {
+  const bool has_libraries = std::any_of(forecasts.begin(), forecasts.end(),
+                                         [](const Forecast& f) { return f.of_library; });
+  std::vector<double> totals;
+  for (const auto& f : forecasts)
+    totals.push_back(f.total(calls, caution) *
+                     (has_libraries && !f.of_library ? kForLibraries : 1));
+  return totals;
+}
+
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution) {
   if (forecasts.empty()) throw LogicError("no forecast to choose from");
-  const auto best = std::min_element(forecasts.begin(), forecasts.end(),
-                                     [&](const Forecast& a, const Forecast& b) {
-                                       return a.total(calls, caution) < b.total(calls, caution);
-                                     });
-  return static_cast<std::size_t>(best - forecasts.begin());
+  const auto totals = weighed(forecasts, calls, caution);
+  return static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
 }
 
 Forecaster::Forecaster(const Experience& seen, std::size_t device, Operation operation)
@@ -162,7 +176,8 @@ std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
   for (std::size_t k = 0; k < candidates.size(); ++k) {
     const double format = format_bytes(at, tensor_bytes, candidates[k]);
     forecasts.push_back({candidates[k], moved(runs[k], floor_of(at, format)),
-                         moved(preparations[k], usual_of(tensor_bytes, format))});
+                         moved(preparations[k], usual_of(tensor_bytes, format)),
+                         is_library(seen_.candidates[candidates[k]].method)});
   }
   return forecasts;
 }
@@ -181,7 +196,8 @@ std::vector<Forecast> Forecaster::left_out() const {
     const auto& problem = problem_of(*times_[k]);
     const double format = bytes_of_share(share[k], problem.tensor_bytes);
     forecasts.push_back({times_[k]->candidate, moved(run[k], floor_of(problem.at, format)),
-                         moved(prepare[k], usual_of(problem.tensor_bytes, format))});
+                         moved(prepare[k], usual_of(problem.tensor_bytes, format)),
+                         is_library(seen_.candidates[times_[k]->candidate].method)});
   }
   return forecasts;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/advise/experience.hpp"
@@ -21,9 +22,16 @@ inline constexpr double kCaution = 0.5;
 /// The same for problems unlike all that were measured.
 inline constexpr double kCautionOutside = 2;
 
+/// Whether a user would take the method without a planner: cuBLAS, cuSPARSE or Sputnik.
+bool is_library(std::string_view method);
+/// How many times as long a library may be expected to take before another method is taken in its
+/// place.
+inline constexpr double kForLibraries = 1.3;
+
 struct Forecast {
   std::size_t candidate = 0;
   Estimate run, prepare;  ///< logarithms of seconds
+  bool of_library = false;
 
   double run_seconds(double deviations = 0) const;
   double prepare_seconds(double deviations = 0) const;
@@ -34,7 +42,10 @@ struct Forecast {
 /// The mean of what a logarithm stands for that is normally distributed.
 double expected_seconds(const Estimate& logarithm);
 
-/// The place of the least total in the list; throws LogicError for an empty one.
+/// By what candidates are compared: totals with `caution` deviations, and a margin for libraries
+/// where the list has some.
+std::vector<double> weighed(const std::vector<Forecast>& forecasts, double calls, double caution);
+/// The place of the least of these; throws LogicError for an empty list.
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution);
 
 /// A trial prepares candidates and runs each so often: three runs cost too much of ten calls.
