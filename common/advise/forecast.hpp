@@ -69,12 +69,12 @@ struct Step {
 /// best forecast. Another is tried as long as the time that it is expected to save in `calls` runs,
 /// given the times so far, exceeds that of its trial: a candidate that is slower than foreseen
 /// calls for one that was expected to differ from it, and a problem on which all are slow does not.
-/// Nothing is tried where no
-/// trial is expected to pay, but the first from 100 calls on.
+/// The winner is prepared again after it. Nothing is tried where no trial is expected to pay,
+/// unless it takes next to nothing beside the calls.
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most = 3);
-/// The number of the step with the least run, which stays prepared; none where all have failed.
-std::optional<std::size_t> winner_of(const std::vector<Step>& steps);
+/// The number of the step of the least total; none where all have failed.
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps, double calls);
 
 /// What the times of one operation on one device tell; keeps references into the experience.
 class Forecaster {

@@ -32,25 +32,22 @@ const SeenTimes& best_time(const Contest& contest, double calls) {
       [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
 }
 
-/// What a choice by trial takes.
+/// What a choice by trial takes: the trial, and then what a choice without one does.
 struct WithTrial {
-  double total = 0, trial = 0;       ///< seconds, the trial's beside what is taken among the total
+  double total = 0, trial = 0;       ///< seconds, the trial's among the total
   const SeenTimes* taken = nullptr;  ///< by it
 };
 
-/// The trial's time, and the calls of the candidate that won it and is prepared already.
 WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
     spent += total(*contest.came[k], runs_of_trial(calls));
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  if (steps.empty()) {
-    const auto* const taken = contest.came[best_of(contest.foreseen, calls, caution)];
-    return {total(*taken, calls), 0, taken};
-  }
-  const auto* const taken = contest.came[steps[*winner_of(steps)].place];
-  return {spent + calls * taken->run, spent - taken->prepare, taken};
+  const auto place = steps.empty() ? best_of(contest.foreseen, calls, caution)
+                                   : steps[*winner_of(steps, calls)].place;
+  const auto* const taken = contest.came[place];
+  return {spent + total(*taken, calls), spent, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.

@@ -64,7 +64,7 @@ std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wis
     forecast.run = {std::log(std::max(tried.run, 1e-9)), 0};
     forecast.prepare = {std::log(std::max(tried.prepare, 1e-9)), 0};
   }
-  const auto best = winner_of(steps);
+  const auto best = winner_of(steps, wish.calls);
   if (!best) return steps;
   const auto winner = advice.ranked.begin() + static_cast<std::ptrdiff_t>(steps[*best].place);
   std::rotate(advice.ranked.begin(), winner, winner + 1);

@@ -159,7 +159,7 @@ TEST_CASE("a candidate that is known better wins against one expected to be as f
   CHECK(best_of({forecast(1, 100, 0.1), forecast(2, 1, 0.1)}, 1000, 0) == 0);
 }
 
-TEST_CASE("close calls are tried where that pays, and a surprise calls for another trial") {
+TEST_CASE("close calls are tried where that pays, and a surprise calls for another") {
   const std::vector<Forecast> close = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5),
                                        forecast(50, 1, 0.5)};
   const auto places = [&](double calls, const std::vector<double>& runs,
@@ -173,22 +173,35 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   };
   using Places = std::vector<std::size_t>;
   CHECK(places(1, {1, 1, 50}, close).empty());
-  CHECK(places(1000, {1, 1, 50}, close) == Places{1, 0});
-  CHECK(places(1000, {1, 0.1, 50}, close) == Places{1});  // faster than any other can be
+  auto both = places(1000, {1, 1, 50}, close);
+  std::sort(both.begin(), both.end());
+  CHECK(both == Places{0, 1});
   const std::vector<Forecast> clear = {forecast(1, 1, 0.1), forecast(3, 1, 0.1)};
   CHECK(places(20, {1, 3}, clear).empty());
-  CHECK(places(1000, {1, 3}, clear) == Places{0});
+  CHECK(places(1000, {1, 3}, clear) == Places{0});  // it takes 4 seconds of 1001
   CHECK(places(1000, {30, 3}, clear) == Places{0, 1});
   CHECK(places(1000, {0, 3}, clear) == Places{0, 1});  // the first failed
   // Dear to prepare and best by a little: what is cheap to try comes first, and is left if it
   // fails.
-  const std::vector<Forecast> dear = {forecast(1, 40, 0.5), forecast(1.5, 1, 0.5)};
-  CHECK(best_of(dear, 100, 0) == 0);
-  CHECK(places(100, {1, 1.2}, dear).front() == 1);
-  CHECK(places(100, {1, 9}, dear) == Places{1, 0});
+  const std::vector<Forecast> dear = {forecast(1, 400, 0.5), forecast(1.5, 1, 0.5)};
+  CHECK(best_of(dear, 1000, 0) == 0);
+  CHECK(places(1000, {1, 1.2}, dear).front() == 1);
+  CHECK(places(1000, {1, 9}, dear) == Places{1, 0});
   const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
-  CHECK(winner_of(steps) == 1);
-  CHECK_FALSE(winner_of({steps.back()}));
+  CHECK(winner_of(steps, 1) == 0);
+  CHECK(winner_of(steps, 100) == 1);
+  CHECK_FALSE(winner_of({steps.back()}, 1));
+}
+
+TEST_CASE("a library is left for what is expected to be faster by more than a margin") {
+  auto two = std::vector{forecast(1, 1, 0.1), forecast(1.2, 1, 0.1)};
+  CHECK(best_of(two, 10, 0) == 0);
+  two[1].of_library = true;
+  CHECK(best_of(two, 10, 0) == 1);
+  two[0] = forecast(0.5, 1, 0.1);
+  CHECK(best_of(two, 10, 0) == 0);
+  CHECK(is_library("cusparse.cuda"));
+  CHECK_FALSE(is_library("tca_spmm.cuda"));
 }
 
 TEST_CASE("a trial of one moves what is expected of those like it") {
@@ -279,7 +292,8 @@ TEST_CASE("choices without a tensor's family take at most 1.10 times the best, o
     for (const auto& slow : line.slow) CHECK(slow.ratio > 2);
     CHECK(line.predicted.mean <= 1.10);
     CHECK(line.tried.mean <= 1.10);
-    if (calls >= 100) CHECK(line.tried.above_two < line.predicted.above_two);
+    if (calls >= 100) CHECK(line.tried.above_two <= line.predicted.above_two);
+    if (calls == 1000) CHECK(line.tried.mean < line.predicted.mean);
     CHECK(line.predicted.mean > 1.0);
   }
 }
