@@ -87,9 +87,11 @@ struct Sums {
   Lanes of[kVectors];
 };
 
-/// Vector v of a row: copied one by one, since several at once go through the stack.
-RETENSOR_HERE void load(Lanes& lanes, const float* row, int v) {
-  std::memcpy(&lanes, row + kVectorFloats * static_cast<std::size_t>(v), sizeof lanes);
+template <int kVectors>
+RETENSOR_HERE Sums<kVectors> load(const float* row) {
+  Sums<kVectors> loaded;
+  std::memcpy(loaded.of, row, sizeof loaded.of);
+  return loaded;
 }
 
 /// The rows of nonzeros p to end - 1, each times its value. A sum waits for the one before, so that
@@ -101,12 +103,8 @@ RETENSOR_HERE Sums<kVectors> sum_of_fiber(const FiberMttkrp& m, const Index* ind
   constexpr Count kChains = kVectors >= 4 ? 2 : 4;
   Sums<kVectors> sums[kChains] = {};
   const auto add = [&](Sums<kVectors> & sum, Count q) __attribute__((always_inline)) {
-    const float* const row = leaf + index[q] * m.stride;
-    for (int v = 0; v < kVectors; ++v) {
-      Lanes lanes;
-      load(lanes, row, v);
-      sum.of[v] += lanes * value[q];
-    }
+    const auto row = load<kVectors>(leaf + index[q] * m.stride);
+    for (int v = 0; v < kVectors; ++v) sum.of[v] += row.of[v] * value[q];
   };
   if (end - p >= 2 * kChains) {
     for (; p + kChains <= end; p += kChains)
@@ -139,12 +137,8 @@ RETENSOR_HERE void add_share(const FiberMttkrp& m, std::size_t share) {
         auto part =
             sum_of_fiber<kVectors>(m, index, value, fiber[f], fiber[f + 1], m.leaf + column);
         for (std::size_t k = 0; k < x.uppers.size(); ++k) {
-          const float* const row = m.upper[k] + x.uppers[k][f] * m.stride + column;
-          for (int v = 0; v < kVectors; ++v) {
-            Lanes lanes;
-            load(lanes, row, v);
-            part.of[v] *= lanes;
-          }
+          const auto row = load<kVectors>(m.upper[k] + x.uppers[k][f] * m.stride + column);
+          for (int v = 0; v < kVectors; ++v) part.of[v] *= row.of[v];
         }
         for (int v = 0; v < kVectors; ++v) sum.of[v] += part.of[v];
       }
