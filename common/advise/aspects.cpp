@@ -10,6 +10,7 @@
 
 #include "common/core/error.hpp"
 #include "common/tensor/einsum.hpp"
+#include "common/tensor/operations.hpp"
 
 namespace retensor::advise {
 namespace {
@@ -92,6 +93,11 @@ double products_of(const Subject& s, double parts) {
   return parts > 0 ? log_of(s.work.flops / 2 / parts) : 0;
 }
 
+/// Whether nonzeros are in the order of their modes and the operation's is the one at `place`.
+double stands_by_mode(const Subject& s, int place) {
+  return s.is_sorted && s.has_mode && s.spec.mode == place ? 1 : 0;
+}
+
 }  // namespace
 
 void take_facts(Subject& subject, const nlohmann::json& facts) {
@@ -113,6 +119,7 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts) {
   subject.dims = problem.x().dims;
   subject.nnz = problem.x().nnz();
   subject.work = work_model(problem);
+  subject.is_sorted = is_sorted(problem.x(), natural_order(problem.x().order()));
   if (problem.operation() == Operation::contraction) {
     const Contraction contraction(subject.spec.variant, subject.dims, problem.y().dims);
     subject.entries = result_entries(problem.x(), problem.y(), contraction);
@@ -167,7 +174,9 @@ Aspects aspects_of(const Subject& s, const Device& device) {
           log_of(s.work.flops / std::max(1.0, nnz)),
           products_of(s, s.entries),
           products_of(s, s.tiles.of_tensors),
-          products_of(s, s.tiles.of_matrices)};
+          products_of(s, s.tiles.of_matrices),
+          stands_by_mode(s, 0),
+          stands_by_mode(s, static_cast<int>(s.dims.size()) - 1)};
 }
 
 }  // namespace retensor::advise

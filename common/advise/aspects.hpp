@@ -32,9 +32,10 @@ struct Subject {
   Dims dims;
   Count nnz = 0;
   std::vector<ModeFacts> modes;
-  double per_tile = 0;  ///< nonzeros per non-empty tile of 8 in every mode
-  double entries = 0;   ///< nonzeros of a contraction's result
-  TilePairs tiles;      ///< of a contraction; 0 where they are not known
+  double per_tile = 0;    ///< nonzeros per non-empty tile of 8 in every mode
+  double entries = 0;     ///< nonzeros of a contraction's result
+  TilePairs tiles;        ///< of a contraction; 0 where they are not known
+  bool is_sorted = true;  ///< nonzeros stand in the order of their modes, as in most files
   Work work;
 };
 
@@ -44,10 +45,12 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts);
 /// The modes and the tiles of `facts` put into the subject; throws InputError as above.
 void take_facts(Subject& subject, const nlohmann::json& facts);
 
-/// What an aspect tells, each a logarithm but for order and gini. Modes of the product are those
+/// What an aspect tells, each a logarithm but for kPlainAspects. Modes of the product are those
 /// whose rows are combined or summed: the mode of the operation, the contracted modes, mode 0 of
 /// spmm, else all. Seconds are those at the device's ceilings, with a launch; the dense product is
-/// that of spmm, the result that of a contraction, whose compulsory bytes count it too.
+/// that of spmm, the result that of a contraction, whose compulsory bytes count it too. The last
+/// two are 1 or 0: a sort by the mode is no work where the nonzeros stand by it first, and none by
+/// its fibers where they stand by it last.
 inline constexpr std::array kAspectNames = {
     "seconds of the bytes",
     "seconds of the compulsory bytes",
@@ -71,11 +74,15 @@ inline constexpr std::array kAspectNames = {
     "products an entry of the result",
     "products a pair of tiles",
     "products a pair of tiles of the matrices",
+    "nonzeros stand by the mode first",
+    "nonzeros stand by the mode last",
 };
 /// A difference of this much in one matters as much as one of another's scale.
 inline constexpr std::array<double, kAspectNames.size()> kAspectScales = {
-    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1};
-inline constexpr std::size_t kFloorAspect = 1, kOrderAspect = 3, kGiniAspect = 11;
+    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1, 0.5, 0.5};
+inline constexpr std::size_t kFloorAspect = 1;
+/// Those that are no logarithms.
+inline constexpr std::array<std::size_t, 4> kPlainAspects = {3, 11, 22, 23};
 using Aspects = std::array<double, kAspectNames.size()>;
 
 /// Seconds no run passes below: the compulsory bytes at the device's bandwidth, and a launch.

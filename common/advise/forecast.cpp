@@ -1,6 +1,7 @@
 #include "common/advise/forecast.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -53,7 +54,8 @@ double distance(const Aspects& a, const Aspects& b) {
 }
 
 Estimate moved(Estimate e, double by) {
-  return {e.mean + by, e.deviation};
+  e.mean += by;
+  return e;
 }
 
 }  // namespace
@@ -71,17 +73,34 @@ double Forecast::prepare_seconds(double deviations) const {
   return std::exp(prepare.mean + deviations * prepare.deviation);
 }
 
+double expected_seconds(const Estimate& logarithm) {
+  return std::exp(logarithm.mean + logarithm.deviation * logarithm.deviation / 2);
+}
+
 double Forecast::total(double calls, double deviations) const {
   return prepare_seconds(deviations) + calls * run_seconds(deviations);
 }
 
+bool is_library(std::string_view method) {
+  constexpr std::array<std::string_view, 3> kLibraries = {"cublas.", "cusparse", "sputnik."};
+  return std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](auto id) { return method.starts_with(id); });
+}
+
+std::vector<double> weighed(const std::vector<Forecast>& forecasts, double calls, double caution) {
+  const bool has_libraries = std::any_of(forecasts.begin(), forecasts.end(),
+                                         [](const Forecast& f) { return f.of_library; });
+  std::vector<double> totals;
+  for (const auto& f : forecasts)
+    totals.push_back(f.total(calls, caution) *
+                     (has_libraries && !f.of_library ? kForLibraries : 1));
+  return totals;
+}
+
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution) {
   if (forecasts.empty()) throw LogicError("no forecast to choose from");
-  const auto best = std::min_element(forecasts.begin(), forecasts.end(),
-                                     [&](const Forecast& a, const Forecast& b) {
-                                       return a.total(calls, caution) < b.total(calls, caution);
-                                     });
-  return static_cast<std::size_t>(best - forecasts.begin());
+  const auto totals = weighed(forecasts, calls, caution);
+  return static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
 }
 
 Forecaster::Forecaster(const Experience& seen, std::size_t device, Operation operation)
@@ -150,12 +169,15 @@ std::vector<Forecast> Forecaster::of(const Aspects& at, double tensor_bytes,
     run_ = std::make_unique<Regression>(fitted_runs());
     prepare_ = std::make_unique<Regression>(fitted_preparations());
   }
+  std::vector<Place> places;
+  for (const auto candidate : candidates) places.push_back(place_of(at, candidate));
+  const auto runs = run_->at(places), preparations = prepare_->at(places);
   std::vector<Forecast> forecasts;
-  for (const auto candidate : candidates) {
-    const auto place = place_of(at, candidate);
-    const double format = format_bytes(at, tensor_bytes, candidate);
-    forecasts.push_back({candidate, moved(run_->at(place), floor_of(at, format)),
-                         moved(prepare_->at(place), usual_of(tensor_bytes, format))});
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    const double format = format_bytes(at, tensor_bytes, candidates[k]);
+    forecasts.push_back({candidates[k], moved(runs[k], floor_of(at, format)),
+                         moved(preparations[k], usual_of(tensor_bytes, format)),
+                         is_library(seen_.candidates[candidates[k]].method)});
   }
   return forecasts;
 }
@@ -174,7 +196,8 @@ std::vector<Forecast> Forecaster::left_out() const {
     const auto& problem = problem_of(*times_[k]);
     const double format = bytes_of_share(share[k], problem.tensor_bytes);
     forecasts.push_back({times_[k]->candidate, moved(run[k], floor_of(problem.at, format)),
-                         moved(prepare[k], usual_of(problem.tensor_bytes, format))});
+                         moved(prepare[k], usual_of(problem.tensor_bytes, format)),
+                         is_library(seen_.candidates[times_[k]->candidate].method)});
   }
   return forecasts;
 }
@@ -230,7 +253,7 @@ std::vector<std::string> Forecaster::outside(const Aspects& at, std::string_view
   }
   std::vector<std::string> words;
   for (std::size_t k = 0; k < at.size(); ++k) {
-    const bool is_logarithm = k != kOrderAspect && k != kGiniAspect;
+    const bool is_logarithm = std::count(kPlainAspects.begin(), kPlainAspects.end(), k) == 0;
     const auto shown = [&](double x) {
       return fmt::format("{:.3g}", is_logarithm ? std::exp(x) : x);
     };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/advise/experience.hpp"
@@ -21,9 +22,16 @@ inline constexpr double kCaution = 0.5;
 /// The same for problems unlike all that were measured.
 inline constexpr double kCautionOutside = 2;
 
+/// Whether a user would take the method without a planner: cuBLAS, cuSPARSE or Sputnik.
+bool is_library(std::string_view method);
+/// How many times as long a library may be expected to take before another method is taken in its
+/// place.
+inline constexpr double kForLibraries = 1.3;
+
 struct Forecast {
   std::size_t candidate = 0;
   Estimate run, prepare;  ///< logarithms of seconds
+  bool of_library = false;
 
   double run_seconds(double deviations = 0) const;
   double prepare_seconds(double deviations = 0) const;
@@ -31,11 +39,19 @@ struct Forecast {
   double total(double calls, double deviations = 0) const;
 };
 
-/// The place of the least total in the list; throws LogicError for an empty one.
+/// The mean of what a logarithm stands for that is normally distributed.
+double expected_seconds(const Estimate& logarithm);
+
+/// By what candidates are compared: totals with `caution` deviations, and a margin for libraries
+/// where the list has some.
+std::vector<double> weighed(const std::vector<Forecast>& forecasts, double calls, double caution);
+/// The place of the least of these; throws LogicError for an empty list.
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution);
 
-/// A trial prepares candidates and runs each a few times.
-inline constexpr int kRunsOfTrial = 3;
+/// A trial prepares candidates and runs each so often: three runs cost too much of ten calls.
+constexpr int runs_of_trial(double calls) {
+  return calls < 100 ? 2 : 3;
+}
 struct Tried {
   double prepare = 0, run = 0;  ///< seconds, of runs the median
   std::string failure;          ///< why it has no times
@@ -52,12 +68,13 @@ struct Step {
 /// the least to expect of all that follows, which may be one that is cheap to try in place of the
 /// best forecast. Another is tried as long as the time that it is expected to save in `calls` runs,
 /// given the times so far, exceeds that of its trial: a candidate that is slower than foreseen
-/// calls for a second one, and a problem on which all are slow does not. Nothing is tried where no
-/// trial is expected to pay, but the first from 100 calls on.
+/// calls for one that was expected to differ from it, and a problem on which all are slow does not.
+/// The winner is prepared again after it. Nothing is tried where no trial is expected to pay,
+/// unless it takes next to nothing beside the calls.
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most = 3);
-/// The number of the step with the least run, which stays prepared; none where all have failed.
-std::optional<std::size_t> winner_of(const std::vector<Step>& steps);
+/// The number of the step of the least total; none where all have failed.
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps, double calls);
 
 /// What the times of one operation on one device tell; keeps references into the experience.
 class Forecaster {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -95,11 +96,9 @@ class Adviser {
   }
 
   Advice finish() {
-    auto& ranked = advice_.ranked;
     if (!advice_.outside.empty()) advice_.caution = kCautionOutside;
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [&](const Choice& a, const Choice& b) { return total(a) < total(b); });
-    advice_.why = ranked.empty() ? "" : first_line() + "\n" + second_line();
+    rank();
+    advice_.why = advice_.ranked.empty() ? "" : first_line() + "\n" + second_line();
     return std::move(advice_);
   }
 
@@ -194,8 +193,18 @@ class Adviser {
 
   double bytes() const { return static_cast<double>(problem_.x().bytes()); }
 
-  double total(const Choice& choice) const {
-    return choice.forecast.total(wish_.calls, advice_.caution);
+  /// The best first.
+  void rank() {
+    std::vector<Forecast> forecasts;
+    for (const auto& choice : advice_.ranked) forecasts.push_back(choice.forecast);
+    const auto totals = weighed(forecasts, wish_.calls, advice_.caution);
+    std::vector<std::size_t> order(totals.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return totals[a] < totals[b]; });
+    std::vector<Choice> ranked;
+    for (const auto k : order) ranked.push_back(std::move(advice_.ranked[k]));
+    advice_.ranked = std::move(ranked);
   }
 
   void decline(const Candidate& candidate, std::string reason) {

@@ -18,6 +18,8 @@ constexpr auto kCount = static_cast<Eigen::Index>(kAspectNames.size());
 /// By which products and squared distances are divided: the deviations of kernels were fitted with
 /// so many aspects, and those of contractions alone are to leave other operations as they are.
 constexpr double kShares = 20;
+/// Of two deviations on one problem that were not estimated together.
+constexpr double kUsualShare = 0.28;
 
 double squared(double x) {
   return x * x;
@@ -30,7 +32,24 @@ VectorXd scaled(const Aspects& at) {
   return point;
 }
 
+std::vector<Estimate> estimates_of(const VectorXd& means, const MatrixXd& spread) {
+  const auto count = static_cast<std::size_t>(means.size());
+  auto joint = std::make_shared<Joint>(Joint{count, {}});
+  joint->covariance.assign(spread.data(), spread.data() + spread.size());  // it is symmetric
+  std::vector<Estimate> estimates;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    estimates.push_back({means(at), std::sqrt(spread(at, at)), joint, i});
+  }
+  return estimates;
+}
+
 }  // namespace
+
+double covariance(const Estimate& a, const Estimate& b) {
+  if (a.joint == nullptr || a.joint != b.joint) return kUsualShare * a.deviation * b.deviation;
+  return a.joint->covariance[a.number * a.joint->count + b.number];
+}
 
 struct Regression::Solved {
   Solved(std::vector<Place> of, const std::vector<double>& measured, const Kernel& asked)
@@ -89,12 +108,24 @@ Regression::~Regression() = default;
 Regression::Regression(Regression&&) noexcept = default;
 
 Estimate Regression::at(const Place& place) const {
-  const VectorXd point = scaled(place.at) - solved_->centre;
-  const VectorXd column = solved_->against(point, place);
-  const double prior = solved_->covariance(point, place, point, place);
-  const double explained = column.dot(solved_->factor.solve(column));
-  const double noise = squared(solved_->kernel.noise);
-  return {column.dot(solved_->weights), std::sqrt(std::max(0.0, prior - explained) + noise)};
+  return at(std::vector{place}).front();
+}
+
+std::vector<Estimate> Regression::at(const std::vector<Place>& places) const {
+  const auto count = static_cast<Eigen::Index>(places.size());
+  MatrixXd points(kCount, count), columns(solved_->size(), count), spread(count, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const auto& place = places[static_cast<std::size_t>(i)];
+    points.col(i) = scaled(place.at) - solved_->centre;
+    columns.col(i) = solved_->against(points.col(i), place);
+    for (Eigen::Index j = 0; j <= i; ++j)
+      spread(i, j) = spread(j, i) = solved_->covariance(points.col(i), place, points.col(j),
+                                                        places[static_cast<std::size_t>(j)]);
+  }
+  spread -= columns.transpose() * solved_->factor.solve(columns);
+  spread.diagonal() = spread.diagonal().cwiseMax(0.0);
+  spread.diagonal().array() += squared(solved_->kernel.noise);
+  return estimates_of(columns.transpose() * solved_->weights, spread);
 }
 
 std::vector<Estimate> Regression::left_out(const std::vector<int>& groups) const {
@@ -114,12 +145,12 @@ std::vector<Estimate> Regression::left_out(const std::vector<int>& groups) const
         block(i, j) = inverse(of[static_cast<std::size_t>(i)], of[static_cast<std::size_t>(j)]);
     }
     const MatrixXd spread = block.llt().solve(MatrixXd::Identity(count, count));
-    const VectorXd shift = spread * weights;
-    for (Eigen::Index i = 0; i < count; ++i) {
-      const auto at = static_cast<std::size_t>(of[static_cast<std::size_t>(i)]);
-      estimates[at] = {solved_->values(of[static_cast<std::size_t>(i)]) - shift(i),
-                       std::sqrt(spread(i, i))};
-    }
+    VectorXd means = -spread * weights;
+    for (Eigen::Index i = 0; i < count; ++i)
+      means(i) += solved_->values(of[static_cast<std::size_t>(i)]);
+    auto made = estimates_of(means, spread);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      estimates[static_cast<std::size_t>(of[i])] = std::move(made[i]);
   }
   return estimates;
 }

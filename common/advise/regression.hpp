@@ -31,10 +31,21 @@ struct Place {
   std::size_t method = 0, candidate = 0;  ///< numbers of ids and of parameter sets
 };
 
+/// Covariances of estimates that were made together, row by row.
+struct Joint {
+  std::size_t count = 0;
+  std::vector<double> covariance;
+};
+
 /// Of a logarithm: noise of a measurement included.
 struct Estimate {
   double mean = 0, deviation = 0;
+  std::shared_ptr<const Joint> joint = nullptr;  ///< of those made together with it
+  std::size_t number = 0;                        ///< of it among them
 };
+
+/// Of two estimates on one problem: as they were made together, else the share that is usual.
+double covariance(const Estimate& a, const Estimate& b);
 
 class Regression {
  public:
@@ -43,8 +54,11 @@ class Regression {
   ~Regression();
   Regression(Regression&&) noexcept;
   Estimate at(const Place& place) const;
-  /// What the values of all other groups say of each place; a group a place. As if each group had
-  /// been left out in turn, from one factorisation (equation 5.12 for blocks).
+  /// Of all these together.
+  std::vector<Estimate> at(const std::vector<Place>& places) const;
+  /// What the values of all other groups say of each place; a group a place, whose estimates are
+  /// made together. As if each group had been left out in turn, from one factorisation (equation
+  /// 5.12 for blocks).
   std::vector<Estimate> left_out(const std::vector<int>& groups) const;
 
  private:

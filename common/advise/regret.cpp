@@ -1,12 +1,10 @@
 #include "common/advise/regret.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -34,40 +32,29 @@ const SeenTimes& best_time(const Contest& contest, double calls) {
       [&](const auto* a, const auto* b) { return total(*a, calls) < total(*b, calls); });
 }
 
-/// How the ids of libraries' methods begin that a user would take without a planner.
-constexpr std::array<std::string_view, 3> kLibraries = {"cublas.", "cusparse", "sputnik."};
-
-bool is_library(const Candidate& candidate) {
-  return std::any_of(kLibraries.begin(), kLibraries.end(),
-                     [&](auto id) { return candidate.method.starts_with(id); });
-}
-
-/// What a choice by trial takes.
+/// What a choice by trial takes: the trial, and then what a choice without one does.
 struct WithTrial {
   double total = 0, trial = 0;       ///< seconds, the trial's among the total
   const SeenTimes* taken = nullptr;  ///< by it
 };
 
-/// The trial's time, and the calls of the candidate that won it and is prepared already.
 WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
-    spent += total(*contest.came[k], kRunsOfTrial);
+    spent += total(*contest.came[k], runs_of_trial(calls));
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  if (steps.empty()) {
-    const auto* const taken = contest.came[best_of(contest.foreseen, calls, caution)];
-    return {total(*taken, calls), 0, taken};
-  }
-  const auto* const taken = contest.came[steps[*winner_of(steps)].place];
-  return {spent + calls * taken->run, spent, taken};
+  const auto place = steps.empty() ? best_of(contest.foreseen, calls, caution)
+                                   : steps[*winner_of(steps, calls)].place;
+  const auto* const taken = contest.came[place];
+  return {spent + total(*taken, calls), spent, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.
 double best_of_libraries(const Experience& seen, const Contest& contest, double calls) {
   double best = std::numeric_limits<double>::infinity();
   for (const auto* t : contest.came)
-    if (is_library(seen.candidates[t->candidate])) best = std::min(best, total(*t, calls));
+    if (is_library(seen.candidates[t->candidate].method)) best = std::min(best, total(*t, calls));
   return best;
 }
 
@@ -94,7 +81,7 @@ class Tally {
 
 struct Tallies {
   Tally predicted, tried;
-  int refused = 0, outside = 0, behind_libraries = 0;
+  int refused = 0, outside = 0, behind_libraries = 0, in_their_place = 0;
   const SeenTimes *taken = nullptr, *best = nullptr;  ///< of the largest regret
   std::vector<SlowChoice> slow;
 };
@@ -129,8 +116,10 @@ void judge(const Experience& seen, const Contest& contest, double calls, Tallies
   const auto tried = time_with_trial(contest, calls, caution);
   tallies.tried.add(tried.total / best);
   if (tried.total > 2 * best) tallies.slow.push_back(slow_choice(seen, tried, best_one, calls));
-  if (tried.total - tried.trial > best_of_libraries(seen, contest, calls))
+  if (tried.total - tried.trial > best_of_libraries(seen, contest, calls)) {
     ++tallies.behind_libraries;
+    if (!is_library(seen.candidates[tried.taken->candidate].method)) ++tallies.in_their_place;
+  }
   if (contest.is_outside) ++tallies.outside;
 }
 
@@ -177,6 +166,7 @@ RegretLine line_of(const Experience& seen, std::string device, std::string opera
   line.predicted = tallies.predicted.regret();
   line.tried = tallies.tried.regret();
   line.behind_libraries = tallies.behind_libraries;
+  line.in_their_place = tallies.in_their_place;
   line.worst = worst_of(seen, tallies);
   line.slow = tallies.slow;
   return line;

@@ -32,9 +32,10 @@ struct RegretLine {
   int outside = 0;   ///< of `problems` those unlike all other families, chosen with more caution
   Regret predicted;  ///< of the choice by the model alone
   Regret tried;      ///< with a trial of close calls, whose time counts
-  /// Problems whose choice, with a trial, takes longer than the best of the libraries (cuBLAS,
-  /// cuSPARSE, Sputnik) by more than the trial itself.
-  int behind_libraries = 0;
+  /// Problems whose choice, its preparation and calls without what else the trial took, takes
+  /// longer than the best of all forms of the libraries (cuBLAS, cuSPARSE, Sputnik), and those of
+  /// them where another method was taken in their place.
+  int behind_libraries = 0, in_their_place = 0;
   std::string worst;  ///< the problem of predicted.most: what was taken, and what was best
   std::vector<SlowChoice> slow;  ///< those of tried.above_two
 };

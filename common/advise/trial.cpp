@@ -1,7 +1,6 @@
 #include "common/advise/trial.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -22,7 +21,7 @@ double seconds_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-Tried try_one(const Problem& problem, const Choice& choice) {
+Tried try_one(const Problem& problem, const Choice& choice, int count) {
   Tried tried;
   try {
     const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
@@ -30,7 +29,7 @@ Tried try_one(const Problem& problem, const Choice& choice) {
     tried.prepare = seconds_of([&] { prepared = prepare(*choice.method, problem, params); });
     const auto timer =
         choice.method->backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
-    std::array<double, kRunsOfTrial> runs{};
+    std::vector<double> runs(static_cast<std::size_t>(count));
     for (auto& run : runs)
       run = seconds_of([&] {
         timer->start();
@@ -38,7 +37,7 @@ Tried try_one(const Problem& problem, const Choice& choice) {
         timer->stop();
       });
     std::sort(runs.begin(), runs.end());
-    tried.run = runs[runs.size() / 2];
+    tried.run = runs[(runs.size() - 1) / 2];
   } catch (const std::exception& e) {
     tried.failure = e.what();
   }
@@ -57,7 +56,7 @@ std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wis
   for (const auto& choice : advice.ranked) forecasts.push_back(choice.forecast);
   if (forecasts.empty()) return {};
   const auto steps = trial(forecasts, wish.calls, advice.caution, [&](std::size_t place) {
-    return try_one(problem, advice.ranked[place]);
+    return try_one(problem, advice.ranked[place], runs_of_trial(wish.calls));
   });
   for (const auto& [place, tried] : steps) {
     if (!tried.failure.empty()) continue;
@@ -65,7 +64,7 @@ std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wis
     forecast.run = {std::log(std::max(tried.run, 1e-9)), 0};
     forecast.prepare = {std::log(std::max(tried.prepare, 1e-9)), 0};
   }
-  const auto best = winner_of(steps);
+  const auto best = winner_of(steps, wish.calls);
   if (!best) return steps;
   const auto winner = advice.ranked.begin() + static_cast<std::ptrdiff_t>(steps[*best].place);
   std::rotate(advice.ranked.begin(), winner, winner + 1);

@@ -8,9 +8,9 @@
 
 namespace retensor::advise {
 
-/// Tries choices as trial() says, each by a preparation and kRunsOfTrial runs whose results are not
-/// checked, and puts the one of the least total time first; the times of all that were tried are
-/// those measured. Returns the steps by the places before, none where no call was close. Throws
+/// Tries choices as trial() says, each by a preparation and runs_of_trial() runs whose results are
+/// not checked, and puts the one of the least total time first; the times of all that were tried
+/// are those measured. Returns the steps by the places before, none where no call was close. Throws
 /// nothing that a method throws.
 std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wish);
 

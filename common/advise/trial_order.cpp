@@ -4,19 +4,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Dense>
 
 #include "common/advise/forecast.hpp"
 
 namespace retensor::advise {
 namespace {
 
-/// Share of the deviations that is not common to all candidates on a problem, and the calls from
-/// which on the first is tried in any case: its runs are 3% of them at most, and a surprise is
-/// worth more. README.md has the regret with other numbers.
-constexpr double kOfEachAlone = 0.85;
-constexpr double kCallsToLook = 100;
+/// Share of the time expected without a trial below which one is made in any case: it finds out
+/// what nobody foresaw.
+constexpr double kLook = 0.03;
+/// Two measurements of a run differ by so much, whatever else is known.
+constexpr double kLeastDeviation = 0.14;
 
 double cumulative(double z) {
   return std::erfc(-z / std::numbers::sqrt2) / 2;
@@ -26,16 +28,34 @@ double cumulative(double z) {
 /// that is normally distributed.
 double expected_saving(const Estimate& run, double than) {
   const double z = (std::log(than) - run.mean) / run.deviation;
-  const double mean = std::exp(run.mean + run.deviation * run.deviation / 2);
-  return than * cumulative(z) - mean * cumulative(z - run.deviation);
+  return than * cumulative(z) - expected_seconds(run) * cumulative(z - run.deviation);
 }
 
-/// What is expected of a run after another candidate, forecast as `other`, took `seconds`.
-Estimate given(const Estimate& run, const Estimate& other, double seconds) {
-  const double shared = 1 - kOfEachAlone * kOfEachAlone;
-  const double surprise = (std::log(seconds) - other.mean) / other.deviation;
-  return {run.mean + shared * run.deviation * surprise,
-          run.deviation * std::sqrt(1 - shared * shared)};
+/// What is expected of a run after other candidates took the seconds of their trials (C. E.
+/// Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning, 2006, equation A.6).
+Estimate given(const std::vector<Forecast>& forecasts, std::size_t place,
+               const std::vector<Step>& steps) {
+  std::vector<const Step*> known;
+  for (const auto& step : steps)
+    if (step.tried.failure.empty()) known.push_back(&step);
+  const auto run_of = [&](Eigen::Index k) -> const Estimate& {
+    return forecasts[known[static_cast<std::size_t>(k)]->place].run;
+  };
+  const auto& run = forecasts[place].run;
+  const auto count = static_cast<Eigen::Index>(known.size());
+  Eigen::MatrixXd among(count, count);
+  Eigen::VectorXd with(count), surprises(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = 0; j < count; ++j)
+      among(i, j) =
+          i == j ? run_of(i).deviation * run_of(i).deviation : covariance(run_of(i), run_of(j));
+    with(i) = covariance(run, run_of(i));
+    surprises(i) = std::log(known[static_cast<std::size_t>(i)]->tried.run) - run_of(i).mean;
+  }
+  const Eigen::VectorXd weights = among.ldlt().solve(with);
+  const double left = run.deviation * run.deviation - weights.dot(with);
+  return {run.mean + weights.dot(surprises),
+          std::sqrt(std::max(left, kLeastDeviation * kLeastDeviation))};
 }
 
 /// What to try next.
@@ -44,67 +64,60 @@ struct Next {
   double gain = 0;  ///< seconds expected to be saved; 0: nothing is worth a trial
 };
 
-/// After `steps`, of which the first tells what the problem is like. What is prepared stays so.
+/// Seconds of a preparation and all calls, as the trial took them.
+double total_of(const Step& step, double calls) {
+  return step.tried.prepare + calls * step.tried.run;
+}
+
+/// After `steps`. Whichever wins is prepared again after the trial.
 Next next_of(const std::vector<Forecast>& forecasts, const std::vector<Step>& steps, double calls) {
-  const auto& first = steps.front();
-  const auto fastest = winner_of(steps);
+  const auto winner = winner_of(steps, calls);
   Next next;
   for (std::size_t k = 0; k < forecasts.size(); ++k) {
     const auto is_place = [k](const Step& step) { return step.place == k; };
     if (std::any_of(steps.begin(), steps.end(), is_place)) continue;
-    if (!fastest) return {k, forecasts[k].total(calls)};  // in order: the best that is left
-    const auto& at = forecasts[k];
-    const auto run = first.tried.failure.empty()
-                         ? given(at.run, forecasts[first.place].run, first.tried.run)
-                         : at.run;
-    const double gain = calls * expected_saving(run, steps[*fastest].tried.run) -
-                        at.prepare_seconds() - kRunsOfTrial * std::exp(run.mean);
+    if (!winner) return {k, forecasts[k].total(calls)};  // in order: the best that is left
+    const auto run = given(forecasts, k, steps);
+    const double prepare = expected_seconds(forecasts[k].prepare);
+    const double enough = (total_of(steps[*winner], calls) - prepare) / calls;
+    if (enough <= 0) continue;
+    const double gain = calls * expected_saving(run, enough) - prepare -
+                        runs_of_trial(calls) * expected_seconds(run);
     if (gain > next.gain) next = {k, gain};
   }
   return next;
 }
 
-/// What is expected where a candidate is tried first, over the times that its run may turn out to
-/// have, at deviations of equal share.
-struct Beginning {
-  double gain = 0;   ///< seconds that trying another saves
-  double total = 0;  ///< of the trial and all calls
-};
-
-Beginning beginning_with(const std::vector<Forecast>& forecasts, std::size_t first, double calls) {
+/// Seconds expected of a trial that begins with a candidate and of all calls after it, over the
+/// times that its run may turn out to have, at deviations of equal share.
+double total_from(const std::vector<Forecast>& forecasts, std::size_t first, double calls) {
   constexpr std::array kDeviations = {-1.83, -1.1, -0.67, -0.32, 0.0, 0.32, 0.67, 1.1, 1.83};
   const auto& at = forecasts[first];
-  double gain = 0, run = 0;
+  const double prepare = expected_seconds(at.prepare);
+  double total = 2 * prepare;  // in the trial and after it
   for (const double z : kDeviations) {
     const double seconds = at.run_seconds(z);
-    run += seconds / kDeviations.size();
-    gain += next_of(forecasts, {{first, {at.prepare_seconds(), seconds, ""}}}, calls).gain /
-            kDeviations.size();
+    const auto next = next_of(forecasts, {{first, {prepare, seconds, ""}}}, calls);
+    total += ((runs_of_trial(calls) + calls) * seconds - next.gain) / kDeviations.size();
   }
-  const double trial = at.prepare_seconds() + kRunsOfTrial * at.run_seconds();
-  return {gain, trial + calls * run - gain};
-}
-
-/// The candidate to begin with: what is cheap to prepare tells at little cost whether the rest is
-/// worth it.
-std::size_t first_to_try(const std::vector<Forecast>& forecasts, double calls) {
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < forecasts.size(); ++k) {
-    const double total = beginning_with(forecasts, k, calls).total;
-    if (total < least) least = total, best = k;
-  }
-  return best;
+  return total;
 }
 
 }  // namespace
 
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most) {
-  const auto best = best_of(forecasts, calls, caution);
-  const double looking = kRunsOfTrial * forecasts[best].run_seconds();
-  if (calls < kCallsToLook && beginning_with(forecasts, best, calls).gain <= looking) return {};
-  const auto first = first_to_try(forecasts, calls);
+  const auto& best = forecasts[best_of(forecasts, calls, caution)];
+  const double without = expected_seconds(best.prepare) + calls * expected_seconds(best.run);
+  std::vector<double> totals;
+  for (std::size_t k = 0; k < forecasts.size(); ++k)
+    totals.push_back(total_from(forecasts, k, calls));
+  const auto first =
+      static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
+  const auto& at = forecasts[first];
+  const double look =
+      expected_seconds(at.prepare) + runs_of_trial(calls) * expected_seconds(at.run);
+  if (totals[first] >= without && look > kLook * without) return {};
   std::vector<Step> steps = {{first, try_out(first)}};
   while (steps.size() < most) {
     const auto next = next_of(forecasts, steps, calls);
@@ -114,10 +127,11 @@ std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, do
   return steps;
 }
 
-std::optional<std::size_t> winner_of(const std::vector<Step>& steps) {
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps, double calls) {
   std::optional<std::size_t> best;
   for (std::size_t k = 0; k < steps.size(); ++k)
-    if (steps[k].tried.failure.empty() && (!best || steps[k].tried.run < steps[*best].tried.run))
+    if (steps[k].tried.failure.empty() &&
+        (!best || total_of(steps[k], calls) < total_of(steps[*best], calls)))
       best = k;
   return best;
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "common/decompose/block_products.hpp"
+
 namespace retensor::cpd {
 namespace {
 
@@ -47,8 +49,7 @@ Eigen::MatrixXd gram(const Matrix& a) {
              Eigen::Map<Rows<double>> block(room, static_cast<Index>(n), rank);
              block = all.middleRows(static_cast<Index>(first), static_cast<Index>(n))
                          .template cast<double>();
-             Eigen::Map<Eigen::MatrixXd>(sums.data(), rank, rank).noalias() +=
-                 block.transpose() * block;
+             add_block_gram(block.data(), sums.data(), n, a.cols());
            });
   });
   return sum;

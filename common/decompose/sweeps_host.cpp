@@ -1,7 +1,7 @@
 // CP-ALS sweeps on the host, over the passes of any method. An update goes over the rows twice, a
 // block that stays in the caches at a time: A = M V^+ with the squares of its columns, then columns
-// of unit norm with their Gram matrix and the column sums of M o A. Room is taken once; a pass
-// hands over its result as a matrix of its own.
+// of unit norm with their Gram matrix and the column sums of M o A. Room is taken once; results of
+// passes are read where they lie if the method keeps them, else it hands over a copy.
 //
 // Non-negative factors take steps of coordinate descent in place of the product: for each component
 // r in turn a_r = max(0, a_r + (m_r - A v_r) / v_rr), from the factor at hand times the weights.
@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "common/core/error.hpp"
+#include "common/decompose/block_products.hpp"
 #include "common/decompose/normal_equations.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/method/operands.hpp"
+#include "common/run/kept_results.hpp"
 
 namespace retensor::cpd {
 namespace {
@@ -83,6 +85,7 @@ class HostSweeps final : public Sweeps {
   HostSweeps(const Problem& passes, Prepared& mttkrp, double norm, Constraint constraint)
       : problem_(passes),
         mttkrp_(mttkrp),
+        kept_(dynamic_cast<const KeptResults*>(&mttkrp)),
         norm_(norm),
         constraint_(constraint),
         rank_(static_cast<Index>(passes.rank())),
@@ -109,10 +112,8 @@ class HostSweeps final : public Sweeps {
     StreamOf stream(timer);
     for (int mode = 0; mode < problem_.x().order(); ++mode) {
       const auto at = static_cast<std::size_t>(mode);
-      mttkrp_.passes()->run_mode(mode, stream);
-      const Matrix result = mttkrp_.passes()->mode_result(mode);
-      const MatrixXd w = inverse_root(gram(result));
-      write_rows(result, at, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
+      const Matrix& result = pass(mode, stream);
+      write_product(result, at, inverse_root(gram(result)));
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);
     }
@@ -122,8 +123,7 @@ class HostSweeps final : public Sweeps {
     StreamOf stream(timer);
     for (double& after : fit) {
       for (int mode = 0; mode < problem_.x().order(); ++mode) {
-        mttkrp_.passes()->run_mode(mode, stream);
-        update(static_cast<std::size_t>(mode), mttkrp_.passes()->mode_result(mode));
+        update(static_cast<std::size_t>(mode), pass(mode, stream));
         mttkrp_.refresh(mode);
       }
       multiply_grams(grams_.size());
@@ -143,6 +143,12 @@ class HostSweeps final : public Sweeps {
   /// do not meet a row shrink from sweep to sweep; as products of subnormal numbers, which some
   /// processors take in their slow path, they would come to cost more than all others.
   static inline const T kNegligible = std::sqrt(std::numeric_limits<T>::min());
+
+  const Matrix& pass(int mode, StageTimer& stream) {
+    mttkrp_.passes()->run_mode(mode, stream);
+    if (kept_ != nullptr) return kept_->kept_result(mode);
+    return handed_over_ = mttkrp_.passes()->mode_result(mode);
+  }
 
   /// product_: of the Gram matrices of all modes but `left_out`, entry by entry.
   void multiply_grams(std::size_t left_out) {
@@ -186,12 +192,16 @@ class HostSweeps final : public Sweeps {
             });
   }
 
+  /// The factor becomes the result times a symmetric matrix.
+  void write_product(const Matrix& result, std::size_t mode, const MatrixXd& w) {
+    write_rows(result, mode, [&](const auto& m, auto& a) {
+      multiply_rows(m.data(), w.data(), a.data(), static_cast<Count>(m.rows()), problem_.rank());
+    });
+  }
+
   /// Steps of the rows of a factor to least squares; product_ is V.
   void solve(const Matrix& result, std::size_t mode) {
-    if (constraint_ == Constraint::none) {
-      const MatrixXd& w = inverse_(product_);
-      return write_rows(result, mode, [&w](const auto& m, auto& a) { a.noalias() = m * w; });
-    }
+    if (constraint_ == Constraint::none) return write_product(result, mode, inverse_(product_));
     if (!scaled_) scale_start(result, mode);
     write_rows(result, mode, [this](const auto& m, auto& a) {
       for (Index r = 0; r < rank_; ++r) {
@@ -239,7 +249,7 @@ class HostSweeps final : public Sweeps {
               to = (to.array().abs() < kNegligible).select(T{0}, to);
               of_m = rows(m, first, n).template cast<double>();
               of_a = to.template cast<double>();
-              Eigen::Map<MatrixXd>(sums.data(), rank_, rank_).noalias() += of_a.transpose() * of_a;
+              add_block_gram(of_a.data(), sums.data(), n, problem_.rank());
               Eigen::Map<Eigen::RowVectorXd>(sums.data() + entries, rank_) +=
                   of_m.cwiseProduct(of_a).colwise().sum();
             });
@@ -248,6 +258,8 @@ class HostSweeps final : public Sweeps {
 
   const Problem& problem_;  // MTTKRP over all modes, whose dense operands are the factors
   Prepared& mttkrp_;
+  const KeptResults* const kept_;  // null: the method hands over copies
+  Matrix handed_over_;
   const double norm_;  // of the tensor
   const Constraint constraint_;
   const Index rank_;

@@ -1,6 +1,6 @@
 // A run allocates nothing: operator new and posix_memalign, which arrays of values use, are counted
 // over the second run of every CPU method. What the OpenMP runtime takes by malloc for its threads
-// is not counted. CP-ALS is left out: it fetches the results of its passes.
+// is not counted. CP-ALS copies results of passes but where their method keeps them.
 #include <omp.h>
 
 #include <doctest/doctest.h>
@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 
+#include "common/decompose/als.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
@@ -118,6 +119,27 @@ TEST_CASE("no CPU method allocates in a run") {
       }
     }
   CHECK(runs > 100);
+}
+
+TEST_CASE("a sweep of CP-ALS allocates nothing where results of passes are kept") {
+  const Registry registry = all_methods();
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = 16;
+  spec.max_sweeps = 3;
+  const Problem other = problem_of(Operation::mttkrp, 0);
+  const Problem problem(spec, {std::shared_ptr<void>(), &other.x()});
+  const auto in_second_sweep = [&](const char* mttkrp) {
+    cpd::Als als(problem, registry.find(mttkrp));
+    const auto timer = make_host_timer();
+    als.sweep(*timer);
+    const long before = allocations;
+    als.sweep(*timer);
+    return allocations - before;
+  };
+  CHECK(in_second_sweep("pasta.cpu.copies") == 0);
+  CHECK(in_second_sweep("pasta.cpu.fibers") == 0);
+  CHECK(in_second_sweep("pasta.cpu.coo") > 0);
 }
 
 TEST_CASE("a method that allocates is found, by new or as an array") {

@@ -133,6 +133,25 @@ TEST_CASE("what is left out at once equals a fit without it") {
   }
 }
 
+TEST_CASE("what one value tells of another equals a fit with it") {
+  const auto m = power_laws();
+  const auto tried = place(9, 0), other = place(9.5, 0);
+  const auto both = Regression(m.places, m.values, kKernel).at({tried, other});
+  CHECK(covariance(both[0], both[1]) == doctest::Approx(covariance(both[1], both[0])));
+  CHECK(covariance(both[0], both[0]) == doctest::Approx(std::pow(both[0].deviation, 2)));
+  const double value = both[0].mean + 0.1;
+  auto more = m;
+  more.places.push_back(tried);
+  more.values.push_back(value);
+  const auto with = Regression(more.places, more.values, kKernel).at(other);
+  const double weight = covariance(both[0], both[1]) / std::pow(both[0].deviation, 2);
+  CHECK(weight > 0.1);
+  // The points have another centre, which changes the prior a little.
+  CHECK(both[1].mean + weight * (value - both[0].mean) == doctest::Approx(with.mean).epsilon(0.02));
+  const Estimate apart{0, 0.5}, from{0, 2};
+  CHECK(covariance(apart, from) == doctest::Approx(0.28));  // a usual share of the deviations
+}
+
 TEST_CASE("a candidate that is known better wins against one expected to be as fast") {
   const std::vector<Forecast> two = {forecast(1, 1, 1.5), forecast(1, 1, 0.1)};
   CHECK(best_of(two, 10, kCaution) == 1);
@@ -140,7 +159,7 @@ TEST_CASE("a candidate that is known better wins against one expected to be as f
   CHECK(best_of({forecast(1, 100, 0.1), forecast(2, 1, 0.1)}, 1000, 0) == 0);
 }
 
-TEST_CASE("close calls are tried where that pays, and a surprise calls for another trial") {
+TEST_CASE("close calls are tried where that pays, and a surprise calls for another") {
   const std::vector<Forecast> close = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5),
                                        forecast(50, 1, 0.5)};
   const auto places = [&](double calls, const std::vector<double>& runs,
@@ -154,22 +173,80 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   };
   using Places = std::vector<std::size_t>;
   CHECK(places(1, {1, 1, 50}, close).empty());
-  CHECK(places(1000, {1, 1, 50}, close) == Places{1, 0});
-  CHECK(places(1000, {1, 0.1, 50}, close) == Places{1});  // faster than any other can be
+  auto both = places(1000, {1, 1, 50}, close);
+  std::sort(both.begin(), both.end());
+  CHECK(both == Places{0, 1});
   const std::vector<Forecast> clear = {forecast(1, 1, 0.1), forecast(3, 1, 0.1)};
   CHECK(places(20, {1, 3}, clear).empty());
-  CHECK(places(1000, {1, 3}, clear) == Places{0});
+  CHECK(places(1000, {1, 3}, clear) == Places{0});  // it takes 4 seconds of 1001
   CHECK(places(1000, {30, 3}, clear) == Places{0, 1});
   CHECK(places(1000, {0, 3}, clear) == Places{0, 1});  // the first failed
   // Dear to prepare and best by a little: what is cheap to try comes first, and is left if it
   // fails.
-  const std::vector<Forecast> dear = {forecast(1, 40, 0.5), forecast(1.5, 1, 0.5)};
-  CHECK(best_of(dear, 100, 0) == 0);
-  CHECK(places(100, {1, 1.2}, dear).front() == 1);
-  CHECK(places(100, {1, 9}, dear) == Places{1, 0});
+  const std::vector<Forecast> dear = {forecast(1, 400, 0.5), forecast(1.5, 1, 0.5)};
+  CHECK(best_of(dear, 1000, 0) == 0);
+  CHECK(places(1000, {1, 1.2}, dear).front() == 1);
+  CHECK(places(1000, {1, 9}, dear) == Places{1, 0});
   const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
-  CHECK(winner_of(steps) == 1);
-  CHECK_FALSE(winner_of({steps.back()}));
+  CHECK(winner_of(steps, 1) == 0);
+  CHECK(winner_of(steps, 100) == 1);
+  CHECK_FALSE(winner_of({steps.back()}, 1));
+}
+
+TEST_CASE("a library is left for what is expected to be faster by more than a margin") {
+  auto two = std::vector{forecast(1, 1, 0.1), forecast(1.2, 1, 0.1)};
+  CHECK(best_of(two, 10, 0) == 0);
+  two[1].of_library = true;
+  CHECK(best_of(two, 10, 0) == 1);
+  two[0] = forecast(0.5, 1, 0.1);
+  CHECK(best_of(two, 10, 0) == 0);
+  CHECK(is_library("cusparse.cuda"));
+  CHECK_FALSE(is_library("tca_spmm.cuda"));
+}
+
+TEST_CASE("a trial of one moves what is expected of those like it") {
+  // Three in a row of expected times; the first two were estimated to differ little.
+  const auto joint =
+      std::make_shared<const Joint>(Joint{3, {0.25, 0.24, 0, 0.24, 0.25, 0, 0, 0, 0.25}});
+  std::vector<Forecast> three = {forecast(1, 1, 0.5), forecast(1.1, 1, 0.5),
+                                 forecast(1.6, 60, 0.5)};
+  for (std::size_t k = 0; k < three.size(); ++k)
+    three[k].run.joint = joint, three[k].run.number = k;
+  std::vector<std::size_t> tried;
+  trial(three, 300, 0, [&](std::size_t k) {
+    tried.push_back(k);
+    return k < 2 ? Tried{1, 4, ""} : Tried{60, 1.5, ""};
+  });
+  REQUIRE(tried.size() > 1);
+  CHECK(tried[0] < 2);
+  CHECK(tried[1] == 2);  // the twin would be as slow
+}
+
+TEST_CASE("a trial finds out a planted misprediction, and without one it is taken") {
+  const auto tensor = random_tensor({600, 500, 400}, 60000, 11);
+  ProblemSpec spec;
+  spec.operation = Operation::mttkrp;
+  spec.rank = 16;
+  const Problem problem(spec, tensor);
+  const Wish wish{.calls = 1e5};
+  const auto registry = all_methods();
+  auto wrong = Experience::built_in();
+  for (auto& t : wrong.times) {
+    const auto& candidate = wrong.candidates[t.candidate];
+    if (candidate.method == "pasta.cpu.coo" && candidate.params.empty()) t.run /= 1000;
+  }
+  auto advice = advise(wrong, registry, problem, tensor_facts(*tensor),
+                       {devices_here(wrong).front()}, wish, true);
+  REQUIRE(!advice.ranked.empty());
+  REQUIRE(in_words(advice.ranked.front()) == "pasta.cpu.coo");
+  Advice planted;
+  planted.ranked = {advice.ranked.front()};
+  REQUIRE(settle(planted, problem, wish).size() == 1);
+  REQUIRE(settle(advice, problem, wish).size() > 1);
+  const auto& winner = advice.ranked.front();
+  CHECK(in_words(winner) != "pasta.cpu.coo");
+  CHECK(winner.forecast.run.deviation == 0);  // measured
+  CHECK(winner.forecast.run_seconds() < planted.ranked.front().forecast.run_seconds());
 }
 
 TEST_CASE("nothing that emulates another processor is a candidate") {
@@ -216,7 +293,8 @@ TEST_CASE("choices without a tensor's family take at most 1.10 times the best, o
     for (const auto& slow : line.slow) CHECK(slow.ratio > 2);
     CHECK(line.predicted.mean <= 1.10);
     CHECK(line.tried.mean <= 1.10);
-    if (calls >= 100) CHECK(line.tried.above_two < line.predicted.above_two);
+    if (calls >= 100) CHECK(line.tried.above_two <= line.predicted.above_two);
+    if (calls == 1000) CHECK(line.tried.mean < line.predicted.mean);
     CHECK(line.predicted.mean > 1.0);
   }
 }
@@ -335,6 +413,8 @@ TEST_CASE("aspects tell what a problem looks like") {
   CHECK(at[4] == doctest::Approx(std::log(8.0)));
   CHECK(at[5] == doctest::Approx(std::log(3000.0)));
   CHECK(at[16] == doctest::Approx(std::log(3000.0 / (50 * 40 * 30))));
+  CHECK(at[22] == 1);  // sorted, by mode 0 first
+  CHECK(at[23] == 0);
   CHECK(at[0] >= at[1]);
   CHECK_THROWS_AS(subject_of(asked.problem, nlohmann::json{{"fibers", {1, 2}}}), InputError);
 }

@@ -56,7 +56,8 @@ json regret_json(const advise::RegretLine& line) {
            {{"judged", line.problems}, {"refused", line.refused}, {"outside", line.outside}}},
           {"predicted", regret_json(line.predicted)},
           {"trial", regret_json(line.tried)},
-          {"behind_libraries", line.behind_libraries}};
+          {"behind_libraries", line.behind_libraries},
+          {"in_their_place", line.in_their_place}};
 }
 
 /// All problems together, a row for each number of calls.
@@ -94,13 +95,14 @@ std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
 /// Of the operations that libraries solve, a row for each number of calls.
 std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| device | operation | calls | problems | behind the libraries by more than the trial |\n"
-      "|---|---|---|---|---|\n";
+      "| device | operation | calls | problems | behind the best form of a library by more than "
+      "the "
+      "trial | another method in its place |\n|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.problems > 0 &&
         (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction)))
-      text += fmt::format("| {} | {} | {:g} | {} | {} |\n", line.device, line.operation, line.calls,
-                          line.problems, line.behind_libraries);
+      text += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", line.device, line.operation,
+                          line.calls, line.problems, line.behind_libraries, line.in_their_place);
   return text;
 }
 

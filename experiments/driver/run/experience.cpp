@@ -83,12 +83,19 @@ struct ProblemKey {
 };
 
 /// What tells the problems of an operation apart, for people too: "wordnet mode 0 rank 16".
-std::string data_words(const Case& c, const json& row_case) {
+std::string data_words(const Case& c, const Row& row) {
+  const auto& row_case = row.row_case();
   auto words = c.dataset;
   if (!c.problem.variant.empty()) words += " " + c.problem.variant;
   for (const char* member : {"mode", "rank", "rank2"})
     if (!row_case[member].is_null())
       words += fmt::format(" {} {}", member, row_case[member].dump());
+  // A decomposition takes as long as its sweeps: one of 20 is no measurement of one of 50.
+  if (c.problem.operation == Operation::cpd)
+    words += fmt::format(" sweeps {} tolerance {:g}", c.problem.max_sweeps, c.problem.tolerance);
+  // What finds a factor of HOOI takes its TTM-chain and eigenvectors: no chain alone does that.
+  if (c.problem.operation == Operation::ttm_chain && !row.field("executed.vectors").is_null())
+    words += " factor of HOOI";
   for (const char* member : {"dtype", "values"})
     if (const auto word = row_case[member].get<std::string>(); word != "f32" && word != "stored")
       words += " " + word;
@@ -164,7 +171,7 @@ class Gatherer {
     candidate->rounds = rounds(c, row);
     const auto device = device_of(row);
     note_ceilings(device, row);
-    const auto data = data_words(c, row.row_case());
+    const auto data = data_words(c, row);
     auto& problem = problems_[{device, c.problem.operation, data}];
     if (problem.samples.empty()) describe(problem, c, row);
     if (c.problem.operation == Operation::contraction) take_counts(counts_[data], row);
@@ -267,6 +274,7 @@ advise::Experience experience_of(const std::vector<std::string>& files, const Re
                         "executed.pairs_of_blocks",
                         "executed.pairs",
                         "executed.x_edges",
+                        "executed.vectors",
                         "executed.threads",
                         "executed.mttkrp_threads"};
   for_each_newest_row(files, kept, [&](const Row& row) { gatherer.take(row); });
