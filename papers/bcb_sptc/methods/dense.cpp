@@ -8,7 +8,6 @@
 #include "papers/bcb_sptc/methods/methods.hpp"
 
 namespace retensor::bcb_sptc {
-namespace {
 
 Support supports_few_cells(const Problem& problem, const Params&) {
   if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
@@ -31,8 +30,6 @@ Support supports_few_cells(const Problem& problem, const Params&) {
                     cells.sorted_bits, kMostKeyBits));
   return Support::yes();
 }
-
-}  // namespace
 
 MethodSpec make_bcb_cuda_dense() {
   return with_shared(

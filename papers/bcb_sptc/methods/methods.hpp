@@ -10,13 +10,16 @@ namespace retensor::bcb_sptc {
 
 MethodSpec make_bcb_cpu();
 MethodSpec make_bcb_cuda();
-MethodSpec make_bcb_cuda_dense(), make_bcb_cuda_rows(), make_bcb_cuda_slabs();
+MethodSpec make_bcb_cuda_coo(), make_bcb_cuda_dense(), make_bcb_cuda_rows(), make_bcb_cuda_slabs();
 MethodSpec make_bcb_cuda_streamed();
 
 /// A description with what both share: contractions in single precision whose blocks have indices
 /// of at most 128 bits, the precision, and before its own the parameters edge, block_bits, values,
 /// precision, intersect, zeros, output, beta, memory.
 MethodSpec blocks_method(MethodSpec own);
+
+/// Whether the result has so few cells, or columns, that it can have a sum for each.
+Support supports_few_cells(const Problem& problem, const Params& params);
 
 /// A run of a method and the addend after it, which stays with the caller.
 using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem& problem, const Params& params,

@@ -80,16 +80,18 @@ class ProductRun : public HlsRun {
 
   void launch(cudaStream_t stream) override {
     const unsigned columns = tiles_.column_blocks / kProductFragments;
-    if (x_.tiles > 0)
-      RETENSOR_CUDA_LAUNCH(
-          walk_products,
-          dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
-          32 * kProductWarps, kProductBytes, stream, x_, tiles_);
     constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
+    const dim3 sparse(device::blocks_for(x_.nonzeros, kOfBlock), columns);
+    if (x_.tiles == 0) {
+      RETENSOR_CUDA_LAUNCH(add_sparse_beside, sparse, kSparseThreads, 0, stream, x_, tiles_);
+      return;
+    }
+    RETENSOR_CUDA_LAUNCH(
+        walk_products,
+        dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
+        32 * kProductWarps, kProductBytes, stream, x_, tiles_);
     if (x_.nonzeros > 0)
-      RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>),
-                           dim3(device::blocks_for(x_.nonzeros, kOfBlock), columns), kSparseThreads,
-                           0, stream, x_, tiles_);
+      device::launch_beside(add_sparse_beside, sparse, kSparseThreads, stream, x_, tiles_);
   }
 
   const CellLists lists_;
