@@ -18,7 +18,6 @@
 #include "papers/bcb_sptc/format/sample_device.cuh"
 #include "papers/bcb_sptc/kernels/operands_cuda.cuh"
 #include "papers/bcb_sptc/kernels/path_cuda.cuh"
-#include "papers/bcb_sptc/kernels/untimed.hpp"
 
 namespace retensor::bcb_sptc {
 namespace {
@@ -48,26 +47,19 @@ class CooRun final : public CudaRun {
         blocks_(modes_, blocking_of(params)),
         room_(device_room(params.real("memory"))),
         tensors_(problem.x(), problem.y()) {
-    NoTimer first;
-    run(first);
+    make(path());
+    if (path_) multiply(nullptr);
   }
 
   void run(StageTimer& timer) override {
-    whole_.reset(), path_.reset(), by_block_.reset(), by_cell_.reset();
     timer.stage("choose");
-    std::string path = params_.word("path");
-    if (path == "auto") path = takes_cells() ? "dense" : chosen("rows");
-    if (path == "paper") path = chosen("elements");
-    executed_["path"] = path;
+    whole_.reset(), path_.reset(), by_block_.reset(), by_cell_.reset();
+    const std::string chosen = path();
     timer.stage("convert");
-    make(path);
+    make(chosen);
     if (whole_) return whole_->run(timer);
     timer.stage("kernel");
-    const auto stream = stream_of(timer);
-    path_->make_tasks(stream);
-    path_->find_pattern(stream);
-    path_->multiply(stream);
-    path_->write_coordinates(stream);
+    multiply(stream_of(timer));
   }
 
   Result result() override { return whole_ ? whole_->result() : path_->result().to_coo(); }
@@ -83,6 +75,13 @@ class CooRun final : public CudaRun {
   bool takes_cells() const {
     const CellRanges cells(modes_, problem_.x().dims, problem_.y().dims);
     return cells.are_taken() && cells.sorted_bits <= kMostKeyBits;
+  }
+
+  std::string path() {
+    std::string path = params_.word("path");
+    if (path == "auto") path = takes_cells() ? "dense" : chosen("rows");
+    if (path == "paper") path = chosen("elements");
+    return executed_["path"] = path;
   }
 
   /// "blocks" or what multiplies single products.
@@ -118,6 +117,13 @@ class CooRun final : public CudaRun {
       path_ = make_element_path(problem_, DeviceMatricised(modes_, *sorted), room_);
     else
       whole_ = prepare_rows_cuda(problem_, DeviceMatricised(modes_, *sorted));
+  }
+
+  void multiply(cudaStream_t stream) {
+    path_->make_tasks(stream);
+    path_->find_pattern(stream);
+    path_->multiply(stream);
+    path_->write_coordinates(stream);
   }
 
   const Params params_;

@@ -12,10 +12,17 @@
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/bcb_sptc/format/room.hpp"
-#include "papers/bcb_sptc/kernels/untimed.hpp"
 
 namespace retensor::bcb_sptc {
 namespace {
+
+/// The timer of a run that nobody times, on the default stream of a device.
+class NoTimer : public StageTimer {
+ public:
+  void start() override {}
+  void stage(std::string_view) override {}
+  StageTimes stop() override { return {}; }
+};
 
 std::shared_ptr<const Coo> borrowed(const Coo& tensor) {
   return {std::shared_ptr<const Coo>(), &tensor};
@@ -73,6 +80,16 @@ class UpdateRun : public Prepared {
   const Problem first_;
   const Addend addend_;
   const std::unique_ptr<Prepared> run_;
+};
+
+/// The same on a stream of a device.
+class StreamTimer : public NoTimer {
+ public:
+  explicit StreamTimer(void* stream) : stream_(stream) {}
+  void* stream() const override { return stream_; }
+
+ private:
+  void* const stream_;
 };
 
 /// The contraction of `problem` with other nonzeros of Y.
