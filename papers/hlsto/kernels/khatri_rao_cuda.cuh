@@ -6,7 +6,8 @@
 //   A(i, :)^T += (C^T diag(B(j, :))) X(:, j, :)^T,
 // so that the tensor core adds up over slices and tiles alike. Registers keep the 16 rows of B from
 // tile to tile as long as these stay the same. The layouts of tiles and factors are those of the
-// tuned kernel, and so is the walk over the sparse nonzeros, which runs beside the dense tiles.
+// tuned kernel, and so is the walk over the sparse nonzeros, which runs beside the dense tiles
+// where it is short.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(32 * kProductWarps, kProductBlocks)
   if (first < x.tiles) ProductWalk(x, tiles, spread).run(first, last < x.tiles ? last : x.tiles);
 }
 
-/// The sparse part beside the dense tiles: both add to the result, so that their order is free.
+/// A short sparse part beside the dense tiles: both add to the result, so that their order is free.
 __global__ void __launch_bounds__(kSparseThreads)
     add_sparse_beside(const DeviceChain x, const TunedTiles tiles) {
   constexpr unsigned kLanes = 4 * kProductFragments;

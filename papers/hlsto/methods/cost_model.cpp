@@ -50,12 +50,4 @@ Params with_model_threshold(const ParamSchema& schema, const Params& params, con
   return changed(schema, params, "threshold", threshold);
 }
 
-Params with_faster_threshold(const ParamSchema& schema, const Params& params, const MakeRun& make,
-                             StageTimer& timer) {
-  const auto seconds = [&](const Params& p) { return seconds_of(*make(p), timer); };
-  const Params modelled = with_model_threshold(schema, params, make, timer);
-  const Params all_dense = changed(schema, params, "threshold", std::int64_t{1});
-  return seconds(all_dense) < seconds(modelled) ? all_dense : modelled;
-}
-
 }  // namespace retensor::hlsto

@@ -22,9 +22,5 @@ using MakeRun = std::function<std::unique_ptr<Prepared>(const Params&)>;
 /// paper's threshold where a tensor has no nonzeros.
 Params with_model_threshold(const ParamSchema& schema, const Params& params, const MakeRun& make,
                             StageTimer& timer);
-/// The same or, where a run takes less so, all tiles dense: the model does not know that a launch
-/// for few sparse nonzeros can take longer than their tiles.
-Params with_faster_threshold(const ParamSchema& schema, const Params& params, const MakeRun& make,
-                             StageTimer& timer);
 
 }  // namespace retensor::hlsto

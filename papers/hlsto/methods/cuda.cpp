@@ -125,19 +125,12 @@ MethodSpec make_hlsto_cuda_khatri_rao() {
       return Support::no("supports only operands in halves (fp16)");
     return Support::yes();
   };
-  return tiles_method({
+  return modelled_method({
       .id = "hlsto.cuda.khatri_rao",
       .summary = "MTTKRP on HLS of order 3: the Khatri-Rao product of two tiles as an operand",
       .operations = {Operation::mttkrp},
       .conditions = {supports_preparation, supports_tuned, of_order3},
-      .prepare = RETENSOR_DEVICE_PART([](const Problem& problem, const Params& params) {
-        const auto run_with = [&](const Params& p) { return prepare_khatri_rao_cuda(problem, p); };
-        if (params.integer("threshold") != kByModel || params.word("format") != "hls")
-          return run_with(params);
-        const auto timer = device::make_event_timer();
-        return run_with(with_faster_threshold(format_params(true).with({prepare_param()}), params,
-                                              run_with, *timer));
-      }),
+      .prepare = RETENSOR_DEVICE_PART(prepare_khatri_rao_cuda),
       .params = format_params(true).with({prepare_param()}),
       .form = own_form(),
   });

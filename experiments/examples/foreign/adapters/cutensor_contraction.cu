@@ -60,19 +60,18 @@ class Blocks {
     for (const auto& block : at_) first_.push_back(first_.back() + grid_.cells(block));
   }
   Blocks(const Grid& grid, const std::uint32_t* const* indices, std::uint64_t nnz)
-      : Blocks(grid, [&] {
-          std::vector<Coordinates> all(nnz);
-          for (std::uint64_t x = 0; x < nnz; ++x) all[x] = grid.block_of(indices, x);
-          return all;
-        }()) {}
+      : Blocks(grid, blocks_of(grid, indices, nnz)) {}
 
   /// Where the value of each nonzero lies.
   std::vector<std::uint64_t> places(const std::uint32_t* const* indices, std::uint64_t nnz) const {
     std::vector<std::uint64_t> places(nnz);
+    std::size_t found = 0;
     for (std::uint64_t x = 0; x < nnz; ++x) {
       const auto block = grid_.block_of(indices, x);
-      const auto found = std::lower_bound(at_.begin(), at_.end(), block) - at_.begin();
-      std::uint64_t place = first_[static_cast<std::size_t>(found)], stride = 1;
+      if (at_[found] != block)
+        found =
+            static_cast<std::size_t>(std::lower_bound(at_.begin(), at_.end(), block) - at_.begin());
+      std::uint64_t place = first_[found], stride = 1;
       for (std::size_t m = 0; m < grid_.modes.size(); ++m) {
         place += indices[m][x] % grid_.edge * stride;
         stride *= grid_.length(m, block[m]);
@@ -107,6 +106,16 @@ class Blocks {
   std::uint64_t size() const { return first_.back(); }
 
  private:
+  /// Once where neighbours have the same.
+  static std::vector<Coordinates> blocks_of(const Grid& grid, const std::uint32_t* const* indices,
+                                            std::uint64_t nnz) {
+    std::vector<Coordinates> blocks;
+    for (std::uint64_t x = 0; x < nnz; ++x)
+      if (const auto block = grid.block_of(indices, x); blocks.empty() || blocks.back() != block)
+        blocks.push_back(block);
+    return blocks;
+  }
+
   Grid grid_;
   std::vector<Coordinates> at_;
   std::vector<std::uint64_t> first_{0};

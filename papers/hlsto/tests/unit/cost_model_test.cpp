@@ -79,27 +79,6 @@ TEST_CASE("a tile is dense from as many nonzeros on as cost what it does") {
   CHECK(threshold_of(sparse(4096, 0.5), dense(100, 0.25)) == 21);  // 20.48 nonzeros
 }
 
-TEST_CASE("all tiles are dense where a run takes less so than at the model's threshold") {
-  const auto schema = make_hlsto_cuda().params;
-  const auto params = schema.resolve({{"threshold", kByModel}});
-  const auto chosen = [&](double all_dense, double at_32) {
-    PlantedTimer timer;
-    const auto make = [&](const Params& p) -> std::unique_ptr<Prepared> {
-      const std::string& format = p.word("format");
-      const auto threshold = p.integer("threshold");
-      if (format == "hls") CHECK((threshold == 1 || threshold == 32));
-      return std::make_unique<PlantedRun>(format == "hls_s"   ? sparse(4096, 0.25)
-                                          : format == "hls_d" ? dense(128, 0.25)
-                                          : threshold == 1    ? dense(128, all_dense)
-                                                              : dense(100, at_32),
-                                          timer);
-    };
-    return with_faster_threshold(schema, params, make, timer).integer("threshold");
-  };
-  CHECK(chosen(0.25, 0.26) == 1);
-  CHECK(chosen(0.25, 0.24) == 32);
-}
-
 TEST_CASE("the least of several runs counts") {
   const Planted slow_at_first = {{{"dense_tiles", "128"}}, {4, 0.25, 0.5}};
   CHECK(threshold_of(sparse(4096, 0.25), slow_at_first) == 32);
