@@ -89,7 +89,7 @@ class ProductRun : public HlsRun {
     constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
     const dim3 sparse(device::blocks_for(x_.nonzeros, kOfBlock), columns);
     if (x_.nonzeros == 0) return;
-    // Many find their rows sooner in the L1 cache that the dense tiles leave them afterwards.
+    // A long part takes longer beside the tiles than after them.
     if (x_.tiles > 0 && sparse.x <= sms_)
       device::launch_beside(add_sparse_beside, sparse, kSparseThreads, stream, x_, tiles_);
     else
