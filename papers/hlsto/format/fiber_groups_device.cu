@@ -151,13 +151,13 @@ struct DeviceGroupBuilder {
         x_.nnz, [x] __host__ __device__(std::uint32_t i) { return x.begins_fiber(i); }, whole);
     device::set_element(whole, count, static_cast<std::uint32_t>(x_.nnz));
     const auto* const from = whole.data();
-    cub_.sums(
+    sums(
         count,
         [from] __host__ __device__(Count f) {
           return static_cast<std::uint32_t>((from[f + 1] - from[f] + kLongestFiber - 1) /
                                             kLongestFiber);
         },
-        pieces, nullptr);
+        pieces);
     count_ = device::element_at(pieces, count);
     begin_ = GroupNumbers(count_ + 1);
     auto* const to = begin_.data();
@@ -174,7 +174,7 @@ struct DeviceGroupBuilder {
     const GroupedNonzeros x = nonzeros_;
     const auto* const begin = fibers_.begin;
     const auto is = [=] __host__ __device__(Count f) { return x.begins_row(begin[f]); };
-    cub_.sums(count_, is, row_of_, nullptr);
+    sums(count_, is, row_of_);
     row_begin_ = GroupNumbers(count_ + 1);
     rows_ = selected(count_, is, row_begin_);
     device::set_element(row_begin_, rows_, static_cast<std::uint32_t>(count_));
@@ -205,12 +205,12 @@ struct DeviceGroupBuilder {
   void find_groups() {
     const unsigned of_group = fibers_.of_group;
     const auto* const row_begin = fibers_.row_begin;
-    cub_.sums(
+    sums(
         rows_,
         [=] __host__ __device__(Count r) {
           return (row_begin[r + 1] - row_begin[r] + of_group - 1) / of_group;
         },
-        group_begin_, nullptr);
+        group_begin_);
     fibers_.group_begin = group_begin_.data();
     const Count groups = device::element_at(group_begin_, rows_);
     out_.row = Buffer<Index>(groups);
@@ -244,8 +244,8 @@ struct DeviceGroupBuilder {
       steps[g] = (slots + of_step - 1) / of_step;
     });
     device::set_element(place_, groups, static_cast<std::uint32_t>(count_));
-    cub_.sums(
-        groups, [steps] __host__ __device__(Count g) { return steps[g]; }, out_.first, nullptr);
+    sums(
+        groups, [steps] __host__ __device__(Count g) { return steps[g]; }, out_.first);
     out_.first_steps = out_.first.to_host();
     fibers_.first = out_.first.data();
     const Count slots = out_.steps() * slots_of(out_.options.form);
@@ -282,10 +282,28 @@ struct DeviceGroupBuilder {
   void fill_summed();
   void find_segments();
 
+  /// Sums of of(0) to of(n - 1) that end before each, and all of them.
+  template <class Of>
+  void sums(Count n, const Of& of, GroupNumbers& to) {
+    using Terms = thrust::transform_iterator<Of, thrust::counting_iterator<Count>, std::uint32_t>;
+    to = GroupNumbers(n + 1);
+    device::set_element(to, 0, std::uint32_t{0});
+    if (n == 0) return;
+    const Terms terms(thrust::counting_iterator<Count>(0), of);
+    cub_(n, [&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceScan::InclusiveSum(scratch, bytes, terms, to.data() + 1,
+                                           static_cast<std::int64_t>(n), nullptr);
+    });
+  }
   template <class Is>
   Count selected(Count n, const Is& is, GroupNumbers& to) {
-    Buffer<Count> found;
-    cub_.select(n, is, to, found, nullptr);
+    if (n == 0) return 0;
+    Buffer<Count> found(1);
+    const thrust::counting_iterator<std::uint32_t> positions(0);
+    cub_(n, [&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceSelect::If(scratch, bytes, positions, to.data(), found.data(),
+                                   static_cast<std::int64_t>(n), is, nullptr);
+    });
     return device::element_at(found, 0);
   }
 

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/device/shared.cuh"
 #include "common/numeric/rounding.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.cuh"
 #include "papers/hlsto/kernels/run_cuda.cuh"
@@ -95,7 +94,8 @@ class PaperRun : public HlsRun {
       else
         kernel_ = x_.kronecker ? multiply<kArithmetic, 2, true> : multiply<kArithmetic, 2, false>;
     });
-    device::allow_all_shared(kernel_);
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
   }
 
   const Launch launch_;
@@ -120,7 +120,8 @@ class HalfRun : public PaperRun {
       choose_kernel_with<__half>();
     else
       choose_kernel_with<float>();
-    device::allow_all_shared(kernel_);
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shared_)));
     executed_.merge(half_facts(params));
   }
 

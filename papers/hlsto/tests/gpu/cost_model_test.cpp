@@ -23,27 +23,6 @@ Problem problem_of(Operation operation, const std::shared_ptr<const Coo>& x) {
 
 }  // namespace
 
-TEST_CASE("runs of one kernel with more and fewer warps take turns") {
-  const auto x = std::make_shared<const Coo>(uniform({64, 48, 64}, 8000, 1, DType::f32));
-  const Registry registry = all_methods();
-  const Method& method = registry.find("hlsto.cuda");
-  const Problem problem = problem_of(Operation::mttkrp, x);
-  const auto prepare = [&](std::int64_t warps) {
-    return method.prepare(
-        problem, method.params().resolve({{"warps", warps}, {"format", std::string("hls_d")}}));
-  };
-  const auto many = prepare(16), few = prepare(2);
-  const auto precision = method.precision(problem, method.params().resolve({}));
-  const auto timer = device::make_event_timer();
-  for (auto* const prepared : {many.get(), few.get(), many.get()}) {
-    timer->start();
-    prepared->run(*timer);
-    timer->stop();
-    const auto report = problem.oracle().check(prepared->result(), precision);
-    CHECK_MESSAGE(report.ok, report.reason);
-  }
-}
-
 TEST_CASE("a run with the cost model's threshold is right and tells the threshold") {
   const auto x = std::make_shared<const Coo>(uniform({64, 48, 64}, 8000, 1, DType::f32));
   const Registry registry = all_methods();
