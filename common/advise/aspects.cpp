@@ -21,11 +21,6 @@ double log_of(double x) {
   return std::log(std::max(x, 1e-9));
 }
 
-double volume(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), 1.0,
-                         [](double v, std::uint64_t d) { return v * static_cast<double>(d); });
-}
-
 std::vector<int> all_modes_of(const Subject& s) {
   std::vector<int> modes(s.dims.size());
   std::iota(modes.begin(), modes.end(), 0);
@@ -84,7 +79,7 @@ double result_bytes(const Subject& s) {
 double dense_seconds(const Subject& s, const Device& device) {
   switch (s.spec.operation) {
     case Operation::spmm:
-      return log_of(kLaunchSeconds + volume(s.dims) * rank_of(s) / (device.gflops * 1e9));
+      return log_of(kLaunchSeconds + cells_in(s.dims) * rank_of(s) / (device.gflops * 1e9));
     case Operation::contraction:
       return log_of(kLaunchSeconds + result_bytes(s) / (device.gbytes * 1e9));
     default:
@@ -147,7 +142,7 @@ Aspects aspects_of(const Subject& s, const Device& device) {
   const auto per_slice = [&](int m) {
     return log_of(nnz / std::max(1.0, static_cast<double>(fact(m).slices)));
   };
-  const double cells = volume(s.dims), bytes = s.work.bytes,
+  const double cells = cells_in(s.dims), bytes = s.work.bytes,
                floor = s.work.compulsory_bytes + result_bytes(s);
   const double cache = std::max(1.0, static_cast<double>(device.cache_bytes));
   const auto factors = static_cast<double>(factor_bytes(s.spec, s.dims));

@@ -88,6 +88,12 @@ nlohmann::json tensor_facts(const Coo& tensor) {
   return facts;
 }
 
+double cells_in(const Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), 1.0, [](double cells, auto length) {
+    return cells * static_cast<double>(length);
+  });
+}
+
 Count factor_bytes(const ProblemSpec& problem, const Dims& dims) {
   const auto all = std::accumulate(dims.begin(), dims.end(), Count{0});
   const auto mode = static_cast<std::size_t>(problem.mode);

@@ -29,6 +29,9 @@ Count tile_count(const Coo& tensor, Count edge);
 /// everything; 0 for none.
 double gini(std::vector<Count> counts, Count zeros = 0);
 
+/// Cells of a dense tensor with these mode lengths.
+double cells_in(const Dims& dims);
+
 /// The part of a row's `facts` that the tensor decides (experiments/schema).
 nlohmann::json tensor_facts(const Coo& tensor);
 

@@ -73,15 +73,6 @@ const Method* method_at(std::int32_t i) {
              : nullptr;
 }
 
-/// MTTKRP over all modes runs by methods for single modes too.
-bool solves(const Method& method, Operation operation) {
-  const auto all = method.operations();
-  const auto has = [&](Operation one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  };
-  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
-}
-
 /// The members that the caller's version of the header has; the others are zero.
 retensor_call known(const retensor_call* call) {
   retensor_call all{};
@@ -197,7 +188,7 @@ const Method& method_for(const Task& task, const Problem& problem) {
   int least = 4;
   std::string refusals;
   for (const auto& method : registry().methods()) {
-    if (!solves(*method, problem.operation())) continue;
+    if (!has_operation(*method, problem.operation())) continue;
     const auto params = method->params().resolve({});
     if (const auto support = supports(*method, problem, params); !support.ok) {
       refusals += fmt::format("; {}: {}", method->id(), support.reason);
@@ -312,7 +303,7 @@ Problem passes_of(const Problem& problem) {
 }
 
 bool gives_passes(const Problem& problem, const Method& method) {
-  return problem.operation() == Operation::cpd && !solves(method, Operation::cpd);
+  return problem.operation() == Operation::cpd && !has_operation(method, Operation::cpd);
 }
 
 /// The task with the planner's choice in place of the method "auto": for one run, of a

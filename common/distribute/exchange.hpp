@@ -5,10 +5,14 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/communicate/communicator.hpp"
+#include "common/distribute/local_runs.hpp"
 #include "common/distribute/partition.hpp"
+#include "common/distribute/passes.hpp"
 
 namespace retensor::distribute {
 
@@ -79,5 +83,37 @@ class RowExchange {
   const Count width_;
   std::vector<std::unique_ptr<communicate::Communicator>> layers_;  // by mode, of medium
 };
+
+class DistributedPasses : public Prepared, public Passes {
+ public:
+  DistributedPasses(int processes, const Share& share, const ProblemSpec& spec, LocalRuns local)
+      : processes_(processes), share_(share), spec_(spec), local_(std::move(local)) {}
+
+  void run(StageTimer& timer) override;
+  Result result() override;
+  Executed executed() const override;
+  Footprint footprint() const override;
+  Work work() const override { return local_.all().front()->work(); }
+  void refresh(int m) override {
+    for (const auto& each : local_.all()) each->refresh(m);
+  }
+  Passes* passes() override { return this; }
+
+ protected:
+  /// Where rows are exchanged, for `executed`.
+  virtual std::string exchanged() const = 0;
+  int order() const { return static_cast<int>(share_.grid.size()); }
+  Count length(int mode) const { return share_.of_mode(0).dims[static_cast<std::size_t>(mode)]; }
+
+  const int processes_;
+  const Share& share_;
+  const ProblemSpec spec_;
+  LocalRuns local_;
+};
+
+/// Null where the runs of the method keep factors and results to themselves, and in a build without
+/// CUDA.
+std::unique_ptr<Prepared> passes_on_device(communicate::Communicator& processes, const Share& share,
+                                           const ProblemSpec& spec, LocalRuns& local);
 
 }  // namespace retensor::distribute

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "common/distribute/distributed_passes.hpp"
 #include "common/distribute/exchange.hpp"
 
 namespace retensor::distribute {

@@ -8,7 +8,6 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/order.cuh"
-#include "common/distribute/distributed_passes.hpp"
 #include "common/distribute/exchange.hpp"
 #include "common/run/lent_rows.cuh"
 

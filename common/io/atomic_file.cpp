@@ -52,4 +52,10 @@ void AtomicFile::commit() {
   temporary_.clear();
 }
 
+void write_file(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content.data(), content.size());
+  file.commit();
+}
+
 }  // namespace retensor

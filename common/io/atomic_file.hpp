@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace retensor {
 
@@ -22,5 +23,8 @@ class AtomicFile {
   std::string path_, temporary_;
   int fd_ = -1;
 };
+
+/// The whole content at once.
+void write_file(const std::string& path, std::string_view content);
 
 }  // namespace retensor

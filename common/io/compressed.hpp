@@ -1,4 +1,7 @@
-// gzip (RFC 1952) and zstd (RFC 8878) archives, recognised by their magic bytes.
+// gzip (RFC 1952) and zstd (RFC 8878) archives, recognised by their magic bytes; tar archives
+// (POSIX ustar, with the names of pax and GNU tar) that hold one tensor: FROSTT ships three of its
+// tensors so, each beside a file `._NAME` of macOS, and the SuiteSparse collection ships every
+// matrix so.
 #pragma once
 
 #include <cstddef>
@@ -35,5 +38,17 @@ bool is_archive(std::string_view bytes);
 /// ParseError when it is truncated, corrupt, followed by other bytes or unpacks to more than
 /// `limit` bytes.
 Unpacked unpack(std::string_view archive, const std::string& name, std::uint64_t limit);
+
+bool is_tar(std::string_view bytes);
+
+struct TarMember {
+  std::string name;
+  std::string_view content;  ///< lies in the archive
+};
+
+/// The tensor of the archive: the one regular file that is no sidecar (`._NAME`), or, among
+/// several, the one that is called as its folder (`A/A.mtx` beside `A/A_b.mtx`). Throws ParseError
+/// when there is no such file or the archive is damaged; `name` stands for it.
+TarMember tensor_of_tar(std::string_view bytes, const std::string& name);
 
 }  // namespace retensor

@@ -9,12 +9,9 @@
 #include "common/io/cache.hpp"
 #include "common/io/compressed.hpp"
 #include "common/io/duplicates.hpp"
-#include "common/io/genten.hpp"
 #include "common/io/mapped_file.hpp"
 #include "common/io/matrix_market.hpp"
 #include "common/io/records.hpp"
-#include "common/io/smtx.hpp"
-#include "common/io/tar.hpp"
 #include "common/io/tns.hpp"
 
 namespace retensor {

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <boost/algorithm/string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "common/core/build_info.hpp"
@@ -23,6 +24,16 @@
 #include "common/device/device.hpp"
 
 namespace retensor {
+
+// What a row's session tells of both.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuFacts, model, cores, sockets, threads_per_core, threads_used,
+                                   l2_bytes, llc_bytes, clock_mhz, max_clock_mhz, simd, affinity)
+namespace device {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, name, sms, memory_bytes, l2_bytes, shared_per_sm,
+                                   shared_per_block, sm_clock_mhz, memory_clock_mhz,
+                                   memory_bus_bits)
+}  // namespace device
+
 namespace {
 
 std::string first_line(const std::string& path) {
@@ -38,16 +49,13 @@ double first_number(const std::string& path) {
   return in >> x ? x : 0;
 }
 
-std::string trimmed(const std::string& s) {
-  const auto begin = s.find_first_not_of(" \t\"");
-  if (begin == std::string::npos) return {};
-  return s.substr(begin, s.find_last_not_of(" \t\"") - begin + 1);
-}
-
 /// "key<separator>value" of one line; an empty key when there is no separator.
 std::pair<std::string, std::string> split(const std::string& line, char separator) {
   const auto at = line.find(separator);
   if (at == std::string::npos) return {};
+  const auto trimmed = [](const std::string& text) {
+    return boost::trim_copy_if(text, boost::is_any_of(" \t\""));
+  };
   return {trimmed(line.substr(0, at)), trimmed(line.substr(at + 1))};
 }
 
@@ -179,20 +187,6 @@ std::string numa() {
                      rc == 0 && at < kPolicies.size() ? kPolicies[at] : "unknown");
 }
 
-nlohmann::json cpu_json(const CpuFacts& f) {
-  return {{"model", f.model},
-          {"cores", f.cores},
-          {"sockets", f.sockets},
-          {"threads_per_core", f.threads_per_core},
-          {"threads_used", f.threads_used},
-          {"l2_bytes", f.l2_bytes},
-          {"llc_bytes", f.llc_bytes},
-          {"clock_mhz", f.clock_mhz},
-          {"max_clock_mhz", f.max_clock_mhz},
-          {"simd", f.simd},
-          {"affinity", f.affinity}};
-}
-
 nlohmann::json os_json() {
   utsname u{};
   uname(&u);
@@ -206,20 +200,6 @@ nlohmann::json os_json() {
           {"distribution", distribution}};
 }
 
-nlohmann::json gpu_json(const device::DeviceFacts& f) {
-  return {{"available", true},
-          {"name", f.name},
-          {"compute_capability", fmt::format("{}.{}", f.major, f.minor)},
-          {"sms", f.sms},
-          {"memory_bytes", f.memory_bytes},
-          {"l2_bytes", f.l2_bytes},
-          {"shared_per_sm", f.shared_per_sm},
-          {"shared_per_block", f.shared_per_block},
-          {"sm_clock_mhz", f.sm_clock_mhz},
-          {"memory_clock_mhz", f.memory_clock_mhz},
-          {"memory_bus_bits", f.memory_bus_bits}};
-}
-
 /// Device, driver and CUDA, or why there is none.
 nlohmann::json device_json() {
   if (const auto gpu = device::available(); !gpu.ok)
@@ -227,7 +207,9 @@ nlohmann::json device_json() {
             {"driver", ""},
             {"gpu", {{"available", false}, {"reason", gpu.reason}}}};
   const auto f = device::facts();
-  return {{"cuda", f.runtime}, {"driver", f.driver}, {"gpu", gpu_json(f)}};
+  nlohmann::json gpu = f;
+  gpu.update({{"available", true}, {"compute_capability", fmt::format("{}.{}", f.major, f.minor)}});
+  return {{"cuda", f.runtime}, {"driver", f.driver}, {"gpu", gpu}};
 }
 
 /// A "VmHWM:  1234 kB" line of /proc/self/status in bytes, 0 when absent.
@@ -261,7 +243,7 @@ CpuFacts cpu_facts() {
 nlohmann::json machine_facts() {
   const auto cpu = cpu_facts();
   auto facts = device_json();
-  facts["cpu"] = cpu_json(cpu);
+  facts["cpu"] = cpu;
   facts["os"] = os_json();
   facts["memory_bytes"] = cpu.memory_bytes;
   facts["numa"] = cpu.numa;

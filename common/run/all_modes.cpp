@@ -85,6 +85,14 @@ class ModeByMode : public Prepared, private Passes {
 
 }  // namespace
 
+bool has_operation(const Method& method, Operation operation) {
+  const auto all = method.operations();
+  const auto has = [&](Operation one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
+}
+
 Support supports(const Method& method, const Problem& problem, const Params& params) {
   auto support = solves(method, problem, params);
   return support.ok ? method.runs_here() : support;

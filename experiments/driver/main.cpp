@@ -14,7 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/run/style.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // GenTen text of any content; what is read is not what another reader takes for its own.
-#include "common/io/genten.hpp"
+#include "common/io/tns.hpp"
 #include "tests/fuzz/invariants.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // Patterns of the Deep Learning Matrix Collection of any content.
-#include "common/io/smtx.hpp"
+#include "common/io/matrix_market.hpp"
 #include "tests/fuzz/invariants.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

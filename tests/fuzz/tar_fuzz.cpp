@@ -1,6 +1,6 @@
 // Tar archives of any content: a member lies in the archive, and damage is refused. No mutation
 // finds the sum of a header, so each is tried with right ones too.
-#include "common/io/tar.hpp"
+#include "common/io/compressed.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "common/io/genten.hpp"
+#include "common/io/tns.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "common/io/smtx.hpp"
+#include "common/io/matrix_market.hpp"
 
 #include <doctest/doctest.h>
 

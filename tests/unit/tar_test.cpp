@@ -1,4 +1,4 @@
-#include "common/io/tar.hpp"
+#include "common/io/compressed.hpp"
 
 #include <doctest/doctest.h>
 

@@ -35,10 +35,7 @@ advise::Experience experience_for(const Given& given) {
 int train_model(const Given& given) {
   const auto named = given.positionals();
   const auto seen = experience_of(named.empty() ? committed_results() : named, all_methods());
-  const auto text = seen.text();
-  AtomicFile file(given.text("train"));
-  file.write(text.data(), text.size());
-  file.commit();
+  write_file(given.text("train"), seen.text());
   std::cerr << fmt::format("{}: {} times of {} candidates on {} problems of {} devices\n",
                            given.text("train"), seen.times.size(), seen.candidates.size(),
                            seen.problems.size(), seen.devices.size());

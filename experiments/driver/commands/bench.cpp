@@ -17,6 +17,7 @@
 #include "common/core/hash.hpp"
 #include "common/core/text.hpp"
 #include "common/method/registry.hpp"
+#include "common/run/all_modes.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/labels.hpp"
@@ -24,7 +25,6 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/run/table.hpp"
-#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/methods.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
@@ -34,15 +34,6 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kArtifact = "bench/tensor";
-
-bool has_operation(const Method& method, Operation operation) {
-  const auto all = method.operations();
-  const auto has = [&](Operation one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  };
-  // A method for single modes runs all of them one by one.
-  return has(operation) || (operation == Operation::mttkrp_all && has(Operation::mttkrp));
-}
 
 /// The methods asked for, by default all that have the operation.
 std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry,
@@ -148,11 +139,6 @@ class ResultFile {
   std::string path_;
 };
 
-double number_at(const Row& row, const char* path) {
-  const auto& value = row.field(path);
-  return value.is_number() ? value.get<double>() : 0;
-}
-
 /// The rows of one problem: those that are ok with the fastest first, then the others.
 struct Ranking {
   json problem;  ///< members of the case that say what is computed
@@ -170,7 +156,7 @@ std::vector<Ranking> rankings(const std::vector<Row>& rows) {
   std::vector<Ranking> list;
   for (auto& [text, ranking] : by_problem) {
     std::stable_sort(ranking.ok.begin(), ranking.ok.end(), [](const Row& a, const Row& b) {
-      return number_at(a, "stats.median") < number_at(b, "stats.median");
+      return a.number("stats.median") < b.number("stats.median");
     });
     list.push_back(std::move(ranking));
   }
@@ -192,18 +178,18 @@ std::string problem_text(const json& problem) {
 }
 
 TableRow row_of(const Row& row, double fastest) {
-  const auto seconds = number_at(row, "stats.median");
-  const auto share = number_at(row, "roofline.share");
+  const auto seconds = row.number("stats.median");
+  const auto share = row.number("roofline.share");
   const bool chosen = row.field("executed.chosen_by").is_string();
   return {row.method() + (chosen ? " (auto)" : ""),
           duration_text(seconds),
           fmt::format("{:.2f}x", seconds / fastest),
           spread_text(row.line()),
-          fmt::format("{:.3g}", number_at(row, "rates.gflops")),
+          fmt::format("{:.3g}", row.number("rates.gflops")),
           share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-",
-          bytes_text(static_cast<Count>(number_at(row, "footprint.format_bytes"))),
-          duration_text(number_at(row, "phases.prepare")),
-          fmt::format("{:.2g}", number_at(row, "check.error_over_bound"))};
+          bytes_text(static_cast<Count>(row.number("footprint.format_bytes"))),
+          duration_text(row.number("phases.prepare")),
+          fmt::format("{:.2g}", row.number("check.error_over_bound"))};
 }
 
 void print_ranking(const Ranking& ranking) {
@@ -211,7 +197,7 @@ void print_ranking(const Ranking& ranking) {
   std::cout << style(Tone::strong, problem_text(ranking.problem)) << "\n\n";
   std::vector<TableRow> rows;
   for (const auto& row : ranking.ok)
-    rows.push_back(row_of(row, number_at(ranking.ok.front(), "stats.median")));
+    rows.push_back(row_of(row, ranking.ok.front().number("stats.median")));
   if (!rows.empty())
     std::cout << table_text({"method", "time", "/ fastest", "spread", "GFLOP/s", "of roofline",
                              "format", "prepare", "error/bound"},
@@ -237,7 +223,7 @@ json to_json(const Ranking& ranking) {
     const auto& stats = row.field("stats");
     ok.push_back({{"method", row.method()},
                   {"seconds", stats["median"]},
-                  {"spread", number_at(row, "stats.max") / number_at(row, "stats.min")},
+                  {"spread", row.number("stats.max") / row.number("stats.min")},
                   {"samples", stats["count"]},
                   {"gflops", row.field("rates.gflops")},
                   {"roofline_share", row.field("roofline.share")},
@@ -284,8 +270,7 @@ int bench_command(const Given& given) {
   sweep.at = given.locations();
   sweep.rerun = true;
   sweep.quiet = given.flag("quiet");
-  sweep.argv = {"retensor", "bench"};
-  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
+  sweep.argv = given.command_line("bench");
   StopSignals stop;
   const auto done = run_sweep(plan, datasets, sweep, stop);
   const auto list = rankings(rows_of_session(file.path()));

@@ -1,7 +1,6 @@
 // retensor compare: what became faster or slower between two result files, or two methods.
 #include "experiments/driver/judge/compare.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <map>
 #include <tuple>

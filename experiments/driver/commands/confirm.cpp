@@ -14,8 +14,8 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/gpu_state.hpp"
-#include "experiments/driver/run/identity.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/run/sweep.hpp"
 
@@ -129,8 +129,7 @@ int confirm_command(const Given& given) {
   if (sweep.out.empty()) sweep.out = path + ".confirm";
   sweep.at = given.locations();
   sweep.rerun = true;
-  sweep.argv = {"retensor", "confirm"};
-  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
+  sweep.argv = given.command_line("confirm");
   StopSignals stop;
   const auto done = run_sweep(plan_of(sample), given.registry(), sweep, stop);
   if (done.stopped) return 128 + stop.first();

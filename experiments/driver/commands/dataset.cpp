@@ -29,9 +29,7 @@ constexpr const char* kExpected = "list, info, fetch, make, convert or verify";
 /// Not a number where the registry leaves a length or the number of nonzeros open.
 double density(const Dataset& d) {
   if (d.nnz == 0 || std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
-  double cells = 1;
-  for (const auto length : d.dims) cells *= static_cast<double>(length);
-  return static_cast<double>(d.nnz) / cells;
+  return static_cast<double>(d.nnz) / cells_in(d.dims);
 }
 
 void print_modes(const Dims& dims, const json& facts) {

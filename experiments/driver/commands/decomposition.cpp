@@ -11,18 +11,12 @@
 #include "common/decompose/text_params.hpp"
 #include "common/io/atomic_file.hpp"
 #include "experiments/driver/data/facts.hpp"
-#include "experiments/driver/spec/auto_method.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 namespace {
 
 constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
-
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  AtomicFile file(path.string());
-  file.write(text.data(), text.size());
-  file.commit();
-}
 
 }  // namespace
 

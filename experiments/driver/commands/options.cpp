@@ -86,6 +86,12 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   return Given(std::move(given), args);
 }
 
+Args Given::command_line(const char* command) const {
+  Args all = {"retensor", command};
+  all.insert(all.end(), args_.begin(), args_.end());
+  return all;
+}
+
 Args Given::positionals() const {
   return texts(kPositional);
 }

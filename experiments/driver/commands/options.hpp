@@ -50,6 +50,8 @@ class Given {
 
   /// The command line after the command's name, as it was typed.
   const Args& args() const { return args_; }
+  /// The same from `retensor` on.
+  Args command_line(const char* command) const;
 
   bool flag(const char* option) const { return get<bool>(option); }
   /// Empty where the option is not given and has no default.

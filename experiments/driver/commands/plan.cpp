@@ -18,8 +18,6 @@
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/table.hpp"
-#include "experiments/driver/spec/auto_method.hpp"
-#include "experiments/driver/spec/declined.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -121,7 +119,7 @@ class Predictor {
   std::shared_ptr<const Coo> part_;
 };
 
-std::string in_words(const Prediction& p) {
+std::string prediction_text(const Prediction& p) {
   return fmt::format("expected: {}, {} of the device, {} of pinned memory",
                      duration_text(p.seconds), bytes_text(p.device_bytes),
                      bytes_text(p.host_bytes));
@@ -161,7 +159,7 @@ void print_plan(const Outlook& out, const Registry& methods, const DatasetRegist
     row.insert(
         row.begin(),
         {"case", bytes_text(memory_estimate(c, datasets, method_of_spec(methods, c.method)))});
-    if (out.predictions[k]) row.push_back(in_words(*out.predictions[k]));
+    if (out.predictions[k]) row.push_back(prediction_text(*out.predictions[k]));
     cases.push_back(std::move(row));
   }
   for (const auto& skip : out.plan.skips) {

@@ -6,7 +6,6 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/commands/planned.hpp"
 #include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/spec/plan.hpp"
@@ -54,8 +53,7 @@ int run_command(const Given& given) {
   sweep.keep_oracles = given.flag("keep-oracles");
   sweep.quiet = given.flag("quiet");
   const bool as_json = given.flag("json");
-  sweep.argv = {"retensor", "run"};
-  sweep.argv.insert(sweep.argv.end(), given.args().begin(), given.args().end());
+  sweep.argv = given.command_line("run");
 
   const auto datasets = given.registry();
   auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));

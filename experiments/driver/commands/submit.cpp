@@ -1,6 +1,5 @@
-// retensor submit: the data sets of a spec as tasks for a cluster or for several GPUs.
-#include "experiments/driver/commands/submit.hpp"
-
+// retensor submit: the data sets of a spec as tasks for a cluster or for several GPUs; retensor
+// gather: their shards as the result file that `run` would have written.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -9,17 +8,31 @@
 
 #include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
+#include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/commands/planned.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/child_process.hpp"
-#include "experiments/driver/run/local_tasks.hpp"
 #include "experiments/driver/run/sweep.hpp"
+#include "experiments/driver/run/table.hpp"
+#include "experiments/driver/run/tasks.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// Of the spec on the command line: its plan, the folder of its shards and its tasks.
+struct Submission {
+  explicit Submission(const Given& given);
+
+  std::string spec, folder;
+  Plan plan;
+  std::vector<Task> tasks;
+};
 
 Submission::Submission(const Given& given)
     : spec(given.positional("a spec")),
@@ -30,6 +43,7 @@ Submission::Submission(const Given& given)
   tasks = tasks_of(plan, folder);
 }
 
+/// --with, --folder, --allow-foreign and the locations.
 void add_submission_options(po::options_description& options) {
   auto add = options.add_options();
   add("folder", word("DIR"),
@@ -39,8 +53,6 @@ void add_submission_options(po::options_description& options) {
   add_profile_option(options);
   add_location_options(options);
 }
-
-namespace {
 
 TaskCommand command_of(const Task& task, const Submission& submission, const Given& given) {
   TaskCommand command = {own_program(), "run",   submission.spec, "--dataset",
@@ -148,6 +160,34 @@ int submit_command(const Given& given) {
                              : run_here(submission, tasks, commands, given);
 }
 
+int gather_command(const Given& given) {
+  const Submission submission(given);
+  const auto added = merge_shards(submission.tasks, given.text("out"), submission.plan.artifact);
+  auto tasks = json::array();
+  std::vector<TableRow> lines;
+  std::size_t missing = 0;
+  for (const auto& task : submission.tasks) {
+    const auto state = state_of(task);
+    missing += state.left() + state.unsupported;
+    tasks.push_back({{"dataset", task.dataset},
+                     {"shard", task.shard},
+                     {"ok", state.ok},
+                     {"unsupported", state.unsupported},
+                     {"failed", state.failed},
+                     {"open", state.open}});
+    lines.push_back({task.dataset, std::to_string(state.ok), std::to_string(state.unsupported),
+                     std::to_string(state.failed), std::to_string(state.open)});
+  }
+  if (given.flag("json")) {
+    std::cout << json{{"files", added}, {"tasks", tasks}}.dump(2) << '\n';
+  } else {
+    for (const auto& [path, rows] : added) std::cout << path << '\n';
+    std::cerr << table_text({"data set", "ok", "unsupported", "failed", "open"}, lines,
+                            talk_style());
+  }
+  return missing == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 Interface submit_interface() {
@@ -175,6 +215,23 @@ Interface submit_interface() {
   add("dry-run", flag(), "print the script, or with local the commands, and run nothing");
   add_submission_options(options);
   return {usage, options, submit_command};
+}
+
+Interface gather_interface() {
+  const Usage usage{
+      "gather SPEC",
+      "Adds the rows of the shards that retensor submit left to result files, prints the paths of "
+      "those files, and tells for each data set how its cases ended. It may run while tasks do: "
+      "rows that a result file has are not added again. Exit code 1 while cases are open or not "
+      "ok.",
+      "retensor gather experiments/pasta/fig4.yaml --with quick", 1};
+  po::options_description options;
+  options.add_options()(
+      "out", word("FILE"),
+      "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
+  add_submission_options(options);
+  add_json_option(options);
+  return {usage, options, gather_command};
 }
 
 }  // namespace retensor::driver

@@ -11,6 +11,7 @@
 #include "common/decompose/text_params.hpp"
 #include "common/io/npz.hpp"
 #include "common/io/tns.hpp"
+#include "common/run/all_modes.hpp"
 #include "common/tensor/semi_sparse.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
@@ -43,12 +44,9 @@ void write_model(const std::filesystem::path& folder, const Dims& ranks,
 /// Ids of the methods that have a TTM-chain: the driver names no method.
 std::vector<std::string> chain_methods(const Registry& registry) {
   std::vector<std::string> ids;
-  for (const auto& method : registry.methods()) {
-    const auto all = method->operations();
-    if (method->runs_here().ok &&
-        std::find(all.begin(), all.end(), Operation::ttm_chain) != all.end())
+  for (const auto& method : registry.methods())
+    if (method->runs_here().ok && has_operation(*method, Operation::ttm_chain))
       ids.emplace_back(method->id());
-  }
   return ids;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
 
+#include "common/advise/facts.hpp"
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/io/read.hpp"
@@ -19,7 +20,6 @@
 #include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
-#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"
 #include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/judge/query.hpp"
@@ -78,12 +78,10 @@ std::vector<Row> registry_rows(const DatasetRegistry& registry, const std::strin
   for (const auto& [name, d] : registry.all()) {
     if (!registry.obstacle(d, cache).empty()) continue;
     const auto replaced = d.stand_in.is_object() ? text_of(d.stand_in, "for") : "";
-    double cells = 1;
-    for (const auto length : d.dims) cells *= static_cast<double>(length);
     rows.push_back(Row({{"key", "registry " + name},
                         {"status", driver::name(Status::ok)},
                         {"original", replaced.empty() ? name : replaced},
-                        {"density", static_cast<double>(d.nnz) / cells},
+                        {"density", static_cast<double>(d.nnz) / cells_in(d.dims)},
                         {"case",
                          {{"artifact", "registry"},
                           {"dataset", name},

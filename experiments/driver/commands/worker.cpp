@@ -2,7 +2,7 @@
 #include "experiments/driver/run/worker.hpp"
 
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/run/foreign/launch.hpp"
+#include "experiments/driver/run/foreign/foreign_run.hpp"
 
 namespace retensor::driver {
 

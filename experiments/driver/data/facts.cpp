@@ -30,12 +30,9 @@ json read_kept(const fs::path& path) {
 void keep(const json& facts, const fs::path& path) {
   const json content = {
       {"version", kVersion}, {"facts", facts}, {"sha256", sha256_hex(facts.dump())}};
-  const auto text = content.dump() + '\n';
   try {
     fs::create_directories(path.parent_path());
-    AtomicFile file(path.string());
-    file.write(text.data(), text.size());
-    file.commit();
+    write_file(path.string(), content.dump() + '\n');
   } catch (const SystemError&) {
     return;  // made again when next needed
   } catch (const fs::filesystem_error&) {

@@ -159,9 +159,7 @@ void Checksums::save() const {
     text += fmt::format("  - {{url: {}, sha256: {}, bytes: {}, by: {}}}\n", quoted(c.url),
                         quoted(c.sha256), c.bytes, quoted(c.by));
   fs::create_directories(fs::path(own_file_).parent_path());
-  AtomicFile file(own_file_);
-  file.write(text.data(), text.size());
-  file.commit();
+  write_file(own_file_, text);
 }
 
 }  // namespace retensor::driver

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <map>
 
+#include "common/core/text.hpp"
+
 namespace retensor::driver {
 using nlohmann::json;
 
@@ -33,13 +35,6 @@ std::string published_in_words(const json& entry) {
   return end(published["range"][0]) + " to " + end(published["range"][1]);
 }
 
-/// "a", "a and b", "a, b and c".
-std::string listed(const std::vector<std::string>& parts, const std::string& separator = ", ") {
-  if (parts.size() < 2) return boost::join(parts, "");
-  const std::vector<std::string> first(parts.begin(), parts.end() - 1);
-  return boost::join(first, separator) + " and " + parts.back();
-}
-
 std::string told(const json& entry) {
   const auto numbers = in_words(entry);
   return fmt::format("{} ({} in the paper, {} here)", entry["headline"].get<std::string>(),
@@ -49,7 +44,7 @@ std::string told(const json& entry) {
 std::string told(const Entries& entries) {
   std::vector<std::string> parts;
   for (const auto& entry : entries) parts.push_back(told(entry));
-  return listed(parts);
+  return retensor::in_words(parts, "and");
 }
 
 /// With the claims that show it and what their rows say.
@@ -99,7 +94,7 @@ std::vector<std::string> prose_of(const Entries& entries) {
     by_verdict[entry["verdict"].get<std::string>()].push_back(entry["headline"].get<std::string>());
   for (const auto& [verdict, headlines] : by_verdict)
     sentences.back() += fmt::format(" {}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
-                                    verdict.substr(1), listed(headlines));
+                                    verdict.substr(1), retensor::in_words(headlines, "and"));
   return sentences;
 }
 

@@ -36,11 +36,6 @@ struct Sides {
 };
 using Lint = std::vector<std::string> (*)(const Sides&);
 
-double number_in(const Row& row, const char* path) {
-  const auto& value = row.field(path);
-  return value.is_number() ? value.get<double>() : 0;
-}
-
 /// The median of a number over the rows of a side that are ok; 0 where there are none.
 double typical(const Contestant& side, const std::function<double(const Row&)>& number) {
   std::vector<double> numbers;
@@ -50,7 +45,7 @@ double typical(const Contestant& side, const std::function<double(const Row&)>& 
 }
 
 double typical(const Contestant& side, const char* path) {
-  return typical(side, [path](const Row& row) { return number_in(row, path); });
+  return typical(side, [path](const Row& row) { return row.number(path); });
 }
 
 std::size_t count(const Contestant& side, const std::function<bool(const Row&)>& has) {
@@ -141,7 +136,7 @@ std::vector<std::string> cases_left_out(const Sides& s) {
 std::vector<std::string> declared_precision(const Sides& s) {
   const auto coarsest = [](const Contestant& side, const char* path) {
     double most = 0;
-    for (const auto& row : side.rows) most = std::max(most, number_in(row, path));
+    for (const auto& row : side.rows) most = std::max(most, row.number(path));
     return most;
   };
   std::vector<std::string> lines;
@@ -207,7 +202,7 @@ std::vector<std::string> zeroing(const Sides& s) {
   const auto share = [](const Contestant& side) {
     return typical(side, [](const Row& row) {
       const auto zero = numbers_in(row.field("phases.stages.zero"));
-      const auto run = number_in(row, "stats.median");
+      const auto run = row.number("stats.median");
       return zero.empty() || run <= 0 ? 0 : summarise(zero).median / run;
     });
   };
@@ -240,8 +235,7 @@ std::vector<std::string> clocks(const Sides& s) {
   return of_each(s, [](const Contestant& side) -> std::string {
     const auto rough = count(side, [](const Row& row) {
       return text_of(row.line().value("foreign", json::object()), "times") == "outside" &&
-             number_in(row, "foreign.empty_step") >
-                 kEmptyStepShare * number_in(row, "stats.median");
+             row.number("foreign.empty_step") > kEmptyStepShare * row.number("stats.median");
     });
     return rough == 0 ? ""
                       : fmt::format(

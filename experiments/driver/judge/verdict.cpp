@@ -9,8 +9,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "experiments/driver/run/form.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/claims.hpp"
-#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/row.hpp"
 

@@ -25,11 +25,6 @@ constexpr std::size_t kShare = 10;  // one row of so many
 constexpr double kBetweenSessions = 0.05;  // of a row's median
 constexpr double kOfMethod = 0.03;         // of the geometric mean of a method's rows
 
-double number(const Row& row, const char* path) {
-  const auto& value = row.field(path);
-  return value.is_number() ? value.get<double>() : 0;
-}
-
 json to_json(const Repetition& r) {
   return {{"key", r.key}, {"before", r.before}, {"after", r.after}, {"agrees", r.agrees()}};
 }
@@ -86,14 +81,14 @@ Repetition repetition(const Row& before, const Row* after, double threshold) {
   r.threshold = threshold;
   r.key = before.key();
   r.method = before.method();
-  r.before = number(before, "stats.median");
+  r.before = before.number("stats.median");
   if (after == nullptr || !after->ok()) {
     r.failure = after == nullptr ? "not measured again" : after->failure();
     return r;
   }
-  r.after = number(*after, "stats.median");
+  r.after = after->number("stats.median");
   for (const auto* row : {&before, after})
-    r.spread += (number(*row, "stats.max") - number(*row, "stats.min")) / 2;
+    r.spread += (row->number("stats.max") - row->number("stats.min")) / 2;
   return r;
 }
 

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kNames = {"sources", "kernels", "confi
                                                     "stale"};
 
 /// Of two methods that a row depends on; unknown where one is.
-std::string joined(const std::string& own, const std::string& inner) {
+std::string joined_hash(const std::string& own, const std::string& inner) {
   return own.empty() || inner.empty() ? "" : sha256_hex(own + inner);
 }
 
@@ -48,8 +48,8 @@ RowCode code_of_case(const json& row_case, std::string_view architecture) {
   const auto params = row_case.find("params");
   if (params == row_case.end() || !params->contains("mttkrp")) return code;
   const auto inner = code_of(text_of(*params, "mttkrp"), architecture);
-  return {joined(code.source, inner.source), joined(code.host, inner.host),
-          joined(code.kernels, inner.kernels)};
+  return {joined_hash(code.source, inner.source), joined_hash(code.host, inner.host),
+          joined_hash(code.kernels, inner.kernels)};
 }
 
 RowCode stated_code(const json& line) {

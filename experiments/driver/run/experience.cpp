@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -20,15 +19,10 @@ using nlohmann::json;
 constexpr double kRounds = 1e-6;
 
 /// Of an even number the mean of the two in the middle; 0 of none.
-double median(std::vector<double> values) {
+double middle_of(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-double number_in(const Row& row, const char* path) {
-  const auto& value = row.field(path);
-  return value.is_number() ? value.get<double>() : 0;
 }
 
 /// A number that `executed` tells, as text; 0 where it tells none.
@@ -77,7 +71,7 @@ DeviceKey device_of(const Row& row) {
   if (device.backend != Backend::cpu) return device;
   device.cores = static_cast<int>(
       std::max(told_in(row, "executed.threads"), told_in(row, "executed.mttkrp_threads")));
-  if (device.cores == 0) device.cores = static_cast<int>(number_in(row, "machine.cpu.cores"));
+  if (device.cores == 0) device.cores = static_cast<int>(row.number("machine.cpu.cores"));
   return device;
 }
 
@@ -126,11 +120,11 @@ struct Samples {
   std::vector<double> run, prepare, format_bytes, device_bytes, error;
 
   void take(const Row& row) {
-    run.push_back(number_in(row, "stats.median"));
+    run.push_back(row.number("stats.median"));
     take_preparations(row);
-    format_bytes.push_back(number_in(row, "footprint.format_bytes"));
-    device_bytes.push_back(number_in(row, "footprint.device_bytes"));
-    error.push_back(number_in(row, "check.relative_frobenius"));
+    format_bytes.push_back(row.number("footprint.format_bytes"));
+    device_bytes.push_back(row.number("footprint.device_bytes"));
+    error.push_back(row.number("check.relative_frobenius"));
   }
 
  private:
@@ -139,7 +133,7 @@ struct Samples {
     if (const auto& several = row.field("phases.preparations"); several.is_array())
       for (const auto& seconds : several) prepare.push_back(seconds);
     else
-      prepare.push_back(number_in(row, "phases.prepare"));
+      prepare.push_back(row.number("phases.prepare"));
   }
 };
 
@@ -161,8 +155,7 @@ class Gatherer {
 
   void take(const Row& row) {
     const auto facts = row.field("facts");
-    if (!row.ok() || !row.is_own() || !facts.contains("fibers") ||
-        number_in(row, "stats.median") <= 0)
+    if (!row.ok() || !row.is_own() || !facts.contains("fibers") || row.number("stats.median") <= 0)
       return;
     const auto c = case_from_json(row.row_case());
     if (methods_.form(c.method).emulates) return;
@@ -202,9 +195,9 @@ class Gatherer {
       const double bytes =
           static_cast<double>(s.nnz * (s.dims.size() * sizeof(Index) + size_of(s.spec.dtype)));
       for (const auto& [candidate, m] : problem.samples)
-        seen.times.push_back({seen.problems.size(), candidates.at(candidate), median(m.run),
-                              median(m.prepare), median(m.format_bytes), median(m.device_bytes),
-                              median(m.error)});
+        seen.times.push_back({seen.problems.size(), candidates.at(candidate), middle_of(m.run),
+                              middle_of(m.prepare), middle_of(m.format_bytes),
+                              middle_of(m.device_bytes), middle_of(m.error)});
       seen.problems.push_back({device, key.operation, key.data, problem.family, problem.is_real,
                                bytes, aspects_of(s, seen.devices[device])});
     }
@@ -216,21 +209,20 @@ class Gatherer {
     return {key.name,
             key.backend,
             key.cores,
-            ceilings.gbytes.empty() ? 10 : median(ceilings.gbytes),
-            ceilings.gflops.empty() ? 100 : median(ceilings.gflops),
+            ceilings.gbytes.empty() ? 10 : middle_of(ceilings.gbytes),
+            ceilings.gflops.empty() ? 100 : middle_of(ceilings.gflops),
             ceilings.cache_bytes};
   }
 
   void note_ceilings(const DeviceKey& device, const Row& row) {
     auto& ceilings = devices_[device];
-    if (const auto gbytes = number_in(row, "roofline.gbytes"); gbytes > 0)
+    if (const auto gbytes = row.number("roofline.gbytes"); gbytes > 0)
       ceilings.gbytes.push_back(gbytes);
-    if (const auto gflops = number_in(row, "ceilings.peak_f32"); gflops > 0)
+    if (const auto gflops = row.number("ceilings.peak_f32"); gflops > 0)
       ceilings.gflops.push_back(gflops);
     const char* cache =
         row.backend() == Backend::cuda ? "machine.gpu.l2_bytes" : "machine.cpu.llc_bytes";
-    ceilings.cache_bytes =
-        std::max(ceilings.cache_bytes, static_cast<Count>(number_in(row, cache)));
+    ceilings.cache_bytes = std::max(ceilings.cache_bytes, static_cast<Count>(row.number(cache)));
   }
 
   static void describe(Problems& problem, const Case& c, const Row& row) {
@@ -240,8 +232,8 @@ class Gatherer {
     s.has_mode = c.has_mode;
     s.dims = data.at("dims").get<Dims>();
     s.nnz = data.at("nnz");
-    s.work = {number_in(row, "work.flops"), number_in(row, "work.bytes"),
-              number_in(row, "work.compulsory_bytes"), number_in(row, "work.atomics")};
+    s.work = {row.number("work.flops"), row.number("work.bytes"),
+              row.number("work.compulsory_bytes"), row.number("work.atomics")};
     advise::take_facts(s, row.field("facts"));
     problem.family = advise::family_of(data.value("for", c.dataset));
     problem.is_real = data.value("kind", "").starts_with("real");

@@ -12,7 +12,7 @@
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
-#include "experiments/driver/run/style.hpp"
+#include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

@@ -1,18 +1,19 @@
 #include "experiments/driver/run/row.hpp"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "common/core/error.hpp"
 #include "common/measure/statistics.hpp"
-#include "experiments/driver/run/form.hpp"
+#include "common/method/registry.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -197,6 +198,11 @@ std::string Row::finished() const {
   return text_of(line(), "finished");
 }
 
+double Row::number(std::string_view path) const {
+  const auto& value = field(path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
 const json& Row::field(std::string_view path) const {
   if (const auto& own = driver::field(line(), path); !own.is_null()) return own;
   if (path.starts_with("machine.") || path.starts_with("git.") || path.starts_with("job."))
@@ -205,6 +211,54 @@ const json& Row::field(std::string_view path) const {
     if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
       return driver::field(found->second.at("values"), path.substr(kCeilings.size()));
   return driver::field(row_case(), path);
+}
+
+std::string_view form_of(const nlohmann::json& line) {
+  static const Registry methods = all_methods();
+  const auto& row_case = line.at("case");
+  if (row_case.contains("foreign")) return kOwnForm;
+  const auto told = [&](const std::string& name) {
+    const bool ran = name.starts_with("executed.");
+    const auto& value = ran ? field(line, name) : field(row_case, "params." + name);
+    if (value.is_null()) return std::string();
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  return methods.form(text_of(row_case, "method")).is_published(told) ? kPublishedForm : kOwnForm;
+}
+
+namespace {
+
+constexpr std::string_view kBetween = ", ";
+
+json without_method(json case_object) {
+  case_object.erase("method");
+  case_object.erase("params");
+  return case_object;
+}
+
+bool names(const std::string& all, const std::string& name) {
+  return fmt::format("{}{}{}", kBetween, all, kBetween)
+             .find(fmt::format("{}{}{}", kBetween, name, kBetween)) != std::string::npos;
+}
+
+}  // namespace
+
+std::string also_chosen_by(const std::string& all, const std::string& name) {
+  if (all.empty() || names(all, name)) return all.empty() ? name : all;
+  return fmt::format("{}{}{}", all, kBetween, name);
+}
+
+const Row* chosen_row(const std::map<std::string, Row>& rows, const Case& wanted,
+                      const json& data) {
+  const auto problem = without_method(to_json(wanted, data));
+  const auto name = name_of_auto(wanted.params);
+  for (const auto& [key, row] : rows) {
+    const auto& said = row.field("executed.chosen_by");
+    if (said.is_string() && names(said.get_ref<const std::string&>(), name) &&
+        without_method(row.row_case()) == problem)
+      return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace retensor::driver

@@ -4,13 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "common/core/types.hpp"
 #include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
 
@@ -87,6 +87,8 @@ class Row {
   ///   made; `seconds.outside_chain_over_eigenvectors`: median of HOOI's stages `gram`,
   ///   `eigenvectors` and `factor` together over that of `eigenvectors`.
   const nlohmann::json& field(std::string_view path) const;
+  /// The member as a number; 0 where it is none.
+  double number(std::string_view path) const;
   /// The line with what follows, as `retensor rows` prints it: without ceilings, machine and git,
   /// which are the session's.
   const nlohmann::json& line() const { return *line_; }
@@ -108,5 +110,20 @@ class Row {
   Currency currency_;
   std::optional<double> between_launches_ = 0;
 };
+
+inline constexpr std::string_view kPublishedForm = "published";
+inline constexpr std::string_view kOwnForm = "own";
+
+/// One of both, from the case of a row, what it says was executed, and the method's description
+/// today.
+std::string_view form_of(const nlohmann::json& line);
+
+/// Adds to `names`, the text `executed.chosen_by`, that another `auto` took the same method.
+std::string also_chosen_by(const std::string& names, const std::string& name);
+
+/// The row of the problem of `wanted`, a case of `auto` on this data, that says it was chosen for
+/// it; null without one. Rows need `executed`.
+const Row* chosen_row(const std::map<std::string, Row>& rows, const Case& wanted,
+                      const nlohmann::json& data);
 
 }  // namespace retensor::driver

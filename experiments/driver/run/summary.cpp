@@ -8,7 +8,6 @@
 
 #include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/results.hpp"
-#include "experiments/driver/run/style.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
@@ -21,10 +20,6 @@ struct Tally {
   std::vector<double> over_fastest;  ///< on problems that another method solves too
   double spread = 0;
 };
-
-double median_of(const Row& row) {
-  return row.field("stats.median").get<double>();
-}
 
 std::vector<Row> rows_of(const SweepResult& result) {
   auto rows = newest_rows({result.path}, {"stats"});
@@ -47,15 +42,15 @@ std::map<std::string, Tally> tallies_of(const std::vector<Row>& rows, const Labe
     auto& tally = tallies[labels.method(row.row_case())];
     ++tally.rows;
     tally.ok += row.ok();
-    const auto &least = row.field("stats.min"), &most = row.field("stats.max");
-    if (least.is_number() && most.is_number() && least.get<double>() > 0)
-      tally.spread = std::max(tally.spread, most.get<double>() / least.get<double>());
+    if (const auto least = row.number("stats.min"); least > 0)
+      tally.spread = std::max(tally.spread, row.number("stats.max") / least);
   }
   for (const auto& [problem, solved] : by_problem(rows)) {
     std::map<std::string, double> best;  // by method: the fastest of its launches
     for (const auto* row : solved) {
-      const auto [at, fresh] = best.try_emplace(labels.method(row->row_case()), median_of(*row));
-      if (!fresh) at->second = std::min(at->second, median_of(*row));
+      const auto [at, fresh] =
+          best.try_emplace(labels.method(row->row_case()), row->number("stats.median"));
+      if (!fresh) at->second = std::min(at->second, row->number("stats.median"));
     }
     if (best.size() < 2) continue;
     const auto fastest = std::min_element(

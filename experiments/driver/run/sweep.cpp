@@ -13,17 +13,15 @@
 
 #include "common/core/rng.hpp"
 #include "experiments/driver/data/facts.hpp"
-#include "experiments/driver/run/chosen.hpp"
 #include "experiments/driver/run/currency.hpp"
-#include "experiments/driver/run/form.hpp"
-#include "experiments/driver/run/identity.hpp"
 #include "experiments/driver/run/profiler.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/run/row.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/run/worker.hpp"
-#include "experiments/driver/spec/auto_method.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/axes.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
 namespace {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/advise/facts.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/spec/plan.hpp"
@@ -26,11 +27,6 @@ const reference::Limits kLimits;
 
 double sum(const Dims& dims) {
   return std::accumulate(dims.begin(), dims.end(), 0.0);
-}
-
-double volume(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), 1.0,
-                         [](double v, std::uint64_t d) { return v * static_cast<double>(d); });
 }
 
 Dims without(Dims dims, int mode) {
@@ -166,7 +162,7 @@ Sizes Model::contraction() const {
   for (const int mode : c.contracted_x) met *= length(mode);
   Sizes s;
   s.products = n_ * n_ / met;
-  s.fibers = distinct(s.products, volume(c.result_dims(dims_, dims_)));
+  s.fibers = distinct(s.products, cells_in(c.result_dims(dims_, dims_)));
   s.coordinates = static_cast<double>(c.result.size());
   s.oracle = kGrouped * n_;
   s.collected = kCollected * s.fibers;
@@ -186,7 +182,7 @@ Sizes Model::sizes() const {
       case Operation::ttm: {
         const auto width = p_.operation == Operation::ttv ? 1 : rank;
         const auto others = without(dims_, p_.mode);
-        auto own = dense_rows(length(p_.mode) * width, distinct(n_, volume(others)), width);
+        auto own = dense_rows(length(p_.mode) * width, distinct(n_, cells_in(others)), width);
         const auto keys = sorting(last, others);
         own.coordinates = order_ - 1;
         own.oracle += keys;

@@ -1,19 +1,25 @@
 // Expansion of a spec. Everything a user can get wrong is checked before the first case is made.
 #include "experiments/driver/spec/plan.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
-
+#include "common/core/error.hpp"
 #include "common/core/text.hpp"
+#include "common/run/all_modes.hpp"
 #include "experiments/driver/data/bytes.hpp"
-#include "experiments/driver/spec/auto_method.hpp"
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/figure.hpp"
+#include "experiments/driver/spec/foreign.hpp"
+#include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
+
 namespace {
 
 using nlohmann::json;
@@ -344,6 +350,75 @@ Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry
   check_einsum(spec);
   check_figure(spec, methods);
   return Planner(spec, methods, datasets).run();
+}
+
+namespace {
+
+/// Nonzeros up to which a tensor is read: some methods count its blocks for every case.
+constexpr Count kSmall = 1'000'000;
+
+std::shared_ptr<const Coo> known_part(const Dataset& d, const DatasetRegistry& datasets,
+                                      const std::string& cache_dir) {
+  if (d.nnz <= kSmall && datasets.obstacle(d, cache_dir).empty() &&
+      std::filesystem::exists(datasets.cache_file(d, cache_dir)))
+    return datasets.obtain(d, cache_dir);
+  return std::make_shared<const Coo>(d.dims, DType::f32);
+}
+
+/// Empty where the method takes the case, or fails over the question: then `run` says how.
+std::string declined(const Case& c, const Method& method, std::shared_ptr<const Coo> tensor,
+                     Count nonzeros) {
+  try {
+    const auto problem = Problem::outline(c.problem, std::move(tensor), nonzeros);
+    return supports(method, problem, method.params().resolve(c.params)).reason;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegistry& datasets,
+                          const std::string& cache_dir) {
+  std::map<std::string, std::shared_ptr<const Coo>> tensors;
+  std::vector<Case> kept;
+  for (auto& c : plan.cases) {
+    auto& tensor = tensors[c.dataset];
+    const auto& dataset = datasets.find(c.dataset);
+    if (!tensor) tensor = known_part(dataset, datasets, cache_dir);
+    auto reason = declined(c, method_of_spec(methods, c.method), tensor, dataset.nnz);
+    if (reason.empty())
+      kept.push_back(std::move(c));
+    else
+      plan.skips.push_back({std::move(c), std::move(reason)});
+  }
+  const auto count = plan.cases.size() - kept.size();
+  plan.cases = std::move(kept);
+  return count;
+}
+
+namespace {
+
+/// A spec is data, whoever wrote it, until its reader says otherwise.
+void refuse_foreign(const Spec& spec) {
+  for (const auto& entry : spec.methods)
+    if (entry.foreign && !entry.foreign->own)
+      throw ParseError(entry.at, fmt::format("code from outside, {}", entry.foreign->path),
+                       "--allow-foreign on the command line, which lets it run with your rights");
+}
+
+}  // namespace
+
+Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
+                     const DatasetRegistry& datasets, bool allow_foreign) {
+  auto spec = load_spec(spec_path, profile);
+  if (!spec.of.empty())
+    throw InputError(
+        fmt::format("{}: this spec measures nothing: it draws the rows of {}; run that spec",
+                    spec.path, spec.of));
+  const auto methods = methods_for(spec);
+  if (!allow_foreign) refuse_foreign(spec);
+  return make_plan(spec, methods, datasets);
 }
 
 }  // namespace retensor::driver

@@ -1,10 +1,9 @@
-// A spec expanded into cases, nothing run yet.
+// A spec expanded into cases, nothing run yet, and which of them a machine's methods decline.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
@@ -40,5 +39,18 @@ Plan make_plan(const Spec& spec, const Registry& methods, const DatasetRegistry&
 /// The peak of a worker's host memory in bytes, of loading from the cache, oracle and method, as if
 /// the nonzeros were drawn uniformly. Text that is parsed, recipes and the CUDA driver come on top.
 Count memory_estimate(const Case& c, const DatasetRegistry& datasets, const Method& method);
+
+/// Moves the cases that `run` would record as unsupported on this machine to the end of the skips,
+/// with the method's reason; returns how many. Methods are asked about the tensor itself where the
+/// cache folder has it and it is small, else about its order and mode lengths: a method that
+/// declines only because of the nonzeros of a large tensor, or of one that is not here, keeps its
+/// case.
+std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegistry& datasets,
+                          const std::string& cache_dir);
+
+/// Throws InputError for a spec that measures nothing, and ParseError for one that names code from
+/// outside unless it may run.
+Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
+                     const DatasetRegistry& datasets, bool allow_foreign);
 
 }  // namespace retensor::driver

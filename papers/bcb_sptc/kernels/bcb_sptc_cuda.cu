@@ -4,7 +4,7 @@
 // (computation), output (output processing); with an addend (equation 1) also addend, with output
 // in order sort. Preparing runs all of them once and learns the lengths of all lists from the
 // device; the runs make the lists again in the room there is.
-#include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <memory>
 #include <optional>

@@ -4,7 +4,7 @@
 // Stages: choose (a sample of the keys, or the sorts that `bcb_sptc.cuda` counts with), convert,
 // kernel. A result of few cells needs no choice. Paths find the lengths of their lists when they
 // are made, so that their first pass is a part of the run.
-#include "papers/bcb_sptc/kernels/coo_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <memory>

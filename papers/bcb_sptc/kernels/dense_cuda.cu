@@ -1,5 +1,5 @@
 // The runs of bcb_sptc.cuda.dense; the kernels stand in dense_cuda.cuh.
-#include "papers/bcb_sptc/kernels/dense_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 //
 // Stages: tasks (products of each row, lists), kernel. Bytes: 8 a product, 20 a nonzero of x, 4
 // (order + 1) an entry; 64 bits of the counter of entries a row.
-#include "papers/bcb_sptc/kernels/rows_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <string>
 #include <utility>

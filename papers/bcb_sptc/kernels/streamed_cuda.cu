@@ -6,7 +6,7 @@
 //
 // One stage, stream. Over the bus: 8 bytes a nonzero of x, 8 + 4 f a row with f free modes, and
 // 4 (order + 1) an entry of a result in slabs.
-#include "papers/bcb_sptc/kernels/streamed_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <array>

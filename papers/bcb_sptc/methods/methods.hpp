@@ -18,9 +18,6 @@ MethodSpec make_bcb_cuda_streamed();
 /// precision, intersect, zeros, output, beta, memory.
 MethodSpec blocks_method(MethodSpec own);
 
-/// Whether the result has so few cells, or columns, that it can have a sum for each.
-Support supports_few_cells(const Problem& problem, const Params& params);
-
 /// A run of a method and the addend after it, which stays with the caller.
 using PrepareRun = std::unique_ptr<Prepared> (*)(const Problem& problem, const Params& params,
                                                  const Addend& addend);

@@ -1,5 +1,5 @@
 // The run of flycoo.cuda.chunks; the kernel stands in chunks_cuda.cuh.
-#include "papers/flycoo/kernels/chunks_cuda.hpp"
+#include "papers/flycoo/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // The run of flycoo.cuda (Algorithm 5); the kernel stands in flycoo_cuda.cuh.
-#include "papers/flycoo/kernels/flycoo_cuda.hpp"
+#include "papers/flycoo/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <string>

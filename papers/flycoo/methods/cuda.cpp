@@ -7,8 +7,7 @@
 
 #include "common/device/device.hpp"
 #include "common/numeric/rounding.hpp"
-#include "papers/flycoo/kernels/chunks_cuda.hpp"
-#include "papers/flycoo/kernels/flycoo_cuda.hpp"
+#include "papers/flycoo/kernels/prepare_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
 

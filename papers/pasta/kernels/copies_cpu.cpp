@@ -1,4 +1,4 @@
-#include "papers/pasta/kernels/copies_cpu.hpp"
+#include "papers/pasta/kernels/prepare_cpu.hpp"
 
 #include <vector>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/run/all_modes.hpp"
 #include "common/run/cpu_run.hpp"
-#include "common/run/kept_results.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 
 namespace retensor::pasta {

@@ -1,4 +1,4 @@
-// The runs of pasta.cpu.coo, pasta.cpu.hicoo and pasta.cpu.plain.
+// The runs of pasta.cpu.coo, pasta.cpu.hicoo, pasta.cpu.plain and pasta.cpu.copies.
 #pragma once
 
 #include <memory>
@@ -12,5 +12,7 @@ std::unique_ptr<Prepared> prepare_coo_cpu(const Problem& problem, const Params& 
 std::unique_ptr<Prepared> prepare_hicoo_cpu(const Problem& problem, const Params& params);
 /// Parameters `threads`, `format` (coo or hicoo) and `block`.
 std::unique_ptr<Prepared> prepare_plain_cpu(const Problem& problem, const Params& params);
+/// Parameter `threads`.
+std::unique_ptr<Prepared> prepare_copies_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

@@ -1,4 +1,4 @@
-// The runs of pasta.cuda.coo, pasta.cuda.hicoo, pasta.cuda.tuned and pasta.cuda.streamed.
+// The runs of the CUDA methods.
 #pragma once
 
 #include <memory>
@@ -17,5 +17,11 @@ std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Pa
 /// Of a tensor in memory, from a few parts that are measured: of the nonzeros that the outline has,
 /// else of random ones.
 Prediction predict_streamed_cuda(const Problem& outline, const Params& params);
+
+/// Shared memory that a thread block of every architecture since sm_80 has, for the factor.
+inline constexpr Count kTableBytes = 96 << 10;
+
+/// Parameter `ahead`.
+std::unique_ptr<Prepared> prepare_sliced_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

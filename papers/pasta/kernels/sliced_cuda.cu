@@ -1,5 +1,5 @@
 // The run of pasta.cuda.sliced; the kernel stands in sliced_cuda.cuh.
-#include "papers/pasta/kernels/sliced_cuda.hpp"
+#include "papers/pasta/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,10 +1,17 @@
-// pasta.cpu.coo, pasta.cpu.hicoo and pasta.cpu.plain.
-#include <string>
+// The CPU methods.
 
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "papers/pasta/format/packed_rows.hpp"
+#include "papers/pasta/kernels/fibers_cpu.hpp"
+#include "papers/pasta/kernels/packed_cpu.hpp"
 #include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
 namespace retensor::pasta {
+
 namespace {
 
 /// Beside atomic, private and owner each method has an update of its own.
@@ -60,6 +67,87 @@ MethodSpec make_plain_cpu() {
                      .words({"coo", "hicoo"}),
                  block_param()},
   });
+}
+
+namespace {
+
+Support supports_every_mode(const Problem& problem, const Params& params) {
+  for (int mode = 0; mode < problem.x().order(); ++mode)
+    if (auto one = supports_packed(problem.of_mode(mode), params); !one.ok) return one;
+  return Support::yes();
+}
+
+Support supports_fibers(const Problem& problem, const Params&) {
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
+  const int order = problem.x().order();
+  if (order > 2) return Support::yes();
+  return Support::no(fmt::format(
+      "found a tensor of order {}, expected 3 or more: slices of a matrix are its fibers", order));
+}
+
+/// A description with what both have in common.
+MethodSpec of_all_modes(Condition condition, MethodSpec own) {
+  own.params = {threads_param()};
+  own.form = own_form();
+  own.bytes_per_nonzero = 64;
+  return with_shared({Operation::mttkrp_all}, std::move(condition), std::move(own));
+}
+
+}  // namespace
+
+MethodSpec make_copies_cpu() {
+  return of_all_modes(
+      supports_every_mode,
+      {
+          .id = "pasta.cpu.copies",
+          .summary = "MTTKRP over all modes on packed rows, a copy of the nonzeros for each mode",
+          .prepare = prepare_copies_cpu,
+      });
+}
+
+MethodSpec make_fibers_cpu() {
+  return of_all_modes(
+      supports_fibers,
+      {
+          .id = "pasta.cpu.fibers",
+          .summary =
+              "MTTKRP over all modes on compressed sparse fibers, a tree for each mode, vectors "
+              "of 512 bits where the processor has them",
+          .prepare = prepare_fibers_cpu,
+      });
+}
+
+namespace {
+
+constexpr int kMostPackedOrder = 5;  // as many factors as the kernel has as constants, and one
+
+}  // namespace
+
+Support supports_packed(const Problem& problem, const Params&) {
+  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
+  const int order = problem.x().order();
+  if (order < 2 || order > kMostPackedOrder)
+    return Support::no(
+        fmt::format("found a tensor of order {}, expected 2 to {}", order, kMostPackedOrder));
+  const int bits = packed_bits(problem.x().dims, problem.mode());
+  if (bits > kMostPackedBits)
+    return Support::no(
+        fmt::format("found coordinates of {} bits beside mode {}, expected at most {}", bits,
+                    problem.mode(), kMostPackedBits));
+  return Support::yes();
+}
+
+MethodSpec make_packed_cpu() {
+  return with_shared({Operation::mttkrp}, supports_packed,
+                     {
+                         .id = "pasta.cpu.packed",
+                         .summary = "MTTKRP on nonzeros by row with packed coordinates, vectors of "
+                                    "512 bits where the processor has them",
+                         .prepare = prepare_packed_cpu,
+                         .params = {threads_param()},
+                         .form = own_form(),
+                         .bytes_per_nonzero = 32,
+                     });
 }
 
 }  // namespace retensor::pasta

@@ -1,5 +1,5 @@
 // The run of tca_spmm.cuda.gather; the kernel stands in gather_cuda.cuh.
-#include "papers/tca_spmm/kernels/gather_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <memory>

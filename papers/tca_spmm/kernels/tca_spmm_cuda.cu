@@ -1,5 +1,5 @@
 // The run of tca_spmm.cuda; the kernel stands in tca_spmm_cuda.cuh.
-#include "papers/tca_spmm/kernels/tca_spmm_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // The run of tca_spmm.cuda.tiles; the kernel stands in tiles_cuda.cuh.
-#include "papers/tca_spmm/kernels/tiles_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <string>

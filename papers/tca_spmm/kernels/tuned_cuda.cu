@@ -1,5 +1,5 @@
 // The run of tca_spmm.cuda.tuned; the kernel stands in tuned_cuda.cuh.
-#include "papers/tca_spmm/kernels/tuned_cuda.hpp"
+#include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,12 +1,14 @@
-// Samples until the medians are known as precisely as a spec asks.
+// Samples until the medians are known as precisely as a spec asks, with what NVML says of the GPU
+// meanwhile; those that heat or the hardware's own brakes slowed down are taken again.
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "common/measure/timing.hpp"
+#include "experiments/driver/run/gpu_state.hpp"
 
 namespace retensor::driver {
 
@@ -23,5 +25,19 @@ std::vector<Measurement> measure_precisely(const Measure& measure, TimingOptions
                                            const Wish& wish);
 /// The member `sampling` of a row whose spec asks for a precision.
 nlohmann::json sampling_json(const Measurement& m, double precision);
+
+/// The GPU, asked for when it is first needed.
+using AskGpu = std::function<const GpuState&()>;
+
+/// Results and, in the same order, what a row says of the GPU meanwhile: null for what ran on the
+/// CPU. `repeated` of it keeps what came out before, where it was measured again.
+struct Watched {
+  std::vector<Measurement> measured;
+  std::vector<nlohmann::json> states;
+};
+
+/// Measures as precisely as wished. `is_cuda` says of each result whether a GPU gives it.
+Watched measure_watched(const Measure& measure, const TimingOptions& options, const Wish& wish,
+                        const std::vector<bool>& is_cuda, const AskGpu& gpu);
 
 }  // namespace retensor::driver

@@ -1,15 +1,17 @@
 // The problems of a worker's last request with their oracles. Oracles are kept on disk too, so that
-// the process that takes over after a death does not compute them again.
+// the process that takes over after a death does not compute them again. And the planner's choice
+// for a case of the method `auto`.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "common/method/problem.hpp"
+#include "common/method/registry.hpp"
+#include "common/tensor/coo.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
@@ -41,5 +43,11 @@ class PosedProblems {
   std::string cache_dir_;
   std::map<std::string, PosedProblem> before_, now_;
 };
+
+/// {case, executed}: the case with what the planner takes for `auto`, and what it expects, for a
+/// tensor of which tensor_facts() says `facts`. Throws InputError where nothing solves it.
+nlohmann::json choose_planned(const Registry& methods, Case c,
+                              const std::shared_ptr<const Coo>& tensor,
+                              const nlohmann::json& facts);
 
 }  // namespace retensor::driver

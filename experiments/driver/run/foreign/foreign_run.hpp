@@ -3,11 +3,10 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
 #include "common/method/problem.hpp"
@@ -80,5 +79,13 @@ struct EntriesView {
 };
 /// Nothing for a matrix.
 std::optional<EntriesView> entries_of(Result& result);
+
+inline constexpr int kNoLaunch = 127;  ///< exit code where the executable can't be started
+
+/// argv of this program that becomes the executable in a folder; worker_command() reads it.
+std::vector<std::string> launch_command(const ForeignCode& code, const std::string& folder);
+/// Ties the process to its parent, whose death it shall not outlive, and becomes the executable.
+/// Returns kNoLaunch where that fails.
+int launch_main(const std::string& request);
 
 }  // namespace retensor::driver

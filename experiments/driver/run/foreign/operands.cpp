@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "common/advise/facts.hpp"
 #include "common/tensor/einsum.hpp"
 #include "experiments/driver/run/foreign/foreign_run.hpp"
 
@@ -99,9 +100,7 @@ std::optional<EntriesView> entries_of(Result& result) {
 }
 
 void EntriesView::resize(Count entries) const {
-  double places = 1;
-  for (const auto length : dims) places *= static_cast<double>(length);
-  if (static_cast<double>(entries) > places)
+  if (const auto places = cells_in(dims); static_cast<double>(entries) > places)
     throw InputError(fmt::format("found {} entries, expected at most {:g}", entries, places));
   for (auto& index : *indices) index.resize(entries);
   *values = Values(values->dtype(), entries * width);

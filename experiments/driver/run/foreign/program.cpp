@@ -16,7 +16,6 @@
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/foreign/folder.hpp"
 #include "experiments/driver/run/foreign/foreign_run.hpp"
-#include "experiments/driver/run/foreign/launch.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {

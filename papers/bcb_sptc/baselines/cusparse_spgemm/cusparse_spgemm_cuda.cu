@@ -5,14 +5,13 @@
 // output (copy of the product and its coordinates). With reuse: tasks (the pattern of the product),
 // kernel (its columns and values), output (coordinates). Buffers are the library's sizes, taken
 // once.
-#include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
-
 #include <dlfcn.h>
 
 #include <array>
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/method/method.hpp"
 #include "papers/bcb_sptc/baselines/matrix_run_cuda.cuh"
 
 #if __has_include(<cusparse.h>)

@@ -1,7 +1,13 @@
 // cusparse_spgemm.cuda: contraction as NVIDIA's product of two sparse matrices.
 #include "common/method/registry.hpp"
-#include "papers/bcb_sptc/baselines/cusparse_spgemm/cusparse_spgemm_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
+
+namespace retensor::cusparse_spgemm {
+/// Why the library cannot be used here; empty where it can.
+std::string library_refusal();
+/// Parameter `algorithm`.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+}  // namespace retensor::cusparse_spgemm
 
 namespace retensor {
 

@@ -5,7 +5,7 @@
 // of one result block are one warp's, whose lanes keep two of its cells each. Result blocks are
 // dense too; at last their entries are put together, of which bitmaps beside the blocks tell which
 // are in the pattern.
-#include "papers/bcb_sptc/baselines/dbcsr/dbcsr_cuda.hpp"
+#include "common/method/method.hpp"
 #include "papers/bcb_sptc/baselines/tiles_run_cuda.cuh"
 
 namespace retensor::dbcsr {

@@ -1,7 +1,10 @@
 // dbcsr.cuda: contraction in dense blocks, as DBCSR multiplies matrices.
 #include "common/method/registry.hpp"
-#include "papers/bcb_sptc/baselines/dbcsr/dbcsr_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
+
+namespace retensor::dbcsr {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace retensor::dbcsr
 
 namespace retensor {
 

@@ -7,8 +7,8 @@
 // ways.
 #include <cub/device/device_reduce.cuh>
 
+#include "common/method/method.hpp"
 #include "common/tensor/linear_index.hpp"
-#include "papers/bcb_sptc/baselines/gsptc/gsptc_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_run_cuda.cuh"
 
 namespace retensor::gsptc {

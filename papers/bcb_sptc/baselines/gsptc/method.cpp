@@ -1,7 +1,10 @@
 // gsptc.cuda: element-wise contraction in coordinates.
 #include "common/method/registry.hpp"
-#include "papers/bcb_sptc/baselines/gsptc/gsptc_cuda.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
+
+namespace retensor::gsptc {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace retensor::gsptc
 
 namespace retensor {
 

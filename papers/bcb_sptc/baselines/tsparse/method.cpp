@@ -1,8 +1,11 @@
 // tsparse.cuda: contraction as tSparse multiplies sparse matrices.
 #include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
-#include "papers/bcb_sptc/baselines/tsparse/tsparse_cuda.hpp"
 #include "papers/bcb_sptc/format/products.hpp"
+
+namespace retensor::tsparse {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace retensor::tsparse
 
 namespace retensor {
 

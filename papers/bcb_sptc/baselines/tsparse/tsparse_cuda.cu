@@ -14,9 +14,8 @@
 
 #include <cuda_fp16.h>
 
+#include "common/method/method.hpp"
 #include "papers/bcb_sptc/baselines/tiles_run_cuda.cuh"
-#include "papers/bcb_sptc/baselines/tsparse/tsparse_cuda.hpp"
-
 namespace retensor::tsparse {
 namespace {
 

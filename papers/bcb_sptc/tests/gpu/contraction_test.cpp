@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 using namespace retensor;

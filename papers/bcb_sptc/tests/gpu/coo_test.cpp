@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "papers/bcb_sptc/kernels/coo_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 using namespace retensor;

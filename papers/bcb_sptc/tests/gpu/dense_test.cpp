@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/device/device.hpp"
-#include "papers/bcb_sptc/kernels/dense_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 
 using namespace retensor;

@@ -6,7 +6,7 @@
 
 #include "common/device/device.hpp"
 #include "papers/bcb_sptc/baselines/hash_spgemm/hash_spgemm_cuda.hpp"
-#include "papers/bcb_sptc/kernels/rows_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/gpu/rows_case.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 

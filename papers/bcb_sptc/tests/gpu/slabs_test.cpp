@@ -1,6 +1,6 @@
 // bcb_sptc.cuda.slabs beside a dense einsum.
 #include "common/device/device.hpp"
-#include "papers/bcb_sptc/kernels/bcb_sptc_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/unit/slabs_checks.hpp"
 
 using namespace retensor;

@@ -9,7 +9,7 @@
 
 #include "common/core/error.hpp"
 #include "common/device/device.hpp"
-#include "papers/bcb_sptc/kernels/streamed_cuda.hpp"
+#include "papers/bcb_sptc/kernels/prepare_cuda.hpp"
 #include "papers/bcb_sptc/tests/gpu/rows_case.hpp"
 #include "papers/bcb_sptc/tests/unit/addend_checks.hpp"
 

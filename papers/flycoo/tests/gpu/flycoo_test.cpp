@@ -9,7 +9,7 @@
 #include "common/core/rng.hpp"
 #include "common/device/device.hpp"
 #include "common/method/registry.hpp"
-#include "papers/flycoo/kernels/flycoo_cuda.hpp"
+#include "papers/flycoo/kernels/prepare_cuda.hpp"
 
 using namespace retensor;
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "common/method/method.hpp"
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
 #include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"

@@ -1,7 +1,13 @@
 // cublas.cuda: the product with S as a dense matrix.
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
-#include "papers/tca_spmm/baselines/cublas/cublas_cuda.hpp"
+
+namespace retensor::cublas {
+/// Parameters `types` and `dense`.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+/// Why the library could not be loaded; empty when it was.
+std::string missing_library();
+}  // namespace retensor::cublas
 
 namespace retensor {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/method/method.hpp"
 #include "common/tensor/operations.hpp"
-#include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
 #include "papers/tca_spmm/baselines/cusparse/format.hpp"
 #include "papers/tca_spmm/baselines/library_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"

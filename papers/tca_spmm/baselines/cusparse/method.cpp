@@ -5,8 +5,16 @@
 #include "common/method/registry.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
-#include "papers/tca_spmm/baselines/cusparse/cusparse_cuda.hpp"
 #include "papers/tca_spmm/baselines/cusparse/format.hpp"
+
+namespace retensor::cusparse {
+/// CSR; parameters `types`, `dense` and `algorithm`.
+std::unique_ptr<Prepared> prepare_csr(const Problem& problem, const Params& params);
+/// Blocked-ELL; parameters `types` and `edge`.
+std::unique_ptr<Prepared> prepare_ell(const Problem& problem, const Params& params);
+/// Why the library could not be loaded; empty when it was.
+std::string missing_library();
+}  // namespace retensor::cusparse
 
 namespace retensor {
 namespace cusparse {

@@ -9,12 +9,11 @@
 //
 // Bytes: for eight vectors 8 (4 + 2 N) and 128 of values. Instructions for eight vectors and 64
 // columns: 2 loads of D, one of values, one of columns, 8 permutations, 4 MMAs.
-#include "papers/tca_spmm/baselines/flashsparse/flashsparse_cuda.hpp"
-
 #include <array>
 #include <string>
 #include <vector>
 
+#include "common/method/method.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/flashsparse/format.hpp"
 #include "papers/tca_spmm/kernels/ptx_cuda.cuh"

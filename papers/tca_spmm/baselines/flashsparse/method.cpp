@@ -1,7 +1,11 @@
 // flashsparse.cuda: sparse times dense matrix with rows of S as an MMA's columns.
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
-#include "papers/tca_spmm/baselines/flashsparse/flashsparse_cuda.hpp"
+
+namespace retensor::flashsparse {
+/// Parameter `types`.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+}  // namespace retensor::flashsparse
 
 namespace retensor {
 

@@ -1,7 +1,11 @@
 // sputnik.cuda: sparse times dense matrix by rows on CUDA cores.
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
-#include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
+
+namespace retensor::sputnik {
+/// Parameters `types`, `order` and `walk`.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+}  // namespace retensor::sputnik
 
 namespace retensor {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/device/device.hpp"
+#include "common/method/method.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/sputnik/shuffled_rows_cuda.cuh"
-#include "papers/tca_spmm/baselines/sputnik/sputnik_cuda.hpp"
 #include "papers/tca_spmm/baselines/sputnik/staged_rows_cuda.cuh"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"

@@ -1,7 +1,11 @@
 // voltrix.cuda: sparse times dense matrix on tensor cores, rows of D fetched ahead.
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
-#include "papers/tca_spmm/baselines/voltrix/voltrix_cuda.hpp"
+
+namespace retensor::voltrix {
+/// Parameter `types`.
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
+}  // namespace retensor::voltrix
 
 namespace retensor {
 

@@ -7,13 +7,12 @@
 // two blocks of S, 16 rows of D, in a ring of four stages in shared memory.
 //
 // Bytes: for a block 8 (4 + 2 N) and 24 of bits and begins, 2 a nonzero for each warp.
-#include "papers/tca_spmm/baselines/voltrix/voltrix_cuda.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
+#include "common/method/method.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/baselines/voltrix/format.hpp"
 #include "papers/tca_spmm/kernels/ptx_cuda.cuh"

@@ -1,4 +1,4 @@
-// The run of flycoo.cuda.
+// The runs of flycoo.cuda and flycoo.cuda.chunks.
 #pragma once
 
 #include <memory>
@@ -13,5 +13,8 @@ std::unique_ptr<Prepared> prepare_paper_cuda(const Problem& problem, const Param
 /// The same on a format at hand; its kappa is the number of thread blocks.
 std::unique_ptr<Prepared> prepare_with_tensor(const Problem& problem, const Params& params,
                                               const Flycoo& tensor);
+
+/// flycoo.cuda.chunks, in single precision: parameter chunk.
+std::unique_ptr<Prepared> prepare_chunks_cuda(const Problem& problem, const Params& params);
 
 }  // namespace retensor::flycoo
