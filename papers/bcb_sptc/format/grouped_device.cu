@@ -33,25 +33,37 @@ struct Nonzeros {
       staging.upload(indices.data() + m * n, std::as_bytes(std::span<const Index>(x.indices[m])));
     staging.upload(values.data(), std::as_bytes(std::span(x.values.as<float>())));
   }
+  CooView view(const Dims& dims) const {
+    CooView to{dims, n, {}, values.data()};
+    for (std::size_t m = 0; m < dims.size(); ++m) to.indices.push_back(indices.data() + m * n);
+    return to;
+  }
+
   Count n;
   PoolBuffer<Index> indices;
   PoolBuffer<float> values;
 };
 
+/// Both operands on the device.
+struct BothNonzeros {
+  explicit BothNonzeros(const Problem& problem) : x(problem.x()) {
+    if (&problem.x() != &problem.y()) y.emplace(problem.y());
+  }
+  Nonzeros x;
+  std::optional<Nonzeros> y;  // without it x
+};
+
 /// How coordinates become a key, a range above the contracted one, and a free one.
 struct Split {
-  const Index* indices;
   Count nonzeros;
   int contracted = 0, free = 0;
-  int mode[kMaxOrder];              // first the contracted ones
+  const Index* index[kMaxOrder];    // first of the contracted modes
   int shift[kMaxOrder];             // of a contracted mode
   std::uint32_t stride[kMaxOrder];  // of a free one
   int contracted_bits = 0;
   std::uint32_t rows_of_range = 0;  // 0: there are no ranges
 
-  __device__ Index at(int k, Count p) const {
-    return indices[static_cast<Count>(mode[k]) * nonzeros + p];
-  }
+  __device__ Index at(int k, Count p) const { return index[k][p]; }
   __device__ std::uint32_t free_at(Count p) const {
     std::uint32_t place = 0;
     for (int k = contracted; k < contracted + free; ++k) place += at(k, p) * stride[k];
@@ -65,22 +77,24 @@ struct Split {
   }
 };
 
-Split split_of(const Dims& dims, const std::vector<int>& contracted, const std::vector<int>& free) {
+Split split_of(const CooView& x, const std::vector<int>& contracted, const std::vector<int>& free) {
+  const Dims& dims = x.dims;
   Split split{};
+  split.nonzeros = x.nnz;
   split.contracted = static_cast<int>(contracted.size());
   split.free = static_cast<int>(free.size());
   const LinearIndex key(dims, contracted);
   split.contracted_bits = key.bits();
   for (int k = 0; k < split.contracted; ++k) {
-    split.mode[k] = contracted[static_cast<std::size_t>(k)];
+    split.index[k] = x.indices[static_cast<std::size_t>(contracted[static_cast<std::size_t>(k)])];
     split.shift[k] = key.shift(k);
   }
   std::uint32_t stride = 1;
   for (int k = split.free; k-- > 0;) {
-    const int mode = free[static_cast<std::size_t>(k)];
-    split.mode[split.contracted + k] = mode;
+    const auto mode = static_cast<std::size_t>(free[static_cast<std::size_t>(k)]);
+    split.index[split.contracted + k] = x.indices[mode];
     split.stride[split.contracted + k] = stride;
-    stride *= static_cast<std::uint32_t>(dims[static_cast<std::size_t>(mode)]);
+    stride *= static_cast<std::uint32_t>(dims[mode]);
   }
   return split;
 }
@@ -147,15 +161,15 @@ __global__ void find_ranges(Count ranges, int contracted_bits, Count n, const st
 
 /// A tensor's nonzeros by key.
 struct SortedRests {
-  SortedRests(const Nonzeros& x, Split split, int bits);
+  SortedRests(const Split& split, const float* values, int bits);
   Count n;
   PoolBuffer<std::uint64_t> keys, rests;
 };
 
-SortedRests::SortedRests(const Nonzeros& x, Split split, int bits) : n(x.n), keys(n), rests(n) {
+SortedRests::SortedRests(const Split& split, const float* values, int bits)
+    : n(split.nonzeros), keys(n), rests(n) {
   if (n == 0) return;
-  split.indices = x.indices.data(), split.nonzeros = n;
-  RETENSOR_CUDA_LAUNCH(split_nonzeros, grid_for(n), kThreads, 0, nullptr, split, x.values.data(),
+  RETENSOR_CUDA_LAUNCH(split_nonzeros, grid_for(n), kThreads, 0, nullptr, split, values,
                        keys.data(), rests.data());
   if (bits == 0) return;
   PoolBuffer<std::uint64_t> spare_keys(n), spare_rests(n);
@@ -180,22 +194,23 @@ std::uint64_t low_bits(int bits) {
 }  // namespace
 
 GroupedOperands::GroupedOperands(const Problem& problem)
-    : modes(problem.spec().variant, problem.x().dims, problem.y().dims),
-      cells(modes, problem.x().dims, problem.y().dims) {
+    : GroupedOperands([&] {
+        const BothNonzeros both(problem);
+        const Dims &x = problem.x().dims, &y = problem.y().dims;
+        return GroupedOperands({problem.spec().variant, x, y}, both.x.view(x),
+                               (both.y ? *both.y : both.x).view(y));
+      }()) {}
+
+GroupedOperands::GroupedOperands(const Contraction& contraction, const CooView& x, const CooView& y)
+    : modes(contraction), cells(modes, x.dims, y.dims) {
   if (!cells.are_taken() || cells.sorted_bits > kMostKeyBits)
     throw LogicError("a result or a contracted coordinate that is too large to be grouped");
-  const Coo &x = problem.x(), &y = problem.y();
-  const Nonzeros x_nonzeros(x);
-  std::optional<Nonzeros> other;
-  if (&x != &y) other.emplace(y);
-  const Nonzeros& y_nonzeros = other ? *other : x_nonzeros;
-
-  Split x_split = split_of(x.dims, modes.contracted_x, modes.free_x);
+  Split x_split = split_of(x, modes.contracted_x, modes.free_x);
   if (cells.ranges > 1) x_split.rows_of_range = static_cast<std::uint32_t>(cells.rows_of_range);
-  const SortedRests of_x(x_nonzeros, x_split, cells.sorted_bits);
+  const SortedRests of_x(x_split, x.values, cells.sorted_bits);
   std::optional<SortedRests> sorted_y;
-  if (&x != &y || modes.contracted_x != modes.contracted_y || cells.ranges > 1)
-    sorted_y.emplace(y_nonzeros, split_of(y.dims, modes.contracted_y, modes.free_y),
+  if (x.values != y.values || modes.contracted_x != modes.contracted_y || cells.ranges > 1)
+    sorted_y.emplace(split_of(y, modes.contracted_y, modes.free_y), y.values,
                      cells.contracted_bits);
   const SortedRests& of_y = sorted_y ? *sorted_y : of_x;
 

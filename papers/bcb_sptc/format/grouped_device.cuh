@@ -11,6 +11,7 @@
 
 #include "common/device/pool.cuh"
 #include "common/method/problem.hpp"
+#include "papers/bcb_sptc/format/bcb_device.cuh"
 #include "papers/bcb_sptc/format/grouped.hpp"
 
 namespace retensor::bcb_sptc {
@@ -27,6 +28,8 @@ inline constexpr std::uint32_t kNoPartner = 0xffffffffu;
 struct GroupedOperands {
   /// Throws LogicError for a result of too many cells or keys of too many bits, OutOfMemory.
   explicit GroupedOperands(const Problem& problem);
+  /// The same of tensors on the device.
+  GroupedOperands(const Contraction& contraction, const CooView& x, const CooView& y);
 
   Count bytes() const {
     return range_start.bytes() + x_first.bytes() + x_cell.bytes() + x_value.bytes() +

@@ -11,6 +11,7 @@
 #include "common/run/cuda_run.cuh"
 #include "papers/bcb_sptc/format/result_device.cuh"
 #include "papers/bcb_sptc/kernels/dense_cuda.cuh"
+#include "papers/bcb_sptc/kernels/operands_cuda.cuh"
 
 namespace retensor::bcb_sptc {
 namespace {
@@ -175,7 +176,10 @@ class RangesRun : public CellsRun {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_dense_cuda(const Problem& problem) {
-  GroupedOperands operands(problem);
+  return prepare_dense_cuda(problem, GroupedOperands(problem));
+}
+
+std::unique_ptr<Prepared> prepare_dense_cuda(const Problem& problem, GroupedOperands operands) {
   if (operands.cells.are_few()) return std::make_unique<FewCellsRun>(problem, std::move(operands));
   return std::make_unique<RangesRun>(problem, std::move(operands));
 }

@@ -14,6 +14,9 @@ std::unique_ptr<Prepared> prepare_bcb_cuda(const Problem& problem, const Params&
 /// A contraction whose result has few cells, see dense_cuda.cuh. Throws OutOfMemory.
 std::unique_ptr<Prepared> prepare_dense_cuda(const Problem& problem);
 std::unique_ptr<Prepared> prepare_rows_cuda(const Problem& problem);
+/// A contraction of tensors in coordinates on the device, whose runs choose, convert and multiply,
+/// hence allocate. Throws OutOfMemory.
+std::unique_ptr<Prepared> prepare_coo_cuda(const Problem& problem, const Params& params);
 std::unique_ptr<Prepared> prepare_streamed_cuda(const Problem& problem, const Params& params);
 Prediction predict_streamed_cuda(const Problem& outline, const Params& params);
 

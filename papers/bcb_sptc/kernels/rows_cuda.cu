@@ -11,15 +11,16 @@
 
 #include "common/run/cuda_run.cuh"
 #include "papers/bcb_sptc/kernels/hashed_rows_cuda.cuh"
+#include "papers/bcb_sptc/kernels/operands_cuda.cuh"
 
 namespace retensor::bcb_sptc {
 namespace {
 
 class RowsRun : public CudaRun {
  public:
-  explicit RowsRun(const Problem& problem)
+  RowsRun(const Problem& problem, DeviceMatricised matrices)
       : CudaRun(problem, "single products, hash tables in one pass"),
-        m_(matricised(problem)),
+        m_(std::move(matrices)),
         product_(m_),
         lists_(m_.rows),
         entries_(1) {
@@ -76,7 +77,11 @@ class RowsRun : public CudaRun {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_rows_cuda(const Problem& problem) {
-  return std::make_unique<RowsRun>(problem);
+  return prepare_rows_cuda(problem, matricised(problem));
+}
+
+std::unique_ptr<Prepared> prepare_rows_cuda(const Problem& problem, DeviceMatricised matrices) {
+  return std::make_unique<RowsRun>(problem, std::move(matrices));
 }
 
 }  // namespace retensor::bcb_sptc

@@ -97,9 +97,9 @@ std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Para
 }  // namespace bcb_sptc
 
 void register_bcb_sptc(Registry& registry) {
-  registry.add_all({bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda, bcb_sptc::make_bcb_cuda_dense,
-                    bcb_sptc::make_bcb_cuda_rows, bcb_sptc::make_bcb_cuda_slabs,
-                    bcb_sptc::make_bcb_cuda_streamed});
+  registry.add_all({bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda, bcb_sptc::make_bcb_cuda_coo,
+                    bcb_sptc::make_bcb_cuda_dense, bcb_sptc::make_bcb_cuda_rows,
+                    bcb_sptc::make_bcb_cuda_slabs, bcb_sptc::make_bcb_cuda_streamed});
 }
 
 }  // namespace retensor

@@ -10,7 +10,7 @@ namespace retensor::bcb_sptc {
 
 MethodSpec make_bcb_cpu();
 MethodSpec make_bcb_cuda();
-MethodSpec make_bcb_cuda_dense(), make_bcb_cuda_rows(), make_bcb_cuda_slabs();
+MethodSpec make_bcb_cuda_coo(), make_bcb_cuda_dense(), make_bcb_cuda_rows(), make_bcb_cuda_slabs();
 MethodSpec make_bcb_cuda_streamed();
 
 /// A description with what both share: contractions in single precision whose blocks have indices

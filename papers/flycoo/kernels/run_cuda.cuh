@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/device/device.hpp"
+#include "common/device/shared.cuh"
 #include "common/run/modes_run.cuh"
 #include "papers/flycoo/format/records_device.cuh"
 #include "papers/flycoo/format/tiles_device.cuh"
@@ -93,8 +94,10 @@ class TunedRun : public CudaModesRun<T> {
             static_cast<unsigned>(bytes_of_ends(block_.walkers, kernels_.lanes, block_.sums))) {
     const Count words = records_.remapped() ? tensor_.tile * tensor_.record_words() : 0;
     shared_ = ends_bytes_ + static_cast<unsigned>((words + 3) / 4 * 16);
-    share_memory(kernels_.tile, made.limits);
-    if (kernels_.fiber != nullptr) share_memory(kernels_.fiber, made.limits);
+    shared_percent_ =
+        shared_percent(block_.blocks(records_.remapped(), made.limits), shared_, made.limits);
+    device::allow_all_shared(kernels_.tile);
+    if (kernels_.fiber != nullptr) device::allow_all_shared(kernels_.fiber);
     this->count_bytes(tensor_, records_, head_, tail_, gathered_);
     this->executed_.merge(std::move(made.facts));
     this->executed_["tile"] = std::to_string(tensor_.tile);
@@ -119,15 +122,6 @@ class TunedRun : public CudaModesRun<T> {
   }
 
  private:
-  template <class TileKernel>
-  void share_memory(TileKernel kernel, const device::Limits& limits) const {
-    const unsigned blocks = block_.blocks(records_.remapped(), limits);
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                             shared_percent(blocks, shared_, limits)));
-  }
-
   bool walks_fibers(int mode) const {
     return kernels_.fiber != nullptr &&
            tensor_.modes[static_cast<std::size_t>(mode)].fibers * kLongFiber <= tensor_.nnz;
@@ -142,14 +136,27 @@ class TunedRun : public CudaModesRun<T> {
   void pass(int mode, cudaStream_t stream) override {
     const Pass x = arguments(mode);
     const auto& cut = tensor_.modes[static_cast<std::size_t>(mode)].cut;
-    const auto kernel = walks_fibers(mode) ? kernels_.fiber : kernels_.tile;
-    const dim3 tiles(tensor_.tiles(), kernels_.column_tiles);
-    RETENSOR_CUDA_LAUNCH(kernel, tiles, block_.threads(), shared_, stream, x, ends_bytes_);
+    launch_tiles(walks_fibers(mode) ? kernels_.fiber : kernels_.tile, x, stream);
     if (cut.size() > 0) {
       const dim3 rows(static_cast<unsigned>(cut.size()), kernels_.column_tiles);
       RETENSOR_CUDA_LAUNCH(kernels_.join, rows, kJoinThreads, 0, stream, x, cut.data());
     }
     records_.end_pass();
+  }
+
+  /// The share of an SM's memory goes with the launch: runs that take turns differ in it.
+  template <class TileKernel>
+  void launch_tiles(TileKernel kernel, const Pass& x, cudaStream_t stream) const {
+    cudaLaunchAttribute share{};
+    share.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+    share.val.sharedMemCarveout = static_cast<unsigned>(shared_percent_);
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(tensor_.tiles(), kernels_.column_tiles);
+    config.blockDim = dim3(block_.threads());
+    config.dynamicSmemBytes = shared_;
+    config.stream = stream;
+    config.attrs = &share, config.numAttrs = 1;
+    RETENSOR_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, ends_bytes_));
   }
 
   Pass arguments(int mode) {
@@ -192,6 +199,7 @@ class TunedRun : public CudaModesRun<T> {
   const Kernels<Pass> kernels_;
   const unsigned ends_bytes_;
   unsigned shared_ = 0;  // bytes of a thread block
+  int shared_percent_ = 0;
 };
 
 }  // namespace retensor::flycoo::tuned

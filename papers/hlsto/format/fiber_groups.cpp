@@ -230,14 +230,8 @@ Coo FiberGroups::to_coo() const {
   return x;
 }
 
-std::vector<int> longest_fibers(const Coo& tensor) {
-  const int order = tensor.order();
-  std::vector<Count> fibers;
-  for (int leaf = 0; leaf < order; ++leaf) {
-    Coo sorted = tensor;
-    sort_nonzeros(sorted, fiber_order(order, leaf));
-    fibers.push_back(fiber_starts(sorted, leaf).size());
-  }
+std::vector<int> leaves_of_fewest(std::span<const Count> fibers) {
+  const int order = static_cast<int>(fibers.size());
   std::vector<int> leaves;
   for (int mode = 0; mode < order; ++mode) {
     int best = mode == 0 ? 1 : 0;
@@ -246,6 +240,17 @@ std::vector<int> longest_fibers(const Coo& tensor) {
     leaves.push_back(best);
   }
   return leaves;
+}
+
+std::vector<int> longest_fibers(const Coo& tensor) {
+  const int order = tensor.order();
+  std::vector<Count> fibers;
+  for (int leaf = 0; leaf < order; ++leaf) {
+    Coo sorted = tensor;
+    sort_nonzeros(sorted, fiber_order(order, leaf));
+    fibers.push_back(fiber_starts(sorted, leaf).size());
+  }
+  return leaves_of_fewest(fibers);
 }
 
 FiberGroups to_fiber_groups(const Coo& tensor, const GroupOptions& options) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/core/host_device.hpp"
@@ -81,6 +82,8 @@ struct FiberGroups {
 };
 
 /// The other mode whose fibers are fewest, of each output mode: the leaves' mode that saves most.
+/// `fibers`: the number of them along each mode.
+std::vector<int> leaves_of_fewest(std::span<const Count> fibers);
 std::vector<int> longest_fibers(const Coo& tensor);
 
 /// Throws InputError for a tensor of order 1, values in double precision, equal output and leaves'

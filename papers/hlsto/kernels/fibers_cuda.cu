@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "common/device/device.hpp"
+#include "common/device/shared.cuh"
 #include "common/run/modes_run.cuh"
 #include "papers/hlsto/format/chain.hpp"
+#include "papers/hlsto/format/fiber_groups_device.cuh"
 #include "papers/hlsto/kernels/hlsto_cuda.hpp"
 
 namespace retensor::hlsto {
@@ -21,28 +23,23 @@ using FiberKernel = void (*)(FiberPass);
 
 constexpr unsigned kWarps = kFiberThreads / 32;
 
-/// As much as a block can have: the modes of a tensor differ in what they need.
-void allow_shared(FiberKernel kernel) {
-  RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(device::facts().shared_per_block)));
-}
-
 /// Where every warp begins: the warps of a segment's blocks take steps as equally as whole groups
 /// allow.
 struct Shares {
   std::vector<std::uint32_t> first, segment;
 };
 
-Shares shares_of(const FiberGroups& f, Count blocks) {
+Shares shares_of(const DeviceFiberGroups& f, Count blocks) {
   Shares made;
   const Count steps = std::max<Count>(f.steps(), 1);
   for (std::uint32_t s = 0; s + 1 < f.segment.size(); ++s) {
-    const auto group = f.first.begin() + f.segment[s], end = f.first.begin() + f.segment[s + 1];
+    const auto group = f.first_steps.begin() + f.segment[s];
+    const auto end = f.first_steps.begin() + f.segment[s + 1];
     const Count begin = *group, mine = *end - begin;
     const Count warps = kWarps * std::max<Count>(1, (blocks * mine + steps / 2) / steps);
     for (Count w = 0; w < warps; ++w)
       made.first.push_back(static_cast<std::uint32_t>(
-          std::lower_bound(group, end, begin + mine * w / warps) - f.first.begin()));
+          std::lower_bound(group, end, begin + mine * w / warps) - f.first_steps.begin()));
     made.segment.insert(made.segment.end(), warps / kWarps, s);
   }
   made.first.push_back(static_cast<std::uint32_t>(f.groups()));
@@ -52,33 +49,30 @@ Shares shares_of(const FiberGroups& f, Count blocks) {
 /// The groups of one output mode on the device.
 class GroupsOnDevice {
  public:
-  GroupsOnDevice(const Coo& x, int mode, int leaf, unsigned columns, int parts)
+  GroupsOnDevice(const DeviceCoo& x, int mode, int leaf, unsigned columns, int parts)
       : leaf_(leaf), shared_row_(bytes_of_leaf(columns, parts)) {
     const auto limits = device::facts();
     const Count rows = x.dims[at(leaf)], most = limits.shared_per_block / shared_row_;
     const Count segments = (rows + most - 1) / most;
-    const FiberGroups f =
+    DeviceFiberGroups f =
         to_fiber_groups(x, {.mode = mode,
                             .leaf = leaf,
                             .form = parts == 0 ? GroupForm::side_by_side : GroupForm::summed,
                             .segment_rows = (rows + segments - 1) / segments,
                             .row_vectors = columns / 8});
-    uppers_ = f.uppers();
     const Shares shares = shares_of(f, static_cast<Count>(limits.sms));
-    code_ = Buffer<std::uint16_t>(std::span(f.code));
-    selector_ = Buffer<std::uint16_t>(std::span(f.selector));
-    value_ = Buffer<std::uint32_t>(std::span(f.value));
-    if (parts == 2) rest_ = Buffer<std::uint32_t>(std::span(f.rest));
-    first_ = Buffer<std::uint32_t>(std::span(f.first));
-    row_ = Buffer<Index>(std::span(f.row)), upper_ = Buffer<Index>(std::span(f.upper));
     share_ = Buffer<std::uint32_t>(shares.first);
     segment_ = Buffer<std::uint32_t>(shares.segment);
+    pass_.segment_rows = static_cast<unsigned>(f.options.segment_rows);
+    uppers_ = std::move(f.uppers);
+    code_ = std::move(f.code), selector_ = std::move(f.selector), value_ = std::move(f.value);
+    if (parts == 2) rest_ = std::move(f.rest);
+    first_ = std::move(f.first), row_ = std::move(f.row), upper_ = std::move(f.upper);
     pass_.code = code_.data(), pass_.selector = selector_.data();
     pass_.value = reinterpret_cast<const uint4*>(value_.data());
     pass_.rest = reinterpret_cast<const uint4*>(rest_.data());
     pass_.first = first_.data(), pass_.row = row_.data(), pass_.upper = upper_.data();
     pass_.share = share_.data(), pass_.segment = segment_.data();
-    pass_.segment_rows = static_cast<unsigned>(f.options.segment_rows);
     pass_.leaf_rows = static_cast<unsigned>(rows);
     pass_.others = static_cast<int>(uppers_.size());
   }
@@ -130,15 +124,18 @@ class FiberModesRun : public CudaModesRun<float> {
       : CudaModesRun(problem, "fibers, leaf rows in shared memory"),
         kernel_(sum_kernel(parts, problem.x().order() - 2)),
         columns_((rank() + kSumColumns - 1) / kSumColumns) {
-    allow_shared(kernel_);
-    const auto leaves = longest_fibers(problem.x());
+    device::allow_all_shared(kernel_);
+    groups_ = made_on_device(problem.x(), executed_, [&](const DeviceCoo& x) {
+      const auto leaves = longest_fibers(x);
+      std::vector<std::optional<GroupsOnDevice>> made(x.dims.size());
+      for (const int m : modes_) made[at(m)].emplace(x, m, leaves[at(m)], kSumColumns, parts);
+      return made;
+    });
     std::string told;
     for (const int m : modes_) {
-      const int leaf = leaves[at(m)];
-      groups_.resize(at(m) + 1);
-      groups_[at(m)].emplace(problem.x(), m, leaf, kSumColumns, parts);
       count_bytes(*groups_[at(m)]);
-      told += (told.empty() ? "" : " ") + std::to_string(leaf + 1);
+      if (!told.empty()) told += ' ';
+      told += std::to_string(groups_[at(m)]->leaf() + 1);
     }
     executed_["modes of the leaves"] = told;
     if (parts == 1) executed_["class"] = "f16 gather";
@@ -167,11 +164,14 @@ class FiberChainRun : public CudaSumRun<float> {
       : CudaSumRun(problem, "fibers, leaf rows in shared memory", Chain(problem).width),
         chain_(problem),
         kernel_(parts == 1 ? chain_fibers<1> : chain_fibers<2>),
-        groups_(problem.x(), chain_.mode, longest_fibers(problem.x())[hlsto::at(chain_.mode)],
-                kChainColumns, parts),
+        groups_(made_on_device(problem.x(), executed_,
+                               [&](const DeviceCoo& x) {
+                                 const int leaf = longest_fibers(x)[hlsto::at(chain_.mode)];
+                                 return GroupsOnDevice(x, chain_.mode, leaf, kChainColumns, parts);
+                               })),
         rows_(problem.x().dims.size()),
         x_(groups_.pass()) {
-    allow_shared(kernel_);
+    device::allow_all_shared(kernel_);
     set_rows(groups_.leaf()), set_rows(other());
     x_.out = out_.data(), x_.width = static_cast<unsigned>(chain_.width);
     x_.leaf_columns = columns(groups_.leaf()), x_.other_columns = columns(other());

@@ -73,7 +73,8 @@ class ProductRun : public HlsRun {
     int at_once = 0;
     RETENSOR_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &at_once, walk_products, 32 * kProductWarps, kProductBytes));
-    const Count walks = static_cast<Count>(at_once * device::facts().sms) * kProductWarps;
+    sms_ = static_cast<unsigned>(device::facts().sms);
+    const Count walks = Count{static_cast<unsigned>(at_once) * sms_} * kProductWarps;
     tiles_.tiles_per_warp =
         static_cast<unsigned>(std::max<Count>(1, (x_.tiles + walks - 1) / walks));
   }
@@ -86,16 +87,21 @@ class ProductRun : public HlsRun {
           dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
           32 * kProductWarps, kProductBytes, stream, x_, tiles_);
     constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
-    if (x_.nonzeros > 0)
-      RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>),
-                           dim3(device::blocks_for(x_.nonzeros, kOfBlock), columns), kSparseThreads,
-                           0, stream, x_, tiles_);
+    const dim3 sparse(device::blocks_for(x_.nonzeros, kOfBlock), columns);
+    if (x_.nonzeros == 0) return;
+    // A long part takes longer beside the tiles than after them.
+    if (x_.tiles > 0 && sparse.x <= sms_)
+      device::launch_beside(add_sparse_beside, sparse, kSparseThreads, stream, x_, tiles_);
+    else
+      RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>), sparse, kSparseThreads, 0, stream,
+                           x_, tiles_);
   }
 
   const CellLists lists_;
   Buffer<uint4> fragments_, weights_;  // of the columns' and the rows' factor
   FactorLayout layout_;
   TunedTiles tiles_;
+  unsigned sms_ = 0;
 };
 
 }  // namespace

@@ -6,11 +6,13 @@
 //   A(i, :)^T += (C^T diag(B(j, :))) X(:, j, :)^T,
 // so that the tensor core adds up over slices and tiles alike. Registers keep the 16 rows of B from
 // tile to tile as long as these stay the same. The layouts of tiles and factors are those of the
-// tuned kernel, and so is the part of the sparse nonzeros.
+// tuned kernel, and so is the walk over the sparse nonzeros, which runs beside the dense tiles
+// where it is short.
 #pragma once
 
 #include <cuda_fp16.h>
 
+#include "common/device/overlap.cuh"
 #include "papers/hlsto/kernels/tuned_cuda.cuh"
 
 namespace retensor::hlsto {
@@ -175,9 +177,20 @@ class ProductWalk {
 __global__ void __launch_bounds__(32 * kProductWarps, kProductBlocks)
     walk_products(const DeviceChain x, const TunedTiles tiles) {
   extern __shared__ __align__(128) std::uint16_t spread[];
+  device::let_next_begin();
   const Count warp = Count{blockIdx.x} * kProductWarps + threadIdx.x / 32;
   const Count first = warp * tiles.tiles_per_warp, last = first + tiles.tiles_per_warp;
   if (first < x.tiles) ProductWalk(x, tiles, spread).run(first, last < x.tiles ? last : x.tiles);
+}
+
+/// A short sparse part beside the dense tiles: both add to the result, so that their order is free.
+__global__ void __launch_bounds__(kSparseThreads)
+    add_sparse_beside(const DeviceChain x, const TunedTiles tiles) {
+  constexpr unsigned kLanes = 4 * kProductFragments;
+  const Count group = (Count{blockIdx.x} * kSparseThreads + threadIdx.x) / kLanes;
+  if (group / (32 / kLanes) * (32 / kLanes) * kGroupNonzeros < x.nonzeros)
+    SparseWalk<kLanes, 2>(x, tiles).run(group * kGroupNonzeros);
+  device::wait_for_kernel_before();
 }
 
 }  // namespace retensor::hlsto

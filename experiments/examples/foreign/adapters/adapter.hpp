@@ -8,6 +8,10 @@
 //       void result(void* data);
 //     };
 //     RETENSOR_ADAPTER(Mine)
+//
+// One with a sparse result has in place of `result`
+//     std::uint64_t entries(std::uint32_t* const* indices, void* values);  // without: their number
+// and RETENSOR_SPARSE_ADAPTER(Mine).
 #pragma once
 
 #include <retensor_method.h>
@@ -60,7 +64,7 @@ retensor_method_status guarded(char* reason, const Work& work) {
 
 }  // namespace adapter
 
-#define RETENSOR_ADAPTER(Class)                                                                    \
+#define RETENSOR_ADAPTER_STEPS(Class)                                                              \
   extern "C" {                                                                                     \
   int32_t retensor_method_api() {                                                                  \
     return RETENSOR_METHOD_API;                                                                    \
@@ -78,10 +82,20 @@ retensor_method_status guarded(char* reason, const Work& work) {
   retensor_method_status retensor_method_run(void* s, void* stream, char* r) {                     \
     return adapter::guarded(r, [&] { static_cast<Class*>(s)->run(stream); });                      \
   }                                                                                                \
-  retensor_method_status retensor_method_result(void* s, void* d, char* r) {                       \
-    return adapter::guarded(r, [&] { static_cast<Class*>(s)->result(d); });                        \
-  }                                                                                                \
   void retensor_method_destroy(void* s) {                                                          \
     delete static_cast<Class*>(s);                                                                 \
   }                                                                                                \
+  }
+
+#define RETENSOR_ADAPTER(Class)                                                         \
+  RETENSOR_ADAPTER_STEPS(Class)                                                         \
+  extern "C" retensor_method_status retensor_method_result(void* s, void* d, char* r) { \
+    return adapter::guarded(r, [&] { static_cast<Class*>(s)->result(d); });             \
+  }
+
+#define RETENSOR_SPARSE_ADAPTER(Class)                                               \
+  RETENSOR_ADAPTER_STEPS(Class)                                                      \
+  extern "C" retensor_method_status retensor_method_entries(                         \
+      void* s, uint64_t* n, uint32_t* const* i, void* v, char* r) {                  \
+    return adapter::guarded(r, [&] { *n = static_cast<Class*>(s)->entries(i, v); }); \
   }

@@ -63,6 +63,23 @@ TEST_CASE("one thread block writes each output row, and a second one is found") 
                        LogicError);
 }
 
+TEST_CASE("runs of one kernel with more and less shared memory take turns") {
+  const Problem problem = hot_rows();
+  const Registry registry = all_methods();
+  for (const char* id : {"flycoo.cuda.tuned", "flycoo.cuda.copies", "flycoo.cuda.wide"}) {
+    const Method& method = registry.find(id);
+    const auto with_walkers = [&](std::int64_t walkers) {
+      return method.prepare(problem, method.params().resolve({{"walkers", walkers}}));
+    };
+    const auto precision = method.precision(problem, method.params().resolve({}));
+    const auto many = with_walkers(512), few = with_walkers(64);
+    for (auto* const prepared : {many.get(), few.get(), many.get()}) {
+      const auto report = problem.oracle().check(after_one_run(*prepared), precision);
+      CHECK_MESSAGE(report.ok, id, ": ", report.reason);
+    }
+  }
+}
+
 TEST_CASE("the tuned kernels give the same bits in every run") {
   const Problem problem = hot_rows();
   const Registry registry = all_methods();

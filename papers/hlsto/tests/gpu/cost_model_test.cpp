@@ -45,4 +45,5 @@ TEST_CASE("a run with the cost model's threshold is right and tells the threshol
   check("hlsto.cuda", Operation::mttkrp);
   check("hlsto.cuda", Operation::ttm_chain);
   check("hlsto.cuda.tuned", Operation::mttkrp);
+  check("hlsto.cuda.khatri_rao", Operation::mttkrp);
 }
