@@ -143,8 +143,7 @@ def _section(key, rows, specs, registry, folder, out):
     lines = lines_of(rows, baselines(registry, operations))
     names, table = tabulate(lines)
     csv = folder / f"{key}.csv"
-    write_csv(pd.DataFrame([map(_rounded, line) for line in table], columns=names, dtype=object),
-              csv)
+    write_csv(pd.DataFrame(table, columns=names, dtype=object), csv, short=True)
     machines = dict.fromkeys(line.machine for line in lines)
     found = []
     for index, machine in enumerate(machines):
@@ -157,11 +156,6 @@ def _section(key, rows, specs, registry, folder, out):
                    csv.relative_to(out).as_posix(), found,
                    [spec.path for spec in specs if not spec.of
                     and set(spec.order.get("case.operation", ())) & set(operations)])
-
-
-def _rounded(value):
-    """A number to six digits, more than times repeat; whole numbers as they are."""
-    return float(f"{value:.6g}") if isinstance(value, float) and not value.is_integer() else value
 
 
 def lines_of(rows, against):

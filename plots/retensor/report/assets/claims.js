@@ -85,7 +85,7 @@ function rowsTable(label, file, own) {
 }
 
 function fill(holder, paper) {
-  const id = holder.dataset.id, file = taken[paper], own = file.claims[id];
+  const id = holder.parentElement.id.replace(/^claim-/, ""), file = taken[paper], own = file.claims[id];
   holder.dataset.filled = "yes";
   if (!own) {
     holder.replaceChildren(element("p", "Its rows are facts of data sets in the registry."));
