@@ -499,11 +499,12 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
         "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Does not hold: speed (2 in the paper, 1 here): cause not found."]
+        "Does not hold: speed (2 in the paper, 1 here). Cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Does not hold: memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here): "
-        "blocks wait."]
+        "Among those that do not hold: memory (2 in the paper, 1 here) and traffic (2 in the "
+        "paper, 1 here). Cause: blocks wait."]
+    assert prose.sentences(more[1:])[1].startswith("Do not hold: memory")
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

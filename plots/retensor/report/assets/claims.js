@@ -92,7 +92,7 @@ function fill(holder, paper) {
     return;
   }
   const more = own.missing ? `, and ${own.missing} that are no rows of measurements` : "";
-  holder.replaceChildren(element("p", `${own.rows.length} rows${more}:`),
+  holder.replaceChildren(element("p", `${own.rows.length} row${own.rows.length === 1 ? "" : "s"}${more}:`),
                          rowsTable(`Rows of ${id}`, file, own));
 }
 
