@@ -598,3 +598,19 @@ def test_noisy_rows_are_marked_and_counted(tmp_path, kind):
     assert paths["svg"].read_text().count("~") >= 2
     with paths["csv"].open() as stream:
         assert [line["noisy"] for line in csv.DictReader(stream)] == ["1", "0", "0"]
+
+
+def test_imported_times_stand_in_a_figure_only_where_it_asks_for_them(tmp_path):
+    own = [rows.row(dataset=name, seconds=[0.002] * 3) for name in "ab"]
+    theirs = rows.row(dataset="a", seconds=[0.001] * 3, params={}) | {"code": "original"}
+    results = read(tmp_path, [*own, theirs])
+    assert make_view(results, spec()).series == ["pasta.cpu.coo"]
+    view = make_view(results, spec(originals=True))
+    assert view.series == ["pasta.cpu.coo", "pasta.cpu.coo (original)"]
+    view, paths = save_artifact(results, spec(kind="speedups", y="time", originals=True,
+                                              to="pasta.cpu.coo (original)"), tmp_path)
+    with paths["csv"].open() as stream:
+        ratios = {line["dataset"]: line for line in csv.DictReader(stream)}
+    speedup = "speedup over pasta.cpu.coo (original)"
+    assert float(ratios["a"][speedup]) == pytest.approx(0.5)
+    assert ratios["b"][speedup] == "" and ratios["b"]["ok"] == "0"
