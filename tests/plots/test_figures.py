@@ -614,3 +614,12 @@ def test_imported_times_stand_in_a_figure_only_where_it_asks_for_them(tmp_path):
     speedup = "speedup over pasta.cpu.coo (original)"
     assert float(ratios["a"][speedup]) == pytest.approx(0.5)
     assert ratios["b"][speedup] == "" and ratios["b"]["ok"] == "0"
+
+
+def test_a_table_names_the_machine_where_there_are_several(tmp_path):
+    lines = [rows.row(device=name, method="pasta.cuda.coo", name=name) for name in ("A", "B")]
+    for given, named in ((lines, ["A", "B"]), (lines[:1], None)):
+        _, paths = save_artifact(read(tmp_path, given), spec(facet=None), tmp_path)
+        with paths["csv"].open() as stream:
+            found = list(csv.DictReader(stream))
+        assert [line["machine"] for line in found] == named if named else "machine" not in found[0]
