@@ -90,7 +90,8 @@ def own_data(entries):
               entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
     came_out = ", ".join(f"{word}: {n}" for word, n in sorted(words.items()))
-    return wrapped(f"- {len(judged)} claims have a verdict on the papers' own data ({came_out}).", "  ")
+    return wrapped(f"- {len(judged)} claims have a verdict on the papers' own data ({came_out}).",
+                   "  ")
 
 
 def prose(claims):

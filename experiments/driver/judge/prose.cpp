@@ -59,8 +59,7 @@ std::string cause_of(const json& entry) {
   std::vector<std::string> shown;
   for (const auto& [id, found] : cause["shown_by"].items())
     shown.push_back(found.is_null() ? id : fmt::format("{}: {:.3g}", id, found.get<double>()));
-  return fmt::format("Cause: {} ({}).", cause["says"].get<std::string>(),
-                     boost::join(shown, ", "));
+  return fmt::format("Cause: {} ({}).", cause["says"].get<std::string>(), boost::join(shown, ", "));
 }
 
 /// Claims that fail, a sentence for those of one cause.
@@ -74,8 +73,8 @@ std::vector<std::string> failures(const Entries& failed) {
   }
   for (const auto& cause : causes) {
     const auto& alike = by_cause[cause];
-    sentences.push_back(fmt::format("{} not hold: {}. {}", alike.size() == 1 ? "Does" : "Do",
-                                    told(alike), cause));
+    sentences.push_back(
+        fmt::format("{} not hold: {}. {}", alike.size() == 1 ? "Does" : "Do", told(alike), cause));
   }
   return sentences;
 }
@@ -95,10 +94,9 @@ std::vector<std::string> prose_of(const Entries& entries) {
     (entry["holds"].is_null() ? open : entry["holds"] == true ? held : failed).push_back(entry);
   }
   if (held.empty() && failed.empty() && open.empty()) return {};
-  std::vector<std::string> sentences = {
-      held.empty()       ? "No headline claim holds."
-      : held.size() == 1 ? fmt::format("Holds: {}.", told(held))
-                         : fmt::format("Hold: {}.", told(held))};
+  std::vector<std::string> sentences = {held.empty()       ? "No headline claim holds."
+                                        : held.size() == 1 ? fmt::format("Holds: {}.", told(held))
+                                                           : fmt::format("Hold: {}.", told(held))};
   for (auto& sentence : failures(failed)) sentences.push_back(std::move(sentence));
   if (failed.empty()) sentences.emplace_back("No headline claim fails.");
   std::map<std::string, std::vector<std::string>> by_verdict;

@@ -172,7 +172,8 @@ bool compares_cases(const std::string& kind) {
   return kind == "speedups" || kind == "performance-profile";
 }
 
-/// A name without what follows it where it means imported rows of a method: "parti.cuda (original)".
+/// A name without what follows it where it means imported rows of a method: "parti.cuda
+/// (original)".
 YamlNode own_method(const YamlNode& figure, YamlNode name) {
   static const std::string kOriginal = " (original)";
   if (figure.find("originals") != nullptr && name.text.ends_with(kOriginal))
