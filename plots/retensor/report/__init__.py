@@ -163,7 +163,8 @@ def _environment():
                             "states": artifacts.STATES}
     environment.filters |= {
         "show": show, "looks": _looks, "published": published, "tolerance": tolerance,
-        "basis": basis, "argv": argv, "counted": counted, "counts": findings.counts, "failing": findings.failing,
+        "basis": basis, "argv": argv, "counted": counted, "counts": findings.counts,
+        "failing": findings.failing,
         "outcome": _outcome, "css": words.style_class, "twice": lambda word: (word, word),
         "kind_name": lambda kind: (kind, words.KINDS.get(kind, kind)),
         "paper_name": lambda paper, papers: (paper, papers[paper]["about"].name),
