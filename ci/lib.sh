@@ -56,6 +56,12 @@ read_options() {
   done
 }
 
+# is_gcc COMMAND: whether this compiler command is one of GCC.
+is_gcc() {
+  # shellcheck disable=SC2086  # "ccache g++" are two words
+  $1 --version | grep -q 'Free Software Foundation'
+}
+
 # After ci/bootstrap: the programs that the caller and what it starts work with.
 find_tools() {
   RETENSOR_PYTHON=$(find_python)

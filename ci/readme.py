@@ -25,7 +25,7 @@ from written import keep  # noqa: E402
 FIGURE = ("experiments/flycoo/gpu-speed.yaml", "gpu-speed.generated.svg",
           "experiments/results/nvidia-h200/flycoo-gpu-speed.svg")
 OWN_DATA = ("real", "real pattern")
-WIDTH = 140
+WIDTH = 160
 KEYS = 2  # keys of rows that a line of a paper's table names
 
 
@@ -90,8 +90,8 @@ def own_data(entries):
               entry["holds"] is not None]
     words = Counter(entry["verdict"] for entry in judged)
     came_out = ", ".join(f"{word}: {n}" for word, n in sorted(words.items()))
-    return wrapped(f"- {len(judged)} claims have a verdict on the papers' own data ({came_out}). "
-                   "None had one before MovieLens 1M was at hand.", "  ")
+    return wrapped(f"- {len(judged)} claims have a verdict on the papers' own data ({came_out}).",
+                   "  ")
 
 
 def prose(claims):
@@ -122,7 +122,8 @@ def headlines(claims):
         lines.append(f"| {claim['id']} | {claim['headline']} | {claim['in_words']['paper']} "
                      f"| {claim['in_words']['here']} | {claim['verdict']} "
                      f"| {', '.join(cause) or missing} | {keys(claim['keys'])} |\n")
-    return "\n".join(map(wrapped, prose(claims))) + "\n" + "".join(lines)
+    found = [wrapped(f"- {sentence}", "  ") for sentence in prose(claims)]
+    return "".join([*found, "\n", *lines])
 
 
 def keys(found):

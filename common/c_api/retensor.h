@@ -64,27 +64,28 @@ typedef struct retensor_tensor {
 
 /* One operation on one tensor. Unused members are zero.
  *
- * operation    dense operands, of x's dtype                 result
- * tew          -                                            sparse; variant add, sub, mul, div; y
- * ts           -                                            sparse; variant add, sub, mul, div;
- * scalar ttv          [0]: I_mode x 1                              sparse, order N - 1 ttm [0]:
- * I_mode x R                              sparse, mode `mode` of length R mttkrp       [m]: I_m x R
- * for every mode m                "values": I_mode x R mttkrp_all   [m]: I_m x R for every mode m
- * "values": sum I_m x R, mode 0 first ttm_chain    [m]: I_m x R_m for every mode m; equal R_m
- * "values": I_mode x prod R_m, the last after the lowest of the multiplied modes     mode fastest
- * contraction  -                                            sparse; variant "abk,kcd->abcd"; y
- * spmm         [0]: K x N                                   "values": M x N
- * cpd          [m]: first factors, I_m x R, or none         "weights", "factor0", ..., "fit"
- * tucker       [m]: first factors, I_m x R_m, or none       "core", "factor0", ..., "fit"
+ * operation    dense operands, of x's dtype             result
+ * tew          -                                        sparse; variant add, sub, mul, div; y
+ * ts           -                                        sparse; variant add, sub, mul, div; scalar
+ * ttv          [0]: I_mode x 1                          sparse, order N - 1
+ * ttm          [0]: I_mode x R                          sparse, mode `mode` of length R
+ * mttkrp       [m]: I_m x R for every mode m            "values": I_mode x R
+ * mttkrp_all   [m]: I_m x R for every mode m            "values": sum I_m x R, mode 0 first
+ * ttm_chain    [m]: I_m x R_m for every mode m; equal   "values": I_mode x prod R_m, the last mode
+ *              R_m after the lowest multiplied mode     fastest
+ * contraction  -                                        sparse; variant "abk,kcd->abcd"; y
+ * spmm         [0]: K x N                               "values": M x N
+ * cpd          [m]: first factors, I_m x R, or none     "weights", "factor0", ..., "fit"
+ * tucker       [m]: first factors, I_m x R_m, or none   "core", "factor0", ..., "fit"
  *
  * A sparse result has the arrays "dims", "index0", "index1", ... and "values". */
 typedef struct retensor_call {
   size_t size; /* sizeof(retensor_call) */
   const char* operation;
-  const char*
-      method; /* an id; "auto": the one that the planner expects to win, close calls settled by a
-                 few runs; NULL: one that takes the problem, if possible with exact products, on the
-                 host. cpd, tucker: also one that gives the MTTKRP or the TTM-chain */
+  /* An id; "auto": the one that the planner expects to win, close calls settled by a few runs;
+   * NULL: one that takes the problem, if possible with exact products, on the host. cpd, tucker:
+   * also one that gives the MTTKRP or the TTM-chain. */
+  const char* method;
   const char* params;  /* of the method, "name=value name=value"; NULL: its defaults */
   const char* variant; /* tew, ts, contraction */
   const retensor_tensor* x;

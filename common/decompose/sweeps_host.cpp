@@ -18,7 +18,7 @@
 #include "common/decompose/normal_equations.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/method/operands.hpp"
-#include "common/run/kept_results.hpp"
+#include "common/run/all_modes.hpp"
 
 namespace retensor::cpd {
 namespace {

@@ -1,4 +1,4 @@
-"""What holds of a paper and what does not, in two sentences that open the README and the report.
+"""What holds of a paper and what does not, in a few sentences that open the README and the report.
 
 The judge's verdicts on the headline claims bring the words (`retensor verdict --json`).
 """
@@ -6,7 +6,7 @@ SHOWN = 2  # claims of one cause that a sentence names
 
 
 def sentences(entries):
-    """At most two sentences on a paper's entries; none where no claim is a headline."""
+    """What holds, and what does not with its cause; nothing where no claim is a headline."""
     headline = [entry for entry in entries if entry.get("headline") is not None]
     held = [entry for entry in headline if entry["holds"] is True]
     failed = sorted((entry for entry in headline if entry["holds"] is False),
@@ -19,8 +19,10 @@ def sentences(entries):
     if failed:
         cause = failed[0]["cause"]
         alike = [told(entry) for entry in failed if entry["cause"] == cause][:SHOWN]
-        because = cause["says"] if cause else "cause not found"
-        found.append(f"Does not hold: {' and '.join(alike)}: {because}.")
+        because = f"Cause: {cause['says']}" if cause else "Cause not found"
+        which = ("Among those that do not hold" if len(alike) < len(failed) else
+                 "Does not hold" if len(alike) == 1 else "Do not hold")
+        found.append(f"{which}: {' and '.join(alike)}. {because}.")
     return found
 
 

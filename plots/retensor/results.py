@@ -24,10 +24,11 @@ DERIVED = ("code", "backend", "device", "currency", "stale")  # the last columns
 class Results:
     """Rows with what the session and ceilings lines say about them."""
 
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # but for imported ones
     sessions: dict = field(default_factory=dict)  # session id -> session line
     ceilings: dict = field(default_factory=dict)  # (session id, backend) -> ceilings line
     warnings: list = field(default_factory=list)
+    originals: pd.DataFrame = None  # imported: times of original codes, in the columns of `rows`
 
 
 def load_results(paths):
@@ -39,7 +40,9 @@ def load_results(paths):
                 _take(line, records, results)
             except (KeyError, TypeError):
                 raise PlotError(f"{path}:{number}: no line of `retensor rows`") from None
-    results.rows = _frame(records)
+    rows = _frame(records)
+    imported = rows["code"] == "original"
+    results.rows, results.originals = rows[~imported], rows[imported]
     return results
 
 
@@ -72,8 +75,7 @@ def _take(line, records, results):
     elif kind == "warning":
         results.warnings.append(line["text"])
     elif kind == "row" and line.keys() >= set(DERIVED):  # a result file lacks them
-        if line["code"] != "original":  # times of original codes stand in no figure
-            records.append(_flatten(line))
+        records.append(_flatten(line))
     else:
         raise KeyError
 

@@ -42,7 +42,7 @@ def save_artifact(results, spec, folder, verdicts=(), files=FILES):
         if figure is not None:
             _write(figure, view, paths)
     if "csv" in paths:
-        write_csv(cells.frame(view), paths["csv"])
+        write_csv(cells.frame(view), paths["csv"], short=True)
     if "caption.txt" in paths:
         paths["caption.txt"].write_text(caption(view), encoding="utf-8")
     if "rows.csv" in paths:

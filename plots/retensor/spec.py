@@ -14,7 +14,7 @@ from retensor.errors import PlotError
 ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
 FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
                "yscale", "width", "xlabel", "ylabel", "to", "of", "mark", "place", "distance_from",
-               "absent", "names")
+               "absent", "names", "originals")
 DEPTH_LIMIT = 8
 # That of libyaml, ten times as fast where it is built.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -130,13 +130,17 @@ def test_a_rule_needs_launches_for_two_sides_in_each_half(tmp_path):
 
 
 @pytest.mark.skipif("RETENSOR_WHOLE" not in os.environ, reason="takes 20 s, in the suite `long`")
-def test_the_kept_rows_of_two_cores_give_the_committed_calibration(tmp_path):
-    """The rows are compressed beside the logs; no rule of few launches keeps false alarms at 1%."""
-    with lzma.open(ROOT / "ci/logs/2026-11-26-calibration.jsonl.xz") as packed:
+@pytest.mark.parametrize("kept, folder, thresholds", [
+    ("calibration", "cpu", [None, None, 50]), ("calibration-h200", "nvidia-h200", [5, 2, 1])])
+def test_the_kept_rows_give_the_committed_calibration(tmp_path, kept, folder, thresholds):
+    """They are compressed beside the logs. No rule of few launches keeps false alarms at 1% on two
+    cores."""
+    with lzma.open(ROOT / f"ci/logs/2026-11-26-{kept}.jsonl.xz") as packed:
         (tmp_path / "rows.jsonl").write_bytes(packed.read())
     made = calibrate(tmp_path / "rows.jsonl", "--json")
-    assert made == json.loads((ROOT / "experiments/results/cpu/calibration.json").read_text())
-    assert [rule["threshold"] for rule in made["rules"]] == [None, None, 50]
+    assert made == json.loads(
+        (ROOT / "experiments/results" / folder / "calibration.json").read_text())
+    assert [rule["threshold"] for rule in made["rules"]] == thresholds
 
 
 def test_a_verdict_on_times_is_undecided_where_no_difference_counts(tmp_path):

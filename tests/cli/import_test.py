@@ -53,6 +53,7 @@ def test_times_become_rows_that_say_whose_code_it_was(workspace):
     (HEADER + LINE.replace("tiny", "tinny"), "'tiny'"),
     (HEADER + LINE.replace("mttkrp", "mtkrp"), "mttkrp"),
     (HEADER + LINE.replace(",f32", ""), ":2: found 7 cells, expected 8"),
+    (HEADER + LINE.replace("parti.cuda", "splatt.cpu"), "method 'splatt.cpu', expected --cpu NAME"),
     (HEADER, "no times"),
 ])
 def test_bad_tables_are_refused_with_their_line_and_nothing_is_written(workspace, text, message):

@@ -69,8 +69,8 @@ def test_the_table_has_the_mean_of_the_first_five_runs_beside_the_median(tmp_pat
     _, paths = save_artifact(read(tmp_path, lines), spec(), tmp_path)
     with paths["csv"].open() as stream:
         line = next(csv.DictReader(stream))
-    assert float(line["performance (GFLOPS)"]) == pytest.approx(12e6 / 0.006 / 1e9)
-    assert float(line["mean of five runs"]) == pytest.approx(12e6 / 0.007 / 1e9)
+    assert float(line["performance (GFLOPS)"]) == pytest.approx(12e6 / 0.006 / 1e9, rel=1e-5)
+    assert float(line["mean of five runs"]) == pytest.approx(12e6 / 0.007 / 1e9, rel=1e-5)
     seconds = make_view(read(tmp_path, lines), spec(y="time")).cells[0]
     assert seconds.paper_mean == pytest.approx(0.0035)
     lines[1]["phases"]["run"] = [0.005] * 4
@@ -598,3 +598,28 @@ def test_noisy_rows_are_marked_and_counted(tmp_path, kind):
     assert paths["svg"].read_text().count("~") >= 2
     with paths["csv"].open() as stream:
         assert [line["noisy"] for line in csv.DictReader(stream)] == ["1", "0", "0"]
+
+
+def test_imported_times_stand_in_a_figure_only_where_it_asks_for_them(tmp_path):
+    own = [rows.row(dataset=name, seconds=[0.002] * 3) for name in "ab"]
+    theirs = rows.row(dataset="a", seconds=[0.001] * 3, params={}) | {"code": "original"}
+    results = read(tmp_path, [*own, theirs])
+    assert make_view(results, spec()).series == ["pasta.cpu.coo"]
+    view = make_view(results, spec(originals=True))
+    assert view.series == ["pasta.cpu.coo", "pasta.cpu.coo (original)"]
+    view, paths = save_artifact(results, spec(kind="speedups", y="time", originals=True,
+                                              to="pasta.cpu.coo (original)"), tmp_path)
+    with paths["csv"].open() as stream:
+        ratios = {line["dataset"]: line for line in csv.DictReader(stream)}
+    speedup = "speedup over pasta.cpu.coo (original)"
+    assert float(ratios["a"][speedup]) == pytest.approx(0.5)
+    assert ratios["b"][speedup] == "" and ratios["b"]["ok"] == "0"
+
+
+def test_a_table_names_the_machine_where_there_are_several(tmp_path):
+    lines = [rows.row(device=name, method="pasta.cuda.coo", name=name) for name in ("A", "B")]
+    for given, named in ((lines, ["A", "B"]), (lines[:1], None)):
+        _, paths = save_artifact(read(tmp_path, given), spec(facet=None), tmp_path)
+        with paths["csv"].open() as stream:
+            found = list(csv.DictReader(stream))
+        assert [line["machine"] for line in found] == named if named else "machine" not in found[0]

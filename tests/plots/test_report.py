@@ -24,6 +24,10 @@ from retensor.spec import find_specs
 
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "link", "img", "br", "hr", "input"}
+CELLS = {"td", "th", "tr", "tbody"}
+# Tags whose end may be left out, with those that end them.
+ENDED_BY = {"td": CELLS, "th": CELLS, "tr": {"tr", "tbody"}, "thead": {"tbody"}, "tbody": set(),
+            "dt": {"dt", "dd"}, "dd": {"dt", "dd"}}
 
 
 class Page(HTMLParser):
@@ -41,17 +45,14 @@ class Page(HTMLParser):
         self.ids += [values["id"]] if "id" in values else []
         self.links += [values[name] for name in ("href", "src") if name in values]
         self.images += [values] if tag == "img" else []
-        self._end_cell(tag, ("td", "th"))
+        while self.open and tag in ENDED_BY.get(self.open[-1], ()):
+            self.open.pop()
         if tag not in VOID:
             self.open.append(tag)
 
-    def _end_cell(self, tag, after):
-        """A cell needs no end before the next one and before that of its row."""
-        if tag in after and self.open[-1:] == ["td"]:
-            self.open.pop()
-
     def handle_endtag(self, tag):
-        self._end_cell(tag, ("tr",))
+        while self.open and self.open[-1] != tag and self.open[-1] in ENDED_BY:
+            self.open.pop()
         if not self.open or self.open.pop() != tag:
             self.problems.append(f"</{tag}> at {self.getpos()}")
 
@@ -459,11 +460,24 @@ def test_slim_figures_name_a_look_once(tmp_path):
     assert slimmed(tmp_path, '<svg><style>*{a: b}</style><path id="p" style="fill: #000000"/>\n'
                    f'<g id="q">\n{5 * use}</g>\n</svg>') == (
         '<svg><style>*{a: b}.s1{fill: none}</style><path id="n0" style="fill: #000000"/>'
-        + 5 * '<use xlink:href="#n0" class="s1"/>' + "</svg>")
+        '<g class="s1">' + 5 * '<use xlink:href="#n0"/>' + "</g></svg>")
     mark = '<path id="p" d="M 0 0 L 0 3" style="fill: none"/>'
     assert slimmed(tmp_path, f'<svg><style></style>{mark}{5 * use}</svg>') == (
         '<svg><style>.s0{fill: none}</style><path id="n0" d="M0 0V3" class="s0"/>'
         + 5 * '<use xlink:href="#n0"/>' + "</svg>")
+
+
+def test_slim_figures_draw_at_once_what_looks_the_same(tmp_path):
+    def drawn(style, close=""):
+        parts = "".join(f'<g>\n<g clip-path="url(#c)">\n<path d="M 0 {k} L 9 {k}{close}" '
+                        f'style="{style}"/>\n</g>\n</g>\n' for k in range(3))
+        return slimmed(tmp_path, f'<svg>\n<style></style>\n{parts}</svg>\n')
+
+    assert drawn("fill: none").count("<path") == drawn("fill: none").count("<g") == 1
+    assert 'd="M0 0H9M0 1H9M0 2H9"' in drawn("fill: none")
+    for style, close in (("fill: #112233", ""), ("fill: none; opacity: 0.5", ""),
+                         ("fill: none; stroke-dasharray: 1,2", ""), ("fill: none", " z")):
+        assert drawn(style, close).count("<path") == 3
 
 
 def test_slim_figures_look_the_same(tmp_path):
@@ -473,7 +487,7 @@ def test_slim_figures_look_the_same(tmp_path):
                    '  <text transform="translate(1 2) scale(0.00123)">d</text>\n</svg>\n') == (
         '<svg><path d="M1.23 2L3 4.5" scale="0.01234"/><text x="7.89">a  b</text>'
         '<text transform="rotate(-90 1 2)">c</text>'
-        '<text transform="translate(1 2) scale(0.00123)">d</text></svg>\n')
+        '<text transform="translate(1 2) scale(0.00123)">d</text></svg>')
 
 
 def test_two_sentences_tell_what_holds_and_what_does_not():
@@ -485,11 +499,12 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
         "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Does not hold: speed (2 in the paper, 1 here): cause not found."]
+        "Does not hold: speed (2 in the paper, 1 here). Cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Does not hold: memory (2 in the paper, 1 here) and traffic (2 in the paper, 1 here): "
-        "blocks wait."]
+        "Among those that do not hold: memory (2 in the paper, 1 here) and traffic (2 in the "
+        "paper, 1 here). Cause: blocks wait."]
+    assert prose.sentences(more[1:])[1].startswith("Do not hold: memory")
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

@@ -260,12 +260,12 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
   const auto told =
       prose_of({entry("a", true, 2.1), entry("b", false, 0.5, why), entry("c", false, 0.25, why),
                 entry("d", false, 0.125), entry("e", json(), json())});
-  CHECK(told ==
-        std::vector<std::string>{
-            "Holds: a (2 in the paper, 2.1 here).",
-            "Does not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here): "
-            "it waits (P-8, P-9: 0.75); d (2 in the paper, 0.125 here): cause not found. Not "
-            "tested: e."});
+  CHECK(told == std::vector<std::string>{
+                    "Holds: a (2 in the paper, 2.1 here).",
+                    "Do not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here). "
+                    "Cause: it waits (P-8, P-9: 0.75).",
+                    "Does not hold: d (2 in the paper, 0.125 here). Cause not found.",
+                    "Not tested: e."});
   CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
   auto none = entry("a", true, 2);
   none["headline"] = nullptr;

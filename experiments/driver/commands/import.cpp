@@ -84,11 +84,11 @@ class Line {
     }
   }
 
- private:
   [[noreturn]] void refuse(const std::string& column, const std::string& expected) const {
     throw ParseError(at_, fmt::format("{} '{}'", column, text(column)), expected);
   }
 
+ private:
   template <class T>
   T number(const std::string& column, const char* expected) const {
     const auto cell = text(column);
@@ -131,8 +131,17 @@ Case case_of(const Line& line) {
   return c;
 }
 
-json row_of(const Line& line, const std::string& session, const DatasetRegistry& datasets) {
+/// The time is that of the processor that the method here runs on.
+void check_processor(const Line& line, const Case& c, const ImportSource& source) {
+  const bool gpu = is_gpu_method(c.method);
+  if ((gpu ? source.gpu : source.cpu).empty())
+    line.refuse("method", gpu ? "--gpu NAME with it" : "--cpu NAME with it");
+}
+
+json row_of(const Line& line, const std::string& session, const ImportSource& source,
+            const DatasetRegistry& datasets) {
   const auto c = case_of(line);
+  check_processor(line, c, source);
   const auto& dataset = line.named(
       "dataset", [&](const auto& name) -> const Dataset& { return datasets.find(name); });
   const double seconds = line.seconds("milliseconds");
@@ -180,7 +189,7 @@ std::vector<json> import_rows(const std::string& path, const ImportSource& sourc
       header = checked_header(split(text), at);
       continue;
     }
-    lines.push_back(row_of({header, split(text), at}, session["session"], datasets));
+    lines.push_back(row_of({header, split(text), at}, session["session"], source, datasets));
     const auto [first, fresh] = met.emplace(lines.back()["key"].get<std::string>(), number);
     if (!fresh)
       throw ParseError(at, fmt::format("the case of line {} a second time", first->second),

@@ -50,24 +50,28 @@ std::string told(const Entries& entries) {
 /// With the claims that show it and what their rows say.
 std::string cause_of(const json& entry) {
   const auto& cause = entry["cause"];
-  if (cause.is_null()) return "cause not found";
+  if (cause.is_null()) return "Cause not found.";
   std::vector<std::string> shown;
   for (const auto& [id, found] : cause["shown_by"].items())
     shown.push_back(found.is_null() ? id : fmt::format("{}: {:.3g}", id, found.get<double>()));
-  return fmt::format("{} ({})", cause["says"].get<std::string>(), boost::join(shown, ", "));
+  return fmt::format("Cause: {} ({}).", cause["says"].get<std::string>(), boost::join(shown, ", "));
 }
 
-/// Claims that fail, those of one cause together.
-std::string failures(const Entries& failed) {
-  std::vector<std::string> causes, parts;
+/// Claims that fail, a sentence for those of one cause.
+std::vector<std::string> failures(const Entries& failed) {
+  std::vector<std::string> causes, sentences;
   std::map<std::string, Entries> by_cause;
   for (const auto& entry : failed) {
     const auto cause = cause_of(entry);
     if (by_cause[cause].empty()) causes.push_back(cause);
     by_cause[cause].push_back(entry);
   }
-  for (const auto& cause : causes) parts.push_back(told(by_cause[cause]) + ": " + cause);
-  return boost::join(parts, "; ");
+  for (const auto& cause : causes) {
+    const auto& alike = by_cause[cause];
+    sentences.push_back(
+        fmt::format("{} not hold: {}. {}", alike.size() == 1 ? "Does" : "Do", told(alike), cause));
+  }
+  return sentences;
 }
 
 }  // namespace
@@ -85,16 +89,17 @@ std::vector<std::string> prose_of(const Entries& entries) {
     (entry["holds"].is_null() ? open : entry["holds"] == true ? held : failed).push_back(entry);
   }
   if (held.empty() && failed.empty() && open.empty()) return {};
-  std::vector<std::string> sentences = {
-      held.empty() ? "No headline claim holds." : fmt::format("Holds: {}.", told(held)),
-      failed.empty() ? "No headline claim fails."
-                     : fmt::format("Does not hold: {}.", failures(failed))};
+  std::vector<std::string> sentences = {held.empty()       ? "No headline claim holds."
+                                        : held.size() == 1 ? fmt::format("Holds: {}.", told(held))
+                                                           : fmt::format("Hold: {}.", told(held))};
+  for (auto& sentence : failures(failed)) sentences.push_back(std::move(sentence));
+  if (failed.empty()) sentences.emplace_back("No headline claim fails.");
   std::map<std::string, std::vector<std::string>> by_verdict;
   for (const auto& entry : open)
     by_verdict[entry["verdict"].get<std::string>()].push_back(entry["headline"].get<std::string>());
   for (const auto& [verdict, headlines] : by_verdict)
-    sentences.back() += fmt::format(" {}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
-                                    verdict.substr(1), retensor::in_words(headlines, "and"));
+    sentences.push_back(fmt::format("{}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
+                                    verdict.substr(1), retensor::in_words(headlines, "and")));
   return sentences;
 }
 

@@ -172,6 +172,15 @@ bool compares_cases(const std::string& kind) {
   return kind == "speedups" || kind == "performance-profile";
 }
 
+/// A name without what follows it where it means imported rows of a method: "parti.cuda
+/// (original)".
+YamlNode own_method(const YamlNode& figure, YamlNode name) {
+  static const std::string kOriginal = " (original)";
+  if (figure.find("originals") != nullptr && name.text.ends_with(kOriginal))
+    name.text.resize(name.text.size() - kOriginal.size());
+  return name;
+}
+
 /// What `to` or `of` names must tell methods, parameters or machines apart, or the series of the
 /// figure.
 void check_base(const YamlNode& figure, const Fields& fields) {
@@ -181,8 +190,8 @@ void check_base(const YamlNode& figure, const Fields& fields) {
     throw ParseError(turned->at, "of beside to", "one of them");
   const auto& to = turned != nullptr ? *turned : figure.need("to");
   if (!to.is_map()) {
-    YamlNode first = to;  // of a series' name: "flycoo.cpu, order=row"
-    first.text = to.text.substr(0, to.text.find(", "));
+    YamlNode first = own_method(figure, to);  // of a series' name: "flycoo.cpu, order=row"
+    first.text = first.text.substr(0, first.text.find(", "));
     return fields.check_value(hue, first);
   }
   for (const auto& value : to.items) {
@@ -194,7 +203,7 @@ void check_base(const YamlNode& figure, const Fields& fields) {
         !field.starts_with("case.params."))
       throw ParseError(name.at, shown(value.key) + ", in which what is compared agrees",
                        "method, a parameter, device or the field of hue");
-    fields.check_value(field, value);
+    fields.check_value(field, own_method(figure, value));
   }
 }
 

@@ -114,6 +114,7 @@ ShapePtr figure_shape(Form form) {
            optional("place", list_or_one("place", scalar("the place of a claim"))),
            optional("overlay", either("overlay", {nothing(), word("overlay", {"roofline"})})),
            optional("share", flag("share")),
+           optional("originals", flag("originals")),
            optional("xscale", scale),
            optional("yscale", scale),
            optional("width", word("width", {"single", "double"})),

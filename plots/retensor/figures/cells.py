@@ -24,7 +24,9 @@ def frame(view):
         return view.table
     fields, lines = view.fields, []
     for cell in view.cells:
-        line = {} if fields.facet is None else {short(fields.facet): cell.facet}
+        line = {}
+        if fields.facet or fields.machines:
+            line[short(fields.facet or "machine")] = cell.facet
         line |= {short(fields.x): cell.x, "series": cell.series}
         if fields.along:
             line[quantity.label(fields.along)] = cell.along.value if cell.along else None

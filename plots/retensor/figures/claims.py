@@ -169,5 +169,5 @@ def basis(claim):
                 "paper": "the paper's hardware"}.get(claim.get("hardware"), "")
     code = claim.get("competitor_code")
     return ", ".join(filter(None, [
-        claim.get("reason"), f"{claim.get('data')} data", hardware,
+        claim["verdict"] != "fitted" and claim.get("reason"), f"{claim.get('data')} data", hardware,
         code and f"competitor's code: {code}", f"{claim.get('rows')} of {claim.get('of')} rows"]))

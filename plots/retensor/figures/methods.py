@@ -118,12 +118,14 @@ def _drawn(found):
 
 
 def _panel(axes, label, value, places, heights, methods):
+    points = {}
     for height, own in zip(heights, places):
         for line in own:
             if _drawn(value(line)):
-                look = _look(methods.index(line.method))
-                axes.plot(value(line), height, **look
-                          | ({"markerfacecolor": "white"} if line.stale else {}))
+                points.setdefault((line.method, line.stale > 0), []).append((value(line), height))
+    for (method, stale), found in sorted(points.items()):
+        axes.plot(*zip(*found), **_look(methods.index(method))
+                  | ({"markerfacecolor": "white"} if stale else {}))
     axes.set_title(label, fontsize=7)
     axes.grid(axis="x", which="major")
     axes.tick_params(labelsize=6)

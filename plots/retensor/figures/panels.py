@@ -16,6 +16,7 @@ CHARACTER_MM = 1.3  # width of a character of a tick label
 LINE_MM = 3.3       # height of a line of title or legend
 LEAST_MM = 43       # width of a panel
 TICK_MM = 17        # room of a number on an axis
+LEAST_SPREAD = 0.005  # of a value, between quartiles that are drawn
 
 
 class Panels:
@@ -186,9 +187,10 @@ def folded(name, width):
 
 
 def error_bars(axes, along, marks, colour, **look):
-    """Quartiles of the values of marks (x, y, value) as bars along the axis "x" or "y": one call,
-    since each takes longer than its bars."""
-    known = [mark for mark in marks if None not in (mark[2].low, mark[2].high)]
+    """Quartiles of the values of marks (x, y, value) as bars along the axis "x" or "y", where a
+    mark would not hide them: one call, since each takes longer than its bars."""
+    known = [mark for mark in marks if None not in (mark[2].low, mark[2].high)
+             and mark[2].high - mark[2].low > LEAST_SPREAD * abs(mark[2].value)]
     if known:
         arms = [[max(0.0, value.value - value.low) for _, _, value in known],
                 [max(0.0, value.high - value.value) for _, _, value in known]]

@@ -95,7 +95,7 @@ def _time(view, cell):
 
 def _meets(view, cell, where):
     """Whether all rows of a cell are such as the `where` of a query asks for."""
-    rows = view.results.rows.loc[cell.members]
+    rows = view.rows.loc[cell.members]
     for name, asked in where.items():
         column = next((known for known in (name, f"case.{name}") if known in rows), None)
         allowed = asked if isinstance(asked, list) else [asked]

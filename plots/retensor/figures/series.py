@@ -86,6 +86,8 @@ def written(value):
     """As a spec has it."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():  # of a column with gaps
+        value = int(value)
     return "none" if value in ("", None) else str(value)
 
 

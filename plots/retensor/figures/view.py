@@ -21,6 +21,7 @@ from retensor.figures.series import Names, named, text
 AVERAGED = ("case.mode", "case.launch")
 IDENTITY = ("case.artifact", "case.data.")  # the same for all rows of a figure or a data set
 BY_CASE = ("speedups", "performance-profile")
+ORIGINAL = " (original)"
 SOLVER = ("case.method", "case.params.", "device")
 VARIANT = "stand_in_variant"  # of a stand-in that has its base beside it, None for all other rows
 # What is said of rows whose method's sources are no longer the same.
@@ -150,13 +151,22 @@ class View:
     @property
     def rows(self):
         """The rows of the artifact."""
-        rows = self.results.rows
-        return rows[rows["case.artifact"] == self.spec.rows_of]
+        return rows_of(self.spec, self.results)
+
+
+def rows_of(spec, results):
+    """The rows of a spec's artifact; where its figure asks for `originals`, with imported ones,
+    whose method is called so."""
+    rows = results.rows[results.rows["case.artifact"] == spec.rows_of]
+    if not spec.figure.get("originals") or results.originals is None:
+        return rows
+    others = results.originals[results.originals["case.artifact"] == spec.rows_of]
+    return pd.concat([rows, others.assign(**{"case.method": others["case.method"] + ORIGINAL})])
 
 
 def make_view(results, spec, verdicts=()):
     """Arrange the rows of the spec's artifact; raises PlotError when there are none."""
-    rows = results.rows[results.rows["case.artifact"] == spec.rows_of]
+    rows = rows_of(spec, results)
     if rows.empty:
         raise PlotError(f"no row of {spec.rows_of}; `retensor run` with its spec measures some")
     rows = with_absent(fold_variants(rows), spec.figure)

@@ -24,6 +24,11 @@ from retensor.table import write_csv
 
 HERE = Path(__file__).parent
 ASSETS = ("style.css", "table.js", "claims.js")
+MOST_COLUMNS = 40
+LONGEST_IN_A_LINE = 18  # characters
+LOOKS = {"n": "text-align: right; font-variant-numeric: tabular-nums",
+         "w": "white-space: normal; min-width: var(--wrap, 7rem)",
+         "l": "white-space: normal; min-width: var(--long, 14rem)"}
 LONG = ("reason", "states", "on", "parameters", "not measured", "says", "against", "M_F by mode",
         "with one digit misread it would fit")  # columns of tables that hold sentences or lists
 
@@ -65,6 +70,31 @@ def _copy_assets(out):
     (out / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(HERE / "assets" / name, out / "assets" / name)
+    with (out / "assets" / "style.css").open("a", encoding="utf-8") as style:
+        style.write(_column_rules())
+
+
+def _column_rules():
+    """A rule for the columns of each look: the class n3 of a table means its third column."""
+    return "".join(
+        ",\n".join(f".{look}{k} td:nth-child({k})" for k in range(1, MOST_COLUMNS + 1))
+        + f" {{ {rule} }}\n" for look, rule in LOOKS.items())
+
+
+def _looks(columns, lines):
+    """The classes of a table: one for each column that holds numbers or texts that may wrap."""
+    names = ["sortable"]
+    for k, name in enumerate(columns[:MOST_COLUMNS]):
+        values = [line[k] for line in lines if show(line[k])]
+        numbers = sum(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        texts = [show(v) for v in values if isinstance(v, (str, list, tuple))]
+        if numbers > len(values) / 2:
+            names.append(f"n{k + 1}")
+        elif name in LONG and values:
+            names.append(f"l{k + 1}")
+        elif any(len(text) > LONGEST_IN_A_LINE for text in texts):
+            names.append(f"w{k + 1}")
+    return " ".join(names)
 
 
 def _drawn(results, specs, verdicts, registry, out, progress):
@@ -130,10 +160,11 @@ def _environment():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"),
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"told": told, "point_columns": digitised.COLUMNS, "words": words,
-                            "long_columns": LONG, "states": artifacts.STATES}
+                            "states": artifacts.STATES}
     environment.filters |= {
-        "show": show, "published": published, "tolerance": tolerance, "basis": basis,
-        "argv": argv, "counted": counted, "counts": findings.counts, "failing": findings.failing,
+        "show": show, "looks": _looks, "published": published, "tolerance": tolerance,
+        "basis": basis, "argv": argv, "counted": counted, "counts": findings.counts,
+        "failing": findings.failing,
         "outcome": _outcome, "css": words.style_class, "twice": lambda word: (word, word),
         "kind_name": lambda kind: (kind, words.KINDS.get(kind, kind)),
         "paper_name": lambda paper, papers: (paper, papers[paper]["about"].name),

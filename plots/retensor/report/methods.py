@@ -24,6 +24,9 @@ OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
 PROBLEM = ("operation", "variant", "dataset", "data.sha256", "rank", "rank2", "dtype", "values",
            "operands", "seed", "alpha", "beta")
 SHOWN = ("variant", "rank", "dtype", "values", "operands", "seed", "alpha", "beta")
+# Beginnings of the columns that a line is made of.
+ASKED = ("case.", "device", "status", "stale", "finished", "stats.", "phases.run", "phases.prep",
+         "rates.gflops", "footprint.", "check.")
 NEVER = "never"
 FEWEST_SAMPLES = 3  # of a time
 COLUMNS = ("time (s)", "GFLOPS", "times the baseline's speed", "format (bytes)",
@@ -143,8 +146,7 @@ def _section(key, rows, specs, registry, folder, out):
     lines = lines_of(rows, baselines(registry, operations))
     names, table = tabulate(lines)
     csv = folder / f"{key}.csv"
-    write_csv(pd.DataFrame([map(_rounded, line) for line in table], columns=names, dtype=object),
-              csv)
+    write_csv(pd.DataFrame(table, columns=names, dtype=object), csv, short=True)
     machines = dict.fromkeys(line.machine for line in lines)
     found = []
     for index, machine in enumerate(machines):
@@ -159,13 +161,9 @@ def _section(key, rows, specs, registry, folder, out):
                     and set(spec.order.get("case.operation", ())) & set(operations)])
 
 
-def _rounded(value):
-    """A number to six digits, more than times repeat; whole numbers as they are."""
-    return float(f"{value:.6g}") if isinstance(value, float) and not value.is_integer() else value
-
-
 def lines_of(rows, against):
     """The lines of an operation's rows with their baselines, by problem, machine and time."""
+    rows = rows[[name for name in rows.columns if name.startswith(ASKED)]]  # few of hundreds
     groups = {}
     for index, row in rows.iterrows():
         place = (_problem(row), row["device"], row["case.method"], _params(row))
@@ -188,17 +186,21 @@ def _params(row):
 
 
 def _line(problem, rows):
-    rows = max((own for _, own in rows.groupby("case.artifact", sort=False)), key=_worth)
+    artifacts = rows["case.artifact"]
+    if (artifacts != artifacts.iloc[0]).any():
+        rows = max((own for _, own in rows.groupby("case.artifact", sort=False)), key=_worth)
     newest = rows.iloc[-1]
-    ok = rows[rows["status"] == "ok"]
-    bad = rows[rows["status"] != "ok"]
+    bad = [status for status in rows["status"] if status != "ok"]
+    ok = rows[rows["status"] == "ok"] if bad else rows
     line = Line(problem, newest, tuple(sorted(map(str, set(ok["case.mode"])))), len(ok), len(rows),
-                "ok" if bad.empty else bad.iloc[0]["status"], int(rows["stale"].sum()))
+                bad[0] if bad else "ok", sum(rows["stale"]))
     timed = _timed(ok)
     line.time, line.gflops = (quantity.measure(timed, name) for name in ("stats.median",
                                                                          "rates.gflops"))
-    line.format_bytes, line.device_bytes, line.prepare = (_mean(ok, name) for name in (
-        "footprint.format_bytes", "footprint.device_bytes", "phases.prepare"))
+    prepare = quantity.measure(ok, "phases.prepare")
+    line.prepare = prepare and prepare.value
+    line.format_bytes, line.device_bytes = (_mean(ok, name) for name in (
+        "footprint.format_bytes", "footprint.device_bytes"))
     line.error, line.over_bound = (_largest(ok, name) for name in (
         "check.relative_frobenius", "check.error_over_bound"))
     return line
@@ -207,22 +209,30 @@ def _line(problem, rows):
 def _timed(rows):
     if "stats.count" not in rows.columns:  # no case is ok
         return rows
-    return rows[pd.to_numeric(rows["stats.count"]) >= FEWEST_SAMPLES]
+    enough = [_is_number(count) and count >= FEWEST_SAMPLES for count in rows["stats.count"]]
+    return rows if all(enough) else rows[enough]
 
 
 def _worth(rows):
-    return (not rows["stale"].any(), len(_timed(rows)) > 0, int((rows["status"] == "ok").sum()),
+    return (not any(rows["stale"]), len(_timed(rows)) > 0, sum(rows["status"] == "ok"),
             str(rows.iloc[-1].get("finished")))
 
 
 def _mean(rows, name):
-    value = quantity.measure(rows, name)
-    return value.value if value else None
+    numbers = _numbers(rows, name)
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _largest(rows, name):
-    numbers = pd.to_numeric(rows.get(name, pd.Series(dtype=float)), errors="coerce").dropna()
-    return float(numbers.max()) if len(numbers) else None
+    return max(_numbers(rows, name), default=None)
+
+
+def _numbers(rows, name):
+    return [float(value) for value in rows[name] if _is_number(value)] if name in rows else []
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not math.isnan(value)
 
 
 def _name_params(lines):

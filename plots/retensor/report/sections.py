@@ -15,7 +15,7 @@ from retensor.errors import PlotError
 from retensor.figures import KINDS, drawer, quantity
 from retensor.figures.cells import frame
 from retensor.figures.claims import claims_at
-from retensor.figures.view import make_view
+from retensor.figures.view import make_view, rows_of
 from retensor.report import counters, parts
 from retensor.report.text import told
 from retensor.save import save_artifact
@@ -104,7 +104,7 @@ def _section(section, results, verdicts, folder, store):
     if folder is None:
         return section
     verdicts = [verdict for verdict in verdicts if verdict["paper"] == section.spec.paper]
-    rows = results.rows[results.rows["case.artifact"] == section.spec.rows_of]
+    rows = rows_of(section.spec, results)
     name = f"{section.spec.paper}-{section.anchor}"
     try:
         digest = _digest(section.spec, rows, results, verdicts)

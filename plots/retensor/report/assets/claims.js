@@ -85,14 +85,14 @@ function rowsTable(label, file, own) {
 }
 
 function fill(holder, paper) {
-  const id = holder.dataset.id, file = taken[paper], own = file.claims[id];
+  const id = holder.parentElement.id.replace(/^claim-/, ""), file = taken[paper], own = file.claims[id];
   holder.dataset.filled = "yes";
   if (!own) {
     holder.replaceChildren(element("p", "Its rows are facts of data sets in the registry."));
     return;
   }
   const more = own.missing ? `, and ${own.missing} that are no rows of measurements` : "";
-  holder.replaceChildren(element("p", `${own.rows.length} rows${more}:`),
+  holder.replaceChildren(element("p", `${own.rows.length} row${own.rows.length === 1 ? "" : "s"}${more}:`),
                          rowsTable(`Rows of ${id}`, file, own));
 }
 
