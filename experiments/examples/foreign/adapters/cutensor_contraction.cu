@@ -9,8 +9,6 @@
  * A block that holds a nonzero is stored densely; `edge` is its length in every mode. The result
  * has the blocks that a pair of blocks adds to. cuTENSOR takes the addresses of blocks from host
  * memory, in each run anew. */
-#include <cutensor.h>
-
 #include <array>
 #include <map>
 #include <optional>
@@ -18,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "adapter_cuda.cuh"
+#include "cutensor_plan.cuh"
 
 namespace {
 
@@ -255,16 +253,7 @@ class CuTensorBlocks {
                CUTENSOR_OP_IDENTITY, c, of_c.data(), CUTENSOR_OP_IDENTITY, c, of_c.data(),
                CUTENSOR_COMPUTE_DESC_32F),
            "cutensorCreateBlockSparseContraction");
-    cutensorPlanPreference_t preference{};
-    expect(cutensorCreatePlanPreference(handle_, &preference, CUTENSOR_ALGO_DEFAULT,
-                                        CUTENSOR_JIT_MODE_NONE),
-           "cutensorCreatePlanPreference");
-    std::uint64_t work = 0;
-    expect(cutensorEstimateWorkspaceSize(handle_, operation, preference, CUTENSOR_WORKSPACE_DEFAULT,
-                                         &work),
-           "cutensorEstimateWorkspaceSize");
-    work_ = adapter::DeviceArray<char>(work);
-    expect(cutensorCreatePlan(handle_, &plan_, operation, preference, work), "cutensorCreatePlan");
+    work_ = adapter::make_plan(handle_, operation, plan_);
   }
 
   const retensor_method_problem& p_;

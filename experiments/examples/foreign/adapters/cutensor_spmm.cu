@@ -10,9 +10,8 @@
  * single precision (`--precision f16_sums`: the result is rounded), else all is in single
  * precision. */
 #include <cuda_fp16.h>
-#include <cutensor.h>
 
-#include "adapter_cuda.cuh"
+#include "cutensor_plan.cuh"
 
 template <class To, class From>
 __global__ void convert(To* to, const From* from, std::uint64_t size) {
@@ -96,18 +95,7 @@ class CuTensor {
                CUTENSOR_OP_IDENTITY, c, kC,
                is_tf32_ ? CUTENSOR_COMPUTE_DESC_TF32 : CUTENSOR_COMPUTE_DESC_32F),
            "cutensorCreateContraction");
-    cutensorPlanPreference_t preference{};
-    expect(cutensorCreatePlanPreference(handle_, &preference, CUTENSOR_ALGO_DEFAULT,
-                                        CUTENSOR_JIT_MODE_NONE),
-           "cutensorCreatePlanPreference");
-    std::uint64_t work = 0;
-    expect(cutensorEstimateWorkspaceSize(handle_, operation, preference, CUTENSOR_WORKSPACE_DEFAULT,
-                                         &work),
-           "cutensorEstimateWorkspaceSize");
-    work_ = adapter::DeviceArray<char>(work);
-    expect(cutensorCreatePlan(handle_, &plan_, operation, preference, work), "cutensorCreatePlan");
-    expect(cutensorDestroyPlanPreference(preference), "cutensorDestroyPlanPreference");
-    expect(cutensorDestroyOperationDescriptor(operation), "cutensorDestroyOperationDescriptor");
+    work_ = adapter::make_plan(handle_, operation, plan_);
     for (const auto made : {a, b, c})
       expect(cutensorDestroyTensorDescriptor(made), "cutensorDestroyTensorDescriptor");
   }
