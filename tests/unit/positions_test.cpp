@@ -64,11 +64,11 @@ std::set<std::string> decliners(Count nonzeros, const std::map<std::string, Para
 
 // Positions of nonzeros are signed numbers of 32 bits in libraries and where CUB counts so.
 const std::set<std::string> kSigned = {
-    "bcb_sptc.cuda.rows",    "cusparse.cuda",    "cusparse.cuda.ell",
-    "cusparse_spgemm.cuda",  "dbcsr.cuda",       "gsptc.cuda",
-    "hash_spgemm.cuda",      "hlsto.cuda",       "hlsto.cuda.half",
-    "hlsto.cuda.khatri_rao", "hlsto.cuda.tuned", "sputnik.cuda",
-    "tsparse.cuda"};
+    "bcb_sptc.cuda.coo", "bcb_sptc.cuda.rows",    "cusparse.cuda",
+    "cusparse.cuda.ell", "cusparse_spgemm.cuda",  "dbcsr.cuda",
+    "gsptc.cuda",        "hash_spgemm.cuda",      "hlsto.cuda",
+    "hlsto.cuda.half",   "hlsto.cuda.khatri_rao", "hlsto.cuda.tuned",
+    "sputnik.cuda",      "tsparse.cuda"};
 const std::set<std::string> kUnsigned = {
     "bcb_sptc.cuda",      "bcb_sptc.cuda.slabs", "bcb_sptc.cuda.streamed", "flycoo.cuda",
     "flycoo.cuda.chunks", "flycoo.cuda.copies",  "flycoo.cuda.memoised",   "flycoo.cuda.tuned",
