@@ -106,9 +106,9 @@ clang_build() {
 # The build of ci/test, and those of ci/fuzz, which are optimised: a target gets 10^7 inputs and more.
 # The plain one ends at undefined behaviour and at an index beyond a standard container, and sees no
 # other access to memory; it takes a fraction of the time.
-asan_build() {
+asan_build() { # OPTION...
   clang_build build-sanitize address,undefined -Dfuzz=true \
-    "-Dcpp_args=-gline-tables-only -Wno-pass-failed -fsanitize-ignorelist=$PWD/tests/ubsan.ignore"
+    "-Dcpp_args=-gline-tables-only -Wno-pass-failed -fsanitize-ignorelist=$PWD/tests/ubsan.ignore" "$@"
 }
 fuzz_build() { clang_build build-fuzz address,undefined -Dfuzz=true -Doptimization=2; }
 plain_fuzz_build() {

@@ -67,7 +67,7 @@ std::optional<DuplicatePair> first_duplicate_by_sort(const Coo& t) {
 
 }  // namespace
 
-std::optional<DuplicatePair> first_duplicate(const Coo& tensor) {
+std::optional<DuplicatePair> first_duplicate_pair(const Coo& tensor) {
   if (strictly_sorted(tensor) || !hashes_repeat(tensor)) return std::nullopt;
   return first_duplicate_by_sort(tensor);
 }
@@ -89,7 +89,7 @@ void resolve_duplicates(Coo& tensor, Duplicates policy,
     if (policy == Duplicates::sum) check_named(tensor, where(0).file);
     return;
   }
-  const auto pair = first_duplicate(tensor);
+  const auto pair = first_duplicate_pair(tensor);
   if (!pair) return;
   const auto line = where(pair->earlier).line;
   throw ParseError(where(pair->later),

@@ -18,7 +18,7 @@ struct DuplicatePair {
 /// The first nonzero, in storage order, whose coordinate stood before. A tensor in strictly
 /// ascending natural order is recognised by one pass; any other by hashing the coordinates, in
 /// memory of at most 0.4 times the tensor. Sorts only when the hashes leave a doubt.
-std::optional<DuplicatePair> first_duplicate(const Coo& tensor);
+std::optional<DuplicatePair> first_duplicate_pair(const Coo& tensor);
 
 /// tensor.check(), with the name of the file in the message.
 void check_named(const Coo& tensor, const std::string& file);

@@ -46,8 +46,8 @@ std::string npy_header(const std::vector<std::uint64_t>& shape, DType type) {
   for (const auto length : shape) axes += fmt::format("{},", length);
   auto text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                           type == DType::f32 ? "<f4" : "<f8", axes);
-  constexpr std::size_t kPrefix = 10, kAlignment = 64;
-  const auto whole = kPrefix + text.size() + 1;
+  constexpr std::size_t kPreamble = 10, kAlignment = 64;
+  const auto whole = kPreamble + text.size() + 1;
   text += std::string((kAlignment - whole % kAlignment) % kAlignment, ' ') + '\n';
   return std::string("\x93NUMPY\x01\x00", 8) + u16(static_cast<std::uint16_t>(text.size())) + text;
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -309,20 +310,33 @@ TEST_CASE("a model with a planted wrong factor misses that bar") {
   CHECK(total_of(lines, 1000).predicted.most > 2);
 }
 
+/// The place of a nonzero among all places over some modes.
+Count place_of(const Coo& tensor, const std::vector<int>& modes, Count nonzero) {
+  Count place = 0;
+  for (const int m : modes) {
+    const auto mode = static_cast<std::size_t>(m);
+    place = place * tensor.dims[mode] + tensor.indices[mode][nonzero];
+  }
+  return place;
+}
+
+Count places(const Coo& tensor, const std::vector<int>& modes) {
+  Count count = 1;
+  for (const int m : modes) count *= tensor.dims[static_cast<std::size_t>(m)];
+  return count;
+}
+
 double entries_one_by_one(const Coo& x, const Coo& y, const Contraction& c) {
-  std::map<std::vector<Index>, std::vector<Count>> of_y;
-  const auto at = [](const Coo& tensor, const std::vector<int>& modes, Count nonzero) {
-    std::vector<Index> indices;
-    for (const int m : modes)
-      indices.push_back(tensor.indices[static_cast<std::size_t>(m)][nonzero]);
-    return indices;
-  };
-  for (Count q = 0; q < y.nnz(); ++q) of_y[at(y, c.contracted_y, q)].push_back(q);
-  std::set<std::pair<std::vector<Index>, std::vector<Index>>> found;
-  for (Count p = 0; p < x.nnz(); ++p)
-    for (const Count q : of_y[at(x, c.contracted_x, p)])
-      found.insert({at(x, c.free_x, p), at(y, c.free_y, q)});
-  return static_cast<double>(found.size());
+  std::vector<std::vector<Count>> columns(places(y, c.contracted_y));
+  for (Count q = 0; q < y.nnz(); ++q)
+    columns[place_of(y, c.contracted_y, q)].push_back(place_of(y, c.free_y, q));
+  const Count width = places(y, c.free_y);
+  std::vector<bool> found(places(x, c.free_x) * width);
+  for (Count p = 0; p < x.nnz(); ++p) {
+    const Count row = place_of(x, c.free_x, p) * width;
+    for (const Count column : columns[place_of(x, c.contracted_x, p)]) found[row + column] = true;
+  }
+  return static_cast<double>(std::count(found.begin(), found.end(), true));
 }
 
 TEST_CASE("the result of a contraction is counted, or estimated where it has many products") {

@@ -194,7 +194,7 @@ std::string backend_of(const Given& given) {
 }
 
 int list_command(const Given& given) {
-  const auto what = given.positional(in_words(kLists, "or"));
+  const auto what = given.positional(retensor::in_words(kLists, "or"));
   const bool as_json = given.flag("json");
   const auto print = [&](const nlohmann::json& list, const auto& text) {
     std::cout << (as_json ? list.dump(2) + '\n' : text(list));
@@ -209,8 +209,8 @@ int list_command(const Given& given) {
   } else if (what == "artifacts") {
     print(artifacts(given.profile(), result_files(), given.locations()), artifacts_text);
   } else {
-    throw InputError(fmt::format("list: found '{}', expected {}{}", what, in_words(kLists, "or"),
-                                 suggestion(what, kLists)));
+    throw InputError(fmt::format("list: found '{}', expected {}{}", what,
+                                 retensor::in_words(kLists, "or"), suggestion(what, kLists)));
   }
   return 0;
 }

@@ -23,7 +23,7 @@ std::string plain_text(const json& flat, const std::string& path) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string word(const std::string& path, const json& mine, const json& theirs) {
+std::string difference(const std::string& path, const json& mine, const json& theirs) {
   const auto a = plain_text(mine, path), b = plain_text(theirs, path);
   const auto both = a == b ? a : fmt::format("{}|{}", a, b);
   return contains(kBare, path) ? both
@@ -48,7 +48,7 @@ std::string Labels::words(const json& a, const json& b, const std::vector<std::s
   const auto mine = a.flatten(), theirs = b.flatten();
   std::string line;
   const auto add = [&](const std::string& path) {
-    line += (line.empty() ? "" : " ") + word(path, mine, theirs);
+    line += (line.empty() ? "" : " ") + difference(path, mine, theirs);
   };
   for (const auto& path : always) add(path);
   for (const auto& [path, values] : values_)

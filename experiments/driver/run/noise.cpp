@@ -47,7 +47,7 @@ double most_by_chance(std::size_t samples) {
   return (kOneSided99 * std::sqrt(n - 2) - 1) / (n - 1);
 }
 
-double number(const json& row, const char* path) {
+double member(const json& row, const char* path) {
   const auto& found = field(row, path);
   return found.is_number() ? found.get<double>() : 0;
 }
@@ -104,15 +104,15 @@ json noise_of(const json& row) {
     noise["drift"] = drift;
     if (spread > kLeastDrift && drift > most_by_chance(count)) reasons.push_back("samples drift");
   }
-  const double others = number(row, "cpu_load.others"), cores = number(row, "cpu_load.cores");
-  if (others > kIdleCores && others + number(row, "cpu_load.own") > cores - kIdleCores)
+  const double others = member(row, "cpu_load.others"), cores = member(row, "cpu_load.cores");
+  if (others > kIdleCores && others + member(row, "cpu_load.own") > cores - kIdleCores)
     reasons.push_back(fmt::format("others used {:.1f} of {:g} cores", others, cores));
-  if (const double stolen = number(row, "cpu_load.steal"); stolen > kMostStolen)
+  if (const double stolen = member(row, "cpu_load.steal"); stolen > kMostStolen)
     reasons.push_back(fmt::format("the host took {:.1f} cores away", stolen));
   const auto& gpu = field(row, "gpu_state");
   if (const auto slowed_by = brakes(gpu.is_object() ? gpu : json::object()); !slowed_by.empty())
     reasons.push_back("the GPU was slowed down by " + slowed_by);
-  if (const double others_there = number(row, "gpu_state.others"); others_there > 0)
+  if (const double others_there = member(row, "gpu_state.others"); others_there > 0)
     reasons.push_back(fmt::format("{:g} other {} on the GPU", others_there,
                                   others_there == 1 ? "process" : "processes"));
   return noise;

@@ -30,13 +30,13 @@ namespace {
 constexpr const char* kTime = "gpu__time_duration.sum";
 
 /// A member of the profile and the metrics whose sum it is.
-struct Member {
+struct Metric {
   const char* name;
   std::vector<std::string> metrics;
 };
 
-const std::vector<Member>& shares() {
-  static const std::vector<Member> list = {
+const std::vector<Metric>& shares() {
+  static const std::vector<Metric> list = {
       {"sm_percent", {"sm__throughput.avg.pct_of_peak_sustained_elapsed"}},
       {"l1_percent", {"l1tex__throughput.avg.pct_of_peak_sustained_active"}},
       {"l2_percent", {"lts__throughput.avg.pct_of_peak_sustained_elapsed"}},
@@ -45,8 +45,8 @@ const std::vector<Member>& shares() {
   return list;
 }
 
-const std::vector<Member>& totals() {
-  static const std::vector<Member> list = {
+const std::vector<Metric>& totals() {
+  static const std::vector<Metric> list = {
       {"seconds", {kTime}},
       {"dram_read_bytes", {"dram__bytes_read.sum"}},
       {"dram_write_bytes", {"dram__bytes_write.sum"}},
@@ -101,9 +101,9 @@ std::optional<double> number_of(std::string text) {
   return value;
 }
 
-using Fields = std::vector<std::string>;
+using Record = std::vector<std::string>;
 
-KernelLaunch launch_of(const Fields& names, const Fields& units, const Fields& values) {
+KernelLaunch launch_of(const Record& names, const Record& units, const Record& values) {
   if (values.size() != names.size())
     throw InputError(fmt::format("a row of {} fields below {} column names in ncu's table",
                                  values.size(), names.size()));
@@ -164,7 +164,7 @@ std::vector<KernelLaunch> parse_ncu_csv(const std::string& text) {
   if (at == std::string::npos) return {};
   if (text[at] == '\n') ++at;
   const auto names = read_record(text, at);
-  Fields units(names.size());
+  Record units(names.size());
   std::vector<KernelLaunch> launches;
   while (at < text.size() && text[at] == '"') {
     const auto fields = read_record(text, at);

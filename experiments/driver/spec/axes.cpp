@@ -11,7 +11,7 @@
 namespace retensor::driver {
 namespace {
 
-ParamValue word(std::string_view value) {
+ParamValue word_value(std::string_view value) {
   return std::string(value);
 }
 
@@ -24,7 +24,7 @@ struct Axis {
 
 /// The axis of a number of the problem.
 template <auto member>
-Axis number(const std::string& name, ShapePtr shape) {
+Axis number_axis(const std::string& name, ShapePtr shape) {
   using Number = std::remove_reference_t<decltype(ProblemSpec{}.*member)>;
   using Given = std::conditional_t<std::is_floating_point_v<Number>, double, std::int64_t>;
   return {name, std::move(shape),
@@ -38,10 +38,10 @@ Axis number(const std::string& name, ShapePtr shape) {
 
 /// The axis of a value of the problem that has a name.
 template <auto member, auto from_name>
-Axis named(const std::string& axis, const std::string& what, std::vector<std::string> words) {
+Axis named_axis(const std::string& axis, const std::string& what, std::vector<std::string> words) {
   return {axis, shape::word(what, std::move(words)),
           [](Case& c, const ParamValue& v) { c.problem.*member = from_name(text(v)); },
-          [](const Case& c) { return word(name(c.problem.*member)); }};
+          [](const Case& c) { return word_value(name(c.problem.*member)); }};
 }
 
 constexpr std::int64_t kMaxRank = 1 << 20;  ///< far beyond the papers' 8192 columns
@@ -56,19 +56,19 @@ const std::vector<Axis>& axes() {
   static const std::vector<Axis> table = {
       {"dataset", shape::string("the name of a data set"),
        [](Case& c, const ParamValue& v) { c.dataset = text(v); },
-       [](const Case& c) { return word(c.dataset); }},
-      number<&P::mode>("mode", mode),
-      number<&P::rank>("rank", integer("rank", 1, kMaxRank)),
-      number<&P::rank2>("rank2", integer("rank2 (0: as rank)", 0, kMaxRank)),
-      named<&P::dtype, dtype_from_name>("dtype", "value type", names_up_to(DType::f64)),
-      named<&P::values, value_model_from_name>("values", "value model", models),
-      named<&P::operands, value_model_from_name>("operands", "value model", models),
-      number<&P::seed>("seed", integer("seed", 0, kMaxSeed)),
-      number<&P::scalar>("scalar", shape::number("scalar")),
-      number<&P::alpha>("alpha", shape::number("alpha")),
-      number<&P::beta>("beta", shape::number("beta")),
-      number<&P::max_sweeps>("max_sweeps", integer("max_sweeps", 1, 100'000)),
-      number<&P::tolerance>("tolerance", shape::number("tolerance", 0)),
+       [](const Case& c) { return word_value(c.dataset); }},
+      number_axis<&P::mode>("mode", mode),
+      number_axis<&P::rank>("rank", integer("rank", 1, kMaxRank)),
+      number_axis<&P::rank2>("rank2", integer("rank2 (0: as rank)", 0, kMaxRank)),
+      named_axis<&P::dtype, dtype_from_name>("dtype", "value type", names_up_to(DType::f64)),
+      named_axis<&P::values, value_model_from_name>("values", "value model", models),
+      named_axis<&P::operands, value_model_from_name>("operands", "value model", models),
+      number_axis<&P::seed>("seed", integer("seed", 0, kMaxSeed)),
+      number_axis<&P::scalar>("scalar", shape::number("scalar")),
+      number_axis<&P::alpha>("alpha", shape::number("alpha")),
+      number_axis<&P::beta>("beta", shape::number("beta")),
+      number_axis<&P::max_sweeps>("max_sweeps", integer("max_sweeps", 1, 100'000)),
+      number_axis<&P::tolerance>("tolerance", shape::number("tolerance", 0)),
   };
   return table;
 }
@@ -99,9 +99,9 @@ void set_axis(Case& c, const std::string& axis, const ParamValue& value) {
 }
 
 std::optional<ParamValue> axis_value(const Case& c, const std::string& axis) {
-  if (axis == "operation") return word(name(c.problem.operation));
-  if (axis == "variant") return word(c.problem.variant);
-  if (axis == "method") return word(c.method);
+  if (axis == "operation") return word_value(name(c.problem.operation));
+  if (axis == "variant") return word_value(c.problem.variant);
+  if (axis == "method") return word_value(c.method);
   const auto op = c.problem.operation;
   if ((axis == "mode" && !c.has_mode) || (axis == "rank" && !has_rank(op)) ||
       (axis == "rank2" && op != Operation::ttm_chain))

@@ -67,8 +67,10 @@ def _few(names):
 
 
 def facet(field, value):
-    """Title of a panel: a word says what it is; a number, yes or no is that of something."""
+    """Title of a panel: a word says what it is; a number, yes, no or none is that of something."""
     name = quantity.text(field) if field else ""
+    if name and value == "none":
+        return f"{name}: none"
     if isinstance(value, bool):
         return f"{name}={written(value)}"
     return f"{name} {value:g}" if isinstance(value, (int, float)) else str(value)

@@ -7,11 +7,9 @@ variant of a stand-in is a problem of its own, of the stand-in's data set.
 """
 from dataclasses import dataclass
 
-import pandas as pd
-
 from retensor.errors import PlotError
 from retensor.figures import quantity
-from retensor.figures.view import IDENTITY, SOLVER, VARIANT, fold_variants
+from retensor.figures.view import IDENTITY, LABEL, SOLVER, VARIANT, fold_variants, records
 
 KINDS = {"real": "real", "real pattern": "real pattern", "file": "user files",
          "stand-in": "stand-in", "generated": "generated"}
@@ -26,7 +24,7 @@ class Outcome:
     kind: str        # of its data
     series: str
     problem: tuple
-    row: pd.Series   # one of its rows
+    row: dict        # one of its rows
     value: float     # None unless every launch is ok
     members: list    # labels of its rows
 
@@ -42,20 +40,21 @@ def outcomes(view):
              if name.startswith("case.") and not name.startswith((*IDENTITY, *SOLVER))
              and name not in (fields.hue, "case.launch")] + [VARIANT]
     groups = {}
-    for index, row in rows.iterrows():
+    for row in records(rows):
         problem = tuple(str(row[name]) for name in names)
         place = (fields.facet_of(row), str(fields.x_of(row)), fields.series_of(row), problem)
-        groups.setdefault(place, []).append(index)
-    return [_outcome(place, rows.loc[members], fields.y) for place, members in groups.items()]
+        groups.setdefault(place, []).append(row)
+    return [_outcome(place, members, fields.y) for place, members in groups.items()]
 
 
 def _outcome(place, rows, column):
-    value = quantity.measure(rows, column) if (rows["status"] == "ok").all() else None
+    all_ok = all(row["status"] == "ok" for row in rows)
+    value = quantity.measure(rows, column) if all_ok else None
     facet, dataset, series, problem = place
-    last = rows.iloc[-1]
+    last = rows[-1]
     usable = value is not None and value.value > 0
     return Outcome(facet, dataset, str(last["case.data.kind"] or "unknown"), series, problem, last,
-                   value.value if usable else None, list(rows.index))
+                   value.value if usable else None, [row[LABEL] for row in rows])
 
 
 def problems_of(found, **place):

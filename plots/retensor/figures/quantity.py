@@ -81,30 +81,30 @@ def label(name):
 
 
 def measure(rows, name):
-    """The value of column `name` over the ok rows of one cell of a figure; None without any."""
-    if name not in rows.columns or rows[name].isna().all():
+    """The value of column `name` over the ok rows of one cell of a figure, each a dict; None
+    without any."""
+    rows = [row for row in rows if is_known(row.get(name))]
+    if not rows:
         return None
-    if rows[name].isna().any():
-        rows = rows[rows[name].notna()]
     if name in RATES:
         return _rate(rows, name)
     if name in TIMES:
         return _mean([_seconds(group) for group in _cases(rows)])
-    if name == "phases.prepare" and _lists(rows, "phases.preparations").all():
+    if name == "phases.prepare" and all(_lists(rows, "phases.preparations")):
         name = "phases.preparations"
-    if _lists(rows, name).any():
-        return _mean([_summary(_pooled(group[name])) for group in _cases(rows)])
-    numbers = pd.to_numeric(rows[name], errors="coerce").dropna()
-    return Value(float(numbers.mean())) if len(numbers) else None
+    if any(_lists(rows, name)):
+        return _mean([_summary(_pooled(group, name)) for group in _cases(rows)])
+    numbers = numbers_of(rows, name)
+    return Value(float(np.mean(numbers))) if numbers else None
 
 
 def paper_mean(rows, name):
     """The same for a time or rate as PASTA reports it: a case's time is the mean of its first five
     runs. None for other columns and where a case has fewer runs."""
-    if name not in RATES + TIMES or rows.empty or "phases.run" not in rows.columns:
+    if name not in RATES + TIMES or not rows:
         return None
     cases = _cases(rows)
-    runs = [_pooled(group["phases.run"])[:PAPER_RUNS] for group in cases]
+    runs = [_pooled(group, "phases.run")[:PAPER_RUNS] for group in cases]
     if min(map(len, runs)) < PAPER_RUNS:
         return None
     times = [float(np.mean(samples)) for samples in runs]
@@ -113,20 +113,32 @@ def paper_mean(rows, name):
     return sum(_work(case, name) for case in cases) / sum(times)
 
 
+def is_known(value):
+    """Whether a row has a value: neither None nor NaN."""
+    return value is not None and value == value
+
+
+def numbers_of(rows, name):
+    """The finite and infinite numbers of a column, also those that are written as text."""
+    found = pd.to_numeric([row.get(name) for row in rows], errors="coerce")
+    return [float(number) for number in found if is_known(number)]
+
+
 def _cases(rows):
-    if len(rows) == 1:  # as most cells; grouping takes longer than all else
-        return [rows]
-    return [group for _, group in rows.groupby("case.mode", dropna=False, sort=True)]
+    """The rows of each mode."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["case.mode"], []).append(row)
+    return list(groups.values())
 
 
 def _lists(rows, name):
-    held = rows[name] if name in rows.columns else pd.Series(None, rows.index, dtype=object)
-    return held.map(lambda item: isinstance(item, list))
+    return (isinstance(row.get(name), list) for row in rows)
 
 
 def _work(rows, name):
     """The work of a run: its rate times its median time."""
-    return float(rows[name].iloc[-1]) * float(rows["stats.median"].iloc[-1])
+    return float(rows[-1][name]) * float(rows[-1]["stats.median"])
 
 
 def _rate(rows, name):
@@ -140,15 +152,15 @@ def _rate(rows, name):
 
 
 def _seconds(rows):
-    samples = _pooled(rows["phases.run"]) if "phases.run" in rows.columns else []
+    samples = _pooled(rows, "phases.run")
     if samples:
         return _summary(samples)
-    last = rows.iloc[-1]
-    return Value(*(float(last[f"stats.{part}"]) for part in ("median", "q1", "q3")))
+    return Value(*(float(rows[-1][f"stats.{part}"]) for part in ("median", "q1", "q3")))
 
 
-def _pooled(lists):
-    return [float(number) for item in lists if isinstance(item, list) for number in item]
+def _pooled(rows, name):
+    return [float(number) for row in rows if isinstance(row.get(name), list)
+            for number in row[name]]
 
 
 def _summary(samples):

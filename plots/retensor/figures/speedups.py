@@ -103,7 +103,7 @@ class Base:
     def _agrees(self, row, other):
         """Whether the parameters that both have are the same, but for those that `to` names."""
         return all(row[name] is None or other[name] is None or row[name] == other[name]
-                   for name in row.index
+                   for name in row
                    if name.startswith("case.params.") and name not in self.wanted)
 
     def ratio(self, outcome):

@@ -10,6 +10,7 @@ a cell; only methods, parameters and machines make their series.
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pandas as pd
 
@@ -29,8 +30,7 @@ CURRENCY = {"kernels": "are of the same machine code as today's",
             "confirmed": "are confirmed by a sample that was measured again",
             "unknown": "cannot be compared with today's kernels: this build has none",
             "stale": "are older than the code of their method"}
-CELL = (VARIANT, "key", "status", "reason", "stale", "case.mode", "case.data.kind", "phases.run",
-        "phases.preparations", "roofline.gbytes", "noise.reasons")
+LABEL = "label of the row"  # in the frame of all
 NUMBERS = re.compile(r"\d[\d.]*(-fold| of \d+)? ?")  # in a reason for noise
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 
@@ -148,7 +148,7 @@ class View:
         """Published values of one panel."""
         return [mark for mark in self.published if mark.facet == facet]
 
-    @property
+    @cached_property
     def rows(self):
         """The rows of the artifact."""
         return rows_of(self.spec, self.results)
@@ -164,6 +164,12 @@ def rows_of(spec, results):
     return pd.concat([rows, others.assign(**{"case.method": others["case.method"] + ORIGINAL})])
 
 
+def records(rows):
+    """The rows as dicts with their labels as LABEL: a cell is made of few, for which a frame of
+    its own takes longer than all that is done with it."""
+    return [{LABEL: label, **row} for label, row in zip(rows.index, rows.to_dict("records"))]
+
+
 def make_view(results, spec, verdicts=()):
     """Arrange the rows of the spec's artifact; raises PlotError when there are none."""
     rows = rows_of(spec, results)
@@ -172,12 +178,10 @@ def make_view(results, spec, verdicts=()):
     rows = with_absent(fold_variants(rows), spec.figure)
     fields = _Fields(rows, spec.figure)
     groups = {}
-    for index, row in rows.iterrows():
+    for row in records(rows):
         place = (fields.facet_of(row), fields.x_of(row), fields.series_of(row))
-        groups.setdefault(place, []).append(index)
-    shown = rows[fields.of_cells(rows.columns)]
-    cells = [_cell(place, shown.loc[members], fields)
-             for place, members in groups.items()]
+        groups.setdefault(place, []).append(row)
+    cells = [_cell(place, members, fields) for place, members in groups.items()]
     sort = _Sorter(spec, fields)
     facets = sort(fields.facet, (cell.facet for cell in cells))
     xs = sort(fields.x, (cell.x for cell in cells))
@@ -276,11 +280,6 @@ class _Fields:
                 found.append(name)
         return found
 
-    def of_cells(self, columns):
-        """Those of the rows' columns that a cell is made of: few of hundreds."""
-        own = (self.y, self.along, *self.stack, *CELL)
-        return [name for name in columns if name in own or name.startswith(("stats.", "work."))]
-
     def _splits(self, name):
         """Whether rows that differ in this column belong to different series."""
         if self.by_case or name == "device":
@@ -313,38 +312,30 @@ def _plain(value):
 
 
 def _cell(place, rows, fields):
-    ok = _those(rows, rows["status"] == "ok")
-    bad = _those(rows, rows["status"] != "ok")
+    ok, bad = [[row for row in rows if (row["status"] == "ok") == wanted]
+               for wanted in (True, False)]
     reasons = dict.fromkeys(f"{row['status']}: {_mode(row)}{row['reason'] or 'no reason given'}"
-                            for _, row in bad.iterrows())
-    last = rows.iloc[-1]
-    values = {variant: quantity.measure(_those(ok, _is_variant(ok, variant)), fields.y)
-              for variant in [None, *rows[VARIANT].dropna().unique()]}
-    base = _those(ok, _is_variant(ok, None))
-    cell = Cell(*place, ok=len(ok), total=len(rows),
-                status="ok" if bad.empty else bad.iloc[0]["status"], reason="; ".join(reasons),
-                data=str(last["case.data.kind"] or "unknown"), stale=int(rows["stale"].sum()),
+                            for row in bad)
+    last = rows[-1]
+    variants = dict.fromkeys([None, *(row[VARIANT] for row in rows)])
+    own = {variant: [row for row in ok if row[VARIANT] == variant] for variant in variants}
+    values = {variant: quantity.measure(held, fields.y) for variant, held in own.items()}
+    base = own[None]
+    cell = Cell(*place, ok=len(ok), total=len(rows), status=bad[0]["status"] if bad else "ok",
+                reason="; ".join(reasons), data=str(last["case.data.kind"] or "unknown"),
+                stale=sum(map(int, (row["stale"] for row in rows))),
                 measured=values[None], band=bands.around(values, fields.widened),
                 intensity=_intensity(base),
                 bandwidth=last.get("roofline.gbytes"),
                 along=quantity.measure(base, fields.along) if fields.along else None,
                 stack={name: quantity.measure(base, name) for name in fields.stack},
                 paper_mean=quantity.paper_mean(base, fields.y),
-                noisy=sum(bool(found) for found in rows.get("noise.reasons", ())),
-                keys=list(rows["key"]), members=list(rows.index))
+                noisy=sum(bool(row.get("noise.reasons")) for row in rows),
+                keys=[row["key"] for row in rows], members=[row[LABEL] for row in rows])
     if fields.share and cell.measured:
         cell.measured = cell.measured.scaled(100 / cell.roof) if cell.roof else None
         cell.band = cell.paper_mean = None  # of rates
     return cell
-
-
-def _those(rows, chosen):
-    """The chosen rows, which are mostly all: a copy takes longer than what is done with it."""
-    return rows if chosen.all() else rows[chosen]
-
-
-def _is_variant(rows, variant):
-    return rows[VARIANT].isna() if variant is None else rows[VARIANT] == variant
 
 
 def _mode(row):
@@ -353,11 +344,8 @@ def _mode(row):
 
 def _intensity(rows):
     """Flops over bytes of all rows, so that the roof of averaged modes is their common one."""
-    if rows.empty or not {"work.flops", "work.bytes"} <= set(rows.columns):
-        return None
-    flops, moved = (pd.to_numeric(rows[name], errors="coerce").sum()
-                    for name in ("work.flops", "work.bytes"))
-    return float(flops / moved) if moved > 0 else None
+    flops, moved = (sum(quantity.numbers_of(rows, name)) for name in ("work.flops", "work.bytes"))
+    return flops / moved if moved > 0 else None
 
 
 def _notes(rows, cells, spec):

@@ -40,7 +40,7 @@ class Line:
     """A method on a problem; numbers are None where no row tells them."""
 
     problem: tuple
-    row: pd.Series  # its newest
+    row: dict       # its newest
     modes: tuple    # that are ok
     ok: int
     total: int
@@ -163,12 +163,12 @@ def _section(key, rows, specs, registry, folder, out):
 
 def lines_of(rows, against):
     """The lines of an operation's rows with their baselines, by problem, machine and time."""
-    rows = rows[[name for name in rows.columns if name.startswith(ASKED)]]  # few of hundreds
+    asked = [name for name in rows.columns if name.startswith(ASKED)]  # few of hundreds
     groups = {}
-    for index, row in rows.iterrows():
+    for row in rows[asked].to_dict("records"):
         place = (_problem(row), row["device"], row["case.method"], _params(row))
-        groups.setdefault(place, []).append(index)
-    lines = [_line(place[0], rows.loc[members]) for place, members in groups.items()]
+        groups.setdefault(place, []).append(row)
+    lines = [_line(place[0], members) for place, members in groups.items()]
     _name_params(lines)
     _set_baselines(lines, against)
     return sorted(lines, key=lambda line: (
@@ -186,14 +186,14 @@ def _params(row):
 
 
 def _line(problem, rows):
-    artifacts = rows["case.artifact"]
-    if (artifacts != artifacts.iloc[0]).any():
-        rows = max((own for _, own in rows.groupby("case.artifact", sort=False)), key=_worth)
-    newest = rows.iloc[-1]
-    bad = [status for status in rows["status"] if status != "ok"]
-    ok = rows[rows["status"] == "ok"] if bad else rows
-    line = Line(problem, newest, tuple(sorted(map(str, set(ok["case.mode"])))), len(ok), len(rows),
-                bad[0] if bad else "ok", sum(rows["stale"]))
+    of_artifacts = {}
+    for row in rows:
+        of_artifacts.setdefault(row["case.artifact"], []).append(row)
+    rows = max(of_artifacts.values(), key=_worth)
+    ok = [row for row in rows if row["status"] == "ok"]
+    line = Line(problem, rows[-1], tuple(sorted({str(row["case.mode"]) for row in ok})), len(ok),
+                len(rows), next((row["status"] for row in rows if row["status"] != "ok"), "ok"),
+                sum(row["stale"] for row in rows))
     timed = _timed(ok)
     line.time, line.gflops = (quantity.measure(timed, name) for name in ("stats.median",
                                                                          "rates.gflops"))
@@ -207,15 +207,13 @@ def _line(problem, rows):
 
 
 def _timed(rows):
-    if "stats.count" not in rows.columns:  # no case is ok
-        return rows
-    enough = [_is_number(count) and count >= FEWEST_SAMPLES for count in rows["stats.count"]]
-    return rows if all(enough) else rows[enough]
+    return [row for row in rows if _is_number(count := row.get("stats.count"))
+            and count >= FEWEST_SAMPLES]
 
 
 def _worth(rows):
-    return (not any(rows["stale"]), len(_timed(rows)) > 0, sum(rows["status"] == "ok"),
-            str(rows.iloc[-1].get("finished")))
+    return (not any(row["stale"] for row in rows), len(_timed(rows)) > 0,
+            sum(row["status"] == "ok" for row in rows), str(rows[-1].get("finished")))
 
 
 def _mean(rows, name):
@@ -228,7 +226,7 @@ def _largest(rows, name):
 
 
 def _numbers(rows, name):
-    return [float(value) for value in rows[name] if _is_number(value)] if name in rows else []
+    return [float(row[name]) for row in rows if _is_number(row.get(name))]
 
 
 def _is_number(value):

@@ -17,7 +17,7 @@ Matrix column(const Values& values) {
   return matrix;
 }
 
-Dims without(Dims dims, int mode) {
+Dims dims_without(Dims dims, int mode) {
   dims.erase(dims.begin() + mode);
   return dims;
 }
@@ -77,7 +77,7 @@ Result empty_result(const Problem& problem) {
     case Operation::ttm:
       return empty_ttm(problem);
     case Operation::ttv:
-      return Coo(without(dims, problem.mode()), type);
+      return Coo(dims_without(dims, problem.mode()), type);
     case Operation::ts:
       return Coo(dims, type);
     case Operation::tew:
@@ -94,7 +94,7 @@ Result empty_result(const Problem& problem) {
 std::optional<EntriesView> entries_of(Result& result) {
   if (auto* x = std::get_if<Coo>(&result)) return EntriesView{x->dims, &x->indices, &x->values, 1};
   if (auto* s = std::get_if<SemiSparseCoo>(&result))
-    return EntriesView{without(s->dims, s->dense_modes.front()), &s->indices, &s->values,
+    return EntriesView{dims_without(s->dims, s->dense_modes.front()), &s->indices, &s->values,
                        s->dense_volume()};
   return std::nullopt;
 }
