@@ -31,24 +31,26 @@ Partitioning partition(const CooView& x, int mode, const FlycooShape& f) {
                           f.options.seed + at);
 }
 
-// The values of the entries become the nonzeros in the order of `mode`; `order` has that of the
-// mode before.
-void sort_for_mode(const CooView& x, int mode, const Numbers& order, DeviceFlycoo& f,
-                   DeviceSort& entries) {
+// The values of the entries, the nonzeros in the order of the mode before, are put into that of
+// `mode`.
+void sort_for_mode(const CooView& x, int mode, DeviceFlycoo& f, DeviceSort& entries) {
   const auto at = static_cast<std::size_t>(mode);
   f.modes.push_back(partition(x, mode, f));
   f.start.emplace_back(f.modes.back().start);
   const Numbers parts(f.modes.back().part);
-  for_each(f.nnz, [values = entries.values.data(), before = order.data(),
-                   keys = entries.keys.data(), rows = x.index[mode]] __device__(Count p) {
-    values[p] = before[p];
-    keys[p] = rows[before[p]];
-  });
+  for_each(f.nnz,
+           [keys = entries.keys.data(), rows = x.index[mode],
+            order = entries.values.data()] __device__(Count p) { keys[p] = rows[order[p]]; });
   if (f.options.arrangement == Arrangement::row) entries.sort(bits_for(f.dims[at]));
   for_each(f.nnz, [keys = entries.keys.data(), part = parts.data()] __device__(Count p) {
     keys[p] = part[keys[p]];
   });
   entries.sort(bits_for(f.options.kappa));
+}
+
+void copy(const Numbers& from, Numbers& to) {
+  RETENSOR_CUDA_CHECK(
+      cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, nullptr));
 }
 
 void invert(const Numbers& order, Numbers& inverse) {
@@ -90,22 +92,27 @@ void build(const DeviceCoo& tensor, DeviceFlycoo& f) {
   const auto n = static_cast<std::uint32_t>(f.nnz);
   const bool streams = f.options.ids == Ids::stream;
   const CooView x(tensor);
-  DeviceSort entries(n);
-  Numbers order(n);  // nonzeros in the order of the current mode
-  // Of each nonzero the place in the order of mode 0, and for streams in that of the current mode.
-  Numbers first(n), place(streams ? n : 0);
-  for_each(n, [to = order.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
+  DeviceSort entries(n);  // their values: the nonzeros in the order of the current mode
+  const Numbers& order = entries.values;
+  Numbers first(n);                 // of each nonzero the place in the order of mode 0
+  Numbers before(streams ? n : 0);  // nonzeros in the order of the mode before
+  for_each(n, [to = entries.values.data()] __device__(Count p) {
+    to[p] = static_cast<std::uint32_t>(p);
+  });
   for (int m = 0; m < f.order(); ++m) {
-    sort_for_mode(x, m, order, f, entries);
+    if (streams) copy(order, before);
+    sort_for_mode(x, m, f, entries);
     if (m == 0)
-      invert(entries.values, first);
+      invert(order, first);
     else if (streams)
-      invert(entries.values, place), add_stream(order, place, f);
-    std::swap(order, entries.values);
+      invert(order, entries.keys), add_stream(before, entries.keys, f);
     if (m == 0) f.records = records_of(x, order, f);
     if (!streams) write_ids(m, order, first, f);
   }
-  if (streams) add_stream(order, first, f);
+  if (!streams) return;
+  std::swap(entries.values, before);
+  entries = DeviceSort(0);  // the last stream may lie where it did
+  add_stream(before, first, f);
 }
 
 Count bytes_of_arrays(const FlycooShape& shape) {
@@ -134,9 +141,9 @@ DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options) {
     throw InputError("FLYCOO: found " + std::to_string(tensor.nnz) +
                      " nonzeros to sort on the device, expected below 2^32");
   DeviceFlycoo f{flycoo_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}, {}};
-  // A nonzero's, in the arrays of `build`.
-  const Count working = (f.options.ids == Ids::stream ? 7 : 6) * sizeof(std::uint32_t);
-  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * working + bytes_of_indices(f.dims));
+  // A nonzero's, of the arrays of `build`; while there is one more, the last stream is not there.
+  constexpr Count kWorking = 5 * sizeof(std::uint32_t);
+  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * kWorking + bytes_of_indices(f.dims));
   build(tensor, f);
   return f;
 }
