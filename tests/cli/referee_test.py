@@ -160,7 +160,8 @@ def test_an_unfairness_is_told(measured, tmp_path, lint):
     change, words = LINTS[lint]
     found = bout(measured, tmp_path, change)
     assert any(words in line for line in found["lints"]), found["lints"]
-    decided = {"finding": 0, "caches": 0, "machine": 0, "declined and wrong": 0, "wrong": 2, "missing": 2}.get(lint, 3)
+    decided = {"finding": 0, "caches": 0, "machine": 0, "declined and wrong": 0, "wrong": 2,
+               "missing": 2}.get(lint, 3)
     assert found["a_faster"] == decided
 
 
