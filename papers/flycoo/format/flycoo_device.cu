@@ -31,6 +31,19 @@ Partitioning partition(const CooView& x, int mode, const FlycooShape& f) {
                           f.options.seed + at);
 }
 
+// The keys become the indices in `mode` of the values, nonzeros: in mode 0 of the tensor, in others
+// of the records.
+void set_keys(const CooView& x, int mode, const DeviceFlycoo& f, DeviceSort& entries) {
+  for_each(f.nnz, [keys = entries.keys.data(), nonzero = entries.values.data(),
+                   rows = x.index[mode], layout = f.layout, records = f.records.data(),
+                   mode] __device__(Count p) {
+    keys[p] =
+        mode == 0
+            ? rows[nonzero[p]]
+            : record_index(layout, records + nonzero[p] * static_cast<Count>(layout.words), mode);
+  });
+}
+
 // The values of the entries, the nonzeros in the order of the mode before, are put into that of
 // `mode`.
 void sort_for_mode(const CooView& x, int mode, DeviceFlycoo& f, DeviceSort& entries) {
@@ -38,14 +51,17 @@ void sort_for_mode(const CooView& x, int mode, DeviceFlycoo& f, DeviceSort& entr
   f.modes.push_back(partition(x, mode, f));
   f.start.emplace_back(f.modes.back().start);
   const Numbers parts(f.modes.back().part);
-  for_each(f.nnz,
-           [keys = entries.keys.data(), rows = x.index[mode],
-            order = entries.values.data()] __device__(Count p) { keys[p] = rows[order[p]]; });
+  set_keys(x, mode, f, entries);
   if (f.options.arrangement == Arrangement::row) entries.sort(bits_for(f.dims[at]));
   for_each(f.nnz, [keys = entries.keys.data(), part = parts.data()] __device__(Count p) {
     keys[p] = part[keys[p]];
   });
   entries.sort(bits_for(f.options.kappa));
+}
+
+void number(Numbers& to) {
+  for_each(to.size(),
+           [to = to.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
 }
 
 void copy(const Numbers& from, Numbers& to) {
@@ -59,13 +75,14 @@ void invert(const Numbers& order, Numbers& inverse) {
   });
 }
 
-// The stream of a mode in whose order the nonzeros are `order`, towards positions `next`.
-void add_stream(const Numbers& order, const Numbers& next, DeviceFlycoo& f) {
+// The stream of a mode in whose order the nonzeros are `order`, towards their places in the next
+// one's; nullptr: mode 0's, which are the nonzeros' numbers.
+void add_stream(const Numbers& order, const std::uint32_t* place, DeviceFlycoo& f) {
   const auto width = static_cast<Count>(f.layout.id_words);
   Numbers& stream = f.streams.emplace_back(f.nnz * width);
-  for_each(f.nnz, [layout = f.layout, stream = stream.data(), width, place = next.data(),
+  for_each(f.nnz, [layout = f.layout, stream = stream.data(), width, place,
                    nonzero = order.data()] __device__(Count p) {
-    write_id(layout, stream + p * width, place[nonzero[p]]);
+    write_id(layout, stream + p * width, place == nullptr ? nonzero[p] : place[nonzero[p]]);
   });
 }
 
@@ -79,12 +96,11 @@ RecordBuffer records_of(const CooView& x, const Numbers& order, const FlycooShap
   return records;
 }
 
-// Writes the ids of a mode in whose order the nonzeros are `order`; `first` has the place of each
-// one's record.
-void write_ids(int mode, const Numbers& order, const Numbers& first, DeviceFlycoo& f) {
-  for_each(f.nnz, [layout = f.layout, records = f.records.data(), place = first.data(),
-                   nonzero = order.data(), mode] __device__(Count p) {
-    set_remap_id(layout, records + place[nonzero[p]] * static_cast<Count>(layout.words), mode, p);
+// Writes the ids of a mode in whose order the nonzeros are `order`.
+void write_ids(int mode, const Numbers& order, DeviceFlycoo& f) {
+  for_each(f.nnz, [layout = f.layout, records = f.records.data(), nonzero = order.data(),
+                   mode] __device__(Count p) {
+    set_remap_id(layout, records + nonzero[p] * static_cast<Count>(layout.words), mode, p);
   });
 }
 
@@ -92,27 +108,28 @@ void build(const DeviceCoo& tensor, DeviceFlycoo& f) {
   const auto n = static_cast<std::uint32_t>(f.nnz);
   const bool streams = f.options.ids == Ids::stream;
   const CooView x(tensor);
-  DeviceSort entries(n);  // their values: the nonzeros in the order of the current mode
+  // Their values: the nonzeros in the order of the current mode, by the places of their records
+  // as soon as these are made.
+  DeviceSort entries(n);
   const Numbers& order = entries.values;
-  Numbers first(n);                 // of each nonzero the place in the order of mode 0
-  Numbers before(streams ? n : 0);  // nonzeros in the order of the mode before
-  for_each(n, [to = entries.values.data()] __device__(Count p) {
-    to[p] = static_cast<std::uint32_t>(p);
-  });
+  Numbers before(streams ? n : 0);  // in the order of the mode before
+  number(entries.values);
   for (int m = 0; m < f.order(); ++m) {
     if (streams) copy(order, before);
     sort_for_mode(x, m, f, entries);
-    if (m == 0)
-      invert(order, first);
-    else if (streams)
-      invert(order, entries.keys), add_stream(before, entries.keys, f);
-    if (m == 0) f.records = records_of(x, order, f);
-    if (!streams) write_ids(m, order, first, f);
+    if (m == 0) {
+      f.records = records_of(x, order, f);
+      number(entries.values);
+    } else if (streams) {
+      invert(order, entries.keys);
+      add_stream(before, entries.keys.data(), f);
+    }
+    if (!streams) write_ids(m, order, f);
   }
   if (!streams) return;
   std::swap(entries.values, before);
   entries = DeviceSort(0);  // the last stream may lie where it did
-  add_stream(before, first, f);
+  add_stream(before, nullptr, f);
 }
 
 Count bytes_of_arrays(const FlycooShape& shape) {
@@ -142,7 +159,7 @@ DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options) {
                      " nonzeros to sort on the device, expected below 2^32");
   DeviceFlycoo f{flycoo_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}, {}};
   // A nonzero's, of the arrays of `build`; while there is one more, the last stream is not there.
-  constexpr Count kWorking = 5 * sizeof(std::uint32_t);
+  constexpr Count kWorking = 4 * sizeof(std::uint32_t);
   require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * kWorking + bytes_of_indices(f.dims));
   build(tensor, f);
   return f;
