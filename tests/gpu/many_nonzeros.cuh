@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "common/core/types.hpp"
 #include "common/device/device.hpp"
 
@@ -23,6 +26,25 @@ inline bool has_room_for_many(Count bytes) {
   if (free < needed)
     MESSAGE("skipped: " << free << " bytes of device memory are free, expected " << needed);
   return free >= needed;
+}
+
+/// Elements of a factor: quarters of 1 to 7.
+inline std::vector<float> factor_of(Count elements) {
+  std::vector<float> rows(elements);
+  for (Count k = 0; k < elements; ++k) rows[k] = 0.25f * static_cast<float>(1 + k % 7);
+  return rows;
+}
+
+/// Rows of `rank` sums beside those that were summed in fp64, of which there is one in `every`.
+/// Each addition may be off by `rounding`.
+inline void check_rows(const std::vector<double>& expected, const std::vector<float>& found,
+                       unsigned rank, Count every, double rounding = 6e-8) {
+  for (Count k = 0; k < expected.size(); ++k) {
+    const double right = expected[k];
+    CHECK(right > 0);
+    // About 4096 additions of numbers of one sign.
+    CHECK(std::abs(found[k / rank * every * rank + k % rank] - right) <= 4096 * rounding * right);
+  }
 }
 
 }  // namespace retensor::test

@@ -2,9 +2,6 @@
 // where 54 GB of device memory are free.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <vector>
-
 #include "common/device/cuda.cuh"
 #include "common/device/loops.cuh"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
@@ -57,9 +54,7 @@ TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
   if (!test::has_room_for_many(12)) return;
   Buffer<Index> row(kNonzeros), column(kNonzeros);
   Buffer<float> value(kNonzeros), out(Count{kRows + 1} * kRank);
-  std::vector<float> factor(Count{kColumns} * kRank);
-  for (Count k = 0; k < factor.size(); ++k) factor[k] = 0.25f * static_cast<float>(1 + k % 7);
-  const Buffer<float> rows(factor);
+  const Buffer<float> rows(test::factor_of(Count{kColumns} * kRank));
   Buffer<double> checked(Count{kChecked + 1} * kRank);
   out.zero(nullptr), checked.zero(nullptr);
   RETENSOR_CUDA_LAUNCH(make, kBlocks, kThreads, 0, nullptr, row.data(), column.data(),
@@ -76,15 +71,7 @@ TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
                          pasta::tuned::kThreads, 0, nullptr, x, row.data(), kChunk);
   });
 
-  const auto expected = checked.to_host();
-  const auto found = out.to_host();
-  for (Index k = 0; k <= kChecked; ++k)
-    for (unsigned r = 0; r < kRank; ++r) {
-      const double right = expected[k * kRank + r];
-      CHECK(right > 0);
-      // About 4096 additions of numbers of one sign.
-      CHECK(std::abs(found[Count{k} * kEvery * kRank + r] - right) <= 4096 * 6e-8 * right);
-    }
+  test::check_rows(checked.to_host(), out.to_host(), kRank, kEvery);
 }
 
 }  // namespace
