@@ -60,17 +60,6 @@ __global__ void make(flycoo::RecordLayout l, std::uint32_t* records, std::uint32
   });
 }
 
-/// The checked rows in fp64, from the law and not from what was stored.
-__global__ void expect(const float* factor, double* rows) {
-  device::for_each_of_grid(kManyNonzeros, [&](Count x) {
-    const Nonzero z(x);
-    if (z.row % kEvery != 0) return;
-    for (unsigned r = 0; r < kRank; ++r)
-      atomicAdd(rows + z.row / kEvery * kRank + r,
-                static_cast<double>(z.value) * static_cast<double>(factor[z.column * kRank + r]));
-  });
-}
-
 /// How many records are not where they belong.
 __global__ void count_strays(const std::uint32_t* records, unsigned long long* strays) {
   device::for_each_of_grid(kManyNonzeros, [&](Count x) {
@@ -94,7 +83,8 @@ TEST_CASE("FLYCOO's pass and remapping take more nonzeros than 32 bits count") {
   const Buffer<float> rows(test::factor_of((Count{1} << kColumnBits) * kRank));
   const Buffer<Count> start(starts);
   RETENSOR_CUDA_LAUNCH(make, kBlocks, kThreads, 0, nullptr, layout(), in.data(), stream.data());
-  RETENSOR_CUDA_LAUNCH(expect, kBlocks, kThreads, 0, nullptr, rows.data(), checked.data());
+  RETENSOR_CUDA_LAUNCH(test::expect_rows<Nonzero>, kBlocks, kThreads, 0, nullptr, rows.data(),
+                       kRank, kEvery, checked.data());
 
   flycoo::PassArguments<float> x;
   x.layout = layout(), x.in = in.data(), x.next_copy = out.data(), x.stream = stream.data();

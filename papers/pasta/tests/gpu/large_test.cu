@@ -39,17 +39,6 @@ __global__ void make(Index* row, Index* column, float* value) {
   });
 }
 
-/// The checked rows in fp64, from the law and not from what was stored.
-__global__ void expect(const float* factor, double* rows) {
-  device::for_each_of_grid(kNonzeros, [&](Count x) {
-    const Nonzero z(x);
-    if (z.row % kEvery != 0) return;
-    for (unsigned r = 0; r < kRank; ++r)
-      atomicAdd(rows + z.row / kEvery * kRank + r,
-                static_cast<double>(z.value) * static_cast<double>(factor[z.column * kRank + r]));
-  });
-}
-
 TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
   if (!test::has_room_for_many(12)) return;
   Buffer<Index> row(kNonzeros), column(kNonzeros);
@@ -59,7 +48,8 @@ TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
   out.zero(nullptr), checked.zero(nullptr);
   RETENSOR_CUDA_LAUNCH(make, kBlocks, kThreads, 0, nullptr, row.data(), column.data(),
                        value.data());
-  RETENSOR_CUDA_LAUNCH(expect, kBlocks, kThreads, 0, nullptr, rows.data(), checked.data());
+  RETENSOR_CUDA_LAUNCH(test::expect_rows<Nonzero>, kBlocks, kThreads, 0, nullptr, rows.data(),
+                       kRank, kEvery, checked.data());
 
   pasta::tuned::Gather<float> x;
   x.index[0] = column.data(), x.factor[0] = rows.data(), x.value = value.data();
