@@ -56,7 +56,7 @@ def bundle(sweep, out, *more, rows=None):
     """The archive, and what was said of it."""
     done = call(sweep.folder, "bundle", sweep.folder / "spec.yaml", "--out", out / "b.tar.gz",
                 "--registry", sweep.registry, "--cache", sweep.cache,
-                "--rows", rows or sweep.out, *more)
+                "--rows", *(rows if isinstance(rows, list) else [rows or sweep.out]), *more)
     assert done.returncode == 0, done.stderr
     return out / "b.tar.gz", done.stderr
 
@@ -185,6 +185,40 @@ def test_what_is_inside(sweep, archive):
     for name, facts in json.loads(files["manifest.json"])["files"].items():
         assert facts == {"sha256": hashlib.sha256(files[name]).hexdigest(),
                          "bytes": len(files[name])}
+
+
+IMPORTED = """artifact,method,operation,dataset,mode,rank,dtype,milliseconds
+test/spec,parti.cuda,mttkrp,tiny,0,4,f32,2.5
+others/times,blco.cuda,mttkrp,tiny,1,4,f32,1.5
+others/times,blco.cuda,mttkrp,tiny,1,64,f32,3.5
+"""
+
+
+def test_imported_times_go_in_with_their_origin_and_are_not_repeated(sweep, tmp_path):
+    table, rows = tmp_path / "times.csv", tmp_path / "imported.jsonl"
+    table.write_text(IMPORTED)
+    done = call(sweep.folder, "import", table, "--who", "their authors", "--gpu", "A GPU", "--out",
+                rows, "--registry", sweep.registry)
+    assert done.returncode == 0, done.stderr
+    archive, _ = bundle(sweep, tmp_path, rows=f"{sweep.out} {rows}".split())
+    files = contents(archive)
+    lines = [json.loads(line) for line in files["rows.jsonl"].splitlines()]
+    # Those of the artifact and of a problem in it; R = 64 is none.
+    assert [line["stats"]["median"] for line in lines if line.get("code") == "original"] == \
+        [2.5e-3, 1.5e-3]
+    origin = {"who": "their authors", "file": str(table), "device": "A GPU", "rows": 2}
+    told, = json.loads(files["manifest.json"])["imported"]
+    assert told == origin | {"commit": told["commit"]}
+    assert b"2 imported rows of their authors stand beside them" in files["badges.md"]
+    done, report = replay(tmp_path / "there", archive)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(report["rows"]) == 18 and report["imported"] == [told]
+    assert "imported, so not repeated: 2 rows of their authors on A GPU" in done.stdout
+    assert "A GPU" not in report["machines"]["there"]
+    # Times that others took are none of one's own.
+    done = call(sweep.folder, "bundle", sweep.folder / "spec.yaml", "--rows", rows, "--registry",
+                sweep.registry)
+    assert done.returncode == 2 and "no result rows" in done.stderr
 
 
 def test_data_that_may_not_be_passed_on_stays_out(sweep, archive, tmp_path):

@@ -102,6 +102,19 @@ def test_every_cheat_is_caught(workspace):
         assert len(rows[cheat]["foreign"]["probes_failed"]) < 5, "right on some probes"
 
 
+def test_a_probe_that_is_declined_is_no_fault(workspace):
+    rows = rows_of(workspace, [entry("DeclinesMany"), entry("DeclinesOthers")], code=0)
+    row = rows["declines_many"]
+    assert row["foreign"]["probes_failed"] == [] and not any("probe" in f for f in row["findings"])
+    assert row["foreign"]["probes_declined"] == [
+        "on a probe (two modes of 70,000, more than 2^32 cells) it is unsupported: `read`: at most "
+        "2^32 cells"]
+    # Of a code that takes nothing else nobody knows whether it is right.
+    row = rows["declines_others"]
+    assert len(row["foreign"]["probes_declined"]) == 5
+    assert "it declines each of 5 probes" in row["findings"]
+
+
 def test_answers_from_a_file_are_those_of_other_operands(workspace):
     methods = [entry("AnswerFile", str(workspace.folder / "answers"))]
     spec_path = spec(workspace, methods)

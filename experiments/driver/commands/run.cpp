@@ -1,11 +1,13 @@
 // retensor run: measures the cases of specs and appends them to result files.
 #include <iostream>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/run/gpu_state.hpp"
 #include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/run/sweep.hpp"
 #include "experiments/driver/spec/plan.hpp"
@@ -40,6 +42,23 @@ void keep_dataset(const std::string& name, std::vector<Plan>& plans) {
   if (kept == 0) throw InputError(fmt::format("--dataset {}: no case of the specs uses it", name));
 }
 
+/// The clock of the GPU that --lock-clock asks for, while the object lives. Warns where it may not.
+class ClockOf {
+ public:
+  explicit ClockOf(int mhz) {
+    if (mhz == 0) return;
+    if (mhz < 0) throw InputError(fmt::format("--lock-clock: found {}, expected MHz", mhz));
+    gpu_.emplace();
+    lock_.emplace(*gpu_, static_cast<unsigned>(mhz));
+    if (!lock_->refusal().empty())
+      std::cerr << "warning: the GPU's clock is not locked: " << lock_->refusal() << '\n';
+  }
+
+ private:
+  std::optional<GpuState> gpu_;
+  std::optional<LockedClock> lock_;
+};
+
 int run_command(const Given& given) {
   const auto specs =
       given.positionals("run: expected at least one spec (see: retensor run --help)");
@@ -59,6 +78,7 @@ int run_command(const Given& given) {
   auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));
   if (const auto name = given.text("dataset"); !name.empty()) keep_dataset(name, plans);
   StopSignals stop;
+  const ClockOf clock(given.get<int>("lock-clock"));
   std::set<std::string> printed;
   std::size_t not_ok = 0;
   bool stopped = false;
@@ -98,6 +118,8 @@ Interface run_interface() {
       "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
       "counters, or why there are none (with --rerun: of stored cases too); a spec with "
       "`counters` does so anyway");
+  add("lock-clock", po::value<int>()->default_value(0, "")->value_name("MHZ"),
+      "hold the GPU's clock at so many MHz meanwhile, where you may");
   add_oracles_option(options);
   add("allow-foreign", flag(),
       "run the executables and libraries that the specs name as methods; they have your rights");

@@ -85,20 +85,52 @@ std::vector<std::string> wrong_results(const Sides& s) {
   });
 }
 
-/// What was seen while code from outside ran.
-std::vector<std::string> findings(const Sides& s) {
+/// Rows of older programs have the probes that a code declined among their findings.
+bool declines_a_probe(const std::string& finding) {
+  return finding.rfind("on a probe (", 0) == 0 &&
+         finding.find(") it is unsupported: ") != std::string::npos;
+}
+
+/// What is doubtful about a row of code from outside.
+std::vector<std::string> findings_of(const Row& row) {
+  auto found = texts_at(row.line(), "findings");
+  found.erase(std::remove_if(found.begin(), found.end(), declines_a_probe), found.end());
+  return found;
+}
+
+/// What the code of a row does not take, which is no fault.
+std::vector<std::string> declined_by(const Row& row) {
+  auto declined = texts_at(row.line().value("foreign", json::object()), "probes_declined");
+  for (auto& text : texts_at(row.line(), "findings"))
+    if (declines_a_probe(text)) declined.push_back(std::move(text));
+  return declined;
+}
+
+/// The texts of a side's rows, each once, with the number of rows.
+std::vector<std::string> told_by_rows(
+    const Sides& s, const char* what,
+    const std::function<std::vector<std::string>(const Row&)>& texts) {
   std::vector<std::string> lines;
   for (const auto* side : {&s.a, &s.b}) {
     std::map<std::string, std::size_t> found;
     for (const auto& row : side->rows)
-      for (const auto& text : texts_at(row.line(), "findings")) ++found[text];
+      for (const auto& text : texts(row)) ++found[text];
     std::size_t shown = 0;
     constexpr std::size_t kMostShown = 8;
     for (const auto& [text, rows] : found)
       if (++shown <= kMostShown)
-        lines.push_back(fmt::format("Finding {}: {}.", in_rows(rows, *side), text));
+        lines.push_back(fmt::format("{} {}: {}.", what, in_rows(rows, *side), text));
   }
   return lines;
+}
+
+/// What was seen while code from outside ran.
+std::vector<std::string> findings(const Sides& s) {
+  return told_by_rows(s, "Finding", findings_of);
+}
+
+std::vector<std::string> declined_probes(const Sides& s) {
+  return told_by_rows(s, "A probe was declined, which is no fault,", declined_by);
 }
 
 std::vector<std::string> unchecked(const Sides& s) {
@@ -263,10 +295,11 @@ std::vector<std::string> machines_and_noise(const Sides& s) {
   return lines;
 }
 
-constexpr std::array<Lint, 13> kLints = {wrong_results,      findings,  unchecked,   cases_left_out,
-                                         declared_precision, precision, preparation, zeroing,
-                                         best_of_variants,   warmth,    clocks,      threads,
-                                         machines_and_noise};
+constexpr std::array<Lint, 14> kLints = {
+    wrong_results,  findings,           declined_probes, unchecked,
+    cases_left_out, declared_precision, precision,       preparation,
+    zeroing,        best_of_variants,   warmth,          clocks,
+    threads,        machines_and_noise};
 
 /// Why a pair decides nothing, whatever its ratio.
 std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
@@ -284,7 +317,7 @@ std::string objection(const Pair& pair, const std::set<std::string>& doubtful) {
 std::set<std::string> rows_with_findings(const Contestant& side) {
   std::set<std::string> keys;
   for (const auto& row : side.rows)
-    if (!texts_at(row.line(), "findings").empty()) keys.insert(row.key());
+    if (!findings_of(row).empty()) keys.insert(row.key());
   return keys;
 }
 

@@ -35,6 +35,7 @@ class DriverLibrary {
 namespace {
 
 constexpr int kDone = 0;            // NVML_SUCCESS, CUDA_SUCCESS
+constexpr int kNoPermission = 4;    // NVML_ERROR_NO_PERMISSION
 constexpr int kTooSmall = 7;        // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr unsigned kSensorGpu = 0;  // NVML_TEMPERATURE_GPU
 constexpr unsigned kClockSm = 1, kClockMemory = 2;
@@ -162,6 +163,21 @@ json GpuState::now() const {
   l.put_slowed(state);
   l.put_others(state);
   return state;
+}
+
+LockedClock::LockedClock(const GpuState& gpu, unsigned mhz) : gpu_(gpu), refusal_(gpu.absence()) {
+  if (!refusal_.empty()) return;
+  const int status =
+      gpu.library_->nvml.call("nvmlDeviceSetGpuLockedClocks", gpu.library_->device, mhz, mhz);
+  if (status == kNoPermission)
+    refusal_ = "NVML lets only root do that";
+  else if (status != kDone)
+    refusal_ = fmt::format("NVML refuses {} MHz: status {}", mhz, status);
+}
+
+LockedClock::~LockedClock() {
+  if (refusal_.empty())
+    gpu_.library_->nvml.call("nvmlDeviceResetGpuLockedClocks", gpu_.library_->device);
 }
 
 json between(const json& before, const json& after, double seconds) {

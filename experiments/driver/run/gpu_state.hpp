@@ -11,7 +11,7 @@ namespace retensor::driver {
 
 /// Asks NVML (libnvidia-ml.so.1) about the GPU that CUDA calls device 0, which libcuda.so.1 names.
 /// Both are loaded when this is made, so that a program without CUDA starts without them. It only
-/// reads: clocks are never locked from here.
+/// reads, but for LockedClock.
 class GpuState {
  public:
   explicit GpuState(const std::string& nvml = "libnvidia-ml.so.1",
@@ -32,9 +32,27 @@ class GpuState {
   nlohmann::json now() const;
 
  private:
+  friend class LockedClock;
   struct Library;
   std::unique_ptr<Library> library_;
   std::string absence_, uuid_;
+};
+
+/// Holds the clock of the GPU's multiprocessors at so many MHz until it is destroyed, where the
+/// user may; a process that is killed leaves it so (`nvidia-smi -rgc` gives it back). Rows say so
+/// under `gpu_state.reasons`.
+class LockedClock {
+ public:
+  LockedClock(const GpuState& gpu, unsigned mhz);
+  ~LockedClock();
+  LockedClock(const LockedClock&) = delete;
+  LockedClock& operator=(const LockedClock&) = delete;
+  /// Why the clock is not locked; empty where it is.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  const GpuState& gpu_;
+  std::string refusal_;
 };
 
 /// What lies between two looks: `reasons`, `others` (the most), `temperature_c` and `sm_mhz` at the

@@ -94,6 +94,8 @@ void Progress::done(const json& row) {
     draw(labels_.of(row.at("case")));
   if (form_ == Form::quiet) return;
   for (const auto& finding : texts_at(row, "findings")) note("  finding: " + finding);
+  for (const auto& probe : texts_at(row.value("foreign", json::object()), "probes_declined"))
+    note("  declined: " + probe);
 }
 
 void Progress::note(const std::string& text) {

@@ -352,6 +352,7 @@ void Sweep::add_probes(const Case& c, std::size_t order, json& body) {
       is_ok(answer) ? answer["failed"]
                     : json::array({"the probes ended: " + answer["reason"].get<std::string>()});
   body["foreign"]["probes_failed"] = failed;
+  body["foreign"]["probes_declined"] = answer.value("declined", json::array());
   for (const auto& sentence : failed) body["findings"].push_back(sentence);
 }
 

@@ -35,16 +35,18 @@ def build(options):
         files, notes = list(options.rows), []
         if options.measure:
             files.append(_measured(specs, Path(scratch) / "measured.jsonl", options, notes))
-        kept = rows.copy_rows(files, {spec.rows_of for spec in specs}, folder / "rows.jsonl")
+        kept, imported = rows.copy_rows(files, {spec.rows_of for spec in specs},
+                                        folder / "rows.jsonl")
         if not kept:
             raise PlotError(f"{options.read}: no result rows: measure some first, or add --measure")
-        names = {row["case"]["dataset"] for row in kept} | _datasets(specs)
+        names = {row["case"]["dataset"] for row in kept + imported} | _datasets(specs)
         left_out = data.copy_registry(options.registry, names, folder / "datasets")
         notes += [f"data set {name} is not inside: {why}" for name, why in left_out.items()]
         verdicts = _verdicts(specs, kept, folder)
         about = {"artifacts": [spec.artifact for spec in specs],
                  "specs": _copy_specs(specs, folder / "specs"),
-                 "machines": rows.machines(kept), "data left out": left_out}
+                 "machines": rows.machines(kept), "data left out": left_out,
+                 "imported": rows.origins([folder / "rows.jsonl"], imported)}
         _write_json(folder / "environment.json", _environment(kept))
         _copy_recipes(folder / "recipes", options.recipes)
         for name in CONTAINER:

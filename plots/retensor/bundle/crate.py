@@ -56,6 +56,8 @@ def write_badges(folder, rows, verdicts, about):
     judged = ", ".join(f"{count} {word}" for word, count in sorted(holds.items())) or "none"
     left_out = ", ".join(about["data left out"]) or "none"
     machines = ", ".join(f"{count} on {name}" for name, count in about["machines"].items())
+    imported = "".join(f"\n  {one['rows']} imported rows of {one.get('who', 'unknown')} stand "
+                       "beside them; no program here repeats them." for one in about["imported"])
     (folder / "badges.md").write_text(f"""# Checklist for the badges of the ACM
 
 A mark stands where the bundle itself shows it. The rest only people can do.
@@ -63,7 +65,7 @@ A mark stands where the bundle itself shows it. The rest only people can do.
 ## Artifacts Evaluated: Functional
 - [x] Documented: {len(about["specs"])} specs, `environment.json`, RO-Crate metadata.
 - [x] Consistent: rows, figures and verdicts are of these specs; {len(rows)} rows,
-  {ok} ok ({machines}).
+  {ok} ok ({machines}).{imported}
 - [{" " if about["data left out"] else "x"}] Complete: data sets that are not inside: {left_out}.
 - [ ] Exercisable: run `retensor replay` on another machine and add its `replay.json`.
 

@@ -18,11 +18,15 @@ def replay(options):
     folder = Path(options.out)
     manifest = archive.unpack(Path(options.read), folder)
     measured, notes = _run(manifest, folder, options)
-    then = rows.lines_of([archive.inside(folder, "rows.jsonl")]).get("row", [])
+    kept = archive.inside(folder, "rows.jsonl")
+    then = rows.lines_of([kept]).get("row", [])
+    imported = [row for row in then if rows.is_imported(row)]
+    own = [row for row in then if not rows.is_imported(row)]
     now = _with_data(measured, notes)
-    report = {"bundle": options.read, "rows": _compared_rows(then, now),
+    report = {"bundle": options.read, "rows": _compared_rows(own, now),
+              "imported": rows.origins([kept], imported),
               "claims": _compared_claims(folder, notes),
-              "machines": {"there": rows.machines(then), "here": rows.machines(now)},
+              "machines": {"there": rows.machines(own), "here": rows.machines(now)},
               "notes": notes}
     (folder / "replay.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     _print(report, folder)
@@ -124,6 +128,9 @@ def _print(report, folder):
     names = {where: ", ".join(found) or "no machine" for where, found in
              report["machines"].items()}
     print(f"times are not compared: measured on {names['there']}; here {names['here']}")
+    for one in report["imported"]:
+        print(f"imported, so not repeated: {one['rows']} rows of {one.get('who', 'unknown')} on "
+              f"{one['device']}")
     for note in report["notes"]:
         print(f"note: {note}")
     print(folder / "replay.json")

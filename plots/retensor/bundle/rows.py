@@ -15,10 +15,14 @@ def lines_of(files):
 
 
 def copy_rows(files, artifacts, out):
-    """Write the newest rows of artifacts with their sessions and ceilings; returns the rows, with
-    the quantities that the program derives from them."""
-    kept = [row for row in lines_of(files).get("row", [])
-            if row["case"].get("artifact") in artifacts and row["code"] != "original"]
+    """Write the newest rows of artifacts with their sessions and ceilings, and the imported rows
+    that stand beside them. Returns both, with the quantities that the program derives from them."""
+    lines = lines_of(files).get("row", [])
+    own = [row for row in lines if not is_imported(row) and row["case"]["artifact"] in artifacts]
+    problems = set(map(_problem, own))
+    imported = [row for row in lines if is_imported(row)
+                and (row["case"]["artifact"] in artifacts or _problem(row) in problems)]
+    kept = own + imported
     sessions = {row["session"] for row in kept}
     places = {(Path(row["file"]).name, row["line"], row["session"]) for row in kept}
     with open(out, "w", encoding="utf-8") as target:
@@ -29,7 +33,26 @@ def copy_rows(files, artifacts, out):
                 if (file.name, number, owner) in places or (line["kind"] != "row"
                                                             and owner in sessions):
                     target.write(text.rstrip("\n") + "\n")
-    return kept
+    return own, imported
+
+
+def is_imported(row):
+    """Whether others took the time with the original code: nothing here repeats it."""
+    return row["code"] == "original"
+
+
+def _problem(row):
+    return tuple(row["case"].get(name)
+                 for name in ("operation", "variant", "dataset", "mode", "rank", "dtype"))
+
+
+def origins(files, imported):
+    """Whose times imported rows have: [{who, file, commit, device, rows}]."""
+    counts = Counter((row["session"], row["device"]) for row in imported)
+    told = {line["session"]: line["imported"] for line in lines_of(files).get("session", [])
+            if "imported" in line}
+    return [{**told.get(session, {}), "device": device, "rows": count}
+            for (session, device), count in sorted(counts.items())]
 
 
 def _texts(file):

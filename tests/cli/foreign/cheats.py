@@ -193,6 +193,24 @@ class Declines(Honest):
         return {"status": "unsupported", "reason": "only on Tuesdays"}
 
 
+class DeclinesMany(Honest):
+    """Takes no more cells than 32 bits count, and says so."""
+    def read(self):
+        answer = super().read()
+        if self.dims[0] * self.dims[1] >= 2**32:
+            return {"status": "unsupported", "reason": "at most 2^32 cells"}
+        return answer
+
+
+class DeclinesOthers(Honest):
+    """Takes the shape of the case alone, so that nobody sees what else it does."""
+    def read(self):
+        answer = super().read()
+        if self.dims != [4, 3, 2]:
+            return {"status": "unsupported", "reason": "another shape"}
+        return answer
+
+
 class OutOfMemory(Honest):
     def prepare(self):
         return {"status": "oom", "reason": "the workspace does not fit"}

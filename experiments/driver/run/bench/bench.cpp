@@ -193,7 +193,7 @@ Deadline deadline_of(const json& request) {
   return std::chrono::steady_clock::now() + limit * 9 / 10;
 }
 
-json probe(const json& request) {
+Probed probe(const json& request) {
   const auto c = case_from_json(request.at("case"));
   const auto method = foreign_method(c.method, c.params, c.foreign->precision);
   return probe_foreign(c, request.at("order"), *method, deadline_of(request));
@@ -218,7 +218,12 @@ json Bench::answer(const json& request) {
     load(request.at("dataset"));
     return ok("data", data_);
   }
-  if (what == "probe") return ok("failed", probe(request));
+  if (what == "probe") {
+    const auto probed = probe(request);
+    auto told = ok("failed", probed.failed);
+    told["declined"] = probed.declined;
+    return told;
+  }
   if (what == "measure") return measure(request);
   throw LogicError("unknown request to a worker: " + what);
 }

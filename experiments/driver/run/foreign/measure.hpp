@@ -23,9 +23,12 @@ ForeignMeasurement measure_foreign(const Case& c, const std::shared_ptr<const Pr
                                    const Method& method, const TimingOptions& options,
                                    Deadline deadline);
 
+/// A sentence for each probe that a code got wrong or died of, and for each that it declined.
+struct Probed {
+  std::vector<std::string> failed, declined;
+};
 /// Small problems of the case's operation, order and type, each with one trait that codes get
-/// wrong. Returns a sentence for each that this code does not solve.
-std::vector<std::string> probe_foreign(const Case& c, int order, const Method& method,
-                                       Deadline deadline);
+/// wrong. Whoever declines all of them fails, since nothing is known of it on other inputs then.
+Probed probe_foreign(const Case& c, int order, const Method& method, Deadline deadline);
 
 }  // namespace retensor::driver

@@ -107,9 +107,8 @@ Case probe_case(Case c, int order, std::size_t k) {
 
 }  // namespace
 
-std::vector<std::string> probe_foreign(const Case& given, int order, const Method& method,
-                                       Deadline deadline) {
-  std::vector<std::string> failed;
+Probed probe_foreign(const Case& given, int order, const Method& method, Deadline deadline) {
+  Probed probed;
   const TimingOptions twice{.warmup = 0, .samples = 1};
   for (std::size_t k = 0; k < probes().size(); ++k) {
     const auto c = probe_case(given, order, k);
@@ -118,10 +117,13 @@ std::vector<std::string> probe_foreign(const Case& given, int order, const Metho
         std::make_shared<const Problem>(c.problem, tensor, second_tensor(c.problem, *tensor));
     const auto m = measure_foreign(c, problem, method, twice, deadline).measurement;
     if (m.status == name(Status::ok)) continue;
-    failed.push_back(
+    auto& list = m.status == name(Status::unsupported) ? probed.declined : probed.failed;
+    list.push_back(
         fmt::format("on a probe ({}) it is {}: {}", probes()[k].name, m.status, m.reason));
   }
-  return failed;
+  if (probed.declined.size() == probes().size())
+    probed.failed.push_back(fmt::format("it declines each of {} probes", probes().size()));
+  return probed;
 }
 
 }  // namespace retensor::driver

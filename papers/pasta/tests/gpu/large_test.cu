@@ -2,9 +2,6 @@
 // where 54 GB of device memory are free.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <vector>
-
 #include "common/device/cuda.cuh"
 #include "common/device/loops.cuh"
 #include "papers/pasta/kernels/tuned_cuda.cuh"
@@ -42,29 +39,17 @@ __global__ void make(Index* row, Index* column, float* value) {
   });
 }
 
-/// The checked rows in fp64, from the law and not from what was stored.
-__global__ void expect(const float* factor, double* rows) {
-  device::for_each_of_grid(kNonzeros, [&](Count x) {
-    const Nonzero z(x);
-    if (z.row % kEvery != 0) return;
-    for (unsigned r = 0; r < kRank; ++r)
-      atomicAdd(rows + z.row / kEvery * kRank + r,
-                static_cast<double>(z.value) * static_cast<double>(factor[z.column * kRank + r]));
-  });
-}
-
 TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
   if (!test::has_room_for_many(12)) return;
   Buffer<Index> row(kNonzeros), column(kNonzeros);
   Buffer<float> value(kNonzeros), out(Count{kRows + 1} * kRank);
-  std::vector<float> factor(Count{kColumns} * kRank);
-  for (Count k = 0; k < factor.size(); ++k) factor[k] = 0.25f * static_cast<float>(1 + k % 7);
-  const Buffer<float> rows(factor);
+  const Buffer<float> rows(test::factor_of(Count{kColumns} * kRank));
   Buffer<double> checked(Count{kChecked + 1} * kRank);
   out.zero(nullptr), checked.zero(nullptr);
   RETENSOR_CUDA_LAUNCH(make, kBlocks, kThreads, 0, nullptr, row.data(), column.data(),
                        value.data());
-  RETENSOR_CUDA_LAUNCH(expect, kBlocks, kThreads, 0, nullptr, rows.data(), checked.data());
+  RETENSOR_CUDA_LAUNCH(test::expect_rows<Nonzero>, kBlocks, kThreads, 0, nullptr, rows.data(),
+                       kRank, kEvery, checked.data());
 
   pasta::tuned::Gather<float> x;
   x.index[0] = column.data(), x.factor[0] = rows.data(), x.value = value.data();
@@ -76,15 +61,7 @@ TEST_CASE("MTTKRP takes more nonzeros than 32 bits count") {
                          pasta::tuned::kThreads, 0, nullptr, x, row.data(), kChunk);
   });
 
-  const auto expected = checked.to_host();
-  const auto found = out.to_host();
-  for (Index k = 0; k <= kChecked; ++k)
-    for (unsigned r = 0; r < kRank; ++r) {
-      const double right = expected[k * kRank + r];
-      CHECK(right > 0);
-      // About 4096 additions of numbers of one sign.
-      CHECK(std::abs(found[Count{k} * kEvery * kRank + r] - right) <= 4096 * 6e-8 * right);
-    }
+  test::check_rows(checked.to_host(), out.to_host(), kRank, kEvery);
 }
 
 }  // namespace
