@@ -41,13 +41,15 @@ struct WithTrial {
 WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
-    spent += total(*contest.came[k], runs_of_trial(calls));
+    spent += total(*contest.came[k], kRunsOfTrial);
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  const auto place = steps.empty() ? best_of(contest.foreseen, calls, caution)
-                                   : steps[*winner_of(steps, calls)].place;
-  const auto* const taken = contest.came[place];
-  return {spent + total(*taken, calls), spent, taken};
+  if (steps.empty()) {
+    const auto* const taken = contest.came[best_of(contest.foreseen, calls, caution)];
+    return {total(*taken, calls), 0, taken};
+  }
+  const auto* const taken = contest.came[steps[*winner_of(steps)].place];
+  return {spent + calls * taken->run, spent - taken->prepare, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.

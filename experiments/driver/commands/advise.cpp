@@ -244,7 +244,8 @@ int advise_command(const Given& given) {
   if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
-  const auto steps = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Step>();
+  const auto steps =
+      trial ? advise::settle(advice, problem, wish).steps : std::vector<advise::Step>();
   if (given.flag("json"))
     std::cout << advice_json(advice, wish, steps).dump(2) << '\n';
   else

@@ -122,11 +122,13 @@ std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& met
   }
 }
 
-/// All that the rows of a candidate on a problem tell.
+/// All that the rows of a candidate on a problem tell, measured of one code.
 struct Samples {
+  std::string newest;  ///< when the last of them was measured
   std::vector<double> run, prepare, format_bytes, device_bytes, error;
 
   void take(const Row& row) {
+    newest = std::max(newest, row.finished());
     run.push_back(row.number("stats.median"));
     take_preparations(row);
     format_bytes.push_back(row.number("footprint.format_bytes"));
@@ -144,11 +146,22 @@ struct Samples {
   }
 };
 
+/// By the hash of the code that a row was measured of.
+using SamplesByCode = std::map<std::string, Samples>;
+
+/// Of the newest code: a preparation that was rewritten says nothing of the one in its place.
+const Samples& newest_of(const SamplesByCode& all) {
+  return std::max_element(
+             all.begin(), all.end(),
+             [](const auto& a, const auto& b) { return a.second.newest < b.second.newest; })
+      ->second;
+}
+
 struct Problems {
   advise::Subject subject;
   std::string family;
   bool is_real = false;
-  std::map<advise::Candidate, Samples> samples;
+  std::map<advise::Candidate, SamplesByCode> samples;
 };
 
 struct Ceilings {
@@ -175,7 +188,7 @@ class Gatherer {
     auto& problem = problems_[{device, c.problem.operation, data}];
     if (problem.samples.empty()) describe(problem, c, row);
     if (c.problem.operation == Operation::contraction) take_counts(counts_[data], row);
-    problem.samples[*candidate].take(row);
+    problem.samples[*candidate][row.field("source_hash").get<std::string>()].take(row);
   }
 
   advise::Experience finish() const {
@@ -201,10 +214,12 @@ class Gatherer {
       const auto device = devices.at(key.device);
       const double bytes =
           static_cast<double>(s.nnz * (s.dims.size() * sizeof(Index) + size_of(s.spec.dtype)));
-      for (const auto& [candidate, m] : problem.samples)
+      for (const auto& [candidate, samples] : problem.samples) {
+        const auto& m = newest_of(samples);
         seen.times.push_back({seen.problems.size(), candidates.at(candidate), middle_of(m.run),
                               middle_of(m.prepare), middle_of(m.format_bytes),
                               middle_of(m.device_bytes), middle_of(m.error)});
+      }
       seen.problems.push_back({device, key.operation, key.data, problem.family, problem.is_real,
                                bytes, aspects_of(s, seen.devices[device])});
     }
