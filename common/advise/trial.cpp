@@ -23,29 +23,66 @@ double seconds_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Prepares a choice and leaves it in `prepared` after some runs.
-Tried try_one(const Problem& problem, const Choice& choice, int count,
-              std::unique_ptr<Prepared>& prepared) {
-  Tried tried;
-  try {
-    const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
-    tried.prepare = seconds_of([&] { prepared = prepare(*choice.method, problem, params); });
-    const auto timer =
-        choice.method->backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
-    std::vector<double> runs(static_cast<std::size_t>(count));
-    for (auto& run : runs)
-      run = seconds_of([&] {
-        timer->start();
-        prepared->run(*timer);
-        timer->stop();
-      });
-    std::sort(runs.begin(), runs.end());
-    tried.run = runs[(runs.size() - 1) / 2];
-  } catch (const std::exception& e) {
-    tried.failure = e.what();
-  }
-  return tried;
+double seconds_of_run(Prepared& prepared, StageTimer& timer) {
+  return seconds_of([&] {
+    timer.start();
+    prepared.run(timer);
+    timer.stop();
+  });
 }
+
+std::unique_ptr<StageTimer> timer_for(const Method& method) {
+  return method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+}
+
+/// Tries choices on one problem; the best so far stays prepared.
+class Tries {
+ public:
+  explicit Tries(const Problem& problem) : problem_(problem) {}
+
+  Tried operator()(const Choice& choice) {
+    Tried tried;
+    try {
+      std::unique_ptr<Prepared> prepared;
+      const auto& method = *choice.method;
+      const auto params = method.params().resolve(cpd::params_in(choice.params));
+      tried.prepare = seconds_of([&] { prepared = prepare(method, problem_, params); });
+      const auto timer = timer_for(method);
+      tried.run = seconds_of_run(*prepared, *timer);
+      for (int run = 1; run < kRunsOfTrial; ++run)
+        tried.run = std::min(tried.run, seconds_of_run(*prepared, *timer));
+      beside_ = beside_ || &method == best_method_;
+      if (tried.run < shortest_) {
+        shortest_ = tried.run;
+        best_ = std::move(prepared);
+        best_method_ = &method;
+        beside_ = false;
+      }
+    } catch (const std::exception& e) {
+      tried.failure = e.what();
+    }
+    return tried;
+  }
+
+  /// Null where all failed, or where the best no longer runs: a kernel may have the shared memory
+  /// that the latest preparation of its method asked for.
+  std::unique_ptr<Prepared> best() {
+    if (!beside_) return std::move(best_);
+    try {
+      seconds_of_run(*best_, *timer_for(*best_method_));
+    } catch (const std::exception&) {
+      best_ = nullptr;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  const Problem& problem_;
+  std::unique_ptr<Prepared> best_;
+  const Method* best_method_ = nullptr;
+  double shortest_ = std::numeric_limits<double>::infinity();
+  bool beside_ = false;  // a variant of the best one's method was prepared after it
+};
 
 std::string outcome(const Tried& tried) {
   if (!tried.failure.empty()) return tried.failure;
@@ -68,16 +105,10 @@ Outcome settle(Advice& advice, const Problem& problem, const Wish& wish) {
   for (const auto& choice : advice.ranked) forecasts.push_back(choice.forecast);
   Outcome done;
   if (forecasts.empty()) return done;
-  double shortest = std::numeric_limits<double>::infinity();
-  done.steps = trial(forecasts, wish.calls, advice.caution, [&](std::size_t place) {
-    std::unique_ptr<Prepared> prepared;
-    const auto tried = try_one(problem, advice.ranked[place], kRunsOfTrial, prepared);
-    if (tried.failure.empty() && tried.run < shortest) {
-      shortest = tried.run;
-      done.winner = std::move(prepared);
-    }
-    return tried;
-  });
+  Tries tries(problem);
+  done.steps = trial(forecasts, wish.calls, advice.caution,
+                     [&](std::size_t place) { return tries(advice.ranked[place]); });
+  done.winner = tries.best();
   for (const auto& [place, tried] : done.steps) {
     if (!tried.failure.empty()) continue;
     auto& forecast = advice.ranked[place].forecast;
