@@ -8,6 +8,7 @@
 #include "tests/contract/checks.hpp"
 #include "tests/contract/scenarios.hpp"
 #include "tests/contract/variants.hpp"
+#include "tests/support/lowered_method.hpp"
 #include "tests/support/planted_method.hpp"
 
 using namespace retensor;
@@ -170,51 +171,9 @@ TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
                          {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu", "hlsto.cpu"});
 }
 
-/// As a kernel that has the shared memory of the latest preparation.
-class Lowered final : public Method {
- public:
-  std::string_view id() const override { return "lowered.cpu"; }
-  std::string_view summary() const override { return "runs with no more than was allowed last"; }
-  Backend backend() const override { return Backend::cpu; }
-  ParamSchema params() const override {
-    return {param("warps", 4, "as much as a run needs").range(1, 8)};
-  }
-  Support supports(const Problem& p, const Params& params) const override {
-    return right_.supports(p, params);
-  }
-  std::unique_ptr<Prepared> prepare(const Problem& p, const Params& params) const override {
-    allowed_ = params.integer("warps");
-    const PlantedMethod& inner = right_;
-    return std::make_unique<Run>(inner.prepare(p, {}), allowed_, allowed_);
-  }
-
- private:
-  class Run final : public Prepared {
-   public:
-    Run(std::unique_ptr<Prepared> inner, std::int64_t needed, const std::int64_t& allowed)
-        : inner_(std::move(inner)), needed_(needed), allowed_(allowed) {}
-    void run(StageTimer& timer) override {
-      if (needed_ > allowed_) throw LogicError("invalid argument");
-      inner_->run(timer);
-    }
-    Result result() override { return inner_->result(); }
-    Executed executed() const override { return inner_->executed(); }
-    Footprint footprint() const override { return inner_->footprint(); }
-    Work work() const override { return inner_->work(); }
-
-   private:
-    const std::unique_ptr<Prepared> inner_;
-    const std::int64_t needed_;
-    const std::int64_t& allowed_;
-  };
-
-  const PlantedMethod right_{Fault::none};
-  mutable std::int64_t allowed_ = 0;
-};
-
 TEST_CASE("a preparation that takes from an earlier one is found") {
   const PlantedMethod right(Fault::none);
-  const Lowered lowered;
+  const test::LoweredMethod lowered;
   CHECK(contract::run_variants({&right}).findings.empty());
   const auto report = contract::run_variants({&lowered});
   REQUIRE(report.findings.size() == 2);  // of MTTKRP and of all modes
