@@ -18,7 +18,7 @@ namespace retensor::advise {
 inline constexpr int kFewestFamilies = 3;
 /// Standard deviations that are added to an expected time before times are compared: of two
 /// candidates expected to be equal the one that is known better is taken.
-inline constexpr double kCaution = 0.5;
+inline constexpr double kCaution = 1;
 /// The same for problems unlike all that were measured.
 inline constexpr double kCautionOutside = 2;
 

@@ -1,7 +1,9 @@
 #include "common/advise/regret.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -92,11 +94,42 @@ std::string described(const Candidate& candidate) {
   return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
 }
 
-SlowChoice slow_choice(const Experience& seen, const WithTrial& tried, const SeenTimes& best,
-                       double calls) {
-  return {seen.problems[best.problem].data, described(seen.candidates[tried.taken->candidate]),
-          described(seen.candidates[best.candidate]), tried.total / total(best, calls),
-          1 - calls * tried.taken->run / tried.total};
+/// A part of a forecast total beside what came.
+struct Surprise {
+  const char* of;
+  double seconds, expected;
+};
+
+/// The largest surprise in seconds, its measured time over the expected one.
+std::string cause_of(const Contest& contest, const SeenTimes& taken, const SeenTimes& best,
+                     double calls) {
+  const auto place_of = [&](const SeenTimes& t) {
+    return std::find(contest.came.begin(), contest.came.end(), &t) - contest.came.begin();
+  };
+  const auto at = place_of(best);
+  if (at == std::ssize(contest.came)) return "the best is known of too few families";
+  const auto& of_taken = contest.foreseen[static_cast<std::size_t>(place_of(taken))];
+  const auto& of_best = contest.foreseen[static_cast<std::size_t>(at)];
+  const std::array<Surprise, 4> all = {
+      {{"its preparation", taken.prepare, of_taken.prepare_seconds()},
+       {"its run", calls * taken.run, calls * of_taken.run_seconds()},
+       {"the best's preparation", best.prepare, of_best.prepare_seconds()},
+       {"the best's run", calls * best.run, calls * of_best.run_seconds()}}};
+  const auto& most = *std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.seconds - a.expected) < std::abs(b.seconds - b.expected);
+  });
+  return fmt::format("{}{}, {:.2g}x", contest.is_outside ? "outside; " : "", most.of,
+                     most.seconds / most.expected);
+}
+
+SlowChoice slow_choice(const Experience& seen, const Contest& contest, const WithTrial& tried,
+                       const SeenTimes& best, double calls) {
+  return {seen.problems[best.problem].data,
+          described(seen.candidates[tried.taken->candidate]),
+          described(seen.candidates[best.candidate]),
+          tried.total / total(best, calls),
+          1 - calls * tried.taken->run / tried.total,
+          cause_of(contest, *tried.taken, best, calls)};
 }
 
 void judge(const Experience& seen, const Contest& contest, double calls, Tallies& tallies) {
@@ -117,7 +150,8 @@ void judge(const Experience& seen, const Contest& contest, double calls, Tallies
   tallies.predicted.add(ratio);
   const auto tried = time_with_trial(contest, calls, caution);
   tallies.tried.add(tried.total / best);
-  if (tried.total > 2 * best) tallies.slow.push_back(slow_choice(seen, tried, best_one, calls));
+  if (tried.total > 2 * best)
+    tallies.slow.push_back(slow_choice(seen, contest, tried, best_one, calls));
   if (tried.total - tried.trial > best_of_libraries(seen, contest, calls)) {
     ++tallies.behind_libraries;
     if (!is_library(seen.candidates[tried.taken->candidate].method)) ++tallies.in_their_place;

@@ -366,7 +366,10 @@ TEST_CASE("choices without a tensor's family take at most 1.10 times the best, o
     CAPTURE(calls);
     CHECK(line.problems > 500);
     CHECK(line.slow.size() == static_cast<std::size_t>(line.tried.above_two));
-    for (const auto& slow : line.slow) CHECK(slow.ratio > 2);
+    for (const auto& slow : line.slow) {
+      CHECK(slow.ratio > 2);
+      CHECK(!slow.cause.empty());
+    }
     CHECK(line.predicted.mean <= 1.10);
     CHECK(line.tried.mean <= 1.10);
     if (calls >= 100) CHECK(line.tried.above_two <= line.predicted.above_two);
