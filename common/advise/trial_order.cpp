@@ -17,6 +17,8 @@ namespace {
 /// Share of the calls that runs of the best forecast may add in any case: they find out what nobody
 /// foresaw, and its preparation is needed anyway.
 constexpr double kLook = 0.03;
+/// The same of any trial. With fewer calls preparations decide, which a trial adds to.
+constexpr double kMostRuns = 0.1;
 /// Two measurements of a run differ by so much, whatever else is known.
 constexpr double kLeastDeviation = 0.14;
 
@@ -100,6 +102,7 @@ double total_from(const std::vector<Forecast>& forecasts, std::size_t first, dou
 
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most) {
+  if (kRunsOfTrial > kMostRuns * calls) return {};
   const auto best = best_of(forecasts, calls, caution);
   const double without =
       expected_seconds(forecasts[best].prepare) + calls * expected_seconds(forecasts[best].run);
