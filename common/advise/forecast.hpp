@@ -18,7 +18,7 @@ namespace retensor::advise {
 inline constexpr int kFewestFamilies = 3;
 /// Standard deviations that are added to an expected time before times are compared: of two
 /// candidates expected to be equal the one that is known better is taken.
-inline constexpr double kCaution = 0.5;
+inline constexpr double kCaution = 1;
 /// The same for problems unlike all that were measured.
 inline constexpr double kCautionOutside = 2;
 
@@ -48,12 +48,10 @@ std::vector<double> weighed(const std::vector<Forecast>& forecasts, double calls
 /// The place of the least of these; throws LogicError for an empty list.
 std::size_t best_of(const std::vector<Forecast>& forecasts, double calls, double caution);
 
-/// A trial prepares candidates and runs each so often: three runs cost too much of ten calls.
-constexpr int runs_of_trial(double calls) {
-  return calls < 100 ? 2 : 3;
-}
+/// Runs of each candidate of a trial, of which the shorter counts: the first may load a kernel.
+inline constexpr int kRunsOfTrial = 2;
 struct Tried {
-  double prepare = 0, run = 0;  ///< seconds, of runs the median
+  double prepare = 0, run = 0;  ///< seconds, of the shortest run
   std::string failure;          ///< why it has no times
 };
 /// Prepares and runs the candidate of a place in the list.
@@ -69,12 +67,12 @@ struct Step {
 /// best forecast. Another is tried as long as the time that it is expected to save in `calls` runs,
 /// given the times so far, exceeds that of its trial: a candidate that is slower than foreseen
 /// calls for one that was expected to differ from it, and a problem on which all are slow does not.
-/// The winner is prepared again after it. Nothing is tried where no trial is expected to pay,
-/// unless it takes next to nothing beside the calls.
+/// The winner, the one of the shortest run, stays prepared for the calls. Nothing is tried where no
+/// trial is expected to pay, unless it takes next to nothing beside the calls.
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most = 3);
-/// The number of the step of the least total; none where all have failed.
-std::optional<std::size_t> winner_of(const std::vector<Step>& steps, double calls);
+/// The number of the step of the shortest run; none where all have failed.
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps);
 
 /// What the times of one operation on one device tell; keeps references into the experience.
 class Forecaster {

@@ -1,7 +1,9 @@
 #include "common/advise/regret.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -41,13 +43,15 @@ struct WithTrial {
 WithTrial time_with_trial(const Contest& contest, double calls, double caution) {
   double spent = 0;
   const auto steps = trial(contest.foreseen, calls, caution, [&](std::size_t k) {
-    spent += total(*contest.came[k], runs_of_trial(calls));
+    spent += total(*contest.came[k], kRunsOfTrial);
     return Tried{contest.came[k]->prepare, contest.came[k]->run, ""};
   });
-  const auto place = steps.empty() ? best_of(contest.foreseen, calls, caution)
-                                   : steps[*winner_of(steps, calls)].place;
-  const auto* const taken = contest.came[place];
-  return {spent + total(*taken, calls), spent, taken};
+  if (steps.empty()) {
+    const auto* const taken = contest.came[best_of(contest.foreseen, calls, caution)];
+    return {total(*taken, calls), 0, taken};
+  }
+  const auto* const taken = contest.came[steps[*winner_of(steps)].place];
+  return {spent + calls * taken->run, spent - taken->prepare, taken};
 }
 
 /// Of the libraries' candidates that are offered; infinity where there is none.
@@ -90,11 +94,42 @@ std::string described(const Candidate& candidate) {
   return candidate.method + (candidate.params.empty() ? "" : " " + candidate.params);
 }
 
-SlowChoice slow_choice(const Experience& seen, const WithTrial& tried, const SeenTimes& best,
-                       double calls) {
-  return {seen.problems[best.problem].data, described(seen.candidates[tried.taken->candidate]),
-          described(seen.candidates[best.candidate]), tried.total / total(best, calls),
-          1 - calls * tried.taken->run / tried.total};
+/// A part of a forecast total beside what came.
+struct Surprise {
+  const char* of;
+  double seconds, expected;
+};
+
+/// The largest surprise in seconds, its measured time over the expected one.
+std::string cause_of(const Contest& contest, const SeenTimes& taken, const SeenTimes& best,
+                     double calls) {
+  const auto place_of = [&](const SeenTimes& t) {
+    return std::find(contest.came.begin(), contest.came.end(), &t) - contest.came.begin();
+  };
+  const auto at = place_of(best);
+  if (at == std::ssize(contest.came)) return "the best is known of too few families";
+  const auto& of_taken = contest.foreseen[static_cast<std::size_t>(place_of(taken))];
+  const auto& of_best = contest.foreseen[static_cast<std::size_t>(at)];
+  const std::array<Surprise, 4> all = {
+      {{"its preparation", taken.prepare, of_taken.prepare_seconds()},
+       {"its run", calls * taken.run, calls * of_taken.run_seconds()},
+       {"the best's preparation", best.prepare, of_best.prepare_seconds()},
+       {"the best's run", calls * best.run, calls * of_best.run_seconds()}}};
+  const auto& most = *std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.seconds - a.expected) < std::abs(b.seconds - b.expected);
+  });
+  return fmt::format("{}{}, {:.2g}x", contest.is_outside ? "outside; " : "", most.of,
+                     most.seconds / most.expected);
+}
+
+SlowChoice slow_choice(const Experience& seen, const Contest& contest, const WithTrial& tried,
+                       const SeenTimes& best, double calls) {
+  return {seen.problems[best.problem].data,
+          described(seen.candidates[tried.taken->candidate]),
+          described(seen.candidates[best.candidate]),
+          tried.total / total(best, calls),
+          1 - calls * tried.taken->run / tried.total,
+          cause_of(contest, *tried.taken, best, calls)};
 }
 
 void judge(const Experience& seen, const Contest& contest, double calls, Tallies& tallies) {
@@ -115,7 +150,8 @@ void judge(const Experience& seen, const Contest& contest, double calls, Tallies
   tallies.predicted.add(ratio);
   const auto tried = time_with_trial(contest, calls, caution);
   tallies.tried.add(tried.total / best);
-  if (tried.total > 2 * best) tallies.slow.push_back(slow_choice(seen, tried, best_one, calls));
+  if (tried.total > 2 * best)
+    tallies.slow.push_back(slow_choice(seen, contest, tried, best_one, calls));
   if (tried.total - tried.trial > best_of_libraries(seen, contest, calls)) {
     ++tallies.behind_libraries;
     if (!is_library(seen.candidates[tried.taken->candidate].method)) ++tallies.in_their_place;

@@ -20,6 +20,7 @@ struct SlowChoice {
   std::string data, taken, best;  ///< candidates in words
   double ratio = 1;
   double preparing = 0;  ///< share of its time that preparations and the trial take
+  std::string cause;     ///< the forecast that was most seconds off: "its preparation, 4.8x"
 };
 
 /// Of the problems of an operation on a device, or of all.

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,68 +23,137 @@ double seconds_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-Tried try_one(const Problem& problem, const Choice& choice, int count) {
-  Tried tried;
-  try {
-    const auto params = choice.method->params().resolve(cpd::params_in(choice.params));
-    std::unique_ptr<Prepared> prepared;
-    tried.prepare = seconds_of([&] { prepared = prepare(*choice.method, problem, params); });
-    const auto timer =
-        choice.method->backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
-    std::vector<double> runs(static_cast<std::size_t>(count));
-    for (auto& run : runs)
-      run = seconds_of([&] {
-        timer->start();
-        prepared->run(*timer);
-        timer->stop();
-      });
-    std::sort(runs.begin(), runs.end());
-    tried.run = runs[(runs.size() - 1) / 2];
-  } catch (const std::exception& e) {
-    tried.failure = e.what();
-  }
-  return tried;
+double seconds_of_run(Prepared& prepared, StageTimer& timer) {
+  return seconds_of([&] {
+    timer.start();
+    prepared.run(timer);
+    timer.stop();
+  });
 }
+
+std::unique_ptr<StageTimer> timer_for(const Method& method) {
+  return method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
+}
+
+/// Tries choices on one problem; the best so far stays prepared.
+class Tries {
+ public:
+  explicit Tries(const Problem& problem) : problem_(problem) {}
+
+  Tried operator()(const Choice& choice) {
+    Tried tried;
+    try {
+      std::unique_ptr<Prepared> prepared;
+      const auto& method = *choice.method;
+      const auto params = method.params().resolve(cpd::params_in(choice.params));
+      tried.prepare = seconds_of([&] { prepared = prepare(method, problem_, params); });
+      const auto timer = timer_for(method);
+      tried.run = seconds_of_run(*prepared, *timer);
+      for (int run = 1; run < kRunsOfTrial; ++run)
+        tried.run = std::min(tried.run, seconds_of_run(*prepared, *timer));
+      beside_ = beside_ || &method == best_method_;
+      if (tried.run < shortest_) {
+        shortest_ = tried.run;
+        best_ = std::move(prepared);
+        best_method_ = &method;
+        beside_ = false;
+      }
+    } catch (const std::exception& e) {
+      tried.failure = e.what();
+    }
+    return tried;
+  }
+
+  /// Null where all failed, or where the best no longer runs: a kernel may have the shared memory
+  /// that the latest preparation of its method asked for.
+  std::unique_ptr<Prepared> best() {
+    if (!beside_) return std::move(best_);
+    try {
+      seconds_of_run(*best_, *timer_for(*best_method_));
+    } catch (const std::exception&) {
+      best_ = nullptr;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  const Problem& problem_;
+  std::unique_ptr<Prepared> best_;
+  const Method* best_method_ = nullptr;
+  double shortest_ = std::numeric_limits<double>::infinity();
+  bool beside_ = false;  // a variant of the best one's method was prepared after it
+};
 
 std::string outcome(const Tried& tried) {
   if (!tried.failure.empty()) return tried.failure;
   return fmt::format("{:.3g} s to prepare, {:.3g} s a run", tried.prepare, tried.run);
 }
 
+/// What was tried, by the choices in the order before it.
+std::string text_of(const std::vector<Step>& steps, const std::vector<Choice>& before) {
+  std::string text;
+  for (const auto& [place, tried] : steps)
+    text +=
+        fmt::format("{}{}: {}", text.empty() ? "" : "; ", in_words(before[place]), outcome(tried));
+  return text;
+}
+
 }  // namespace
 
-std::vector<Step> settle(Advice& advice, const Problem& problem, const Wish& wish) {
+Outcome settle(Advice& advice, const Problem& problem, const Wish& wish) {
   std::vector<Forecast> forecasts;
   for (const auto& choice : advice.ranked) forecasts.push_back(choice.forecast);
-  if (forecasts.empty()) return {};
-  const auto steps = trial(forecasts, wish.calls, advice.caution, [&](std::size_t place) {
-    return try_one(problem, advice.ranked[place], runs_of_trial(wish.calls));
-  });
-  for (const auto& [place, tried] : steps) {
+  Outcome done;
+  if (forecasts.empty()) return done;
+  Tries tries(problem);
+  done.steps = trial(forecasts, wish.calls, advice.caution,
+                     [&](std::size_t place) { return tries(advice.ranked[place]); });
+  done.winner = tries.best();
+  for (const auto& [place, tried] : done.steps) {
     if (!tried.failure.empty()) continue;
     auto& forecast = advice.ranked[place].forecast;
     forecast.run = {std::log(std::max(tried.run, 1e-9)), 0};
     forecast.prepare = {std::log(std::max(tried.prepare, 1e-9)), 0};
   }
-  const auto best = winner_of(steps, wish.calls);
-  if (!best) return steps;
-  const auto winner = advice.ranked.begin() + static_cast<std::ptrdiff_t>(steps[*best].place);
-  std::rotate(advice.ranked.begin(), winner, winner + 1);
-  return steps;
+  if (const auto best = winner_of(done.steps)) {
+    const auto winner =
+        advice.ranked.begin() + static_cast<std::ptrdiff_t>(done.steps[*best].place);
+    std::rotate(advice.ranked.begin(), winner, winner + 1);
+  }
+  return done;
 }
 
 Settled choose_by_trial(const Registry& registry, const Problem& problem,
                         const nlohmann::json& facts, const Wish& wish, const Allowed& allowed) {
-  auto advice = advise_here(registry, problem, facts, wish, allowed);
-  const auto before = advice.ranked;
-  Settled settled;
-  std::vector<Step> steps;
-  settled.seconds = seconds_of([&] { steps = settle(advice, problem, wish); });
-  settled.choice = advice.ranked.front();
-  for (const auto& [place, tried] : steps)
-    settled.trial += fmt::format("{}{}: {}", settled.trial.empty() ? "" : "; ",
-                                 in_words(before[place]), outcome(tried));
-  return settled;
+  const Planned planned(advise_here(registry, problem, facts, wish, allowed), wish, true);
+  planned.settle(problem);
+  return {planned.choice(), planned.trial_seconds(), planned.trial_text()};
+}
+
+Support Planned::supports(const Problem& problem, const Params&) const {
+  return retensor::supports(*choice().method, problem, params_of_choice());
+}
+
+std::unique_ptr<Prepared> Planned::prepare(const Problem& problem, const Params&) const {
+  if (auto winner = settle(problem)) return winner;
+  return retensor::prepare(*choice().method, problem, params_of_choice());
+}
+
+reference::Precision Planned::precision(const Problem& problem, const Params&) const {
+  return choice().method->precision(problem, params_of_choice());
+}
+
+std::unique_ptr<Prepared> Planned::settle(const Problem& problem) const {
+  if (!std::exchange(trial_, false)) return nullptr;
+  const auto before = advice_.ranked;
+  Outcome done;
+  seconds_ = seconds_of([&] { done = advise::settle(advice_, problem, wish_); });
+  text_ = text_of(done.steps, before);
+  return std::move(done.winner);
+}
+
+Params Planned::params_of_choice() const {
+  return choice().method->params().resolve(cpd::params_in(choice().params));
 }
 
 }  // namespace retensor::advise

@@ -14,9 +14,11 @@
 namespace retensor::advise {
 namespace {
 
-/// Share of the time expected without a trial below which one is made in any case: it finds out
-/// what nobody foresaw.
+/// Share of the calls that runs of the best forecast may add in any case: they find out what nobody
+/// foresaw, and its preparation is needed anyway.
 constexpr double kLook = 0.03;
+/// The same of any trial. With fewer calls preparations decide, which a trial adds to.
+constexpr double kMostRuns = 0.1;
 /// Two measurements of a run differ by so much, whatever else is known.
 constexpr double kLeastDeviation = 0.14;
 
@@ -64,25 +66,18 @@ struct Next {
   double gain = 0;  ///< seconds expected to be saved; 0: nothing is worth a trial
 };
 
-/// Seconds of a preparation and all calls, as the trial took them.
-double total_of(const Step& step, double calls) {
-  return step.tried.prepare + calls * step.tried.run;
-}
-
-/// After `steps`. Whichever wins is prepared again after the trial.
+/// After `steps`. Their preparations are spent; that of the winner serves all calls.
 Next next_of(const std::vector<Forecast>& forecasts, const std::vector<Step>& steps, double calls) {
-  const auto winner = winner_of(steps, calls);
+  const auto winner = winner_of(steps);
   Next next;
   for (std::size_t k = 0; k < forecasts.size(); ++k) {
     const auto is_place = [k](const Step& step) { return step.place == k; };
     if (std::any_of(steps.begin(), steps.end(), is_place)) continue;
     if (!winner) return {k, forecasts[k].total(calls)};  // in order: the best that is left
     const auto run = given(forecasts, k, steps);
-    const double prepare = expected_seconds(forecasts[k].prepare);
-    const double enough = (total_of(steps[*winner], calls) - prepare) / calls;
-    if (enough <= 0) continue;
-    const double gain = calls * expected_saving(run, enough) - prepare -
-                        runs_of_trial(calls) * expected_seconds(run);
+    const double gain = calls * expected_saving(run, steps[*winner].tried.run) -
+                        expected_seconds(forecasts[k].prepare) -
+                        kRunsOfTrial * expected_seconds(run);
     if (gain > next.gain) next = {k, gain};
   }
   return next;
@@ -94,11 +89,11 @@ double total_from(const std::vector<Forecast>& forecasts, std::size_t first, dou
   constexpr std::array kDeviations = {-1.83, -1.1, -0.67, -0.32, 0.0, 0.32, 0.67, 1.1, 1.83};
   const auto& at = forecasts[first];
   const double prepare = expected_seconds(at.prepare);
-  double total = 2 * prepare;  // in the trial and after it
+  double total = prepare;
   for (const double z : kDeviations) {
     const double seconds = at.run_seconds(z);
     const auto next = next_of(forecasts, {{first, {prepare, seconds, ""}}}, calls);
-    total += ((runs_of_trial(calls) + calls) * seconds - next.gain) / kDeviations.size();
+    total += ((kRunsOfTrial + calls) * seconds - next.gain) / kDeviations.size();
   }
   return total;
 }
@@ -107,17 +102,19 @@ double total_from(const std::vector<Forecast>& forecasts, std::size_t first, dou
 
 std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, double caution,
                         const TryOut& try_out, std::size_t most) {
-  const auto& best = forecasts[best_of(forecasts, calls, caution)];
-  const double without = expected_seconds(best.prepare) + calls * expected_seconds(best.run);
+  if (kRunsOfTrial > kMostRuns * calls) return {};
+  const auto best = best_of(forecasts, calls, caution);
+  const double without =
+      expected_seconds(forecasts[best].prepare) + calls * expected_seconds(forecasts[best].run);
   std::vector<double> totals;
   for (std::size_t k = 0; k < forecasts.size(); ++k)
     totals.push_back(total_from(forecasts, k, calls));
-  const auto first =
+  auto first =
       static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
-  const auto& at = forecasts[first];
-  const double look =
-      expected_seconds(at.prepare) + runs_of_trial(calls) * expected_seconds(at.run);
-  if (totals[first] >= without && look > kLook * without) return {};
+  if (totals[first] >= without) {
+    first = best;
+    if (kRunsOfTrial > kLook * calls) return {};
+  }
   std::vector<Step> steps = {{first, try_out(first)}};
   while (steps.size() < most) {
     const auto next = next_of(forecasts, steps, calls);
@@ -127,11 +124,10 @@ std::vector<Step> trial(const std::vector<Forecast>& forecasts, double calls, do
   return steps;
 }
 
-std::optional<std::size_t> winner_of(const std::vector<Step>& steps, double calls) {
+std::optional<std::size_t> winner_of(const std::vector<Step>& steps) {
   std::optional<std::size_t> best;
   for (std::size_t k = 0; k < steps.size(); ++k)
-    if (steps[k].tried.failure.empty() &&
-        (!best || total_of(steps[k], calls) < total_of(steps[*best], calls)))
+    if (steps[k].tried.failure.empty() && (!best || steps[k].tried.run < steps[*best].tried.run))
       best = k;
   return best;
 }

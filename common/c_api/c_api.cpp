@@ -101,8 +101,8 @@ struct Task {
   bool is_tucker() const { return std::string_view(call.operation) == "tucker"; }
 
   const retensor_call& call;
-  std::string method;  ///< asked for or, of "auto", chosen; empty for the default
-  std::string trial;   ///< how that was settled, lines of what ran; empty for no trial
+  std::string method;                                ///< asked for; empty for the default
+  std::shared_ptr<const advise::Planned> planned{};  ///< of the method "auto"
   std::map<std::string, ParamValue> params;
   std::shared_ptr<const Coo> x, y;
   std::vector<Matrix> dense;
@@ -182,6 +182,7 @@ const Method& default_passes() {
 
 /// The method asked for, or the one that is wanted most of those that take the problem.
 const Method& method_for(const Task& task, const Problem& problem) {
+  if (task.planned != nullptr) return *task.planned;
   if (!task.method.empty()) return registry().find(task.method);
   if (problem.operation() == Operation::cpd) return default_passes();
   const Method* best = nullptr;
@@ -207,7 +208,10 @@ const Method& method_for(const Task& task, const Problem& problem) {
 
 void tell(retensor_result& result, const Task& task, const Method& method,
           const Executed& executed) {
-  result.executed = fmt::format("method={}{}", method.id(), task.trial);
+  result.executed = fmt::format("method={}", method.id());
+  if (task.planned != nullptr && !task.planned->trial_text().empty())
+    result.executed += fmt::format("\ntrial={}\ntrial_time={:.3g} s", task.planned->trial_text(),
+                                   task.planned->trial_seconds());
   for (const auto& [fact, value] : executed) result.executed += fmt::format("\n{}={}", fact, value);
 }
 
@@ -307,8 +311,9 @@ bool gives_passes(const Problem& problem, const Method& method) {
 }
 
 /// The task with the planner's choice in place of the method "auto": for one run, of a
-/// decomposition for the passes of all sweeps. With `trial` close calls are settled by running.
-Task settled(const retensor_call& call, bool trial) {
+/// decomposition for the passes of all sweeps. Close calls are settled by running, where the method
+/// is prepared.
+Task planned(const retensor_call& call) {
   Task task(call);
   if (task.method != "auto") return task;
   if (!task.params.empty())
@@ -317,14 +322,8 @@ Task settled(const retensor_call& call, bool trial) {
   const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
   const Problem asked = problem.operation() == Operation::cpd ? passes_of(problem) : problem;
   const advise::Wish wish{.calls = decomposes ? std::max(1.0, 1.0 * call.max_sweeps) : 1.0};
-  const auto facts = tensor_facts(*task.x);
-  const auto taken =
-      trial ? advise::choose_by_trial(registry(), asked, facts, wish)
-            : advise::Settled{.choice = advise::choose(registry(), asked, facts, wish)};
-  task.method = taken.choice.method->id();
-  task.params = cpd::params_in(taken.choice.params);
-  if (!taken.trial.empty())
-    task.trial = fmt::format("\ntrial={}\ntrial_time={:.3g} s", taken.trial, taken.seconds);
+  task.planned = std::make_shared<const advise::Planned>(
+      advise::advise_here(registry(), asked, tensor_facts(*task.x), wish), wish, true);
   return task;
 }
 
@@ -384,7 +383,7 @@ int32_t retensor_method_solves(int32_t i, const char* operation) {
 retensor_status retensor_supports(const retensor_call* call) {
   return guarded([&] {
     const auto all = c_api::known(call);
-    c_api::refuse_unless_supported(c_api::settled(all, false));
+    c_api::refuse_unless_supported(c_api::planned(all));
   });
 }
 
@@ -392,7 +391,7 @@ retensor_status retensor_run(const retensor_call* call, retensor_result** result
   return guarded([&] {
     const auto all = c_api::known(call);
     auto made = std::make_unique<retensor_result>();
-    c_api::run(c_api::settled(all, true), *made);
+    c_api::run(c_api::planned(all), *made);
     *result = made.release();
   });
 }

@@ -171,6 +171,35 @@ def test_the_committed_table_and_its_judgement_follow_from_the_committed_rows(tm
     assert tables[0] != tables[1]
 
 
+def test_the_table_takes_the_newest_code_and_rows_with_several_preparations(own):
+    """Rows of one case: old code with one preparation, old code with three, new code with one."""
+    assert own.run(own.spec(["pasta.cpu.coo"], operation="mttkrp",
+                            axes={"dataset": "mine.tns", "mode": 0, "rank": 4}),
+                   program=RETENSOR).returncode == 0
+    row, = own.lines()
+
+    def trained(*changes):
+        """Seconds of a run and of a preparation in the table of these rows."""
+        lines = own.lines("session")
+        for k, (code, run, preparations) in enumerate(changes):
+            one = json.loads(json.dumps(row))
+            one.update(key=f"{k:064x}", source_hash=code * 64, finished=f"2026-01-0{k + 1}T00:00:00Z")
+            one["stats"]["median"] = run
+            one["phases"].pop("preparations", None)
+            one["phases"]["prepare"] = sorted(preparations)[len(preparations) // 2]
+            if len(preparations) > 1:
+                one["phases"]["preparations"] = preparations
+            lines.append(one)
+        (own.folder / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lines))
+        own.do("advise", "--train", "m.json", "rows.jsonl")
+        (_, _, run, prepare, *_), = json.loads((own.folder / "m.json").read_text())["times"]
+        return run, prepare
+    old, several, new = ("a", 1, [64]), ("a", 3, [2, 4, 9]), ("b", 7, [32])
+    assert trained(old, new) == (7, 32)
+    assert trained(old, several) == (2, 4)
+    assert trained(old, several, new) == (7, 4)
+
+
 def test_the_choices_meet_the_bar_on_families_that_were_left_out():
     lines = json.loads(subprocess.run([RETENSOR, "advise", "--regret", "--json"], check=True,
                                       capture_output=True, text=True).stdout)

@@ -7,6 +7,8 @@
 #include "common/run/all_modes.hpp"
 #include "tests/contract/checks.hpp"
 #include "tests/contract/scenarios.hpp"
+#include "tests/contract/variants.hpp"
+#include "tests/support/lowered_method.hpp"
 #include "tests/support/planted_method.hpp"
 
 using namespace retensor;
@@ -167,6 +169,16 @@ TEST_CASE("competitors of TTM-chain take orders 3 to 5 and nothing else") {
 TEST_CASE("methods of MTTKRP run a mode at a time with factors that change") {
   contract::check_passes(Backend::cpu,
                          {"pasta.cpu.coo", "pasta.cpu.hicoo", "flycoo.cpu", "hlsto.cpu"});
+}
+
+TEST_CASE("a preparation that takes from an earlier one is found") {
+  const PlantedMethod right(Fault::none);
+  const test::LoweredMethod lowered;
+  CHECK(contract::run_variants({&right}).findings.empty());
+  const auto report = contract::run_variants({&lowered});
+  REQUIRE(report.findings.size() == 2);  // of MTTKRP and of all modes
+  CHECK(report.findings[0].what.find("warps=4 after a preparation with warps=1") !=
+        std::string::npos);
 }
 
 TEST_CASE("the format of FLYCOO takes orders 6 to 8") {

@@ -11,6 +11,7 @@
 #include "common/generate/generators.hpp"
 #include "common/method/registry.hpp"
 #include "tests/contract/checks.hpp"
+#include "tests/contract/variants.hpp"
 
 using namespace retensor;
 
@@ -170,6 +171,14 @@ TEST_CASE("a mode at a time with factors that change") {
       Backend::cuda,
       {"pasta.cuda.coo", "b_csf.cuda", "blco.cuda", "mm_csf.cuda", "f_coo.cuda", "fwc.cuda",
        "flycoo.cuda", "flycoo.cuda.tuned", "flycoo.cuda.wide", "flycoo.cuda.chunks"});
+}
+
+TEST_CASE("variants take turns") {
+  const Registry registry = all_methods();
+  const auto report = contract::run_variants(
+      contract::methods_of(registry, [](const Method& m) { return m.backend() == Backend::cuda; }));
+  contract::check(report);
+  CHECK(report.solved.size() > 5);
 }
 
 TEST_CASE("a run over all modes keeps one copy of the tensor") {

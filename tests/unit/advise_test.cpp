@@ -14,6 +14,9 @@
 #include "common/advise/regret.hpp"
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
+#include "common/decompose/als.hpp"
+#include "common/measure/timing.hpp"
+#include "tests/support/lowered_method.hpp"
 
 namespace retensor::advise {
 namespace {
@@ -189,9 +192,8 @@ TEST_CASE("close calls are tried where that pays, and a surprise calls for anoth
   CHECK(places(1000, {1, 1.2}, dear).front() == 1);
   CHECK(places(1000, {1, 9}, dear) == Places{1, 0});
   const std::vector<Step> steps = {{4, {1, 5, ""}}, {2, {9, 3, ""}}, {1, {0, 0, "no memory"}}};
-  CHECK(winner_of(steps, 1) == 0);
-  CHECK(winner_of(steps, 100) == 1);
-  CHECK_FALSE(winner_of({steps.back()}, 1));
+  CHECK(winner_of(steps) == 1);  // both preparations are spent
+  CHECK_FALSE(winner_of({steps.back()}));
 }
 
 TEST_CASE("a library is left for what is expected to be faster by more than a margin") {
@@ -242,12 +244,86 @@ TEST_CASE("a trial finds out a planted misprediction, and without one it is take
   REQUIRE(in_words(advice.ranked.front()) == "pasta.cpu.coo");
   Advice planted;
   planted.ranked = {advice.ranked.front()};
-  REQUIRE(settle(planted, problem, wish).size() == 1);
-  REQUIRE(settle(advice, problem, wish).size() > 1);
+  REQUIRE(settle(planted, problem, wish).steps.size() == 1);
+  REQUIRE(settle(advice, problem, wish).steps.size() > 1);
   const auto& winner = advice.ranked.front();
   CHECK(in_words(winner) != "pasta.cpu.coo");
   CHECK(winner.forecast.run.deviation == 0);  // measured
   CHECK(winner.forecast.run_seconds() < planted.ranked.front().forecast.run_seconds());
+}
+
+/// A method that counts its preparations.
+class Counted final : public Method {
+ public:
+  explicit Counted(const Method& of) : of_(of) {}
+  std::string_view id() const override { return of_.id(); }
+  std::string_view summary() const override { return of_.summary(); }
+  Backend backend() const override { return of_.backend(); }
+  ParamSchema params() const override { return of_.params(); }
+  bool takes_all_modes() const override { return of_.takes_all_modes(); }
+  Support supports(const Problem& problem, const Params& params) const override {
+    return of_.supports(problem, params);
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& problem, const Params& params) const override {
+    ++count;
+    return of_.prepare(problem, params);
+  }
+  mutable int count = 0;
+
+ private:
+  const Method& of_;
+};
+
+TEST_CASE("what wins a trial is prepared once and runs on with factors that change") {
+  const auto registry = all_methods();
+  const auto tensor = random_tensor({600, 500, 400}, 60000, 11);
+  ProblemSpec spec;
+  spec.operation = Operation::mttkrp_all;
+  const Problem problem(spec, tensor);
+  const std::vector<Counted> two = {Counted(registry.find("flycoo.cpu")),
+                                    Counted(registry.find("pasta.cpu.coo"))};
+  Advice advice;
+  for (const auto& method : two)
+    advice.ranked.push_back({.method = &method, .params = "", .forecast = forecast(1, 1, 2)});
+  // FLYCOO's is prepared for all modes at once, the other for each of three.
+  const auto total = [&] { return two[0].count + two[1].count; };
+
+  const Planned alone(advice, {.calls = 1e6}, false);
+  CHECK(alone.prepare(problem, {}) != nullptr);
+  CHECK(total() == 1);
+  CHECK(alone.trial_text().empty());
+
+  const Planned tried(advice, {.calls = 1e6}, true);
+  spec.operation = Operation::cpd;
+  spec.max_sweeps = 3;
+  spec.tolerance = 0;
+  const Problem decomposed(spec, tensor);
+  cpd::Als als(decomposed, tried), named(decomposed, registry.find("pasta.cpu.coo"));
+  CHECK(total() == 1 + 1 + 3);  // each of the two by the trial, and then no more
+  CHECK(tried.trial_text().find("; ") != std::string::npos);
+  const auto timer = make_host_timer();
+  for (auto* one : {&als, &named}) one->sweep(*timer, 3);
+  for (std::size_t k = 0; k < 3; ++k) CHECK(als.fit()[k] == doctest::Approx(named.fit()[k]));
+
+  CHECK(tried.prepare(problem, {}) != nullptr);  // of another problem: no further trial
+  CHECK(total() == 5 + (tried.id() == "flycoo.cpu" ? 1 : 3));
+}
+
+TEST_CASE("a winner that a later preparation broke is prepared again") {
+  const auto tensor = random_tensor({60, 50, 40}, 600, 11);
+  ProblemSpec spec;
+  const Problem problem(spec, tensor);
+  const test::LoweredMethod method;
+  Advice advice;
+  for (const char* params : {"", "warps=1"})  // the second needs less, and takes longer
+    advice.ranked.push_back({.method = &method, .params = params, .forecast = forecast(1, 1, 2)});
+  const Planned planned(advice, {.calls = 1e6}, true);
+  const auto prepared = planned.prepare(problem, {});
+  REQUIRE(planned.choice().params.empty());
+  const auto timer = make_host_timer();
+  timer->start();
+  CHECK_NOTHROW(prepared->run(*timer));
+  timer->stop();
 }
 
 TEST_CASE("nothing that emulates another processor is a candidate") {
@@ -291,7 +367,10 @@ TEST_CASE("choices without a tensor's family take at most 1.10 times the best, o
     CAPTURE(calls);
     CHECK(line.problems > 500);
     CHECK(line.slow.size() == static_cast<std::size_t>(line.tried.above_two));
-    for (const auto& slow : line.slow) CHECK(slow.ratio > 2);
+    for (const auto& slow : line.slow) {
+      CHECK(slow.ratio > 2);
+      CHECK(!slow.cause.empty());
+    }
     CHECK(line.predicted.mean <= 1.10);
     CHECK(line.tried.mean <= 1.10);
     if (calls >= 100) CHECK(line.tried.above_two <= line.predicted.above_two);
@@ -482,7 +561,8 @@ TEST_CASE("a method is chosen that runs here, and a trial measures it") {
                   InputError);
   auto advice = asked.advice({.calls = 1e6});
   const auto tried = settle(advice, asked.problem, {.calls = 1e6});
-  REQUIRE(!tried.empty());
+  REQUIRE(!tried.steps.empty());
+  CHECK(tried.winner != nullptr);
   CHECK(advice.ranked.front().forecast.run.deviation == 0);  // measured
   const auto settled = choose_by_trial(asked.registry, asked.problem, asked.facts, {.calls = 1e6});
   CHECK(settled.trial.find("s a run") != std::string::npos);

@@ -106,17 +106,17 @@ std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
   return text;
 }
 
-/// Each problem above 2 with a trial, from 100 calls on: below, no trial pays.
+/// Each problem above 2 with a trial.
 std::string slow_choices(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| calls | device | above 2 with a trial | taken | best | ratio | in preparations |\n"
-      "|---|---|---|---|---|---|---|\n";
+      "| calls | device | above 2 with a trial | taken | best | ratio | in preparations | most "
+      "seconds off |\n|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
-    if (!line.operation.empty() && line.calls >= 100)
+    if (!line.operation.empty())
       for (const auto& slow : line.slow)
-        text += fmt::format("| {:g} | {} | {} {} | {} | {} | {:.2f} | {:.0f}% |\n", line.calls,
+        text += fmt::format("| {:g} | {} | {} {} | {} | {} | {:.2f} | {:.0f}% | {} |\n", line.calls,
                             line.device, line.operation, slow.data, slow.taken, slow.best,
-                            slow.ratio, 100 * slow.preparing);
+                            slow.ratio, 100 * slow.preparing, slow.cause);
   return text;
 }
 
@@ -244,7 +244,8 @@ int advise_command(const Given& given) {
   if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
-  const auto steps = trial ? advise::settle(advice, problem, wish) : std::vector<advise::Step>();
+  const auto steps =
+      trial ? advise::settle(advice, problem, wish).steps : std::vector<advise::Step>();
   if (given.flag("json"))
     std::cout << advice_json(advice, wish, steps).dump(2) << '\n';
   else

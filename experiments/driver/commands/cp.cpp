@@ -98,7 +98,8 @@ TakenMethod method_of(const Given& given, const Registry& registry, ProblemSpec 
     return taken_method(given, registry, spec, std::move(tensor), calls, stays);
   } catch (const InputError&) {
     if (!given.text("method").empty() || !given.text("params").empty()) throw;
-    return {&default_method(registry), {}, "the planner has no rows for this tensor"};
+    return {.method = of_registry(default_method(registry)),
+            .note = "the planner has no rows for this tensor"};
   }
 }
 
@@ -113,12 +114,6 @@ ProblemSpec spec_of(const Given& given) {
   spec.tolerance = limits.tolerance;
   spec.seed = limits.seed;
   return spec;
-}
-
-/// Methods of the host keep their factors there.
-cpd::Place place_of(const Given& given, const Method& method) {
-  const auto asked = solve_of(given);
-  return method.backend() == Backend::cuda ? asked : cpd::Place::host;
 }
 
 int at_least_one(const Given& given, const char* option) {
@@ -372,9 +367,9 @@ int cp_command(const Given& given) {
   const auto tensor = tensor_of(given);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
-  const double choosing = seconds_since(asked_at);
+  const double advised = seconds_since(asked_at);
   const auto& method = *taken.method;
-  const auto place = place_of(given, method);
+  const auto place = solve_of(given);  // methods of the host keep their factors there
   const auto begin = Clock::now();
   const Problem problem(spec, tensor);
   cpd::Als als(problem, method, taken.params, place, asked.constraint);
@@ -382,14 +377,15 @@ int cp_command(const Given& given) {
   if (asked.last_sweeps > 0)
     last.emplace(problem, default_method(registry, method.backend()),
                  std::map<std::string, ParamValue>{}, place, asked.constraint);
-  const double prepared = seconds_since(begin);
+  const double prepared = seconds_since(begin) - taken.trial_beside_winner();
+  const double choosing = advised + taken.trial_beside_winner();
+  const auto why = taken.why();
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   const char* const lie_on = als.place() == cpd::Place::device ? "device" : "host";
   if (!asked.as_json)
     std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
-                             taken.why.empty() ? "" : " (" + taken.why + ")", lie_on,
-                             duration_text(prepared))
+                             why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
               << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
                              "a sweep");
   json list = json::array();

@@ -74,24 +74,39 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
                          const advise::Allowed& allowed) {
   const auto asked = given.text("method");
   auto params = cpd::params_in(given.text("params"));
-  if (!asked.empty() && asked != kAutoMethod) return {&registry.find(asked), std::move(params), ""};
+  if (!asked.empty() && asked != kAutoMethod)
+    return {.method = of_registry(registry.find(asked)), .params = std::move(params)};
   if (!params.empty())
     throw InputError("--params: found parameters without the --method that has them");
   const auto datasets = given.registry();
   const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
   const auto facts =
       kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
-  const auto settled =
-      given.flag("no-trial")
-          ? advise::Settled{advise::choose(registry, Problem::outline(spec, tensor), facts, {calls},
-                                           allowed)}
-          : advise::choose_by_trial(registry, Problem(spec, tensor), facts, {calls}, allowed);
-  const auto& choice = settled.choice;
-  auto why = fmt::format("chosen for {:g} calls{}{}", calls, choice.params.empty() ? "" : ", ",
-                         choice.params);
-  if (!settled.trial.empty())
-    why += fmt::format(", after a trial of {:.3g} s: {}", settled.seconds, settled.trial);
-  return {choice.method, cpd::params_in(choice.params), std::move(why)};
+  auto planned = std::make_shared<const advise::Planned>(
+      advise::advise_here(registry, Problem::outline(spec, tensor), facts, {calls}, allowed),
+      advise::Wish{calls}, !given.flag("no-trial"));
+  return {.method = planned,
+          .note = fmt::format("chosen for {:g} calls", calls),
+          .planned = std::move(planned)};
+}
+
+std::string TakenMethod::why() const {
+  if (planned == nullptr) return note;
+  const auto& chosen = planned->choice().params;
+  auto text = fmt::format("{}{}{}", note, chosen.empty() ? "" : ", ", chosen);
+  if (!planned->trial_text().empty())
+    text += fmt::format(", after a trial of {:.3g} s: {}", planned->trial_seconds(),
+                        planned->trial_text());
+  return text;
+}
+
+double TakenMethod::trial_beside_winner() const {
+  if (planned == nullptr || planned->trial_text().empty()) return 0;
+  return planned->trial_seconds() - planned->choice().forecast.prepare_seconds();
+}
+
+std::shared_ptr<const Method> of_registry(const Method& method) {
+  return {std::shared_ptr<void>(), &method};
 }
 
 FitProgress::FitProgress(bool quiet, std::string run, std::size_t max_sweeps)

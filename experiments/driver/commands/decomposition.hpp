@@ -37,14 +37,23 @@ std::shared_ptr<const Coo> tensor_of(const Given& given);
 /// The line that names the folder of --output; none without one.
 std::string written(const std::string& output);
 
+/// A method of a registry, which lives longer.
+std::shared_ptr<const Method> of_registry(const Method& method);
+
 struct TakenMethod {
-  const Method* method = nullptr;
-  std::map<std::string, ParamValue> params;
-  std::string why;  ///< of the planner's choice; empty where the user named the method
+  std::shared_ptr<const Method> method = nullptr;
+  std::map<std::string, ParamValue> params = {};
+  std::string note = {};  ///< on the choice; empty where the user named the method
+  /// The method where the planner takes it.
+  std::shared_ptr<const advise::Planned> planned = nullptr;
+  /// Why this method; of the planner's choice once it has been prepared.
+  std::string why() const;
+  /// Seconds that the first preparation spent on other methods and on runs of a trial.
+  double trial_beside_winner() const;
 };
 /// --method with --params, or what the planner takes for `calls` runs of the operation on the
-/// tensor of those that are allowed: where --method is auto or not given. Throws InputError where
-/// no method takes it.
+/// tensor of those that are allowed: where --method is auto or not given. The registry lives as
+/// long. Throws InputError where no method takes it.
 TakenMethod taken_method(const Given& given, const Registry& registry, const ProblemSpec& spec,
                          std::shared_ptr<const Coo> tensor, double calls,
                          const advise::Allowed& allowed = {});

@@ -99,8 +99,8 @@ int tucker_command(const Given& given) {
                           : tucker::Hooi(tensor, settings, *taken.method, taken.params);
   const std::string method(taken.method == nullptr ? "" : taken.method->id());
   const bool as_json = given.flag("json");
-  if (!as_json && !taken.why.empty())
-    std::cout << fmt::format("TTM-chain by {} ({})\n", method, taken.why);
+  if (const auto why = taken.why(); !as_json && !why.empty())
+    std::cout << fmt::format("TTM-chain by {} ({})\n", method, why);
   if (!as_json) std::cout << "sweep  fit\n";
   const auto& fit = hooi.model().fit;
   while (!hooi.finished()) {

@@ -122,33 +122,52 @@ std::optional<advise::Candidate> candidate_of(const Case& c, const Registry& met
   }
 }
 
-/// All that the rows of a candidate on a problem tell.
+/// All that the rows of a candidate on a problem tell, measured of one code.
 struct Samples {
-  std::vector<double> run, prepare, format_bytes, device_bytes, error;
+  std::string newest;  ///< when the last of them was measured
+  std::vector<double> run, format_bytes, device_bytes, error;
+  std::vector<double> once;  ///< preparations of rows that have one, which may have loaded kernels
+  std::vector<double> several;  ///< of rows that have several
 
   void take(const Row& row) {
+    newest = std::max(newest, row.finished());
     run.push_back(row.number("stats.median"));
-    take_preparations(row);
     format_bytes.push_back(row.number("footprint.format_bytes"));
     device_bytes.push_back(row.number("footprint.device_bytes"));
     error.push_back(row.number("check.relative_frobenius"));
-  }
-
- private:
-  /// Each of a row that has several counts as much as one of a row that has one.
-  void take_preparations(const Row& row) {
-    if (const auto& several = row.field("phases.preparations"); several.is_array())
-      for (const auto& seconds : several) prepare.push_back(seconds);
+    if (const auto& all = row.field("phases.preparations"); all.is_array())
+      several.insert(several.end(), all.begin(), all.end());
     else
-      prepare.push_back(row.number("phases.prepare"));
+      once.push_back(row.number("phases.prepare"));
   }
 };
+
+/// By the hash of the code that a row was measured of.
+using SamplesByCode = std::map<std::string, Samples>;
+
+/// Of the newest code that `counts`; null where none does.
+template <class Counts>
+const Samples* newest_of(const SamplesByCode& all, Counts counts) {
+  const Samples* newest = nullptr;
+  for (const auto& [code, samples] : all)
+    if (counts(samples) && (newest == nullptr || newest->newest < samples.newest))
+      newest = &samples;
+  return newest;
+}
+
+/// Seconds to prepare: a row with one preparation says next to nothing beside one with several, of
+/// whatever code.
+double prepare_of(const SamplesByCode& all) {
+  if (const auto* best = newest_of(all, [](const Samples& of) { return !of.several.empty(); }))
+    return middle_of(best->several);
+  return middle_of(newest_of(all, [](const Samples&) { return true; })->once);
+}
 
 struct Problems {
   advise::Subject subject;
   std::string family;
   bool is_real = false;
-  std::map<advise::Candidate, Samples> samples;
+  std::map<advise::Candidate, SamplesByCode> samples;
 };
 
 struct Ceilings {
@@ -175,7 +194,7 @@ class Gatherer {
     auto& problem = problems_[{device, c.problem.operation, data}];
     if (problem.samples.empty()) describe(problem, c, row);
     if (c.problem.operation == Operation::contraction) take_counts(counts_[data], row);
-    problem.samples[*candidate].take(row);
+    problem.samples[*candidate][row.field("source_hash").get<std::string>()].take(row);
   }
 
   advise::Experience finish() const {
@@ -201,10 +220,13 @@ class Gatherer {
       const auto device = devices.at(key.device);
       const double bytes =
           static_cast<double>(s.nnz * (s.dims.size() * sizeof(Index) + size_of(s.spec.dtype)));
-      for (const auto& [candidate, m] : problem.samples)
+      for (const auto& [candidate, samples] : problem.samples) {
+        // A kernel that was rewritten says nothing of the one in its place.
+        const auto& m = *newest_of(samples, [](const Samples&) { return true; });
         seen.times.push_back({seen.problems.size(), candidates.at(candidate), middle_of(m.run),
-                              middle_of(m.prepare), middle_of(m.format_bytes),
+                              prepare_of(samples), middle_of(m.format_bytes),
                               middle_of(m.device_bytes), middle_of(m.error)});
+      }
       seen.problems.push_back({device, key.operation, key.data, problem.family, problem.is_real,
                                bytes, aspects_of(s, seen.devices[device])});
     }

@@ -1,0 +1,108 @@
+#include "tests/contract/variants.hpp"
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/device/device.hpp"
+#include "common/measure/timing.hpp"
+#include "common/run/all_modes.hpp"
+#include "tests/contract/scenarios.hpp"
+
+namespace retensor::contract {
+namespace {
+
+std::shared_ptr<const Coo> unsorted_tensor(int order) {
+  for (const auto& scenario : scenarios(order)) {
+    if (scenario.name != "unsorted") continue;
+    Coo x = *scenario.x;
+    x.values = x.values.cast(DType::f32);
+    return std::make_shared<const Coo>(std::move(x));
+  }
+  return nullptr;
+}
+
+/// One setting of a method, ready to run.
+struct Variant {
+  Params params;
+  std::unique_ptr<Prepared> prepared;
+};
+
+class Turns {
+ public:
+  Turns(const Method& method, const Problem& problem)
+      : method_(method),
+        problem_(problem),
+        timer_(method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer()) {
+    for (const auto& params : settings(method))
+      if (supports(method, problem, params).ok)
+        variants_.push_back({params, prepare(method, problem, params)});
+  }
+
+  /// What the runs of a variant after a preparation of another get wrong first; empty: nothing.
+  std::string breach() {
+    for (auto& last : variants_) {
+      last.prepared = prepare(method_, problem_, last.params);
+      for (auto& other : variants_)
+        if (const auto what = wrong(other); !what.empty())
+          return fmt::format("{} after a preparation with {}: {}", text(other.params),
+                             text(last.params), what);
+    }
+    return "";
+  }
+
+  std::size_t count() const { return variants_.size(); }
+
+ private:
+  static std::string text(const Params& params) {
+    std::string line;
+    for (const auto& [name, value] : params.all())
+      line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, retensor::text(value));
+    return line;
+  }
+
+  std::string wrong(Variant& variant) {
+    try {
+      timer_->start();
+      variant.prepared->run(*timer_);
+      timer_->stop();
+      const auto report = problem_.oracle().check(variant.prepared->result(),
+                                                  method_.precision(problem_, variant.params));
+      return report.ok ? "" : report.reason;
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  }
+
+  const Method& method_;
+  const Problem& problem_;
+  const std::unique_ptr<StageTimer> timer_;
+  std::vector<Variant> variants_;
+};
+
+}  // namespace
+
+Report run_variants(const std::vector<const Method*>& methods) {
+  Report report;
+  for (const auto operation : {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm,
+                               Operation::ttm_chain, Operation::contraction, Operation::spmm}) {
+    ProblemSpec spec;
+    spec.operation = operation;
+    if (operation == Operation::contraction) spec.variant = "abc,vwc->abvw";
+    const Problem problem(spec, unsorted_tensor(operation == Operation::spmm ? 2 : 3));
+    ++report.problems;
+    for (const auto* method : methods) {
+      if (!supports(*method, problem, method->params().resolve({})).ok) continue;
+      const std::string id(method->id());
+      Turns turns(*method, problem);
+      if (const auto what = turns.breach(); !what.empty())
+        report.findings.push_back({id, "", std::string(name(operation)), what});
+      report.solved[id] += static_cast<int>(turns.count());
+    }
+  }
+  return report;
+}
+
+}  // namespace retensor::contract
