@@ -152,6 +152,16 @@ TEST_CASE("order3-wide" * doctest::skip()) {
                  [](const Method& m) { return m.id() == "flycoo.cuda.wide"; });
 }
 
+void check_memoised(const contract::Scope& scope) {
+  check_contract(scope, [](const Method& m) { return m.id() == "flycoo.cuda.memoised"; });
+}
+TEST_CASE("all-memoised" * doctest::skip()) {
+  check_memoised({4, 8, {Operation::mttkrp_all}});
+}
+TEST_CASE("order4-memoised" * doctest::skip()) {
+  check_memoised({4, 4, {Operation::mttkrp_all}, {16}, {"unsorted"}});
+}
+
 TEST_CASE("all-chunks" * doctest::skip()) {
   check_contract({2, 8, {Operation::mttkrp_all}},
                  [](const Method& m) { return m.id() == "flycoo.cuda.chunks"; });
