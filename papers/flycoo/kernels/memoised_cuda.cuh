@@ -6,8 +6,10 @@
 // and the MTTKRP of a mode in H is the sum over tuples of P(t, :) times the rows of H's other
 // modes. Nonzeros are read twice instead of N times, with N / 2 rows gathered instead of N - 1.
 // P may gather its rows in 16 bits; the passes over tuples gather whole ones.
+// Included by .cu files alone: those with the same kernels for whole rows and for 16 bits.
+#pragma once
+
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,9 +18,7 @@
 #include "papers/flycoo/format/halves.hpp"
 #include "papers/flycoo/kernels/gathered_rows_cuda.cuh"
 
-namespace retensor::flycoo {
-namespace tuned {
-namespace {
+namespace retensor::flycoo::tuned {
 
 /// The pass over one mode of a tensor in tiles, without remapping.
 template <class T, class G = T>
@@ -193,14 +193,4 @@ class MemoisedRun : public CudaModesRun<T> {
 template <class T>
 using WholeMemoisedRun = MemoisedRun<T, T>;
 
-}  // namespace
-}  // namespace tuned
-
-std::unique_ptr<Prepared> prepare_memoised_cuda(const Problem& problem, const Params& params) {
-  const std::string& gather = params.word("gather");
-  if (gather == "f16") return std::make_unique<tuned::MemoisedRun<float, __half>>(problem);
-  if (gather == "bf16") return std::make_unique<tuned::MemoisedRun<float, __nv_bfloat16>>(problem);
-  return make_typed_run<tuned::WholeMemoisedRun>(problem);
-}
-
-}  // namespace retensor::flycoo
+}  // namespace retensor::flycoo::tuned
