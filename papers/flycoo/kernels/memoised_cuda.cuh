@@ -190,7 +190,5 @@ class MemoisedRun : public CudaModesRun<T> {
   GatheredRows<G> gathered_;
   std::vector<HalfRun<T, G>> halves_;
 };
-template <class T>
-using WholeMemoisedRun = MemoisedRun<T, T>;
 
 }  // namespace retensor::flycoo::tuned

@@ -36,7 +36,9 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
 
 std::unique_ptr<Prepared> prepare_memoised_cuda(const Problem& problem, const Params& params) {
   if (params.word("gather") != "f32") return prepare_narrow_memoised_cuda(problem, params);
-  return make_typed_run<tuned::WholeMemoisedRun>(problem);
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    return std::make_unique<tuned::MemoisedRun<T, T>>(problem);
+  });
 }
 
 }  // namespace retensor::flycoo

@@ -67,7 +67,7 @@ double largest_magnitude(const Matrix& factor) {
 
 /// Factors in 16 bits are rounded once; scaled ones lose what lies 2^32 below their largest
 /// magnitude.
-reference::Precision precision_of_gather(const Problem& problem, const Params& params) {
+reference::Precision precision_of_wide(const Problem& problem, const Params& params) {
   auto p = reference::Precision::of(problem.dtype());
   if (params.word("gather") == "f32") return p;
   const bool scaled = params.word("gather") == "f16";
@@ -93,10 +93,6 @@ ParamSchema block_params() {
       param("walkers", 0,
             "threads of a block that add up rows, a multiple of 32; 0: by the size of the factors")
           .range(0, 1024)};
-}
-
-ParamSpec gather_param(const char* help) {
-  return param("gather", "f32", help).words({"f32", "bf16", "f16"});
 }
 
 ParamSpec senders_param() {
@@ -158,11 +154,12 @@ MethodSpec make_flycoo_cuda_wide() {
       .summary =
           "the copies' kernel with eight columns a lane, factor rows gathered in 32 or 16 bits",
       .conditions = {supports_positions, supports_wide, supports_params<Variant::wide>},
-      .precision = precision_of_gather,
+      .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_wide_cuda),
       .params = block_params().with(
-          {gather_param(
-               "type of a factor's elements: f32, bf16, or f16 scaled by a power of two a factor"),
+          {param("gather", "f32",
+                 "type of a factor's elements: f32, bf16, or f16 scaled by a power of two a factor")
+               .words({"f32", "bf16", "f16"}),
            prepare_param()}),
       .form = own_form(),
   });
@@ -182,10 +179,12 @@ MethodSpec make_flycoo_cuda_memoised() {
       .summary =
           "the copies' kernel on partial products of two halves of the modes, of orders from 4 on",
       .conditions = {supports_positions, has_halves, has_type},
-      .precision = precision_of_gather,
+      .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_memoised_cuda),
-      .params = {gather_param("type of a factor's elements in partial products: that of the "
-                              "values (f32), bf16, or f16 scaled by a power of two a factor")},
+      .params = {param("gather", "f32",
+                       "type of a factor's elements in partial products: f32, bf16, or f16 scaled "
+                       "by a power of two a factor")
+                     .words({"f32", "bf16", "f16"})},
       .form = own_form(),
       .bytes_per_nonzero = 120,
   });
