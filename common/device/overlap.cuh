@@ -3,6 +3,7 @@
 // Included by .cu files alone.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include "common/device/cuda.cuh"
@@ -25,8 +26,8 @@ __device__ inline void wait_for_kernel_before() {
 }
 
 template <class... Params, class... Args>
-void launch_beside(void (*kernel)(Params...), dim3 grid, unsigned threads, cudaStream_t stream,
-                   Args&&... args) {
+void launch_beside(void (*kernel)(Params...), dim3 grid, unsigned threads, std::size_t shared,
+                   cudaStream_t stream, Args&&... args) {
   int device = 0, major = 0;
   RETENSOR_CUDA_CHECK(cudaGetDevice(&device));
   RETENSOR_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
@@ -37,6 +38,7 @@ void launch_beside(void (*kernel)(Params...), dim3 grid, unsigned threads, cudaS
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &beside, config.numAttrs = major >= kFirstMajor ? 1 : 0;
   RETENSOR_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));

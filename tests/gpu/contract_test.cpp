@@ -139,13 +139,28 @@ TEST_CASE("order3-fibers" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all, Operation::ttm_chain}, {16}, {"unsorted"}},
                  [](const Method& m) { return m.id() == "hlsto.cuda.fibers"; });
 }
+void check_khatri_rao(const contract::Scope& scope) {
+  check_contract(scope, [](const Method& m) { return m.id() == "hlsto.cuda.khatri_rao"; });
+}
 TEST_CASE("order3-khatri-rao" * doctest::skip()) {
-  check_contract({3, 3, {Operation::mttkrp}, {16, 33}},
-                 [](const Method& m) { return m.id() == "hlsto.cuda.khatri_rao"; });
+  check_khatri_rao({3, 3, {Operation::mttkrp}, {16, 33}});
+}
+TEST_CASE("unsorted-khatri-rao" * doctest::skip()) {
+  check_khatri_rao({3, 3, {Operation::mttkrp}, {16}, {"unsorted"}});
 }
 TEST_CASE("order3-wide" * doctest::skip()) {
   check_contract({3, 3, {Operation::mttkrp_all}, {16}, {"unsorted"}},
                  [](const Method& m) { return m.id() == "flycoo.cuda.wide"; });
+}
+
+void check_memoised(const contract::Scope& scope) {
+  check_contract(scope, [](const Method& m) { return m.id() == "flycoo.cuda.memoised"; });
+}
+TEST_CASE("all-memoised" * doctest::skip()) {
+  check_memoised({4, 8, {Operation::mttkrp_all}});
+}
+TEST_CASE("order4-memoised" * doctest::skip()) {
+  check_memoised({4, 4, {Operation::mttkrp_all}, {16}, {"unsorted"}});
 }
 
 TEST_CASE("all-chunks" * doctest::skip()) {

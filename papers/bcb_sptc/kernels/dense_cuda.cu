@@ -79,7 +79,7 @@ class CellsRun : public CudaRun {
   }
 };
 
-/// Of few cells, whose sums and bits stand in scratch.
+/// Of few cells, whose sums and bits stand in scratch, beside those of the next run.
 class FewCellsRun : public CellsRun {
  public:
   FewCellsRun(const Problem& problem, GroupedOperands operands)
@@ -90,12 +90,14 @@ class FewCellsRun : public CellsRun {
     p_.cells = static_cast<unsigned>(operands_.cells.rows * operands_.cells.columns);
     p_.copies =
         p_.cells <= kSumWords ? std::min(kWarpSize, std::bit_floor(kSumWords / p_.cells)) : 0;
-    scratch_ = device::PoolBuffer<std::uint32_t>(p_.cells + words_);
-    p_.sums = reinterpret_cast<float*>(scratch_.data());
-    p_.is_entry = scratch_.data() + p_.cells;
+    p_.next_words = p_.cells + words_;
+    scratch_ = device::PoolBuffer<std::uint32_t>(2 * p_.next_words);
+    RETENSOR_CUDA_CHECK(cudaMemsetAsync(scratch_.data(), 0, scratch_.bytes(), nullptr));
+    add_to(scratch_.data(), scratch_.data() + p_.next_words);
     give_sums(kernels::add_in_shared);
     add_products(nullptr);
     make_room(count_entries());
+    take_next();
     executed_["sums"] = p_.copies > 0 ? "shared memory" : "global memory";
     executed_["copies"] = std::to_string(p_.copies);
   }
@@ -107,11 +109,18 @@ class FewCellsRun : public CellsRun {
     if (result_.entries > 0)
       RETENSOR_CUDA_LAUNCH(kernels::write_cells, device::blocks_for(p_.cells, kCellsOfBlock),
                            kSumThreads, 0, stream_of(timer), p_, out_);
+    take_next();
   }
 
  private:
+  void add_to(std::uint32_t* scratch, std::uint32_t* next) {
+    p_.sums = reinterpret_cast<float*>(scratch);
+    p_.is_entry = scratch + p_.cells;
+    p_.next = next;
+  }
+  void take_next() { add_to(p_.next, reinterpret_cast<std::uint32_t*>(p_.sums)); }
+
   void add_products(cudaStream_t stream) {
-    RETENSOR_CUDA_CHECK(cudaMemsetAsync(scratch_.data(), 0, scratch_.bytes(), stream));
     if (p_.nonzeros == 0) return;
     if (p_.copies == 0)
       RETENSOR_CUDA_LAUNCH(kernels::add_in_global, grid_for(p_.nonzeros), kThreads, 0, stream, p_);

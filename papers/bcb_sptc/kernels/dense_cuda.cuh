@@ -46,7 +46,12 @@ struct DenseProduct {
   unsigned copies;  ///< of the sums in shared memory, a power of two; 0: there are none
   float* sums;
   std::uint32_t* is_entry;  ///< a bit a cell
+  Count next_words;         ///< of the sums and bits of the next run, which this one clears
+  std::uint32_t* next;
 
+  __device__ void clear_next() const {
+    for_each_of_grid(next_words, [&](Count i) { next[i] = 0; });
+  }
   /// Calls f(cell, product) for the products of nonzero p of x.
   template <class F>
   __device__ void for_each_product(Count p, const F& f) const {
@@ -104,6 +109,7 @@ __device__ inline bool has_product(float sum) {
 __global__ void __launch_bounds__(kSumThreads, 2)
     add_in_shared(const __grid_constant__ DenseProduct p) {
   extern __shared__ float sums[];
+  p.clear_next();
   for (unsigned i = threadIdx.x; i < p.cells * p.copies; i += kSumThreads) sums[i] = -0.0f;
   __syncthreads();
   const unsigned copy = threadIdx.x & (p.copies - 1);
@@ -127,6 +133,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
 }
 
 __global__ void __launch_bounds__(kThreads) add_in_global(const __grid_constant__ DenseProduct p) {
+  p.clear_next();
   for_each_of_grid(p.nonzeros, [&](Count a) {
     p.for_each_product(a, [&](unsigned cell, float product) {
       atomicAdd(p.sums + cell, product);

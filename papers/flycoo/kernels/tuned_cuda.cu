@@ -1,7 +1,8 @@
-// The runs of flycoo.cuda.tuned and flycoo.cuda.copies.
+// The runs of flycoo.cuda.tuned and flycoo.cuda.copies, and of flycoo.cuda.memoised on whole rows.
 #include <algorithm>
 #include <memory>
 
+#include "papers/flycoo/kernels/memoised_cuda.cuh"
 #include "papers/flycoo/kernels/run_cuda.cuh"
 
 namespace retensor::flycoo {
@@ -30,6 +31,13 @@ std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Param
   tuned::InTiles made(problem, params, remap ? tuned::Variant::remapped : tuned::Variant::copies);
   return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
     return std::make_unique<tuned::TunedRun<T, T>>(problem, std::move(made));
+  });
+}
+
+std::unique_ptr<Prepared> prepare_memoised_cuda(const Problem& problem, const Params& params) {
+  if (params.word("gather") != "f32") return prepare_narrow_memoised_cuda(problem, params);
+  return dispatch(problem.dtype(), [&]<class T>() -> std::unique_ptr<Prepared> {
+    return std::make_unique<tuned::MemoisedRun<T, T>>(problem);
   });
 }
 

@@ -98,8 +98,11 @@ inline Block block_of(const Problem& problem, const Params& params, Variant vari
 /// with `remap` senders, and prepare.
 std::unique_ptr<Prepared> prepare_tuned_cuda(const Problem& problem, const Params& params,
                                              bool remap);
-/// Of order 4 or more.
-std::unique_ptr<Prepared> prepare_memoised_cuda(const Problem& problem);
+/// Of order 4 or more: parameter gather.
+std::unique_ptr<Prepared> prepare_memoised_cuda(const Problem& problem, const Params& params);
+/// The same where partial products gather 16 bits, in single precision.
+std::unique_ptr<Prepared> prepare_narrow_memoised_cuda(const Problem& problem,
+                                                       const Params& params);
 /// Parameters tile, walkers, gather and prepare.
 std::unique_ptr<Prepared> prepare_wide_cuda(const Problem& problem, const Params& params);
 

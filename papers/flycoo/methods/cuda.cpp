@@ -170,12 +170,21 @@ MethodSpec make_flycoo_cuda_memoised() {
     if (problem.x().order() >= 4) return Support::yes();
     return Support::no("supports only orders from 4 on, whose modes have two halves");
   };
+  const auto has_type = [](const Problem& problem, const Params& params) {
+    if (params.word("gather") == "f32" || problem.dtype() == DType::f32) return Support::yes();
+    return Support::no("gather: supports 16 bits only in single precision (f32)");
+  };
   return passes_method({
       .id = "flycoo.cuda.memoised",
       .summary =
           "the copies' kernel on partial products of two halves of the modes, of orders from 4 on",
-      .conditions = {supports_positions, has_halves},
-      .prepare = RETENSOR_DEVICE_PART(without_params(prepare_memoised_cuda)),
+      .conditions = {supports_positions, has_halves, has_type},
+      .precision = precision_of_wide,
+      .prepare = RETENSOR_DEVICE_PART(prepare_memoised_cuda),
+      .params = {param("gather", "f32",
+                       "type of a factor's elements in partial products: f32, bf16, or f16 scaled "
+                       "by a power of two a factor")
+                     .words({"f32", "bf16", "f16"})},
       .form = own_form(),
       .bytes_per_nonzero = 120,
   });

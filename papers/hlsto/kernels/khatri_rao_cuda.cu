@@ -17,8 +17,6 @@ namespace {
 
 constexpr unsigned kWalkColumns = kProductFragments * kFragmentColumns;
 
-constexpr auto kLayOut = lay_out_factors<Arithmetic::fp16, kProductFragments>;
-
 class ProductRun : public HlsRun {
  public:
   ProductRun(const Problem& problem, PreparedHls hls)
@@ -45,18 +43,6 @@ class ProductRun : public HlsRun {
     for (const auto& values : lists_.values) count_bytes(values);
   }
 
-  /// The factors may have changed since the last run, which lays them out again.
-  void run(StageTimer& timer) override {
-    timer.stage("convert");
-    layout_.columns = factor(x_.column), layout_.rows = factor(x_.row);
-    constexpr Count kMostBlocks = 1024;
-    const unsigned blocks = device::blocks_for(layout_.fragment_vectors + layout_.weight_vectors,
-                                               kLayoutThreads, kMostBlocks);
-    if (x_.tiles > 0)
-      RETENSOR_CUDA_LAUNCH(kLayOut, blocks, kLayoutThreads, 0, stream_of(timer), layout_);
-    HlsRun::run(timer);
-  }
-
  private:
   Count tiles_of(int place) const {
     return rounded_up(factor(place).count, kFragmentEdge) / kFragmentEdge;
@@ -81,20 +67,28 @@ class ProductRun : public HlsRun {
 
   void launch(cudaStream_t stream) override {
     const unsigned columns = tiles_.column_blocks / kProductFragments;
-    if (x_.tiles > 0)
-      RETENSOR_CUDA_LAUNCH(
-          walk_products,
-          dim3(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns),
-          32 * kProductWarps, kProductBytes, stream, x_, tiles_);
+    if (x_.tiles > 0) walk(columns, stream);
     constexpr Count kOfBlock = kSparseThreads / (4 * kProductFragments) * kGroupNonzeros;
     const dim3 sparse(device::blocks_for(x_.nonzeros, kOfBlock), columns);
     if (x_.nonzeros == 0) return;
     // A long part takes longer beside the tiles than after them.
     if (x_.tiles > 0 && sparse.x <= sms_)
-      device::launch_beside(add_sparse_beside, sparse, kSparseThreads, stream, x_, tiles_);
+      device::launch_beside(add_sparse_beside, sparse, kSparseThreads, 0, stream, x_, tiles_);
     else
       RETENSOR_CUDA_LAUNCH((add_sparse<kProductFragments, 2>), sparse, kSparseThreads, 0, stream,
                            x_, tiles_);
+  }
+
+  /// The factors may have changed since the last run, so that each lays them out.
+  void walk(unsigned columns, cudaStream_t stream) {
+    layout_.columns = factor(x_.column), layout_.rows = factor(x_.row);
+    constexpr Count kMostBlocks = 1024;
+    const unsigned blocks = device::blocks_for(layout_.fragment_vectors + layout_.weight_vectors,
+                                               kLayoutThreads, kMostBlocks);
+    RETENSOR_CUDA_LAUNCH(lay_out_for_walks, blocks, kLayoutThreads, 0, stream, layout_);
+    const dim3 grid(device::blocks_for(x_.tiles, kProductWarps * tiles_.tiles_per_warp), columns);
+    device::launch_beside(walk_products, grid, 32 * kProductWarps, kProductBytes, stream, x_,
+                          tiles_);
   }
 
   const CellLists lists_;

@@ -50,6 +50,7 @@ class ProductWalk {
     ListedTile next = tile(first);
     Ahead ahead = load(next);
     at_ = next.slice;
+    device::wait_for_kernel_before();  // the factors
     for (Count t = first; t < last; ++t) {
       const ListedTile now = next;
       const Ahead loaded = ahead;
@@ -172,6 +173,18 @@ class ProductWalk {
   alignas(16) __half2 held_[16 * kProductFragments];  // by slice and fragment: of two columns
   float sum_[kProductFragments][2][4] = {};
 };
+
+/// The factors as the walk takes them; lists and zeros are no matter of theirs, so that the walk
+/// begins beside it.
+__global__ void __launch_bounds__(kLayoutThreads) lay_out_for_walks(const FactorLayout x) {
+  device::let_next_begin();
+  device::for_each_of_grid(x.fragment_vectors + x.weight_vectors, [&](Count i) {
+    if (i < x.fragment_vectors)
+      lay_out_fragment<Arithmetic::fp16, kProductFragments>(x, i);
+    else
+      lay_out_weights<Arithmetic::fp16, kProductFragments>(x, i - x.fragment_vectors);
+  });
+}
 
 /// Thread blocks (b, w) walk over tiles for columns 32 w and on.
 __global__ void __launch_bounds__(32 * kProductWarps, kProductBlocks)

@@ -14,26 +14,30 @@ namespace {
 using device::Buffer;
 using Kernel = void (*)(sliced::Slices, sliced::Product);
 
-/// Lanes of a piece: as many as have columns and fit into the table.
-unsigned lanes_for(Count rows, unsigned stride) {
-  unsigned lanes = 8;
-  while (lanes > 1 && (lanes * 2 >= stride || rows * lanes * sizeof(float4) > kTableBytes))
-    lanes /= 2;
-  return lanes;
+/// Vectors of a table's rows: as many as have columns and fit into the table.
+unsigned vectors_for(Count rows, unsigned stride) {
+  unsigned vectors = 8;
+  while (vectors > 1 && (vectors * 2 >= stride || rows * vectors * sizeof(float4) > kTableBytes))
+    vectors /= 2;
+  return vectors;
+}
+/// A lane has two of them where there are as many.
+unsigned lanes_for(unsigned vectors) {
+  return std::max(vectors / 2, 1U);
 }
 
 template <unsigned kAhead>
-Kernel kernel_for(bool ttv, unsigned lanes) {
-  if (ttv) return sliced::multiply_slices<float, 1, kAhead>;
-  switch (lanes) {
+Kernel kernel_for(bool ttv, unsigned vectors) {
+  if (ttv) return sliced::multiply_slices<float, 1, 1, kAhead>;
+  switch (vectors) {
     case 1:
-      return sliced::multiply_slices<float4, 1, kAhead>;
+      return sliced::multiply_slices<float4, 1, 1, kAhead>;
     case 2:
-      return sliced::multiply_slices<float4, 2, kAhead>;
+      return sliced::multiply_slices<float4, 2, 1, kAhead>;
     case 4:
-      return sliced::multiply_slices<float4, 4, kAhead>;
+      return sliced::multiply_slices<float4, 2, 2, kAhead>;
     default:
-      return sliced::multiply_slices<float4, 8, kAhead>;
+      return sliced::multiply_slices<float4, 2, 4, kAhead>;
   }
 }
 
@@ -50,11 +54,12 @@ class SlicedRun : public CudaRun {
     out_ = Buffer<float>(fibers_ * stride_);
     out_.zero(nullptr);  // the padding of rows is copied back with them
     p_ = {factor_.data(), out_.data(), static_cast<unsigned>(problem.dense()[0].rows()), stride_};
-    const unsigned lanes = ttv(problem) ? 1 : lanes_for(p_.rows, stride_);
-    upload(to_sliced(fibers, sliced::kSliceLanes / lanes));
+    const unsigned vectors = ttv(problem) ? 1 : vectors_for(p_.rows, stride_);
+    upload(to_sliced(fibers, sliced::kSliceLanes / lanes_for(vectors)));
     coordinates_ = std::move(fibers.coordinates);
-    kernel_ = ahead == 1 ? kernel_for<1>(ttv(problem), lanes) : kernel_for<2>(ttv(problem), lanes);
-    set_launch(lanes);
+    kernel_ =
+        ahead == 1 ? kernel_for<1>(ttv(problem), vectors) : kernel_for<2>(ttv(problem), vectors);
+    set_launch(vectors);
     count_bytes(factor_, out_, start_, row_, shared_, indices_, values_);
   }
 
@@ -98,8 +103,8 @@ class SlicedRun : public CudaRun {
   }
 
   /// As many thread blocks as run at once.
-  void set_launch(unsigned lanes) {
-    const unsigned width = ttv(problem_) ? 1 : 4 * lanes;
+  void set_launch(unsigned vectors) {
+    const unsigned width = ttv(problem_) ? 1 : 4 * vectors;
     table_bytes_ = p_.rows * width * sizeof(float);
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(table_bytes_)));
