@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -55,8 +56,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
     entries.back().foreign->precision = given.text("precision");
   };
   const auto format = given.text("format");
-  if (format != "tns" && format != "tnsb" && format != "mtx")
-    throw InputError(fmt::format("--format: found '{}', expected tns, tnsb or mtx", format));
+  place_among(std::array{"tns", "tnsb", "mtx"}, format, "--format: found");
   std::istringstream command(given.text("command"));
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   if (!words.empty())

@@ -1,5 +1,6 @@
 // retensor dataset convert: a tensor file in the format of another program, read back and compared.
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <numeric>
 
@@ -35,10 +36,8 @@ std::vector<int> modes_of(const std::string& text, int order) {
 }
 
 IndexBase base_of(const std::string& word) {
-  if (word == "one") return IndexBase::one;
-  if (word == "zero") return IndexBase::zero;
-  if (word == "by-content") return IndexBase::by_content;
-  throw InputError(fmt::format("--index-base: found '{}', expected one, zero or by-content", word));
+  constexpr std::array kNames = {"one", "zero", "by-content"};
+  return static_cast<IndexBase>(place_among(kNames, word, "--index-base: found"));
 }
 
 void require_ones(const Coo& tensor, const std::string& path) {

@@ -1,6 +1,7 @@
 // retensor submit: the data sets of a spec as tasks for a cluster or for several GPUs; retensor
 // gather: their shards as the result file that `run` would have written.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/child_process.hpp"
@@ -143,8 +145,7 @@ int run_here(const Submission& submission, const std::vector<Task>& tasks,
 
 int submit_command(const Given& given) {
   const auto launcher = given.text("launcher");
-  if (launcher != "slurm" && launcher != "local")
-    throw InputError(fmt::format("--launcher: found '{}', expected slurm or local", launcher));
+  place_among(std::array{"slurm", "local"}, launcher, "--launcher: found");
   const Submission submission(given);
   std::vector<Task> tasks;
   std::vector<TaskCommand> commands;

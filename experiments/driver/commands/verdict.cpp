@@ -301,10 +301,7 @@ json with_member(const json& verdicts, const char* member, const std::vector<std
   for (const auto& v : verdicts) known.insert(text_of(v, member));
   known.erase("");
   for (const auto& word : words)
-    if (!known.contains(word))
-      throw InputError(fmt::format("--{}: no claim has '{}', expected one of {}{}", member, word,
-                                   joined(known, ", "),
-                                   suggestion(word, {known.begin(), known.end()})));
+    place_among(known, word, fmt::format("--{}: no claim has", member));
   json kept = json::array();
   for (const auto& v : verdicts)
     if (std::find(words.begin(), words.end(), text_of(v, member)) != words.end()) kept.push_back(v);

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "common/core/build_info.hpp"
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/results.hpp"
 
@@ -54,11 +54,9 @@ std::string job() {
 
 IdentityForm identity_form() {
   const auto word = setting("RETENSOR_IDENTITY");
-  if (word.empty() || word == "hashed") return IdentityForm::hashed;
-  if (word == "plain") return IdentityForm::plain;
-  if (word == "none") return IdentityForm::none;
-  throw InputError(
-      fmt::format("RETENSOR_IDENTITY: found '{}', expected hashed, plain or none", word));
+  if (word.empty()) return IdentityForm::hashed;
+  constexpr std::array kNames = {"hashed", "plain", "none"};
+  return static_cast<IdentityForm>(place_among(kNames, word, "RETENSOR_IDENTITY: found"));
 }
 
 std::string fingerprint(const std::string& kind, const std::string& name) {
