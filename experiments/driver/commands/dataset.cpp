@@ -12,7 +12,6 @@
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/commands/dataset.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/exchange.hpp"
 #include "experiments/driver/data/facts.hpp"

@@ -11,7 +11,7 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/spec/methods.hpp"
 

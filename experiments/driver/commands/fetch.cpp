@@ -12,7 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "experiments/driver/commands/dataset.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/table.hpp"

@@ -58,10 +58,10 @@ Launched launched(const std::vector<Row>& rows) {
   return found;
 }
 
-using Sides = std::vector<std::vector<double>>;
+using SamplesOfLaunches = std::vector<std::vector<double>>;
 
 /// The ratios of all pairs, each launch after the other.
-void add_pairs(const Sides& launches, std::vector<Ratio>& ratios) {
+void add_pairs(const SamplesOfLaunches& launches, std::vector<Ratio>& ratios) {
   for (std::size_t a = 0; a < launches.size(); ++a)
     for (std::size_t b = a + 1; b < launches.size(); ++b)
       ratios.push_back(
@@ -69,7 +69,7 @@ void add_pairs(const Sides& launches, std::vector<Ratio>& ratios) {
 }
 
 /// Ratios of sides of `size` launches each, which are drawn without repetition.
-void add_groups(Sides launches, std::size_t size, std::vector<Ratio>& ratios) {
+void add_groups(SamplesOfLaunches launches, std::size_t size, std::vector<Ratio>& ratios) {
   for (std::size_t draw = 0; draw < kDraws && launches.size() >= 2 * size; ++draw) {
     const CounterRng rng(draw, ratios.size());
     for (std::size_t k = 0; k < 2 * size; ++k)
@@ -88,7 +88,7 @@ std::vector<Ratio> ratios_of(const Launched& launched, std::size_t size, double 
     const auto at = [&, count = static_cast<double>(launches.size())](double share) {
       return launches.begin() + static_cast<std::ptrdiff_t>(share * count);
     };
-    const Sides some(at(begin), at(end));
+    const SamplesOfLaunches some(at(begin), at(end));
     if (size == 1)
       add_pairs(some, ratios);
     else

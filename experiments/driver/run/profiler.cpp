@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/run/child_process.hpp"
 
 namespace retensor::driver {

@@ -14,7 +14,7 @@
 #include "common/core/build_info.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/text.hpp"
-#include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {

@@ -14,7 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/text.hpp"
-#include "common/io/mapped_file.hpp"
+#include "common/io/files.hpp"
 #include "common/numeric/rounding.hpp"
 #include "experiments/driver/spec/case.hpp"
 
