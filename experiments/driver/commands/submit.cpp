@@ -2,7 +2,6 @@
 // gather: their shards as the result file that `run` would have written.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -104,8 +103,7 @@ int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks
 
 std::vector<std::string> named_devices(const Given& given) {
   auto named = given.text("devices");
-  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); named.empty() && visible)
-    named = visible;
+  if (named.empty()) named = environment("CUDA_VISIBLE_DEVICES");
   std::vector<std::string> devices;
   if (!named.empty()) boost::split(devices, named, boost::is_any_of(","));
   return devices;

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -38,8 +37,8 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
                 ChildOutput output) {
   auto arguments = argv;
   if (!python_path.empty()) {
-    const char* const before = std::getenv("PYTHONPATH");
-    const auto path = before == nullptr ? python_path : fmt::format("{}:{}", python_path, before);
+    const auto before = environment("PYTHONPATH");
+    const auto path = before.empty() ? python_path : fmt::format("{}:{}", python_path, before);
     arguments.insert(arguments.begin(), {"env", "PYTHONPATH=" + path});
   }
   std::vector<char*> words;
@@ -60,8 +59,7 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
 }
 
 std::string python_interpreter() {
-  const char* chosen = std::getenv("RETENSOR_PYTHON");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
+  if (const auto chosen = environment("RETENSOR_PYTHON"); !chosen.empty()) return chosen;
   const std::string configured = RETENSOR_PYTHON;
   return !configured.empty() && access(configured.c_str(), X_OK) == 0 ? configured : "python3";
 }
