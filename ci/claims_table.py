@@ -14,7 +14,7 @@ from written import keep
 
 ROOT = Path(__file__).resolve().parent.parent
 # Artifacts that the judge makes, no spec: what they are made of.
-MADE = {"registry": "datasets/registry.yaml", "layouts": "experiments/driver/commands/layouts.hpp"}
+MADE = {"registry": "datasets/registry.yaml", "layouts": "experiments/driver/commands/layouts.cpp"}
 HEAD = """# Claims of {paper}
 
 `ci/claims_table.py` writes this page from [claims.yaml](claims.yaml), which has the published

@@ -326,9 +326,7 @@ std::vector<Device> devices_named(const Experience& seen, const std::string& ask
     const bool of_backend = asked == (device.backend == Backend::cuda ? "device" : "cpu");
     if (of_backend || device.name.find(asked) != std::string::npos) found.push_back(device);
   }
-  if (found.empty())
-    throw InputError(
-        fmt::format("--machine: found '{}', expected one of {}", asked, joined(names, ", ")));
+  if (found.empty()) place_among(names, asked, "--machine: found");
   return found;
 }
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "common/core/error.hpp"
+
 namespace retensor {
 namespace {
 
@@ -74,6 +76,14 @@ std::string meant(std::string_view word, const std::vector<std::string>& candida
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const auto name = meant(word, candidates);
   return name.empty() ? name : fmt::format("; did you mean '{}'?", name);
+}
+
+std::size_t place_among(const std::vector<std::string>& known, std::string_view word,
+                        std::string_view what) {
+  const auto at = std::find(known.begin(), known.end(), word);
+  if (at != known.end()) return static_cast<std::size_t>(at - known.begin());
+  throw InputError(fmt::format("{} '{}', expected one of {}{}", what, word, joined(known, ", "),
+                               suggestion(word, known)));
 }
 
 std::string in_words(const std::vector<std::string>& items, std::string_view word) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,15 @@ namespace retensor {
 std::string meant(std::string_view word, const std::vector<std::string>& candidates);
 /// "; did you mean 'X'?" with that candidate, empty when none is close.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+/// The place of the word among those known. Throws InputError: "WHAT 'word', expected one of a, b",
+/// with the candidate that was meant.
+std::size_t place_among(const std::vector<std::string>& known, std::string_view word,
+                        std::string_view what);
+template <class Words>
+std::size_t place_among(const Words& known, std::string_view word, std::string_view what) {
+  return place_among(std::vector<std::string>(std::begin(known), std::end(known)), word, what);
+}
 
 /// The items with the separator between them. (gcc 12 warns of an overflow in fmt::join.)
 template <class Items>

@@ -14,7 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/decompose/als.hpp"
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 
 namespace retensor::cpd {
 namespace {

@@ -1,7 +1,5 @@
 #include "common/decompose/starts.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -37,10 +35,7 @@ Eigen::MatrixXd leading_vectors_or_none(const Coo& x, std::size_t mode, std::uin
 }  // namespace
 
 Start start_from_name(std::string_view name) {
-  const auto at = std::find(kNames.begin(), kNames.end(), name);
-  if (at == kNames.end())
-    throw InputError(fmt::format("found start '{}', expected {}", name, in_words(kNames, "or")));
-  return static_cast<Start>(at - kNames.begin());
+  return static_cast<Start>(place_among(kNames, name, "found start"));
 }
 
 std::string_view name(Start law) {

@@ -8,9 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor::distribute {
 using communicate::Communicator;
@@ -157,10 +155,7 @@ void share_by_grid(Communicator& processes, const Coo& mine, Share& share) {
 }  // namespace
 
 Rule rule_from_name(std::string_view name) {
-  const auto at = std::find(kRules.begin(), kRules.end(), name);
-  if (at == kRules.end())
-    throw InputError(fmt::format("dist: found '{}', expected allreduce, owner or medium", name));
-  return static_cast<Rule>(at - kRules.begin());
+  return static_cast<Rule>(place_among(kRules, name, "dist: found"));
 }
 
 std::string_view name(Rule rule) {

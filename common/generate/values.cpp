@@ -2,9 +2,6 @@
 // gives the same array.
 #include "common/generate/values.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -82,10 +79,7 @@ std::string_view name(ValueModel model) {
 }
 
 ValueModel value_model_from_name(std::string_view text) {
-  const auto at = std::find(kNames.begin(), kNames.end(), text);
-  if (at != kNames.end()) return static_cast<ValueModel>(at - kNames.begin());
-  throw InputError(
-      fmt::format("unknown value model '{}', expected one of {}", text, joined(kNames, ", ")));
+  return static_cast<ValueModel>(place_among(kNames, text, "unknown value model"));
 }
 
 Values draw_values(ValueModel model, DType type, Count n, std::uint64_t seed,

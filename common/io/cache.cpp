@@ -9,8 +9,8 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "common/io/atomic_file.hpp"
 #include "common/io/duplicates.hpp"
+#include "common/io/files.hpp"
 
 namespace retensor {
 namespace {

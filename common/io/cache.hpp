@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "common/core/types.hpp"
-#include "common/io/mapped_file.hpp"
+#include "common/io/files.hpp"
 #include "common/tensor/coo.hpp"
 
 namespace retensor {

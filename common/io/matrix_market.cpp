@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "common/core/error.hpp"
-#include "common/io/atomic_file.hpp"
 #include "common/io/duplicates.hpp"
+#include "common/io/files.hpp"
 #include "common/io/number.hpp"
 #include "common/io/records.hpp"
 #include "common/io/tns.hpp"

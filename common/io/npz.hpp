@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 #include "common/tensor/matrix.hpp"
 #include "common/tensor/values.hpp"
 

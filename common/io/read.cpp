@@ -9,7 +9,7 @@
 #include "common/io/cache.hpp"
 #include "common/io/compressed.hpp"
 #include "common/io/duplicates.hpp"
-#include "common/io/mapped_file.hpp"
+#include "common/io/files.hpp"
 #include "common/io/matrix_market.hpp"
 #include "common/io/records.hpp"
 #include "common/io/tns.hpp"

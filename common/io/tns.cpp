@@ -7,8 +7,8 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "common/io/atomic_file.hpp"
 #include "common/io/duplicates.hpp"
+#include "common/io/files.hpp"
 #include "common/io/records.hpp"
 
 namespace retensor {

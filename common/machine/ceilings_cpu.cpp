@@ -20,7 +20,6 @@
 #include "common/core/rng.hpp"
 #include "common/machine/ceilings.hpp"
 #include "common/machine/machine.hpp"
-#include "common/machine/probes.hpp"
 
 namespace retensor {
 namespace {

@@ -14,7 +14,6 @@
 #include "common/device/mma.cuh"
 #include "common/device/warp.cuh"
 #include "common/machine/ceilings.hpp"
-#include "common/machine/probes.hpp"
 
 namespace retensor {
 namespace {

@@ -1,11 +1,9 @@
 // Validation of method parameters against their declaration.
 #include "common/method/params.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
-#include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
@@ -37,18 +35,12 @@ void check_range(const ParamSpec& spec, double x) {
                                       : std::string("a finite number")));
 }
 
-void check_choice(const ParamSpec& spec, const std::string& word) {
-  const auto& allowed = spec.choices;
-  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
-  throw InputError(fmt::format("parameter {}: found '{}', expected one of {}{}", spec.name, word,
-                               boost::algorithm::join(allowed, ", "), suggestion(word, allowed)));
-}
-
 ParamValue checked(const ParamSpec& spec, const ParamValue& given) {
   ParamValue value = converted(spec, given);
   if (const auto* i = std::get_if<std::int64_t>(&value)) check_range(spec, static_cast<double>(*i));
   if (const auto* x = std::get_if<double>(&value)) check_range(spec, *x);
-  if (const auto* w = std::get_if<std::string>(&value)) check_choice(spec, *w);
+  if (const auto* w = std::get_if<std::string>(&value); w != nullptr && !spec.choices.empty())
+    place_among(spec.choices, *w, fmt::format("parameter {}: found", spec.name));
   return value;
 }
 
@@ -137,11 +129,9 @@ Params ParamSchema::resolve(const std::map<std::string, ParamValue>& given) cons
     params.values_[spec.name] = at == given.end() ? spec.standard : checked(spec, at->second);
   }
   for (const auto& [name, value] : given) {
-    if (params.values_.count(name) != 0) continue;
-    throw InputError(
-        names.empty() ? fmt::format("unknown parameter '{}': the method has none", name)
-                      : fmt::format("unknown parameter '{}', expected one of {}{}", name,
-                                    boost::algorithm::join(names, ", "), suggestion(name, names)));
+    if (names.empty())
+      throw InputError(fmt::format("unknown parameter '{}': the method has none", name));
+    place_among(names, name, "unknown parameter");
   }
   return params;
 }

@@ -2,13 +2,11 @@
 // processes with the same spec and tensor solve the same problem.
 #include "common/method/problem.hpp"
 
-#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
-#include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
@@ -46,12 +44,8 @@ void check_mode_and_rank(const ProblemSpec& spec, int order) {
 }
 
 void check_variant(const ProblemSpec& spec) {
-  if (!elementwise(spec.operation)) return;
-  if (std::find(kElementwise.begin(), kElementwise.end(), spec.variant) != kElementwise.end())
-    return;
-  throw InputError(fmt::format("{}: found variant '{}', expected one of {}{}", name(spec.operation),
-                               spec.variant, boost::algorithm::join(kElementwise, ", "),
-                               suggestion(spec.variant, kElementwise)));
+  if (elementwise(spec.operation))
+    place_among(kElementwise, spec.variant, fmt::format("{}: found variant", name(spec.operation)));
 }
 
 std::shared_ptr<const Coo> with_values(std::shared_ptr<const Coo> tensor, Values values) {
@@ -212,11 +206,7 @@ const std::vector<std::string>& operation_names() {
 }
 
 Operation operation_from_name(std::string_view text) {
-  const auto at = std::find(kOperations.begin(), kOperations.end(), text);
-  if (at != kOperations.end()) return static_cast<Operation>(at - kOperations.begin());
-  throw InputError(fmt::format("unknown operation '{}', expected one of {}{}", text,
-                               boost::algorithm::join(operation_names(), ", "),
-                               suggestion(text, operation_names())));
+  return static_cast<Operation>(place_among(kOperations, text, "unknown operation"));
 }
 
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)

@@ -55,7 +55,7 @@ GroupedOperand group_operand(const Coo& y, const std::vector<int>& contracted,
   const Packer group(y.dims, contracted), column(y.dims, column_modes);
   std::vector<int> modes = contracted;
   modes.insert(modes.end(), column_modes.begin(), column_modes.end());
-  const Positions order = ordered(y, modes);
+  const auto order = sort_permutation(y, modes);
   GroupedOperand g;
   for (const Count p : order) {
     const Key key = group.pack(y.indices, p);
@@ -189,7 +189,7 @@ class ContractionRows : public RowSource {
         result_column_(layout_.dims, modes.result_column),
         y_(group_operand(y, c.contracted_y, modes.y_column, Weights(seed))),
         values_(as_doubles(x.values)),
-        order_(ordered(x, modes.x_row)),
+        order_(sort_permutation(x, modes.x_row)),
         accumulators_(omp_get_max_threads()) {
     for (double& v : values_) v *= alpha;
     layout_.cofactor =
@@ -234,7 +234,8 @@ class ContractionRows : public RowSource {
   Packer row_, result_, result_row_, result_column_;
   GroupedOperand y_;
   Doubles values_;
-  Positions order_, group_;  ///< nonzeros of x by row, and the group of y each meets
+  std::vector<Count> order_;  ///< nonzeros of x by row
+  Positions group_;           ///< of y that each meets
   std::vector<Row> rows_;
   mutable std::vector<Accumulator> accumulators_;  ///< one a thread
 };

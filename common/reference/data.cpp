@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/core/error.hpp"
 #include "common/numeric/rounding.hpp"
-#include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::reference {
@@ -73,48 +71,6 @@ double largest_magnitude(std::span<const double> values) {
 #pragma omp parallel for schedule(static) reduction(max : largest)
   for (Count i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(values[i]));
   return largest;
-}
-
-namespace {
-
-/// Below each key stands the position, which makes keys distinct and any sort stable.
-template <class Key>
-Positions ordered_by(const LinearIndex& layout, const Coo& tensor, int position_bits) {
-  UnsetArray<Key> keys(tensor.nnz());
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < keys.size(); ++p) {
-    Key key = 0;
-    for (std::size_t k = 0; k < layout.modes().size(); ++k)
-      key |= Key{tensor.indices[layout.modes()[k]][p]} << layout.shift(static_cast<int>(k));
-    keys[p] = key << position_bits | p;
-  }
-  sort_keys(keys);
-  Positions order(keys.size());
-#pragma omp parallel for schedule(static)
-  for (Count p = 0; p < keys.size(); ++p)
-    order[p] = static_cast<Count>(keys[p] & ((Key{1} << position_bits) - 1));
-  return order;
-}
-
-}  // namespace
-
-Positions ordered(const Coo& tensor, std::span<const int> modes) {
-  if (is_sorted(tensor, modes)) {
-    Positions order(tensor.nnz());
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < order.size(); ++p) order[p] = p;
-    return order;
-  }
-  const int position_bits = bits_for(tensor.nnz());
-  int bits = position_bits;
-  for (const int m : modes) bits += bits_for(tensor.dims[m]);
-  if (bits > 128) {
-    const auto order = sort_permutation(tensor, modes);
-    return Positions(order.begin(), order.end());
-  }
-  const LinearIndex layout(tensor.dims, modes);
-  return bits < 64 ? ordered_by<std::uint64_t>(layout, tensor, position_bits)
-                   : ordered_by<Key>(layout, tensor, position_bits);
 }
 
 Bound::Bound(const Precision& precision, const Layout& layout) {

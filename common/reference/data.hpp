@@ -162,9 +162,6 @@ Doubles as_doubles(const Values& values);
 Doubles as_doubles(const Matrix& matrix);
 double largest_magnitude(std::span<const double> values);
 
-/// The nonzeros in the order of the modes listed, those of equal indices as they stand.
-Positions ordered(const Coo& tensor, std::span<const int> modes);
-
 /// The bound of expected.hpp, with the oracle's own rounding added; linear in the sums.
 class Bound {
  public:

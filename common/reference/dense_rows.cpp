@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "common/core/error.hpp"
 #include "common/reference/chunks.hpp"
@@ -88,7 +87,7 @@ class DenseRows : public RowSource {
         layout_(std::move(layout)),
         width_(layout_.width()),
         values_(as_doubles(x.values)),
-        order_(ordered(x, packer_.modes())) {
+        order_(sort_permutation(x, packer_.modes())) {
     find_rows();
     set_bound_constants();
     const Weights weights(seed);
@@ -230,7 +229,7 @@ class DenseRows : public RowSource {
   std::uint64_t width_;
   Doubles values_;
   std::vector<double> element_weights_;
-  Positions order_;
+  std::vector<Count> order_;
   std::vector<Count> starts_;
 };
 

@@ -44,13 +44,13 @@ struct Pair {
 };
 
 struct SortedKeys {
-  Positions order;
+  std::vector<Count> order;
   Keys keys;
 };
 
 SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
-  SortedKeys sorted{ordered(tensor, packer.modes()), Keys(tensor.nnz())};
-  const Positions& order = sorted.order;
+  SortedKeys sorted{sort_permutation(tensor, packer.modes()), Keys(tensor.nnz())};
+  const auto& order = sorted.order;
   Keys& keys = sorted.keys;
   const Count n = keys.size();
   Count repeated = n;
@@ -70,7 +70,7 @@ SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
 
 using Pairs = UnsetArray<Pair>;
 
-Pairs paired(const Positions& x, const Positions& y) {
+Pairs paired(const std::vector<Count>& x, const std::vector<Count>& y) {
   Pairs pairs(x.size());
 #pragma omp parallel for schedule(static)
   for (Count i = 0; i < pairs.size(); ++i) pairs[i] = {x[i], y[i]};

@@ -16,7 +16,7 @@ bool same_coordinate(const Coo& tensor, Count x, Count y) {
 }
 
 // The first nonzero of a sorted tensor that repeats the coordinate of the one before it, or nnz.
-Count first_duplicate(const Coo& sorted) {
+Count repeated_coordinate(const Coo& sorted) {
   const Count n = sorted.nnz();
   Count first = n;
 #pragma omp parallel for reduction(min : first) schedule(static)
@@ -56,7 +56,7 @@ Coo with_modes(Coo tensor, std::span<const int> modes) {
 
 void dedupe(Coo& tensor, Duplicates policy) {
   sort_nonzeros(tensor, natural_order(tensor.order()));
-  const Count duplicate = first_duplicate(tensor);
+  const Count duplicate = repeated_coordinate(tensor);
   if (duplicate == tensor.nnz()) return;
   if (policy == Duplicates::error)
     throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, duplicate)));

@@ -1,7 +1,6 @@
 // The program `retensor`: dispatch to a subcommand and the exit code of its errors.
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -14,6 +13,7 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace {
@@ -25,8 +25,8 @@ using driver::Args;
 /// a runtime of OpenMP does not expect.
 void expect_sane_environment() {
   constexpr int kMost = 4096;
-  const char* const given = std::getenv("OMP_NUM_THREADS");
-  if (given == nullptr || *given == '\0') return;
+  const auto given = driver::environment("OMP_NUM_THREADS");
+  if (given.empty()) return;
   std::vector<std::string> levels;
   boost::split(levels, given, boost::is_any_of(","));
   const auto fits = [](std::string text) {

@@ -258,7 +258,7 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["list", "method"], "'methods'"),
     (["list", "experiments", "--with", "quik"], "'quick'"),
     (["list"], "methods, datasets, experiments or artifacts"),
-    (["list", "experiments", "--backend", "gpu"], "expected cpu or cuda"),
+    (["list", "experiments", "--backend", "gpu"], "expected one of cpu, cuda"),
     (["show", "pasta.cpu.co"], "'pasta.cpu.coo'"),
     (["dataset", "mke"], "'make'"),
     (["dataset", "make", "tine"], "'tiny'"),

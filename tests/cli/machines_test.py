@@ -141,4 +141,4 @@ def test_a_wrong_word_for_it_is_refused(tmp_path):
     workspace = Workspace(tmp_path)
     done = workspace.run(workspace.spec(["pasta.cpu.coo"]), program=RETENSOR,
                          env={**os.environ, "RETENSOR_IDENTITY": "secret"})
-    assert done.returncode == 2 and "expected hashed, plain or none" in done.stderr
+    assert done.returncode == 2 and "expected one of hashed, plain, none" in done.stderr

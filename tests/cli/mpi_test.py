@@ -212,7 +212,7 @@ def test_a_checkpoint_of_another_run_and_a_damaged_one_are_refused(tensor, tmp_p
 def test_wrong_input_is_refused_by_all(tensor):
     done = run(2, PROGRAM, tensor, "--method", "pasta.cpu.coo", "--dist", "rows")
     assert done.returncode == 2
-    assert "expected allreduce, owner or medium" in done.stderr
+    assert "expected one of allreduce, owner, medium" in done.stderr
     done = run(2, PROGRAM, tensor)
     assert done.returncode == 2 and "method" in done.stderr
     done = run(2, PROGRAM, tensor, "--method", "flycoo.cpu", "--dist", "owner")

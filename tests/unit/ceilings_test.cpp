@@ -5,7 +5,6 @@
 
 #include "common/device/device.hpp"
 #include "common/machine/ceilings.hpp"
-#include "common/machine/probes.hpp"
 
 using namespace retensor;
 

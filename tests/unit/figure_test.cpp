@@ -1,6 +1,6 @@
 // Figure blocks of specs: each mistake is refused with its place and the nearest valid name, before
 // a case is made; what may stand there passes.
-#include "experiments/driver/spec/figure.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 #include <doctest/doctest.h>
 

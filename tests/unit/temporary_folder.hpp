@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 
 namespace retensor::testing {
 

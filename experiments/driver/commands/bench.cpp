@@ -1,10 +1,9 @@
 // retensor bench: every method that has an operation, timed on one tensor without a spec.
 //
 // The cases go the way of `run`: a plan, workers of their own, the oracle, one row a case.
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -16,6 +15,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/text.hpp"
+#include "common/io/files.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -29,7 +29,6 @@
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
-namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
 
@@ -55,8 +54,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
     entries.back().foreign->precision = given.text("precision");
   };
   const auto format = given.text("format");
-  if (format != "tns" && format != "tnsb" && format != "mtx")
-    throw InputError(fmt::format("--format: found '{}', expected tns, tnsb or mtx", format));
+  place_among(std::array{"tns", "tnsb", "mtx"}, format, "--format: found");
   std::istringstream command(given.text("command"));
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   if (!words.empty())
@@ -117,27 +115,6 @@ void check_numbers(const Given& given) {
   expect("--samples", given.get<int>("samples"), 1, 100'000);
   expect("--timeout", given.get<int>("timeout"), 1, 86'400);
 }
-
-/// A result file that is gone afterwards unless the user names one.
-class ResultFile {
- public:
-  explicit ResultFile(std::string named)
-      : kept_(!named.empty()),
-        path_(kept_ ? std::move(named)
-                    : (fs::temp_directory_path() / fmt::format("retensor-bench-{}.jsonl", getpid()))
-                          .string()) {}
-  ~ResultFile() {
-    std::error_code ignored;
-    if (!kept_) fs::remove(path_, ignored);
-  }
-  ResultFile(const ResultFile&) = delete;
-  ResultFile& operator=(const ResultFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  bool kept_;
-  std::string path_;
-};
 
 /// The rows of one problem: those that are ok with the fastest first, then the others.
 struct Ranking {
@@ -264,16 +241,17 @@ int bench_command(const Given& given) {
   for (const auto& entry : spec.methods) method_of_spec(registry, entry.id);
   const auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
-  const ResultFile file(given.text("output"));
+  const ScratchFolder scratch;  // for rows that the user does not keep
+  const auto kept = given.text("output");
   SweepOptions sweep;
-  sweep.out = file.path();
+  sweep.out = kept.empty() ? (scratch.path() / "rows.jsonl").string() : kept;
   sweep.at = given.locations();
   sweep.rerun = true;
   sweep.quiet = given.flag("quiet");
   sweep.argv = given.command_line("bench");
   StopSignals stop;
   const auto done = run_sweep(plan, datasets, sweep, stop);
-  const auto list = rankings(rows_of_session(file.path()));
+  const auto list = rankings(rows_of_session(sweep.out));
   if (given.flag("json")) {
     json problems = json::array();
     for (const auto& ranking : list) problems.push_back(to_json(ranking));

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "common/core/types.hpp"
+#include "common/tensor/coo.hpp"
 #include "experiments/driver/commands/options.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/judge/calibration.hpp"
+#include "experiments/driver/run/table.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
@@ -66,5 +69,38 @@ std::vector<Calibration> calibrations_of(const Given& given);
 
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);
+
+void add_convert_options(po::options_description& options);
+/// Writes INPUT as OUTPUT in the format that --to or the ending names, reads it back and compares.
+int convert_dataset(const std::string& input, const std::string& output, const Given& given);
+
+void add_fetch_options(po::options_description& options);
+/// Fetches the data sets named, or those that --paper needs: sizes and disk space first, then file
+/// by file. One that fails does not stop the others; returns the worst exit code.
+int fetch_datasets(const Args& names, const DatasetRegistry& datasets, const Given& given);
+
+/// What the formats are made with.
+struct LayoutChoice {
+  int block_bits = 7;
+  std::vector<int> plain;  ///< modes that gHiCOO leaves in coordinates; none: no gHiCOO
+  std::vector<int> dense;  ///< modes that sCOO and sHiCOO store dense; none: neither
+};
+
+struct Layout {
+  std::string format;
+  Count bytes = 0;
+  /// A column an array, below its name (i or bi, ei, ... of a mode, bptr, value or values); a line
+  /// an entry, or a fiber with dense modes; block pointers and indices where a block begins.
+  std::vector<TableRow> rows;
+};
+
+/// A layout is to be read; larger tensors only fill the screen.
+inline constexpr Count kMostInLayout = 1000;
+
+/// COO, HiCOO and what else the choice asks for.
+std::vector<Layout> layouts_of(const Coo& tensor, const LayoutChoice& choice);
+
+/// "bptr 0 3; bi 0 1; ei 0 0 1; value 1 2 3".
+std::string arrays_text(const Layout& layout);
 
 }  // namespace retensor::driver

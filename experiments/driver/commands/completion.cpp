@@ -1,10 +1,10 @@
 // retensor completion: scripts for shells, generated from the options of the commands.
+#include <array>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
 
-#include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -210,16 +210,9 @@ std::string fish_script() {
 }
 
 int completion_command(const Given& given) {
+  constexpr std::array kScripts = {bash_script, zsh_script, fish_script};
   const auto shell = given.positional(retensor::in_words(kShells, "or"));
-  if (shell == "bash")
-    std::cout << bash_script();
-  else if (shell == "zsh")
-    std::cout << zsh_script();
-  else if (shell == "fish")
-    std::cout << fish_script();
-  else
-    throw InputError(fmt::format("completion: found '{}', expected {}{}", shell,
-                                 retensor::in_words(kShells, "or"), suggestion(shell, kShells)));
+  std::cout << kScripts.at(place_among(kShells, shell, "completion: found"))();
   return 0;
 }
 

@@ -1,14 +1,15 @@
 // retensor dataset convert: a tensor file in the format of another program, read back and compared.
 #include <algorithm>
+#include <array>
 #include <iostream>
-#include <numeric>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/tensor/operations.hpp"
-#include "experiments/driver/commands/dataset.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/data/exchange.hpp"
 
 namespace retensor::driver {
@@ -16,29 +17,20 @@ namespace {
 
 /// "2,0,1": the modes of the input in the order of the output.
 std::vector<int> modes_of(const std::string& text, int order) {
-  std::vector<int> modes;
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    const auto word = text.substr(at, comma - at);
-    if (word.size() != 1 || word[0] < '0' || word[0] >= '0' + order) break;
-    modes.push_back(word[0] - '0');
-    at = comma + 1;
-  }
-  auto sorted = modes;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<int> all(order);
-  std::iota(all.begin(), all.end(), 0);
-  if (sorted != all)
+  std::vector<std::string> words, all;
+  boost::split(words, text, boost::is_any_of(","));
+  for (int m = 0; m < order; ++m) all.push_back(std::to_string(m));
+  if (!std::is_permutation(words.begin(), words.end(), all.begin(), all.end()))
     throw InputError(fmt::format("--modes: found '{}', expected each of {} once, as in {}", text,
                                  joined(all, " "), joined(all, ",")));
+  std::vector<int> modes;
+  for (const auto& word : words) modes.push_back(word[0] - '0');
   return modes;
 }
 
 IndexBase base_of(const std::string& word) {
-  if (word == "one") return IndexBase::one;
-  if (word == "zero") return IndexBase::zero;
-  if (word == "by-content") return IndexBase::by_content;
-  throw InputError(fmt::format("--index-base: found '{}', expected one, zero or by-content", word));
+  constexpr std::array kNames = {"one", "zero", "by-content"};
+  return static_cast<IndexBase>(place_among(kNames, word, "--index-base: found"));
 }
 
 void require_ones(const Coo& tensor, const std::string& path) {

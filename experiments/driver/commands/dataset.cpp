@@ -12,7 +12,6 @@
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/commands/dataset.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/exchange.hpp"
 #include "experiments/driver/data/facts.hpp"
@@ -24,7 +23,6 @@ using nlohmann::json;
 namespace {
 
 const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "convert", "verify"};
-constexpr const char* kExpected = "list, info, fetch, make, convert or verify";
 
 /// Not a number where the registry leaves a length or the number of nonzeros open.
 double density(const Dataset& d) {
@@ -226,8 +224,9 @@ void expect(const Args& rest, std::size_t least, std::size_t most, const char* w
 
 int dataset_command(const Given& given) {
   auto rest = given.positionals();
-  if (rest.empty()) throw InputError(fmt::format("dataset: expected {}", kExpected));
+  if (rest.empty()) throw InputError(fmt::format("dataset: expected {}", in_words(kActions, "or")));
   const auto action = rest.front();
+  place_among(kActions, action, "dataset: unknown action");
   rest.erase(rest.begin());
   const bool as_json = given.flag("json");
   if (as_json && action != "list" && action != "info" && action != "verify")
@@ -251,11 +250,8 @@ int dataset_command(const Given& given) {
   } else if (action == "make") {
     expect(rest, 1, 2, "make NAME [FILE]");
     return make(datasets.find(rest[0]), rest.size() == 2 ? rest[1] : "", datasets, cache, given);
-  } else if (action == "fetch") {
-    return fetch_datasets(rest, datasets, given);
   } else {
-    throw InputError(fmt::format("dataset: unknown action '{}', expected {}{}", action, kExpected,
-                                 suggestion(action, kActions)));
+    return fetch_datasets(rest, datasets, given);
   }
   return 0;
 }

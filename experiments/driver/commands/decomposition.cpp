@@ -2,14 +2,16 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
@@ -48,10 +50,9 @@ SweepLimits limits_of(const Given& given) {
 }
 
 cpd::Place solve_of(const Given& given) {
-  const auto name = given.text("solve");
-  if (name != "host" && name != "device")
-    throw InputError(fmt::format("--solve: found '{}', expected host or device", name));
-  return name == "device" ? cpd::Place::device : cpd::Place::host;
+  const auto place =
+      place_among(std::array{"host", "device"}, given.text("solve"), "--solve: found");
+  return place == 1 ? cpd::Place::device : cpd::Place::host;
 }
 
 std::shared_ptr<const Coo> tensor_of(const Given& given) {

@@ -2,7 +2,6 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -12,7 +11,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
-#include "experiments/driver/commands/dataset.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/table.hpp"
@@ -132,8 +131,7 @@ class Fetcher {
           "{} isn't there: it is built where libcurl is found (Debian: libcurl4-openssl-dev)",
           program_.string()));
     mirror_ = given.text("mirror");
-    if (const char* named = std::getenv("RETENSOR_MIRROR"); mirror_.empty() && named)
-      mirror_ = named;
+    if (mirror_.empty()) mirror_ = environment("RETENSOR_MIRROR");
     if (!mirror_.empty() && !mirror_.starts_with("https://"))
       throw InputError(
           fmt::format("mirror '{}': expected an address that begins with https://", mirror_));

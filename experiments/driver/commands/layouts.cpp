@@ -1,4 +1,4 @@
-#include "experiments/driver/commands/layouts.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,10 +1,10 @@
 // retensor list and retensor show: what there is.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
-#include <boost/algorithm/string/join.hpp>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
@@ -35,13 +35,7 @@ std::string shown_path(const std::string& path) {
 }  // namespace
 
 std::vector<Spec> all_specs(const std::string& profile) {
-  if (!profile.empty()) {
-    const auto& known = profile_names();
-    if (std::find(known.begin(), known.end(), profile) == known.end())
-      throw InputError(fmt::format("unknown profile '{}', expected one of {}{}", profile,
-                                   boost::algorithm::join(known, ", "),
-                                   suggestion(profile, known)));
-  }
+  if (!profile.empty()) place_among(profile_names(), profile, "unknown profile");
   std::vector<std::string> paths;
   for (const auto& folder : fs::directory_iterator(experiments_root())) {
     if (!folder.is_directory()) continue;
@@ -87,9 +81,7 @@ std::vector<std::string> files_of_papers(const std::string& kind,
                     kind, source_root()));
   std::vector<std::string> found;
   for (const auto& paper : wanted) {
-    if (std::find(known.begin(), known.end(), paper) == known.end())
-      throw InputError(fmt::format("no {} of a paper '{}', expected one of {}{}", kind, paper,
-                                   boost::algorithm::join(known, ", "), suggestion(paper, known)));
+    place_among(known, paper, fmt::format("no {} of a paper", kind));
     const auto path = fs::path(source_root()) / "papers" / paper / "paper" / (kind + ".yaml");
     found.push_back(shown_path((paper == kProject ? own : path).string()));
   }
@@ -187,14 +179,13 @@ std::vector<Spec> experiments(const std::string& profile, const std::string& bac
 
 std::string backend_of(const Given& given) {
   const auto backend = given.text("backend");
-  const std::vector<std::string> known = {"cpu", "cuda"};
-  if (!backend.empty() && std::find(known.begin(), known.end(), backend) == known.end())
-    throw InputError(fmt::format("--backend: found '{}', expected cpu or cuda", backend));
+  if (!backend.empty()) place_among(std::array{"cpu", "cuda"}, backend, "--backend: found");
   return backend;
 }
 
 int list_command(const Given& given) {
   const auto what = given.positional(retensor::in_words(kLists, "or"));
+  place_among(kLists, what, "list: found");
   const bool as_json = given.flag("json");
   const auto print = [&](const nlohmann::json& list, const auto& text) {
     std::cout << (as_json ? list.dump(2) + '\n' : text(list));
@@ -206,11 +197,8 @@ int list_command(const Given& given) {
   } else if (what == "experiments") {
     const auto specs = experiments(given.profile(), backend_of(given));
     print(experiments_json(specs), [&](const auto&) { return experiments_text(specs); });
-  } else if (what == "artifacts") {
-    print(artifacts(given.profile(), result_files(), given.locations()), artifacts_text);
   } else {
-    throw InputError(fmt::format("list: found '{}', expected {}{}", what,
-                                 retensor::in_words(kLists, "or"), suggestion(what, kLists)));
+    print(artifacts(given.profile(), result_files(), given.locations()), artifacts_text);
   }
   return 0;
 }

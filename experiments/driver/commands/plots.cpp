@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
-#include "experiments/driver/spec/figure.hpp"
 #include "experiments/driver/spec/methods.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

@@ -109,13 +109,8 @@ std::vector<Contestant> chosen(std::vector<Contestant> all, const std::vector<st
   std::vector<std::string> known;
   for (const auto& one : all) known.push_back(one.name);
   std::vector<Contestant> list;
-  for (const auto& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end())
-      throw InputError(fmt::format("--between: no rows of '{}', expected one of {}{}", name,
-                                   joined(known, ", "), suggestion(name, known)));
-    list.push_back(all[static_cast<std::size_t>(found - known.begin())]);
-  }
+  for (const auto& name : names)
+    list.push_back(all[place_among(known, name, "--between: no rows of")]);
   return list;
 }
 

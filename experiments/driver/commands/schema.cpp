@@ -2,9 +2,6 @@
 #include <iostream>
 #include <map>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
@@ -28,12 +25,8 @@ const std::map<std::string, ShapePtr (*)()>& shapes() {
 int schema_command(const Given& given) {
   const auto kind =
       given.positional("spec, registry, recipes, claims, findings, artifacts or methods");
-  const auto known = shapes().find(kind);
-  if (known == shapes().end())
-    throw InputError(fmt::format("unknown kind of file '{}', expected one of {}{}", kind,
-                                 joined(names_of(shapes()), ", "),
-                                 suggestion(kind, names_of(shapes()))));
-  std::cout << json_schema(*known->second(), "ReTensor: " + kind).dump(2) << '\n';
+  place_among(names_of(shapes()), kind, "unknown kind of file");
+  std::cout << json_schema(*shapes().at(kind)(), "ReTensor: " + kind).dump(2) << '\n';
   return 0;
 }
 

@@ -1,7 +1,7 @@
 // retensor submit: the data sets of a spec as tasks for a cluster or for several GPUs; retensor
 // gather: their shards as the result file that `run` would have written.
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/child_process.hpp"
@@ -102,8 +103,7 @@ int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks
 
 std::vector<std::string> named_devices(const Given& given) {
   auto named = given.text("devices");
-  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); named.empty() && visible)
-    named = visible;
+  if (named.empty()) named = environment("CUDA_VISIBLE_DEVICES");
   std::vector<std::string> devices;
   if (!named.empty()) boost::split(devices, named, boost::is_any_of(","));
   return devices;
@@ -143,8 +143,7 @@ int run_here(const Submission& submission, const std::vector<Task>& tasks,
 
 int submit_command(const Given& given) {
   const auto launcher = given.text("launcher");
-  if (launcher != "slurm" && launcher != "local")
-    throw InputError(fmt::format("--launcher: found '{}', expected slurm or local", launcher));
+  place_among(std::array{"slurm", "local"}, launcher, "--launcher: found");
   const Submission submission(given);
   std::vector<Task> tasks;
   std::vector<TaskCommand> commands;

@@ -17,11 +17,9 @@
 
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/commands/layouts.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/mutate.hpp"
-#include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
@@ -301,10 +299,7 @@ json with_member(const json& verdicts, const char* member, const std::vector<std
   for (const auto& v : verdicts) known.insert(text_of(v, member));
   known.erase("");
   for (const auto& word : words)
-    if (!known.contains(word))
-      throw InputError(fmt::format("--{}: no claim has '{}', expected one of {}{}", member, word,
-                                   joined(known, ", "),
-                                   suggestion(word, {known.begin(), known.end()})));
+    place_among(known, word, fmt::format("--{}: no claim has", member));
   json kept = json::array();
   for (const auto& v : verdicts)
     if (std::find(words.begin(), words.end(), text_of(v, member)) != words.end()) kept.push_back(v);

@@ -5,7 +5,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;

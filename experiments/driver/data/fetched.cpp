@@ -1,4 +1,4 @@
-#include "experiments/driver/data/fetched.hpp"
+#include "experiments/driver/data/datasets.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -12,7 +12,7 @@
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "common/io/atomic_file.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {

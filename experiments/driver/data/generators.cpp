@@ -3,12 +3,14 @@
 // law.
 #include "common/generate/generators.hpp"
 
+#include <array>
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/data/datasets.hpp"
 
 namespace retensor::driver {
@@ -61,10 +63,8 @@ Coo make_power_law(const json& p) {
 }
 
 TileSpread spread_from_name(const std::string& name) {
-  if (name == "equal") return TileSpread::equal;
-  if (name == "exponential") return TileSpread::exponential;
-  if (name == "power_law") return TileSpread::power_law;
-  throw InputError("unknown spread '" + name + "', expected equal, exponential or power_law");
+  constexpr std::array kNames = {"equal", "exponential", "power_law"};
+  return static_cast<TileSpread>(place_among(kNames, name, "unknown spread"));
 }
 
 Coo make_tiled(const json& p) {

@@ -25,11 +25,6 @@ std::optional<std::string> root_above(fs::path dir) {
   return std::nullopt;
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::optional<std::string> named_root() {
   const auto given = environment("RETENSOR_ROOT");
   if (given.empty()) return std::nullopt;
@@ -49,6 +44,11 @@ std::string own_root() {
 }
 
 }  // namespace
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 std::string source_root() {
   if (const auto root = named_root()) return *root;

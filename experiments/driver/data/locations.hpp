@@ -5,6 +5,9 @@
 
 namespace retensor::driver {
 
+/// The value of an environment variable, empty where it is not set.
+std::string environment(const char* name);
+
 /// Root of the source tree: $RETENSOR_ROOT, else the nearest directory at or above the working
 /// directory, then above the program itself, that holds experiments/schema, else what was installed
 /// with the program, else the tree in which it was built. Throws InputError when none exists.

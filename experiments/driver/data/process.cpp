@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -18,40 +17,17 @@
 namespace retensor::driver {
 namespace {
 
-std::vector<std::string> environment_with(const std::string& python_path) {
-  const std::string name = "PYTHONPATH=";
-  std::vector<std::string> result;
-  std::string before;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (python_path.empty() || !text.starts_with(name))
-      result.push_back(text);
-    else
-      before = fmt::format(":{}", text.substr(name.size()));
-  }
-  if (!python_path.empty()) result.push_back(name + python_path + before);
-  return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (auto& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 constexpr int kNotStarted = 127;  // as a shell says it
 
 /// The child's side: it dies with its parent, however that ends.
-[[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& variables,
-                         pid_t parent, ChildOutput output) {
+[[noreturn]] void become(const std::vector<char*>& words, pid_t parent, ChildOutput output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotStarted);
   if (output == ChildOutput::to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execvpe(words[0], words.data(), variables.data());
+  execvp(words[0], words.data());
   _exit(kNotStarted);
 }
 
@@ -60,13 +36,19 @@ constexpr int kNotStarted = 127;  // as a shell says it
 int run_process(const std::vector<std::string>& argv, const std::string& python_path,
                 ChildOutput output) {
   auto arguments = argv;
-  auto environment = environment_with(python_path);
-  const auto words = pointers(arguments), variables = pointers(environment);
+  if (!python_path.empty()) {
+    const auto before = environment("PYTHONPATH");
+    const auto path = before.empty() ? python_path : fmt::format("{}:{}", python_path, before);
+    arguments.insert(arguments.begin(), {"env", "PYTHONPATH=" + path});
+  }
+  std::vector<char*> words;
+  for (auto& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)
     throw SystemError(fmt::format("{} can't be started: {}", argv[0], std::strerror(errno)));
-  if (child == 0) become(words, variables, parent, output);
+  if (child == 0) become(words, parent, output);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
@@ -77,8 +59,7 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
 }
 
 std::string python_interpreter() {
-  const char* chosen = std::getenv("RETENSOR_PYTHON");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
+  if (const auto chosen = environment("RETENSOR_PYTHON"); !chosen.empty()) return chosen;
   const std::string configured = RETENSOR_PYTHON;
   return !configured.empty() && access(configured.c_str(), X_OK) == 0 ? configured : "python3";
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/judge/audit/estimate.hpp"
+#include "experiments/driver/judge/audit/formula.hpp"
 #include "experiments/driver/judge/claims.hpp"
 #include "experiments/driver/run/row.hpp"
 #include "experiments/driver/spec/spec.hpp"

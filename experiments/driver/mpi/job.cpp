@@ -7,7 +7,7 @@
 
 #include "common/communicate/nccl.hpp"
 #include "common/io/cache.hpp"
-#include "common/io/mapped_file.hpp"
+#include "common/io/files.hpp"
 #include "common/io/read.hpp"
 
 namespace retensor::mpi {

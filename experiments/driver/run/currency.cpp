@@ -6,7 +6,6 @@
 #include <array>
 
 #include "common/core/hash.hpp"
-#include "experiments/driver/run/provenance.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 

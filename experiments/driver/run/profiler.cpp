@@ -17,7 +17,8 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
+#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/child_process.hpp"
 
 namespace retensor::driver {
@@ -200,7 +201,7 @@ json no_profile(const std::string& reason) {
 
 std::string find_ncu() {
   std::vector<std::string> folders;
-  if (const char* path = std::getenv("PATH")) boost::split(folders, path, boost::is_any_of(":"));
+  boost::split(folders, environment("PATH"), boost::is_any_of(":"));
   folders.emplace_back("/usr/local/cuda/bin");
   for (const auto& folder : folders)
     if (const auto file = folder + "/ncu"; !folder.empty() && access(file.c_str(), X_OK) == 0)

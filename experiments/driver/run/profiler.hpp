@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/driver/run/stop.hpp"
+#include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/worker.hpp"
 #include "experiments/driver/spec/case.hpp"
 

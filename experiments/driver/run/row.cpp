@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/run/noise.hpp"
@@ -110,9 +111,7 @@ std::string_view name(Status status) {
 }
 
 Status status_from_name(std::string_view text) {
-  const auto at = std::find(kStatuses.begin(), kStatuses.end(), text);
-  if (at == kStatuses.end()) throw InputError(fmt::format("unknown status '{}'", text));
-  return static_cast<Status>(at - kStatuses.begin());
+  return static_cast<Status>(place_among(kStatuses, text, "unknown status"));
 }
 
 Status status_of(const json& line) {

@@ -6,15 +6,15 @@
 #include <unistd.h>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
 
 #include "common/core/build_info.hpp"
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
-#include "experiments/driver/run/provenance.hpp"
+#include "common/core/text.hpp"
+#include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
@@ -23,11 +23,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kDigits = 12;
-
-std::string setting(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -46,19 +41,17 @@ std::string job() {
   constexpr std::array<std::pair<const char*, const char*>, 4> kSystems = {
       {{"slurm", "SLURM_JOB_ID"}, {"pbs", "PBS_JOBID"}, {"lsf", "LSB_JOBID"}, {"sge", "JOB_ID"}}};
   for (const auto& [system, variable] : kSystems)
-    if (const auto id = setting(variable); !id.empty()) return fmt::format("{} {}", system, id);
+    if (const auto id = environment(variable); !id.empty()) return fmt::format("{} {}", system, id);
   return "";
 }
 
 }  // namespace
 
 IdentityForm identity_form() {
-  const auto word = setting("RETENSOR_IDENTITY");
-  if (word.empty() || word == "hashed") return IdentityForm::hashed;
-  if (word == "plain") return IdentityForm::plain;
-  if (word == "none") return IdentityForm::none;
-  throw InputError(
-      fmt::format("RETENSOR_IDENTITY: found '{}', expected hashed, plain or none", word));
+  const auto word = environment("RETENSOR_IDENTITY");
+  if (word.empty()) return IdentityForm::hashed;
+  constexpr std::array kNames = {"hashed", "plain", "none"};
+  return static_cast<IdentityForm>(place_among(kNames, word, "RETENSOR_IDENTITY: found"));
 }
 
 std::string fingerprint(const std::string& kind, const std::string& name) {
@@ -98,15 +91,11 @@ std::string utc_now() {
 }
 
 nlohmann::json job_facts() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const auto id = variable("SLURM_JOB_ID"), array = variable("SLURM_ARRAY_JOB_ID");
+  const auto id = environment("SLURM_JOB_ID"), array = environment("SLURM_ARRAY_JOB_ID");
   if (id.empty()) return nullptr;
-  const auto restarts = variable("SLURM_RESTART_COUNT");  // unset on the first run
-  return {{"id", array.empty() ? id : array + '_' + variable("SLURM_ARRAY_TASK_ID")},
-          {"node", variable("SLURMD_NODENAME")},
+  const auto restarts = environment("SLURM_RESTART_COUNT");  // unset on the first run
+  return {{"id", array.empty() ? id : array + '_' + environment("SLURM_ARRAY_TASK_ID")},
+          {"node", environment("SLURMD_NODENAME")},
           {"restarts", restarts.empty() ? "0" : restarts}};
 }
 

@@ -1,11 +1,12 @@
 // Column widths are those of the longest cell.
 #include "experiments/driver/run/table.hpp"
 
+#include "experiments/driver/data/locations.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 namespace retensor::driver {
 
@@ -15,10 +16,9 @@ namespace {
 constexpr std::array<const char*, 6> kCodes = {"0", "32", "31", "33", "2", "1"};
 
 bool wants_colour(int descriptor) {
-  const char* refused = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return (refused == nullptr || *refused == '\0') && terminal != nullptr &&
-         std::string_view(terminal) != "dumb" && isatty(descriptor) == 1;
+  const auto terminal = environment("TERM");
+  return environment("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb" &&
+         isatty(descriptor) == 1;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/params.hpp"
 #include "common/method/problem.hpp"
@@ -53,9 +54,7 @@ std::vector<std::string> names_up_to(Enum last) {
 /// The value of this name; throws InputError where there is none.
 template <class Enum>
 Enum value_named(const std::string& word, Enum last) {
-  for (int k = 0; k <= static_cast<int>(last); ++k)
-    if (name(static_cast<Enum>(k)) == word) return static_cast<Enum>(k);
-  throw InputError("unknown word '" + word + "'");
+  return static_cast<Enum>(place_among(names_up_to(last), word, "unknown word"));
 }
 
 /// The `case` object of a row (experiments/schema); `data` is {kind, sha256, dims, nnz}. Members

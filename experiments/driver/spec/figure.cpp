@@ -1,6 +1,6 @@
 // Names are found as plots/retensor/figures/quantity.py finds them in the columns of rows: an
 // alias, a member of the row, a member of its case, a parameter.
-#include "experiments/driver/spec/figure.hpp"
+#include "experiments/driver/spec/plan.hpp"
 
 #include <algorithm>
 #include <map>

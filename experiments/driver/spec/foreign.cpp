@@ -14,7 +14,7 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/text.hpp"
-#include "common/io/mapped_file.hpp"
+#include "common/io/files.hpp"
 #include "common/numeric/rounding.hpp"
 #include "experiments/driver/spec/case.hpp"
 
@@ -138,10 +138,7 @@ const std::vector<std::string>& foreign_precisions() {
 reference::Precision precision_of(const std::string& word, const Problem& problem) {
   auto p = reference::Precision::of(problem.dtype());
   if (word.empty()) return p;
-  const auto& known = foreign_precisions();
-  if (std::find(known.begin(), known.end(), word) == known.end())
-    throw InputError(fmt::format("precision: found '{}', expected one of {}{}", word,
-                                 joined(known, ", "), suggestion(word, known)));
+  place_among(foreign_precisions(), word, "precision: found");
   p.roundings = factors_of(problem);
   p.accumulate_eps = kSumsF32;
   if (word == "f32") {

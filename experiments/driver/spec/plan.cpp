@@ -14,7 +14,6 @@
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/spec/axes.hpp"
-#include "experiments/driver/spec/figure.hpp"
 #include "experiments/driver/spec/foreign.hpp"
 #include "experiments/driver/spec/methods.hpp"
 

@@ -53,4 +53,9 @@ std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegi
 Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
                      const DatasetRegistry& datasets, bool allow_foreign);
 
+/// Checks the figure of a spec against the row schema and against the axes, parameters and values
+/// of the spec that measures its rows. Throws ParseError with the nearest valid name. The names
+/// under `executed` and `phases.stages` are the methods' own: only rows tell them.
+void check_figure(const Spec& spec, const Registry& methods);
+
 }  // namespace retensor::driver

@@ -87,7 +87,7 @@ ShapePtr measure_shape() {
 enum class Form { whole, part };
 
 /// Its kind says how a figure is drawn (plots/retensor/figures); whether its fields are those of
-/// rows is checked with the methods at hand (figure.hpp).
+/// rows is checked with the methods at hand (check_figure).
 ShapePtr figure_shape(Form form) {
   auto kind = optional("kind", word("kind", figure_kinds()));
   kind.required = form == Form::whole;

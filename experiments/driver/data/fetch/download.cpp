@@ -68,42 +68,21 @@ struct State {
   int fd;
   std::uint64_t have;
   bool begun = false;          ///< the first bytes of the body have come
-  std::string validator;       ///< of the answer that is read
-  std::string content_range;   ///< the same
   std::string refusal;         ///< why the body is not wanted
   std::exception_ptr failure;  ///< no exception may pass through libcurl
 };
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (auto& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
+/// A header of the last answer, which is that of the file; empty without it.
+std::string header_of(const State& s, const char* name) {
+  curl_header* found = nullptr;
+  const auto code = curl_easy_header(s.curl, name, 0, CURLH_HEADER, -1, &found);
+  return code == CURLHE_OK ? found->value : "";
 }
 
-/// Value of the header line "name: value", empty when it is another one.
-std::string value_of(std::string_view line, std::string_view name) {
-  const auto colon = line.find(':');
-  if (colon == line.npos || lower(line.substr(0, colon)) != name) return {};
-  auto value = line.substr(colon + 1);
-  constexpr std::string_view kBlank = " \t\r\n";
-  value.remove_prefix(std::min(value.find_first_not_of(kBlank), value.size()));
-  return std::string(value.substr(0, value.find_last_not_of(kBlank) + 1));
-}
-
-std::size_t on_header(char* data, std::size_t, std::size_t size, void* user) {
-  auto& s = *static_cast<State*>(user);
-  const std::string_view line(data, size);
-  if (line.starts_with("HTTP/")) {  // of a redirect or of the file: each answer starts afresh
-    s.validator.clear();
-    s.content_range.clear();
-  }
-  // Only a strong tag promises equal bytes; it wins over the date.
-  if (const auto tag = value_of(line, "etag"); tag.starts_with('"')) s.validator = tag;
-  if (const auto date = value_of(line, "last-modified"); !date.empty() && s.validator.empty())
-    s.validator = date;
-  if (const auto range = value_of(line, "content-range"); !range.empty()) s.content_range = range;
-  return size;
+/// Only a strong tag promises equal bytes; it wins over the date.
+std::string validator_of(const State& s) {
+  const auto tag = header_of(s, "etag");
+  return tag.starts_with('"') ? tag : header_of(s, "last-modified");
 }
 
 long status_of(const State& s) {
@@ -145,16 +124,17 @@ void compare_length(State& s, std::uint64_t announced) {
 /// Puts the file where the body belongs and compares the announced length.
 void begin_body(State& s) {
   s.begun = true;
-  s.version.on_validator(s.validator);
+  s.version.on_validator(validator_of(s));
   std::uint64_t whole = s.version.length;
   if (status_of(s) == kPartial) {
-    const auto from = number_after(s.content_range, "bytes ");
+    const auto range = header_of(s, "content-range");
+    const auto from = number_after(range, "bytes ");
     if (from != s.have) {
       s.refusal = fmt::format("found a range from {}, expected one from {}",
                               from ? std::to_string(*from) : "nowhere", s.have);
       return;
     }
-    whole = number_after(s.content_range, "/").value_or(whole);
+    whole = number_after(range, "/").value_or(whole);
   } else {
     curl_off_t announced = -1;
     curl_easy_getinfo(s.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
@@ -210,7 +190,8 @@ Transfer outcome(const State& s, CURLcode code, const char* text) {
   const auto length = s.version.length;
   const auto shorter = fmt::format("found {} bytes, expected {}", s.have, length);
   if (length != 0 && s.have == length) return {End::complete, ""};
-  if (status == kNoSuchRange && length == 0 && number_after(s.content_range, "*/") == s.have)
+  if (status == kNoSuchRange && length == 0 &&
+      number_after(header_of(s, "content-range"), "*/") == s.have)
     return {End::complete, ""};
   if (status == kNoSuchRange) return {End::wrong, shorter};
   if (code == CURLE_OK && length == 0 && s.have > 0) return {End::complete, ""};
@@ -252,14 +233,12 @@ Transfer transfer(const Request& request, int fd, std::uint64_t have, double sec
   if (curl == nullptr) throw SystemError("libcurl can't be started");
   if (lseek(fd, static_cast<off_t>(have), SEEK_SET) < 0)
     throw SystemError(fmt::format("seeking: {}", std::strerror(errno)));
-  State s{curl.get(), request, progress, version, fd, have, false, {}, {}, {}, {}};
+  State s{curl.get(), request, progress, version, fd, have, false, {}, {}};
   char text[CURL_ERROR_SIZE] = "";
   set_limits(s.curl, request, seconds);
   curl_easy_setopt(s.curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(s.curl, CURLOPT_ERRORBUFFER, text);
   curl_easy_setopt(s.curl, CURLOPT_USERAGENT, "retensor-fetch");
-  curl_easy_setopt(s.curl, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(s.curl, CURLOPT_HEADERDATA, &s);
   curl_easy_setopt(s.curl, CURLOPT_WRITEFUNCTION, on_body);
   curl_easy_setopt(s.curl, CURLOPT_WRITEDATA, &s);
   std::unique_ptr<curl_slist, Cleanup> headers;
@@ -274,7 +253,7 @@ Transfer transfer(const Request& request, int fd, std::uint64_t have, double sec
   if (code == CURLE_OK && !s.begun) begin_body(s);  // an empty one
   if (s.failure) std::rethrow_exception(s.failure);
   if (!s.refusal.empty()) return {End::wrong, s.refusal};
-  if (s.begun) version.validator = s.validator;
+  if (s.begun) version.validator = validator_of(s);
   return outcome(s, code, text);
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -16,7 +18,6 @@
 #include "common/measure/statistics.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/facts.hpp"
-#include "experiments/driver/run/bench/attempt.hpp"
 #include "experiments/driver/run/bench/problems.hpp"
 #include "experiments/driver/run/foreign/measure.hpp"
 #include "experiments/driver/run/noise.hpp"
@@ -25,6 +26,27 @@
 #include "experiments/driver/run/worker.hpp"
 
 namespace retensor::driver {
+
+using nlohmann::json;
+
+json guarded(const std::function<json()>& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return ended(Status::oom, "host memory does not suffice");
+  } catch (const OutOfMemory& e) {
+    return ended(Status::oom, e.what());
+  } catch (const std::exception& e) {
+    return ended(Status::failed, e.what());
+  }
+}
+
+double timed(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 using nlohmann::json;
 
 namespace {

@@ -1,6 +1,8 @@
-// What a worker answers: it loads one data set at a time and measures.
+// What a worker answers: it loads one data set at a time and measures. Each error ends as a status,
+// and each step's time is known.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,11 @@
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
+
+/// The answer of `work`, or the status of the error that ended it.
+nlohmann::json guarded(const std::function<nlohmann::json()>& work);
+/// Seconds that `work` takes.
+double timed(const std::function<void()>& work);
 
 class Bench {
  public:

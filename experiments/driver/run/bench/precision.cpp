@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/measure/statistics.hpp"
-#include "experiments/driver/run/bench/attempt.hpp"
+#include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/row.hpp"
 
 namespace retensor::driver {

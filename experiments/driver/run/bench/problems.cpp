@@ -7,8 +7,8 @@
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/decompose/text_params.hpp"
-#include "experiments/driver/run/bench/attempt.hpp"
-#include "experiments/driver/run/provenance.hpp"
+#include "experiments/driver/run/bench/bench.hpp"
+#include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/worker.hpp"
 #include "experiments/driver/spec/methods.hpp"
 

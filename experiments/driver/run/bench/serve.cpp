@@ -16,7 +16,6 @@
 #include <string>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/run/bench/attempt.hpp"
 #include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/worker.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 #include "common/method/problem.hpp"
 #include "common/tensor/result.hpp"
 #include "experiments/driver/spec/case.hpp"

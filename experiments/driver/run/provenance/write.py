@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from provenance import kernels, sources  # noqa: E402
 
-TEMPLATE = """#include "experiments/driver/run/provenance.hpp"
+TEMPLATE = """#include "experiments/driver/run/currency.hpp"
 
 namespace retensor::driver {{
 

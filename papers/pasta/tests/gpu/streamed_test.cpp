@@ -12,7 +12,7 @@
 #include "common/device/device.hpp"
 #include "common/generate/generators.hpp"
 #include "common/io/cache.hpp"
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 #include "common/method/registry.hpp"
 
 using namespace retensor;

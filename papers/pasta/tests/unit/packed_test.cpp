@@ -8,7 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/generate/generators.hpp"
 #include "common/io/cache.hpp"
-#include "common/io/scratch_folder.hpp"
+#include "common/io/files.hpp"
 #include "papers/pasta/format/packed.hpp"
 
 using namespace retensor;
