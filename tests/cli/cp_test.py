@@ -213,7 +213,7 @@ def test_components_are_drawn(workspace, ending, begins):
     (["--constraint", "positive"], "found constraint 'positive', expected none or nonnegative"),
     (["--constraint", "nonnegative", "--start", "signs"], "expected uniform, normal or nvecs"),
     (["--constraint", "nonnegative", "--start", "spread"], "expected uniform, normal or nvecs"),
-    (["--start", "nvec"], "found start 'nvec', expected spread, signs, normal, uniform or nvecs"),
+    (["--start", "nvec"], "'nvec', expected one of spread, signs, normal, uniform, nvecs"),
     (["--start", "nvecs", "--starts", "2"], "--starts: found 2, expected 1: --start nvecs"),
     (["--checkpoint-every", "0"], "--checkpoint-every: found 0, expected 1 or more"),
     (["--checkpoint", "no/state"], "--checkpoint: found no/state, expected a file in a folder"),

@@ -139,7 +139,7 @@ TUCKER = ["tucker", "tiny", "--method", "hlsto.cpu"]
     (["cp", "tiny", "--rank", "0"], "expected --rank"),
     (["cp", "tiny", "--rank", "2", "--starts", "0"], "--starts: found 0"),
     (["cp", "tiny", "--rank", "2", "--check-every", "0"], "--check-every: found 0"),
-    (["cp", "tiny", "--rank", "2", "--start", "sign"], "found start 'sign', expected spread"),
+    (["cp", "tiny", "--rank", "2", "--start", "sign"], "start 'sign', expected one of spread"),
     (["cp", "tiny", "--rank", "2", "--max-sweeps", "0"], "--max-sweeps: found 0"),
     (["cp", "tiny", "--rank", "2", "--tolerance", "-1"], "--tolerance: found -1"),
     (["cp", "tiny", "--rank", "2", "--tolerance", "nan"], "--tolerance: found nan"),
