@@ -211,7 +211,7 @@ std::string fish_script() {
 
 int completion_command(const Given& given) {
   constexpr std::array kScripts = {bash_script, zsh_script, fish_script};
-  const auto shell = given.positional(retensor::in_words(kShells, "or"));
+  const auto shell = given.positional(in_words(kShells, "or"));
   std::cout << kScripts.at(place_among(kShells, shell, "completion: found"))();
   return 0;
 }

@@ -184,7 +184,7 @@ std::string backend_of(const Given& given) {
 }
 
 int list_command(const Given& given) {
-  const auto what = given.positional(retensor::in_words(kLists, "or"));
+  const auto what = given.positional(in_words(kLists, "or"));
   place_among(kLists, what, "list: found");
   const bool as_json = given.flag("json");
   const auto print = [&](const nlohmann::json& list, const auto& text) {

@@ -85,7 +85,7 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
   } catch (const InputError& e) {
     if (is_named) throw;
     throw InputError(fmt::format("expected --method, one of {} ({})",
-                                 retensor::in_words(chain_methods(registry), "or"), e.what()));
+                                 in_words(chain_methods(registry), "or"), e.what()));
   }
 }
 

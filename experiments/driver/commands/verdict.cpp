@@ -286,7 +286,7 @@ void add_prose(json& list) {
   for (const auto& entry : list) by_paper[entry["paper"]].push_back(entry);
   for (auto& entry : list) {
     if (entry["headline"].is_null()) continue;
-    entry["in_words"] = in_words(entry);
+    entry["in_words"] = numbers_in_words(entry);
     entry["prose"] = prose_of(by_paper[entry["paper"]]);
   }
 }

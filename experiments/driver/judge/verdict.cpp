@@ -479,7 +479,7 @@ std::string published_in_words(const json& entry) {
 }
 
 std::string told(const json& entry) {
-  const auto numbers = in_words(entry);
+  const auto numbers = numbers_in_words(entry);
   return fmt::format("{} ({} in the paper, {} here)", entry["headline"].get<std::string>(),
                      numbers["paper"].get<std::string>(), numbers["here"].get<std::string>());
 }
@@ -487,7 +487,7 @@ std::string told(const json& entry) {
 std::string told(const Entries& entries) {
   std::vector<std::string> parts;
   for (const auto& entry : entries) parts.push_back(told(entry));
-  return retensor::in_words(parts, "and");
+  return in_words(parts, "and");
 }
 
 /// With the claims that show it and what their rows say.
@@ -519,7 +519,7 @@ std::vector<std::string> failures(const Entries& failed) {
 
 }  // namespace
 
-json in_words(const json& entry) {
+json numbers_in_words(const json& entry) {
   const auto& found = entry["measured"];
   return {{"paper", published_in_words(entry)},
           {"here", found.is_null() ? "" : number_in_words(found.get<double>(), is_share(entry))}};
@@ -542,7 +542,7 @@ std::vector<std::string> prose_of(const Entries& entries) {
     by_verdict[entry["verdict"].get<std::string>()].push_back(entry["headline"].get<std::string>());
   for (const auto& [verdict, headlines] : by_verdict)
     sentences.push_back(fmt::format("{}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
-                                    verdict.substr(1), retensor::in_words(headlines, "and")));
+                                    verdict.substr(1), in_words(headlines, "and")));
   return sentences;
 }
 

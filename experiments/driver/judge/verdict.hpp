@@ -95,6 +95,6 @@ nlohmann::json to_json(const Claim& claim, const Verdict& verdict);
 std::vector<std::string> prose_of(const std::vector<nlohmann::json>& entries);
 
 /// The published and the measured number of an entry in words: `{paper, here}`.
-nlohmann::json in_words(const nlohmann::json& entry);
+nlohmann::json numbers_in_words(const nlohmann::json& entry);
 
 }  // namespace retensor::driver
