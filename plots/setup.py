@@ -31,8 +31,8 @@ def build_folder():
     named = os.environ.get("RETENSOR_BUILD")
     folder = Path(named).resolve() if named else TREE / "build"
     if not (folder / "build.ninja").is_file():
-        subprocess.run([os.environ.get("RETENSOR_MESON", "meson"), "setup", folder, TREE],
-                       check=True)
+        subprocess.run([os.environ.get("RETENSOR_MESON", "meson"), "setup", folder, TREE,
+                        "-Dgroup_files=true"], check=True)
     subprocess.run(["ninja", "-C", folder, *PARTS], check=True)
     return folder
 

@@ -1,17 +1,12 @@
-"""`advise` and `method: auto`: what is predicted for a user's own tensor, what runs then, and that
-the committed table and its judgement follow from the committed rows."""
+"""`advise` and `method: auto`: what is predicted for a user's own tensor, and what runs then."""
 import json
 import random
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from sweeps import RETENSOR, ROOT
-
-sys.path.insert(0, str(ROOT / "ci"))
-import advise as trainer  # noqa: E402
 
 ROWS = ROOT / "experiments/results"
 
@@ -152,10 +147,8 @@ def test_decompositions_and_bench_take_the_choice(own):
     assert "(auto)" in own.do("bench", "mine.tns", "--method", "auto", "--mode", 0).stdout
 
 
-def test_the_committed_table_and_its_judgement_follow_from_the_committed_rows(tmp_path):
-    expected = trainer.texts(RETENSOR)
-    assert {path: path.read_text() for path in expected} == expected
-    # A row that tells another time makes another table.
+def test_a_row_that_tells_another_time_makes_another_table(tmp_path):
+    """That the committed table is the committed rows' is seen by ci/lint."""
     changed = tmp_path / "rows.jsonl"
     shutil.copy(ROWS / "nvidia-h200/flycoo-small.jsonl", changed)
     lines = [json.loads(line) for line in changed.read_text().splitlines()]

@@ -14,11 +14,11 @@ from compare_test import compare, row, session, write
 from sweeps import RETENSOR, ROOT, Workspace, calibration
 
 
-def launches(count, between, seed=1, session="s", base=1e-3, **members):
+def launches(count, between, seed=1, session="s", base=1e-3, modes=3, **members):
     """Rows of the same code: launches differ by `between`, the samples of each by 1%."""
     draw = random.Random(seed)
     found = []
-    for mode in range(3):
+    for mode in range(modes):
         for launch in range(count):
             middle = base * (1 + draw.uniform(-between, between))
             samples = [middle * (1 + draw.uniform(-.01, .01)) for _ in range(7)]
@@ -123,7 +123,7 @@ def test_where_no_threshold_suffices_nothing_is_called(tmp_path):
 
 def test_a_rule_needs_launches_for_two_sides_in_each_half(tmp_path):
     for count, sides in ((11, [1]), (12, [1, 3]), (20, [1, 3, 5]), (36, [1, 3, 5, 9])):
-        rows = write(tmp_path / f"{count}.jsonl", session(), *launches(count, .01))
+        rows = write(tmp_path / f"{count}.jsonl", session(), *launches(count, .01, modes=2))
         found = calibrate(rows, "--json")["rules"]
         assert [rule["launches"] for rule in found] == sides
         assert all(len(rule["halves"]) == 2 for rule in found)

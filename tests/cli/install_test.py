@@ -52,6 +52,10 @@ def test_the_library_has_the_symbols_of_its_header_alone(prefix):
                 if not symbol.startswith(("retensor_", "__asan", "__odr_asan"))]
 
 
+def test_nothing_is_installed_that_python_compiled(prefix):
+    assert list(prefix.rglob("retensor/cli.py")) and not list(prefix.rglob("__pycache__"))
+
+
 def test_the_installed_program_finds_its_registry(prefix, tmp_path):
     program = prefix / "bin" / "retensor"
     own = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}

@@ -113,6 +113,11 @@ def test_bash_completes_commands_options_and_values():
     assert completions("verdict", "pas") == {"pasta"}
     assert completions("list", "me") == {"methods"}
     assert completions("help", "com") == {"compare", "completion"}
+    assert completions("dataset", "ma") == {"make"}
+    assert completions("dataset", "make", "wordnet-g") == {"wordnet-glosses"}
+    assert completions("verdict", "--kind", "Q") == {"QUAL"}
+    assert completions("verdict", "--verdict", "dev") == {"deviates"}
+    assert completions("bundle", "tca") == {"tca_spmm"}
     assert completions("plan", "experiments/pasta/fig4") == {"experiments/pasta/fig4.yaml"}
 
 
@@ -176,7 +181,8 @@ def test_other_shells_complete_commands_options_and_values(shell, offers):
                            "show cpd.": {"cpd.cpu.als", "cpd.cuda.als"},
                            "bench --operation mtt": {"mttkrp", "mttkrp_all"},
                            "bench word": {"wordnet"}, "verdict pas": {"pasta"},
-                           "list me": {"methods"}, "help com": {"compare", "completion"}}.items():
+                           "list me": {"methods"}, "help com": {"compare", "completion"},
+                           "dataset ma": {"make"}, "dataset make word": {"wordnet"}}.items():
         assert offers("retensor " + line) >= expected, line
 
 

@@ -274,8 +274,8 @@ Interface advise_interface() {
   add("memory", word("SIZE"),
       "most memory that a method may take, such as 8GiB: of the GPU, or of its format on the host");
   add("error", number<double>("E", 0),
-      "relative error that is allowed (Frobenius norm; default: none but that of single precision, "
-      "so that no method that rounds its operands is listed)");
+      "relative error that is allowed (Frobenius norm); 0 leaves out all methods that round their "
+      "operands");
   add("machine", word("NAME"),
       "list what runs on cpu, device or a machine that has rows, such as H200 (default: this "
       "machine)");

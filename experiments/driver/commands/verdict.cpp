@@ -380,9 +380,9 @@ Interface verdict_interface() {
   po::options_description options;
   auto add = options.add_options();
   add("paper", words("PAPER..."), "only these papers; the same as naming them before the options");
-  add("verdict", words("WORD..."), "only these verdicts, such as reproduced or deviates");
-  add("kind", words("KIND..."), "only claims of these kinds");
-  add("data", words("WORD..."), "only verdicts on this data: real, stand-in, generated");
+  add("verdict", words("VERDICT..."), "only these verdicts, such as reproduced or deviates");
+  add("kind", words("SET|DATA|EQ|TAB|FIG|NUM|ALG|QUAL|DER..."), "only claims of these kinds");
+  add("data", words("real|stand-in|generated..."), "only verdicts on this data");
   add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
   add("results", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");
