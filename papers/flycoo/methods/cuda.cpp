@@ -174,6 +174,10 @@ MethodSpec make_flycoo_cuda_memoised() {
     if (params.word("gather") == "f32" || problem.dtype() == DType::f32) return Support::yes();
     return Support::no("gather: supports 16 bits only in single precision (f32)");
   };
+  const ParamSpec gather = param("gather", "f32",
+                                 "type of a factor's elements in partial products: f32, bf16, or "
+                                 "f16 scaled by a power of two a factor")
+                               .words({"f32", "bf16", "f16"});
   return passes_method({
       .id = "flycoo.cuda.memoised",
       .summary =
@@ -181,10 +185,7 @@ MethodSpec make_flycoo_cuda_memoised() {
       .conditions = {supports_positions, has_halves, has_type},
       .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_memoised_cuda),
-      .params = {param("gather", "f32",
-                       "type of a factor's elements in partial products: f32, bf16, or f16 scaled "
-                       "by a power of two a factor")
-                     .words({"f32", "bf16", "f16"})},
+      .params = {gather},
       .form = own_form(),
       .bytes_per_nonzero = 120,
   });
