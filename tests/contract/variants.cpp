@@ -14,16 +14,6 @@
 namespace retensor::contract {
 namespace {
 
-std::shared_ptr<const Coo> unsorted_tensor(int order) {
-  for (const auto& scenario : scenarios(order)) {
-    if (scenario.name != "unsorted") continue;
-    Coo x = *scenario.x;
-    x.values = x.values.cast(DType::f32);
-    return std::make_shared<const Coo>(std::move(x));
-  }
-  return nullptr;
-}
-
 /// One setting of a method, ready to run.
 struct Variant {
   Params params;
@@ -47,8 +37,8 @@ class Turns {
       last.prepared = prepare(method_, problem_, last.params);
       for (auto& other : variants_)
         if (const auto what = wrong(other); !what.empty())
-          return fmt::format("{} after a preparation with {}: {}", text(other.params),
-                             text(last.params), what);
+          return fmt::format("{} after a preparation with {}: {}", describe(other.params),
+                             describe(last.params), what);
     }
     return "";
   }
@@ -56,13 +46,6 @@ class Turns {
   std::size_t count() const { return variants_.size(); }
 
  private:
-  static std::string text(const Params& params) {
-    std::string line;
-    for (const auto& [name, value] : params.all())
-      line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, retensor::text(value));
-    return line;
-  }
-
   std::string wrong(Variant& variant) {
     try {
       timer_->start();
@@ -91,7 +74,7 @@ Report run_variants(const std::vector<const Method*>& methods) {
     ProblemSpec spec;
     spec.operation = operation;
     if (operation == Operation::contraction) spec.variant = "abc,vwc->abvw";
-    const Problem problem(spec, unsorted_tensor(operation == Operation::spmm ? 2 : 3));
+    const Problem problem(spec, unsorted_tensor(operation == Operation::spmm ? 2 : 3, DType::f32));
     ++report.problems;
     for (const auto* method : methods) {
       if (!supports(*method, problem, method->params().resolve({})).ok) continue;
