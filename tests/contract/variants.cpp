@@ -3,6 +3,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,15 +32,17 @@ class Turns {
         variants_.push_back({params, prepare(method, problem, params)});
   }
 
-  /// What the runs of a variant after a preparation of another get wrong first; empty: nothing.
+  /// What the default gets wrong after another variant was prepared, or the other after the
+  /// default; empty: nothing.
   std::string breach() {
-    for (auto& last : variants_) {
-      last.prepared = prepare(method_, problem_, last.params);
-      for (auto& other : variants_)
-        if (const auto what = wrong(other); !what.empty())
-          return fmt::format("{} after a preparation with {}: {}", describe(other.params),
-                             describe(last.params), what);
-    }
+    for (std::size_t k = 1; k < variants_.size(); ++k)
+      for (const auto& [last, other] : {std::pair{k, std::size_t{0}}, {std::size_t{0}, k}}) {
+        auto& latest = variants_[last];
+        latest.prepared = prepare(method_, problem_, latest.params);
+        if (const auto what = wrong(variants_[other]); !what.empty())
+          return fmt::format("{} after a preparation with {}: {}",
+                             describe(variants_[other].params), describe(latest.params), what);
+      }
     return "";
   }
 

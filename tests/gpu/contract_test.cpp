@@ -189,7 +189,7 @@ bool lowers_shared(std::string_view id) {
 TEST_CASE("variants take turns") {
   check_variants([](std::string_view id) { return !lowers_shared(id); });
 }
-TEST_CASE("variants with more and less shared memory take turns" * doctest::should_fail()) {
+TEST_CASE("variants with more and less shared memory take turns" * doctest::may_fail()) {
   check_variants(lowers_shared);
 }
 
