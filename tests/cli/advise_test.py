@@ -176,7 +176,8 @@ def test_the_table_takes_the_newest_code_and_rows_with_several_preparations(own)
         lines = own.lines("session")
         for k, (code, run, preparations) in enumerate(changes):
             one = json.loads(json.dumps(row))
-            one.update(key=f"{k:064x}", source_hash=code * 64, finished=f"2026-01-0{k + 1}T00:00:00Z")
+            one.update(key=f"{k:064x}", source_hash=code * 64,
+                       finished=f"2026-01-0{k + 1}T00:00:00Z")
             one["stats"]["median"] = run
             one["phases"].pop("preparations", None)
             one["phases"]["prepare"] = sorted(preparations)[len(preparations) // 2]

@@ -9,6 +9,14 @@
 #include "tests/contract/scenarios.hpp"
 
 namespace retensor::contract {
+
+std::string describe(const Params& params) {
+  std::string line;
+  for (const auto& [name, value] : params.all())
+    line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, retensor::text(value));
+  return line;
+}
+
 namespace {
 
 constexpr std::uint64_t kRanks[] = {1, 16, 33};
@@ -140,14 +148,7 @@ std::vector<ParamValue> alternatives(const ParamSpec& spec) {
   return list;
 }
 
-std::string describe(const Params& params) {
-  std::string line;
-  for (const auto& [name, value] : params.all())
-    line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, retensor::text(value));
-  return line;
-}
-
-std::string describe(const Problem& p, const std::string& scenario) {
+std::string words_of(const Problem& p, const std::string& scenario) {
   const auto& s = p.spec();
   return fmt::format("{} {} mode {} rank {} {} {} of order {} with {} nonzeros ({})",
                      name(s.operation), s.variant, s.mode, s.rank, s.rank2, name(s.dtype),
@@ -187,7 +188,7 @@ class Battery {
     options.order = Order::blocked;
     const auto measured = measure(trials, options);
     for (std::size_t t = 0; t < trials.size(); ++t)
-      judge(trials[t], measured[t], describe(problem, scenario.name));
+      judge(trials[t], measured[t], words_of(problem, scenario.name));
   }
 
   Report take() { return std::move(report_); }

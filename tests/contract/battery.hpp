@@ -47,6 +47,9 @@ Report run_battery(const std::vector<const Method*>& methods, const Scope& scope
 /// declaration allows, one at a time.
 std::vector<Params> settings(const Method& method);
 
+/// "name=value name=value".
+std::string describe(const Params& params);
+
 /// "method {parameters} on problem: what".
 std::string text(const Finding& finding);
 

@@ -16,16 +16,6 @@ namespace {
 
 using Factors = std::vector<Matrix>;
 
-std::shared_ptr<const Coo> unsorted_tensor(int order, DType dtype) {
-  for (const auto& scenario : scenarios(order)) {
-    if (scenario.name != "unsorted") continue;
-    Coo x = *scenario.x;
-    x.values = x.values.cast(dtype);
-    return std::make_shared<const Coo>(std::move(x));
-  }
-  return nullptr;
-}
-
 /// New values in place.
 void draw(Matrix& m, std::uint64_t seed) {
   const CounterRng rng(seed);

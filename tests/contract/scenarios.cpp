@@ -145,4 +145,14 @@ std::vector<Scenario> scenarios(int order) {
           other_shape(dims, false)};
 }
 
+std::shared_ptr<const Coo> unsorted_tensor(int order, DType dtype) {
+  for (const auto& scenario : scenarios(order)) {
+    if (scenario.name != "unsorted") continue;
+    Coo x = *scenario.x;
+    x.values = x.values.cast(dtype);
+    return std::make_shared<const Coo>(std::move(x));
+  }
+  return nullptr;
+}
+
 }  // namespace retensor::contract

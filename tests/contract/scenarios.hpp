@@ -21,4 +21,7 @@ struct Scenario {
 /// All tensors of one order, 1 to 8, with values in [-1, 1).
 std::vector<Scenario> scenarios(int order);
 
+/// The one of them whose nonzeros are in no order, with values of a type.
+std::shared_ptr<const Coo> unsorted_tensor(int order, DType dtype);
+
 }  // namespace retensor::contract

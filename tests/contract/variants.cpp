@@ -3,6 +3,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,16 +14,6 @@
 
 namespace retensor::contract {
 namespace {
-
-std::shared_ptr<const Coo> unsorted_tensor(int order) {
-  for (const auto& scenario : scenarios(order)) {
-    if (scenario.name != "unsorted") continue;
-    Coo x = *scenario.x;
-    x.values = x.values.cast(DType::f32);
-    return std::make_shared<const Coo>(std::move(x));
-  }
-  return nullptr;
-}
 
 /// One setting of a method, ready to run.
 struct Variant {
@@ -41,28 +32,23 @@ class Turns {
         variants_.push_back({params, prepare(method, problem, params)});
   }
 
-  /// What the runs of a variant after a preparation of another get wrong first; empty: nothing.
+  /// What the default gets wrong after another variant was prepared, or the other after the
+  /// default; empty: nothing.
   std::string breach() {
-    for (auto& last : variants_) {
-      last.prepared = prepare(method_, problem_, last.params);
-      for (auto& other : variants_)
-        if (const auto what = wrong(other); !what.empty())
-          return fmt::format("{} after a preparation with {}: {}", text(other.params),
-                             text(last.params), what);
-    }
+    for (std::size_t k = 1; k < variants_.size(); ++k)
+      for (const auto& [last, other] : {std::pair{k, std::size_t{0}}, {std::size_t{0}, k}}) {
+        auto& latest = variants_[last];
+        latest.prepared = prepare(method_, problem_, latest.params);
+        if (const auto what = wrong(variants_[other]); !what.empty())
+          return fmt::format("{} after a preparation with {}: {}",
+                             describe(variants_[other].params), describe(latest.params), what);
+      }
     return "";
   }
 
   std::size_t count() const { return variants_.size(); }
 
  private:
-  static std::string text(const Params& params) {
-    std::string line;
-    for (const auto& [name, value] : params.all())
-      line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, retensor::text(value));
-    return line;
-  }
-
   std::string wrong(Variant& variant) {
     try {
       timer_->start();
@@ -91,7 +77,7 @@ Report run_variants(const std::vector<const Method*>& methods) {
     ProblemSpec spec;
     spec.operation = operation;
     if (operation == Operation::contraction) spec.variant = "abc,vwc->abvw";
-    const Problem problem(spec, unsorted_tensor(operation == Operation::spmm ? 2 : 3));
+    const Problem problem(spec, unsorted_tensor(operation == Operation::spmm ? 2 : 3, DType::f32));
     ++report.problems;
     for (const auto* method : methods) {
       if (!supports(*method, problem, method->params().resolve({})).ok) continue;

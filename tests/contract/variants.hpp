@@ -10,9 +10,10 @@
 
 namespace retensor::contract {
 
-/// Prepares all settings() of a method for one tensor of order 3, of order 2 for SpMM, then each
-/// once more, after which all others are run and checked. Of MTTKRP, TTM, the TTM-chain,
-/// contraction and SpMM, in single precision. Settings that decline are left out.
+/// Prepares all settings() of a method for one tensor of order 3, of order 2 for SpMM, then each in
+/// turn with the default's once more, after which the earlier of the two is run and checked. Of
+/// MTTKRP, TTM, the TTM-chain, contraction and SpMM, in single precision. Settings that decline are
+/// left out.
 Report run_variants(const std::vector<const Method*>& methods);
 
 }  // namespace retensor::contract
