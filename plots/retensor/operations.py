@@ -18,13 +18,19 @@ from retensor.tensors import Tensor, tensor
 
 
 @dataclass
-class CpModel:
-    """A weighted sum of rank-one tensors with the fit, 1 - |X - model| / |X|, after each sweep."""
+class Model:
+    """What a decomposition found, with the fit, 1 - |X - model| / |X|, after each sweep."""
+
+    factors: list     # a matrix for each mode
+    fit: np.ndarray
+    executed: dict    # what ran
+
+
+@dataclass
+class CpModel(Model):
+    """A weighted sum of rank-one tensors; the factors are I_m x R, their columns of unit 2-norm."""
 
     weights: np.ndarray  # R
-    factors: list        # I_m x R, columns of unit 2-norm
-    fit: np.ndarray
-    executed: dict       # what ran
 
     def top(self, count=5, names=None):
         """The entries of the largest magnitude of every component and mode, components in the order
@@ -54,13 +60,11 @@ class CpModel:
 
 
 @dataclass
-class TuckerModel:
-    """core x_0 factors[0] x_1 factors[1] ... with the fit after each sweep."""
+class TuckerModel(Model):
+    """core x_0 factors[0] x_1 factors[1] ...; the factors are I_m x R_m, their columns orthonormal
+    to rounding."""
 
     core: np.ndarray  # R_0 x R_1 x ...
-    factors: list     # I_m x R_m, columns orthonormal to rounding
-    fit: np.ndarray
-    executed: dict
 
     def to_numpy(self):
         """The dense tensor that the model stands for."""
@@ -144,7 +148,7 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
                                  ranks=_ranks(rank, initial), constraint=constraint,
                                  checkpoint=None if path is None else os.fspath(path),
                                  progress=progress)
-        model = CpModel(arrays["weights"], _factors(arrays), arrays["fit"], executed)
+        model = CpModel(_factors(arrays), arrays["fit"], executed, arrays["weights"])
         if best is None or model.fit[-1] > best.fit[-1]:
             best = model
     return best
@@ -158,7 +162,7 @@ def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initia
     are first factors, I_m x R_m, in its place."""
     arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
                              tolerance=tolerance, seed=seed, ranks=list(ranks or []), start=start)
-    return TuckerModel(arrays["core"], _factors(arrays), arrays["fit"], executed)
+    return TuckerModel(_factors(arrays), arrays["fit"], executed, arrays["core"])
 
 
 def _run(operation, x, dense, method, params, **members):
