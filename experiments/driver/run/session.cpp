@@ -50,8 +50,8 @@ std::string job() {
 IdentityForm identity_form() {
   const auto word = environment("RETENSOR_IDENTITY");
   if (word.empty()) return IdentityForm::hashed;
-  constexpr std::array kNames = {"hashed", "plain", "none"};
-  return static_cast<IdentityForm>(place_among(kNames, word, "RETENSOR_IDENTITY: found"));
+  constexpr std::array kForms = {"hashed", "plain", "none"};
+  return static_cast<IdentityForm>(place_among(kForms, word, "RETENSOR_IDENTITY: found"));
 }
 
 std::string fingerprint(const std::string& kind, const std::string& name) {
