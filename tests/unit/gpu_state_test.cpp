@@ -73,9 +73,9 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) {
   *bits = played.reasons;
   return 0;
 }
-int nvmlDeviceGetViolationStatus(void*, int policy, PlayedTime* time) {
+int nvmlDeviceGetViolationStatus(void*, int policy, void* time) {
   constexpr int kThermal = 1;
-  time->violation_ns = policy == kThermal ? played.heat_ns : 0;
+  static_cast<PlayedTime*>(time)->violation_ns = policy == kThermal ? played.heat_ns : 0;
   return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {

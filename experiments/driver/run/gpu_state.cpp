@@ -115,7 +115,8 @@ void GpuState::Library::put_reasons(json& into) const {
 void GpuState::Library::put_slowed(json& into) const {
   for (const auto& [policy, cause] : kPolicies) {
     Violation time{};
-    if (nvml.call("nvmlDeviceGetViolationStatus", device, policy, &time) == kDone)
+    if (nvml.call("nvmlDeviceGetViolationStatus", device, policy, static_cast<void*>(&time)) ==
+        kDone)
       into["slowed_s"][cause] = kNano * static_cast<double>(time.violation_ns);
   }
 }
@@ -123,8 +124,8 @@ void GpuState::Library::put_slowed(json& into) const {
 void GpuState::Library::put_others(json& into) const {
   std::array<Process, 64> processes{};
   auto count = static_cast<unsigned>(processes.size());
-  const int status =
-      nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, processes.data());
+  const int status = nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
+                               static_cast<void*>(processes.data()));
   if (status == kTooSmall) into["others"] = count;
   if (status != kDone) return;
   const auto own = static_cast<unsigned>(getpid());
