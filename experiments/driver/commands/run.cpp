@@ -48,7 +48,8 @@ class ClockOf {
  public:
   explicit ClockOf(int mhz) {
     if (mhz == 0) return;
-    if (mhz < 0) throw InputError(fmt::format("--lock-clock: found {}, expected MHz", mhz));
+    if (mhz < 0)
+      throw InputError(fmt::format("--lock-clock: found {}, expected MHz, such as 1500", mhz));
     gpu_.emplace();
     lock_.emplace(*gpu_, static_cast<unsigned>(mhz));
     if (!lock_->refusal().empty())
