@@ -31,10 +31,24 @@ function sortProblems(page) {
   return problems;
 }
 
-// Opens what is folded and waits for every image, the late ones too.
+// Waits until `condition` holds. The browser's clock runs ahead whenever nothing loads, so a timer
+// may be over before a file is there; reading a file takes as long as the machine is slow.
+async function until(condition) {
+  for (let reads = 0; !condition(); ++reads) {
+    if (reads === 10000) throw new Error(`never: ${condition}`);
+    await new Promise(done => {
+      const request = new XMLHttpRequest();
+      request.onloadend = done;
+      request.open("GET", `${location.href.split(/[?#]/)[0]}?${reads}`);
+      request.send();
+    });
+  }
+}
+
+// Opens what is folded and waits for the rows of claims, which come from files, and for every image.
 async function unfolded(page) {
   page.querySelectorAll("details").forEach(part => { part.open = true; });
-  await new Promise(done => setTimeout(done, 500));  // rows of claims come from files
+  await until(() => !page.querySelector("details.claim .rows:not([data-filled])"));
   await Promise.all(Array.from(page.images, image => {
     image.loading = "eager";
     return image.decode().catch(() => {});
@@ -93,8 +107,7 @@ function contrastProblems(page) {
 // What a test asks beyond the faults above: `steps` is the text of an async function's body.
 function look(frame, steps) {
   const AsyncFunction = (async () => {}).constructor;
-  return steps ? new AsyncFunction("page", "view", steps)(frame.contentDocument,
-                                                          frame.contentWindow) : null;
+  return steps ? new AsyncFunction("page", "frame", steps)(frame.contentDocument, frame) : null;
 }
 
 window.addEventListener("load", async () => {

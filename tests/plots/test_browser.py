@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 
 def look(page, tmp_path, steps="", address="", options=()):
     """What the probe found on a page, with the messages on its console; `told` is what `steps`, an
-    async function's body over `page` and `view`, returned before anything was unfolded."""
+    async function's body over `page` and its `frame`, returned before anything was unfolded."""
     probe = page.parent / f"probe-{page.name}"
     probe.write_text(
         f'<!DOCTYPE html><iframe src="{page.name}{address}" style="width:{PHONE}px;height:800px;'
@@ -44,9 +44,9 @@ def look(page, tmp_path, steps="", address="", options=()):
          probe.as_uri()], text=True, capture_output=True, timeout=120)
     probe.unlink()
     found = re.search(r'<pre id="result">(.+?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stderr
-    return json.loads(html.unescape(found[1])) | {
-        "console": [line for line in done.stderr.splitlines() if ":CONSOLE" in line]}
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert found, console or done.stderr
+    return json.loads(html.unescape(found[1])) | {"console": console}
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +118,7 @@ def test_claims_are_searched_and_filtered(report, tmp_path):
 def test_an_address_opens_its_claim_with_the_rows_that_it_took(report, tmp_path):
     steps = """
     const drawer = page.getElementById("claim-P-C16");
-    for (let k = 0; k < 100 && !drawer.querySelector("tbody a"); ++k)
-      await new Promise(done => setTimeout(done, 50));
+    await until(() => drawer.querySelector("tbody a"));
     const rows = Array.from(drawer.querySelectorAll("tbody tr"), row => row.cells[0].textContent);
     return [drawer.open, rows, drawer.querySelector("tbody a").getAttribute("href"),
             drawer.textContent.includes("bytes doubled")];"""
@@ -138,8 +137,9 @@ def test_an_address_opens_what_is_folded(report, tmp_path):
 def test_links_stay_in_the_report(report, tmp_path):
     steps = """
     page.querySelector('nav a[href="pasta.html"]').click();
-    await new Promise(done => setTimeout(done, 500));
-    return document.querySelector("iframe").contentDocument.title;"""
+    await until(() => frame.contentDocument.readyState === "complete" &&
+                      frame.contentDocument !== page);
+    return frame.contentDocument.title;"""
     assert look(report / "index.html", tmp_path, steps)["told"] == "PASTA: ReTensor report"
 
 

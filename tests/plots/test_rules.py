@@ -83,9 +83,8 @@ def boxes(figure):
     found, hidden = [], set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-            hidden |= {label for tick in ticks if tick not in axis._update_ticks()
-                       for label in (tick.label1, tick.label2)}
+            ticks = {*axis.get_major_ticks(), *axis.get_minor_ticks()} - {*axis._update_ticks()}
+            hidden |= {label for tick in ticks for label in (tick.label1, tick.label2)}
     for text in dict.fromkeys(figure.findobj(Text)):
         if text not in hidden and text.get_visible() and text.get_text().strip():
             box = text.get_window_extent(renderer)
@@ -94,20 +93,15 @@ def boxes(figure):
     return found
 
 
-def overlaps(figure):
-    """Pairs of texts that stand on one another."""
-    found = boxes(figure)
-    return [(one, other) for index, (one, a) in enumerate(found) for other, b in found[index + 1:]
-            if min(a.x1, b.x1) - max(a.x0, b.x0) > SLACK
-            and min(a.y1, b.y1) - max(a.y0, b.y0) > SLACK]
-
-
-def outside(figure):
-    """Texts that the page cuts off."""
-    width, height = figure.get_size_inches() * 72
-    return [text for text, box in boxes(figure)
-            if box.x0 < -SLACK or box.y0 < -SLACK or box.x1 > width + SLACK
-            or box.y1 > height + SLACK]
+def faults(figure):
+    """Pairs of texts that stand on one another, and texts that the page cuts off."""
+    found, (width, height) = boxes(figure), figure.get_size_inches() * 72
+    pairs = [(one, other) for index, (one, a) in enumerate(found) for other, b in found[index + 1:]
+             if min(a.x1, b.x1) - max(a.x0, b.x0) > SLACK
+             and min(a.y1, b.y1) - max(a.y0, b.y0) > SLACK]
+    cut = [text for text, box in found if box.x0 < -SLACK or box.y0 < -SLACK
+           or box.x1 > width + SLACK or box.y1 > height + SLACK]
+    return pairs, cut
 
 
 SPECS = find_specs(ROOT / "experiments")
@@ -124,8 +118,7 @@ def test_a_figure_of_this_tree_keeps_the_rules(results, spec):
     devices = {captions.machine(device) for device in view.rows["device"]}
     assert devices & {setting.split(",")[0]} or f"{len(devices)} machines" in setting
     assert "fp32" in setting and "data" in setting
-    assert overlaps(figure) == []
-    assert outside(figure) == []
+    assert faults(figure) == ([], [])
     for axes in figure.axes:
         colours = {line.get_color() for line in axes.lines if line.get_marker() in style.MARKERS}
         assert len(colours) <= style.MOST_SERIES + 2  # with marks of published values and failures
@@ -150,7 +143,7 @@ def test_figures_of_methods_keep_the_rules(results):
     for machine, figure in found:
         title, setting = (text.get_text() for text in figure.texts)
         assert machine in title and "fp32" in setting
-        assert overlaps(figure) == [] and outside(figure) == []
+        assert faults(figure) == ([], [])
         for axes in figure.axes:
             assert len({line.get_color() for line in axes.lines}) <= style.MOST_SERIES
 
@@ -160,7 +153,7 @@ def test_texts_on_one_another_are_found(tmp_path):
     figure.text(0.5, 0.5, "one")
     figure.text(0.5, 0.5, "other")
     figure.text(0.99, 0.1, "cut off by the page")
-    assert overlaps(figure) == [("one", "other")] and outside(figure) == ["cut off by the page"]
+    assert faults(figure) == ([("one", "other")], ["cut off by the page"])
 
 
 def test_speedups_stand_on_a_logarithmic_axis_around_one(results):
@@ -199,8 +192,7 @@ def test_own_figures_keep_the_rules_at_both_widths(tmp_path, width):
                    {"kind": "performance-profile"}, {"kind": "stacked-bars"}):
         spec = FigureSpec("own/study", "A study of threads", {**figure, "width": width})
         _, shown = drawn(loaded, spec)
-        assert not overlaps(shown), figure
-        assert not outside(shown), figure
+        assert faults(shown) == ([], []), figure
 
 
 @pytest.mark.parametrize("width", ["single", "double"])
@@ -223,4 +215,4 @@ def test_claims_are_drawn_as_measured_over_published_with_what_is_allowed(tmp_pa
     ratios = sorted(line.get_xdata()[0] for line in figure.axes[0].lines
                     if line.get_marker() in "oDs" and len(line.get_xdata()) == 1)
     assert ratios == pytest.approx([0.4656 / 1.68 ** 0.5, 1, 1.5])
-    assert overlaps(figure) == [] and outside(figure) == []
+    assert faults(figure) == ([], [])
