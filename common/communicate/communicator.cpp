@@ -4,9 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::communicate {
 
@@ -23,8 +21,8 @@ Parts even_parts(Count elements, int processes) {
 
 void Communicator::expect(Count elements, const Parts& parts) const {
   if (parts.size() != static_cast<std::size_t>(size()) || elements != sum_of(parts))
-    throw LogicError(fmt::format("{} elements in {} parts that hold {}, of {} processes", elements,
-                                 parts.size(), sum_of(parts), size()));
+    throw logic_error("{} elements in {} parts that hold {}, of {} processes", elements,
+                      parts.size(), sum_of(parts), size());
 }
 
 void Communicator::count_all_reduce(Count elements, std::size_t bytes) {
@@ -53,8 +51,7 @@ class Self final : public Communicator {
   void do_all_reduce(void*, Count, Element) override {}
   void do_all_gather(void*, const Parts&) override {}
   void do_reduce_scatter(const void* all, void* mine, const Parts& parts, Element type) override {
-    const std::size_t bytes = type == Element::f32 ? 4 : 8;
-    if (parts[0] > 0) std::memcpy(mine, all, parts[0] * bytes);
+    if (parts[0] > 0) std::memcpy(mine, all, parts[0] * bytes_of(type));
   }
   Parts do_exchange(const Parts& sent) override { return sent; }
   void do_all_to_all(const void* out, const Parts& sent, void* in, const Parts&) override {

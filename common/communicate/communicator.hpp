@@ -29,6 +29,10 @@ constexpr Element element_of() {
   return std::is_same_v<T, double> ? Element::f64 : Element::u64;
 }
 
+inline std::size_t bytes_of(Element type) {
+  return type == Element::f32 ? 4 : 8;
+}
+
 /// Elements of each process, in the order of ranks.
 using Parts = std::vector<Count>;
 Count sum_of(const Parts& parts);

@@ -9,9 +9,7 @@
 #include <limits>
 #include <string>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::communicate {
 namespace {
@@ -21,13 +19,12 @@ void check(int code, const char* call) {
   std::string text(MPI_MAX_ERROR_STRING, '\0');
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw SystemError(fmt::format("{}: {}", call, text.substr(0, static_cast<std::size_t>(length))));
+  throw system_error("{}: {}", call, text.substr(0, static_cast<std::size_t>(length)));
 }
 
 int to_int(Count count) {
   if (count > static_cast<Count>(std::numeric_limits<int>::max()))
-    throw InputError(
-        fmt::format("{} elements in one message, MPI's interface takes 2^31 - 1", count));
+    throw input_error("{} elements in one message, MPI's interface takes 2^31 - 1", count);
   return static_cast<int>(count);
 }
 
@@ -76,10 +73,9 @@ class Mpi final : public Communicator {
 
  protected:
   void do_all_reduce(void* values, Count count, Element type) override {
-    const std::size_t bytes = type == Element::f32 ? 4 : 8;
     constexpr Count kPiece = Count{1} << 28;
     for (Count at = 0; at < count; at += kPiece)
-      check(MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(values) + at * bytes,
+      check(MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(values) + at * bytes_of(type),
                           to_int(std::min(kPiece, count - at)), type_of(type), MPI_SUM, comm_),
             "MPI_Allreduce");
   }

@@ -33,10 +33,6 @@ ncclDataType_t type_of(Element type) {
   return type == Element::f64 ? ncclDouble : ncclUint64;
 }
 
-std::size_t bytes_of(Element type) {
-  return type == Element::f32 ? 4 : 8;
-}
-
 /// A buffer of a caller in device memory: where it lies, or a copy of what the host holds.
 class OnDevice {
  public:

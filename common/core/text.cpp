@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -82,8 +82,8 @@ std::size_t place_among(const std::vector<std::string>& known, std::string_view 
                         std::string_view what) {
   const auto at = std::find(known.begin(), known.end(), word);
   if (at != known.end()) return static_cast<std::size_t>(at - known.begin());
-  throw InputError(fmt::format("{} '{}', expected one of {}{}", what, word, joined(known, ", "),
-                               suggestion(word, known)));
+  throw input_error("{} '{}', expected one of {}{}", what, word, joined(known, ", "),
+                    suggestion(word, known));
 }
 
 std::string in_words(const std::vector<std::string>& items, std::string_view word) {

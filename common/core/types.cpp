@@ -1,8 +1,6 @@
 #include "common/core/types.hpp"
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 
@@ -17,7 +15,7 @@ std::string_view name(Backend b) {
 DType dtype_from_name(std::string_view text) {
   if (text == "f32") return DType::f32;
   if (text == "f64") return DType::f64;
-  throw InputError(fmt::format("unknown value type '{}', expected f32 or f64", text));
+  throw input_error("unknown value type '{}', expected f32 or f64", text);
 }
 
 std::size_t size_of(DType t) {
@@ -28,7 +26,7 @@ std::uint64_t checked_volume(const Dims& dims) {
   std::uint64_t volume = 1;
   for (const auto d : dims)
     if (__builtin_mul_overflow(volume, d, &volume))
-      throw InputError("the product of the mode lengths passes 2^64-1");
+      throw input_error("the product of the mode lengths passes 2^64-1");
   return volume;
 }
 

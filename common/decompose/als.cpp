@@ -1,12 +1,10 @@
 #include "common/decompose/als.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/decompose/normal_equations.hpp"
 #include "common/run/all_modes.hpp"
 
@@ -17,8 +15,8 @@ void check_no_negative(const Matrix& factor, std::size_t mode) {
   factor.values().visit([mode](const auto& all) {
     const auto at = std::find_if(all.begin(), all.end(), [](auto v) { return !(v >= 0); });
     if (at != all.end())
-      throw InputError(fmt::format(
-          "cpd: found {} in the factor of mode {}, expected no negative number", *at, mode));
+      throw input_error("cpd: found {} in the factor of mode {}, expected no negative number", *at,
+                        mode);
   });
 }
 
@@ -28,14 +26,14 @@ std::unique_ptr<Prepared> prepare_or_refuse(const Method& method, const Problem&
                                             const std::map<std::string, ParamValue>& given) {
   const Params params = method.params().resolve(given);
   if (const auto support = supports(method, problem, params); !support.ok)
-    throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+    throw input_error("{}: {}", method.id(), support.reason);
   return prepare(method, problem, params);
 }
 
 void check_factor(std::uint64_t rows, std::uint64_t cols, DType type, const Matrix& like) {
   if (rows != like.rows() || cols != like.cols() || type != like.dtype())
-    throw InputError(fmt::format("cpd: found a factor of {} x {} {}, expected {} x {} {}", rows,
-                                 cols, name(type), like.rows(), like.cols(), name(like.dtype())));
+    throw input_error("cpd: found a factor of {} x {} {}, expected {} x {} {}", rows, cols,
+                      name(type), like.rows(), like.cols(), name(like.dtype()));
 }
 
 Problem mttkrp_problem(const Problem& cpd, std::shared_ptr<const std::vector<Matrix>> factors) {
@@ -55,7 +53,7 @@ Als::Als(const Problem& problem, const Method& mttkrp,
       mttkrp_(prepare_or_refuse(mttkrp, passes_problem_, given)),
       constraint_(constraint) {
   if (mttkrp_->passes() == nullptr)
-    throw InputError(fmt::format("{} does not run MTTKRP a mode at a time", mttkrp.id()));
+    throw input_error("{} does not run MTTKRP a mode at a time", mttkrp.id());
   if (place == Place::device) sweeps_ = device_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
   on_device_ = sweeps_ != nullptr;
   if (!on_device_) sweeps_ = host_sweeps(passes_problem_, *mttkrp_, norm_, constraint);
@@ -86,9 +84,9 @@ void Als::restart(Start law, std::uint64_t seed) {
 void Als::resume(KruskalModel model) {
   if (model.weights.size() != model_.weights.size() ||
       model.factors.size() != model_.factors.size())
-    throw InputError(fmt::format("cpd: found a model of rank {} and order {}, expected {} and {}",
-                                 model.weights.size(), model.factors.size(), model_.weights.size(),
-                                 model_.factors.size()));
+    throw input_error("cpd: found a model of rank {} and order {}, expected {} and {}",
+                      model.weights.size(), model.factors.size(), model_.weights.size(),
+                      model_.factors.size());
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
     const Matrix& factor = model.factors[m];
     check_factor(factor.rows(), factor.cols(), factor.dtype(), problem_.dense()[m]);
@@ -101,7 +99,7 @@ void Als::resume(KruskalModel model) {
 
 void Als::spread(StageTimer& timer) {
   if (constraint_ == Constraint::nonnegative)
-    throw LogicError("a start of orthonormal factors for a non-negative model");
+    throw logic_error("a start of orthonormal factors for a non-negative model");
   sweeps_->spread(timer);
   latest_ = Latest::sweeps;
 }

@@ -1,7 +1,5 @@
 #include "common/decompose/checkpoint.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -11,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/decompose/als.hpp"
 #include "common/io/files.hpp"
 
@@ -50,7 +48,7 @@ Matrix matrix_from(const json& j, const Matrix& like) {
   check_factor(rows, cols, type, like);
   Matrix m(rows, cols, type);
   const auto& bytes = j.at("values").get_binary();
-  if (bytes.size() != m.bytes()) throw InputError("a factor has another size than it states");
+  if (bytes.size() != m.bytes()) throw input_error("a factor has another size than it states");
   m.values().visit([&](auto& all) { std::memcpy(all.data(), bytes.data(), bytes.size()); });
   return m;
 }
@@ -58,7 +56,7 @@ Matrix matrix_from(const json& j, const Matrix& like) {
 std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw SystemError(fmt::format("{}: can't be read", path));
+  if (!file) throw system_error("{}: can't be read", path);
   return content;
 }
 
@@ -67,14 +65,12 @@ void check_identity(const Identity& found, const Identity& expected) {
     const auto at = found.find(key);
     const std::string other = at == found.end() ? "none" : at->second;
     if (other != value)
-      throw InputError(
-          fmt::format("a checkpoint of another run: found {} {}, expected {}", key, other, value));
+      throw input_error("a checkpoint of another run: found {} {}, expected {}", key, other, value);
   }
 }
 
 void check_count(const char* what, std::size_t found, std::uint64_t expected) {
-  if (found != expected)
-    throw InputError(fmt::format("found {} {}, expected {}", found, what, expected));
+  if (found != expected) throw input_error("found {} {}, expected {}", found, what, expected);
 }
 
 /// Refuses what json::from_cbor would follow down its stack: lists within lists, and texts without
@@ -87,7 +83,7 @@ void check_depth(std::string_view cbor) {
   for (std::size_t at = 0; !left.empty() && at < cbor.size();) {
     const auto head = static_cast<unsigned char>(cbor[at++]);
     const unsigned kind = head >> 5, info = head & 31;
-    if (info == kUnstated) throw InputError("found a part without a stated length");
+    if (info == kUnstated) throw input_error("found a part without a stated length");
     const std::size_t width = info < 24 ? 0 : std::size_t{1} << (info - 24);
     if (info > 27 || width > cbor.size() - at) return;
     std::uint64_t count = info < 24 ? info : 0;
@@ -102,7 +98,7 @@ void check_depth(std::string_view cbor) {
       left.push_back(std::min(count, most) * (kind == 5 ? 2 : 1));
     }
     if (left.size() > kDeepest)
-      throw InputError(fmt::format("found more than {} lists within each other", kDeepest));
+      throw input_error("found more than {} lists within each other", kDeepest);
     while (!left.empty() && left.back() == 0) left.pop_back();
   }
 }
@@ -110,12 +106,12 @@ void check_depth(std::string_view cbor) {
 KruskalModel model_from(std::string_view content, const Identity& identity,
                         const Problem& problem) {
   if (content.size() < kDigest || sha256_hex(content.substr(kDigest)) != content.substr(0, kDigest))
-    throw InputError("not an intact checkpoint: its checksum is wrong");
+    throw input_error("not an intact checkpoint: its checksum is wrong");
   check_depth(content.substr(kDigest));
   const json j = json::from_cbor(content.substr(kDigest));
   if (j.at("version") != kVersion)
-    throw InputError(fmt::format("found a checkpoint of version {}, expected {}",
-                                 j.at("version").dump(), kVersion));
+    throw input_error("found a checkpoint of version {}, expected {}", j.at("version").dump(),
+                      kVersion);
   check_identity(j.at("identity").get<Identity>(), identity);
   KruskalModel model;
   model.weights = j.at("weights").get<std::vector<double>>();
@@ -165,7 +161,7 @@ std::optional<KruskalModel> load_checkpoint(const std::string& path, const Ident
     e.add_context(path);
     throw;
   } catch (const json::exception& e) {
-    throw InputError(fmt::format("{}: not an intact checkpoint: {}", path, e.what()));
+    throw input_error("{}: not an intact checkpoint: {}", path, e.what());
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/stage_log.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
@@ -186,7 +186,7 @@ MethodSpec make_als(Backend backend, const Registry& registry) {
     if (method->is_default_of_passes()) standard = ids.back();
   }
   if (standard.empty())
-    throw LogicError(fmt::format("no method of {} is the default of passes", name(backend)));
+    throw logic_error("no method of {} is the default of passes", name(backend));
   const auto has_model = [](const Problem& problem, const Params&) {
     return problem.x().order() > 1 ? Support::yes()
                                    : Support::no("a tensor of order 1 is its own model");

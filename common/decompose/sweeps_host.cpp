@@ -6,14 +6,13 @@
 // Non-negative factors take steps of coordinate descent in place of the product: for each component
 // r in turn a_r = max(0, a_r + (m_r - A v_r) / v_rr), from the factor at hand times the weights.
 // Rows depend on no other row, so that a block of them takes all its steps at once.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/decompose/block_products.hpp"
 #include "common/decompose/normal_equations.hpp"
 #include "common/decompose/sweeps.hpp"
@@ -288,7 +287,7 @@ double fit_of(double norm, double square, double inner) {
 Constraint constraint_from_name(std::string_view name) {
   if (name == "none") return Constraint::none;
   if (name == "nonnegative") return Constraint::nonnegative;
-  throw InputError(fmt::format("found constraint '{}', expected none or nonnegative", name));
+  throw input_error("found constraint '{}', expected none or nonnegative", name);
 }
 
 std::string_view name(Constraint constraint) {

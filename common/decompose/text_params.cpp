@@ -1,11 +1,9 @@
 #include "common/decompose/text_params.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::cpd {
 namespace {
@@ -26,10 +24,10 @@ std::map<std::string, ParamValue> params_in(const std::string& text) {
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
     if (equals == 0 || equals == std::string::npos)
-      throw InputError(fmt::format("found '{}', expected a parameter as name=value", word));
+      throw input_error("found '{}', expected a parameter as name=value", word);
     const auto name = word.substr(0, equals);
     if (!params.emplace(name, value_of(word.substr(equals + 1))).second)
-      throw InputError(fmt::format("found parameter {} twice in '{}'", name, text));
+      throw input_error("found parameter {} twice in '{}'", name, text);
   }
   return params;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/core/message.hpp"
+#include "common/decompose/als.hpp"
 #include "common/distribute/exchange.hpp"
 
 namespace retensor::distribute {
@@ -29,6 +31,35 @@ OwnedRows owned_rows(const Share& share, std::size_t mode, int processes) {
     owned.rows.push_back(parts[place]);
   }
   return owned;
+}
+
+LocalRuns::LocalRuns(const Share& share, const ProblemSpec& spec,
+                     const std::shared_ptr<const std::vector<Matrix>>& factors,
+                     const Method& method, const std::map<std::string, ParamValue>& given) {
+  for (std::size_t m = 0; m < share.tensors.size(); ++m) {
+    auto of_tensor = spec;
+    if (share.tensors.size() > 1) {
+      of_tensor.operation = Operation::mttkrp;
+      of_tensor.mode = static_cast<int>(m);
+    }
+    problems_.push_back(std::make_unique<Problem>(Problem::with_factors(
+        of_tensor, {std::shared_ptr<const Coo>(), &share.tensors[m]}, factors)));
+    prepared_.push_back(cpd::prepare_or_refuse(method, *problems_.back(), given));
+  }
+  if (prepared_.size() == 1 && prepared_[0]->passes() == nullptr)
+    throw input_error("{} does not run MTTKRP a mode at a time", method.id());
+}
+
+void LocalRuns::run(int mode, StageTimer& timer) {
+  auto& own = of_mode(mode);
+  if (prepared_.size() == 1) return own.passes()->run_mode(mode, timer);
+  own.run(timer);
+}
+
+Matrix LocalRuns::result(int mode) {
+  auto& own = of_mode(mode);
+  if (prepared_.size() == 1) return own.passes()->mode_result(mode);
+  return std::get<Matrix>(own.result());
 }
 
 void DistributedPasses::run(StageTimer& timer) {

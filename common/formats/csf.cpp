@@ -6,12 +6,10 @@
 // stands in the next.
 #include "common/formats/csf.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 #include "common/tensor/positions.hpp"
 
@@ -68,8 +66,7 @@ std::vector<Count> ranks(const std::vector<Count>& bounds, const std::vector<Cou
 std::vector<int> modes_of(const Coo& tensor, const std::vector<int>& given) {
   if (given.empty()) return natural_order(tensor.order());
   if (given.size() != tensor.dims.size())
-    throw InputError(
-        fmt::format("CSF: found {} modes, expected all {}", given.size(), tensor.order()));
+    throw input_error("CSF: found {} modes, expected all {}", given.size(), tensor.order());
   return given;
 }
 
@@ -77,21 +74,20 @@ void check_modes(const Csf& f) {
   std::vector<int> sorted = f.modes;
   std::sort(sorted.begin(), sorted.end());
   if (f.dims.empty() || sorted != natural_order(f.order()))
-    throw InputError(
-        fmt::format("CSF: levels do not list each of the {} modes once", f.dims.size()));
+    throw input_error("CSF: levels do not list each of the {} modes once", f.dims.size());
 }
 
 void check_lengths(const Csf& f) {
   if (f.index.size() != f.dims.size() || f.start.size() + 1 != f.dims.size() ||
       f.index.back().size() != f.values.size())
-    throw InputError("CSF: numbers of levels, leaves and values disagree");
+    throw input_error("CSF: numbers of levels, leaves and values disagree");
   for (int l = 0; l + 1 < f.order(); ++l) {
     const auto& start = f.start[at(l)];
     if (start.size() != f.nodes(l) + 1 || start.front() != 0 || start.back() != f.nodes(l + 1))
-      throw InputError(fmt::format("CSF: starts of level {} do not span level {}", l, l + 1));
+      throw input_error("CSF: starts of level {} do not span level {}", l, l + 1);
     for (Count k = 0; k < f.nodes(l); ++k)
       if (start[k] >= start[k + 1])
-        throw InputError(fmt::format("CSF: node {} of level {} has no children", k, l));
+        throw input_error("CSF: node {} of level {} has no children", k, l);
   }
 }
 
@@ -100,8 +96,8 @@ void check_fibers(const Csf& f) {
   const auto& start = f.start.back();
   for (Count k = 0; k < f.fibers(); ++k)
     if (start[k + 1] - start[k] > f.fiber_limit)
-      throw InputError(fmt::format("CSF: fiber {} has {} nonzeros, expected at most {}", k,
-                                   start[k + 1] - start[k], f.fiber_limit));
+      throw input_error("CSF: fiber {} has {} nonzeros, expected at most {}", k,
+                        start[k + 1] - start[k], f.fiber_limit);
 }
 
 // Whether node k of a level may have the index of its sibling k - 1.
@@ -119,8 +115,7 @@ void check_siblings(const Csf& f, int level) {
   for (Count parent = 0; parent + 1 < start.size(); ++parent)
     for (Count k = start[parent] + 1; k < start[parent + 1]; ++k)
       if (index[k - 1] > index[k] || (index[k - 1] == index[k] && !may_repeat(f, level, k)))
-        throw InputError(
-            fmt::format("CSF: node {} of level {} does not ascend from its sibling", k, level));
+        throw input_error("CSF: node {} of level {} does not ascend from its sibling", k, level);
 }
 
 }  // namespace

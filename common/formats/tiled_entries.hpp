@@ -4,13 +4,11 @@
 // and cell tell its indices, so that of a nonzero its value alone is read at random.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
 #include <span>
 #include <vector>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/types.hpp"
 #include "common/tensor/array.hpp"
 #include "common/tensor/coo.hpp"
@@ -91,8 +89,8 @@ decltype(auto) with_tiled_entries(const Coo& tensor, const Grid& grid, F&& f) {
   const int bits = grid.key_bits() + bits_for(tensor.nnz());
   if (bits <= 64) return f(TiledEntries<std::uint64_t>(tensor, grid));
   if (bits <= 128) return f(TiledEntries<Uint128>(tensor, grid));
-  throw InputError(fmt::format("tile and cell take {} bits, too many to sort {} nonzeros by",
-                               grid.key_bits(), tensor.nnz()));
+  throw input_error("tile and cell take {} bits, too many to sort {} nonzeros by", grid.key_bits(),
+                    tensor.nnz());
 }
 
 }  // namespace retensor

@@ -5,7 +5,6 @@
 // R-MAT does; that replaces the Bernoulli trial of every cell, which no large tensor allows, and
 // agrees with it where cells are rarely drawn twice. Several digits are drawn at once from a table
 // of the initiator's own Kronecker power.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -63,8 +62,8 @@ int products_needed(const Dims& dims, const Dims& base) {
     int own = 0;
     for (Uint128 reach = 1; reach < dims[m]; reach *= base[m]) {
       if (base[m] < 2)
-        throw InputError(fmt::format("mode {}: an initiator of length {} never reaches {}", m + 1,
-                                     base[m], dims[m]));
+        throw input_error("mode {}: an initiator of length {} never reaches {}", m + 1, base[m],
+                          dims[m]);
       ++own;
     }
     products = std::max(products, own);
@@ -74,18 +73,18 @@ int products_needed(const Dims& dims, const Dims& base) {
 
 void check_law(const Target& target, const KroneckerLaw& law) {
   if (law.initiator_dims.size() != target.dims.size())
-    throw InputError(fmt::format("an initiator of order {} for a tensor of order {}",
-                                 law.initiator_dims.size(), target.dims.size()));
+    throw input_error("an initiator of order {} for a tensor of order {}",
+                      law.initiator_dims.size(), target.dims.size());
   if (law.initiator.empty() || law.initiator.size() != checked_volume(law.initiator_dims))
-    throw InputError(fmt::format("{} weights for an initiator of {} cells", law.initiator.size(),
-                                 checked_volume(law.initiator_dims)));
+    throw input_error("{} weights for an initiator of {} cells", law.initiator.size(),
+                      checked_volume(law.initiator_dims));
 }
 
 }  // namespace
 
 KroneckerLaw binary_initiator(int order, double skew, double clustering) {
-  if (!(skew > 0 && skew < 1)) throw InputError("skew is not inside (0, 1)");
-  if (!(clustering >= 0 && clustering <= 1)) throw InputError("clustering is not inside [0, 1]");
+  if (!(skew > 0 && skew < 1)) throw input_error("skew is not inside (0, 1)");
+  if (!(clustering >= 0 && clustering <= 1)) throw input_error("clustering is not inside [0, 1]");
   KroneckerLaw law;
   law.initiator_dims.assign(static_cast<std::size_t>(order), 2);
   const std::size_t cells = std::size_t{1} << order;

@@ -1,7 +1,6 @@
 // Planted low-rank tensors: uniform coordinates with the values of a CP model plus noise.
 //
 // Factor entries come from counters, so that a model with long modes takes no memory.
-#include <fmt/format.h>
 
 #include <cmath>
 #include <numbers>
@@ -47,8 +46,8 @@ Matrix low_rank_factor(const Target& target, const LowRankLaw& law, int mode) {
 }
 
 Coo low_rank(const Target& target, const LowRankLaw& law) {
-  if (law.rank < 1) throw InputError(fmt::format("rank {} is not positive", law.rank));
-  if (!(law.noise >= 0)) throw InputError("the noise is negative");
+  if (law.rank < 1) throw input_error("rank {} is not positive", law.rank);
+  if (!(law.noise >= 0)) throw input_error("the noise is negative");
   Coo tensor = uniform(target.dims, target.nnz, target.seed, target.dtype, ValueModel::ones);
   std::vector<CounterRng> factors;
   for (std::size_t m = 0; m < target.dims.size(); ++m) factors.push_back(factor_rng(target, m));

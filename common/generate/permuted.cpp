@@ -1,7 +1,6 @@
 // Nonzeros that are uniform in a region: the first nnz images of a pseudo-random permutation of all
 // its positions, so that no coordinate repeats and a dense region costs no more than a sparse one.
 // The regions are the whole tensor, the band of two modes, and diagonal blocks.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -18,8 +17,7 @@ using sampling::Coordinate;
 template <class ToCoordinate>
 Coo in_region(const Target& target, const char* region, Uint128 positions,
               const ToCoordinate& coordinate) {
-  if (target.nnz > positions)
-    throw InputError(fmt::format("{} nonzeros are more than {}", target.nnz, region));
+  if (target.nnz > positions) throw input_error("{} nonzeros are more than {}", target.nnz, region);
   const RandomPermutation place(std::max(positions, Uint128{1}), target.seed, 0);
   return sampling::collect(target, [&](Count i, Coordinate& at) {
     at = coordinate(place(i));
@@ -82,7 +80,7 @@ Coo uniform(const Dims& dims, Count nnz, std::uint64_t seed, DType dtype, ValueM
 }
 
 Coo banded(const Target& target, const BandedLaw& law) {
-  if (target.dims.size() < 2) throw InputError("a band needs two modes");
+  if (target.dims.size() < 2) throw input_error("a band needs two modes");
   const Band band(target.dims[0], target.dims[1], law);
   const Dims free(target.dims.begin() + 2, target.dims.end());
   const Uint128 slices = sampling::volume(free);
@@ -98,7 +96,7 @@ Coo banded(const Target& target, const BandedLaw& law) {
 Coo block_diagonal(const Target& target, const BlockLaw& law) {
   for (const std::uint64_t length : target.dims)
     if (law.blocks == 0 || law.blocks > length)
-      throw InputError(fmt::format("{} blocks along a mode of length {}", law.blocks, length));
+      throw input_error("{} blocks along a mode of length {}", law.blocks, length);
   std::vector<Uint128> starts{0};
   for (std::uint64_t b = 0; b < law.blocks; ++b)
     starts.push_back(starts.back() + sampling::volume(block_dims(target.dims, b, law.blocks)));

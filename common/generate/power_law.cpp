@@ -5,7 +5,6 @@
 // other and the same for all slices; the slices take the draws in turn, so that each of them is
 // such a graph of about equal size. FireHose's bias concerns the values of its stream, which a
 // tensor takes from its value model instead.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -65,13 +64,13 @@ struct SparseMode {
 
 void check_law(const Target& target, const PowerLaw& law) {
   if (law.exponents.size() != 1 && law.exponents.size() != target.dims.size())
-    throw InputError(fmt::format("{} exponents for {} modes, expected one or one for each",
-                                 law.exponents.size(), target.dims.size()));
-  if (law.run == 0 || law.group == 0) throw InputError("a run or a group of 0");
+    throw input_error("{} exponents for {} modes, expected one or one for each",
+                      law.exponents.size(), target.dims.size());
+  if (law.run == 0 || law.group == 0) throw input_error("a run or a group of 0");
   std::vector<bool> seen(target.dims.size(), false);
   for (const int m : law.slice_modes) {
     if (m < 0 || m >= static_cast<int>(seen.size()) || seen[m])
-      throw InputError(fmt::format("slice mode {} is repeated or no mode of the tensor", m + 1));
+      throw input_error("slice mode {} is repeated or no mode of the tensor", m + 1);
     seen[m] = true;
   }
 }
@@ -81,7 +80,7 @@ void check_law(const Target& target, const PowerLaw& law) {
 Index power_law_index(const Target& target, const PowerLaw& law, int mode, std::uint64_t rank) {
   check_law(target, law);
   const SparseMode sparse(target, law, mode);
-  if (rank >= target.dims.at(sparse.mode)) throw InputError("the rank is beyond the mode");
+  if (rank >= target.dims.at(sparse.mode)) throw input_error("the rank is beyond the mode");
   return sparse.index_of(rank);
 }
 

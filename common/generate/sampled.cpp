@@ -4,7 +4,6 @@
 // surplus, then the values. Only the sorting uses several threads.
 //
 // The file is compiled without fused multiply-adds, which would move single draws.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -76,8 +75,8 @@ Coo collect_keys(const Target& target, const LinearIndex& layout, Stream& stream
     });
     sampling::merge_new(keys, kept);
     if (keys.size() < target.nnz && keys.size() - kept <= draws / 1024)
-      throw InputError(fmt::format("{} draws gave {} new coordinates, {} are missing", draws,
-                                   keys.size() - kept, target.nnz - keys.size()));
+      throw input_error("{} draws gave {} new coordinates, {} are missing", draws,
+                        keys.size() - kept, target.nnz - keys.size());
   }
   if (keys.size() > target.nnz) {
     remove_surplus(keys, target.nnz, stream);
@@ -154,7 +153,7 @@ Coo sampled_uniform(const Target& target) {
 
 Coo sampled_zipf(const Target& target, double exponent) {
   if (!(exponent > 0 && std::isfinite(exponent)))
-    throw InputError("the exponent of a power law is not positive and finite");
+    throw input_error("the exponent of a power law is not positive and finite");
   std::vector<Ranks> ranks;
   for (const std::uint64_t length : target.dims) ranks.emplace_back(length, exponent);
   return collect_each(target, Stream(target.seed), [&](Stream& stream) {
@@ -166,8 +165,8 @@ Coo sampled_zipf(const Target& target, double exponent) {
 }
 
 Coo sampled_clusters(const Target& target, const SampledClusters& law) {
-  if (law.centers == 0) throw InputError("a tensor of clusters needs at least one center");
-  if (!(law.sigma >= 0 && law.sigma <= 1)) throw InputError("sigma is not inside [0, 1]");
+  if (law.centers == 0) throw input_error("a tensor of clusters needs at least one center");
+  if (!(law.sigma >= 0 && law.sigma <= 1)) throw input_error("sigma is not inside [0, 1]");
   const std::size_t order = target.dims.size();
   Stream stream(target.seed);
   std::vector<double> centers(law.centers * order);
@@ -190,8 +189,8 @@ Coo sampled_blocks(const Target& target, const SampledBlocks& law) {
   const Dims& dims = target.dims;
   const auto shorter = [&law](std::uint64_t length) { return length < law.edge; };
   if (law.edge == 0 || std::all_of(dims.begin(), dims.end(), shorter))
-    throw InputError("the edge of the blocks is 0 or longer than every mode");
-  if (!(law.fill > 0 && law.fill <= 1)) throw InputError("the fill is not inside (0, 1]");
+    throw input_error("the edge of the blocks is 0 or longer than every mode");
+  if (!(law.fill > 0 && law.fill <= 1)) throw input_error("the fill is not inside (0, 1]");
   const double mean = static_cast<double>(checked_volume(Dims(dims.size(), law.edge))) * law.fill;
   return collect(target, Stream(target.seed), [&](Stream& stream, Count draws, auto emit) {
     std::array<std::uint64_t, kMaxOrder> corner{};

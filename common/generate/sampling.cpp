@@ -37,7 +37,7 @@ Uint128 volume(const Dims& dims) {
   Uint128 product = 1;
   for (const std::uint64_t length : dims) {
     if (length != 0 && product > (Uint128{1} << 127) / length)
-      throw InputError("the number of coordinates passes 2^127");
+      throw input_error("the number of coordinates passes 2^127");
     product *= length;
   }
   return product;
@@ -63,10 +63,9 @@ LinearIndex key_layout(const Target& target) {
   const Coo shape(target.dims, target.dtype);  // refuses wrong orders and lengths
   LinearIndex layout(target.dims, natural_order(shape.order()));
   if (layout.bits() > 127)
-    throw InputError(fmt::format("coordinates need {} bits, more than 127", layout.bits()));
+    throw input_error("coordinates need {} bits, more than 127", layout.bits());
   if (target.nnz > volume(target.dims))
-    throw InputError(
-        fmt::format("{} nonzeros are more than the tensor has coordinates", target.nnz));
+    throw input_error("{} nonzeros are more than the tensor has coordinates", target.nnz);
   return layout;
 }
 

@@ -5,13 +5,11 @@
 // filled from them, which stays below three times the tensor.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
 #include <span>
 #include <vector>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/rng.hpp"
 #include "common/generate/generators.hpp"
 #include "common/generate/unset_array.hpp"
@@ -106,8 +104,8 @@ Keys<Key> distinct_keys(const Target& target, const LinearIndex& layout, Draw dr
     drawn += batch;
     const double yield = static_cast<double>(keys.size() - kept) / static_cast<double>(batch);
     if (keys.size() < target.nnz && yield < kSmallestYield && batch >= kSmallestRound)
-      throw InputError(fmt::format("{} draws gave {} distinct coordinates, {} are asked for", drawn,
-                                   keys.size(), target.nnz));
+      throw input_error("{} draws gave {} distinct coordinates, {} are asked for", drawn,
+                        keys.size(), target.nnz);
     if (keys.size() < target.nnz)
       batch = next_batch(target.nnz, target.nnz - keys.size(), yield, drawn == batch ? 0 : batch);
   }

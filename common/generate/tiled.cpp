@@ -3,7 +3,6 @@
 //
 // Tile t lies where a random permutation of the grid puts t, and its nonzeros are the first images
 // of a random permutation of its cells, so that tiles and cells are distinct by construction.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +21,7 @@ struct Grid {
 };
 
 Grid grid_of(const Target& target, const TiledLaw& law) {
-  if (law.edge == 0) throw InputError("a tile has edge 0");
+  if (law.edge == 0) throw input_error("a tile has edge 0");
   Grid grid;
   for (const std::uint64_t length : target.dims) {
     grid.edges.push_back(std::max<std::uint64_t>(1, std::min(law.edge, length)));
@@ -41,7 +40,7 @@ std::vector<Count> apportion(const std::vector<double>& weights, Count sum, doub
   double low = 0, high = 1;
   while (total(high) < static_cast<double>(sum) && high < 0x1.0p200) high *= 2;
   if (total(high) < static_cast<double>(sum))
-    throw InputError("the spread over tiles is too steep");
+    throw input_error("the spread over tiles is too steep");
   for (int step = 0; step < 100; ++step) {
     const double middle = 0.5 * (low + high);
     (total(middle) < static_cast<double>(sum) ? low : high) = middle;
@@ -71,17 +70,16 @@ std::vector<double> spread_weights(const TiledLaw& law, Count tiles) {
 }
 
 [[noreturn]] void refuse(const Target& target, const TiledLaw& law, const char* why) {
-  throw InputError(
-      fmt::format("{} nonzeros in {} tiles of edge {}: {}", target.nnz, law.tiles, law.edge, why));
+  throw input_error("{} nonzeros in {} tiles of edge {}: {}", target.nnz, law.tiles, law.edge, why);
 }
 
 }  // namespace
 
 std::vector<Count> tile_counts(const Target& target, const TiledLaw& law) {
   if (!(law.dense_share >= 0 && law.dense_share <= 1))
-    throw InputError("dense_share is not inside [0, 1]");
+    throw input_error("dense_share is not inside [0, 1]");
   if (!(law.dense_fill > 0 && law.dense_fill <= 1))
-    throw InputError("dense_fill is not inside (0, 1]");
+    throw input_error("dense_fill is not inside (0, 1]");
   const Grid grid = grid_of(target, law);
   if (law.tiles > sampling::volume(grid.tiles)) refuse(target, law, "the dims hold fewer tiles");
   const auto full = static_cast<Count>(

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <random>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -37,7 +37,7 @@ MappedFile::MappedFile(const std::string& path, Reading reading) {
   if (file.fd < 0) fail_to_read(path, "can't be opened");
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) fail_to_read(path, "can't be examined");
-  if (!S_ISREG(status.st_mode)) throw InputError(fmt::format("{}: is not a regular file", path));
+  if (!S_ISREG(status.st_mode)) throw input_error("{}: is not a regular file", path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
@@ -53,7 +53,7 @@ MappedFile::~MappedFile() {
 namespace {
 
 [[noreturn]] void fail_to_write(const std::string& path, const char* what) {
-  throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw system_error("{}: {}: {}", path, what, std::strerror(errno));
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 #include <boost/algorithm/string/predicate.hpp>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/io/duplicates.hpp"
+#include "common/io/fields.hpp"
 #include "common/io/files.hpp"
-#include "common/io/number.hpp"
 #include "common/io/records.hpp"
 #include "common/io/tns.hpp"
 
@@ -125,7 +125,7 @@ bool is_matrix_market(std::string_view bytes) {
 Coo parse_matrix_market(std::string_view bytes, const std::string& name,
                         const ReadOptions& options) {
   if (!options.dims.empty() && options.dims.size() != 2)
-    throw InputError(fmt::format("{}: {} modes requested of a matrix", name, options.dims.size()));
+    throw input_error("{}: {} modes requested of a matrix", name, options.dims.size());
   const Source source{bytes, name, '%'};
   const MatrixHeader h = read_header(source, options.dims);
   Coo matrix = text::parse_records(source, h.body, {{h.rows, h.cols}, h.values}, options);
@@ -143,8 +143,8 @@ Coo parse_matrix_market(std::string_view bytes, const std::string& name,
 
 void write_matrix_market(const std::string& path, const Coo& matrix) {
   if (matrix.order() != 2)
-    throw InputError(fmt::format("{}: {} modes, a Matrix Market file holds the two of a matrix",
-                                 path, matrix.order()));
+    throw input_error("{}: {} modes, a Matrix Market file holds the two of a matrix", path,
+                      matrix.order());
   const auto head = fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n",
                                 matrix.dims[0], matrix.dims[1], matrix.nnz());
   write_nonzeros(path, head, matrix, 1);
@@ -213,7 +213,7 @@ std::vector<Index> read_columns(const Source& source, const char*& p, const Smtx
 
 Coo parse_smtx(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   if (!options.dims.empty() && options.dims.size() != 2)
-    throw InputError(fmt::format("{}: {} modes requested of a matrix", name, options.dims.size()));
+    throw input_error("{}: {} modes requested of a matrix", name, options.dims.size());
   const Source source{bytes, name, '#'};
   const char* p = text::next_record(source.begin(), source.end(), source.comment);
   const auto sizes = read_sizes(source, p, options.dims);
@@ -238,8 +238,7 @@ Coo parse_smtx(std::string_view bytes, const std::string& name, const ReadOption
 
 void write_smtx(const std::string& path, const Coo& matrix) {
   if (matrix.order() != 2)
-    throw InputError(
-        fmt::format("{}: {} modes, .smtx holds the two of a matrix", path, matrix.order()));
+    throw input_error("{}: {} modes, .smtx holds the two of a matrix", path, matrix.order());
   std::vector<Count> entries(matrix.nnz()), starts(matrix.dims[0] + 1, 0);
   std::iota(entries.begin(), entries.end(), Count{0});
   const auto& rows = matrix.indices[0];

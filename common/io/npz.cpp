@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -20,15 +20,9 @@ template <class T>
 std::string le(T number) {
   return std::string(reinterpret_cast<const char*>(&number), sizeof number);
 }
-std::string u16(std::uint16_t x) {
-  return le(x);
-}
-std::string u32(std::uint32_t x) {
-  return le(x);
-}
-std::string u64(std::uint64_t x) {
-  return le(x);
-}
+constexpr auto u16 = le<std::uint16_t>;
+constexpr auto u32 = le<std::uint32_t>;
+constexpr auto u64 = le<std::uint64_t>;
 
 constexpr std::uint16_t kZip64 = 45;           // version needed to extract
 constexpr std::uint16_t kFirstOfJanuary = 33;  // 1980-01-01: the same arrays give the same bytes
@@ -71,8 +65,7 @@ void NpzWriter::add(const std::string& name, const std::vector<std::uint64_t>& s
   std::uint64_t elements = 1;
   for (const auto length : shape) elements *= length;
   if (elements != values.size())
-    throw LogicError(
-        fmt::format("array {}: found {} values, expected {}", name, values.size(), elements));
+    throw logic_error("array {}: found {} values, expected {}", name, values.size(), elements);
   const auto header = npy_header(shape, values.dtype());
   const auto data = bytes_of(values);
   auto crc = crc32_z(0, reinterpret_cast<const unsigned char*>(header.data()), header.size());
@@ -94,7 +87,7 @@ void NpzWriter::add(const std::string& name, const std::vector<double>& vector) 
 
 void NpzWriter::add(const std::string& name, const Matrix& matrix) {
   if (matrix.ld() != matrix.cols())
-    throw LogicError(fmt::format("array {}: the rows of the matrix are padded", name));
+    throw logic_error("array {}: the rows of the matrix are padded", name);
   add(name, {matrix.rows(), matrix.cols()}, matrix.values());
 }
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "common/io/number.hpp"
+#include "common/io/fields.hpp"
 
 namespace retensor::text {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/duplicates.hpp"
 #include "common/io/files.hpp"
@@ -103,10 +103,10 @@ Coo parse_body(const Source& source, const Preamble& start, const ReadOptions& o
 /// What text can hold is a little less than what Coo can: 2^32 counts as too large an index.
 void check_lengths(const Dims& dims) {
   if (dims.size() > kMaxOrder)
-    throw InputError(fmt::format("{} modes, expected at most {}", dims.size(), kMaxOrder));
+    throw input_error("{} modes, expected at most {}", dims.size(), kMaxOrder);
   for (const auto d : dims)
     if (d < 1 || d > text::kMaxDim)
-      throw InputError(fmt::format("mode length {}, expected 1 to {}", d, text::kMaxDim));
+      throw input_error("mode length {}, expected 1 to {}", d, text::kMaxDim);
 }
 
 template <class Number>

@@ -5,11 +5,7 @@
 // kernel names, read plus written, without the reads that a cache makes to complete a line.
 #include <omp.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <functional>
 #include <memory>
-#include <new>
 
 #include <fmt/format.h>
 
@@ -25,7 +21,6 @@ namespace retensor {
 namespace {
 
 constexpr std::size_t kRowFloats = 32;
-constexpr std::size_t kPage = 4096;
 
 /// Keeps the compiler from merging or dropping passes over the same memory.
 inline void touch(const void* p) {
@@ -42,33 +37,32 @@ Share share(std::size_t n, int t, int threads) {
   return {units * at / parts * 16, units * (at + 1) / parts * 16};
 }
 
-/// Page-aligned numbers, first touched by the threads that will use them.
+/// Numbers on lines of the cache, first touched by the threads that will use them.
 class Array {
  public:
-  Array(std::size_t n, int threads) : size_(n / 16 * 16) {
-    const std::size_t bytes = (size_ * sizeof(float) / kPage + 1) * kPage;
-    data_.reset(static_cast<float*>(std::aligned_alloc(kPage, bytes)));
-    if (data_ == nullptr) throw std::bad_alloc();
-    float* const p = data_.get();
+  Array(std::size_t n, int threads)
+      : lines_(n / kLineFloats), data_(std::make_unique_for_overwrite<Line[]>(lines_)) {
+    float* const p = data();
 #pragma omp parallel num_threads(threads)
     {
-      const Share s = share(size_, omp_get_thread_num(), threads);
-      for (std::size_t i = s.begin; i < s.end; ++i) p[i] = 1.0F;
+      const Share s = share(size(), omp_get_thread_num(), threads);
+      std::fill(p + s.begin, p + s.end, 1.0F);
     }
   }
   float* data() {
-    return data_.get();
+    return data_[0].of;
   }
   std::size_t size() const {
-    return size_;
+    return lines_ * kLineFloats;
   }
 
  private:
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
+  static constexpr std::size_t kLineFloats = 16;
+  struct alignas(64) Line {
+    float of[kLineFloats];
   };
-  std::size_t size_;
-  std::unique_ptr<float, Free> data_;
+  std::size_t lines_;
+  std::unique_ptr<Line[]> data_;
 };
 
 void copy(const float* from, float* to, Share s) {

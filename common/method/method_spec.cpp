@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/device/device.hpp"
 
@@ -17,13 +17,21 @@ Backend backend_of(const std::string& id) {
   const auto first = std::min(id.find('.'), id.size());
   for (const auto backend : {Backend::cpu, Backend::cuda})
     if ((id.substr(first) + ".").starts_with(fmt::format(".{}.", name(backend)))) return backend;
-  throw LogicError(fmt::format("method id '{}' names no backend", id));
+  throw logic_error("method id '{}' names no backend", id);
 }
 
 }  // namespace
 
 void no_cuda() {
-  throw LogicError("a CUDA method was prepared in a build without CUDA");
+  throw logic_error("a CUDA method was prepared in a build without CUDA");
+}
+
+bool Form::is_published(const std::function<std::string(const std::string&)>& told) const {
+  return !own && std::all_of(published.begin(), published.end(), [&](const auto& entry) {
+    const auto value = told(entry.first);
+    const auto& papers = entry.second;
+    return value.empty() || std::find(papers.begin(), papers.end(), value) != papers.end();
+  });
 }
 
 MethodSpec with_shared(std::vector<Operation> operations, Condition condition, MethodSpec own) {

@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor {
 namespace {
 
 const char* type_name(const ParamValue& v) {
-  constexpr const char* kNames[] = {"a truth value", "an integer", "a number", "a word"};
-  return kNames[v.index()];
+  constexpr const char* kTypes[] = {"a truth value", "an integer", "a number", "a word"};
+  return kTypes[v.index()];
 }
 
 ParamValue converted(const ParamSpec& spec, const ParamValue& given) {
@@ -21,8 +21,8 @@ ParamValue converted(const ParamSpec& spec, const ParamValue& given) {
   const auto* integer = std::get_if<std::int64_t>(&given);
   if (integer != nullptr && std::holds_alternative<double>(spec.standard))
     return static_cast<double>(*integer);
-  throw InputError(fmt::format("parameter {}: found {} '{}', expected {}", spec.name,
-                               type_name(given), text(given), type_name(spec.standard)));
+  throw input_error("parameter {}: found {} '{}', expected {}", spec.name, type_name(given),
+                    text(given), type_name(spec.standard));
 }
 
 void check_range(const ParamSpec& spec, double x) {
@@ -30,9 +30,9 @@ void check_range(const ParamSpec& spec, double x) {
   const bool inside =
       std::isfinite(x) && (!limits || (limits->lowest <= x && x <= limits->highest));
   if (inside) return;
-  throw InputError(fmt::format("parameter {}: found {}, expected {}", spec.name, x,
-                               limits ? fmt::format("{} to {}", limits->lowest, limits->highest)
-                                      : std::string("a finite number")));
+  throw input_error("parameter {}: found {}, expected {}", spec.name, x,
+                    limits ? fmt::format("{} to {}", limits->lowest, limits->highest)
+                           : std::string("a finite number"));
 }
 
 ParamValue checked(const ParamSpec& spec, const ParamValue& given) {
@@ -49,7 +49,7 @@ ParamSpec with_sound_default(ParamSpec spec) {
   try {
     checked(spec, spec.standard);
   } catch (const InputError& error) {
-    throw LogicError(fmt::format("the default of a parameter is refused: {}", error.what()));
+    throw logic_error("the default of a parameter is refused: {}", error.what());
   }
   return spec;
 }
@@ -58,10 +58,9 @@ template <class T>
 const T& lookup(const std::map<std::string, ParamValue, std::less<>>& values,
                 std::string_view name) {
   const auto at = values.find(name);
-  if (at == values.end()) throw LogicError(fmt::format("parameter {} is not declared", name));
+  if (at == values.end()) throw logic_error("parameter {} is not declared", name);
   const auto* value = std::get_if<T>(&at->second);
-  if (value == nullptr)
-    throw LogicError(fmt::format("parameter {} is {}", name, type_name(at->second)));
+  if (value == nullptr) throw logic_error("parameter {} is {}", name, type_name(at->second));
   return *value;
 }
 
@@ -73,7 +72,7 @@ std::string text(const ParamValue& v) {
 
 ParamSpec ParamSpec::range(double lowest, double highest) const {
   if (!std::holds_alternative<std::int64_t>(standard) && !std::holds_alternative<double>(standard))
-    throw LogicError(fmt::format("parameter {} is {} and has no range", name, type_name(standard)));
+    throw logic_error("parameter {} is {} and has no range", name, type_name(standard));
   ParamSpec spec = *this;
   spec.limits = Range{lowest, highest};
   return with_sound_default(std::move(spec));
@@ -81,7 +80,7 @@ ParamSpec ParamSpec::range(double lowest, double highest) const {
 
 ParamSpec ParamSpec::words(std::vector<std::string> allowed) const {
   if (!std::holds_alternative<std::string>(standard))
-    throw LogicError(fmt::format("parameter {} is {}, no word", name, type_name(standard)));
+    throw logic_error("parameter {} is {}, no word", name, type_name(standard));
   ParamSpec spec = *this;
   spec.choices = std::move(allowed);
   return with_sound_default(std::move(spec));
@@ -129,8 +128,7 @@ Params ParamSchema::resolve(const std::map<std::string, ParamValue>& given) cons
     params.values_[spec.name] = at == given.end() ? spec.standard : checked(spec, at->second);
   }
   for (const auto& [name, value] : given) {
-    if (names.empty())
-      throw InputError(fmt::format("unknown parameter '{}': the method has none", name));
+    if (names.empty()) throw input_error("unknown parameter '{}': the method has none", name);
     place_among(names, name, "unknown parameter");
   }
   return params;

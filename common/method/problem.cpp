@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/tensor/einsum.hpp"
 
@@ -32,15 +32,15 @@ bool has_second_tensor(Operation op) {
 void check_mode_and_rank(const ProblemSpec& spec, int order) {
   const auto op = name(spec.operation);
   if (has_mode(spec.operation) && (spec.mode < 0 || spec.mode >= order))
-    throw InputError(fmt::format("{}: found mode {}, expected 0 to {}", op, spec.mode, order - 1));
+    throw input_error("{}: found mode {}, expected 0 to {}", op, spec.mode, order - 1);
   if (has_rank(spec.operation) && spec.rank == 0)
-    throw InputError(fmt::format("{}: found rank 0, expected at least 1", op));
+    throw input_error("{}: found rank 0, expected at least 1", op);
   if (spec.operation == Operation::ttv && order < 2)
-    throw InputError("ttv: found a tensor of order 1, expected 2 or more");
+    throw input_error("ttv: found a tensor of order 1, expected 2 or more");
   if (spec.operation == Operation::spmm && order != 2)
-    throw InputError(fmt::format("spmm: found a tensor of order {}, expected 2", order));
+    throw input_error("spmm: found a tensor of order {}, expected 2", order);
   if (spec.operation == Operation::cpd && spec.max_sweeps < 1)
-    throw InputError(fmt::format("cpd: found max_sweeps {}, expected at least 1", spec.max_sweeps));
+    throw input_error("cpd: found max_sweeps {}, expected at least 1", spec.max_sweeps);
 }
 
 void check_variant(const ProblemSpec& spec) {
@@ -68,16 +68,15 @@ std::shared_ptr<const Coo> second_operand(const ProblemSpec& spec,
                                           const std::shared_ptr<const Coo>& x,
                                           std::shared_ptr<const Coo> y) {
   if (!has_second_tensor(spec.operation)) {
-    if (y != nullptr)
-      throw InputError(fmt::format("{} takes one tensor, found two", name(spec.operation)));
+    if (y != nullptr) throw input_error("{} takes one tensor, found two", name(spec.operation));
     return nullptr;
   }
   if (y == nullptr && spec.operation == Operation::contraction) return x;
   if (y == nullptr)
     return with_values(x, draw_values(spec.operands, spec.dtype, x->nnz(), spec.seed, kStreamY));
   if (spec.operation == Operation::tew && y->order() != x->order())
-    throw InputError(fmt::format("tew: found tensors of order {} and {}, expected equal orders",
-                                 x->order(), y->order()));
+    throw input_error("tew: found tensors of order {} and {}, expected equal orders", x->order(),
+                      y->order());
   return cast(std::move(y), spec.dtype);
 }
 
@@ -96,42 +95,29 @@ std::uint64_t columns(const ProblemSpec& spec, int m) {
 }
 
 std::vector<Matrix> dense_operands(const ProblemSpec& spec, const Dims& dims) {
+  const auto op = spec.operation;
   std::vector<Matrix> dense;
-  switch (spec.operation) {
-    case Operation::tew:
-    case Operation::ts:
-    case Operation::contraction:
-      break;
-    case Operation::ttv:
-      dense.push_back(draw_matrix(spec, dims[spec.mode], 1, 0));
-      break;
-    case Operation::ttm:
-      dense.push_back(draw_matrix(spec, dims[spec.mode], spec.rank, 0));
-      break;
-    case Operation::spmm:
-      dense.push_back(draw_matrix(spec, dims[1], spec.rank, 0));
-      break;
-    case Operation::mttkrp:
-    case Operation::mttkrp_all:
-    case Operation::ttm_chain:
-    case Operation::cpd:
-      for (int m = 0; m < static_cast<int>(dims.size()); ++m)
-        dense.push_back(draw_matrix(spec, dims[m], columns(spec, m), m));
-  }
+  if (op == Operation::ttv || op == Operation::ttm)
+    dense.push_back(draw_matrix(spec, dims[spec.mode], op == Operation::ttv ? 1 : spec.rank, 0));
+  else if (op == Operation::spmm)
+    dense.push_back(draw_matrix(spec, dims[1], spec.rank, 0));
+  else if (has_rank(op))  // a factor of each mode
+    for (int m = 0; m < static_cast<int>(dims.size()); ++m)
+      dense.push_back(draw_matrix(spec, dims[m], columns(spec, m), m));
   return dense;
 }
 
 void check_factors(const ProblemSpec& spec, const Coo& x, const std::vector<Matrix>& factors) {
   if (factors.size() != x.dims.size())
-    throw InputError(fmt::format("{}: found {} factors, expected one for each of {} modes",
-                                 name(spec.operation), factors.size(), x.order()));
+    throw input_error("{}: found {} factors, expected one for each of {} modes",
+                      name(spec.operation), factors.size(), x.order());
   for (std::size_t m = 0; m < factors.size(); ++m) {
     const Matrix& f = factors[m];
     const bool outlined = f.rows() == 0;
     if ((f.rows() != x.dims[m] && !outlined) || f.cols() != spec.rank || f.dtype() != x.dtype())
-      throw InputError(fmt::format(
-          "{}: found a factor of mode {} of {} x {} {}, expected {} x {} {}", name(spec.operation),
-          m, f.rows(), f.cols(), name(f.dtype()), x.dims[m], spec.rank, name(x.dtype())));
+      throw input_error("{}: found a factor of mode {} of {} x {} {}, expected {} x {} {}",
+                        name(spec.operation), m, f.rows(), f.cols(), name(f.dtype()), x.dims[m],
+                        spec.rank, name(x.dtype()));
   }
 }
 
@@ -142,32 +128,22 @@ ProblemSpec completed(ProblemSpec spec) {
   return spec;
 }
 
-reference::Expected build_oracle(const Problem& p) {
-  const auto& s = p.spec();
-  switch (s.operation) {
-    case Operation::tew:
-      return reference::tew(p.x(), p.y(), s.variant);
-    case Operation::ts:
-      return reference::ts(p.x(), s.scalar, s.variant);
-    case Operation::ttv:
-      return reference::ttv(p.x(), p.dense().front(), s.mode);
-    case Operation::ttm:
-      return reference::ttm(p.x(), p.dense().front(), s.mode);
-    case Operation::mttkrp:
-      return reference::mttkrp(p.x(), p.dense(), s.mode);
-    case Operation::mttkrp_all:
-      return reference::mttkrp_all(p.x(), p.dense());
-    case Operation::ttm_chain:
-      return reference::ttm_chain(p.x(), p.dense(), s.mode);
-    case Operation::contraction:
-      return reference::contraction(p.x(), p.y(), s.variant, s.alpha);
-    case Operation::spmm:
-      return reference::spmm(p.x(), p.dense().front());
-    case Operation::cpd:
-      return reference::cpd(p.x(), p.dense(), s.max_sweeps, s.tolerance);
-  }
-  throw LogicError("an operation without an oracle");
-}
+/// In the order of Operation.
+constexpr std::array<reference::Expected (*)(const Problem&), 10> kOracles = {
+    [](const Problem& p) { return reference::tew(p.x(), p.y(), p.spec().variant); },
+    [](const Problem& p) { return reference::ts(p.x(), p.spec().scalar, p.spec().variant); },
+    [](const Problem& p) { return reference::ttv(p.x(), p.dense().front(), p.mode()); },
+    [](const Problem& p) { return reference::ttm(p.x(), p.dense().front(), p.mode()); },
+    [](const Problem& p) { return reference::mttkrp(p.x(), p.dense(), p.mode()); },
+    [](const Problem& p) { return reference::mttkrp_all(p.x(), p.dense()); },
+    [](const Problem& p) { return reference::ttm_chain(p.x(), p.dense(), p.mode()); },
+    [](const Problem& p) {
+      return reference::contraction(p.x(), p.y(), p.spec().variant, p.spec().alpha);
+    },
+    [](const Problem& p) { return reference::spmm(p.x(), p.dense().front()); },
+    [](const Problem& p) {
+      return reference::cpd(p.x(), p.dense(), p.spec().max_sweeps, p.spec().tolerance);
+    }};
 
 }  // namespace
 
@@ -211,7 +187,7 @@ Operation operation_from_name(std::string_view text) {
 
 Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr<const Coo> y)
     : spec_(completed(std::move(spec))), oracle_(std::make_shared<OracleSlot>()) {
-  if (x == nullptr) throw LogicError("a problem needs a tensor");
+  if (x == nullptr) throw logic_error("a problem needs a tensor");
   check_problem(spec_, x->dims, y == nullptr ? x->dims : y->dims);
   x_ = first_operand(spec_, std::move(x));
   y_ = second_operand(spec_, x_, std::move(y));
@@ -220,9 +196,9 @@ Problem::Problem(ProblemSpec spec, std::shared_ptr<const Coo> x, std::shared_ptr
 
 Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
                               std::shared_ptr<const std::vector<Matrix>> factors) {
-  if (x == nullptr || factors == nullptr) throw LogicError("a problem needs a tensor and factors");
+  if (x == nullptr || factors == nullptr) throw logic_error("a problem needs a tensor and factors");
   if (spec.operation != Operation::mttkrp && spec.operation != Operation::mttkrp_all)
-    throw LogicError(fmt::format("{} does not take given factors", name(spec.operation)));
+    throw logic_error("{} does not take given factors", name(spec.operation));
   Problem p;
   p.spec_ = completed(std::move(spec));
   p.spec_.dtype = x->dtype();
@@ -235,7 +211,7 @@ Problem Problem::with_factors(ProblemSpec spec, std::shared_ptr<const Coo> x,
 }
 
 Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x, Count nonzeros) {
-  if (x == nullptr) throw LogicError("a problem needs a tensor");
+  if (x == nullptr) throw logic_error("a problem needs a tensor");
   Problem p;
   p.spec_ = completed(std::move(spec));
   check_problem(p.spec_, x->dims, x->dims);
@@ -250,7 +226,7 @@ Problem Problem::outline(ProblemSpec spec, std::shared_ptr<const Coo> x, Count n
 
 Problem Problem::of_mode(int mode) const {
   if (spec_.operation != Operation::mttkrp_all)
-    throw LogicError(fmt::format("{} has no problem of one mode", name(spec_.operation)));
+    throw logic_error("{} has no problem of one mode", name(spec_.operation));
   Problem one(*this);
   one.spec_.operation = Operation::mttkrp;
   one.spec_.mode = mode;
@@ -260,20 +236,19 @@ Problem Problem::of_mode(int mode) const {
 }
 
 const Coo& Problem::y() const {
-  if (y_ == nullptr)
-    throw LogicError(fmt::format("{} has no second tensor", name(spec_.operation)));
+  if (y_ == nullptr) throw logic_error("{} has no second tensor", name(spec_.operation));
   return *y_;
 }
 
 const reference::Expected& Problem::oracle() const {
   const std::lock_guard lock(oracle_->guard);
-  if (!oracle_->answer) oracle_->answer = build_oracle(*this);
+  if (!oracle_->answer) oracle_->answer = kOracles.at(static_cast<std::size_t>(operation()))(*this);
   return *oracle_->answer;
 }
 
 void Problem::set_oracle(reference::Expected oracle) const {
   const std::lock_guard lock(oracle_->guard);
-  if (oracle_->answer) throw LogicError("the problem has its oracle already");
+  if (oracle_->answer) throw logic_error("the problem has its oracle already");
   oracle_->answer = std::move(oracle);
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor {
@@ -23,10 +23,10 @@ bool well_formed(std::string_view id, Backend backend) {
 void Registry::add(std::unique_ptr<Method> method) {
   const auto id = method->id();
   if (!well_formed(id, method->backend()))
-    throw LogicError(fmt::format("method id '{}' is not of the form <module>.{}[.<variant>]", id,
-                                 name(method->backend())));
+    throw logic_error("method id '{}' is not of the form <module>.{}[.<variant>]", id,
+                      name(method->backend()));
   for (const auto& other : methods_)
-    if (other->id() == id) throw LogicError(fmt::format("method id '{}' is taken", id));
+    if (other->id() == id) throw logic_error("method id '{}' is taken", id);
   methods_.push_back(std::move(method));
 }
 
@@ -48,7 +48,7 @@ const Method& Registry::find(std::string_view id) const {
     if (method->id() == id) return *method;
     ids.emplace_back(method->id());
   }
-  throw InputError(fmt::format("unknown method '{}'{}", id, suggestion(id, ids)));
+  throw input_error("unknown method '{}'{}", id, suggestion(id, ids));
 }
 
 }  // namespace retensor

@@ -28,6 +28,7 @@
 #include "common/method/work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "common/method/problem.hpp"
@@ -151,30 +152,20 @@ Work& Work::operator+=(const Work& other) {
 }
 
 Work work_model(const Problem& problem) {
-  const Sizes s(problem);
-  switch (problem.operation()) {
-    case Operation::tew:
-      return elementwise(s, 3);
-    case Operation::ts:
-      return elementwise(s, 2);
-    case Operation::ttv:
-      return fiber_product(problem, s, 1);
-    case Operation::ttm:
-      return fiber_product(problem, s, s.R);
-    case Operation::mttkrp:
-      return mttkrp(s, problem.mode());
-    case Operation::mttkrp_all:
-      return mttkrp_all(s);
-    case Operation::ttm_chain:
-      return ttm_chain(problem, s);
-    case Operation::contraction:
-      return contraction(problem, s);
-    case Operation::spmm:
-      return mttkrp(s, 0);
-    case Operation::cpd:
-      return cpd(problem, s);
-  }
-  throw LogicError("an operation without a work model");
+  using Model = Work (*)(const Problem&, const Sizes&);
+  constexpr std::array<Model, 10> kModels = {
+      // in the order of Operation
+      [](const Problem&, const Sizes& s) { return elementwise(s, 3); },
+      [](const Problem&, const Sizes& s) { return elementwise(s, 2); },
+      [](const Problem& p, const Sizes& s) { return fiber_product(p, s, 1); },
+      [](const Problem& p, const Sizes& s) { return fiber_product(p, s, s.R); },
+      [](const Problem& p, const Sizes& s) { return mttkrp(s, p.mode()); },
+      [](const Problem&, const Sizes& s) { return mttkrp_all(s); },
+      ttm_chain,
+      contraction,
+      [](const Problem&, const Sizes& s) { return mttkrp(s, 0); },
+      cpd};
+  return kModels.at(static_cast<std::size_t>(problem.operation()))(problem, Sizes(problem));
 }
 
 }  // namespace retensor

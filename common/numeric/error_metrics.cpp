@@ -4,9 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -39,7 +37,7 @@ void ErrorAccumulator::merge(const ErrorAccumulator& other) {
 ErrorMetrics ErrorAccumulator::metrics(double index_space) const {
   const auto pairs = static_cast<double>(pairs_);
   if (index_space < pairs)
-    throw LogicError(fmt::format("{} pairs in an index space of {}", pairs_, index_space));
+    throw logic_error("{} pairs in an index space of {}", pairs_, index_space);
   const auto mean = [](double sum, double n) { return n > 0 ? sum / n : 0.0; };
   ErrorMetrics m;
   m.rmse_full = std::sqrt(mean(square_error_, index_space));

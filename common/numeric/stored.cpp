@@ -1,8 +1,6 @@
 #include "common/numeric/stored.hpp"
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 
@@ -21,7 +19,7 @@ std::string_view name(ValueType type) {
 ValueType value_type_from_name(std::string_view text) {
   for (const auto type : {ValueType::f16, ValueType::bf16, ValueType::f32})
     if (text == name(type)) return type;
-  throw InputError(fmt::format("found values '{}', expected f16, bf16 or f32", text));
+  throw input_error("found values '{}', expected f16, bf16 or f32", text);
 }
 
 float rounded(float x, ValueType type) {

@@ -1,11 +1,9 @@
 #include "common/numeric/tensor_core.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/numeric/mma.hpp"
 
 namespace retensor {
@@ -28,8 +26,7 @@ Arithmetic arithmetic_from_name(std::string_view text) {
   for (const auto arithmetic :
        {Arithmetic::fp16, Arithmetic::bf16, Arithmetic::tf32, Arithmetic::split_fp16})
     if (text == name(arithmetic)) return arithmetic;
-  throw InputError(
-      fmt::format("found precision '{}', expected fp16, bf16, tf32 or split_fp16", text));
+  throw input_error("found precision '{}', expected fp16, bf16, tf32 or split_fp16", text);
 }
 
 ValueType storage_of(Arithmetic arithmetic) {

@@ -17,11 +17,6 @@ std::vector<Count> all_rows(Count n) {
   return rows;
 }
 
-// Start of part s of n rows in `parts` nearly equal parts.
-Count stratum(Count n, Count parts, Count s) {
-  return s * (n / parts) + std::min(s, n % parts);
-}
-
 // The rows of most products, the first of equal ones.
 std::vector<Count> heaviest_rows(const Doubles& products, Count most) {
   const auto heavier = [&](Count a, Count b) {
@@ -50,7 +45,7 @@ std::vector<Count> sample_rows(const Doubles& products, const Limits& limits) {
   rows.insert(rows.end(), {0, n - 1});
   const CounterRng rng(limits.seed, 104);
   for (Count s = 0; s < limits.fibers; ++s) {
-    const Count begin = stratum(n, limits.fibers, s), end = stratum(n, limits.fibers, s + 1);
+    const Count begin = part_start(n, limits.fibers, s), end = part_start(n, limits.fibers, s + 1);
     rows.push_back(begin + rng.below(s, end - begin));
   }
   std::sort(rows.begin(), rows.end());

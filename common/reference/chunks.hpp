@@ -41,11 +41,16 @@ std::vector<Part> between(const std::vector<Count>& cuts, int threads, const F& 
   return parts;
 }
 
+/// Where part k of `parts` nearly equal ones of 0 .. n begins.
+inline Count part_start(Count n, Count parts, Count k) {
+  return k * (n / parts) + std::min(k, n % parts);
+}
+
 /// The same of `chunks` nearly equal parts of 0 .. n.
 template <class Part, class F>
 std::vector<Part> in_chunks(Count n, Count chunks, int threads, const F& f) {
   std::vector<Count> cuts;
-  for (Count c = 0; c <= chunks; ++c) cuts.push_back(c * (n / chunks) + std::min(c, n % chunks));
+  for (Count c = 0; c <= chunks; ++c) cuts.push_back(part_start(n, chunks, c));
   return between<Part>(cuts, threads, f);
 }
 

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/reference/data.hpp"
 
 namespace retensor::reference {
@@ -121,14 +121,13 @@ Eigen::VectorXd normalise(Dense& factor) {
 void check_operands(const Coo& x, const std::vector<Matrix>& initial) {
   x.check();
   if (initial.size() != x.dims.size())
-    throw InputError(
-        fmt::format("cpd: {} initial factors for a tensor of order {}", initial.size(), x.order()));
+    throw input_error("cpd: {} initial factors for a tensor of order {}", initial.size(),
+                      x.order());
   for (std::size_t m = 0; m < initial.size(); ++m)
     if (initial[m].rows() != x.dims[m] || initial[m].cols() == 0 ||
         initial[m].cols() != initial.front().cols())
-      throw InputError(fmt::format("cpd: the factor of mode {} is {} x {}, expected {} x {}", m + 1,
-                                   initial[m].rows(), initial[m].cols(), x.dims[m],
-                                   initial.front().cols()));
+      throw input_error("cpd: the factor of mode {} is {} x {}, expected {} x {}", m + 1,
+                        initial[m].rows(), initial[m].cols(), x.dims[m], initial.front().cols());
 }
 
 std::vector<double> fit_curve(const Coo& x, const std::vector<Matrix>& initial, int max_sweeps,
@@ -219,7 +218,7 @@ std::string norm_difference(const KruskalModel& model, const Precision& precisio
 
 Expected cpd(const Coo& x, const std::vector<Matrix>& initial, int max_sweeps, double tolerance) {
   check_operands(x, initial);
-  if (max_sweeps < 1) throw InputError(fmt::format("cpd: {} sweeps", max_sweeps));
+  if (max_sweeps < 1) throw input_error("cpd: {} sweeps", max_sweeps);
   Expected::Data data;
   data.layout.kind = Kind::kruskal;
   data.cpd.x = x;

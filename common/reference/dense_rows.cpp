@@ -3,12 +3,11 @@
 // All five multiply a nonzero by a combination of factor rows and add it to the row of the result
 // that the remaining modes name: the row of one factor (PASTA eqs. of TTV and TTM, spmm), the
 // Hadamard product of several (MTTKRP), their Kronecker product (TTM chain).
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/reference/chunks.hpp"
 #include "common/reference/row_source.hpp"
 #include "common/tensor/operations.hpp"
@@ -52,10 +51,9 @@ struct Factor {
 
 Factor make_factor(const Coo& x, const Matrix& matrix, int mode) {
   if (matrix.rows() != x.dims[mode])
-    throw InputError(fmt::format("the operand of mode {} has {} rows, the mode has length {}",
-                                 mode + 1, matrix.rows(), x.dims[mode]));
-  if (matrix.cols() == 0)
-    throw InputError(fmt::format("the operand of mode {} has no columns", mode + 1));
+    throw input_error("the operand of mode {} has {} rows, the mode has length {}", mode + 1,
+                      matrix.rows(), x.dims[mode]);
+  if (matrix.cols() == 0) throw input_error("the operand of mode {} has no columns", mode + 1);
   return {mode, &matrix, {}, {}};
 }
 
@@ -297,7 +295,7 @@ class StackedRows : public RowSource {
 void check_tensor(const Coo& x, int mode) {
   x.check();
   if (mode < 0 || mode >= x.order())
-    throw InputError(fmt::format("mode {} is not a mode of order {}", mode + 1, x.order()));
+    throw input_error("mode {} is not a mode of order {}", mode + 1, x.order());
 }
 
 std::vector<int> others(int order, int mode) {
@@ -333,8 +331,7 @@ DenseRows matrix_rows(const Coo& x, int mode, std::vector<Factor> factors, Combi
 // The factors of all modes but `skipped`, ascending.
 std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matrices, int skipped) {
   if (matrices.size() != x.dims.size())
-    throw InputError(
-        fmt::format("{} factor matrices for a tensor of order {}", matrices.size(), x.order()));
+    throw input_error("{} factor matrices for a tensor of order {}", matrices.size(), x.order());
   std::vector<Factor> factors;
   for (int m = 0; m < x.order(); ++m)
     if (m != skipped) factors.push_back(make_factor(x, matrices[m], m));
@@ -346,9 +343,8 @@ DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
                       std::vector<Factor> others_of_mode, const Limits& limits) {
   for (const Factor& f : others_of_mode)
     if (f.cols() != rank)
-      throw InputError(
-          fmt::format("mttkrp: the factor of mode {} has {} columns, that of mode {} has {}",
-                      f.mode + 1, f.cols(), mode + 1, rank));
+      throw input_error("mttkrp: the factor of mode {} has {} columns, that of mode {} has {}",
+                        f.mode + 1, f.cols(), mode + 1, rank);
   return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits);
 }
 
@@ -356,8 +352,8 @@ DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
 
 Expected ttv(const Coo& x, const Matrix& v, int mode, const Limits& limits) {
   check_tensor(x, mode);
-  if (x.order() < 2) throw InputError("ttv needs a tensor of order 2 or more");
-  if (v.cols() != 1) throw InputError(fmt::format("ttv: the vector has {} columns", v.cols()));
+  if (x.order() < 2) throw input_error("ttv needs a tensor of order 2 or more");
+  if (v.cols() != 1) throw input_error("ttv: the vector has {} columns", v.cols());
   Layout layout;
   layout.kind = Kind::coo;
   layout.block_dims = {1};
@@ -376,7 +372,7 @@ Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& limits) {
 }
 
 Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
-  if (s.order() != 2) throw InputError(fmt::format("spmm of a tensor of order {}", s.order()));
+  if (s.order() != 2) throw input_error("spmm of a tensor of order {}", s.order());
   s.check();
   return build(matrix_rows(s, 0, {make_factor(s, d, 1)}, Combine::kronecker, {d.cols()}, limits),
                limits);

@@ -3,14 +3,13 @@
 // tew pairs two sorted patterns: add and sub over their union, mul over their intersection, div
 // over the pattern of the numerator; the result has the longer of the two lengths in every mode. ts
 // applies the scalar to the nonzeros alone.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/reference/row_source.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -35,7 +34,7 @@ constexpr Variant kVariants[] = {
 const Variant& variant_from_name(const std::string& operation, const std::string& text) {
   for (const Variant& variant : kVariants)
     if (variant.name == text) return variant;
-  throw InputError(fmt::format("{}: variant '{}' is none of add, sub, mul, div", operation, text));
+  throw input_error("{}: variant '{}' is none of add, sub, mul, div", operation, text);
 }
 
 // Positions of the two operands of an entry; kAbsent where the pattern lacks it.
@@ -63,8 +62,7 @@ SortedKeys sorted_keys(const Coo& tensor, const Packer& packer) {
       if (keys[i - 1] == keys[i]) repeated = std::min(repeated, i);
   }
   if (repeated < n)
-    throw InputError(
-        fmt::format("duplicate coordinate {}", coordinate_text(tensor, order[repeated])));
+    throw input_error("duplicate coordinate {}", coordinate_text(tensor, order[repeated]));
   return sorted;
 }
 
@@ -95,8 +93,8 @@ Pairs pair_patterns(const Coo& x, const Coo& y, const Packer& packer, const Vari
     const bool in_y = j < b.keys.size() && (i == a.keys.size() || b.keys[j] <= a.keys[i]);
     const Pair pair{in_x ? a.order[i++] : kAbsent, in_y ? b.order[j++] : kAbsent};
     if (variant.is_quotient && in_x && (!in_y || y.values.at(pair.y) == 0))
-      throw InputError(
-          fmt::format("tew div: the denominator has no nonzero at {}", coordinate_text(x, pair.x)));
+      throw input_error("tew div: the denominator has no nonzero at {}",
+                        coordinate_text(x, pair.x));
     if (variant.is_sum || (in_x && in_y)) pairs.push_back(pair);
   }
   return pairs;
@@ -171,7 +169,7 @@ Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limit
   const Variant& v = variant_from_name("tew", variant);
   x.check();
   y.check();
-  if (x.order() != y.order()) throw InputError("tew: the operands differ in order");
+  if (x.order() != y.order()) throw input_error("tew: the operands differ in order");
   Dims dims = x.dims;
   for (std::size_t m = 0; m < dims.size(); ++m) dims[m] = std::max(dims[m], y.dims[m]);
   const Packer packer(dims, natural_order(x.order()));
@@ -182,8 +180,8 @@ Expected tew(const Coo& x, const Coo& y, const std::string& variant, const Limit
 Expected ts(const Coo& x, double scalar, const std::string& variant, const Limits& limits) {
   const Variant& v = variant_from_name("ts", variant);
   x.check();
-  if (!std::isfinite(scalar)) throw InputError(fmt::format("ts: the scalar is {}", scalar));
-  if (v.is_quotient && scalar == 0) throw InputError("ts: division by the scalar 0");
+  if (!std::isfinite(scalar)) throw input_error("ts: the scalar is {}", scalar);
+  if (v.is_quotient && scalar == 0) throw input_error("ts: division by the scalar 0");
   const Packer packer(x.dims, natural_order(x.order()));
   const auto order = sorted_keys(x, packer).order;
   Pairs pairs(order.size());

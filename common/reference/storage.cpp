@@ -9,8 +9,8 @@
 #include <fstream>
 #include <type_traits>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/reference/data.hpp"
 
 namespace retensor::reference {
@@ -36,7 +36,7 @@ class Writer {
     const std::string digest = hash_.hex();
     file_.write(digest.data(), static_cast<std::streamsize>(digest.size()));
     file_.close();
-    if (!file_) throw SystemError(fmt::format("{}: can't be written", path_));
+    if (!file_) throw system_error("{}: can't be written", path_);
   }
 
  private:
@@ -69,7 +69,7 @@ class Writer {
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
-    if (!file_) throw SystemError(fmt::format("{}: can't be read", path));
+    if (!file_) throw system_error("{}: can't be read", path);
     const auto size = std::filesystem::file_size(path);
     if (size < kDigestSize) refuse("too short");
     left_ = size - kDigestSize;
@@ -85,7 +85,7 @@ class Reader {
     if (left_ != 0 || !file_ || digest != hash_.hex()) refuse("its checksum is wrong");
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw InputError(fmt::format("{}: not an intact oracle file: {}", path_, why));
+    throw input_error("{}: not an intact oracle file: {}", path_, why);
   }
 
  private:
@@ -146,7 +146,7 @@ void Expected::save(const std::string& path) const {
   out.finish();
   std::error_code failure;
   std::filesystem::rename(unfinished, path, failure);
-  if (failure) throw SystemError(fmt::format("{}: {}", path, failure.message()));
+  if (failure) throw system_error("{}: {}", path, failure.message());
 }
 
 Expected Expected::load(const std::string& path) {

@@ -1,11 +1,9 @@
 // Coordinate tensors: construction and invariants.
 #include "common/tensor/coo.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -14,10 +12,10 @@ constexpr std::uint64_t kMaxModeLength = std::uint64_t{1} << 32;
 
 void check_dims(const Dims& dims) {
   if (dims.empty() || dims.size() > static_cast<std::size_t>(kMaxOrder))
-    throw InputError(fmt::format("order {} is not between 1 and {}", dims.size(), kMaxOrder));
+    throw input_error("order {} is not between 1 and {}", dims.size(), kMaxOrder);
   for (std::size_t m = 0; m < dims.size(); ++m)
     if (dims[m] > kMaxModeLength)
-      throw InputError(fmt::format("mode {}: length {} passes 2^32", m + 1, dims[m]));
+      throw input_error("mode {}: length {} passes 2^32", m + 1, dims[m]);
 }
 
 // The smallest x below n for which bad(x) holds, or n.
@@ -47,25 +45,24 @@ Count Coo::bytes() const {
 void Coo::check() const {
   check_dims(dims);
   if (indices.size() != dims.size())
-    throw InputError(fmt::format("{} index arrays for order {}", indices.size(), dims.size()));
+    throw input_error("{} index arrays for order {}", indices.size(), dims.size());
   for (std::size_t m = 0; m < dims.size(); ++m) {
     if (indices[m].size() != nnz())
-      throw InputError(
-          fmt::format("mode {}: {} indices for {} values", m + 1, indices[m].size(), nnz()));
+      throw input_error("mode {}: {} indices for {} values", m + 1, indices[m].size(), nnz());
   }
   for (std::size_t m = 0; m < dims.size(); ++m) {
     const auto& mode = indices[m];
     const Count x = first_bad(nnz(), [&](Count at) { return mode[at] >= dims[m]; });
     if (x < nnz())
-      throw InputError(fmt::format("nonzero {} {}: index of mode {} is beyond its length {}", x + 1,
-                                   coordinate_text(*this, x), m + 1, dims[m]));
+      throw input_error("nonzero {} {}: index of mode {} is beyond its length {}", x + 1,
+                        coordinate_text(*this, x), m + 1, dims[m]);
   }
   const Count x = values.visit([this](const auto& v) {
     return first_bad(nnz(), [&v](Count at) { return !std::isfinite(v[at]); });
   });
   if (x < nnz())
-    throw InputError(fmt::format("nonzero {} {}: value {} is not finite", x + 1,
-                                 coordinate_text(*this, x), values.at(x)));
+    throw input_error("nonzero {} {}: value {} is not finite", x + 1, coordinate_text(*this, x),
+                      values.at(x));
 }
 
 std::string coordinate_text(const Coo& tensor, Count x) {

@@ -1,9 +1,7 @@
 // Compressed sparse rows: invariants, conversion from and to coordinates.
 #include "common/tensor/csr.hpp"
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor {
@@ -14,25 +12,24 @@ Count Csr::bytes() const {
 
 void Csr::check() const {
   if (row_start.size() != rows + 1)
-    throw InputError(fmt::format("{} row starts for {} rows", row_start.size(), rows));
-  if (columns.size() != nnz())
-    throw InputError(fmt::format("{} columns for {} values", columns.size(), nnz()));
+    throw input_error("{} row starts for {} rows", row_start.size(), rows);
+  if (columns.size() != nnz()) throw input_error("{} columns for {} values", columns.size(), nnz());
   if (row_start.front() != 0 || row_start.back() != nnz())
-    throw InputError(fmt::format("row starts run from {} to {}, not from 0 to {}",
-                                 row_start.front(), row_start.back(), nnz()));
+    throw input_error("row starts run from {} to {}, not from 0 to {}", row_start.front(),
+                      row_start.back(), nnz());
   for (std::uint64_t i = 0; i < rows; ++i)
     if (row_start[i] > row_start[i + 1])
-      throw InputError(fmt::format("row {}: its end {} lies before its start {}", i + 1,
-                                   row_start[i + 1], row_start[i]));
+      throw input_error("row {}: its end {} lies before its start {}", i + 1, row_start[i + 1],
+                        row_start[i]);
   for (Count x = 0; x < nnz(); ++x)
     if (columns[x] >= cols)
-      throw InputError(fmt::format("nonzero {}: column {} is beyond {}", x + 1,
-                                   std::uint64_t{columns[x]} + 1, cols));
+      throw input_error("nonzero {}: column {} is beyond {}", x + 1, std::uint64_t{columns[x]} + 1,
+                        cols);
 }
 
 Csr to_csr(const Coo& matrix) {
   if (matrix.order() != 2)
-    throw InputError(fmt::format("CSR needs order 2, the tensor has order {}", matrix.order()));
+    throw input_error("CSR needs order 2, the tensor has order {}", matrix.order());
   Coo sorted = matrix;
   sort_nonzeros(sorted, natural_order(2));
   Csr csr;

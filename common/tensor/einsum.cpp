@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -13,7 +13,7 @@ struct Letters {
 };
 
 [[noreturn]] void refuse(const std::string& einsum, const std::string& why) {
-  throw InputError(fmt::format("contraction '{}': {}", einsum, why));
+  throw input_error("contraction '{}': {}", einsum, why);
 }
 
 void check_letters(const std::string& einsum, const std::string& part) {

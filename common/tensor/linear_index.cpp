@@ -1,11 +1,9 @@
 // Layout of bit-packed linear indices.
 #include "common/tensor/linear_index.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 
@@ -21,8 +19,7 @@ LinearIndex::LinearIndex(const Dims& dims, std::span<const int> modes)
     if (width_[k] > 0) shift_[k] = bits_;
     bits_ += width_[k];
   }
-  if (bits_ > 128)
-    throw InputError(fmt::format("the linear index needs {} bits, more than 128", bits_));
+  if (bits_ > 128) throw input_error("the linear index needs {} bits, more than 128", bits_);
 }
 
 }  // namespace retensor

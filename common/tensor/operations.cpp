@@ -1,11 +1,9 @@
 // Coordinate tensors: merging of duplicates, fibers.
 #include "common/tensor/operations.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor {
 namespace {
@@ -59,7 +57,7 @@ void dedupe(Coo& tensor, Duplicates policy) {
   const Count duplicate = repeated_coordinate(tensor);
   if (duplicate == tensor.nnz()) return;
   if (policy == Duplicates::error)
-    throw InputError(fmt::format("duplicate coordinate {}", coordinate_text(tensor, duplicate)));
+    throw input_error("duplicate coordinate {}", coordinate_text(tensor, duplicate));
   tensor.values.visit([&]<class T>(Array<T>& values) {
     compact(tensor, values, [&values, policy](Count begin, Count end) {
       if (policy == Duplicates::last) return values[end - 1];
@@ -73,8 +71,7 @@ void dedupe(Coo& tensor, Duplicates policy) {
 std::vector<Count> fiber_starts(const Coo& tensor, int mode) {
   const std::vector<int> order = fiber_order(tensor.order(), mode);
   if (!is_sorted(tensor, order))
-    throw InputError(
-        fmt::format("fibers of mode {}: the tensor is not sorted by that mode last", mode + 1));
+    throw input_error("fibers of mode {}: the tensor is not sorted by that mode last", mode + 1);
   std::vector<Count> starts;
   const auto same_fiber = [&](Count x) {
     return std::all_of(order.begin(), order.end() - 1, [&](int m) {

@@ -1,11 +1,9 @@
 // Semi-sparse coordinate tensors (PASTA section III.A): invariants, conversion from and to COO.
 #include "common/tensor/semi_sparse.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor {
@@ -21,8 +19,8 @@ std::vector<int> complement(const std::vector<int>& modes, int order) {
 void check_dense_modes(const std::vector<int>& modes, int order) {
   for (std::size_t k = 0; k < modes.size(); ++k) {
     if (modes[k] < 0 || modes[k] >= order)
-      throw InputError(fmt::format("dense mode {} is not a mode of order {}", modes[k] + 1, order));
-    if (k > 0 && modes[k] <= modes[k - 1]) throw InputError("dense modes are not ascending");
+      throw input_error("dense mode {} is not a mode of order {}", modes[k] + 1, order);
+    if (k > 0 && modes[k] <= modes[k - 1]) throw input_error("dense modes are not ascending");
   }
 }
 
@@ -80,25 +78,23 @@ Coo SemiSparseCoo::to_coo() const {
 
 void SemiSparseCoo::check() const {
   if (dims.empty() || order() > kMaxOrder)
-    throw InputError(fmt::format("order {} is not between 1 and {}", dims.size(), kMaxOrder));
+    throw input_error("order {} is not between 1 and {}", dims.size(), kMaxOrder);
   check_dense_modes(dense_modes, order());
   const std::vector<int> sparse = sparse_modes();
   if (indices.size() != sparse.size())
-    throw InputError(
-        fmt::format("{} index arrays for {} sparse modes", indices.size(), sparse.size()));
+    throw input_error("{} index arrays for {} sparse modes", indices.size(), sparse.size());
   for (std::size_t s = 0; s < sparse.size(); ++s) {
     if (indices[s].size() != fibers())
-      throw InputError(fmt::format("mode {}: {} indices for {} fibers", sparse[s] + 1,
-                                   indices[s].size(), fibers()));
+      throw input_error("mode {}: {} indices for {} fibers", sparse[s] + 1, indices[s].size(),
+                        fibers());
     const std::uint64_t length = dims[sparse[s]];
     for (Count f = 0; f < fibers(); ++f)
       if (indices[s][f] >= length)
-        throw InputError(fmt::format("fiber {}: index {} of mode {} is beyond its length {}", f + 1,
-                                     std::uint64_t{indices[s][f]} + 1, sparse[s] + 1, length));
+        throw input_error("fiber {}: index {} of mode {} is beyond its length {}", f + 1,
+                          std::uint64_t{indices[s][f]} + 1, sparse[s] + 1, length);
   }
   if (nnz() != checked_volume({fibers(), dense_volume()}))
-    throw InputError(
-        fmt::format("{} values for {} fibers of {} elements", nnz(), fibers(), dense_volume()));
+    throw input_error("{} values for {} fibers of {} elements", nnz(), fibers(), dense_volume());
   to_coo().check();
 }
 

@@ -4,12 +4,11 @@
 // into one integer of 64 or 128 bits: a comparison is one integer comparison whatever the order.
 // Modes that need more bits are split into groups; stable sorts from the least to the most
 // significant group give the lexicographic order.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"
@@ -21,9 +20,8 @@ void check_modes(const Coo& tensor, std::span<const int> modes) {
   std::vector<bool> seen(tensor.dims.size(), false);
   for (const int m : modes) {
     if (m < 0 || m >= tensor.order())
-      throw InputError(fmt::format("mode {} is not a mode of order {}", m + 1, tensor.order()));
-    if (seen[static_cast<std::size_t>(m)])
-      throw InputError(fmt::format("mode {} is listed twice", m + 1));
+      throw input_error("mode {} is not a mode of order {}", m + 1, tensor.order());
+    if (seen[static_cast<std::size_t>(m)]) throw input_error("mode {} is listed twice", m + 1);
     seen[static_cast<std::size_t>(m)] = true;
   }
 }
@@ -89,7 +87,7 @@ std::vector<int> modes_by_length(const Dims& dims) {
 
 std::vector<int> fiber_order(int order, int last) {
   if (last < 0 || last >= order)
-    throw InputError(fmt::format("mode {} is not a mode of order {}", last + 1, order));
+    throw input_error("mode {} is not a mode of order {}", last + 1, order);
   std::vector<int> modes = natural_order(order);
   std::rotate(modes.begin() + last, modes.begin() + last + 1, modes.end());
   return modes;
@@ -120,8 +118,7 @@ std::vector<Count> sort_permutation(const Coo& tensor, std::span<const int> mode
 
 void apply_permutation(Coo& tensor, std::span<const Count> permutation) {
   if (permutation.size() != tensor.nnz())
-    throw InputError(
-        fmt::format("a permutation of {} for {} nonzeros", permutation.size(), tensor.nnz()));
+    throw input_error("a permutation of {} for {} nonzeros", permutation.size(), tensor.nnz());
   for (auto& mode : tensor.indices) gather(mode, permutation);
   tensor.values.visit([permutation](auto& values) { gather(values, permutation); });
 }

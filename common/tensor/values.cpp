@@ -1,12 +1,11 @@
 // Memory of values and matrices, and conversion between the value types.
 #include "common/tensor/values.hpp"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <new>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/array.hpp"
 #include "common/tensor/matrix.hpp"
 
@@ -35,8 +34,7 @@ Values Values::cast(DType type) const {
 
 Matrix::Matrix(std::uint64_t rows, std::uint64_t cols, DType type, std::uint64_t ld)
     : rows_(rows), cols_(cols), ld_(ld == 0 ? cols : ld) {
-  if (ld_ < cols_)
-    throw InputError(fmt::format("leading dimension {} is below the {} columns", ld_, cols_));
+  if (ld_ < cols_) throw input_error("leading dimension {} is below the {} columns", ld_, cols_);
   values_ = Values(type, checked_volume({rows_, ld_}));
 }
 

@@ -1,4 +1,4 @@
-#include "common/io/number.hpp"
+#include "common/io/fields.hpp"
 
 #include <doctest/doctest.h>
 

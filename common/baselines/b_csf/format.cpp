@@ -1,12 +1,10 @@
 // COO -> B-CSF; see format.hpp.
 #include "common/baselines/b_csf/format.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::b_csf {
 namespace {
@@ -44,10 +42,10 @@ void check_shares(const BCsf& f) {
     const bool sane = std::has_single_bit(s.warps) && s.number < s.warps && s.begin < s.end &&
                       s.end <= f.csf.fibers();
     if (!sane || !continues(i == 0 ? nullptr : &f.shares[i - 1], s))
-      throw InputError(fmt::format("B-CSF: share {} does not continue the one before", i));
+      throw input_error("B-CSF: share {} does not continue the one before", i);
   }
   if (!f.shares.empty() && f.shares.back().number + 1 != f.shares.back().warps)
-    throw InputError("B-CSF: the last slice lacks shares");
+    throw input_error("B-CSF: the last slice lacks shares");
 }
 
 void check_cover(const BCsf& f) {
@@ -57,22 +55,21 @@ void check_cover(const BCsf& f) {
     for (Count fiber = s.begin; s.number == 0 && fiber < s.end; ++fiber) {
       ++taken[fiber];
       if (row[fiber] != s.row)
-        throw InputError(fmt::format("B-CSF: fiber {} of row {} is in the slice of row {}", fiber,
-                                     row[fiber], s.row));
+        throw input_error("B-CSF: fiber {} of row {} is in the slice of row {}", fiber, row[fiber],
+                          s.row);
     }
   for (Count fiber = 0; fiber < taken.size(); ++fiber)
     if (taken[fiber] != 1)
-      throw InputError(
-          fmt::format("B-CSF: fiber {} is in {} slices, expected 1", fiber, taken[fiber]));
+      throw input_error("B-CSF: fiber {} is in {} slices, expected 1", fiber, taken[fiber]);
 }
 
 }  // namespace
 
 BCsf to_b_csf(const Coo& tensor, int root, const BCsfOptions& options) {
   const int order = tensor.order();
-  if (order < 2) throw InputError(fmt::format("B-CSF: found order {}, expected at least 2", order));
+  if (order < 2) throw input_error("B-CSF: found order {}, expected at least 2", order);
   if (root < 0 || root >= order)
-    throw InputError(fmt::format("B-CSF: root {} is not a mode of order {}", root + 1, order));
+    throw input_error("B-CSF: root {} is not a mode of order {}", root + 1, order);
   BCsf f{to_csf(tensor, {levels_below(root, tensor.dims), options.fiber_limit}), {}};
   std::vector<Share> slices = slices_of(f.csf, options.warp_nonzeros);
   std::stable_sort(slices.begin(), slices.end(),

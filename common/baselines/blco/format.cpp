@@ -1,12 +1,10 @@
 // COO <-> BLCO; see format.hpp.
 #include "common/baselines/blco/format.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"
@@ -99,8 +97,7 @@ int sorted_bits(const Coo& tensor) {
 
 Blco to_blco(const Coo& tensor) {
   if (const int bits = sorted_bits(tensor); bits > 128)
-    throw InputError(
-        fmt::format("BLCO: found {} bits of index and position, expected at most 128", bits));
+    throw input_error("BLCO: found {} bits of index and position, expected at most 128", bits);
   const auto bits = interleaved_bits(tensor.dims);
   const auto order = order_of(tensor, bits);
   Blco f;
@@ -133,22 +130,19 @@ Coo Blco::to_coo() const {
 void Blco::check() const {
   if (block_start.empty() || block_start.front() != 0 || block_start.back() != nnz() ||
       values.size() != nnz())
-    throw InputError("BLCO: block starts, keys and values disagree in number");
+    throw input_error("BLCO: block starts, keys and values disagree in number");
   for (Count b = 0; b < blocks(); ++b)
-    if (block_start[b] >= block_start[b + 1])
-      throw InputError(fmt::format("BLCO: block {} is empty", b));
+    if (block_start[b] >= block_start[b + 1]) throw input_error("BLCO: block {} is empty", b);
   Blco laid_out;
   laid_out.dims = dims;
   lay_out_fields(laid_out, interleaved_bits(dims));
   if (width != laid_out.width || shift != laid_out.shift)
-    throw InputError("BLCO: the fields of a key are not those of the modes");
+    throw input_error("BLCO: the fields of a key are not those of the modes");
   if (base.size() != dims.size())
-    throw InputError(
-        fmt::format("BLCO: found bases of {} modes, expected {}", base.size(), order()));
+    throw input_error("BLCO: found bases of {} modes, expected {}", base.size(), order());
   for (std::size_t m = 0; m < dims.size(); ++m)
     if (base[m].size() != blocks())
-      throw InputError(
-          fmt::format("BLCO: mode {} has {} bases, expected {}", m, base[m].size(), blocks()));
+      throw input_error("BLCO: mode {} has {} bases, expected {}", m, base[m].size(), blocks());
   to_coo().check();
 }
 

@@ -1,11 +1,9 @@
 // COO <-> F-COO; see format.hpp.
 #include "common/baselines/f_coo/format.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 #include "common/tensor/positions.hpp"
 
@@ -42,44 +40,43 @@ void set_parts(FCoo& f, const std::vector<Count>& starts) {
 void check_lengths(const FCoo& f) {
   if (f.order() < 2 || f.mode < 0 || f.mode >= f.order() || f.part_length == 0 ||
       f.others.size() + 1 != f.dims.size())
-    throw InputError("F-COO: order, output mode and product modes disagree");
+    throw input_error("F-COO: order, output mode and product modes disagree");
   for (const auto& index : f.others)
-    if (index.size() != f.nnz()) throw InputError("F-COO: numbers of indices and values disagree");
+    if (index.size() != f.nnz()) throw input_error("F-COO: numbers of indices and values disagree");
   if (f.start.size() != f.nnz() || f.part_start.size() != f.parts() + 1 ||
       f.parts() != (f.nnz() + f.part_length - 1) / f.part_length)
-    throw InputError("F-COO: flags or parts are not as many as the nonzeros make");
+    throw input_error("F-COO: flags or parts are not as many as the nonzeros make");
 }
 
 void check_segments(const FCoo& f, const std::vector<Count>& starts) {
-  if (f.nnz() > 0 && !f.start[0]) throw InputError("F-COO: the first nonzero begins no segment");
+  if (f.nnz() > 0 && !f.start[0]) throw input_error("F-COO: the first nonzero begins no segment");
   if (starts.size() != f.row.size())
-    throw InputError(fmt::format("F-COO: found rows of {} segments, flags begin {}", f.row.size(),
-                                 starts.size()));
+    throw input_error("F-COO: found rows of {} segments, flags begin {}", f.row.size(),
+                      starts.size());
   for (Count s = 1; s < f.row.size(); ++s)
-    if (f.row[s - 1] >= f.row[s])
-      throw InputError(fmt::format("F-COO: row of segment {} does not ascend", s));
+    if (f.row[s - 1] >= f.row[s]) throw input_error("F-COO: row of segment {} does not ascend", s);
 }
 
 void check_parts(const FCoo& f, const std::vector<Count>& starts) {
   for (Count c = 0; c < f.parts(); ++c) {
     const Count first = c * f.part_length;
     if (f.part_start[c] != f.start[first])
-      throw InputError(fmt::format("F-COO: flag of part {} is not its first nonzero's", c));
+      throw input_error("F-COO: flag of part {} is not its first nonzero's", c);
     if (f.part_segment[c] != segment_of(starts, first))
-      throw InputError(fmt::format("F-COO: part {} begins in segment {}, not in {}", c,
-                                   segment_of(starts, first), f.part_segment[c]));
+      throw input_error("F-COO: part {} begins in segment {}, not in {}", c,
+                        segment_of(starts, first), f.part_segment[c]);
   }
-  if (!f.part_start[f.parts()]) throw InputError("F-COO: the last part's segment has no end");
+  if (!f.part_start[f.parts()]) throw input_error("F-COO: the last part's segment has no end");
 }
 
 }  // namespace
 
 FCoo to_f_coo(const Coo& tensor, int mode, Count part_length) {
   if (tensor.order() < 2)
-    throw InputError(fmt::format("F-COO: found order {}, expected at least 2", tensor.order()));
+    throw input_error("F-COO: found order {}, expected at least 2", tensor.order());
   if (mode < 0 || mode >= tensor.order())
-    throw InputError(fmt::format("F-COO: {} is not a mode of order {}", mode + 1, tensor.order()));
-  if (part_length == 0) throw InputError("F-COO: found parts of 0 nonzeros, expected at least 1");
+    throw input_error("F-COO: {} is not a mode of order {}", mode + 1, tensor.order());
+  if (part_length == 0) throw input_error("F-COO: found parts of 0 nonzeros, expected at least 1");
   FCoo f;
   f.dims = tensor.dims, f.mode = mode, f.part_length = part_length;
   const std::vector<int> products = product_modes(f.order(), mode);

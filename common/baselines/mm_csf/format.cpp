@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 #include "common/tensor/positions.hpp"
@@ -66,8 +66,7 @@ Trees trees_by_keys(const Coo& x) {
 
 Trees trees_of(const Coo& x) {
   const int bits = key_bits(x);
-  if (bits > 128)
-    throw InputError(fmt::format("MM-CSF: found keys of {} bits, expected at most 128", bits));
+  if (bits > 128) throw input_error("MM-CSF: found keys of {} bits, expected at most 128", bits);
   return bits <= 64 ? trees_by_keys<std::uint64_t>(x) : trees_by_keys<Uint128>(x);
 }
 
@@ -93,12 +92,12 @@ void append(Coo& all, const Coo& part) {
 std::size_t check_tree(const MmCsf& f, const Csf& tree, std::size_t next) {
   tree.check();
   if (tree.dims != f.dims || tree.values.dtype() != f.dtype)
-    throw InputError("mode lengths or type of the values differ from the tensor's");
-  if (tree.nnz() == 0) throw InputError("no nonzeros");
+    throw input_error("mode lengths or type of the values differ from the tensor's");
+  if (tree.nnz() == 0) throw input_error("no nonzeros");
   const auto modes = tree_modes(f.dims);
   for (std::size_t k = next; k < modes.size(); ++k)
     if (modes[k] == tree.modes) return k;
-  throw InputError("levels are not those of a further tree");
+  throw input_error("levels are not those of a further tree");
 }
 
 // The number of the tree of each nonzero, as stored.
@@ -146,7 +145,7 @@ Support supports_keys(const Problem& problem, const Params&) {
 
 MmCsf to_mm_csf(const Coo& tensor, Count fiber_limit) {
   if (tensor.order() < 2)
-    throw InputError(fmt::format("MM-CSF: found order {}, expected at least 2", tensor.order()));
+    throw input_error("MM-CSF: found order {}, expected at least 2", tensor.order());
   MmCsf f{tensor.dims, tensor.dtype(), {}};
   const auto modes = tree_modes(f.dims);
   const Trees tree = trees_of(tensor);
@@ -181,8 +180,8 @@ void MmCsf::check() const {
   const Trees expected = trees_of(x);
   for (Count p = 0; p < stored.size(); ++p)
     if (stored[p] != expected[p])
-      throw InputError(fmt::format("MM-CSF: nonzero {} is in tree {}, its longest fiber in tree {}",
-                                   coordinate_text(x, p), stored[p], expected[p]));
+      throw input_error("MM-CSF: nonzero {} is in tree {}, its longest fiber in tree {}",
+                        coordinate_text(x, p), stored[p], expected[p]);
 }
 
 }  // namespace retensor::mm_csf

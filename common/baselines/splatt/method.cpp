@@ -1,8 +1,11 @@
-// splatt.cpu.
-#include "common/baselines/splatt/splatt_cpu.hpp"
+// splatt.cpu: MTTKRP on compressed sparse fibers, a tree per output mode.
 #include "common/method/registry.hpp"
 
 namespace retensor {
+namespace splatt {
+std::unique_ptr<Prepared> prepare_cpu(const Problem& problem, const Params& params);
+}
+
 namespace {
 
 Support has_fibers(const Problem& problem, const Params&) {

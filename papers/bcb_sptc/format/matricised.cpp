@@ -1,14 +1,12 @@
 #include "papers/bcb_sptc/format/matricised.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <compare>
 #include <limits>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::bcb_sptc {
@@ -100,9 +98,7 @@ void for_each_sum(const Coo& t, const Modes& modes, const F& f) {
 void check_matrix(const char* name, const std::vector<std::uint32_t>& start,
                   const std::vector<std::uint32_t>& column, const std::vector<float>& values,
                   Count columns) {
-  const auto refuse = [name](const char* what) {
-    throw InputError(fmt::format("matrix {}: {}", name, what));
-  };
+  const auto refuse = [name](const char* what) { throw input_error("matrix {}: {}", name, what); };
   if (start.empty() || start.front() != 0 || start.back() != column.size() ||
       column.size() != values.size())
     refuse("numbers of starts, columns and values disagree");
@@ -123,19 +119,17 @@ void Matricised::check() const {
   check_matrix("x", row_start, x_group, x_values, groups());
   check_matrix("y", group_start, y_column, y_values, columns);
   for (const auto& index : row_index)
-    if (index.size() != rows()) throw InputError("matrix x: coordinates and rows disagree");
+    if (index.size() != rows()) throw input_error("matrix x: coordinates and rows disagree");
   for (const auto& index : column_index)
-    if (index.size() != columns) throw InputError("matrix y: coordinates and columns disagree");
+    if (index.size() != columns) throw input_error("matrix y: coordinates and columns disagree");
   Count pairs = 0;
   for (const auto group : x_group) pairs += group_start[group + 1] - group_start[group];
-  if (pairs != products)
-    throw InputError(fmt::format("found {} products, {} are stated", pairs, products));
+  if (pairs != products) throw input_error("found {} products, {} are stated", pairs, products);
 }
 
 Matricised::Matricised(const Contraction& modes, const Coo& x, const Coo& y) {
   for (const Count nnz : {x.nnz(), y.nnz()})
-    if (nnz >= kNone)
-      throw InputError(fmt::format("found {} nonzeros, expected fewer than 2^32 - 1", nnz));
+    if (nnz >= kNone) throw input_error("found {} nonzeros, expected fewer than 2^32 - 1", nnz);
   const Ranks groups(y, modes.contracted_y), free_y(y, modes.free_y), of_x(x, modes.contracted_x);
   const auto partner = partners(modes, x, of_x, y, groups);
   columns = free_y.example.size();

@@ -5,8 +5,6 @@
 #include <bit>
 #include <string>
 
-#include "papers/bcb_sptc/format/products.hpp"
-
 namespace retensor::bcb_sptc {
 
 bool sorts_output(const Params& params) {
@@ -55,6 +53,26 @@ void add_format_facts(const std::string& operand, const StoredFormat& stored, Ex
   facts[operand + "_formula_bytes"] = fmt::format("{:.1f}", static_cast<double>(bits.total()) / 8);
   facts[operand + "_coo_bytes"] = std::to_string(bits.coo / 8);
   facts[operand + "_format_bytes"] = std::to_string(stored.bytes);
+}
+
+constexpr Index kEdge = kFragmentEdge;
+
+Count fragments(Count cells) {
+  return (cells + kEdge - 1) / kEdge;
+}
+
+/// Products that the tasks take when no fragment is left out, of the operands' grids.
+Count dense_mmas(const Grid& x, const Grid& y, Count tasks) {
+  return tasks * fragments(Count{1} << x.leading_bits()) *
+         fragments(Count{1} << x.trailing_bits()) * fragments(Count{1} << y.trailing_bits());
+}
+
+/// Products that section IV.B counts: slices of 64 cells, two at a time with one contracted mode,
+/// four with more. It does not cover all pairs of free cells, see the README.
+Count published_mmas(const Grid& x, const Contraction& modes, Count tasks) {
+  const Count slices = (x.cells() + 63) / 64;
+  const Count at_once = modes.contracted_x.size() == 1 ? 2 : 4;
+  return tasks * ((slices + at_once - 1) / at_once);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
+// The sum with Z on the host; addend_cpu.hpp has the algorithm.
 #include "papers/bcb_sptc/kernels/addend_cpu.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::bcb_sptc {
@@ -26,9 +25,8 @@ std::string text(const Dims& dims) {
 LinearIndex sum_index(const Dims& result_dims) {
   LinearIndex index(result_dims, natural_order(static_cast<int>(result_dims.size())));
   if (index.bits() > 128 - kPositionBits)
-    throw InputError(
-        fmt::format("a sum of tensors: a coordinate takes {} bits, expected at most {}",
-                    index.bits(), 128 - kPositionBits));
+    throw input_error("a sum of tensors: a coordinate takes {} bits, expected at most {}",
+                      index.bits(), 128 - kPositionBits);
   return index;
 }
 
@@ -38,7 +36,7 @@ void check_addend(const Addend& addend, const Dims& result_dims, Count product_e
     throw InputError("Z: found dims " + text(addend.z.dims) + ", expected those of the result, " +
                      text(result_dims));
   if (addend.z.dtype() != DType::f32)
-    throw InputError("Z: found values in double precision, expected single");
+    throw input_error("Z: found values in double precision, expected single");
   addend.z.check();
   if (addend.z.nnz() + product_entries > kMostEntries)
     throw InputError("a sum of tensors: found " + std::to_string(addend.z.nnz() + product_entries) +

@@ -1,3 +1,4 @@
+// The run of bcb_sptc.cpu; the algorithm stands in bcb_sptc_cpu.hpp.
 #include "papers/bcb_sptc/kernels/bcb_sptc_cpu.hpp"
 
 #include <omp.h>

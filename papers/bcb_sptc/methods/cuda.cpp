@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"

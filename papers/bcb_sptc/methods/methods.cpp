@@ -9,8 +9,8 @@
 
 #include "common/core/error.hpp"
 #include "common/method/registry.hpp"
+#include "common/numeric/rounding.hpp"
 #include "papers/bcb_sptc/format/options.hpp"
-#include "papers/bcb_sptc/format/products.hpp"
 #include "papers/bcb_sptc/methods/update.hpp"
 
 namespace retensor {
@@ -78,6 +78,24 @@ reference::Precision precision_of_blocks(const Problem&, const Params& params) {
 
 }  // namespace
 
+reference::Precision precision_of(Arithmetic arithmetic, ValueType values) {
+  // An MMA cuts a sum of t terms other than zero by t + 1 alignments of 2^-25 and one of 2^-23,
+  // at most 3 x 2^-24 a term; split operands take three MMAs for a term.
+  reference::Precision p{.operand_eps = kUnitRoundoffFp16,
+                         .roundings = 2,
+                         .accumulate_eps = 3 * kUnitRoundoffF32,
+                         .underflow = kUnderflowFp16};
+  if (arithmetic == Arithmetic::bf16) p.operand_eps = kUnitRoundoffBf16;
+  if (arithmetic == Arithmetic::split_fp16) {
+    // What the second halves leave of two operands, and their product, which is left out.
+    p.operand_eps = 1.5 * kUnitRoundoffFp16 * kUnitRoundoffFp16;
+    p.accumulate_eps = 9 * kUnitRoundoffF32;
+  }
+  if (values != ValueType::f32 && values != storage_of(arithmetic))
+    p.operand_eps += values == ValueType::bf16 ? kUnitRoundoffBf16 : kUnitRoundoffFp16;
+  return p;
+}
+
 MethodSpec blocks_method(MethodSpec own) {
   own.precision = precision_of_blocks;
   own.params = shared_params().with(own.params.specs());
@@ -97,9 +115,9 @@ std::unique_ptr<Prepared> prepare_contraction(const Problem& problem, const Para
 }  // namespace bcb_sptc
 
 void register_bcb_sptc(Registry& registry) {
-  registry.add_all({bcb_sptc::make_bcb_cpu, bcb_sptc::make_bcb_cuda, bcb_sptc::make_bcb_cuda_coo,
-                    bcb_sptc::make_bcb_cuda_dense, bcb_sptc::make_bcb_cuda_rows,
-                    bcb_sptc::make_bcb_cuda_slabs, bcb_sptc::make_bcb_cuda_streamed});
+  using namespace bcb_sptc;
+  registry.add_all({make_bcb_cpu, make_bcb_cuda, make_bcb_cuda_coo, make_bcb_cuda_dense,
+                    make_bcb_cuda_rows, make_bcb_cuda_slabs, make_bcb_cuda_streamed});
 }
 
 }  // namespace retensor

@@ -1,12 +1,10 @@
 // Modes in two halves by their lengths; tuples by sorting the nonzeros.
 #include "papers/flycoo/format/halves.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace retensor::flycoo {
@@ -67,8 +65,7 @@ Half half_of(const Coo& x, std::vector<int> own, const std::vector<int>& others)
 
 std::vector<int> first_half(const Dims& dims, Count nnz) {
   const auto order = static_cast<int>(dims.size());
-  if (order < 4)
-    throw InputError(fmt::format("halves of modes: found order {}, expected at least 4", order));
+  if (order < 4) throw input_error("halves of modes: found order {}, expected at least 4", order);
   const unsigned all = (1u << order) - 1;
   unsigned best = 0b11;
   const auto tuples = [&](unsigned set) {

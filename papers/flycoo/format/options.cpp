@@ -1,11 +1,9 @@
 #include "papers/flycoo/format/options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::flycoo {
 
@@ -14,8 +12,8 @@ Choice choice_of(const std::string& word) {
   const Words& words = kWords<Choice>;
   const auto at = std::find(words.begin(), words.end(), word);
   if (at != words.end()) return static_cast<Choice>(at - words.begin());
-  throw InputError(
-      fmt::format("unknown choice '{}', expected {}", word, boost::algorithm::join(words, " or ")));
+  throw input_error("unknown choice '{}', expected {}", word,
+                    boost::algorithm::join(words, " or "));
 }
 template Assignment choice_of(const std::string&);
 template Arrangement choice_of(const std::string&);

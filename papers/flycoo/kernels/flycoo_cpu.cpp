@@ -2,12 +2,10 @@
 // stands in flycoo_cpu.hpp.
 #include "papers/flycoo/kernels/flycoo_cpu.hpp"
 
-#include <fmt/format.h>
-
 #include <numeric>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/run/cpu_run.hpp"
 
 namespace retensor::flycoo {
@@ -22,8 +20,7 @@ RunTensor::RunTensor(Flycoo tensor, bool remaps) : tensor_(std::move(tensor)), r
 
 TensorPass RunTensor::pass(int mode) {
   if (mode != next_)
-    throw LogicError(
-        fmt::format("a pass over mode {}, but the tensor is in mode {}'s order", mode, next_));
+    throw logic_error("a pass over mode {}, but the tensor is in mode {}'s order", mode, next_);
   return {.layout = tensor_.layout,
           .mode = mode,
           .next = tensor_.next_mode(mode),

@@ -2,8 +2,6 @@
 // and packed group by group.
 #include "papers/hlsto/format/fiber_groups.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -35,14 +33,12 @@ std::vector<int> modes_between(int order, int mode, int leaf) {
 
 void check(const Coo& tensor, const GroupOptions& options) {
   const int order = tensor.order();
-  if (order < 2)
-    throw InputError(fmt::format("fiber groups: found order {}, expected at least 2", order));
+  if (order < 2) throw input_error("fiber groups: found order {}, expected at least 2", order);
   if (tensor.dtype() != DType::f32)
-    throw InputError("fiber groups: found values in double precision, expected single");
+    throw input_error("fiber groups: found values in double precision, expected single");
   if (options.mode == options.leaf || options.segment_rows == 0)
-    throw InputError(
-        fmt::format("fiber groups: found mode {}, leaves' mode {} and segments of {} rows",
-                    options.mode + 1, options.leaf + 1, options.segment_rows));
+    throw input_error("fiber groups: found mode {}, leaves' mode {} and segments of {} rows",
+                      options.mode + 1, options.leaf + 1, options.segment_rows);
 }
 
 /// Where slot `s` of a summed step lies in the arrays of a half's lanes.

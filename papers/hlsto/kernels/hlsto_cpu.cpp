@@ -1,3 +1,4 @@
+// The runs of hlsto.cpu and hlsto.cpu.half; the algorithm stands in hlsto_cpu.hpp.
 #include "papers/hlsto/kernels/hlsto_cpu.hpp"
 
 #include <omp.h>

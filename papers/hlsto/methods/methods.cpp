@@ -75,13 +75,9 @@ MethodSpec tiles_method(MethodSpec own) {
 }  // namespace hlsto
 
 void register_hlsto(Registry& registry) {
-  registry.add(hlsto::make_hlsto_cpu());
-  registry.add(hlsto::make_hlsto_cpu_half());
-  registry.add(hlsto::make_hlsto_cuda());
-  registry.add(hlsto::make_hlsto_cuda_half());
-  registry.add(hlsto::make_hlsto_cuda_tuned());
-  registry.add(hlsto::make_hlsto_cuda_khatri_rao());
-  registry.add(hlsto::make_hlsto_cuda_fibers());
+  using namespace hlsto;
+  registry.add_all({make_hlsto_cpu, make_hlsto_cpu_half, make_hlsto_cuda, make_hlsto_cuda_half,
+                    make_hlsto_cuda_tuned, make_hlsto_cuda_khatri_rao, make_hlsto_cuda_fibers});
 }
 
 }  // namespace retensor

@@ -1,11 +1,10 @@
 #include "papers/pasta/format/packed.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
+#include "common/core/rng.hpp"
 #include "common/tensor/linear_index.hpp"
 
 namespace retensor::pasta {
@@ -39,9 +38,8 @@ void pack_values(const std::byte* from, DType type, Count count, T* to) {
 }
 
 [[noreturn]] void refuse(const Nonzeros& x, std::size_t mode, Index found) {
-  throw InputError(fmt::format("{}: found index {} of mode {}, expected at most {}",
-                               x.file ? x.file->path() : "tensor", Count{found} + 1, mode + 1,
-                               x.dims[mode]));
+  throw input_error("{}: found index {} of mode {}, expected at most {}",
+                    x.file ? x.file->path() : "tensor", Count{found} + 1, mode + 1, x.dims[mode]);
 }
 
 }  // namespace
@@ -96,5 +94,19 @@ void pack(const Nonzeros& x, const PackedLayout& layout, Count first, Count coun
 
 template void pack<float>(const Nonzeros&, const PackedLayout&, Count, Count, Count, std::byte*);
 template void pack<double>(const Nonzeros&, const PackedLayout&, Count, Count, Count, std::byte*);
+
+std::shared_ptr<const Coo> outline_sample(const Coo& x, Count sample, Count nnz) {
+  auto part = std::make_shared<Coo>(x.dims, x.dtype(), sample);
+  for (std::size_t m = 0; m < x.dims.size(); ++m) {
+    const CounterRng rng(1, m);
+    auto& index = part->indices[m];
+#pragma omp parallel for schedule(static)
+    for (Count k = 0; k < sample; ++k)
+      index[k] = x.nnz() > 0 ? x.indices[m][k]
+                 : m > 0     ? static_cast<Index>(rng.below(k, x.dims[m]))
+                             : static_cast<Index>(Uint128{k} * x.dims[0] / nnz);
+  }
+  return part;
+}
 
 }  // namespace retensor::pasta

@@ -65,4 +65,8 @@ template <class T>
 void pack(const Nonzeros& x, const PackedLayout& layout, Count first, Count count, Count room,
           std::byte* part);
 
+/// The first `sample` of the nonzeros of an outline that has them; else as many of `nnz` that lie
+/// in the order of mode 0, as most files have them, their other indices uniform. Values are zero.
+std::shared_ptr<const Coo> outline_sample(const Coo& x, Count sample, Count nnz);
+
 }  // namespace retensor::pasta

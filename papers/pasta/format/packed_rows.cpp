@@ -1,8 +1,6 @@
 #include "papers/pasta/format/packed_rows.hpp"
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/pasta/format/segments.hpp"
@@ -37,10 +35,10 @@ int packed_bits(const Dims& dims, int mode) {
 PackedRows to_packed_rows(const Coo& tensor, int mode) {
   const int bits = packed_bits(tensor.dims, mode);
   if (bits > kMostPackedBits)
-    throw InputError(fmt::format("found coordinates of {} bits beside mode {}, expected at most {}",
-                                 bits, mode, kMostPackedBits));
+    throw input_error("found coordinates of {} bits beside mode {}, expected at most {}", bits,
+                      mode, kMostPackedBits);
   if (tensor.dtype() != DType::f32)
-    throw InputError("found values in double precision, expected single");
+    throw input_error("found values in double precision, expected single");
   Coo sorted = tensor;
   const int row_mode[] = {mode};
   sort_nonzeros(sorted, row_mode);
@@ -85,10 +83,10 @@ void PackedRows::check() const {
   const Count all = std::visit([](const auto& w) -> Count { return w.size(); }, words);
   if (run_start.size() != run_row.size() + 1 || run_start.front() != 0 ||
       run_start.back() != nnz() || all != nnz())
-    throw InputError("packed rows: the lengths of runs, words and values disagree");
+    throw input_error("packed rows: the lengths of runs, words and values disagree");
   for (std::size_t run = 0; run < run_row.size(); ++run)
     if (run_start[run + 1] <= run_start[run] || (run > 0 && run_row[run] <= run_row[run - 1]))
-      throw InputError(fmt::format("packed rows: run {} is empty or its row does not ascend", run));
+      throw input_error("packed rows: run {} is empty or its row does not ascend", run);
   to_coo().check();
 }
 

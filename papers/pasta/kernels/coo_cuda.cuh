@@ -1,7 +1,7 @@
 // PASTA section III.B.2 on CUDA, as the section describes the kernels: one thread per nonzero (TEW,
 // TS) or fiber (TTV, Algorithm 2); thread blocks of two dimensions whose x walks matrix columns and
 // whose y picks fibers (TTM). MTTKRP on coordinates is ParTI's kernel, as the section says:
-// common/baselines/parti; MTTKRP in HiCOO stands in hicoo_cuda.cuh. The project's own forms of the
+// common/baselines/parti; MTTKRP in HiCOO stands in hicoo_cuda.cu. The project's own forms of the
 // same operations stand in tuned_cuda.cuh.
 //
 // Deviation from Algorithm 2: the listing starts the sum from the input value and never stores it;

@@ -1,3 +1,5 @@
+// The run of pasta.cpu.copies: the kernel of packed_cpu.hpp on a copy of the nonzeros for each
+// mode.
 #include "papers/pasta/kernels/prepare_cpu.hpp"
 
 #include <vector>

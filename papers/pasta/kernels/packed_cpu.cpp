@@ -1,3 +1,4 @@
+// The run of pasta.cpu.packed; the algorithm stands in packed_cpu.hpp.
 #include "papers/pasta/kernels/packed_cpu.hpp"
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <memory>
-#include <string>
 
 #include "common/method/method.hpp"
 #include "papers/pasta/format/packed_rows.hpp"

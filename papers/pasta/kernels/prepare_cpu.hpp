@@ -1,4 +1,4 @@
-// The runs of pasta.cpu.coo, pasta.cpu.hicoo, pasta.cpu.plain and pasta.cpu.copies.
+// The runs of the CPU methods, but for packed_cpu.hpp.
 #pragma once
 
 #include <memory>
@@ -14,5 +14,6 @@ std::unique_ptr<Prepared> prepare_hicoo_cpu(const Problem& problem, const Params
 std::unique_ptr<Prepared> prepare_plain_cpu(const Problem& problem, const Params& params);
 /// Parameter `threads`.
 std::unique_ptr<Prepared> prepare_copies_cpu(const Problem& problem, const Params& params);
+std::unique_ptr<Prepared> prepare_fibers_cpu(const Problem& problem, const Params& params);
 
 }  // namespace retensor::pasta

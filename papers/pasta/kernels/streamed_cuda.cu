@@ -15,7 +15,6 @@
 #include "common/device/device.hpp"
 #include "common/device/order.cuh"
 #include "common/device/pinned.cuh"
-#include "common/method/outline_sample.hpp"
 #include "common/run/modes_run.cuh"
 #include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"

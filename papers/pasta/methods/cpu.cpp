@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "papers/pasta/format/packed_rows.hpp"
-#include "papers/pasta/kernels/fibers_cpu.hpp"
 #include "papers/pasta/kernels/packed_cpu.hpp"
 #include "papers/pasta/kernels/prepare_cpu.hpp"
 #include "papers/pasta/methods/methods.hpp"

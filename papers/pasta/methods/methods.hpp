@@ -5,17 +5,9 @@
 
 namespace retensor::pasta {
 
-MethodSpec make_coo_cpu();
-MethodSpec make_hicoo_cpu();
-MethodSpec make_plain_cpu();
-MethodSpec make_packed_cpu();
-MethodSpec make_copies_cpu();
-MethodSpec make_fibers_cpu();
-MethodSpec make_coo_cuda();
-MethodSpec make_hicoo_cuda();
-MethodSpec make_coo_cuda_tuned();
-MethodSpec make_coo_cuda_sliced();
-MethodSpec make_coo_cuda_streamed();
+MethodSpec make_coo_cpu(), make_hicoo_cpu(), make_plain_cpu(), make_packed_cpu(), make_copies_cpu(),
+    make_fibers_cpu(), make_coo_cuda(), make_hicoo_cuda(), make_coo_cuda_tuned(),
+    make_coo_cuda_sliced(), make_coo_cuda_streamed();
 
 /// A description with the suite's five kernels as operations, and the condition that coordinates
 /// can hold their result.

@@ -1,7 +1,5 @@
 #include "papers/tca_spmm/format/panels.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/numeric/rounding.hpp"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/csr_sums.hpp"
@@ -149,15 +147,15 @@ void check_sizes(const Panels& panels) {
   if (panels.groups == 0 || panels.stage_start.empty() || panels.stage_start.front() != 0 ||
       panels.panels() != (panels.rows + panel_rows - 1) / panel_rows ||
       panels.row_order.size() != panels.panels() * panel_rows)
-    throw InputError("panels: rows, groups and panels disagree in number");
+    throw input_error("panels: rows, groups and panels disagree in number");
   if (!std::is_sorted(panels.stage_start.begin(), panels.stage_start.end()) ||
       panels.columns.size() != panels.stage_start.back() * Count{kStageColumns} ||
       panels.block_start.size() != panels.starts(panels.panels()))
-    throw InputError("panels: stages, columns and starts of blocks disagree in number");
+    throw input_error("panels: stages, columns and starts of blocks disagree in number");
   const Count blocks = panels.block_start.empty() ? 0 : panels.block_start.back();
   if (panels.blocks.size() != blocks + kReadAhead)
-    throw InputError(fmt::format("panels: found {} blocks, expected {} and {} zeros",
-                                 panels.blocks.size(), blocks, kReadAhead));
+    throw input_error("panels: found {} blocks, expected {} and {} zeros", panels.blocks.size(),
+                      blocks, kReadAhead);
 }
 
 void check_row_order(const Panels& panels) {
@@ -166,7 +164,7 @@ void check_row_order(const Panels& panels) {
     const Index row = panels.row_order[at];
     if ((row == kNone) != (at >= panels.rows) ||
         (row != kNone && (row >= panels.rows || taken[row])))
-      throw InputError(fmt::format("panels: row {} at place {} is none, or stands twice", row, at));
+      throw input_error("panels: row {} at place {} is none, or stands twice", row, at);
     if (row != kNone) taken[row] = true;
   }
 }
@@ -180,8 +178,8 @@ void check_columns(const Panels& panels) {
       const Index column = panels.columns[at];
       const bool ends = column == kNone && at % kStageColumns != 0 && at + kStageColumns >= end;
       if (!ends && (column >= panels.cols || (at > begin && column <= panels.columns[at - 1])))
-        throw InputError(fmt::format("panel {}: column {} at place {} is none, or does not ascend",
-                                     p, column, at - begin));
+        throw input_error("panel {}: column {} at place {} is none, or does not ascend", p, column,
+                          at - begin);
     }
   }
 }
@@ -201,15 +199,15 @@ void check_places(const Panels& panels, const RowBlock& block, Count stage) {
       if (bytes / kStageRowBytes >= kStageColumns ||
           bytes != place_in_stage(bytes / kStageRowBytes) ||
           column_at(panels, stage, bytes) == kNone)
-        throw InputError(
-            fmt::format("stage {}: a block names byte {}, where no row of D stands", stage, bytes));
+        throw input_error("stage {}: a block names byte {}, where no row of D stands", stage,
+                          bytes);
 }
 
 void check_read_ahead(const Panels& panels) {
   const RowBlock zero = {};
   for (Count b = panels.blocks.size() - kReadAhead; b < panels.blocks.size(); ++b)
     if (std::memcmp(&panels.blocks[b], &zero, sizeof zero) != 0)
-      throw InputError("panels: a block behind the last is not zero");
+      throw input_error("panels: a block behind the last is not zero");
 }
 
 }  // namespace
@@ -246,7 +244,7 @@ void Panels::check() const {
   check_row_order(*this);
   check_columns(*this);
   if (!std::is_sorted(block_start.begin(), block_start.end()))
-    throw InputError("panels: blocks do not follow each other");
+    throw input_error("panels: blocks do not follow each other");
   for_each_block(*this, [this](const RowBlock& block, Count stage, const Index*) {
     check_places(*this, block, stage);
   });
@@ -269,7 +267,7 @@ Panels to_panels(const Csr& matrix, unsigned groups) {
   for (Panel& panel : all) {
     const Count before = panels.blocks.size();
     if (before + panel.blocks.size() >= kMostBlocks)
-      throw InputError("S has 2^32 blocks of 16 columns and 8 rows or more");
+      throw input_error("S has 2^32 blocks of 16 columns and 8 rows or more");
     for (const Index start : panel.block_start)
       panels.block_start.push_back(static_cast<Index>(before + start));
     panels.columns.insert(panels.columns.end(), panel.columns.begin(), panel.columns.end());

@@ -6,7 +6,7 @@
 #include <bit>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::tca_spmm {
 namespace {
@@ -105,45 +105,43 @@ Share Plan::share(Count warp, Count nonzeros) const {
 
 void Plan::check(std::span<const Count> row_start) const {
   if (row_id_for_each_warp.size() != warpid_within_row.size() || warps() % kWarpsPerBlock != 0)
-    throw InputError(fmt::format("found {} rows and {} ids of warps, expected a multiple of {}",
-                                 row_id_for_each_warp.size(), warpid_within_row.size(),
-                                 kWarpsPerBlock));
+    throw input_error("found {} rows and {} ids of warps, expected a multiple of {}",
+                      row_id_for_each_warp.size(), warpid_within_row.size(), kWarpsPerBlock);
   if (num_warps_per_row.size() + 1 != row_start.size())
-    throw InputError(fmt::format("found numbers of warps of {} rows, expected {}",
-                                 num_warps_per_row.size(), row_start.size() - 1));
+    throw input_error("found numbers of warps of {} rows, expected {}", num_warps_per_row.size(),
+                      row_start.size() - 1);
   std::vector<Index> found(num_warps_per_row.size(), 0);
   for (Count w = 0; w < warps(); ++w) {
     const Index row = row_id_for_each_warp[w];
     if (row == kNoRow && warpid_within_row[w] != 0)
-      throw InputError(fmt::format("warp {}: found id {} in no row", w, warpid_within_row[w]));
+      throw input_error("warp {}: found id {} in no row", w, warpid_within_row[w]);
     if (row == kNoRow) continue;
     if (row >= found.size())
-      throw InputError(
-          fmt::format("warp {}: found row {}, expected one below {}", w, row, found.size()));
+      throw input_error("warp {}: found row {}, expected one below {}", w, row, found.size());
     if (warpid_within_row[w] != found[row])
-      throw InputError(fmt::format("warp {}: found id {} in row {}, expected {}", w,
-                                   warpid_within_row[w], row, found[row]));
+      throw input_error("warp {}: found id {} in row {}, expected {}", w, warpid_within_row[w], row,
+                        found[row]);
     if (found[row]++ > 0 && row_id_for_each_warp[w - 1] != row)
-      throw InputError(fmt::format("warp {}: row {} does not continue in it", w, row));
+      throw input_error("warp {}: row {} does not continue in it", w, row);
     const Count place = w % kWarpsPerBlock + num_warps_per_row[row] - found[row] + 1;
     if (num_warps_per_row[row] < kWarpsPerBlock && place > kWarpsPerBlock)
-      throw InputError(fmt::format("warp {}: row {} lies in two blocks", w, row));
+      throw input_error("warp {}: row {} lies in two blocks", w, row);
     if (num_warps_per_row[row] >= kWarpsPerBlock && found[row] == 1 && w % kWarpsPerBlock != 0)
-      throw InputError(fmt::format("warp {}: row {} does not begin with its block", w, row));
+      throw input_error("warp {}: row {} does not begin with its block", w, row);
   }
   for (Count row = 0; row < found.size(); ++row) {
     const Count expected = row_shape(nonzeros_of(row_start, row), width, options).warps;
     if (num_warps_per_row[row] != expected || found[row] != expected)
-      throw InputError(fmt::format("row {}: found {} warps and number {}, expected {}", row,
-                                   found[row], num_warps_per_row[row], expected));
+      throw input_error("row {}: found {} warps and number {}, expected {}", row, found[row],
+                        num_warps_per_row[row], expected);
   }
 }
 
 Plan make_plan(std::span<const Count> row_start, std::uint64_t width, const PlanOptions& options) {
   if (options.depth != 8 && options.depth != 16)
-    throw InputError(fmt::format("found an MMA of depth {}, expected 8 or 16", options.depth));
+    throw input_error("found an MMA of depth {}, expected 8 or 16", options.depth);
   if (options.one_warp && options.long_rows == LongRows::nonzeros)
-    throw InputError("found one warp a row that divides nonzeros, expected it to take them all");
+    throw input_error("found one warp a row that divides nonzeros, expected it to take them all");
   Plan plan;
   plan.options = options;
   plan.width = width;

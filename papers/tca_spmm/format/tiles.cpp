@@ -1,13 +1,11 @@
 #include "papers/tca_spmm/format/tiles.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/format/csr_sums.hpp"
 
@@ -119,19 +117,19 @@ void for_each_register(const Tiles& tiles, Count t, const F& f) {
 void check_arrays(const Tiles& tiles) {
   if (tiles.tile_start.size() != (tiles.rows + kTileRows - 1) / kTileRows + 1 ||
       tiles.tile_start.front() != 0 || tiles.tile_start.back() != tiles.tiles())
-    throw InputError("tiles: the rows of tiles are not those of the matrix");
+    throw input_error("tiles: the rows of tiles are not those of the matrix");
   if (tiles.word_start.size() != tiles.tiles() + 1 || tiles.word_start.front() != 0 ||
       tiles.words.size() != tiles.word_start.back() * Count{kVectorWords})
-    throw InputError("tiles: numbers of tiles and words disagree");
+    throw input_error("tiles: numbers of tiles and words disagree");
   for (Count row = 0; row < tiles.row_tiles(); ++row) {
     const Count begin = tiles.tile_start[row], end = tiles.tile_start[row + 1];
     if (end < begin || end > tiles.tiles())
-      throw InputError(fmt::format("tiles: row {} ends before its start", row));
+      throw input_error("tiles: row {} ends before its start", row);
     for (Count t = begin; t < end; ++t)
       if (tiles.tile_column[t] >= (tiles.cols + kTileDepth - 1) / kTileDepth ||
           (t > begin && tiles.tile_column[t] <= tiles.tile_column[t - 1]))
-        throw InputError(fmt::format("tile {}: column {} is beyond the matrix or does not ascend",
-                                     t, tiles.tile_column[t]));
+        throw input_error("tile {}: column {} is beyond the matrix or does not ascend", t,
+                          tiles.tile_column[t]);
   }
 }
 
@@ -140,20 +138,20 @@ void check_words_of(const Tiles& tiles, Count t) {
   const Count size = tiles.word_start[t + 1] * Count{kVectorWords} - first;
   if (tiles.word_start[t + 1] < tiles.word_start[t] || size <= kHeaderWords ||
       size > kMostTileWords || first + size > tiles.words.size())
-    throw InputError(fmt::format("tile {}: its words are too few or too many", t));
+    throw input_error("tile {}: its words are too few or too many", t);
   std::vector<bool> taken(size, false);
   Count used = kHeaderWords;
   for_each_register(tiles, t, [&](unsigned, unsigned, Count word) {
     if (word < kHeaderWords || word >= size || taken[word])
-      throw InputError(fmt::format("tile {}: word {} of a lane is beyond it or taken", t, word));
+      throw input_error("tile {}: word {} of a lane is beyond it or taken", t, word);
     taken[word] = true;
     ++used;
   });
   if (size - used >= kVectorWords)
-    throw InputError(fmt::format("tile {}: {} words belong to no lane", t, size - used));
+    throw input_error("tile {}: {} words belong to no lane", t, size - used);
   for (Count word = kHeaderWords; word < size; ++word)
     if (!taken[word] && tiles.words[first + word] != 0)
-      throw InputError(fmt::format("tile {}: padding is not zero", t));
+      throw input_error("tile {}: padding is not zero", t);
 }
 
 }  // namespace
@@ -211,7 +209,7 @@ Tiles to_tiles(const Csr& matrix) {
     tiles.tile_column.insert(tiles.tile_column.end(), row.columns.begin(), row.columns.end());
     for (const Index n : row.vectors) {
       vectors += n;
-      if (vectors >= kMostVectors) throw InputError("S has 2^32 vectors of words or more");
+      if (vectors >= kMostVectors) throw input_error("S has 2^32 vectors of words or more");
       tiles.word_start.push_back(static_cast<Index>(vectors));
     }
     tiles.tile_start.push_back(tiles.tiles());

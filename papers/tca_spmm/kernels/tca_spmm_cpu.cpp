@@ -1,3 +1,4 @@
+// The run of tca_spmm.cpu; the algorithm stands in tca_spmm_cpu.hpp.
 #include "papers/tca_spmm/kernels/tca_spmm_cpu.hpp"
 
 #include <algorithm>

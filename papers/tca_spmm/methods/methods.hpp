@@ -6,11 +6,8 @@
 
 namespace retensor::tca_spmm {
 
-MethodSpec make_tca_spmm_cpu();
-MethodSpec make_tca_spmm_cuda();
-MethodSpec make_tca_spmm_cuda_tiles();
-MethodSpec make_tca_spmm_cuda_tuned();
-MethodSpec make_tca_spmm_cuda_gather();
+MethodSpec make_tca_spmm_cpu(), make_tca_spmm_cuda(), make_tca_spmm_cuda_tiles(),
+    make_tca_spmm_cuda_tuned(), make_tca_spmm_cuda_gather();
 
 /// depth, classes, warps, long_rows, packing, dense, output.
 ParamSchema kernel_params();

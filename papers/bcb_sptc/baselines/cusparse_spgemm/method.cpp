@@ -2,14 +2,13 @@
 #include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
-namespace retensor::cusparse_spgemm {
+namespace retensor {
+namespace cusparse_spgemm {
 /// Why the library cannot be used here; empty where it can.
 std::string library_refusal();
 /// Parameter `algorithm`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
-}  // namespace retensor::cusparse_spgemm
-
-namespace retensor {
+}  // namespace cusparse_spgemm
 
 void register_cusparse_spgemm(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({

@@ -2,11 +2,10 @@
 #include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
-namespace retensor::dbcsr {
-std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
-}  // namespace retensor::dbcsr
-
 namespace retensor {
+namespace dbcsr {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace dbcsr
 
 void register_dbcsr(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({

@@ -2,11 +2,10 @@
 #include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
 
-namespace retensor::gsptc {
-std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
-}  // namespace retensor::gsptc
-
 namespace retensor {
+namespace gsptc {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace gsptc
 
 void register_gsptc(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({

@@ -1,13 +1,12 @@
 // tsparse.cuda: contraction as tSparse multiplies sparse matrices.
 #include "common/method/registry.hpp"
 #include "papers/bcb_sptc/baselines/matrix_method.hpp"
-#include "papers/bcb_sptc/format/products.hpp"
-
-namespace retensor::tsparse {
-std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
-}  // namespace retensor::tsparse
+#include "papers/bcb_sptc/methods/methods.hpp"
 
 namespace retensor {
+namespace tsparse {
+std::unique_ptr<Prepared> prepare_cuda(const Problem& problem);
+}  // namespace tsparse
 
 void register_tsparse(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({

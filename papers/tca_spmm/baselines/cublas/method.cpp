@@ -2,14 +2,13 @@
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 
-namespace retensor::cublas {
+namespace retensor {
+namespace cublas {
 /// Parameters `types` and `dense`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 /// Why the library could not be loaded; empty when it was.
 std::string missing_library();
-}  // namespace retensor::cublas
-
-namespace retensor {
+}  // namespace cublas
 
 void register_cublas(Registry& registry) {
   registry.add(tca_spmm::competitor_method({

@@ -7,17 +7,14 @@
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 #include "papers/tca_spmm/baselines/cusparse/format.hpp"
 
-namespace retensor::cusparse {
+namespace retensor {
+namespace cusparse {
 /// CSR; parameters `types`, `dense` and `algorithm`.
 std::unique_ptr<Prepared> prepare_csr(const Problem& problem, const Params& params);
 /// Blocked-ELL; parameters `types` and `edge`.
 std::unique_ptr<Prepared> prepare_ell(const Problem& problem, const Params& params);
 /// Why the library could not be loaded; empty when it was.
 std::string missing_library();
-}  // namespace retensor::cusparse
-
-namespace retensor {
-namespace cusparse {
 
 namespace {
 
@@ -93,8 +90,7 @@ MethodSpec make_cusparse_cuda_ell() {
 }  // namespace cusparse
 
 void register_cusparse(Registry& registry) {
-  registry.add(cusparse::make_cusparse_cuda());
-  registry.add(cusparse::make_cusparse_cuda_ell());
+  registry.add_all({cusparse::make_cusparse_cuda, cusparse::make_cusparse_cuda_ell});
 }
 
 }  // namespace retensor

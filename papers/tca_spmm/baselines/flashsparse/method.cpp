@@ -2,12 +2,11 @@
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 
-namespace retensor::flashsparse {
+namespace retensor {
+namespace flashsparse {
 /// Parameter `types`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
-}  // namespace retensor::flashsparse
-
-namespace retensor {
+}  // namespace flashsparse
 
 void register_flashsparse(Registry& registry) {
   registry.add(tca_spmm::windows_method("flashsparse.cuda",

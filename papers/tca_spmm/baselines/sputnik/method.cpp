@@ -2,12 +2,11 @@
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 
-namespace retensor::sputnik {
+namespace retensor {
+namespace sputnik {
 /// Parameters `types`, `order` and `walk`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
-}  // namespace retensor::sputnik
-
-namespace retensor {
+}  // namespace sputnik
 
 void register_sputnik(Registry& registry) {
   registry.add(tca_spmm::competitor_method({

@@ -2,12 +2,11 @@
 #include "common/method/registry.hpp"
 #include "papers/tca_spmm/baselines/competitor_method.hpp"
 
-namespace retensor::voltrix {
+namespace retensor {
+namespace voltrix {
 /// Parameter `types`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
-}  // namespace retensor::voltrix
-
-namespace retensor {
+}  // namespace voltrix
 
 void register_voltrix(Registry& registry) {
   registry.add(tca_spmm::windows_method(
