@@ -7,10 +7,8 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/run/foreign/foreign_run.hpp"
 #include "experiments/driver/run/gpu_state.hpp"
-#include "experiments/driver/run/sweep.hpp"
-#include "experiments/driver/run/worker.hpp"
+#include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -130,29 +128,6 @@ Interface run_interface() {
   add_location_options(options);
   add_json_option(options);
   return {usage, options, run_command};
-}
-
-namespace {
-
-int worker_command(const Given& given) {
-  const WorkerSetup setup{given.locations(), given.get<Count>("memory")};
-  if (const auto launch = given.text("launch"); !launch.empty()) return launch_main(launch);
-  const auto request = given.text("profiled");
-  return request.empty() ? worker_main(setup, kWorkerSocket) : profiled_main(setup, request);
-}
-
-}  // namespace
-
-Interface worker_interface() {
-  po::options_description options;
-  auto add = options.add_options();
-  add("memory", number<Count>("arg", 0), "limit of private writable memory in bytes");
-  add("profiled", word("FILE"), "run the case in FILE once for a profiler");
-  add("launch", word("JSON"), "become the executable that a worker measures");
-  add_location_options(options);
-  return {{"worker", "Measures what it is asked over its socket.", "started by: retensor run", 0},
-          options,
-          worker_command};
 }
 
 }  // namespace retensor::driver

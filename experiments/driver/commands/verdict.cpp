@@ -19,8 +19,9 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"
-#include "experiments/driver/judge/query.hpp"
+#include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
 

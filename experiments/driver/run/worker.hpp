@@ -22,8 +22,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/data/locations.hpp"
-#include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/row.hpp"
+#include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
