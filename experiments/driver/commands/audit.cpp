@@ -96,8 +96,7 @@ int audit_command(const Given& given) {
   } else {
     for (const auto& audit : all) std::cout << audit_text(audit, given.flag("all"));
   }
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
+  const bool any = std::ranges::any_of(all, [](const Audit& a) { return a.found(kFindings) > 0; });
   return any && given.flag("strict") ? 1 : 0;
 }
 
@@ -110,12 +109,11 @@ Interface audit_interface() {
       "numbers that follow from others, and lists those that do not fit and the faults of printed "
       "algorithms. A check is open where rounding leaves a factor of ten.",
       "retensor audit hlsto --all", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("all", flag(), "list the checks that fit too");
   add("strict", flag(), "exit code 1 when there are findings other than of wording");
-  add_json_option(options);
-  return {usage, options, audit_command};
+  add.json();
+  return {usage, add, audit_command};
 }
 
 }  // namespace retensor::driver

@@ -27,7 +27,7 @@ int help_command(const Given& given) {
 Interface help_interface() {
   const Usage usage{"help [COMMAND]", "Prints the list of commands, or the help of one command.",
                     "retensor help run", 1, "its output is no data"};
-  return {usage, po::options_description(), help_command};
+  return {usage, {}, help_command};
 }
 
 const std::vector<Command>& all_commands() {
@@ -37,14 +37,18 @@ const std::vector<Command>& all_commands() {
   return commands;
 }
 
-const Command& command_named(const std::string& name) {
+std::vector<std::string> command_names() {
   std::vector<std::string> names;
-  for (const auto& command : all_commands()) {
-    if (command.name == name) return command;
+  for (const auto& command : all_commands())
     if (*command.summary != '\0') names.emplace_back(command.name);
-  }
-  throw InputError(
-      fmt::format("unknown command '{}'{} (see: retensor --help)", name, suggestion(name, names)));
+  return names;
+}
+
+const Command& command_named(const std::string& name) {
+  for (const auto& command : all_commands())
+    if (command.name == name) return command;
+  throw InputError(fmt::format("unknown command '{}'{} (see: retensor --help)", name,
+                               suggestion(name, command_names())));
 }
 
 std::string overview() {

@@ -32,13 +32,6 @@ std::vector<std::string> method_ids() {
   return ids;
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const auto& command : all_commands())
-    if (*command.summary != '\0') names.emplace_back(command.name);
-  return names;
-}
-
 /// By the name that stands for the place in a synopsis or in the help of an option.
 Choice choice_of(std::string place) {
   boost::trim_if(place, boost::is_any_of("[]."));
@@ -238,7 +231,7 @@ Interface completion_interface() {
       "it from ~/.local/share/bash-completion/completions/retensor, zsh from a file _retensor in a "
       "folder of $fpath, fish from ~/.config/fish/completions/retensor.fish.",
       "retensor completion bash > retensor.bash", 1, "its output is no data"};
-  return {usage, po::options_description(), completion_command};
+  return {usage, {}, completion_command};
 }
 
 }  // namespace retensor::driver

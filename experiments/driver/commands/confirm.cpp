@@ -170,17 +170,16 @@ Interface confirm_interface() {
       "at least once. Where the new times of a method agree with the old ones, its "
       "other rows count as confirmed.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
   add("same-model", flag(), "also rows of another machine of the same model");
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");
-  add_calibration_option(options);
-  add_oracles_option(options);
-  add_location_options(options);
-  return {usage, options, confirm_command};
+  add.calibration();
+  add.oracles();
+  add.locations();
+  return {usage, add, confirm_command};
 }
 
 }  // namespace retensor::driver

@@ -229,9 +229,8 @@ void sweep_on(cpd::Als& last, int sweeps, Start& start, StageTimer& timer) {
 KruskalModel by_weight(const KruskalModel& model) {
   std::vector<std::size_t> order(model.weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return model.weights[a] > model.weights[b];
-  });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
   auto sorted = model;
   for (std::size_t r = 0; r < order.size(); ++r) {
     sorted.weights[r] = model.weights[order[r]];
@@ -425,8 +424,7 @@ Interface cp_interface() {
       "model.npz holds weights, factor_0, factor_1, ... and the fit after each sweep; weights.txt, "
       "factor-0.txt, ... and fit.txt hold the same as text.",
       "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
@@ -456,9 +454,9 @@ Interface cp_interface() {
       "than 256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
-      options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
+      add, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
-  return {usage, options, cp_command};
+  return {usage, add, cp_command};
 }
 
 }  // namespace retensor::driver

@@ -58,7 +58,7 @@ int man_command(const Given&) {
 Interface man_interface() {
   const Usage usage{"man", "Prints the manual page of retensor, for man(1).",
                     "retensor man > retensor.1", 0, "its output is no data"};
-  return {usage, po::options_description(), man_command};
+  return {usage, {}, man_command};
 }
 
 }  // namespace retensor::driver

@@ -192,9 +192,9 @@ Interface show_interface() {
                     "default parameters, whether this machine can run it, and its parameters with "
                     "their ranges.",
                     fmt::format("retensor show {}", example), 1};
-  po::options_description options;
-  add_json_option(options);
-  return {usage, options, show_command};
+  Options add;
+  add.json();
+  return {usage, add, show_command};
 }
 
 }  // namespace retensor::driver

@@ -88,10 +88,7 @@ json to_json(const Bout& bout) {
   for (const auto& round : bout.rounds) {
     rounds.push_back(
         {{"problem", problem_of(round.pair.a->row_case())}, {"faster", outcome(round, bout)}});
-    if (round.pair.ok())
-      rounds.back().update({{"ratio", round.pair.ratio.value},
-                            {"ci_low", round.pair.ratio.ci_low},
-                            {"ci_high", round.pair.ratio.ci_high}});
+    if (round.pair.ok()) rounds.back().update(ratio_json(round.pair.ratio));
   }
   return {{"a", bout.a},
           {"b", bout.b},
@@ -173,16 +170,15 @@ Interface referee_interface() {
       "best of several variants, other caches, clocks, threads or machines. A pair that a finding "
       "touches decides nothing. The page is Markdown.",
       "retensor referee mine.yaml --rows rows.jsonl > referee.md", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("rows", words("FILE..."),
       "result files (default: the committed ones and those below out/results)");
   add("between", words("A B"),
       "only these two methods, with their parameters as the page has them");
-  add_calibration_option(options);
-  add_profile_option(options);
-  add_json_option(options);
-  return {usage, options, referee_command};
+  add.calibration();
+  add.profile();
+  add.json();
+  return {usage, add, referee_command};
 }
 
 }  // namespace retensor::driver

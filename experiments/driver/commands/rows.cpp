@@ -88,7 +88,7 @@ Interface rows_interface() {
       "the newest row with the quantities derived from it.",
       "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1,
       "its output is JSON lines already"};
-  return {usage, po::options_description(), rows_command};
+  return {usage, {}, rows_command};
 }
 
 }  // namespace retensor::driver

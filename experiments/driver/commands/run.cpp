@@ -106,8 +106,7 @@ Interface run_interface() {
       "Runs the cases of specs, but for those that their result files have already, and prints the "
       "paths of those files. A summary by method follows on standard error.",
       "retensor run experiments/pasta/fig4.yaml --with quick", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
@@ -120,14 +119,14 @@ Interface run_interface() {
       "`counters` does so anyway");
   add("lock-clock", po::value<int>()->default_value(0, "")->value_name("MHZ"),
       "hold the GPU's clock at so many MHz meanwhile, where you may");
-  add_oracles_option(options);
+  add.oracles();
   add("allow-foreign", flag(),
       "run the executables and libraries that the specs name as methods; they have your rights");
   add("quiet", flag(), "print no progress and no summary, only warnings");
-  add_profile_option(options);
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, run_command};
+  add.profile();
+  add.locations();
+  add.json();
+  return {usage, add, run_command};
 }
 
 }  // namespace retensor::driver

@@ -18,14 +18,13 @@ int worker_command(const Given& given) {
 }  // namespace
 
 Interface worker_interface() {
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("memory", number<Count>("arg", 0), "limit of private writable memory in bytes");
   add("profiled", word("FILE"), "run the case in FILE once for a profiler");
   add("launch", word("JSON"), "become the executable that a worker measures");
-  add_location_options(options);
+  add.locations();
   return {{"worker", "Measures what it is asked over its socket.", "started by: retensor run", 0},
-          options,
+          add,
           worker_command};
 }
 

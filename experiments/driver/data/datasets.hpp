@@ -174,6 +174,8 @@ class DatasetRegistry {
 
 /// "117659 x 26 x 117659"; "?" for a length that is not published.
 std::string dims_text(const Dims& dims);
+/// Whether all lengths are.
+bool are_published(const Dims& dims);
 
 /// Throws InputError when the tensor has not the registry's dims, nnz and checksum.
 void check_against_registry(const Dataset& d, const Coo& tensor);

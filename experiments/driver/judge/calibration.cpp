@@ -48,8 +48,7 @@ Launched launched(const std::vector<Row>& rows) {
     auto c = row.row_case();
     c.erase("launch");
     auto& launches = found.by_case[c.dump()];
-    if (const auto& load = row.field("cpu_load.average"); load.is_number())
-      found.load = std::max(found.load, load.get<double>());
+    found.load = std::max(found.load, row.number("cpu_load.average"));
     if (noise_text(row.line()).empty())
       launches.push_back(std::move(samples));
     else
@@ -111,7 +110,7 @@ bool is_called(const Ratio& ratio, double threshold) {
 
 template <class Called>
 double share(const std::vector<Ratio>& ratios, const Called& called) {
-  const auto count = std::count_if(ratios.begin(), ratios.end(), called);
+  const auto count = std::ranges::count_if(ratios, called);
   return static_cast<double>(count) / static_cast<double>(ratios.size());
 }
 

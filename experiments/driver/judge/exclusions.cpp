@@ -29,7 +29,7 @@ bool holds_any(const std::vector<json>& values, const std::vector<json>& of) {
 
 /// Whether a case can meet both.
 bool overlaps(const Selection& where, const Selection& when) {
-  return std::all_of(when.begin(), when.end(), [&](const auto& condition) {
+  return std::ranges::all_of(when, [&](const auto& condition) {
     const auto* wanted = condition_on(where, condition.first);
     return wanted == nullptr || holds_any(*wanted, condition.second);
   });
@@ -45,8 +45,7 @@ bool takes_from(const Part& part, const LeftOut& one) {
 std::string condition_text(const std::string& name, const std::vector<json>& values) {
   if (values.size() > kFewValues) return fmt::format("{} of {} values", name, values.size());
   std::vector<std::string> words;
-  for (const auto& value : values)
-    words.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& value : values) words.push_back(plain_text(value));
   const auto joined = boost::join(words, " or ");
   return values.front().is_string() && !name.starts_with("params.")
              ? joined
@@ -66,14 +65,14 @@ std::vector<LeftOut> exclusions_of(const Spec& spec) {
         for (const auto& located : values)
           std::visit([&of = one.when[name]](const auto& value) { of.emplace_back(value); },
                      located.value);
-      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
+      if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
     }
   return all;
 }
 
 std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Row>& rows) {
   std::erase_if(all, [&](const LeftOut& one) {
-    return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+    return std::ranges::any_of(rows, [&](const Row& row) {
       return row.field(kArtifactField) == json(one.artifact) && matches(row, one.when);
     });
   });
@@ -83,9 +82,8 @@ std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Ro
 std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftOut>& all) {
   const auto parts = parts_of(query);
   std::vector<LeftOut> found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found), [&](const LeftOut& one) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const Part& part) { return takes_from(part, one); });
+  std::ranges::copy_if(all, std::back_inserter(found), [&](const LeftOut& one) {
+    return std::ranges::any_of(parts, [&](const Part& part) { return takes_from(part, one); });
   });
   return found;
 }
@@ -98,8 +96,8 @@ std::string text_of(const LeftOut& left_out) {
                      left_out.reason);
 }
 
-json to_json(const LeftOut& left_out) {
-  return {{"artifact", left_out.artifact}, {"when", left_out.when}, {"reason", left_out.reason}};
+void to_json(json& j, const LeftOut& left_out) {
+  j = {{"artifact", left_out.artifact}, {"when", left_out.when}, {"reason", left_out.reason}};
 }
 
 }  // namespace retensor::driver

@@ -32,6 +32,6 @@ std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftO
 
 /// "pasta/fig4 leaves out regS, mode 1: modes of one length".
 std::string text_of(const LeftOut& left_out);
-nlohmann::json to_json(const LeftOut& left_out);
+void to_json(nlohmann::json& j, const LeftOut& left_out);
 
 }  // namespace retensor::driver

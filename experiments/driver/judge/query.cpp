@@ -17,12 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-double middle(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  const auto half = v.size() / 2;
-  return v.size() % 2 == 1 ? v[half] : (v[half - 1] + v[half]) / 2;
-}
-
 /// How far the ends of intervals reach that add up, since their samples are independent.
 double together(const std::vector<double>& reaches) {
   double squares = 0;
@@ -77,8 +71,8 @@ Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
   const auto of = [&](double Estimate::*end) {
     std::vector<double> ends;
     for (const auto& one : all) ends.push_back(one.*end);
-    if (how == "median") return middle(std::move(ends));
-    const auto [least, most] = std::minmax_element(ends.begin(), ends.end());
+    if (how == "median") return middle_of(std::move(ends));
+    const auto [least, most] = std::ranges::minmax_element(ends);
     return how == "min" ? *least : *most;
   };
   return {of(&Estimate::low), of(&Estimate::value), of(&Estimate::high)};
@@ -95,16 +89,12 @@ std::optional<double> number_in(const json& value) {
   return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-bool starts(const std::string& path, const char* start) {
-  return boost::starts_with(path, start);
-}
-
 bool rises_with_time(const std::string& path) {
-  return path == "stats.median" || starts(path, "seconds.");
+  return path == "stats.median" || path.starts_with("seconds.");
 }
 
 bool falls_with_time(const std::string& path) {
-  return starts(path, "rates.") || starts(path, "copy.") || path == "roofline.share";
+  return path.starts_with("rates.") || path.starts_with("copy.") || path == "roofline.share";
 }
 
 /// Widened by what another launch of the same code may differ by.
@@ -234,12 +224,12 @@ Answer share_in_order(const Query& query, const std::vector<Taken>& parts) {
 }  // namespace
 
 bool reads_errors(const Query& query) {
-  return boost::starts_with(query.value, "check.");
+  return query.value.starts_with("check.");
 }
 
 bool reads_times(const Part& part) {
   return rises_with_time(part.value) || falls_with_time(part.value) ||
-         starts(part.value, "phases.");
+         part.value.starts_with("phases.");
 }
 
 std::vector<Part> parts_of(const Query& query) {
@@ -251,12 +241,13 @@ std::vector<Part> parts_of(const Query& query) {
 }
 
 bool matches(const Row& row, const Selection& where) {
-  return std::all_of(where.begin(), where.end(),
-                     [&](const auto& condition) {
-                       const auto& found = row.field(condition.first);
-                       const auto& any_of = condition.second;
-                       return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
-                     }) &&
+  return std::ranges::all_of(where,
+                             [&](const auto& condition) {
+                               const auto& found = row.field(condition.first);
+                               const auto& any_of = condition.second;
+                               return std::find(any_of.begin(), any_of.end(), found) !=
+                                      any_of.end();
+                             }) &&
          (where.count("code") > 0 || row.is_own());
 }
 

@@ -39,7 +39,7 @@ std::string data_kind(const Row& row, const std::string& paper) {
 int weakness(const std::string& kind) {
   static const std::vector<std::string> order = {"real", "real pattern", "other real", "stand-in",
                                                  "generated"};
-  return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
+  return static_cast<int>(std::ranges::find(order, kind) - order.begin());
 }
 
 bool within(const Claim& claim, double value) {
@@ -108,7 +108,7 @@ Decision decided(const Claim& claim, const Answer& found, const std::vector<Take
 }
 
 bool names_data(const Selection& where) {
-  return std::any_of(where.begin(), where.end(), [](const auto& condition) {
+  return std::ranges::any_of(where, [](const auto& condition) {
     return boost::ends_with(condition.first, "dataset") ||
            boost::contains(condition.first, "data.");
   });
@@ -120,9 +120,8 @@ void expect_all_datasets(const Selection& where, const Rows& counted) {
     const auto condition = where.find(path);
     if (condition == where.end()) continue;
     const auto& named = condition->second;
-    const auto present = std::count_if(named.begin(), named.end(), [&](const json& name) {
-      return std::any_of(counted.begin(), counted.end(),
-                         [&](const Row* row) { return row->field(path) == name; });
+    const auto present = std::ranges::count_if(named, [&](const json& name) {
+      return std::ranges::any_of(counted, [&](const Row* row) { return row->field(path) == name; });
     });
     if (static_cast<std::size_t>(present) < named.size())
       throw NotTested(
@@ -149,7 +148,7 @@ Verdict::Word word_of(const Claim& claim, const Verdict& v, Decision outcome) {
 void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
   if (v.hardware != "other") return;
   const bool gpu_claim = claim.hardware_kind == "gpu";
-  if (!claim.hardware_kind.empty() && std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+  if (!claim.hardware_kind.empty() && std::ranges::any_of(rows, [&](const Row* row) {
         return (row->backend() == Backend::cuda) != gpu_claim;
       }))
     throw NotTested(fmt::format("the claim is about a {}, the rows are from a {}",
@@ -224,7 +223,7 @@ std::size_t named_of(const Claim& claim, const Rows& rows, const DataSets& data)
 }
 
 bool is_fitted(const Claim& claim, const Rows& rows, const DataSets& data) {
-  return !claim.fitted.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+  return !claim.fitted.empty() || std::ranges::any_of(rows, [&](const Row* row) {
     const auto known = data.fitted_to.find(row->dataset());
     return known != data.fitted_to.end() && known->second.count(claim.id) > 0;
   });
@@ -245,8 +244,8 @@ std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
         {Decision::undecided, "intervals of an ordering overlap"}};
     parts.push_back(said.at(outcome));
   } else if (is_case_by_case(claim)) {
-    const auto [least, most] = std::minmax_element(
-        v.cases.begin(), v.cases.end(), [](auto& a, auto& b) { return a.value < b.value; });
+    const auto [least, most] =
+        std::ranges::minmax_element(v.cases, [](auto& a, auto& b) { return a.value < b.value; });
     parts.push_back(fmt::format("{} of {} cases inside, {:.4g} to {:.4g}", v.inside, v.cases.size(),
                                 least->value, most->value));
   } else if (outcome == Decision::undecided) {
@@ -290,9 +289,8 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
     v.reason = e.what();
     return v;
   }
-  v.inside = static_cast<std::size_t>(std::count_if(
-      v.cases.begin(), v.cases.end(),
-      [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
+  v.inside = static_cast<std::size_t>(std::ranges::count_if(
+      v.cases, [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
   if (bounds_errors(query)) v.wrong = v.taken.front().wrong;
   v.named = named_of(claim, used, data);
   v.excluded = excluded;
@@ -308,12 +306,12 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
   const auto wanted = parts_of(*claim.query);
   const bool errors = bounds_errors(*claim.query);
   const bool any_machine = claim.query->all_machines || (errors && claim.hardware == "any");
-  const bool any_data = errors || std::all_of(wanted.begin(), wanted.end(), [](const auto& part) {
+  const bool any_data = errors || std::ranges::all_of(wanted, [](const auto& part) {
                           return names_data(part.where);
                         });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) {
+    if (std::ranges::any_of(wanted, [&](const auto& w) {
           return matches(row, w.where) && may_judge(row, claim, w.where);
         }))
       groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
@@ -330,9 +328,8 @@ auto weight(const Verdict& v) {
 /// Rows may match that are no row of the paper's form.
 std::string reason_of_none(const Claim& claim, const std::vector<Row>& rows) {
   const auto wanted = parts_of(*claim.query);
-  const auto own = std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
-    return std::any_of(wanted.begin(), wanted.end(),
-                       [&](const auto& part) { return matches(row, part.where); });
+  const auto own = std::ranges::count_if(rows, [&](const Row& row) {
+    return std::ranges::any_of(wanted, [&](const auto& part) { return matches(row, part.where); });
   });
   return own == 0 ? "no rows yet"
                   : fmt::format("none of {} rows has the form that the paper describes", own);
@@ -349,17 +346,11 @@ json shown_by(const Cause& cause) {
   return shown;
 }
 
-json excluded_by(const Verdict& v) {
-  json list = json::array();
-  for (const auto& one : v.excluded) list.push_back(to_json(one));
-  return list;
-}
-
 json cases_of(const Verdict& v) {
   if (v.cases.empty()) return {};
   std::vector<double> values;
   for (const auto& one : v.cases) values.push_back(one.value);
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const auto [least, most] = std::ranges::minmax_element(values);
   return {{"inside", v.inside}, {"of", values.size()}, {"least", *least}, {"most", *most}};
 }
 
@@ -444,7 +435,7 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"rows", v.rows},
       {"of", v.of},
       {"left_out", v.failures},
-      {"excluded", excluded_by(v)},
+      {"excluded", v.excluded},
       {"stale", v.stale},
       {"currency", v.currency},
       {"keys", v.keys}};

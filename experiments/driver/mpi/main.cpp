@@ -32,8 +32,6 @@ using namespace retensor;
 using driver::Given;
 using nlohmann::json;
 
-namespace po = boost::program_options;
-
 /// After which the next process speaks of an error that it meets too, and how often at most one
 /// waits.
 constexpr std::chrono::milliseconds kTurn{300};
@@ -46,9 +44,8 @@ const driver::Usage& usage() {
   return text;
 }
 
-po::options_description options() {
-  po::options_description described;
-  auto add = described.add_options();
+driver::Options options() {
+  driver::Options add;
   add("rank", driver::number("R", std::uint64_t{16}), "components");
   add("dist", driver::word("RULE", "allreduce"),
       "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
@@ -61,7 +58,7 @@ po::options_description options() {
   add("dtype", driver::word("f32|f64", "f64"), "type of values and factors");
   add("checkpoint", driver::word("FILE"), "the model so far; a run that finds it goes on from it");
   add("every", driver::number("N", 10), "sweeps from one checkpoint to the next");
-  return described;
+  return add;
 }
 
 ProblemSpec spec_of(const Given& given) {
@@ -152,8 +149,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
 /// kin, and Slurm hand to each.
 bool is_of_mpi_job() {
   const auto names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-  return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
+  return std::ranges::any_of(names, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 /// In a spec's process, which is none of an MPI job yet, becomes mpirun.

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <thread>
 
 #include "common/core/error.hpp"
@@ -27,13 +27,6 @@ using std::chrono::milliseconds;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string on_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
 
 /// A group of its own and all signals at their defaults.
 void detach(posix_spawnattr_t& attributes) {
@@ -145,7 +138,7 @@ std::string ChildProcess::last_words() const {
   std::string text(static_cast<std::size_t>(std::min(end, kLength)), '\0');
   const auto n = pread(printed_, text.data(), text.size(), std::max<off_t>(0, end - kLength));
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return on_one_line(text);
+  return boost::trim_fill_copy(text, " ");
 }
 
 void ChildProcess::forget_output() {

@@ -110,9 +110,9 @@ KernelLaunch launch_of(const Record& names, const Record& units, const Record& v
 using KernelLaunches = std::vector<KernelLaunch>;
 
 bool all_have(const KernelLaunches& launches, const std::vector<std::string>& metrics) {
-  return std::all_of(launches.begin(), launches.end(), [&](const KernelLaunch& launch) {
-    return std::all_of(metrics.begin(), metrics.end(),
-                       [&](const std::string& m) { return launch.metrics.count(m) > 0; });
+  return std::ranges::all_of(launches, [&](const KernelLaunch& launch) {
+    return std::ranges::all_of(metrics,
+                               [&](const std::string& m) { return launch.metrics.count(m) > 0; });
   });
 }
 
@@ -141,7 +141,7 @@ const std::vector<std::string>& ncu_metrics() {
     for (const auto* members : {&shares(), &totals()})
       for (const auto& member : *members)
         for (const auto& metric : member.metrics)
-          if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
+          if (std::ranges::find(names, metric) == names.end()) names.push_back(metric);
     return names;
   }();
   return list;

@@ -16,9 +16,9 @@
 
 #include "common/core/error.hpp"
 #include "common/io/files.hpp"
-#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/ncu_table.hpp"
+#include "experiments/driver/spec/foreign.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -35,13 +35,9 @@ json no_profile(const std::string& reason) {
 }
 
 std::string find_ncu() {
-  std::vector<std::string> folders;
-  boost::split(folders, environment("PATH"), boost::is_any_of(":"));
-  folders.emplace_back("/usr/local/cuda/bin");
-  for (const auto& folder : folders)
-    if (const auto file = folder + "/ncu"; !folder.empty() && access(file.c_str(), X_OK) == 0)
-      return file;
-  return "";
+  constexpr const char* kInstalled = "/usr/local/cuda/bin/ncu";
+  const auto found = found_in_path("ncu");
+  return found.empty() && access(kInstalled, X_OK) == 0 ? kInstalled : found;
 }
 
 std::string text_in(const fs::path& path) {

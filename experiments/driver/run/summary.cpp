@@ -54,8 +54,8 @@ std::map<std::string, Tally> tallies_of(const std::vector<Row>& rows, const Labe
       if (!fresh) at->second = std::min(at->second, row->number("stats.median"));
     }
     if (best.size() < 2) continue;
-    const auto fastest = std::min_element(
-        best.begin(), best.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto fastest = std::ranges::min_element(
+        best, [](const auto& a, const auto& b) { return a.second < b.second; });
     ++tallies[fastest->first].fastest;
     for (const auto& [method, seconds] : best)
       tallies[method].over_fastest.push_back(seconds / fastest->second);
@@ -100,7 +100,7 @@ json summary_of(const Plan& plan, const SweepResult& result) {
     return a["over_fastest"].is_number() &&
            (!b["over_fastest"].is_number() || a["over_fastest"] < b["over_fastest"]);
   });
-  const auto ok = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.ok(); });
+  const auto ok = std::ranges::count_if(rows, [](const Row& row) { return row.ok(); });
   return {
       {"artifact", plan.artifact}, {"file", result.path}, {"rows", rows.size()},        {"ok", ok},
       {"stored", result.stored},   {"methods", methods},  {"not_ok", failures_of(rows)}};

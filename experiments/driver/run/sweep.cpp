@@ -169,8 +169,7 @@ class Sweep {
  private:
   bool failed(Status status) const {
     const auto& expected = plan_.measure.expected;
-    return status != Status::ok &&
-           std::find(expected.begin(), expected.end(), name(status)) == expected.end();
+    return status != Status::ok && std::ranges::find(expected, name(status)) == expected.end();
   }
 
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {

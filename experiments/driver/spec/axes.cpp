@@ -74,8 +74,7 @@ const std::vector<Axis>& axes() {
 }
 
 const Axis* find_axis(const std::string& axis) {
-  const auto at =
-      std::find_if(axes().begin(), axes().end(), [&](const Axis& a) { return a.name == axis; });
+  const auto at = std::ranges::find_if(axes(), [&](const Axis& a) { return a.name == axis; });
   return at == axes().end() ? nullptr : &*at;
 }
 

@@ -108,7 +108,7 @@ class Map {
 
  private:
   bool is_member(const std::string& name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
+    return std::ranges::find(names_, name) != names_.end();
   }
 
   const Shape& shape_of(const std::string& name) const {
@@ -191,7 +191,7 @@ ShapePtr pattern(const std::string& what, const std::string& expression, bool nu
 
 ShapePtr word(const std::string& what, const std::vector<std::string>& words) {
   const auto fits = [what, words](const YamlNode& node) {
-    if (std::find(words.begin(), words.end(), node.text) == words.end())
+    if (std::ranges::find(words, node.text) == words.end())
       refuse_unknown(node.at, what, node.text, words);
     return true;
   };

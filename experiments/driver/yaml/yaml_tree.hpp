@@ -68,6 +68,10 @@ YamlNode take(YamlNode& map, std::string_view key);
 /// A scalar by YAML's core schema: truth value, integer, number, else text.
 ParamValue scalar_value(const YamlNode& node);
 nlohmann::json json_value(const ParamValue& value);
+/// Of a truth value, a number or a text; throws json::exception for anything else.
+ParamValue param_value(const nlohmann::json& value);
+/// A text as it stands, everything else as JSON.
+std::string plain_text(const nlohmann::json& value);
 nlohmann::json to_json(const YamlNode& node);
 
 /// What a shape (shape.hpp) has let pass, as numbers.

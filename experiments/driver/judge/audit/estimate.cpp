@@ -58,7 +58,7 @@ Estimate monotone(const Estimate& x, F f) {
 template <class F>
 Estimate corners(const Estimate& a, const Estimate& b, F f) {
   const auto ends = {f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)};
-  if (std::any_of(ends.begin(), ends.end(), [](double x) { return std::isnan(x); }))
+  if (std::ranges::any_of(ends, [](double x) { return std::isnan(x); }))
     return {-kUnbounded, f(a.value, b.value), kUnbounded};
   return {std::min(ends), f(a.value, b.value), std::max(ends)};
 }
@@ -81,8 +81,8 @@ Estimate logarithm(const Estimate& x) {
 }
 
 [[noreturn]] void refuse_function(const std::string& found, const std::vector<std::string>& known) {
-  throw InputError(fmt::format("found function '{}', expected one of {}", found,
-                               joined(known, ", ")));
+  throw InputError(
+      fmt::format("found function '{}', expected one of {}", found, joined(known, ", ")));
 }
 
 /// Decimals have no exact binary form.

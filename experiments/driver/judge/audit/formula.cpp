@@ -29,8 +29,8 @@ class Parser {
     result.text = text_;
     result.left = sum();
     const auto& known = relations();
-    const auto relation = std::find_if(known.begin(), known.end(),
-                                       [&](const std::string& word) { return take(word); });
+    const auto relation =
+        std::ranges::find_if(known, [&](const std::string& word) { return take(word); });
     if (relation == known.end()) refuse("a relation: = == < <= > >=");
     result.relation = *relation;
     result.right = sum();

@@ -41,13 +41,18 @@ json guarded(const std::function<json()>& work) {
   }
 }
 
+json ceilings_json(const std::vector<Ceiling>& ceilings) {
+  json list = json::array();
+  for (const auto& c : ceilings)
+    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
+  return list;
+}
+
 double timed(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-using nlohmann::json;
 
 namespace {
 
@@ -203,10 +208,7 @@ json ceilings(const std::string& backend) {
   auto found = backend == "cuda" ? gpu_ceilings() : cpu_ceilings();
   if (backend == "cuda" && !found.empty())
     for (auto& peak : theoretical_peaks(device::facts())) found.push_back(std::move(peak));
-  json list = json::array();
-  for (const auto& c : found)
-    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
-  return list;
+  return ceilings_json(found);
 }
 
 /// A tenth of the time of a case is left for what follows the runs.
