@@ -17,10 +17,9 @@ namespace {
 const std::vector<std::string> kFindings = {"result", "choice"};
 
 std::vector<Audit> audits_of(const std::vector<std::string>& papers) {
-  std::vector<Audit> all;
-  for (const auto& path : files_of_papers("findings", papers))
-    all.push_back(audit(load_findings(path, source_root())));
-  return all;
+  return transformed(files_of_papers("findings", papers), [](const std::string& path) {
+    return audit(load_findings(path, source_root()));
+  });
 }
 
 std::string head_text(const Claimed& c) {
@@ -76,9 +75,7 @@ std::string audit_text(const Audit& audit, bool all) {
 }
 
 nlohmann::json to_json(const std::vector<Audit>& audits) {
-  auto list = nlohmann::json::array();
-  for (const auto& audit : audits) list.push_back(to_json(audit));
-  return list;
+  return transformed(audits, [](const Audit& audit) { return driver::to_json(audit); });
 }
 
 }  // namespace

@@ -69,9 +69,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
 
 template <class T>
 std::vector<Located> values_of(const std::vector<T>& values, const char* option) {
-  std::vector<Located> located;
-  for (const auto& value : values) located.push_back({value, {option, 0, 0}});
-  return located;
+  return transformed(values, [&](const T& value) { return Located{value, {option, 0, 0}}; });
 }
 
 /// What a spec file would say.

@@ -26,10 +26,8 @@ struct Choice {
 };
 
 std::vector<std::string> method_ids() {
-  std::vector<std::string> ids;
   const auto registry = all_methods();
-  for (const auto& method : registry.methods()) ids.emplace_back(method->id());
-  return ids;
+  return transformed(registry.methods(), [](const auto& m) { return std::string(m->id()); });
 }
 
 /// By the name that stands for the place in a synopsis or in the help of an option.

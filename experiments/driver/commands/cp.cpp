@@ -358,6 +358,13 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
   return asked.plot.empty() ? 0 : draw(asked.plot, model);
 }
 
+void print_head(const Method& method, const std::string& why, const char* lie_on, double prepared) {
+  std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
+                           why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
+            << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
+                           "a sweep");
+}
+
 int cp_command(const Given& given) {
   const auto registry = all_methods();
   const auto spec = spec_of(given);
@@ -378,15 +385,10 @@ int cp_command(const Given& given) {
                  std::map<std::string, ParamValue>{}, place, asked.constraint);
   const double prepared = seconds_since(begin) - taken.trial_beside_winner();
   const double choosing = advised + taken.trial_beside_winner();
-  const auto why = taken.why();
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   const char* const lie_on = als.place() == cpd::Place::device ? "device" : "host";
-  if (!asked.as_json)
-    std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
-                             why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
-              << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
-                             "a sweep");
+  if (!asked.as_json) print_head(method, taken.why(), lie_on, prepared);
   json list = json::array();
   const Start best = best_of(als, last ? &*last : nullptr, problem, asked, *timer, list);
   if (asked.as_json)

@@ -14,7 +14,6 @@
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
-#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/table.hpp"

@@ -9,7 +9,6 @@
 #include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {

@@ -161,13 +161,12 @@ std::string experiments_text(const std::vector<Spec>& specs) {
 }
 
 nlohmann::json experiments_json(const std::vector<Spec>& specs) {
-  auto list = nlohmann::json::array();
-  for (const auto& spec : specs)
-    list.push_back({{"path", spec.path},
-                    {"artifact", spec.artifact},
-                    {"title", spec.title},
-                    {"profiles", spec.profiles}});
-  return list;
+  return transformed(specs, [](const Spec& spec) {
+    return nlohmann::json{{"path", spec.path},
+                          {"artifact", spec.artifact},
+                          {"title", spec.title},
+                          {"profiles", spec.profiles}};
+  });
 }
 
 std::vector<Spec> experiments(const std::string& profile, const std::string& backend) {

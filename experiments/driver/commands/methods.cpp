@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
 
-#include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -159,10 +159,8 @@ int show_command(const Given& given) {
 }  // namespace
 
 json methods() {
-  auto list = json::array();
   const auto registry = all_methods();
-  for (const auto& method : registry.methods()) list.push_back(described(*method));
-  return list;
+  return transformed(registry.methods(), [](const auto& method) { return described(*method); });
 }
 
 std::string methods_text(const json& methods) {

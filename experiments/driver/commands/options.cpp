@@ -8,6 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -31,9 +32,7 @@ void refuse_option(const Usage& usage, const std::string& option,
 }
 
 std::vector<std::string> option_names(const po::options_description& options) {
-  std::vector<std::string> names;
-  for (const auto& option : facts_of(options)) names.push_back("--" + option.name);
-  return names;
+  return transformed(facts_of(options), [](const auto& option) { return "--" + option.name; });
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/io/cache.hpp"
 #include "experiments/driver/commands/commands.hpp"

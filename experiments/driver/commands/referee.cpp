@@ -103,12 +103,10 @@ json to_json(const Bout& bout) {
 std::vector<Contestant> chosen(std::vector<Contestant> all, const std::vector<std::string>& names) {
   if (names.empty()) return all;
   if (names.size() != 2) throw InputError("--between: expected two methods");
-  std::vector<std::string> known;
-  for (const auto& one : all) known.push_back(one.name);
-  std::vector<Contestant> list;
-  for (const auto& name : names)
-    list.push_back(all[place_among(known, name, "--between: no rows of")]);
-  return list;
+  const auto known = transformed(all, &Contestant::name);
+  return transformed(names, [&](const std::string& name) {
+    return all[place_among(known, name, "--between: no rows of")];
+  });
 }
 
 std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
@@ -147,9 +145,8 @@ int referee_command(const Given& given) {
                     spec.path, list.size()));
   const auto bouts = bouts_of(all, list, calibrations_of(given));
   if (given.flag("json")) {
-    auto out = json::array();
-    for (const auto& bout : bouts) out.push_back(to_json(bout));
-    std::cout << out.dump(2) << '\n';
+    std::cout << json(transformed(bouts, [](const Bout& bout) { return to_json(bout); })).dump(2)
+              << '\n';
     return 0;
   }
   Labels labels;

@@ -17,10 +17,9 @@ namespace {
 /// Every plan is made before the first case runs: a mistake in the last spec costs no time.
 std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
                            const DatasetRegistry& datasets, bool allow_foreign) {
-  std::vector<Plan> plans;
-  for (const auto& path : specs)
-    plans.push_back(plan_to_measure(path, profile, datasets, allow_foreign));
-  return plans;
+  return transformed(specs, [&](const std::string& path) {
+    return plan_to_measure(path, profile, datasets, allow_foreign);
+  });
 }
 
 std::set<std::string> datasets_of(std::vector<Plan>::const_iterator plan,

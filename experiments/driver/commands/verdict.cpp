@@ -11,7 +11,6 @@
 #include <boost/algorithm/string.hpp>
 
 #include "common/advise/facts.hpp"
-#include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/io/read.hpp"
 
@@ -242,9 +241,7 @@ class RowsByArtifact {
         if (const auto found = places_.find(artifact); found != places_.end())
           places.insert(found->second.begin(), found->second.end());
     }
-    std::vector<Row> rows;
-    for (const auto k : places) rows.push_back(rows_[k]);
-    return rows;
+    return transformed(places, [this](std::size_t k) { return rows_[k]; });
   }
 
  private:
@@ -336,8 +333,8 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
   const Known known{data_sets(registry), without_rows(exclusions_of_specs(), rows)};
   const RowsByArtifact by_artifact(std::move(rows));
-  json list = json::array();
-  for (const auto& claim : claims) list.push_back(entry_of(claim, by_artifact, known));
+  json list =
+      transformed(claims, [&](const Claim& claim) { return entry_of(claim, by_artifact, known); });
   add_prose(list);
   return list;
 }

@@ -20,10 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 Dims dims_of(const YamlNode& node) {
-  Dims dims;
-  for (const auto& item : node.items)
-    dims.push_back(item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item)));
-  return dims;
+  return transformed(node.items, [](const YamlNode& item) {
+    return item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item));
+  });
 }
 
 std::string file_of(const YamlNode& node, const std::string& directory, const std::string& root) {

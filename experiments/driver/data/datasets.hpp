@@ -164,7 +164,6 @@ class DatasetRegistry {
   Origin recipe_origin(const Dataset& d, const std::string& cache_dir) const;
   void check_fetched(const Dataset& d, const std::string& cache_dir) const;
   void record_fetched(const Dataset& d, const std::string& cache_dir) const;
-  std::string recipe_path(const std::string& recipe) const;
 
   std::string folder_;   ///< of the registry
   std::string recipes_;  ///< their folder

@@ -14,6 +14,7 @@
 #include "common/io/tns.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -157,11 +158,9 @@ const std::vector<ExchangeFormat>& exchange_formats() {
 }
 
 const ExchangeFormat& exchange_format(const std::string& name, const std::string& path) {
-  std::vector<std::string> names;
-  for (const auto& format : exchange_formats()) {
+  for (const auto& format : exchange_formats())
     if (name.empty() ? has_ending(path, format) : format.name == name) return format;
-    names.push_back(format.name);
-  }
+  const auto names = transformed(exchange_formats(), &ExchangeFormat::name);
   if (name.empty())
     throw InputError(fmt::format("{}: the ending '{}' names no format; --to does: {}", path,
                                  fs::path(path).extension().string(), joined(names, ", ")));

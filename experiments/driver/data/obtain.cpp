@@ -212,14 +212,10 @@ void check_against_registry(const Dataset& d, const Coo& tensor) {
                                  found, d.sha256));
 }
 
-std::string DatasetRegistry::recipe_path(const std::string& recipe) const {
-  return (fs::path(recipes_) / (recipe + ".py")).string();
-}
-
 DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
                                                        const std::string& cache_dir) const {
   Origin origin;
-  origin.recipe = recipe_path(d.recipe);
+  origin.recipe = (fs::path(recipes_) / (d.recipe + ".py")).string();
   origin.identity = {{"recipe", sha256_file(origin.recipe)}, {"params", d.recipe_params}};
   if (!d.file.empty()) {
     origin.input = d.file;

@@ -13,7 +13,6 @@
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
-#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
@@ -255,10 +254,9 @@ const Calibration* calibration_of(const std::vector<Calibration>& all, const std
 }
 
 std::string rule_text(const Calibration& c) {
-  std::vector<std::string> words;
-  for (const auto& rule : c.rules) words.push_back(rule_words(rule));
   return fmt::format("{}: differences count, by its calibration ({}): {}",
-                     machine_label(c.device, c.machine, true), c.path, joined(words, ", "));
+                     machine_label(c.device, c.machine, true), c.path,
+                     joined(transformed(c.rules, rule_words), ", "));
 }
 
 }  // namespace retensor::driver

@@ -44,9 +44,7 @@ bool takes_from(const Part& part, const LeftOut& one) {
 
 std::string condition_text(const std::string& name, const std::vector<json>& values) {
   if (values.size() > kFewValues) return fmt::format("{} of {} values", name, values.size());
-  std::vector<std::string> words;
-  for (const auto& value : values) words.push_back(plain_text(value));
-  const auto joined = boost::join(words, " or ");
+  const auto joined = boost::join(transformed(values, plain_text), " or ");
   return values.front().is_string() && !name.starts_with("params.")
              ? joined
              : boost::replace_first_copy(name, "params.", "") + " " + joined;
@@ -89,9 +87,8 @@ std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftO
 }
 
 std::string text_of(const LeftOut& left_out) {
-  std::vector<std::string> conditions;
-  for (const auto& [name, values] : left_out.when)
-    conditions.push_back(condition_text(name, values));
+  const auto conditions = transformed(
+      left_out.when, [](const auto& one) { return condition_text(one.first, one.second); });
   return fmt::format("{} leaves out {}: {}", left_out.artifact, boost::join(conditions, ", "),
                      left_out.reason);
 }

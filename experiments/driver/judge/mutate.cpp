@@ -78,10 +78,9 @@ std::string label_of(const std::vector<Part>& parts, std::size_t k) {
                           return other != p.where.end() && other->second == any_of;
                         });
     if (common || (parts.size() == 1 && !boost::ends_with(field, "method"))) continue;
-    std::vector<std::string> values;
-    for (const auto& value : any_of) values.push_back(plain_text(value));
     const bool method = boost::ends_with(field, "method");
-    told.push_back((method ? "" : field + " ") + boost::join(values, ", "));
+    told.push_back((method ? "" : field + " ") +
+                   boost::join(transformed(any_of, plain_text), ", "));
   }
   return told.empty() ? "" : " of " + boost::join(told, ", ");
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "common/core/text.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -42,9 +43,7 @@ std::string told(const json& entry) {
 }
 
 std::string told(const Entries& entries) {
-  std::vector<std::string> parts;
-  for (const auto& entry : entries) parts.push_back(told(entry));
-  return in_words(parts, "and");
+  return in_words(transformed(entries, [](const json& entry) { return told(entry); }), "and");
 }
 
 /// With the claims that show it and what their rows say.

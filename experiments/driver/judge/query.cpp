@@ -69,8 +69,7 @@ Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
   if (how == "mean") return mean_of(all);
   if (how == "spread") return divide(reduced(all, "max"), reduced(all, "min"));
   const auto of = [&](double Estimate::*end) {
-    std::vector<double> ends;
-    for (const auto& one : all) ends.push_back(one.*end);
+    auto ends = transformed(all, end);
     if (how == "median") return middle_of(std::move(ends));
     const auto [least, most] = std::ranges::minmax_element(ends);
     return how == "min" ? *least : *most;
@@ -108,10 +107,8 @@ Estimate with_launches(const Estimate& one, const Row& row) {
 
 /// A number that follows from the median time, rising with it or falling.
 Estimate with_time(double value, const Row& row, bool rises) {
-  const auto stat = [&](const char* name) {
-    return number_in(row.field(std::string("stats.") + name)).value_or(0);
-  };
-  const auto median = stat("median"), low = stat("ci_low"), high = stat("ci_high");
+  const auto median = row.number("stats.median");
+  const auto low = row.number("stats.ci_low"), high = row.number("stats.ci_high");
   if (!(low > 0 && low <= median && median <= high)) return Estimate::exact(value);
   return rises ? Estimate{value * low / median, value, value * high / median}
                : Estimate{value * median / high, value, value * median / low};
@@ -139,9 +136,7 @@ Estimate has_text(const Row& row, const Part& part) {
 }
 
 std::vector<Estimate> estimates(const std::vector<RowNumber>& numbers) {
-  std::vector<Estimate> all;
-  for (const auto& one : numbers) all.push_back(one.number);
-  return all;
+  return transformed(numbers, &RowNumber::number);
 }
 
 Estimate reduced(const std::vector<RowNumber>& numbers, const Part& part) {

@@ -348,8 +348,7 @@ json shown_by(const Cause& cause) {
 
 json cases_of(const Verdict& v) {
   if (v.cases.empty()) return {};
-  std::vector<double> values;
-  for (const auto& one : v.cases) values.push_back(one.value);
+  const auto values = transformed(v.cases, &Estimate::value);
   const auto [least, most] = std::ranges::minmax_element(values);
   return {{"inside", v.inside}, {"of", values.size()}, {"least", *least}, {"most", *most}};
 }

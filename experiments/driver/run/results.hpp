@@ -2,7 +2,6 @@
 // file ends that a death of its writer has torn.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <map>

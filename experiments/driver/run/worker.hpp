@@ -55,8 +55,6 @@ class Worker {
  public:
   Worker(WorkerSetup setup, StopSignals& stop);
   ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
   /// killed at the limit.

@@ -81,10 +81,9 @@ const Axis* find_axis(const std::string& axis) {
 }  // namespace
 
 std::vector<shape::Member> axis_members() {
-  std::vector<shape::Member> members;
-  for (const auto& axis : axes())
-    members.push_back(shape::optional(axis.name, shape::list_or_one(axis.name, axis.shape)));
-  return members;
+  return transformed(axes(), [](const Axis& axis) {
+    return shape::optional(axis.name, shape::list_or_one(axis.name, axis.shape));
+  });
 }
 
 ShapePtr operation_shape() {

@@ -71,10 +71,8 @@ class Includer {
 
 /// A scalar is a list of one.
 std::vector<Located> values_of(const YamlNode& node) {
-  std::vector<Located> values;
-  if (!node.is_list()) return {{scalar_value(node), node.at}};
-  for (const auto& item : node.items) values.push_back({scalar_value(item), item.at});
-  return values;
+  const auto value = [](const YamlNode& item) { return Located{scalar_value(item), item.at}; };
+  return node.is_list() ? transformed(node.items, value) : std::vector{value(node)};
 }
 
 /// The values under each key of a map.

@@ -323,10 +323,7 @@ std::string text_or(const YamlNode& map, std::string_view key, const std::string
 }
 
 std::vector<std::string> texts_of(const YamlNode* list) {
-  std::vector<std::string> texts;
-  if (list != nullptr)
-    for (const auto& item : list->items) texts.push_back(item.text);
-  return texts;
+  return list == nullptr ? std::vector<std::string>() : transformed(list->items, &YamlNode::text);
 }
 
 std::string shown(const std::string& word) {

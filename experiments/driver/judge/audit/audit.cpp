@@ -58,11 +58,10 @@ std::optional<Estimate> rounded(const std::optional<Estimate>& number, Rounding 
   return Estimate{(low + value) / 2, value, (value + high) / 2};
 }
 
-/// The names of a paper, with a row of a table at hand or without. Notes in `used` what was asked.
+/// The names of a paper, with a row of a table at hand or, where that has no name, without. Notes
+/// in `used` what was asked.
 class Figures : public Names {
  public:
-  Figures(const Findings& f, Rounding rounding, Used& used)
-      : f_(f), rounding_(rounding), used_(used) {}
   Figures(const Findings& f, Rounding rounding, Used& used, const std::string& table,
           std::size_t row)
       : f_(f), rounding_(rounding), used_(used), table_(table), row_(row) {}
@@ -148,8 +147,7 @@ Outcome judged(const Check& check, const std::optional<Estimate>& left,
 
 Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::size_t row,
                   Rounding rounding, Used& used) {
-  const auto names =
-      rule.table.empty() ? Figures(f, rounding, used) : Figures(f, rounding, used, rule.table, row);
+  const Figures names(f, rounding, used, rule.table, row);
   try {
     auto outcome = judged(check, evaluate(check.left, names), evaluate(check.right, names));
     if (!rule.table.empty()) outcome.row = f.tables.at(rule.table).rows[row];

@@ -42,10 +42,9 @@ json guarded(const std::function<json()>& work) {
 }
 
 json ceilings_json(const std::vector<Ceiling>& ceilings) {
-  json list = json::array();
-  for (const auto& c : ceilings)
-    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
-  return list;
+  return transformed(ceilings, [](const Ceiling& c) {
+    return json{{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}};
+  });
 }
 
 double timed(const std::function<void()>& work) {
@@ -391,8 +390,7 @@ json Bench::measure(const json& request) {
 
 void Bench::measure_posed(const json& request, Round& round) {
   const auto& trials = round.trials;
-  std::vector<bool> on_gpu;
-  for (const auto& trial : trials) on_gpu.push_back(is_cuda(trial));
+  const auto on_gpu = transformed(trials, is_cuda);
   const auto once = [&](const TimingOptions& how) { return retensor::measure(trials, how); };
   const LoadMeter meter;
   auto [measured, states] = measure_watched(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <stdexcept>
 
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
@@ -32,9 +33,7 @@ void keep(const reference::Expected& oracle, const fs::path& path) {
     fs::create_directories(path.parent_path());
     oracle.save(part);
     fs::rename(part, path);
-  } catch (const Error&) {
-    fs::remove(part, ignored);
-  } catch (const fs::filesystem_error&) {
+  } catch (const std::runtime_error&) {
     fs::remove(part, ignored);
   }
 }
