@@ -36,7 +36,7 @@ void expect_sane_environment() {
     return error == std::errc() && end == text.data() + text.size() && threads >= 1 &&
            threads <= kMost;
   };
-  if (!std::all_of(levels.begin(), levels.end(), fits))
+  if (!std::ranges::all_of(levels, fits))
     throw InputError(
         fmt::format("OMP_NUM_THREADS: found '{}', expected 1 to {} threads", given, kMost));
 }

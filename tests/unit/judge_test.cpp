@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/driver/judge/mutate.hpp"
+#include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/judge/verdict.hpp"
 #include "tests/unit/made_claims.hpp"
 #include "tests/unit/temporary_folder.hpp"

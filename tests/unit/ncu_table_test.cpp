@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
-#include "experiments/driver/run/profiler.hpp"
+#include "experiments/driver/run/ncu_table.hpp"
 
 using namespace retensor;
 using driver::parse_ncu_csv;

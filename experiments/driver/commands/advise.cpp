@@ -262,9 +262,8 @@ Interface advise_interface() {
       "first. The predictions follow from rows that were measured on other tensors; nothing is run "
       "unless --trial asks for it.",
       "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100", -1};
-  po::options_description options;
-  auto add = options.add_options();
-  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", ").c_str());
+  Options add;
+  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", "));
   add("mode", number("MODE", 0), "mode of the operation, counted from 0");
   add("rank", number<std::uint64_t>("R", 16), "columns of the dense operands");
   add("variant", word("TEXT"),
@@ -288,9 +287,9 @@ Interface advise_interface() {
   add("regret", flag(),
       "print how much longer the choices take than the best ones where the tensor's family was "
       "left out of the table, and stop (with --error: roundings allowed)");
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, advise_command};
+  add.locations();
+  add.json();
+  return {usage, add, advise_command};
 }
 
 }  // namespace retensor::driver

@@ -17,10 +17,9 @@ namespace {
 const std::vector<std::string> kFindings = {"result", "choice"};
 
 std::vector<Audit> audits_of(const std::vector<std::string>& papers) {
-  std::vector<Audit> all;
-  for (const auto& path : files_of_papers("findings", papers))
-    all.push_back(audit(load_findings(path, source_root())));
-  return all;
+  return transformed(files_of_papers("findings", papers), [](const std::string& path) {
+    return audit(load_findings(path, source_root()));
+  });
 }
 
 std::string head_text(const Claimed& c) {
@@ -76,9 +75,7 @@ std::string audit_text(const Audit& audit, bool all) {
 }
 
 nlohmann::json to_json(const std::vector<Audit>& audits) {
-  auto list = nlohmann::json::array();
-  for (const auto& audit : audits) list.push_back(to_json(audit));
-  return list;
+  return transformed(audits, [](const Audit& audit) { return driver::to_json(audit); });
 }
 
 }  // namespace
@@ -96,8 +93,7 @@ int audit_command(const Given& given) {
   } else {
     for (const auto& audit : all) std::cout << audit_text(audit, given.flag("all"));
   }
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const Audit& a) { return a.found(kFindings) > 0; });
+  const bool any = std::ranges::any_of(all, [](const Audit& a) { return a.found(kFindings) > 0; });
   return any && given.flag("strict") ? 1 : 0;
 }
 
@@ -110,12 +106,11 @@ Interface audit_interface() {
       "numbers that follow from others, and lists those that do not fit and the faults of printed "
       "algorithms. A check is open where rounding leaves a factor of ten.",
       "retensor audit hlsto --all", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("all", flag(), "list the checks that fit too");
   add("strict", flag(), "exit code 1 when there are findings other than of wording");
-  add_json_option(options);
-  return {usage, options, audit_command};
+  add.json();
+  return {usage, add, audit_command};
 }
 
 }  // namespace retensor::driver

@@ -69,9 +69,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
 
 template <class T>
 std::vector<Located> values_of(const std::vector<T>& values, const char* option) {
-  std::vector<Located> located;
-  for (const auto& value : values) located.push_back({value, {option, 0, 0}});
-  return located;
+  return transformed(values, [&](const T& value) { return Located{value, {option, 0, 0}}; });
 }
 
 /// What a spec file would say.
@@ -132,7 +130,7 @@ std::vector<Ranking> rankings(const std::vector<Row>& rows) {
   }
   std::vector<Ranking> list;
   for (auto& [text, ranking] : by_problem) {
-    std::stable_sort(ranking.ok.begin(), ranking.ok.end(), [](const Row& a, const Row& b) {
+    std::ranges::stable_sort(ranking.ok, [](const Row& a, const Row& b) {
       return a.number("stats.median") < b.number("stats.median");
     });
     list.push_back(std::move(ranking));
@@ -149,8 +147,7 @@ std::string problem_text(const json& problem) {
     if (problem.contains(member) && !problem[member].is_null())
       text += fmt::format(", {}{}",
                           std::string_view(member) == "dtype" ? "" : fmt::format("{} ", member),
-                          problem[member].is_string() ? problem[member].get<std::string>()
-                                                      : problem[member].dump());
+                          plain_text(problem[member]));
   return text;
 }
 
@@ -194,7 +191,7 @@ void print_ranking(const Ranking& ranking) {
   std::cout << '\n';
 }
 
-json to_json(const Ranking& ranking) {
+void to_json(json& j, const Ranking& ranking) {
   auto ok = json::array(), others = json::array();
   for (const auto& row : ranking.ok) {
     const auto& stats = row.field("stats");
@@ -215,7 +212,7 @@ json to_json(const Ranking& ranking) {
     others.push_back({{"method", row.method()},
                       {"status", name(row.status())},
                       {"reason", text_of(row.line(), "reason")}});
-  return {{"problem", ranking.problem}, {"methods", ok}, {"not_ok", others}};
+  j = {{"problem", ranking.problem}, {"methods", ok}, {"not_ok", others}};
 }
 
 /// The rows that the last session of a file measured.
@@ -253,9 +250,7 @@ int bench_command(const Given& given) {
   const auto done = run_sweep(plan, datasets, sweep, stop);
   const auto list = rankings(rows_of_session(sweep.out));
   if (given.flag("json")) {
-    json problems = json::array();
-    for (const auto& ranking : list) problems.push_back(to_json(ranking));
-    std::cout << problems.dump(2) << '\n';
+    std::cout << json(list).dump(2) << '\n';
   } else {
     for (const auto& ranking : list) print_ranking(ranking);
   }
@@ -275,9 +270,8 @@ Interface bench_interface() {
       "measured memory bandwidth allows. format: memory of the method's own format. error/bound: "
       "the largest error over the rounding error that the check allows, at most 1.",
       "retensor bench wordnet --operation mttkrp --mode 0 --rank 16", 1};
-  po::options_description options;
-  auto add = options.add_options();
-  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", ").c_str());
+  Options add;
+  add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", "));
   add("mode", po::value<std::vector<std::int64_t>>()->multitoken()->value_name("MODE..."),
       "modes, counted from 0 (default: all)");
   add("rank",
@@ -298,15 +292,14 @@ Interface bench_interface() {
       "its id: theirs.cuda=./libtheirs.so");
   add("precision", word("WORD"),
       fmt::format("in which code from outside computes: {} (default: in the type of the values)",
-                  joined(foreign_precisions(), ", "))
-          .c_str());
+                  joined(foreign_precisions(), ", ")));
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
   add("output", word("FILE"), "result file to append the rows to");
   add("quiet", flag(), "print no progress");
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, bench_command};
+  add.locations();
+  add.json();
+  return {usage, add, bench_command};
 }
 
 }  // namespace retensor::driver

@@ -70,13 +70,13 @@ Interface bundle_interface() {
       "environment, RO-Crate metadata and a checklist for the badges of the ACM. Prints its path. "
       "Tensors that may not be passed on are left out.",
       "retensor bundle experiments/tca_spmm/fig4.yaml --out fig4.tar.gz", 1};
-  po::options_description options;
-  options.add_options()("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)")(
-      "rows", words("FILE..."),
-      "result files (default: all below experiments/results and out/results)")(
-      "measure", flag(), "measure the quick profile first, so that a replay finds its rows");
-  add_location_options(options);
-  return {usage, options, bundle_command};
+  Options add;
+  add("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)");
+  add("rows", words("FILE..."),
+      "result files (default: all below experiments/results and out/results)");
+  add("measure", flag(), "measure the quick profile first, so that a replay finds its rows");
+  add.locations();
+  return {usage, add, bundle_command};
 }
 
 Interface replay_interface() {
@@ -86,12 +86,11 @@ Interface replay_interface() {
       "network, and tells for each row and claim whether it agrees with the bundle. Times are not "
       "compared. Exit code 1 if something differs or nothing could be compared.",
       "retensor replay fig4.tar.gz --out replayed", 1, "its report is the file replay.json"};
-  po::options_description options;
-  options.add_options()("out", word("DIR", "replayed"),
-                        "folder to unpack to, which must be empty or absent")(
-      "time-limit", number("SECONDS", 600), "for all runs together; what is left is not compared");
-  add_location_options(options);
-  return {usage, options, replay_command};
+  Options add;
+  add("out", word("DIR", "replayed"), "folder to unpack to, which must be empty or absent");
+  add("time-limit", number("SECONDS", 600), "for all runs together; what is left is not compared");
+  add.locations();
+  return {usage, add, replay_command};
 }
 
 }  // namespace retensor::driver

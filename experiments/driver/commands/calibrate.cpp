@@ -99,11 +99,10 @@ Interface calibrate_interface() {
       "it would see. The least threshold with at most 1% of false alarms is kept in a file; "
       "`compare` uses calibration.json of the folders of experiments/results and out/results.",
       "retensor calibrate out/results/cpu/pasta-calibration.jsonl --out calibration.json", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("out", word("FILE"), "write the calibration to a file");
-  add_json_option(options);
-  return {usage, options, calibrate_command};
+  add.json();
+  return {usage, add, calibrate_command};
 }
 
 }  // namespace retensor::driver

@@ -70,11 +70,11 @@ std::vector<Calibration> calibrations_of(const Given& given);
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);
 
-void add_convert_options(po::options_description& options);
+void add_convert_options(Options& add);
 /// Writes INPUT as OUTPUT in the format that --to or the ending names, reads it back and compares.
 int convert_dataset(const std::string& input, const std::string& output, const Given& given);
 
-void add_fetch_options(po::options_description& options);
+void add_fetch_options(Options& add);
 /// Fetches the data sets named, or those that --paper needs: sizes and disk space first, then file
 /// by file. One that fails does not stop the others; returns the worst exit code.
 int fetch_datasets(const Args& names, const DatasetRegistry& datasets, const Given& given);

@@ -63,6 +63,8 @@ struct Command {
 };
 /// All subcommands in the order in which the help shows them.
 const std::vector<Command>& all_commands();
+/// Names of those that are not hidden.
+std::vector<std::string> command_names();
 /// Throws InputError for a name that no subcommand has.
 const Command& command_named(const std::string& name);
 

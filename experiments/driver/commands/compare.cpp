@@ -71,18 +71,10 @@ json to_json(const Measured& m) {
 
 json to_json(const Pair& pair) {
   json j = {{"a", to_json(*pair.a)}, {"b", to_json(*pair.b)}, {"one_machine", pair.one_machine()}};
-  if (pair.ok())
-    j.update({{"ratio", pair.ratio.value},
-              {"ci_low", pair.ratio.ci_low},
-              {"ci_high", pair.ratio.ci_high},
-              {"change", name(pair.change)}});
+  if (!pair.ok()) return j;
+  j.update(ratio_json(pair.ratio));
+  j["change"] = name(pair.change);
   return j;
-}
-
-json mean_json(const Comparison& comparison) {
-  const auto mean = comparison.mean_ratio();
-  if (!mean) return nullptr;
-  return {{"ratio", mean->value}, {"ci_low", mean->ci_low}, {"ci_high", mean->ci_high}};
 }
 
 /// A list as json::dump(2) writes it one level down, an element at a time: as one value the lists
@@ -98,12 +90,13 @@ void print_list(const char* name, const List& list, const Convert& convert) {
 
 void print_json(const File& a, const File& b, const Comparison& comparison) {
   const auto alone = [](const MeasuredPtr& m) { return to_json(*m); };
+  const auto mean = comparison.mean_ratio();
   const json others = {{"a", facts(a)},
                        {"b", facts(b)},
                        {"warnings", comparison.warnings()},
                        {"ignored", comparison.ignored},
                        {"rules", comparison.rules},
-                       {"mean", mean_json(comparison)},
+                       {"mean", mean ? ratio_json(*mean) : json()},
                        {"worse", comparison.worse()}};
   const auto text = others.dump(2);
   std::cout << text.substr(0, text.rfind("\n}")) << ",\n";
@@ -271,8 +264,7 @@ Interface compare_interface() {
       "first "
       "method and B the second, in one file or two.",
       "retensor compare before.jsonl after.jsonl --strict", 2};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("by-method", words("A B"), "compare two methods in cases that agree in everything else");
   add("ignore", words("FIELD..."),
       "members of the case that may differ, such as artifact or params.threads");
@@ -280,9 +272,9 @@ Interface compare_interface() {
   add("strict", flag(),
       "exit code 1 when something is significantly slower in B or no longer ok, or when the "
       "calibration of the machine leaves a pair undecided");
-  add_calibration_option(options);
-  add_json_option(options);
-  return {usage, options, compare_command};
+  add.calibration();
+  add.json();
+  return {usage, add, compare_command};
 }
 
 }  // namespace retensor::driver

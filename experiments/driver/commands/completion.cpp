@@ -26,17 +26,8 @@ struct Choice {
 };
 
 std::vector<std::string> method_ids() {
-  std::vector<std::string> ids;
   const auto registry = all_methods();
-  for (const auto& method : registry.methods()) ids.emplace_back(method->id());
-  return ids;
-}
-
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const auto& command : all_commands())
-    if (*command.summary != '\0') names.emplace_back(command.name);
-  return names;
+  return transformed(registry.methods(), [](const auto& m) { return std::string(m->id()); });
 }
 
 /// By the name that stands for the place in a synopsis or in the help of an option.
@@ -238,7 +229,7 @@ Interface completion_interface() {
       "it from ~/.local/share/bash-completion/completions/retensor, zsh from a file _retensor in a "
       "folder of $fpath, fish from ~/.config/fish/completions/retensor.fish.",
       "retensor completion bash > retensor.bash", 1, "its output is no data"};
-  return {usage, po::options_description(), completion_command};
+  return {usage, {}, completion_command};
 }
 
 }  // namespace retensor::driver

@@ -104,6 +104,31 @@ double told_threshold(const Row& row, const std::vector<Calibration>& calibratio
   return *found->rule(1).threshold;
 }
 
+/// How the sample is measured, into a file of its own.
+SweepOptions sweep_beside(const std::string& path, const Given& given) {
+  SweepOptions sweep;
+  sweep.keep_oracles = given.flag("keep-oracles");
+  sweep.out = given.text("out");
+  if (sweep.out.empty()) sweep.out = path + ".confirm";
+  sweep.at = given.locations();
+  sweep.rerun = true;
+  sweep.argv = given.command_line("confirm");
+  return sweep;
+}
+
+std::vector<Repetition> repetitions_of(const std::vector<Row>& sample,
+                                       const std::map<std::string, const Row*>& again,
+                                       double threshold) {
+  std::vector<Repetition> repetitions;
+  for (const auto& row : sample) {
+    const auto found = again.find(row.key());
+    repetitions.push_back(
+        repetition(row, found == again.end() ? nullptr : found->second, threshold));
+    std::cerr << line_of(repetitions.back()) << '\n';
+  }
+  return repetitions;
+}
+
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
 
@@ -123,28 +148,14 @@ int confirm_command(const Given& given) {
 
   expect_this_model(sample);
   const auto threshold = told_threshold(sample.front(), calibrations_of(given));
-  SweepOptions sweep;
-  sweep.keep_oracles = given.flag("keep-oracles");
-  sweep.out = given.text("out");
-  if (sweep.out.empty()) sweep.out = path + ".confirm";
-  sweep.at = given.locations();
-  sweep.rerun = true;
-  sweep.argv = given.command_line("confirm");
+  const auto sweep = sweep_beside(path, given);
   StopSignals stop;
   const auto done = run_sweep(plan_of(sample), given.registry(), sweep, stop);
   if (done.stopped) return 128 + stop.first();
 
   const auto session = newest_session(sweep.out);
   const auto measured = newest_rows({sweep.out});
-  const auto again = by_key(measured, session);
-  std::vector<Repetition> repetitions;
-  for (const auto& row : sample) {
-    const auto found = again.find(row.key());
-    repetitions.push_back(
-        repetition(row, found == again.end() ? nullptr : found->second, threshold));
-    std::cerr << line_of(repetitions.back()) << '\n';
-  }
-
+  const auto repetitions = repetitions_of(sample, by_key(measured, session), threshold);
   Store store(path);
   for_each_line(sweep.out, [&](const json& line) {
     if (text_of(line, "session") == session) store.append(line);
@@ -170,17 +181,16 @@ Interface confirm_interface() {
       "at least once. Where the new times of a method agree with the old ones, its "
       "other rows count as confirmed.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
   add("same-model", flag(), "also rows of another machine of the same model");
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file to measure into before the result file is touched (default: FILE.confirm)");
-  add_calibration_option(options);
-  add_oracles_option(options);
-  add_location_options(options);
-  return {usage, options, confirm_command};
+  add.calibration();
+  add.oracles();
+  add.locations();
+  return {usage, add, confirm_command};
 }
 
 }  // namespace retensor::driver

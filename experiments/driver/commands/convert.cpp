@@ -57,12 +57,9 @@ void compare(const ExchangeFormat& format, const std::string& path, const Coo& t
 
 }  // namespace
 
-void add_convert_options(po::options_description& options) {
-  auto add = options.add_options();
-  std::string names;
-  for (const auto& format : exchange_formats()) names += (names.empty() ? "" : ", ") + format.name;
-  add("to", word("FORMAT"),
-      fmt::format("convert: {} (default: by the ending of OUTPUT)", names).c_str());
+void add_convert_options(Options& add) {
+  const auto names = joined(transformed(exchange_formats(), &ExchangeFormat::name), ", ");
+  add("to", word("FORMAT"), fmt::format("convert: {} (default: by the ending of OUTPUT)", names));
   add("modes", word("M,M,..."),
       "convert: which mode of the input each mode of the output is, as in 2,0,1");
   add("index-base", word("BASE", "one"),

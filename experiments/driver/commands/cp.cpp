@@ -229,9 +229,8 @@ void sweep_on(cpd::Als& last, int sweeps, Start& start, StageTimer& timer) {
 KruskalModel by_weight(const KruskalModel& model) {
   std::vector<std::size_t> order(model.weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return model.weights[a] > model.weights[b];
-  });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
   auto sorted = model;
   for (std::size_t r = 0; r < order.size(); ++r) {
     sorted.weights[r] = model.weights[order[r]];
@@ -359,6 +358,13 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
   return asked.plot.empty() ? 0 : draw(asked.plot, model);
 }
 
+void print_head(const Method& method, const std::string& why, const char* lie_on, double prepared) {
+  std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
+                           why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
+            << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
+                           "a sweep");
+}
+
 int cp_command(const Given& given) {
   const auto registry = all_methods();
   const auto spec = spec_of(given);
@@ -379,15 +385,10 @@ int cp_command(const Given& given) {
                  std::map<std::string, ParamValue>{}, place, asked.constraint);
   const double prepared = seconds_since(begin) - taken.trial_beside_winner();
   const double choosing = advised + taken.trial_beside_winner();
-  const auto why = taken.why();
   const auto timer =
       method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
   const char* const lie_on = als.place() == cpd::Place::device ? "device" : "host";
-  if (!asked.as_json)
-    std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
-                             why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
-              << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
-                             "a sweep");
+  if (!asked.as_json) print_head(method, taken.why(), lie_on, prepared);
   json list = json::array();
   const Start best = best_of(als, last ? &*last : nullptr, problem, asked, *timer, list);
   if (asked.as_json)
@@ -425,8 +426,7 @@ Interface cp_interface() {
       "model.npz holds weights, factor_0, factor_1, ... and the fit after each sweep; weights.txt, "
       "factor-0.txt, ... and fit.txt hold the same as text.",
       "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
@@ -456,9 +456,9 @@ Interface cp_interface() {
       "than 256 components take the host");
   add("type", word("f32|f64", "f32"), "type of the values and factors");
   add_decomposition_options(
-      options, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
+      add, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
-  return {usage, options, cp_command};
+  return {usage, add, cp_command};
 }
 
 }  // namespace retensor::driver

@@ -26,7 +26,7 @@ const std::vector<std::string> kActions = {"list", "info", "fetch", "make", "con
 
 /// Not a number where the registry leaves a length or the number of nonzeros open.
 double density(const Dataset& d) {
-  if (d.nnz == 0 || std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end()) return std::nan("");
+  if (d.nnz == 0 || !are_published(d.dims)) return std::nan("");
   return static_cast<double>(d.nnz) / cells_in(d.dims);
 }
 
@@ -278,14 +278,13 @@ Interface dataset_interface() {
       "verify [NAME...]: compares data sets with the dims, nonzeros and checksum of the registry; "
       "without a name, all that are here or quickly made.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
-  po::options_description options;
-  add_location_options(options);
-  auto add = options.add_options();
+  Options add;
+  add.locations();
   add("input", word("PATH"), "make: file or folder that the recipe reads");
-  add_fetch_options(options);
-  add_convert_options(options);
+  add_fetch_options(add);
+  add_convert_options(add);
   add("json", flag(), "list, info, verify: print JSON instead of text");
-  return {usage, options, dataset_command};
+  return {usage, add, dataset_command};
 }
 
 }  // namespace retensor::driver

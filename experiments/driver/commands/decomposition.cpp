@@ -22,9 +22,7 @@ constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
 
 }  // namespace
 
-void add_decomposition_options(po::options_description& options, const char* method,
-                               const SweepLimits& standard) {
-  auto add = options.add_options();
+void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard) {
   add("method", word("METHOD"), method);
   add("no-trial", flag(), "let the planner choose without running anything first");
   add("params", word("TEXT"), "parameters of the method, \"name=value name=value\"");
@@ -35,8 +33,8 @@ void add_decomposition_options(po::options_description& options, const char* met
       "it also stops after a sweep that improves the fit by less than this");
   add("seed", number("N", standard.seed), "seed of the initial factors");
   add("output", word("DIR"), "folder for the model: model.npz and text files");
-  add_location_options(options);
-  add_json_option(options);
+  add.locations();
+  add.json();
 }
 
 SweepLimits limits_of(const Given& given) {

@@ -24,8 +24,7 @@ struct SweepLimits {
 
 /// --method, --params, --max-sweeps, --tolerance, --seed, --output, --json and the locations;
 /// `method` is what the help says about --method.
-void add_decomposition_options(po::options_description& options, const char* method,
-                               const SweepLimits& standard);
+void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
 /// --solve, which each command describes itself; throws InputError for another word.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "common/core/build_info.hpp"
-#include "common/core/error.hpp"
 #include "common/device/device.hpp"
 #include "common/machine/ceilings.hpp"
 #include "common/machine/machine.hpp"
@@ -15,8 +14,8 @@
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
-#include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
@@ -84,13 +83,6 @@ void print_ceilings() {
   std::cout << "\nCeilings\n" << table_text({"what", "value", "unit", "detail"}, rows, out_style());
 }
 
-nlohmann::json ceilings_json() {
-  auto list = nlohmann::json::array();
-  for (const auto& c : measured_ceilings())
-    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
-  return list;
-}
-
 int doctor_command(const Given& given) {
   const auto cache = given.cache();
   const auto sets = datasets_json(given.registry(), cache);
@@ -100,7 +92,7 @@ int doctor_command(const Given& given) {
   if (given.flag("json")) {
     nlohmann::json told = {{"datasets", sets}};
     for (const auto& fact : facts) told[fact[0]] = fact[1];
-    if (given.flag("ceilings")) told["ceilings"] = ceilings_json();
+    if (given.flag("ceilings")) told["ceilings"] = ceilings_json(measured_ceilings());
     std::cout << told.dump(2) << '\n';
     return 0;
   }
@@ -118,11 +110,11 @@ Interface doctor_interface() {
       "methods, the Python modules that plots and the report need, and the data sets that can be "
       "obtained.",
       "retensor doctor --ceilings", 0};
-  po::options_description options;
-  options.add_options()("ceilings", flag(), "measure bandwidths and peaks (seconds)");
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, doctor_command};
+  Options add;
+  add("ceilings", flag(), "measure bandwidths and peaks (seconds)");
+  add.locations();
+  add.json();
+  return {usage, add, doctor_command};
 }
 
 }  // namespace retensor::driver

@@ -90,8 +90,9 @@ std::vector<Job> jobs_of(const Args& names, const DatasetRegistry& datasets,
   for (const auto& name : names) {
     const auto& d = datasets.find(name);
     Job job{&d, datasets.fetched(d, cache), {}};
-    std::copy_if(job.files.begin(), job.files.end(), std::back_inserter(job.missing),
-                 [&](const FetchedFile& f) { return anew || !fs::is_regular_file(f.path); });
+    std::ranges::copy_if(job.files, std::back_inserter(job.missing), [&](const FetchedFile& f) {
+      return anew || !fs::is_regular_file(f.path);
+    });
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -151,8 +152,8 @@ class Fetcher {
   /// Where the files would be written, even if a shared cache has others.
   std::string own(const FetchedFile& file, const Dataset& d) const {
     const auto all = fetched_files(d.fetch);
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const FetchedFile& f) { return f.url == file.url; });
+    const auto at =
+        std::ranges::find_if(all, [&](const FetchedFile& f) { return f.url == file.url; });
     return (fs::path(cache_) / at->path).string();
   }
 
@@ -259,8 +260,7 @@ int attempt(Fetcher& fetcher, const Job& job) {
 
 }  // namespace
 
-void add_fetch_options(po::options_description& options) {
-  auto add = options.add_options();
+void add_fetch_options(Options& add) {
   add("paper", word("ID"), "fetch: all data sets of this paper that have an address");
   add("dry-run", flag(), "fetch: sizes and disk space only");
   add("mirror", word("URL"),

@@ -106,12 +106,12 @@ Cells checked_header(const Cells& header, const FilePosition& at) {
   Cells known = kRequired;
   known.insert(known.end(), kOptional.begin(), kOptional.end());
   for (const auto& name : header)
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw ParseError(
           at, fmt::format("column '{}'", name),
           fmt::format("one of {}{}", boost::join(known, ", "), suggestion(name, known)));
   for (const auto& name : kRequired)
-    if (std::count(header.begin(), header.end(), name) != 1)
+    if (std::ranges::count(header, name) != 1)
       throw ParseError(at, fmt::format("a header '{}'", boost::join(header, ",")),
                        fmt::format("the column {} once", name));
   return header;
@@ -226,15 +226,14 @@ Interface import_interface() {
       "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu 'NVIDIA "
       "H200' --out rows.jsonl",
       1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("who", word("TEXT"), "whose code it is and who ran it");
   add("commit", word("TEXT"), "version of the code, if known");
   add("gpu", word("NAME"), "the GPU that ran it, under the name that its driver reports");
   add("cpu", word("NAME"), "the processor that ran it, if it was not a GPU");
   add("out", word("FILE"), "result file to append to");
-  add_location_options(options);
-  return {usage, options, import_command};
+  add.locations();
+  return {usage, add, import_command};
 }
 
 }  // namespace retensor::driver

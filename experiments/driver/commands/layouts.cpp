@@ -9,7 +9,6 @@
 #include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/run/table.hpp"
 
 namespace retensor::driver {
@@ -113,7 +112,7 @@ namespace {
 
 std::vector<int> modes_of(const Given& given, const char* option, const Coo& tensor) {
   auto modes = given.get<std::vector<int>>(option);
-  std::sort(modes.begin(), modes.end());
+  std::ranges::sort(modes);
   modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
   for (const int m : modes)
     if (m < 0 || m >= tensor.order())
@@ -156,16 +155,15 @@ Interface layout_interface() {
                     "gHiCOO, --dense adds sCOO and sHiCOO. Modes and indices count from 0.",
                     "retensor layout datasets/pasta-fig1.tns --block 2 --plain 2", 1,
                     "its output is for reading"};
-  po::options_description options;
+  Options add;
   const auto modes = [] {
     return po::value<std::vector<int>>()->multitoken()->value_name("MODE...");
   };
-  auto add = options.add_options();
   add("block", number("EDGE", 128), "block edge, a power of two up to 256");
   add("plain", modes(), "modes that gHiCOO leaves in coordinates");
   add("dense", modes(), "modes that sCOO and sHiCOO store dense");
-  add_location_options(options);
-  return {usage, options, layout_command};
+  add.locations();
+  return {usage, add, layout_command};
 }
 
 }  // namespace retensor::driver

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool measures_on(const Spec& spec, const std::string& backend) {
-  return std::any_of(spec.methods.begin(), spec.methods.end(), [&](const MethodEntry& method) {
+  return std::ranges::any_of(spec.methods, [&](const MethodEntry& method) {
     return name(is_gpu_method(method.id) ? Backend::cuda : Backend::cpu) == backend;
   });
 }
@@ -42,7 +42,7 @@ std::vector<Spec> all_specs(const std::string& profile) {
     for (const auto& file : fs::directory_iterator(folder.path()))
       if (file.path().extension() == ".yaml") paths.push_back(file.path().string());
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   std::vector<Spec> specs;
   for (const auto& path : paths) {
     const auto shown = shown_path(path);
@@ -51,7 +51,7 @@ std::vector<Spec> all_specs(const std::string& profile) {
     const auto& member = spec.profiles;
     if (profile.empty())
       specs.push_back(std::move(spec));
-    else if (std::find(member.begin(), member.end(), profile) != member.end())
+    else if (std::ranges::find(member, profile) != member.end())
       specs.push_back(load_spec(shown, profile));
   }
   return specs;
@@ -64,7 +64,7 @@ std::vector<std::string> papers_with(const std::string& kind) {
     for (const auto& entry : fs::directory_iterator(root))
       if (fs::exists(entry.path() / "paper" / (kind + ".yaml")))
         papers.push_back(entry.path().filename().string());
-  std::sort(papers.begin(), papers.end());
+  std::ranges::sort(papers);
   return papers;
 }
 
@@ -96,7 +96,7 @@ std::vector<std::string> result_files_below(const std::vector<fs::path>& roots) 
     if (fs::is_directory(root))
       for (const auto& entry : fs::recursive_directory_iterator(root))
         if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -161,13 +161,12 @@ std::string experiments_text(const std::vector<Spec>& specs) {
 }
 
 nlohmann::json experiments_json(const std::vector<Spec>& specs) {
-  auto list = nlohmann::json::array();
-  for (const auto& spec : specs)
-    list.push_back({{"path", spec.path},
-                    {"artifact", spec.artifact},
-                    {"title", spec.title},
-                    {"profiles", spec.profiles}});
-  return list;
+  return transformed(specs, [](const Spec& spec) {
+    return nlohmann::json{{"path", spec.path},
+                          {"artifact", spec.artifact},
+                          {"title", spec.title},
+                          {"profiles", spec.profiles}};
+  });
 }
 
 std::vector<Spec> experiments(const std::string& profile, const std::string& backend) {
@@ -217,13 +216,12 @@ Interface list_interface() {
       "files are ok, how many are stale (measured with other sources of their method), and the "
       "date of the newest.",
       "retensor list experiments --with quick", 1};
-  po::options_description options;
-  add_profile_option(options);
-  add_location_options(options);
-  auto add = options.add_options();
+  Options add;
+  add.profile();
+  add.locations();
   add("backend", word("NAME"), "only experiments that measure methods of this backend: cpu, cuda");
-  add_json_option(options);
-  return {usage, options, list_command};
+  add.json();
+  return {usage, add, list_command};
 }
 
 }  // namespace retensor::driver

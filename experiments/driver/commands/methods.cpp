@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <boost/algorithm/string/join.hpp>
 
-#include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -159,10 +159,8 @@ int show_command(const Given& given) {
 }  // namespace
 
 json methods() {
-  auto list = json::array();
   const auto registry = all_methods();
-  for (const auto& method : registry.methods()) list.push_back(described(*method));
-  return list;
+  return transformed(registry.methods(), [](const auto& method) { return described(*method); });
 }
 
 std::string methods_text(const json& methods) {
@@ -192,9 +190,9 @@ Interface show_interface() {
                     "default parameters, whether this machine can run it, and its parameters with "
                     "their ranges.",
                     fmt::format("retensor show {}", example), 1};
-  po::options_description options;
-  add_json_option(options);
-  return {usage, options, show_command};
+  Options add;
+  add.json();
+  return {usage, add, show_command};
 }
 
 }  // namespace retensor::driver

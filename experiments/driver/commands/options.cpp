@@ -8,6 +8,7 @@
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -31,9 +32,7 @@ void refuse_option(const Usage& usage, const std::string& option,
 }
 
 std::vector<std::string> option_names(const po::options_description& options) {
-  std::vector<std::string> names;
-  for (const auto& option : facts_of(options)) names.push_back("--" + option.name);
-  return names;
+  return transformed(facts_of(options), [](const auto& option) { return "--" + option.name; });
 }
 
 }  // namespace
@@ -136,30 +135,27 @@ po::value_semantic* words(const char* name) {
   return po::value<Args>()->multitoken()->value_name(name);
 }
 
-void add_profile_option(po::options_description& options) {
-  options.add_options()("with", word("PROFILE"),
-                        "profile of the spec to apply: quick, device or full");
+void Options::profile() {
+  (*this)("with", word("PROFILE"), "profile of the spec to apply: quick, device or full");
 }
 
-void add_calibration_option(po::options_description& options) {
-  options.add_options()(
-      "calibration", words("FILE..."),
-      "files of `retensor calibrate` that count before those in the folders of results");
+void Options::calibration() {
+  (*this)("calibration", words("FILE..."),
+          "files of `retensor calibrate` that count before those in the folders of results");
 }
 
-void add_json_option(po::options_description& options) {
-  options.add_options()("json", flag(), "print JSON instead of text");
+void Options::json() {
+  (*this)("json", flag(), "print JSON instead of text");
 }
 
-void add_oracles_option(po::options_description& options) {
-  options.add_options()(
-      "keep-oracles", flag(),
-      "keep the expected results in the cache folder for further runs on the same data sets "
-      "(default: they are removed after the last use of a data set)");
+void Options::oracles() {
+  (*this)("keep-oracles", flag(),
+          "keep the expected results in the cache folder for further runs on the same data sets "
+          "(default: they are removed after the last use of a data set)");
 }
 
-void add_location_options(po::options_description& options) {
-  auto add = options.add_options();
+void Options::locations() {
+  auto& add = *this;
   add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
   add("recipes", word("DIR"),
       "folder of programs that make data sets (default: the project's, even with --registry)");

@@ -36,12 +36,18 @@ po::value_semantic* number(const char* name, T standard) {
   return po::value<T>()->value_name(name)->default_value(standard);
 }
 
-/// Options that several commands share.
-void add_profile_option(po::options_description& options);      ///< --with NAME
-void add_json_option(po::options_description& options);         ///< --json
-void add_calibration_option(po::options_description& options);  ///< --calibration FILE...
-void add_location_options(po::options_description& options);    ///< --registry, --recipes, --cache
-void add_oracles_option(po::options_description& options);      ///< --keep-oracles
+/// The options of a command, to which a call adds one with its kind and its line of help.
+struct Options : po::options_description {
+  void operator()(const char* name, const po::value_semantic* kind, const std::string& help) {
+    add_options()(name, kind, help.c_str());
+  }
+  // Those that several commands share.
+  void profile();      ///< --with NAME
+  void json();         ///< --json
+  void calibration();  ///< --calibration FILE...
+  void locations();    ///< --registry, --recipes, --cache
+  void oracles();      ///< --keep-oracles
+};
 
 /// What was given on the command line.
 class Given {

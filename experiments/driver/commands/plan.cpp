@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/io/cache.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -232,11 +231,11 @@ Interface plan_interface() {
       "on this machine. Of a method that streams, a few parts tell the time and the bytes to "
       "expect; nothing else is measured.",
       "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
-  po::options_description options;
-  add_profile_option(options);
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, plan_command};
+  Options add;
+  add.profile();
+  add.locations();
+  add.json();
+  return {usage, add, plan_command};
 }
 
 }  // namespace retensor::driver

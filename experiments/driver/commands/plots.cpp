@@ -19,17 +19,16 @@ namespace retensor::driver {
 namespace fs = std::filesystem;
 namespace {
 
-po::options_description plot_options(const char* out) {
-  po::options_description options;
-  auto add = options.add_options();
+Options plot_options(const char* out) {
+  Options add;
   add("rows", words("FILE..."),
       "result files (default: all below experiments/results and out/results)");
   add("out", word("DIR", out), "folder to write to");
   add("verdicts", word("FILE"),
       "output of: retensor verdict --json (default: the verdicts on the result files named, else "
       "on the committed ones)");
-  add_location_options(options);
-  return options;
+  add.locations();
+  return add;
 }
 
 /// Writes a file and returns its path.
@@ -88,7 +87,7 @@ int plot_command(const Given& given) {
     check_figure(spec, methods_for(spec));
     what.push_back(spec.path);
     const auto paper = spec.artifact.substr(0, spec.artifact.find('/'));
-    const bool has_claims = std::find(judged.begin(), judged.end(), paper) != judged.end();
+    const bool has_claims = std::ranges::find(judged, paper) != judged.end();
     if (has_claims) papers.insert(paper);
   }
   return run_plots(std::move(what), given, required_results(given.texts("rows")),
@@ -128,11 +127,11 @@ int report_command(const Given& given) {
 Interface report_interface() {
   const Usage usage{"report", "Writes the HTML report of all result files and prints its path.",
                     "retensor report --out out/report", 0};
-  auto options = plot_options("out/report");
-  options.add_options()("specs", words("PATH..."),
-                        "folders of specs, and specs (default: experiments/); those of rows are "
-                        "also looked for where they were run from");
-  return {usage, options, report_command};
+  auto add = plot_options("out/report");
+  add("specs", words("PATH..."),
+      "folders of specs, and specs (default: experiments/); those of rows are "
+      "also looked for where they were run from");
+  return {usage, add, report_command};
 }
 
 namespace {
@@ -156,9 +155,9 @@ Interface export_interface() {
                     "prints its path. Needs the Python package pyarrow.",
                     "retensor export --out rows.parquet experiments/results/cpu/hlsto-table4.jsonl",
                     -1};
-  po::options_description options;
-  options.add_options()("out", word("FILE", "out/rows.parquet"), "file to write");
-  return {usage, options, export_command};
+  Options add;
+  add("out", word("FILE", "out/rows.parquet"), "file to write");
+  return {usage, add, export_command};
 }
 
 }  // namespace retensor::driver

@@ -88,10 +88,7 @@ json to_json(const Bout& bout) {
   for (const auto& round : bout.rounds) {
     rounds.push_back(
         {{"problem", problem_of(round.pair.a->row_case())}, {"faster", outcome(round, bout)}});
-    if (round.pair.ok())
-      rounds.back().update({{"ratio", round.pair.ratio.value},
-                            {"ci_low", round.pair.ratio.ci_low},
-                            {"ci_high", round.pair.ratio.ci_high}});
+    if (round.pair.ok()) rounds.back().update(ratio_json(round.pair.ratio));
   }
   return {{"a", bout.a},
           {"b", bout.b},
@@ -106,12 +103,10 @@ json to_json(const Bout& bout) {
 std::vector<Contestant> chosen(std::vector<Contestant> all, const std::vector<std::string>& names) {
   if (names.empty()) return all;
   if (names.size() != 2) throw InputError("--between: expected two methods");
-  std::vector<std::string> known;
-  for (const auto& one : all) known.push_back(one.name);
-  std::vector<Contestant> list;
-  for (const auto& name : names)
-    list.push_back(all[place_among(known, name, "--between: no rows of")]);
-  return list;
+  const auto known = transformed(all, &Contestant::name);
+  return transformed(names, [&](const std::string& name) {
+    return all[place_among(known, name, "--between: no rows of")];
+  });
 }
 
 std::vector<Bout> bouts_of(const std::vector<Contestant>& all,
@@ -150,9 +145,8 @@ int referee_command(const Given& given) {
                     spec.path, list.size()));
   const auto bouts = bouts_of(all, list, calibrations_of(given));
   if (given.flag("json")) {
-    auto out = json::array();
-    for (const auto& bout : bouts) out.push_back(to_json(bout));
-    std::cout << out.dump(2) << '\n';
+    std::cout << json(transformed(bouts, [](const Bout& bout) { return to_json(bout); })).dump(2)
+              << '\n';
     return 0;
   }
   Labels labels;
@@ -173,16 +167,15 @@ Interface referee_interface() {
       "best of several variants, other caches, clocks, threads or machines. A pair that a finding "
       "touches decides nothing. The page is Markdown.",
       "retensor referee mine.yaml --rows rows.jsonl > referee.md", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("rows", words("FILE..."),
       "result files (default: the committed ones and those below out/results)");
   add("between", words("A B"),
       "only these two methods, with their parameters as the page has them");
-  add_calibration_option(options);
-  add_profile_option(options);
-  add_json_option(options);
-  return {usage, options, referee_command};
+  add.calibration();
+  add.profile();
+  add.json();
+  return {usage, add, referee_command};
 }
 
 }  // namespace retensor::driver

@@ -13,33 +13,24 @@ using nlohmann::json;
 
 namespace {
 
-/// Machines by the names that tell them apart.
-class MachineLabels {
- public:
-  explicit MachineLabels(const std::vector<Row>& rows) : shared_(shared_models(rows)) {}
+std::string artifact_of(const Session& session) {
+  return text_of(field(session.line, "spec"), "artifact");
+}
 
-  std::string of(const Session& session, Backend backend) const {
-    const auto& artifact = field(session.line, "spec.artifact");
-    return of(session, backend, artifact.is_string() ? artifact.get<std::string>() : "");
-  }
-  std::string of(const Row& row) const {
-    return of(row.session(), row.backend(), text_of(row.row_case(), "artifact"));
-  }
+/// Name of a machine of a session, by which others of its model are told apart where `shared` has
+/// it.
+std::string label_of(const Session& session, Backend backend, const std::string& artifact,
+                     const std::set<SharedModel>& shared) {
+  const auto device = session.device(backend);
+  return machine_label(device, session.machine(backend), shared.contains({artifact, device}));
+}
 
- private:
-  std::string of(const Session& session, Backend backend, const std::string& artifact) const {
-    const auto device = session.device(backend);
-    return machine_label(device, session.machine(backend), shared_.contains({artifact, device}));
-  }
-
-  std::set<SharedModel> shared_;
-};
-
-json exported(const Session& session, const MachineLabels& labels) {
+json exported(const Session& session, const std::set<SharedModel>& shared) {
   auto line = session.line;
   auto& devices = line["devices"] = json::array();
   for (const auto backend : {Backend::cpu, Backend::cuda})
-    if (session.device(backend) != kUnknownDevice) devices.push_back(labels.of(session, backend));
+    if (session.device(backend) != kUnknownDevice)
+      devices.push_back(label_of(session, backend, artifact_of(session), shared));
   if (devices.empty()) devices.push_back(kUnknownDevice);
   return line;
 }
@@ -48,7 +39,7 @@ json exported(const Session& session, const MachineLabels& labels) {
 
 std::string rows_text(const std::vector<std::string>& files) {
   const auto results = read_results(files, {}, Machines::each);
-  const MachineLabels labels(results.rows);
+  const auto shared = shared_models(results.rows);
   std::string text;
   const auto put = [&](const json& line) {
     text += line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
@@ -56,16 +47,17 @@ std::string rows_text(const std::vector<std::string>& files) {
   for (const auto& warning : results.warnings)
     put({{"kind", "warning"}, {"schema", kSchema}, {"text", warning}});
   for (const auto& [id, session] : results.sessions) {
-    if (session->line.is_object()) put(exported(*session, labels));
+    if (session->line.is_object()) put(exported(*session, shared));
     for (const auto& [backend, ceilings] : session->ceilings) {
       auto line = ceilings;
-      line["device"] = labels.of(*session, backend);
+      line["device"] = label_of(*session, backend, artifact_of(*session), shared);
       put(line);
     }
   }
   for (const auto& row : results.rows) {
     auto line = row.line();
-    line["device"] = labels.of(row);
+    line["device"] =
+        label_of(row.session(), row.backend(), text_of(row.row_case(), "artifact"), shared);
     put(line);
   }
   return text;
@@ -88,7 +80,7 @@ Interface rows_interface() {
       "the newest row with the quantities derived from it.",
       "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1,
       "its output is JSON lines already"};
-  return {usage, po::options_description(), rows_command};
+  return {usage, {}, rows_command};
 }
 
 }  // namespace retensor::driver

@@ -7,10 +7,8 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/commands/commands.hpp"
-#include "experiments/driver/run/foreign/foreign_run.hpp"
 #include "experiments/driver/run/gpu_state.hpp"
-#include "experiments/driver/run/sweep.hpp"
-#include "experiments/driver/run/worker.hpp"
+#include "experiments/driver/run/summary.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -19,10 +17,9 @@ namespace {
 /// Every plan is made before the first case runs: a mistake in the last spec costs no time.
 std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
                            const DatasetRegistry& datasets, bool allow_foreign) {
-  std::vector<Plan> plans;
-  for (const auto& path : specs)
-    plans.push_back(plan_to_measure(path, profile, datasets, allow_foreign));
-  return plans;
+  return transformed(specs, [&](const std::string& path) {
+    return plan_to_measure(path, profile, datasets, allow_foreign);
+  });
 }
 
 std::set<std::string> datasets_of(std::vector<Plan>::const_iterator plan,
@@ -108,8 +105,7 @@ Interface run_interface() {
       "Runs the cases of specs, but for those that their result files have already, and prints the "
       "paths of those files. A summary by method follows on standard error.",
       "retensor run experiments/pasta/fig4.yaml --with quick", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
@@ -122,37 +118,14 @@ Interface run_interface() {
       "`counters` does so anyway");
   add("lock-clock", po::value<int>()->default_value(0, "")->value_name("MHZ"),
       "hold the GPU's clock at so many MHz meanwhile, where you may");
-  add_oracles_option(options);
+  add.oracles();
   add("allow-foreign", flag(),
       "run the executables and libraries that the specs name as methods; they have your rights");
   add("quiet", flag(), "print no progress and no summary, only warnings");
-  add_profile_option(options);
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, run_command};
-}
-
-namespace {
-
-int worker_command(const Given& given) {
-  const WorkerSetup setup{given.locations(), given.get<Count>("memory")};
-  if (const auto launch = given.text("launch"); !launch.empty()) return launch_main(launch);
-  const auto request = given.text("profiled");
-  return request.empty() ? worker_main(setup, kWorkerSocket) : profiled_main(setup, request);
-}
-
-}  // namespace
-
-Interface worker_interface() {
-  po::options_description options;
-  auto add = options.add_options();
-  add("memory", number<Count>("arg", 0), "limit of private writable memory in bytes");
-  add("profiled", word("FILE"), "run the case in FILE once for a profiler");
-  add("launch", word("JSON"), "become the executable that a worker measures");
-  add_location_options(options);
-  return {{"worker", "Measures what it is asked over its socket.", "started by: retensor run", 0},
-          options,
-          worker_command};
+  add.profile();
+  add.locations();
+  add.json();
+  return {usage, add, run_command};
 }
 
 }  // namespace retensor::driver

@@ -36,7 +36,7 @@ Interface schema_interface() {
   const Usage usage{"schema spec|registry|recipes|claims|findings|artifacts|methods",
                     "Prints the JSON Schema (draft 2020-12) of a kind of file, for editors.",
                     "retensor schema spec > spec.schema.json", 1, "its output is JSON already"};
-  return {usage, po::options_description(), schema_command};
+  return {usage, {}, schema_command};
 }
 
 }  // namespace retensor::driver

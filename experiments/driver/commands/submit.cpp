@@ -45,14 +45,13 @@ Submission::Submission(const Given& given)
 }
 
 /// --with, --folder, --allow-foreign and the locations.
-void add_submission_options(po::options_description& options) {
-  auto add = options.add_options();
+void add_submission_options(Options& add) {
   add("folder", word("DIR"),
       "folder of shards and logs (default: out/tasks/<paper>-<artifact>[-<profile>])");
   add("allow-foreign", flag(),
       "run the executables and libraries that the spec names as methods; they have your rights");
-  add_profile_option(options);
-  add_location_options(options);
+  add.profile();
+  add.locations();
 }
 
 TaskCommand command_of(const Task& task, const Submission& submission, const Given& given) {
@@ -111,10 +110,10 @@ std::vector<std::string> named_devices(const Given& given) {
 
 /// Tasks at a time must not share what they are timed on.
 void expect_apart(const Plan& plan, const std::vector<std::string>& devices, const Given& given) {
-  const bool uses_gpu = std::any_of(plan.cases.begin(), plan.cases.end(),
-                                    [](const Case& c) { return is_gpu_method(c.method); });
-  const bool uses_cpu = std::any_of(plan.cases.begin(), plan.cases.end(),
-                                    [](const Case& c) { return !is_gpu_method(c.method); });
+  const bool uses_gpu =
+      std::ranges::any_of(plan.cases, [](const Case& c) { return is_gpu_method(c.method); });
+  const bool uses_cpu =
+      std::ranges::any_of(plan.cases, [](const Case& c) { return !is_gpu_method(c.method); });
   if (uses_gpu && devices.empty())
     throw InputError("-j: name the GPUs that the tasks share out: --devices 0,1,...");
   if (uses_cpu && !given.flag("shared"))
@@ -197,8 +196,7 @@ Interface submit_interface() {
       "submitted: the same command again goes on with what is left. retensor gather merges the "
       "shards.",
       "retensor submit experiments/pasta/fig4.yaml --with quick --launcher slurm --dry-run", 1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("launcher", word("slurm|local", "slurm"),
       "slurm: a job array, whose number is printed; local: on this machine");
   add("partition", word("NAME"), "slurm: the partition (sbatch --partition)");
@@ -212,8 +210,8 @@ Interface submit_interface() {
   add("shared", flag(),
       "let others use the machine of a task, for sweeps whose times do not matter");
   add("dry-run", flag(), "print the script, or with local the commands, and run nothing");
-  add_submission_options(options);
-  return {usage, options, submit_command};
+  add_submission_options(add);
+  return {usage, add, submit_command};
 }
 
 Interface gather_interface() {
@@ -224,13 +222,12 @@ Interface gather_interface() {
       "rows that a result file has are not added again. Exit code 1 while cases are open or not "
       "ok.",
       "retensor gather experiments/pasta/fig4.yaml --with quick", 1};
-  po::options_description options;
-  options.add_options()(
-      "out", word("FILE"),
+  Options add;
+  add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
-  add_submission_options(options);
-  add_json_option(options);
-  return {usage, options, gather_command};
+  add_submission_options(add);
+  add.json();
+  return {usage, add, gather_command};
 }
 
 }  // namespace retensor::driver

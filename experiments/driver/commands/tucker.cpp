@@ -136,8 +136,7 @@ Interface tucker_interface() {
       fmt::format("retensor tucker wordnet --ranks 8 4 8 --method {} --output out/tucker",
                   methods.empty() ? "METHOD" : methods.front()),
       1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
       "lengths of the core, one for each mode");
   add("start", word("LAW", "normal"),
@@ -150,11 +149,11 @@ Interface tucker_interface() {
       "what finds eigenvectors on the device: syevd, xsyevd and syevdx of cuSOLVER, or range, a "
       "randomised range finder, which is faster for long modes and not exact");
   add_decomposition_options(
-      options,
+      add,
       "the method whose TTM-chain is used on the host (default: auto, the one that the "
       "planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});
-  return {usage, options, tucker_command};
+  return {usage, add, tucker_command};
 }
 
 }  // namespace retensor::driver

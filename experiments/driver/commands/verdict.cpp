@@ -11,7 +11,6 @@
 #include <boost/algorithm/string.hpp>
 
 #include "common/advise/facts.hpp"
-#include "common/core/error.hpp"
 #include "common/core/text.hpp"
 #include "common/io/read.hpp"
 
@@ -19,8 +18,9 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
+#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/mutate.hpp"
-#include "experiments/driver/judge/query.hpp"
+#include "experiments/driver/judge/prose.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
 
@@ -67,25 +67,29 @@ DataSets data_sets(const DatasetRegistry& registry) {
   return result;
 }
 
+/// A row of an artifact that no method measured; `members` are what it says beside its case.
+Row made_row(const char* artifact, const std::string& key, const std::string& dataset,
+             const json& data, json members) {
+  const auto origin =
+      std::make_shared<const Session>(Session{{{"machine", {{"cpu", {{"model", artifact}}}}}}, {}});
+  members.update(
+      {{"key", key},
+       {"status", driver::name(Status::ok)},
+       {"case", {{"artifact", artifact}, {"dataset", dataset}, {"method", ""}, {"data", data}}}});
+  return Row(std::move(members), origin);
+}
+
 /// Rows of the artifact `registry`, one for each data set that can be had here: claims about sizes
 /// ask them. Their facts are checked whenever the tensor is made or read.
 std::vector<Row> registry_rows(const DatasetRegistry& registry, const std::string& cache) {
-  const auto origin = std::make_shared<const Session>(
-      Session{{{"machine", {{"cpu", {{"model", "registry"}}}}}}, {}});
   std::vector<Row> rows;
   for (const auto& [name, d] : registry.all()) {
     if (!registry.obstacle(d, cache).empty()) continue;
     const auto replaced = d.stand_in.is_object() ? text_of(d.stand_in, "for") : "";
-    rows.push_back(Row({{"key", "registry " + name},
-                        {"status", driver::name(Status::ok)},
-                        {"original", replaced.empty() ? name : replaced},
-                        {"density", static_cast<double>(d.nnz) / cells_in(d.dims)},
-                        {"case",
-                         {{"artifact", "registry"},
-                          {"dataset", name},
-                          {"method", ""},
-                          {"data", data_object(d, d.sha256, d.dims, d.nnz)}}}},
-                       origin));
+    rows.push_back(made_row("registry", "registry " + name, name,
+                            data_object(d, d.sha256, d.dims, d.nnz),
+                            {{"original", replaced.empty() ? name : replaced},
+                             {"density", static_cast<double>(d.nnz) / cells_in(d.dims)}}));
   }
   return rows;
 }
@@ -93,8 +97,6 @@ std::vector<Row> registry_rows(const DatasetRegistry& registry, const std::strin
 /// Rows of the artifact `layouts`, one for each small tensor beside the registry: blocks of edge 2,
 /// the last mode plain or dense, as in the figures of PASTA.
 std::vector<Row> layout_rows(const std::string& folder) {
-  const auto origin = std::make_shared<const Session>(
-      Session{{{"machine", {{"cpu", {{"model", "layouts"}}}}}}, {}});
   std::vector<Row> rows;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".tns") continue;
@@ -105,15 +107,8 @@ std::vector<Row> layout_rows(const std::string& folder) {
     for (const auto& layout : layouts_of(tensor, {1, last, last}))
       arrays[layout.format] = arrays_text(layout);
     const auto name = entry.path().stem().string();
-    rows.push_back(Row({{"key", "layout " + name},
-                        {"status", driver::name(Status::ok)},
-                        {"layout", arrays},
-                        {"case",
-                         {{"artifact", "layouts"},
-                          {"dataset", name},
-                          {"method", ""},
-                          {"data", {{"kind", "generated"}}}}}},
-                       origin));
+    rows.push_back(
+        made_row("layouts", "layout " + name, name, {{"kind", "generated"}}, {{"layout", arrays}}));
   }
   return rows;
 }
@@ -246,9 +241,7 @@ class RowsByArtifact {
         if (const auto found = places_.find(artifact); found != places_.end())
           places.insert(found->second.begin(), found->second.end());
     }
-    std::vector<Row> rows;
-    for (const auto k : places) rows.push_back(rows_[k]);
-    return rows;
+    return transformed(places, [this](std::size_t k) { return rows_[k]; });
   }
 
  private:
@@ -302,7 +295,7 @@ json with_member(const json& verdicts, const char* member, const std::vector<std
     place_among(known, word, fmt::format("--{}: no claim has", member));
   json kept = json::array();
   for (const auto& v : verdicts)
-    if (std::find(words.begin(), words.end(), text_of(v, member)) != words.end()) kept.push_back(v);
+    if (std::ranges::find(words, text_of(v, member)) != words.end()) kept.push_back(v);
   return kept;
 }
 
@@ -340,8 +333,8 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
   for (auto& row : layout_rows(source_root() + "/datasets")) rows.push_back(std::move(row));
   const Known known{data_sets(registry), without_rows(exclusions_of_specs(), rows)};
   const RowsByArtifact by_artifact(std::move(rows));
-  json list = json::array();
-  for (const auto& claim : claims) list.push_back(entry_of(claim, by_artifact, known));
+  json list =
+      transformed(claims, [&](const Claim& claim) { return entry_of(claim, by_artifact, known); });
   add_prose(list);
   return list;
 }
@@ -377,8 +370,7 @@ Interface verdict_interface() {
       "files and says whether it holds. The filters combine: a claim is shown if all of them "
       "match.",
       "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
-  po::options_description options;
-  auto add = options.add_options();
+  Options add;
   add("paper", words("PAPER..."), "only these papers; the same as naming them before the options");
   add("verdict", words("VERDICT..."), "only these verdicts, such as reproduced or deviates");
   add("kind", words("SET|DATA|EQ|TAB|FIG|NUM|ALG|QUAL|DER..."), "only claims of these kinds");
@@ -390,10 +382,10 @@ Interface verdict_interface() {
       "for each claim that holds the nearest change of its rows that would have turned it; exit "
       "code 1 where nothing turns a measurement or a property");
   add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
-  add_calibration_option(options);
-  add_location_options(options);
-  add_json_option(options);
-  return {usage, options, verdict_command};
+  add.calibration();
+  add.locations();
+  add.json();
+  return {usage, add, verdict_command};
 }
 
 }  // namespace retensor::driver

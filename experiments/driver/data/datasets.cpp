@@ -20,10 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 Dims dims_of(const YamlNode& node) {
-  Dims dims;
-  for (const auto& item : node.items)
-    dims.push_back(item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item)));
-  return dims;
+  return transformed(node.items, [](const YamlNode& item) {
+    return item.text == "?" ? 0 : static_cast<std::uint64_t>(as_integer(item));
+  });
 }
 
 std::string file_of(const YamlNode& node, const std::string& directory, const std::string& root) {
@@ -56,8 +55,7 @@ Recipes read_recipes(const std::string& folder) {
   const auto path = (fs::path(folder) / "recipes.yaml").string();
   std::error_code error;
   if (!fs::exists(path, error)) return {};
-  const auto tree = parse_yaml(read_small_file(path), path);
-  recipes_shape()->check(tree);
+  const auto tree = load_yaml(path, recipes_shape());
   Recipes recipes;
   for (const auto& entry : tree.items_of("recipes"))
     for (auto& params = recipes[entry.key]; const auto& item : entry.items)
@@ -92,7 +90,7 @@ void check_recipe(const YamlNode& make, RecipesOf& recipes) {
   auto words = recipe->second;
   words.insert(words.end(), {"recipe", "needs"});
   for (const auto& param : make.items)
-    if (std::find(words.begin(), words.end(), param.key) == words.end())
+    if (std::ranges::find(words, param.key) == words.end())
       refuse_unknown(param.key_at, "parameter of " + name.text, param.key, words);
 }
 
@@ -115,7 +113,7 @@ void check_kind(const Dataset& d) {
     throw ParseError(d.at, "a checksum of several files", "one address, or no checksum");
   if (fetched && (!d.file.empty() || (!d.recipe.empty() && !d.needs_input)))
     throw ParseError(d.at, "fetch beside a file or a recipe without needs: input", "one of them");
-  const bool open = std::find(d.dims.begin(), d.dims.end(), 0) != d.dims.end();
+  const bool open = std::ranges::find(d.dims, 0) != d.dims.end();
   if (open && (!d.kind.starts_with("real") || generators().contains(d.recipe)))
     throw ParseError(d.at, "a mode length that is not published",
                      "one that is published, or a real data set");

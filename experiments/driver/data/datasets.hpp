@@ -164,7 +164,6 @@ class DatasetRegistry {
   Origin recipe_origin(const Dataset& d, const std::string& cache_dir) const;
   void check_fetched(const Dataset& d, const std::string& cache_dir) const;
   void record_fetched(const Dataset& d, const std::string& cache_dir) const;
-  std::string recipe_path(const std::string& recipe) const;
 
   std::string folder_;   ///< of the registry
   std::string recipes_;  ///< their folder
@@ -174,6 +173,8 @@ class DatasetRegistry {
 
 /// "117659 x 26 x 117659"; "?" for a length that is not published.
 std::string dims_text(const Dims& dims);
+/// Whether all lengths are.
+bool are_published(const Dims& dims);
 
 /// Throws InputError when the tensor has not the registry's dims, nnz and checksum.
 void check_against_registry(const Dataset& d, const Coo& tensor);

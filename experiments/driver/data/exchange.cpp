@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -16,6 +14,7 @@
 #include "common/io/tns.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -24,8 +23,8 @@ namespace {
 constexpr int kStackOrder = 3;
 
 bool has_ending(const std::string& path, const ExchangeFormat& format) {
-  return std::any_of(format.endings.begin(), format.endings.end(),
-                     [&](const std::string& ending) { return path.ends_with(ending); });
+  return std::ranges::any_of(format.endings,
+                             [&](const std::string& ending) { return path.ends_with(ending); });
 }
 
 void run_recipe(const std::string& recipes, const char* recipe, const std::string& input,
@@ -92,33 +91,19 @@ void write_stack(const std::string& path, const Coo& tensor) {
   fs::rename(part, path);
 }
 
-using Writer = std::function<void(const std::string&, const Coo&, const std::string&)>;
+void write_matrices(const std::string& path, const Coo& tensor, const std::string&) {
+  tensor.order() == 2 ? write_matrix_market(path, tensor) : write_stack(path, tensor);
+}
 
-const std::map<std::string, Writer>& writers() {
-  const auto with_header = [](const auto& path, const auto& tensor, const auto&) {
-    write_tns(path, tensor, TnsHeader::order_and_dims);
-  };
-  const auto without_header = [](const auto& path, const auto& tensor, const auto&) {
-    write_tns(path, tensor, TnsHeader::none);
-  };
-  static const std::map<std::string, Writer> all = {
-      {"tns", with_header},
-      {"parti", with_header},
-      {"splatt", without_header},
-      {"alto", without_header},
-      {"genten",
-       [](const auto& path, const auto& tensor, const auto&) { write_genten(path, tensor); }},
-      {"tnsb",
-       [](const auto& path, const auto& tensor, const auto&) { write_cache(path, tensor); }},
-      {"smtx", [](const auto& path, const auto& tensor, const auto&) { write_smtx(path, tensor); }},
-      {"mtx",
-       [](const auto& path, const auto& tensor, const auto&) {
-         tensor.order() == 2 ? write_matrix_market(path, tensor) : write_stack(path, tensor);
-       }},
-      {"npz", write_by_exchange},
-      {"hdf5", write_by_exchange},
-  };
-  return all;
+template <TnsHeader header>
+void write_text(const std::string& path, const Coo& tensor, const std::string&) {
+  write_tns(path, tensor, header);
+}
+
+/// A writer that no recipe helps.
+template <auto write>
+void write_alone(const std::string& path, const Coo& tensor, const std::string&) {
+  write(path, tensor);
 }
 
 /// In natural order, so that two tensors compare entry by entry.
@@ -149,28 +134,33 @@ std::string first_difference(const Coo& a, const Coo& b, bool pattern) {
 
 const std::vector<ExchangeFormat>& exchange_formats() {
   static const std::vector<ExchangeFormat> all = {
-      {"tns", {".tns"}, "from one, below the order and the mode lengths"},
-      {"tnsb", {".tnsb"}, "from zero"},
+      {"tns",
+       {".tns"},
+       "from one, below the order and the mode lengths",
+       write_text<TnsHeader::order_and_dims>},
+      {"tnsb", {".tnsb"}, "from zero", write_alone<write_cache>},
       {"mtx",
        {".mtx"},
-       "from one; three modes become a folder of matrices, the last mode's slices"},
-      {"smtx", {".smtx"}, "columns from zero; values are not kept"},
-      {"npz", {".npz"}, "from zero"},
-      {"hdf5", {".h5", ".hdf5"}, "from zero"},
-      {"parti", {}, "from one, below the order and the mode lengths"},
-      {"splatt", {}, "from one; mode lengths are not kept"},
-      {"alto", {}, "from one; mode lengths are not kept"},
-      {"genten", {".txt"}, "from zero"},
+       "from one; three modes become a folder of matrices, the last mode's slices",
+       write_matrices},
+      {"smtx", {".smtx"}, "columns from zero; values are not kept", write_alone<write_smtx>},
+      {"npz", {".npz"}, "from zero", write_by_exchange},
+      {"hdf5", {".h5", ".hdf5"}, "from zero", write_by_exchange},
+      {"parti",
+       {},
+       "from one, below the order and the mode lengths",
+       write_text<TnsHeader::order_and_dims>},
+      {"splatt", {}, "from one; mode lengths are not kept", write_text<TnsHeader::none>},
+      {"alto", {}, "from one; mode lengths are not kept", write_text<TnsHeader::none>},
+      {"genten", {".txt"}, "from zero", write_alone<write_genten>},
   };
   return all;
 }
 
 const ExchangeFormat& exchange_format(const std::string& name, const std::string& path) {
-  std::vector<std::string> names;
-  for (const auto& format : exchange_formats()) {
+  for (const auto& format : exchange_formats())
     if (name.empty() ? has_ending(path, format) : format.name == name) return format;
-    names.push_back(format.name);
-  }
+  const auto names = transformed(exchange_formats(), &ExchangeFormat::name);
   if (name.empty())
     throw InputError(fmt::format("{}: the ending '{}' names no format; --to does: {}", path,
                                  fs::path(path).extension().string(), joined(names, ", ")));
@@ -191,7 +181,7 @@ void write_exchange(const ExchangeFormat& format, const std::string& path, const
   if (by_ending && !has_ending(path, format))
     throw InputError(fmt::format("{}: a file of format {} ends with {}", path, format.name,
                                  joined(format.endings, " or ")));
-  writers().at(format.name)(path, tensor, recipes);
+  format.write(path, tensor, recipes);
 }
 
 std::string difference(const Coo& written, const Coo& back, bool pattern) {

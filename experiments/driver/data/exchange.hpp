@@ -14,6 +14,7 @@ struct ExchangeFormat {
   std::string name;
   std::vector<std::string> endings;  ///< files of these names have it where no format is asked for
   std::string indices;               ///< where they count from, and what the format leaves out
+  void (*write)(const std::string& path, const Coo& tensor, const std::string& recipes);
 };
 const std::vector<ExchangeFormat>& exchange_formats();
 

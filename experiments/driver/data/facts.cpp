@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
@@ -33,10 +34,8 @@ void keep(const json& facts, const fs::path& path) {
   try {
     fs::create_directories(path.parent_path());
     write_file(path.string(), content.dump() + '\n');
-  } catch (const SystemError&) {
+  } catch (const std::runtime_error&) {
     return;  // made again when next needed
-  } catch (const fs::filesystem_error&) {
-    return;
   }
 }
 

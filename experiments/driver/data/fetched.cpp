@@ -51,8 +51,7 @@ std::vector<Checksum> read_checksums(const std::string& path) {
   std::vector<Checksum> records;
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return records;
-  const auto tree = parse_yaml(read_small_file(path), path);
-  checksums_shape()->check(tree);
+  const auto tree = load_yaml(path, checksums_shape());
   for (const auto& entry : tree.items_of("checksums"))
     records.push_back({entry.need("url").text, entry.need("sha256").text,
                        as_integer(entry.need("bytes")), entry.need("by").text, path});
@@ -65,8 +64,8 @@ std::string beside_fetched(const std::string& cache) {
 
 std::vector<Checksum> of_url(const std::vector<Checksum>& records, const std::string& url) {
   std::vector<Checksum> found;
-  std::copy_if(records.begin(), records.end(), std::back_inserter(found),
-               [&](const Checksum& c) { return c.url == url; });
+  std::ranges::copy_if(records, std::back_inserter(found),
+                       [&](const Checksum& c) { return c.url == url; });
   return found;
 }
 
@@ -122,9 +121,8 @@ void Checksums::check(const FetchSource& source, const std::string& url,
   const auto records = expected(source, url);
   if (records.empty()) return;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
-  const auto right_length = std::any_of(records.begin(), records.end(), [&](const Checksum& c) {
-    return c.bytes == 0 || c.bytes == bytes;
-  });
+  const auto right_length = std::ranges::any_of(
+      records, [&](const Checksum& c) { return c.bytes == 0 || c.bytes == bytes; });
   if (!right_length)
     throw InputError(
         fmt::format("{}: found {} bytes, expected {}", path, bytes, records.front().bytes));

@@ -16,6 +16,7 @@
 #include "common/io/read.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/process.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 namespace fs = std::filesystem;
@@ -83,11 +84,6 @@ std::string how_to_give(const Dataset& d) {
                      d.needs_input ? ", or with your copy: " + by_hand : "");
 }
 
-std::string argument(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.dump();
-}
-
 Coo run_recipe(const std::string& path, const std::string& input, const Dataset& d,
                const std::string& cache_dir) {
   const auto output = (fs::path(cache_dir) / fmt::format("{}-{}.tns", d.name, getpid())).string();
@@ -95,7 +91,7 @@ Coo run_recipe(const std::string& path, const std::string& input, const Dataset&
   if (!input.empty()) argv.insert(argv.end(), {"--input", input});
   // In one word: a value that begins like an option stays a value.
   for (const auto& [key, value] : d.recipe_params.items())
-    argv.push_back("--" + key + "=" + argument(value));
+    argv.push_back("--" + key + "=" + plain_text(value));
   const int code = run_process(argv, "", ChildOutput::to_stderr);
   try {
     if (code != 0)
@@ -135,8 +131,8 @@ json fetched_identity(const Dataset& d) {
 }
 
 bool all_there(const std::vector<FetchedFile>& files) {
-  return std::all_of(files.begin(), files.end(),
-                     [](const FetchedFile& f) { return fs::is_regular_file(f.path); });
+  return std::ranges::all_of(files,
+                             [](const FetchedFile& f) { return fs::is_regular_file(f.path); });
 }
 
 /// Which mode of the file is mode m of the registry, where the lengths tell; empty: they do not.
@@ -145,7 +141,7 @@ std::vector<int> modes_by_dims(const Dims& file, const Dims& wanted) {
   for (const auto length : wanted) {
     int m = 0;
     const auto fits = [&] {
-      return file[m] == length && std::find(modes.begin(), modes.end(), m) == modes.end();
+      return file[m] == length && std::ranges::find(modes, m) == modes.end();
     };
     while (m < static_cast<int>(file.size()) && !fits()) ++m;
     if (m == static_cast<int>(file.size())) return {};
@@ -161,7 +157,7 @@ void order_modes(Coo& tensor, const Dims& wanted) {
 
 Coo read_file(const Dataset& d, const std::string& path) {
   ReadOptions options;
-  const bool published = std::find(d.dims.begin(), d.dims.end(), 0) == d.dims.end();
+  const bool published = are_published(d.dims);
   if (published && !d.any_mode_order) options.dims = d.dims;
   options.index_base = d.index_base;
   if (published && !d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
@@ -182,6 +178,12 @@ std::shared_ptr<const Coo> read_cached(const Dataset& d, const std::string& path
   }
 }
 
+/// Lengths that are not published fit any.
+bool fits(const Dims& found, const Dims& stated) {
+  return std::equal(found.begin(), found.end(), stated.begin(), stated.end(),
+                    [](auto f, auto s) { return s == 0 || f == s; });
+}
+
 }  // namespace
 
 std::string dims_text(const Dims& dims) {
@@ -191,19 +193,9 @@ std::string dims_text(const Dims& dims) {
   return text;
 }
 
-namespace {
-
 bool are_published(const Dims& dims) {
-  return std::find(dims.begin(), dims.end(), 0) == dims.end();
+  return std::ranges::find(dims, 0) == dims.end();
 }
-
-/// Lengths that are not published fit any.
-bool fits(const Dims& found, const Dims& stated) {
-  return std::equal(found.begin(), found.end(), stated.begin(), stated.end(),
-                    [](auto f, auto s) { return s == 0 || f == s; });
-}
-
-}  // namespace
 
 void check_against_registry(const Dataset& d, const Coo& tensor) {
   const bool known = !d.dims.empty();
@@ -220,14 +212,10 @@ void check_against_registry(const Dataset& d, const Coo& tensor) {
                                  found, d.sha256));
 }
 
-std::string DatasetRegistry::recipe_path(const std::string& recipe) const {
-  return (fs::path(recipes_) / (recipe + ".py")).string();
-}
-
 DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
                                                        const std::string& cache_dir) const {
   Origin origin;
-  origin.recipe = recipe_path(d.recipe);
+  origin.recipe = (fs::path(recipes_) / (d.recipe + ".py")).string();
   origin.identity = {{"recipe", sha256_file(origin.recipe)}, {"params", d.recipe_params}};
   if (!d.file.empty()) {
     origin.input = d.file;

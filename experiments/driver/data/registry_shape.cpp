@@ -31,10 +31,8 @@ ShapePtr fetch_shape() {
 }
 
 std::vector<Member> params_of(const std::string& generator) {
-  std::vector<Member> params;
-  for (const auto& name : generators().at(generator).params)
-    params.push_back(optional(name, anything()));
-  return params;
+  return transformed(generators().at(generator).params,
+                     [](const std::string& name) { return optional(name, anything()); });
 }
 
 ShapePtr make_shape() {
@@ -57,9 +55,9 @@ ShapePtr length_shape() {
 }
 
 ShapePtr stand_in_shape() {
-  std::vector<Member> variants;
-  for (const auto& name : stand_in_variants())
-    variants.push_back(required(name, map_of("a variant", anything())));
+  const auto variants = transformed(stand_in_variants(), [](const std::string& name) {
+    return required(name, map_of("a variant", anything()));
+  });
   return map({.what = "stand_in",
               .members = {required("for", scalar("a data set")), required("fitted_to", anything()),
                           required("residual", map_of("residual", anything())),

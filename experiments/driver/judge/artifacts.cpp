@@ -53,7 +53,7 @@ std::vector<PaperArtifact> paper_artifacts(const std::string& root) {
     for (const auto& entry : fs::directory_iterator(fs::path(root) / "papers"))
       if (const auto path = entry.path() / "paper" / "artifacts.yaml"; fs::exists(path))
         paths.push_back(fs::proximate(path).string());
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   std::vector<PaperArtifact> all;
   for (const auto& path : paths) {
     auto own = load_artifacts(path);

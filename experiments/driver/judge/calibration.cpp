@@ -13,7 +13,6 @@
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
-#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
@@ -48,8 +47,7 @@ Launched launched(const std::vector<Row>& rows) {
     auto c = row.row_case();
     c.erase("launch");
     auto& launches = found.by_case[c.dump()];
-    if (const auto& load = row.field("cpu_load.average"); load.is_number())
-      found.load = std::max(found.load, load.get<double>());
+    found.load = std::max(found.load, row.number("cpu_load.average"));
     if (noise_text(row.line()).empty())
       launches.push_back(std::move(samples));
     else
@@ -111,7 +109,7 @@ bool is_called(const Ratio& ratio, double threshold) {
 
 template <class Called>
 double share(const std::vector<Ratio>& ratios, const Called& called) {
-  const auto count = std::count_if(ratios.begin(), ratios.end(), called);
+  const auto count = std::ranges::count_if(ratios, called);
   return static_cast<double>(count) / static_cast<double>(ratios.size());
 }
 
@@ -256,10 +254,9 @@ const Calibration* calibration_of(const std::vector<Calibration>& all, const std
 }
 
 std::string rule_text(const Calibration& c) {
-  std::vector<std::string> words;
-  for (const auto& rule : c.rules) words.push_back(rule_words(rule));
   return fmt::format("{}: differences count, by its calibration ({}): {}",
-                     machine_label(c.device, c.machine, true), c.path, joined(words, ", "));
+                     machine_label(c.device, c.machine, true), c.path,
+                     joined(transformed(c.rules, rule_words), ", "));
 }
 
 }  // namespace retensor::driver

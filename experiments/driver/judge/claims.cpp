@@ -16,24 +16,25 @@ using nlohmann::json;
 
 namespace {
 
+using namespace shape;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 ShapePtr reduce_shape() {
-  return shape::word("reduction", {"median", "mean", "min", "max", "geomean", "count", "distinct"});
+  return word("reduction", {"median", "mean", "min", "max", "geomean", "count", "distinct"});
 }
 
 /// Fields of rows may be empty texts.
 ShapePtr where_shape() {
   const auto what = "a value or a list of values";
-  const auto value = shape::either(what, {shape::word(what, {""}), shape::scalar(what)});
-  return shape::map({.what = "a map from row fields to values",
-                     .others = shape::list_or_one(what, value),
-                     .key = "field",
-                     .may_be_empty = false});
+  const auto value = either(what, {word(what, {""}), scalar(what)});
+  return map({.what = "a map from row fields to values",
+              .others = list_or_one(what, value),
+              .key = "field",
+              .may_be_empty = false});
 }
 
 ShapePtr query_shape() {
-  using namespace shape;
   const auto where = named("where", where_shape());
   const auto value = scalar("a row field");
   const auto part = map({.what = "a part of the ordering",
@@ -62,7 +63,6 @@ ShapePtr query_shape() {
 }
 
 ShapePtr published_shape() {
-  using namespace shape;
   return map(
       {.what = "published",
        .members = {optional("value", number("value")), optional("at_least", number("at_least")),
@@ -73,7 +73,6 @@ ShapePtr published_shape() {
 }
 
 ShapePtr tolerance_shape() {
-  using namespace shape;
   return map({.what = "tolerance",
               .members = {optional("relative", number("relative", 0)),
                           optional("absolute", number("absolute", 0)),
@@ -82,7 +81,6 @@ ShapePtr tolerance_shape() {
 }
 
 ShapePtr hardware_shape() {
-  using namespace shape;
   const auto kind =
       map({.what = "hardware",
            .members = {optional("gpu", scalar("a name")), optional("cpu", scalar("a name"))},
@@ -93,7 +91,6 @@ ShapePtr hardware_shape() {
 
 /// A form of the claim that stood before rows were known, and why another took its place.
 ShapePtr earlier_shape() {
-  using namespace shape;
   return map(
       {.what = "an earlier form",
        .members = {required("because", scalar("a reason")),
@@ -103,14 +100,12 @@ ShapePtr earlier_shape() {
 }
 
 ShapePtr cause_shape() {
-  using namespace shape;
   return map({.what = "a cause",
               .members = {required("says", scalar("why the claim does not hold")),
                           required("shown_by", list("shown_by", scalar("the id of a claim"), 1))}});
 }
 
 ShapePtr claim_shape() {
-  using namespace shape;
   return map(
       {.what = "claim",
        .members = {required("id", scalar("an id")), required("place", scalar("a place")),
@@ -274,10 +269,9 @@ Claim read_claim(const YamlNode& node) {
 }  // namespace
 
 ShapePtr claims_shape() {
-  static const auto claims =
-      shape::file({.what = "a claims file",
-                   .members = {shape::required("paper", shape::scalar("a paper's id")),
-                               shape::required("claims", shape::list("claims", claim_shape()))}});
+  static const auto claims = file({.what = "a claims file",
+                                   .members = {required("paper", scalar("a paper's id")),
+                                               required("claims", list("claims", claim_shape()))}});
   return claims;
 }
 

@@ -64,7 +64,7 @@ bool params_agree(json a, json b, const CompareOptions& options) {
 /// The samples of a row; empty where it has none that a ratio can be made of.
 std::vector<double> samples_of(const Row& row) {
   auto samples = numbers_in(row.field("phases.run"));
-  if (std::any_of(samples.begin(), samples.end(), [](double s) { return !(s > 0); })) return {};
+  if (std::ranges::any_of(samples, [](double s) { return !(s > 0); })) return {};
   return samples;
 }
 
@@ -82,8 +82,8 @@ Groups group(std::vector<Measured> rows, const CompareOptions& options) {
   const auto identity = [](const Measured& m) {
     return std::tie(m.case_text, m.device, m.machine);
   };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Measured& a, const Measured& b) { return identity(a) < identity(b); });
+  std::ranges::stable_sort(
+      rows, [&](const Measured& a, const Measured& b) { return identity(a) < identity(b); });
   Groups groups;
   for (auto row = rows.begin(); row != rows.end();) {
     auto m = std::make_shared<Measured>(std::move(*row));
@@ -149,7 +149,7 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
   // One machine before two of a model, and these before two models.
   for (const auto fits : {same_model, same_machine}) {
     const auto across = [&](const auto& p) { return !fits(*p.first, *p.second); };
-    if (!std::all_of(found.begin(), found.end(), across))
+    if (!std::ranges::all_of(found, across))
       found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
   }
   std::set<MeasuredPtr> paired;
@@ -158,13 +158,13 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
     paired.insert({a, b});
   }
   const auto is_alone = [&](const MeasuredPtr& m) { return !paired.contains(m); };
-  std::copy_if(as.begin(), as.end(), std::back_inserter(result.only_a), is_alone);
-  std::copy_if(bs.begin(), bs.end(), std::back_inserter(result.only_b), is_alone);
+  std::ranges::copy_if(as, std::back_inserter(result.only_a), is_alone);
+  std::ranges::copy_if(bs, std::back_inserter(result.only_b), is_alone);
 }
 
 bool share_an_artifact(const Side& a, const Side& b) {
-  return std::any_of(b.artifacts.begin(), b.artifacts.end(),
-                     [&](const std::string& name) { return a.artifacts.contains(name); });
+  return std::ranges::any_of(b.artifacts,
+                             [&](const std::string& name) { return a.artifacts.contains(name); });
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ std::optional<Ratio> Comparison::mean_ratio() const {
     resampled[r] = mean([&](std::size_t k) {
       return static_cast<std::size_t>(rng.below(r * logs.size() + k, logs.size()));
     });
-  std::sort(resampled.begin(), resampled.end());
+  std::ranges::sort(resampled);
   return Ratio{mean([](std::size_t k) { return k; }), resampled[kResamples / 40],
                resampled[kResamples - 1 - kResamples / 40]};
 }
@@ -244,6 +244,10 @@ std::size_t Measured::count() const {
 
 bool Pair::one_machine() const {
   return same_machine(*a, *b) && a->device != kUnknownDevice;
+}
+
+json ratio_json(const Ratio& ratio) {
+  return {{"ratio", ratio.value}, {"ci_low", ratio.ci_low}, {"ci_high", ratio.ci_high}};
 }
 
 std::string name(Change change) {
@@ -278,14 +282,14 @@ std::vector<std::string> Comparison::warnings() const {
 }
 
 bool Comparison::worse() const {
-  return std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
+  return std::ranges::any_of(pairs, [](const Pair& pair) {
     return pair.change == Change::slower || (pair.a->failure.empty() && !pair.b->failure.empty());
   });
 }
 
 bool Comparison::undecided() const {
-  return std::any_of(pairs.begin(), pairs.end(),
-                     [](const Pair& pair) { return pair.change == Change::undecided; });
+  return std::ranges::any_of(pairs,
+                             [](const Pair& pair) { return pair.change == Change::undecided; });
 }
 
 Comparison compare_sides(Side& a, Side& b, const CompareOptions& given) {

@@ -63,6 +63,9 @@ enum class Change { none, faster, slower, too_few, too_noisy, undecided };
 /// none, faster, slower, "too few samples", "too noisy", undecided.
 std::string name(Change change);
 
+/// {ratio, ci_low, ci_high}.
+nlohmann::json ratio_json(const Ratio& ratio);
+
 struct Pair {
   MeasuredPtr a, b;
   Ratio ratio;  ///< time of b over time of a; zeros when one of them is not ok

@@ -18,10 +18,6 @@ namespace {
 
 using Parts = std::vector<Taken>;
 
-std::string shown(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 /// What a field holds, as far as it decides how a wrong kernel would change it.
 enum class Quantity { time, bytes, error, count, other, repeated };
 
@@ -40,11 +36,11 @@ bool is_repeated(const std::string& field, const std::vector<RowNumber>& numbers
     if (boost::contains(field, word)) return true;
   const auto name = field.substr(executed.size());
   const auto& parameter = first.field("params." + name);
-  return !parameter.is_null() && shown(parameter) == shown(first.field(field));
+  return !parameter.is_null() && plain_text(parameter) == plain_text(first.field(field));
 }
 
 bool are_counts(const std::vector<RowNumber>& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](const RowNumber& one) {
+  return std::ranges::all_of(numbers, [](const RowNumber& one) {
     return one.number.value == std::floor(one.number.value);
   });
 }
@@ -77,15 +73,14 @@ std::string label_of(const std::vector<Part>& parts, std::size_t k) {
   for (const auto& condition : parts[k].where) {
     const auto& field = condition.first;
     const auto& any_of = condition.second;
-    const bool common = parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](auto& p) {
+    const bool common = parts.size() > 1 && std::ranges::all_of(parts, [&](auto& p) {
                           const auto other = p.where.find(field);
                           return other != p.where.end() && other->second == any_of;
                         });
     if (common || (parts.size() == 1 && !boost::ends_with(field, "method"))) continue;
-    std::vector<std::string> values;
-    for (const auto& value : any_of) values.push_back(shown(value));
     const bool method = boost::ends_with(field, "method");
-    told.push_back((method ? "" : field + " ") + boost::join(values, ", "));
+    told.push_back((method ? "" : field + " ") +
+                   boost::join(transformed(any_of, plain_text), ", "));
   }
   return told.empty() ? "" : " of " + boost::join(told, ", ");
 }

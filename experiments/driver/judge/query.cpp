@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <boost/algorithm/string/predicate.hpp>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
-#include <variant>
 
 #include "common/measure/statistics.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -19,103 +16,6 @@ namespace retensor::driver {
 using nlohmann::json;
 
 namespace {
-
-/// The artifact's field is called so in claims, and what stands below `case.` may be.
-constexpr const char* kArtifactField = "case.artifact";
-constexpr std::size_t kFewValues = 3;  // more are counted
-
-const std::vector<json>* condition_on(const Selection& where, const std::string& name) {
-  for (const auto& field : {name, "case." + name})
-    if (const auto found = where.find(field); found != where.end()) return &found->second;
-  return nullptr;
-}
-
-bool holds_any(const std::vector<json>& values, const std::vector<json>& of) {
-  return std::find_first_of(values.begin(), values.end(), of.begin(), of.end()) != values.end();
-}
-
-/// Whether a case can meet both.
-bool overlaps(const Selection& where, const Selection& when) {
-  return std::all_of(when.begin(), when.end(), [&](const auto& condition) {
-    const auto* wanted = condition_on(where, condition.first);
-    return wanted == nullptr || holds_any(*wanted, condition.second);
-  });
-}
-
-/// Whether the part asks for such cases.
-bool takes_from(const Part& part, const LeftOut& one) {
-  const auto artifacts = part.where.find(kArtifactField);
-  return artifacts != part.where.end() && holds_any(artifacts->second, {json(one.artifact)}) &&
-         overlaps(part.where, one.when);
-}
-
-std::string condition_text(const std::string& name, const std::vector<json>& values) {
-  if (values.size() > kFewValues) return fmt::format("{} of {} values", name, values.size());
-  std::vector<std::string> words;
-  for (const auto& value : values)
-    words.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-  const auto joined = boost::join(words, " or ");
-  return values.front().is_string() && !name.starts_with("params.")
-             ? joined
-             : boost::replace_first_copy(name, "params.", "") + " " + joined;
-}
-
-}  // namespace
-
-std::vector<LeftOut> exclusions_of(const Spec& spec) {
-  std::vector<LeftOut> all;
-  auto names = spec.profiles;
-  names.insert(names.begin(), "");
-  for (const auto& profile : names)
-    for (const auto& exclusion : load_spec(spec.path, profile).exclusions) {
-      LeftOut one{spec.artifact, {}, exclusion.reason};
-      for (const auto& [name, values] : exclusion.when)
-        for (const auto& located : values)
-          std::visit([&of = one.when[name]](const auto& value) { of.emplace_back(value); },
-                     located.value);
-      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
-    }
-  return all;
-}
-
-std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Row>& rows) {
-  std::erase_if(all, [&](const LeftOut& one) {
-    return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-      return row.field(kArtifactField) == json(one.artifact) && matches(row, one.when);
-    });
-  });
-  return all;
-}
-
-std::vector<LeftOut> exclusions_from(const Query& query, const std::vector<LeftOut>& all) {
-  const auto parts = parts_of(query);
-  std::vector<LeftOut> found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found), [&](const LeftOut& one) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const Part& part) { return takes_from(part, one); });
-  });
-  return found;
-}
-
-std::string text_of(const LeftOut& left_out) {
-  std::vector<std::string> conditions;
-  for (const auto& [name, values] : left_out.when)
-    conditions.push_back(condition_text(name, values));
-  return fmt::format("{} leaves out {}: {}", left_out.artifact, boost::join(conditions, ", "),
-                     left_out.reason);
-}
-
-json to_json(const LeftOut& left_out) {
-  return {{"artifact", left_out.artifact}, {"when", left_out.when}, {"reason", left_out.reason}};
-}
-
-namespace {
-
-double middle(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  const auto half = v.size() / 2;
-  return v.size() % 2 == 1 ? v[half] : (v[half - 1] + v[half]) / 2;
-}
 
 /// How far the ends of intervals reach that add up, since their samples are independent.
 double together(const std::vector<double>& reaches) {
@@ -169,10 +69,9 @@ Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
   if (how == "mean") return mean_of(all);
   if (how == "spread") return divide(reduced(all, "max"), reduced(all, "min"));
   const auto of = [&](double Estimate::*end) {
-    std::vector<double> ends;
-    for (const auto& one : all) ends.push_back(one.*end);
-    if (how == "median") return middle(std::move(ends));
-    const auto [least, most] = std::minmax_element(ends.begin(), ends.end());
+    auto ends = transformed(all, end);
+    if (how == "median") return middle_of(std::move(ends));
+    const auto [least, most] = std::ranges::minmax_element(ends);
     return how == "min" ? *least : *most;
   };
   return {of(&Estimate::low), of(&Estimate::value), of(&Estimate::high)};
@@ -189,16 +88,12 @@ std::optional<double> number_in(const json& value) {
   return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-bool starts(const std::string& path, const char* start) {
-  return boost::starts_with(path, start);
-}
-
 bool rises_with_time(const std::string& path) {
-  return path == "stats.median" || starts(path, "seconds.");
+  return path == "stats.median" || path.starts_with("seconds.");
 }
 
 bool falls_with_time(const std::string& path) {
-  return starts(path, "rates.") || starts(path, "copy.") || path == "roofline.share";
+  return path.starts_with("rates.") || path.starts_with("copy.") || path == "roofline.share";
 }
 
 /// Widened by what another launch of the same code may differ by.
@@ -212,10 +107,8 @@ Estimate with_launches(const Estimate& one, const Row& row) {
 
 /// A number that follows from the median time, rising with it or falling.
 Estimate with_time(double value, const Row& row, bool rises) {
-  const auto stat = [&](const char* name) {
-    return number_in(row.field(std::string("stats.") + name)).value_or(0);
-  };
-  const auto median = stat("median"), low = stat("ci_low"), high = stat("ci_high");
+  const auto median = row.number("stats.median");
+  const auto low = row.number("stats.ci_low"), high = row.number("stats.ci_high");
   if (!(low > 0 && low <= median && median <= high)) return Estimate::exact(value);
   return rises ? Estimate{value * low / median, value, value * high / median}
                : Estimate{value * median / high, value, value * median / low};
@@ -243,9 +136,7 @@ Estimate has_text(const Row& row, const Part& part) {
 }
 
 std::vector<Estimate> estimates(const std::vector<RowNumber>& numbers) {
-  std::vector<Estimate> all;
-  for (const auto& one : numbers) all.push_back(one.number);
-  return all;
+  return transformed(numbers, &RowNumber::number);
 }
 
 Estimate reduced(const std::vector<RowNumber>& numbers, const Part& part) {
@@ -328,12 +219,12 @@ Answer share_in_order(const Query& query, const std::vector<Taken>& parts) {
 }  // namespace
 
 bool reads_errors(const Query& query) {
-  return boost::starts_with(query.value, "check.");
+  return query.value.starts_with("check.");
 }
 
 bool reads_times(const Part& part) {
   return rises_with_time(part.value) || falls_with_time(part.value) ||
-         starts(part.value, "phases.");
+         part.value.starts_with("phases.");
 }
 
 std::vector<Part> parts_of(const Query& query) {
@@ -345,12 +236,13 @@ std::vector<Part> parts_of(const Query& query) {
 }
 
 bool matches(const Row& row, const Selection& where) {
-  return std::all_of(where.begin(), where.end(),
-                     [&](const auto& condition) {
-                       const auto& found = row.field(condition.first);
-                       const auto& any_of = condition.second;
-                       return std::find(any_of.begin(), any_of.end(), found) != any_of.end();
-                     }) &&
+  return std::ranges::all_of(where,
+                             [&](const auto& condition) {
+                               const auto& found = row.field(condition.first);
+                               const auto& any_of = condition.second;
+                               return std::find(any_of.begin(), any_of.end(), found) !=
+                                      any_of.end();
+                             }) &&
          (where.count("code") > 0 || row.is_own());
 }
 

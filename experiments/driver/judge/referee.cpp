@@ -14,6 +14,7 @@
 #include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/results.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -49,7 +50,7 @@ double typical(const Contestant& side, const char* path) {
 }
 
 std::size_t count(const Contestant& side, const std::function<bool(const Row&)>& has) {
-  return static_cast<std::size_t>(std::count_if(side.rows.begin(), side.rows.end(), has));
+  return static_cast<std::size_t>(std::ranges::count_if(side.rows, has));
 }
 
 std::string in_rows(std::size_t some, const Contestant& side) {
@@ -61,7 +62,7 @@ std::set<std::string> values(const Contestant& side, const char* path) {
   std::set<std::string> found;
   for (const auto& row : side.rows)
     if (const auto& value = row.field(path); row.ok() && !value.is_null())
-      found.insert(value.is_string() ? value.get<std::string>() : value.dump());
+      found.insert(plain_text(value));
   return found;
 }
 
@@ -148,8 +149,8 @@ std::vector<std::string> cases_left_out(const Sides& s) {
   const auto all =
       s.comparison.pairs.size() + s.comparison.only_a.size() + s.comparison.only_b.size();
   const auto failed = [&](const MeasuredPtr Pair::*side) {
-    return std::count_if(s.comparison.pairs.begin(), s.comparison.pairs.end(),
-                         [&](const Pair& pair) { return !(pair.*side)->failure.empty(); });
+    return std::ranges::count_if(s.comparison.pairs,
+                                 [&](const Pair& pair) { return !(pair.*side)->failure.empty(); });
   };
   std::vector<std::string> lines;
   const auto add = [&](const std::string& name, std::size_t missing, std::size_t not_ok) {
@@ -290,7 +291,7 @@ std::vector<std::string> machines_and_noise(const Sides& s) {
     line += '.';
   }
   const auto a = values(s.a, "session"), b = values(s.b, "session");
-  if (std::none_of(a.begin(), a.end(), [&](const auto& id) { return b.count(id) != 0; }))
+  if (std::ranges::none_of(a, [&](const auto& id) { return b.count(id) != 0; }))
     lines.emplace_back("No session measured both: clocks and load may have differed.");
   return lines;
 }

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string.hpp>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <tuple>
 
-#include "common/core/text.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
 
@@ -41,7 +39,7 @@ std::string data_kind(const Row& row, const std::string& paper) {
 int weakness(const std::string& kind) {
   static const std::vector<std::string> order = {"real", "real pattern", "other real", "stand-in",
                                                  "generated"};
-  return static_cast<int>(std::find(order.begin(), order.end(), kind) - order.begin());
+  return static_cast<int>(std::ranges::find(order, kind) - order.begin());
 }
 
 bool within(const Claim& claim, double value) {
@@ -110,7 +108,7 @@ Decision decided(const Claim& claim, const Answer& found, const std::vector<Take
 }
 
 bool names_data(const Selection& where) {
-  return std::any_of(where.begin(), where.end(), [](const auto& condition) {
+  return std::ranges::any_of(where, [](const auto& condition) {
     return boost::ends_with(condition.first, "dataset") ||
            boost::contains(condition.first, "data.");
   });
@@ -122,9 +120,8 @@ void expect_all_datasets(const Selection& where, const Rows& counted) {
     const auto condition = where.find(path);
     if (condition == where.end()) continue;
     const auto& named = condition->second;
-    const auto present = std::count_if(named.begin(), named.end(), [&](const json& name) {
-      return std::any_of(counted.begin(), counted.end(),
-                         [&](const Row* row) { return row->field(path) == name; });
+    const auto present = std::ranges::count_if(named, [&](const json& name) {
+      return std::ranges::any_of(counted, [&](const Row* row) { return row->field(path) == name; });
     });
     if (static_cast<std::size_t>(present) < named.size())
       throw NotTested(
@@ -151,7 +148,7 @@ Verdict::Word word_of(const Claim& claim, const Verdict& v, Decision outcome) {
 void expect_comparable(const Claim& claim, const Verdict& v, const Rows& rows) {
   if (v.hardware != "other") return;
   const bool gpu_claim = claim.hardware_kind == "gpu";
-  if (!claim.hardware_kind.empty() && std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+  if (!claim.hardware_kind.empty() && std::ranges::any_of(rows, [&](const Row* row) {
         return (row->backend() == Backend::cuda) != gpu_claim;
       }))
     throw NotTested(fmt::format("the claim is about a {}, the rows are from a {}",
@@ -226,7 +223,7 @@ std::size_t named_of(const Claim& claim, const Rows& rows, const DataSets& data)
 }
 
 bool is_fitted(const Claim& claim, const Rows& rows, const DataSets& data) {
-  return !claim.fitted.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+  return !claim.fitted.empty() || std::ranges::any_of(rows, [&](const Row* row) {
     const auto known = data.fitted_to.find(row->dataset());
     return known != data.fitted_to.end() && known->second.count(claim.id) > 0;
   });
@@ -247,8 +244,8 @@ std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
         {Decision::undecided, "intervals of an ordering overlap"}};
     parts.push_back(said.at(outcome));
   } else if (is_case_by_case(claim)) {
-    const auto [least, most] = std::minmax_element(
-        v.cases.begin(), v.cases.end(), [](auto& a, auto& b) { return a.value < b.value; });
+    const auto [least, most] =
+        std::ranges::minmax_element(v.cases, [](auto& a, auto& b) { return a.value < b.value; });
     parts.push_back(fmt::format("{} of {} cases inside, {:.4g} to {:.4g}", v.inside, v.cases.size(),
                                 least->value, most->value));
   } else if (outcome == Decision::undecided) {
@@ -292,9 +289,8 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
     v.reason = e.what();
     return v;
   }
-  v.inside = static_cast<std::size_t>(std::count_if(
-      v.cases.begin(), v.cases.end(),
-      [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
+  v.inside = static_cast<std::size_t>(std::ranges::count_if(
+      v.cases, [&](const Estimate& one) { return outcome_of(claim, one) == Decision::holds; }));
   if (bounds_errors(query)) v.wrong = v.taken.front().wrong;
   v.named = named_of(claim, used, data);
   v.excluded = excluded;
@@ -310,12 +306,12 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
   const auto wanted = parts_of(*claim.query);
   const bool errors = bounds_errors(*claim.query);
   const bool any_machine = claim.query->all_machines || (errors && claim.hardware == "any");
-  const bool any_data = errors || std::all_of(wanted.begin(), wanted.end(), [](const auto& part) {
+  const bool any_data = errors || std::ranges::all_of(wanted, [](const auto& part) {
                           return names_data(part.where);
                         });
   std::map<std::pair<std::string, std::string>, Rows> groups;
   for (const auto& row : rows)
-    if (std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) {
+    if (std::ranges::any_of(wanted, [&](const auto& w) {
           return matches(row, w.where) && may_judge(row, claim, w.where);
         }))
       groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
@@ -332,9 +328,8 @@ auto weight(const Verdict& v) {
 /// Rows may match that are no row of the paper's form.
 std::string reason_of_none(const Claim& claim, const std::vector<Row>& rows) {
   const auto wanted = parts_of(*claim.query);
-  const auto own = std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
-    return std::any_of(wanted.begin(), wanted.end(),
-                       [&](const auto& part) { return matches(row, part.where); });
+  const auto own = std::ranges::count_if(rows, [&](const Row& row) {
+    return std::ranges::any_of(wanted, [&](const auto& part) { return matches(row, part.where); });
   });
   return own == 0 ? "no rows yet"
                   : fmt::format("none of {} rows has the form that the paper describes", own);
@@ -351,17 +346,10 @@ json shown_by(const Cause& cause) {
   return shown;
 }
 
-json excluded_by(const Verdict& v) {
-  json list = json::array();
-  for (const auto& one : v.excluded) list.push_back(to_json(one));
-  return list;
-}
-
 json cases_of(const Verdict& v) {
   if (v.cases.empty()) return {};
-  std::vector<double> values;
-  for (const auto& one : v.cases) values.push_back(one.value);
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const auto values = transformed(v.cases, &Estimate::value);
+  const auto [least, most] = std::ranges::minmax_element(values);
   return {{"inside", v.inside}, {"of", values.size()}, {"least", *least}, {"most", *most}};
 }
 
@@ -446,104 +434,10 @@ json to_json(const Claim& claim, const Verdict& v) {
       {"rows", v.rows},
       {"of", v.of},
       {"left_out", v.failures},
-      {"excluded", excluded_by(v)},
+      {"excluded", v.excluded},
       {"stale", v.stale},
       {"currency", v.currency},
       {"keys", v.keys}};
-}
-
-using nlohmann::json;
-
-namespace {
-
-using Entries = std::vector<json>;
-
-/// Shares are percentages, all else has four digits.
-std::string number_in_words(double value, bool share) {
-  return share ? fmt::format("{:.3g}%", 100 * value) : fmt::format("{:.3g}", value);
-}
-
-bool is_share(const json& entry) {
-  return boost::starts_with(entry["published"].value("unit", ""), "share");
-}
-
-std::string published_in_words(const json& entry) {
-  const auto& published = entry["published"];
-  const auto end = [&](const json& value) {
-    return number_in_words(value.get<double>(), is_share(entry));
-  };
-  if (published.contains("at_least")) return end(published["at_least"]) + " or more";
-  if (published.contains("at_most")) return end(published["at_most"]) + " or less";
-  if (published.contains("value")) return end(published["value"]);
-  return end(published["range"][0]) + " to " + end(published["range"][1]);
-}
-
-std::string told(const json& entry) {
-  const auto numbers = numbers_in_words(entry);
-  return fmt::format("{} ({} in the paper, {} here)", entry["headline"].get<std::string>(),
-                     numbers["paper"].get<std::string>(), numbers["here"].get<std::string>());
-}
-
-std::string told(const Entries& entries) {
-  std::vector<std::string> parts;
-  for (const auto& entry : entries) parts.push_back(told(entry));
-  return in_words(parts, "and");
-}
-
-/// With the claims that show it and what their rows say.
-std::string cause_of(const json& entry) {
-  const auto& cause = entry["cause"];
-  if (cause.is_null()) return "Cause not found.";
-  std::vector<std::string> shown;
-  for (const auto& [id, found] : cause["shown_by"].items())
-    shown.push_back(found.is_null() ? id : fmt::format("{}: {:.3g}", id, found.get<double>()));
-  return fmt::format("Cause: {} ({}).", cause["says"].get<std::string>(), boost::join(shown, ", "));
-}
-
-/// Claims that fail, a sentence for those of one cause.
-std::vector<std::string> failures(const Entries& failed) {
-  std::vector<std::string> causes, sentences;
-  std::map<std::string, Entries> by_cause;
-  for (const auto& entry : failed) {
-    const auto cause = cause_of(entry);
-    if (by_cause[cause].empty()) causes.push_back(cause);
-    by_cause[cause].push_back(entry);
-  }
-  for (const auto& cause : causes) {
-    const auto& alike = by_cause[cause];
-    sentences.push_back(
-        fmt::format("{} not hold: {}. {}", alike.size() == 1 ? "Does" : "Do", told(alike), cause));
-  }
-  return sentences;
-}
-
-}  // namespace
-
-json numbers_in_words(const json& entry) {
-  const auto& found = entry["measured"];
-  return {{"paper", published_in_words(entry)},
-          {"here", found.is_null() ? "" : number_in_words(found.get<double>(), is_share(entry))}};
-}
-
-std::vector<std::string> prose_of(const Entries& entries) {
-  Entries held, failed, open;
-  for (const auto& entry : entries) {
-    if (entry["headline"].is_null()) continue;
-    (entry["holds"].is_null() ? open : entry["holds"] == true ? held : failed).push_back(entry);
-  }
-  if (held.empty() && failed.empty() && open.empty()) return {};
-  std::vector<std::string> sentences = {held.empty()       ? "No headline claim holds."
-                                        : held.size() == 1 ? fmt::format("Holds: {}.", told(held))
-                                                           : fmt::format("Hold: {}.", told(held))};
-  for (auto& sentence : failures(failed)) sentences.push_back(std::move(sentence));
-  if (failed.empty()) sentences.emplace_back("No headline claim fails.");
-  std::map<std::string, std::vector<std::string>> by_verdict;
-  for (const auto& entry : open)
-    by_verdict[entry["verdict"].get<std::string>()].push_back(entry["headline"].get<std::string>());
-  for (const auto& [verdict, headlines] : by_verdict)
-    sentences.push_back(fmt::format("{}{}: {}.", static_cast<char>(std::toupper(verdict.front())),
-                                    verdict.substr(1), in_words(headlines, "and")));
-  return sentences;
 }
 
 }  // namespace retensor::driver

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/claims.hpp"
+#include "experiments/driver/judge/exclusions.hpp"
 #include "experiments/driver/judge/query.hpp"
 #include "experiments/driver/run/row.hpp"
 
@@ -88,13 +89,5 @@ Decision decide(const Claim& claim, const std::vector<Taken>& parts);
 
 /// One entry of `verdict --json` (experiments/schema).
 nlohmann::json to_json(const Claim& claim, const Verdict& verdict);
-
-/// `entries` are those of one paper as `verdict --json` lists them. The first sentence says which
-/// of its headline claims hold, the second which do not and why; what was not tested follows. None
-/// where no claim is a headline.
-std::vector<std::string> prose_of(const std::vector<nlohmann::json>& entries);
-
-/// The published and the measured number of an entry in words: `{paper, here}`.
-nlohmann::json numbers_in_words(const nlohmann::json& entry);
 
 }  // namespace retensor::driver

@@ -32,8 +32,6 @@ using namespace retensor;
 using driver::Given;
 using nlohmann::json;
 
-namespace po = boost::program_options;
-
 /// After which the next process speaks of an error that it meets too, and how often at most one
 /// waits.
 constexpr std::chrono::milliseconds kTurn{300};
@@ -46,9 +44,8 @@ const driver::Usage& usage() {
   return text;
 }
 
-po::options_description options() {
-  po::options_description described;
-  auto add = described.add_options();
+driver::Options options() {
+  driver::Options add;
   add("rank", driver::number("R", std::uint64_t{16}), "components");
   add("dist", driver::word("RULE", "allreduce"),
       "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
@@ -61,7 +58,7 @@ po::options_description options() {
   add("dtype", driver::word("f32|f64", "f64"), "type of values and factors");
   add("checkpoint", driver::word("FILE"), "the model so far; a run that finds it goes on from it");
   add("every", driver::number("N", 10), "sweeps from one checkpoint to the next");
-  return described;
+  return add;
 }
 
 ProblemSpec spec_of(const Given& given) {
@@ -89,39 +86,49 @@ json to_json(const communicate::Traffic& sent) {
           {"all_to_all", sent.all_to_all}};
 }
 
+/// The factors of the seed, or what a checkpoint holds.
+KruskalModel first_model(const Coo& mine, const ProblemSpec& spec, const std::string& checkpoint,
+                         const cpd::Identity& identity) {
+  if (!checkpoint.empty()) {
+    const Problem shapes(spec, std::make_shared<const Coo>(mine));
+    if (auto found = cpd::load_checkpoint(checkpoint, identity, shapes)) return std::move(*found);
+  }
+  return {std::vector<double>(spec.rank),
+          cpd::first_factors(cpd::Start::signs, mine, spec.rank, spec.seed),
+          {}};
+}
+
+/// The sweeps that are left; the first process keeps the model every so many.
+void sweep_to_end(const communicate::Communicator& processes, distribute::Als& als,
+                  const std::string& checkpoint, const cpd::Identity& identity, int every) {
+  const auto timer = make_host_timer();
+  while (!als.finished()) {
+    als.sweep(*timer);
+    if (!checkpoint.empty() && als.fit().size() % static_cast<std::size_t>(every) == 0 &&
+        !als.finished() && processes.rank() == 0)
+      cpd::save_checkpoint(checkpoint, identity, als.model());
+  }
+}
+
 int decompose(communicate::Communicator& processes, const Given& given) {
   const auto path = given.positional("a tensor file");
   const auto spec = spec_of(given);
   const auto rule = distribute::rule_from_name(given.text("dist"));
   const auto registry = all_methods();
   const auto mine = mpi::read_part(path, spec.dtype, processes);
-  KruskalModel model{std::vector<double>(spec.rank),
-                     cpd::first_factors(cpd::Start::signs, mine, spec.rank, spec.seed),
-                     {}};
   const auto& method = registry.find(given.text("method"));
   const auto devices = mpi::devices_for(method, processes);
   auto& exchanging = devices ? *devices : processes;
   distribute::Als als(processes, mine, rule, spec, method, {}, devices.get());
   const auto checkpoint = given.text("checkpoint");
   const auto identity = checkpoint.empty() ? cpd::Identity() : identity_of(path, spec);
-  if (!checkpoint.empty()) {
-    const Problem shapes(spec, std::make_shared<const Coo>(mine));
-    if (auto found = cpd::load_checkpoint(checkpoint, identity, shapes)) model = std::move(*found);
-  }
+  const auto model = first_model(mine, spec, checkpoint, identity);
   const auto resumed_after = model.fit.size();
   als.begin(model);
   const auto moved = mpi::sent_by_all(processes, processes);
   processes.barrier();
   const auto begin = std::chrono::steady_clock::now();
-  const auto timer = make_host_timer();
-  const auto every = static_cast<std::size_t>(given.get<int>("every"));
-  std::size_t sweeps = 0;
-  for (; !als.finished(); ++sweeps) {
-    als.sweep(*timer);
-    if (!checkpoint.empty() && als.fit().size() % every == 0 && !als.finished() &&
-        processes.rank() == 0)
-      cpd::save_checkpoint(checkpoint, identity, als.model());
-  }
+  sweep_to_end(processes, als, checkpoint, identity, given.get<int>("every"));
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   const auto sent = mpi::sent_by_all(processes, exchanging);
   const auto imbalance = distribute::imbalance(processes, als.share());
@@ -134,7 +141,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                     {"grid", als.share().grid},
                     {"method", method.id()},
                     {"resumed_after", resumed_after},
-                    {"sweeps", sweeps},
+                    {"sweeps", als.fit().size() - resumed_after},
                     {"fit_curve", als.fit()},
                     {"weights", als.model().weights},
                     {"sent_to_distribute", to_json(moved)},
@@ -152,8 +159,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
 /// kin, and Slurm hand to each.
 bool is_of_mpi_job() {
   const auto names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-  return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
+  return std::ranges::any_of(names, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 /// In a spec's process, which is none of an MPI job yet, becomes mpirun.

@@ -26,6 +26,8 @@
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/mpi/job.hpp"
+#include "experiments/driver/run/foreign/folder.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::mpi {
 using communicate::Communicator;
@@ -61,14 +63,7 @@ double most_of_all(Communicator& processes, double own) {
   std::vector<double> all(parts.size());
   all[static_cast<std::size_t>(processes.rank())] = own;
   processes.all_gather(std::span(all), parts);
-  return *std::max_element(all.begin(), all.end());
-}
-
-ParamValue value_of(const json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number()) return value.get<double>();
-  return value.get<std::string>();
+  return *std::ranges::max_element(all);
 }
 
 std::string word_of(const json& params, const char* name) {
@@ -153,7 +148,8 @@ json Served::prepare() {
   const auto rule = distribute::rule_from_name(word_of(params, "dist"));
   std::map<std::string, ParamValue> given;
   for (const auto& [name, value] : params.items())
-    if (name != "ranks" && name != "dist" && name != "mttkrp") given[name] = value_of(value);
+    if (name != "ranks" && name != "dist" && name != "mttkrp")
+      given[name] = driver::param_value(value);
   devices_ = devices_for(*method_, processes_);
   share_ = distribute::share_out(
       processes_, mine_, rule, distribute::cost_of_mttkrp(mine_.order(), spec_.rank, spec_.dtype));
@@ -207,13 +203,7 @@ json Served::run() {
 json Served::result(const std::string& file) {
   const auto all = std::get<Matrix>(passes_->result());
   if (processes_.rank() != 0) return json::object();
-  std::ofstream out(file, std::ios::binary);
-  all.values().visit([&](const auto& values) {
-    out.write(reinterpret_cast<const char*>(values.data()),
-              static_cast<std::streamsize>(all.bytes()));
-  });
-  out.close();
-  if (!out) throw SystemError(file + ": the file can't be written");
+  driver::write_values(file, all);
   return json::object();
 }
 

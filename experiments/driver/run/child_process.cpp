@@ -1,5 +1,3 @@
-// signalfd keeps the state in an object: no handler, no global flag.
-//
 // Spawning, killing and the last words of a child process.
 #include "experiments/driver/run/child_process.hpp"
 
@@ -9,58 +7,26 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <thread>
 
 #include "common/core/error.hpp"
 
 namespace retensor::driver {
 
-StopSignals::StopSignals() {
-  sigset_t watched;
-  sigemptyset(&watched);
-  sigaddset(&watched, SIGINT);
-  sigaddset(&watched, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &watched, &before_);
-  fd_ = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (fd_ < 0) throw SystemError("signals can't be watched (signalfd)");
-  std::signal(SIGXFSZ, SIG_IGN);
-}
-
-StopSignals::~StopSignals() {
-  close(fd_);
-  std::signal(SIGXFSZ, SIG_DFL);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-void StopSignals::update() {
-  signalfd_siginfo info{};
-  while (read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    if (++count_ == 1) first_ = static_cast<int>(info.ssi_signo);
-  }
-}
-
 using std::chrono::milliseconds;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string on_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
 
 /// A group of its own and all signals at their defaults.
 void detach(posix_spawnattr_t& attributes) {
@@ -172,7 +138,7 @@ std::string ChildProcess::last_words() const {
   std::string text(static_cast<std::size_t>(std::min(end, kLength)), '\0');
   const auto n = pread(printed_, text.data(), text.size(), std::max<off_t>(0, end - kLength));
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return on_one_line(text);
+  return boost::trim_fill_copy(text, " ");
 }
 
 void ChildProcess::forget_output() {

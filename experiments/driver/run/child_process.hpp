@@ -1,42 +1,14 @@
-// Child processes that are watched: what they print is kept, and none outlives its owner. Signals
-// to stop as something to ask about between cases.
+// Child processes that are watched: what they print is kept, and none outlives its owner.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
-#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace retensor::driver {
-
-/// While it lives, SIGINT and SIGTERM are blocked and read from a descriptor instead. The first
-/// asks for a stop after the current case, the second for a stop at once.
-class StopSignals {
- public:
-  /// Also ignores SIGXFSZ, so that a file size limit is an error of write() and not a death.
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
-  /// Readable when a signal has come in; for poll().
-  int descriptor() const { return fd_; }
-  /// Takes in what has come so far.
-  void update();
-  bool requested() const { return count_ > 0; }
-  bool at_once() const { return count_ > 1; }
-  /// The first signal, 0 when there was none.
-  int first() const { return first_; }
-
- private:
-  int fd_ = -1;
-  int count_ = 0;
-  int first_ = 0;
-  sigset_t before_{};
-};
 
 /// Path of the running program, as children start it again.
 std::string own_program();

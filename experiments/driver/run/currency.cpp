@@ -83,8 +83,7 @@ void Confirmations::take(const json& line) {
 
 bool Confirmations::cover(const std::string& key, const RowCode& today) const {
   const auto found = codes_.find(key);
-  return found != codes_.end() &&
-         std::any_of(found->second.begin(), found->second.end(), [&](const RowCode& confirmed) {
+  return found != codes_.end() && std::ranges::any_of(found->second, [&](const RowCode& confirmed) {
            return compare_code(confirmed, today) != Currency::stale;
          });
 }

@@ -18,13 +18,6 @@ using nlohmann::json;
 /// Bits of an operand below which it counts as rounded: two halves hold 22 of an f32's 24.
 constexpr double kRounds = 1e-6;
 
-/// Of an even number the mean of the two in the middle; 0 of none.
-double middle_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 /// A number that `executed` tells, as text; 0 where it tells none.
 double told_in(const Row& row, const char* path) {
   const auto& told = row.field(path);

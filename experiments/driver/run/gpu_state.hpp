@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -17,8 +16,6 @@ class GpuState {
   explicit GpuState(const std::string& nvml = "libnvidia-ml.so.1",
                     const std::string& cuda = "libcuda.so.1");
   ~GpuState();
-  GpuState(const GpuState&) = delete;
-  GpuState& operator=(const GpuState&) = delete;
 
   /// Why nothing can be told; empty where something can.
   const std::string& absence() const { return absence_; }

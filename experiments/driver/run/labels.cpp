@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/driver/yaml/yaml_tree.hpp"
+
 namespace retensor::driver {
 using nlohmann::json;
 
@@ -14,17 +16,12 @@ const std::vector<std::string> kAlways = {"/dataset", "/operation"};
 const std::vector<std::string> kBare = {"/dataset", "/operation", "/method"};
 
 bool contains(const std::vector<std::string>& list, const std::string& text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-std::string plain_text(const json& flat, const std::string& path) {
-  if (!flat.contains(path)) return "-";
-  const auto& value = flat[path];
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return std::ranges::find(list, text) != list.end();
 }
 
 std::string difference(const std::string& path, const json& mine, const json& theirs) {
-  const auto a = plain_text(mine, path), b = plain_text(theirs, path);
+  const auto text = [&](const json& of) { return of.contains(path) ? plain_text(of[path]) : "-"; };
+  const auto a = text(mine), b = text(theirs);
   const auto both = a == b ? a : fmt::format("{}|{}", a, b);
   return contains(kBare, path) ? both
                                : fmt::format("{}={}", path.substr(path.rfind('/') + 1), both);

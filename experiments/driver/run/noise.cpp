@@ -47,11 +47,6 @@ double most_by_chance(std::size_t samples) {
   return (kOneSided99 * std::sqrt(n - 2) - 1) / (n - 1);
 }
 
-double member(const json& row, const char* path) {
-  const auto& found = field(row, path);
-  return found.is_number() ? found.get<double>() : 0;
-}
-
 std::optional<LoadMeter::Ticks> ticks_now() {
   std::ifstream in("/proc/stat");
   std::string cpu;
@@ -93,7 +88,7 @@ double own_seconds() {
 json noise_of(const json& row) {
   const auto samples = numbers_in(field(row, "phases.run"));
   if (samples.empty()) return {};
-  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  const auto [least, most] = std::ranges::minmax_element(samples);
   const double spread = *least > 0 ? *most / *least : 1;
   json noise = {{"spread", spread}, {"reasons", json::array()}};
   auto& reasons = noise["reasons"];
@@ -104,15 +99,15 @@ json noise_of(const json& row) {
     noise["drift"] = drift;
     if (spread > kLeastDrift && drift > most_by_chance(count)) reasons.push_back("samples drift");
   }
-  const double others = member(row, "cpu_load.others"), cores = member(row, "cpu_load.cores");
-  if (others > kIdleCores && others + member(row, "cpu_load.own") > cores - kIdleCores)
+  const double others = number_at(row, "cpu_load.others"), cores = number_at(row, "cpu_load.cores");
+  if (others > kIdleCores && others + number_at(row, "cpu_load.own") > cores - kIdleCores)
     reasons.push_back(fmt::format("others used {:.1f} of {:g} cores", others, cores));
-  if (const double stolen = member(row, "cpu_load.steal"); stolen > kMostStolen)
+  if (const double stolen = number_at(row, "cpu_load.steal"); stolen > kMostStolen)
     reasons.push_back(fmt::format("the host took {:.1f} cores away", stolen));
   const auto& gpu = field(row, "gpu_state");
   if (const auto slowed_by = brakes(gpu.is_object() ? gpu : json::object()); !slowed_by.empty())
     reasons.push_back("the GPU was slowed down by " + slowed_by);
-  if (const double others_there = member(row, "gpu_state.others"); others_there > 0)
+  if (const double others_there = number_at(row, "gpu_state.others"); others_there > 0)
     reasons.push_back(fmt::format("{:g} other {} on the GPU", others_there,
                                   others_there == 1 ? "process" : "processes"));
   return noise;

@@ -50,8 +50,7 @@ std::string duration_text(double seconds) {
 }
 
 std::string spread_text(const json& row) {
-  const auto least = row.value("/stats/min"_json_pointer, 0.0);
-  const auto most = row.value("/stats/max"_json_pointer, 0.0);
+  const auto least = number_at(row, "stats.min"), most = number_at(row, "stats.max");
   return least > 0 ? fmt::format("{:.2f}x", most / least) : std::string();
 }
 

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/core/error.hpp"
 
@@ -85,7 +86,9 @@ json packed(const json& row) {
 
 /// The lines of result files by what they tell.
 struct Lines {
-  explicit Lines(const Members& members) : kept(members) {}
+  Lines(const std::vector<std::string>& paths, const Members& members) : kept(members) {
+    for (const auto& path : paths) read(path);
+  }
 
   struct FoundRow {
     json line;         ///< where members were chosen packed, as binary CBOR
@@ -132,8 +135,7 @@ void Lines::read(const std::string& path) {
     line["file"] = file;
     line["line"] = ++number;
     auto session = take(std::move(line), fmt::format("{}:{}", path, number));
-    if (std::find(of_file.begin(), of_file.end(), session) == of_file.end())
-      of_file.push_back(std::move(session));
+    if (std::ranges::find(of_file, session) == of_file.end()) of_file.push_back(std::move(session));
   });
   lend_ceilings(of_file);
   ++files;
@@ -174,13 +176,13 @@ Row Lines::row(std::size_t place) {
 
 /// A row and where it was found.
 struct Candidate {
-  Row row;
+  std::optional<Row> row;
   std::size_t file, place;
-  std::string finished = row.finished();
+  std::string finished = row->finished();
 };
 
 /// Of one case, whichever was read first.
-bool replaces(const auto& later, const auto& known) {
+bool replaces(const Candidate& later, const Candidate& known) {
   return later.file == known.file ? later.place > known.place : known.finished <= later.finished;
 }
 
@@ -190,9 +192,10 @@ std::string identity(const Row& row, Machines machines = Machines::of_a_model) {
          (machines == Machines::each ? row.machine() : "");
 }
 
+using Newest = std::map<std::string, Candidate>;  ///< by identity
+
 /// Drops what does not tell its machine where a newer row of its case and model does.
-template <class Found>
-void drop_unknown_machines(std::map<std::string, Found>& newest) {
+void drop_unknown_machines(Newest& newest) {
   for (auto at = newest.begin(); at != newest.end();) {
     // Keys are identities: of a case on one model that of no machine comes first.
     auto next = std::next(at);
@@ -204,6 +207,24 @@ void drop_unknown_machines(std::map<std::string, Found>& newest) {
     if (replaced) newest.erase(at);
     at = next;
   }
+}
+
+/// The newest row of each case; without `rows` only where it is.
+Newest newest_of(Lines& lines, Machines machines, bool rows) {
+  Newest newest;
+  for (std::size_t place = 0; place < lines.rows.size(); ++place) {
+    Candidate found{lines.row(place), lines.rows[place].file, place};
+    auto id = identity(*found.row, machines);
+    if (!rows) found.row.reset();
+    auto [known, fresh] = newest.try_emplace(std::move(id), std::move(found));
+    if (fresh || !replaces(found, known->second)) continue;
+    // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
+    if (rows && lines.confirmations.cover(found.row->key(), stated_code(found.row->line())))
+      found.row->keep_counters(*known->second.row);
+    known->second = std::move(found);
+  }
+  drop_unknown_machines(newest);
+  return newest;
 }
 
 }  // namespace
@@ -260,6 +281,11 @@ const json& field(const json& object, std::string_view path) {
   return none;
 }
 
+double number_at(const json& object, std::string_view path) {
+  const auto& value = field(object, path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
 std::vector<std::string> texts_at(const json& object, const char* member) {
   std::vector<std::string> texts;
   const auto found = object.find(member);
@@ -275,27 +301,20 @@ std::vector<double> numbers_in(const json& list) {
   return plain ? list.get<std::vector<double>>() : std::vector<double>();
 }
 
+double middle_of(std::vector<double> numbers) {
+  if (numbers.empty()) return 0;
+  std::ranges::sort(numbers);
+  return (numbers[(numbers.size() - 1) / 2] + numbers[numbers.size() / 2]) / 2;
+}
+
 Results read_results(const std::vector<std::string>& paths, const Members& kept,
                      Machines machines) {
-  Lines lines(kept);
-  for (const auto& path : paths) lines.read(path);
-  std::map<std::string, Candidate> newest;
-  for (std::size_t place = 0; place < lines.rows.size(); ++place) {
-    Candidate found{lines.row(place), lines.rows[place].file, place};
-    auto [known, fresh] = newest.try_emplace(identity(found.row, machines), std::move(found));
-    if (fresh || !replaces(found, known->second)) continue;
-    // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
-    if (lines.confirmations.cover(found.row.key(), stated_code(found.row.line())))
-      found.row.keep_counters(known->second.row);
-    known->second = std::move(found);
-  }
-  drop_unknown_machines(newest);
+  Lines lines(paths, kept);
   std::vector<Candidate> chosen;
-  for (auto& [id, of_case] : newest) chosen.push_back(std::move(of_case));
-  std::sort(chosen.begin(), chosen.end(),
-            [](const auto& a, const auto& b) { return a.place < b.place; });
+  for (auto& [id, of_case] : newest_of(lines, machines, true)) chosen.push_back(std::move(of_case));
+  std::ranges::sort(chosen, [](const auto& a, const auto& b) { return a.place < b.place; });
   Results results{{lines.sessions.begin(), lines.sessions.end()}, {}, std::move(lines.warnings)};
-  for (auto& of_case : chosen) results.rows.push_back(std::move(of_case.row));
+  for (auto& of_case : chosen) results.rows.push_back(std::move(*of_case.row));
   return results;
 }
 
@@ -324,29 +343,17 @@ std::string machine_label(const std::string& device, const std::string& machine,
 }
 
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept) {
-  auto rows = read_results(paths, kept).rows;
-  std::sort(rows.begin(), rows.end(),
-            [](const Row& a, const Row& b) { return identity(a) < identity(b); });
+  Lines lines(paths, kept);
+  std::vector<Row> rows;
+  for (auto& [id, found] : newest_of(lines, Machines::of_a_model, true))
+    rows.push_back(std::move(*found.row));
   return rows;
 }
 
 void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
                          const std::function<void(const Row&)>& take, Machines machines) {
-  Lines lines(kept);
-  for (const auto& path : paths) lines.read(path);
-  struct Place {
-    std::size_t file, place;
-    std::string finished;
-  };
-  std::map<std::string, Place> newest;
-  for (std::size_t place = 0; place < lines.rows.size(); ++place) {
-    const auto row = lines.row(place);
-    Place found{lines.rows[place].file, place, row.finished()};
-    auto [known, fresh] = newest.try_emplace(identity(row, machines), found);
-    if (!fresh && replaces(found, known->second)) known->second = std::move(found);
-  }
-  drop_unknown_machines(newest);
-  for (const auto& [id, found] : newest) take(lines.row(found.place));
+  Lines lines(paths, kept);
+  for (const auto& [id, found] : newest_of(lines, machines, false)) take(lines.row(found.place));
 }
 
 }  // namespace retensor::driver

@@ -2,7 +2,6 @@
 // file ends that a death of its writer has torn.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <map>
@@ -39,10 +38,15 @@ FileEnd for_each_line(std::istream& in, const std::string& path,
 std::string text_of(const nlohmann::json& line, const char* member);
 /// The member at a dotted path; null where there is none.
 const nlohmann::json& field(const nlohmann::json& object, std::string_view path);
+/// The same as a number; 0 where it is none.
+double number_at(const nlohmann::json& object, std::string_view path);
 /// The texts of a member that is a list; none where it is no list.
 std::vector<std::string> texts_at(const nlohmann::json& object, const char* member);
 /// The numbers of a list; none where it is no list or holds anything else.
 std::vector<double> numbers_in(const nlohmann::json& list);
+
+/// Of an even number the mean of the two in the middle; 0 of none.
+double middle_of(std::vector<double> numbers);
 
 /// What result files hold.
 struct Results {

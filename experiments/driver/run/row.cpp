@@ -15,6 +15,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/methods.hpp"
+#include "experiments/driver/yaml/yaml_tree.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -25,10 +26,6 @@ constexpr std::array<std::string_view, 7> kStatuses = {"ok",  "unsupported", "wr
                                                        "oom", "timeout",     "crashed"};
 constexpr std::string_view kCeilings = "ceilings.";
 
-double number_or_zero(const json& value) {
-  return value.is_number() ? value.get<double>() : 0;
-}
-
 json checked(json line) {
   const auto is_case = line.value("case", json()).is_object();
   if (!is_case || text_of(line, "key").empty())
@@ -37,9 +34,9 @@ json checked(json line) {
 }
 
 json roofline(const json& line, const json& ceilings) {
-  const auto bandwidth = number_or_zero(field(ceilings, "gbytes.dram"));
-  const auto roof = bandwidth * number_or_zero(field(line, "work.intensity"));
-  const auto rate = number_or_zero(field(line, "rates.gflops"));
+  const auto bandwidth = number_at(ceilings, "gbytes.dram");
+  const auto roof = bandwidth * number_at(line, "work.intensity");
+  const auto rate = number_at(line, "rates.gflops");
   json found = json::object();
   if (bandwidth > 0) found["gbytes"] = bandwidth;
   if (ceilings.contains("ridge")) found["ridge"] = ceilings["ridge"];
@@ -60,7 +57,7 @@ void add_stage(std::vector<double>& seconds, const json& line, const std::string
 /// Of times alone: what is left of a run may be none.
 std::optional<double> median_time(const std::vector<double>& seconds) {
   const auto positive = [](double s) { return s > 0; };
-  if (seconds.empty() || !std::all_of(seconds.begin(), seconds.end(), positive)) return {};
+  if (seconds.empty() || !std::ranges::all_of(seconds, positive)) return {};
   return median(Launches(&seconds, 1));
 }
 
@@ -93,13 +90,13 @@ void add_time_without_zero(json& line, double copy_gbytes) {
   line["seconds"]["without_zero"] = *median;
   const auto copied = 1e9 * copy_gbytes * *median;
   if (copied <= 0) return;
-  line["copy"]["share"] = number_or_zero(field(line, "work.bytes")) / copied;
-  line["copy"]["compulsory_share"] = number_or_zero(field(line, "work.compulsory_bytes")) / copied;
+  line["copy"]["share"] = number_at(line, "work.bytes") / copied;
+  line["copy"]["compulsory_share"] = number_at(line, "work.compulsory_bytes") / copied;
 }
 
 void add_index_rate(json& line) {
   const auto bytes = text_of(field(line, "executed"), "index_bytes");
-  const auto seconds = number_or_zero(field(line, "stats.median"));
+  const auto seconds = number_at(line, "stats.median");
   if (!bytes.empty() && seconds > 0)
     line["rates"]["index_gbytes"] = std::strtod(bytes.c_str(), nullptr) / seconds / 1e9;
 }
@@ -125,11 +122,11 @@ void Session::take_ceilings(json ceilings_line) {
       values[what] = ceiling["value"];
   auto& gbytes = ceilings_line["gbytes"] = json::object();
   for (const std::string memory : {"dram", "llc"}) {
-    const auto best = std::max(number_or_zero(field(values, "copy_" + memory)),
-                               number_or_zero(field(values, "triad_" + memory)));
+    const auto best =
+        std::max(number_at(values, "copy_" + memory), number_at(values, "triad_" + memory));
     if (best > 0) gbytes[memory] = best;
   }
-  const auto peak = number_or_zero(field(values, "peak_f32"));
+  const auto peak = number_at(values, "peak_f32");
   if (peak > 0 && gbytes.contains("dram"))
     ceilings_line["ridge"] = peak / gbytes["dram"].get<double>();
   const auto backend = text_of(ceilings_line, "backend");
@@ -167,7 +164,7 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
   add_time_of_sweep(line);
   add_time_outside_chain(line);
   if (auto noise = noise_of(line); !noise.is_null()) line["noise"] = std::move(noise);
-  add_time_without_zero(line, number_or_zero(field("ceilings.copy_dram")));
+  add_time_without_zero(line, number("ceilings.copy_dram"));
   if (const auto found = session_->ceilings.find(backend_); found != session_->ceilings.end())
     line["roofline"] = roofline(line, found->second);
 }
@@ -219,8 +216,7 @@ std::string_view form_of(const nlohmann::json& line) {
   const auto told = [&](const std::string& name) {
     const bool ran = name.starts_with("executed.");
     const auto& value = ran ? field(line, name) : field(row_case, "params." + name);
-    if (value.is_null()) return std::string();
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    return value.is_null() ? std::string() : plain_text(value);
   };
   return methods.form(text_of(row_case, "method")).is_published(told) ? kPublishedForm : kOwnForm;
 }

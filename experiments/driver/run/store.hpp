@@ -21,8 +21,6 @@ class Store {
   /// SystemError when the file is locked by another driver or can't be written.
   explicit Store(const std::string& path);
   ~Store();
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
 
   /// Bytes of a torn last line that were cut off, 0 when the file was whole.
   std::size_t repaired() const;

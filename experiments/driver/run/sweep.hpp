@@ -3,13 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/locations.hpp"
-#include "experiments/driver/run/child_process.hpp"
+#include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {
@@ -57,17 +56,5 @@ std::string slug(const std::string& text);
 /// shuffled by the seed, methods shuffled within a problem; the modes of a method are one group
 /// when the spec asks for rotation.
 std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed);
-
-/// Of the rows of all cases of the plan, stored ones too: {artifact, file, rows, ok, stored,
-/// methods: [{method, rows, ok, compared, fastest, over_fastest, spread}], not_ok: [{method,
-/// status, reason, rows}]}. `compared` counts the problems on which another method is ok too,
-/// `fastest` those of them on which the method is the fastest; `over_fastest` is the geometric mean
-/// of its time over the fastest one's on them (null without any), `spread` the widest of its rows.
-nlohmann::json summary_of(const Plan& plan, const SweepResult& result);
-/// The same as a table.
-std::string summary_text(const nlohmann::json& summary);
-
-/// Of positive numbers, at least one.
-double geometric_mean(std::span<const double> numbers);
 
 }  // namespace retensor::driver

@@ -221,9 +221,7 @@ exit "$code"
 }  // namespace
 
 std::string shell_words(const TaskCommand& command) {
-  std::vector<std::string> words;
-  for (const auto& word : command) words.push_back(shell_word(word));
-  return boost::join(words, " ");
+  return boost::join(transformed(command, shell_word), " ");
 }
 
 std::string slurm_script(const std::string& name, const std::vector<Task>& tasks,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/driver/run/child_process.hpp"
+#include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/plan.hpp"
 
 namespace retensor::driver {

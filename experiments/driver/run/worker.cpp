@@ -51,8 +51,6 @@ struct Worker::Child {
     process.reset();
     close(socket);
   }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
   void send(const std::string& line) const;
 };
@@ -219,10 +217,10 @@ json Worker::attempt(const std::vector<Case>& together, const MeasureSpec& measu
     auto answer = load(together.front().dataset, data, measure.load_timeout());
     if (!is_ok(answer)) return answer;
   }
-  json cases = json::array();
-  for (const auto& c : together) cases.push_back(driver::to_json(c, json::object()));
+  const auto cases =
+      transformed(together, [](const Case& c) { return driver::to_json(c, json::object()); });
   auto answer = ask({{"do", "measure"},
-                     {"cases", std::move(cases)},
+                     {"cases", cases},
                      {"warmup", measure.timing.warmup},
                      {"samples", measure.timing.samples},
                      {"precision", measure.precision},

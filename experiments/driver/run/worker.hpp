@@ -22,8 +22,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/data/locations.hpp"
-#include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/row.hpp"
+#include "experiments/driver/run/stop.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
@@ -55,8 +55,6 @@ class Worker {
  public:
   Worker(WorkerSetup setup, StopSignals& stop);
   ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   /// The answer, or {status: crashed | timeout | oom, reason} when the child died over it or was
   /// killed at the limit.

@@ -74,18 +74,16 @@ const std::vector<Axis>& axes() {
 }
 
 const Axis* find_axis(const std::string& axis) {
-  const auto at =
-      std::find_if(axes().begin(), axes().end(), [&](const Axis& a) { return a.name == axis; });
+  const auto at = std::ranges::find_if(axes(), [&](const Axis& a) { return a.name == axis; });
   return at == axes().end() ? nullptr : &*at;
 }
 
 }  // namespace
 
 std::vector<shape::Member> axis_members() {
-  std::vector<shape::Member> members;
-  for (const auto& axis : axes())
-    members.push_back(shape::optional(axis.name, shape::list_or_one(axis.name, axis.shape)));
-  return members;
+  return transformed(axes(), [](const Axis& axis) {
+    return shape::optional(axis.name, shape::list_or_one(axis.name, axis.shape));
+  });
 }
 
 ShapePtr operation_shape() {

@@ -20,13 +20,6 @@ json params_to_json(const std::map<std::string, ParamValue>& params) {
   return object;
 }
 
-ParamValue value_from_json(const json& j) {
-  if (j.is_boolean()) return j.get<bool>();
-  if (j.is_number_integer()) return j.get<std::int64_t>();
-  if (j.is_number_float()) return j.get<double>();
-  return j.get<std::string>();
-}
-
 /// Members that single operations use.
 void add_extras(json& j, const ProblemSpec& p) {
   if (p.operation == Operation::ts) j["scalar"] = p.scalar;
@@ -114,8 +107,7 @@ Case case_from_json(const json& j) {
     c.problem = problem_from_json(j);
     c.has_mode = !j.at("mode").is_null();
     c.method = j.at("method").get<std::string>();
-    for (const auto& [name, value] : j.at("params").items())
-      c.params[name] = value_from_json(value);
+    for (const auto& [name, value] : j.at("params").items()) c.params[name] = param_value(value);
     const auto order = j.at("order").get<std::string>();
     c.interleaved = order == kInterleaved;
     if (!c.interleaved) c.order = value_named(order, Order::blocked);

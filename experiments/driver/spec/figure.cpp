@@ -77,10 +77,9 @@ class Fields {
         Holds::text);
     add(fields_, "case.", {"mode", "rank", "seed", "launch", "data.nnz", "data.dims"});
     for (const auto& [name, operations] : members_of_operations())
-      if (std::any_of(measuring.operations.begin(), measuring.operations.end(),
-                      [&, &of = operations](const Located& v) {
-                        return std::find(of.begin(), of.end(), text(v.value)) != of.end();
-                      }))
+      if (std::ranges::any_of(measuring.operations, [&, &of = operations](const Located& v) {
+            return std::ranges::find(of, text(v.value)) != of.end();
+          }))
         fields_["case." + name] = Holds::number;
     add_values("operation", measuring.operations);
     add_values("variant", measuring.variants);
@@ -131,7 +130,7 @@ class Fields {
 
  private:
   void add_values(const std::string& axis, const std::vector<Located>& values) {
-    const auto all = std::any_of(values.begin(), values.end(), [](const Located& v) {
+    const auto all = std::ranges::any_of(values, [](const Located& v) {
       return text(v.value) == "all" || text(v.value).ends_with("@all");
     });
     if (all) return;  // only the data sets tell what it stands for

@@ -31,21 +31,10 @@ constexpr double kSumsF32 = 2 * kUnitRoundoffF32;
 
 constexpr const char* kForeignId = "[a-z0-9_]+\\.(cpu|cuda)(\\.[a-z0-9_]+)?";
 
-/// A name without a slash as a shell finds it; empty where it finds none.
-std::string found_in_path(const std::string& name) {
-  const char* const folders = std::getenv("PATH");
-  std::istringstream list(folders == nullptr ? "" : folders);
-  for (std::string folder; std::getline(list, folder, ':');) {
-    const auto path = fs::path(folder) / name;
-    if (access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path)) return path.string();
-  }
-  return "";
-}
-
 std::vector<ParamSpec> distributed_params(Backend backend) {
   const auto registry = all_methods();
   const auto& all = registry.methods();
-  const auto standard = std::find_if(all.begin(), all.end(), [&](const auto& method) {
+  const auto standard = std::ranges::find_if(all, [&](const auto& method) {
     return method->is_default_of_passes() && method->backend() == backend;
   });
   return {param("ranks", 1, "processes, each with a GPU where the method uses one").range(1, 4096),
@@ -157,6 +146,16 @@ reference::Precision precision_of(const std::string& word, const Problem& proble
   return p;
 }
 
+std::string found_in_path(const std::string& name) {
+  const char* const folders = std::getenv("PATH");
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    const auto path = fs::path(folder) / name;
+    if (access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path)) return path.string();
+  }
+  return "";
+}
+
 ForeignCode foreign_code(const ForeignEntry& entry) {
   const fs::path folder = entry.folder;
   const auto path = entry.own ? beside_this(entry.path) : entry.path;
@@ -225,8 +224,7 @@ std::unique_ptr<Method> foreign_method(const std::string& id,
   if (is_distributed(id))
     specs = distributed_params(is_gpu_method(id) ? Backend::cuda : Backend::cpu);
   for (const auto& [name, value] : params)
-    if (std::none_of(specs.begin(), specs.end(),
-                     [&name = name](const auto& s) { return s.name == name; }))
+    if (std::ranges::none_of(specs, [&name = name](const auto& s) { return s.name == name; }))
       specs.push_back(param(name, value, "given by the spec"));
   const std::vector<Operation> single = {
       Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain,

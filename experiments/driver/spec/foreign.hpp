@@ -48,6 +48,8 @@ struct ForeignCode {
 /// The code that an entry names; a name without a slash that is no file of the folder is searched
 /// in PATH. Throws InputError where there is no such file.
 ForeignCode foreign_code(const ForeignEntry& entry);
+/// A name without a slash as a shell finds it; empty where it finds none.
+std::string found_in_path(const std::string& name);
 /// foreign.cpu.<name of the file>: what a method is called that states no id.
 std::string default_foreign_id(const std::string& path);
 

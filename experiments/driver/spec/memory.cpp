@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "common/advise/facts.hpp"
 #include "common/tensor/einsum.hpp"
@@ -75,8 +76,12 @@ class Model {
 
  private:
   Sizes sizes() const;
+  Sizes sizes_of_operation() const;
   Sizes elementwise() const;
   Sizes dense_rows(double factors, double rows, double width) const;
+  Sizes fibers_along_mode(double width) const;
+  Sizes rows_of_mode(double columns, double width) const;
+  Sizes rows_of_all_modes() const;
   Sizes contraction() const;
 
   double length(int mode) const {
@@ -169,62 +174,67 @@ Sizes Model::contraction() const {
   return s;
 }
 
-Sizes Model::sizes() const {
+/// Fibers along the mode, of one value or of a block.
+Sizes Model::fibers_along_mode(double width) const {
+  const auto others = without(dims_, p_.mode);
+  const auto keys = sorting(std::cmp_equal(p_.mode + 1, dims_.size()), others);
+  auto s = dense_rows(length(p_.mode) * width, distinct(n_, cells_in(others)), width);
+  s.coordinates = order_ - 1;
+  s.oracle += keys;
+  s.retained = kept(n_ * kDouble) + kept(n_ * kPosition) + kept(keys) + kept_parts(s);
+  return s;
+}
+
+/// A row for each index of the mode, from factors of so many columns.
+Sizes Model::rows_of_mode(double columns, double width) const {
+  auto s = dense_rows(sum(dims_) * columns, distinct(n_, length(p_.mode)), width);
+  s.oracle += sorting(p_.mode == 0, {dims_[static_cast<std::size_t>(p_.mode)]});
+  return s;
+}
+
+/// The oracles of all modes stand beside each other.
+Sizes Model::rows_of_all_modes() const {
   const auto rank = static_cast<double>(p_.rank);
-  const auto mode = static_cast<std::size_t>(p_.mode);
-  const bool first = mode == 0, last = mode + 1 == dims_.size();
-  auto s = [&]() -> Sizes {
-    switch (p_.operation) {
-      case Operation::tew:
-      case Operation::ts:
-        return elementwise();
-      case Operation::ttv:
-      case Operation::ttm: {
-        const auto width = p_.operation == Operation::ttv ? 1 : rank;
-        const auto others = without(dims_, p_.mode);
-        auto own = dense_rows(length(p_.mode) * width, distinct(n_, cells_in(others)), width);
-        const auto keys = sorting(last, others);
-        own.coordinates = order_ - 1;
-        own.oracle += keys;
-        own.retained = kept(n_ * kDouble) + kept(n_ * kPosition) + kept(keys) + kept_parts(own);
-        return own;
-      }
-      case Operation::mttkrp: {
-        auto own = dense_rows(sum(dims_) * rank, distinct(n_, length(p_.mode)), rank);
-        own.oracle += sorting(first, {dims_[mode]});
-        return own;
-      }
-      case Operation::mttkrp_all: {
-        // The oracles of all modes stand beside each other.
-        auto own = dense_rows(sum(dims_) * rank, sum(dims_), rank);
-        own.products *= order_;
-        own.oracle = order_ * (n_ * (kDouble + kPosition) + kDouble * sum(dims_) * rank) +
-                     sorting(order_ == 1, {dims_.back()});
-        return own;
-      }
-      case Operation::ttm_chain: {
-        // R for the lowest of the multiplied modes, R2 for the rest.
-        const auto rank2 = static_cast<double>(p_.rank2);
-        const auto width = rank * std::pow(rank2, std::max(order_ - 2, 0.0));
-        auto own =
-            dense_rows(sum(dims_) * std::max(rank, rank2), distinct(n_, length(p_.mode)), width);
-        own.oracle += sorting(first, {dims_[mode]});
-        return own;
-      }
-      case Operation::contraction:
-        return contraction();
-      case Operation::spmm:
-        return dense_rows(length(1) * rank, distinct(n_, length(0)), rank);
-      case Operation::cpd: {
-        // The reference keeps the tensor; its factors and products are in fp64.
-        Sizes own;
-        own.operands = value_ * sum(dims_) * rank + copy();
-        own.oracle = n_ * kDouble + 3 * kDouble * sum(dims_) * rank;
-        return own;
-      }
-    }
-    return {};
-  }();
+  auto s = dense_rows(sum(dims_) * rank, sum(dims_), rank);
+  s.products *= order_;
+  s.oracle = order_ * (n_ * (kDouble + kPosition) + kDouble * sum(dims_) * rank) +
+             sorting(order_ == 1, {dims_.back()});
+  return s;
+}
+
+Sizes Model::sizes_of_operation() const {
+  const auto rank = static_cast<double>(p_.rank), rank2 = static_cast<double>(p_.rank2);
+  switch (p_.operation) {
+    case Operation::tew:
+    case Operation::ts:
+      return elementwise();
+    case Operation::ttv:
+      return fibers_along_mode(1);
+    case Operation::ttm:
+      return fibers_along_mode(rank);
+    case Operation::mttkrp:
+      return rows_of_mode(rank, rank);
+    case Operation::mttkrp_all:
+      return rows_of_all_modes();
+    case Operation::ttm_chain:
+      // R for the lowest of the multiplied modes, R2 for the rest.
+      return rows_of_mode(std::max(rank, rank2), rank * std::pow(rank2, std::max(order_ - 2, 0.0)));
+    case Operation::contraction:
+      return contraction();
+    case Operation::spmm:
+      return dense_rows(length(1) * rank, distinct(n_, length(0)), rank);
+    case Operation::cpd:
+      break;
+  }
+  // The reference keeps the tensor; its factors and products are in fp64.
+  Sizes s;
+  s.operands = value_ * sum(dims_) * rank + copy();
+  s.oracle = n_ * kDouble + 3 * kDouble * sum(dims_) * rank;
+  return s;
+}
+
+Sizes Model::sizes() const {
+  auto s = sizes_of_operation();
   // Values of another type or law are a tensor of their own.
   if (p_.values != ValueModel::stored || p_.dtype != DType::f32) s.operands += copy();
   return s;

@@ -62,7 +62,7 @@ std::map<std::string, ForeignEntry> users_methods() {
   std::error_code none;
   for (const auto& file : fs::directory_iterator(kFolder, none))
     if (file.path().extension() == ".yaml") files.push_back(file.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::map<std::string, ForeignEntry> found;
   for (const auto& file : files) {
     const auto tree = load_yaml(file.string(), foreign_file_shape());
@@ -88,7 +88,7 @@ void refuse_taken_module(const MethodEntry& entry, const Registry& registry) {
 
 bool has(const Registry& registry, const std::string& id) {
   const auto& all = registry.methods();
-  return std::any_of(all.begin(), all.end(), [&](const auto& m) { return m->id() == id; });
+  return std::ranges::any_of(all, [&](const auto& m) { return m->id() == id; });
 }
 
 /// Adds the method of an entry with the parameters of all entries that have its id.
@@ -110,7 +110,7 @@ Registry methods_for(Spec& spec) {
     if (!entry.foreign) entry.foreign = distributed_entry(entry.id);
   const auto named = [&](const MethodEntry& entry) { return entry.foreign || has(own, entry.id); };
   std::map<std::string, ForeignEntry> users;
-  if (!std::all_of(spec.methods.begin(), spec.methods.end(), named)) users = users_methods();
+  if (!std::ranges::all_of(spec.methods, named)) users = users_methods();
   for (auto& entry : spec.methods) {
     if (const auto found = users.find(entry.id); !named(entry) && found != users.end())
       entry.foreign = found->second;

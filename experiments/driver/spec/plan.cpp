@@ -29,7 +29,7 @@ constexpr double kMaxCombinations = 100'000;
 void check_method(const std::string& id, const FilePosition& at, const Registry& methods) {
   std::vector<std::string> ids = {std::string(kAutoMethod)};
   for (const auto& method : methods.methods()) ids.emplace_back(method->id());
-  if (std::find(ids.begin(), ids.end(), id) == ids.end()) refuse_unknown(at, "method", id, ids);
+  if (std::ranges::find(ids, id) == ids.end()) refuse_unknown(at, "method", id, ids);
 }
 
 const Dataset& dataset_at(const Located& value, const DatasetRegistry& datasets) {
@@ -118,8 +118,7 @@ void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRe
   }
   for (const auto& exclusion : spec.exclusions)
     for (const auto& [name, values] : exclusion.when) {
-      if (name.starts_with("params.") &&
-          std::find(params.begin(), params.end(), name) == params.end())
+      if (name.starts_with("params.") && std::ranges::find(params, name) == params.end())
         refuse_unknown(values.front().at, "parameter", name, params);
       for (const auto& value : values) {
         if (name == "dataset") dataset_at(value, datasets);
@@ -129,9 +128,9 @@ void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRe
 }
 
 void check_einsum(const Spec& spec) {
-  const bool has_einsum =
-      std::any_of(spec.variants.begin(), spec.variants.end(),
-                  [](const Located& v) { return text(v.value).find("->") != std::string::npos; });
+  const bool has_einsum = std::ranges::any_of(spec.variants, [](const Located& v) {
+    return text(v.value).find("->") != std::string::npos;
+  });
   for (const auto& operation : spec.operations)
     if (text(operation.value) == "contraction" && !has_einsum)
       throw ParseError(operation.at, "contraction without an einsum",
@@ -156,7 +155,7 @@ double combinations(const Spec& spec) {
 void check_size(const Spec& spec) {
   // Every mode of every tensor at most, should the spec say `all`.
   const auto modes = all_values(spec, "mode");
-  const bool all = modes.empty() || std::any_of(modes.begin(), modes.end(), [](const Located& v) {
+  const bool all = modes.empty() || std::ranges::any_of(modes, [](const Located& v) {
                      return text(v.value) == "all";
                    });
   const double count = combinations(spec) * (all ? kMaxOrder : 1);
@@ -199,10 +198,11 @@ std::vector<std::string> variants_of(const Spec& spec, Operation op) {
 }
 
 bool excludes(const Exclusion& exclusion, const Case& c) {
-  return std::all_of(exclusion.when.begin(), exclusion.when.end(), [&c](const auto& condition) {
+  return std::ranges::all_of(exclusion.when, [&c](const auto& condition) {
     const auto value = axis_value(c, condition.first);
-    return value && std::any_of(condition.second.begin(), condition.second.end(),
-                                [&](const Located& v) { return same_value(v.value, *value); });
+    return value && std::ranges::any_of(condition.second, [&](const Located& v) {
+             return same_value(v.value, *value);
+           });
   });
 }
 
@@ -226,8 +226,8 @@ class Planner {
           if (text(setting.at("dataset")) == dataset)
             add_operation(operation_from_name(text(operation.value)), setting);
     // One launch of every case, then the next: what drifts meanwhile lies between the launches.
-    std::stable_sort(plan_.cases.begin(), plan_.cases.end(),
-                     [](const Case& a, const Case& b) { return a.launch < b.launch; });
+    std::ranges::stable_sort(plan_.cases,
+                             [](const Case& a, const Case& b) { return a.launch < b.launch; });
     return std::move(plan_);
   }
 

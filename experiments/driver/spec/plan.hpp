@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/spec/case.hpp"

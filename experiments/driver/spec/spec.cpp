@@ -71,10 +71,8 @@ class Includer {
 
 /// A scalar is a list of one.
 std::vector<Located> values_of(const YamlNode& node) {
-  std::vector<Located> values;
-  if (!node.is_list()) return {{scalar_value(node), node.at}};
-  for (const auto& item : node.items) values.push_back({scalar_value(item), item.at});
-  return values;
+  const auto value = [](const YamlNode& item) { return Located{scalar_value(item), item.at}; };
+  return node.is_list() ? transformed(node.items, value) : std::vector{value(node)};
 }
 
 /// The values under each key of a map.
@@ -173,7 +171,7 @@ Spec spec_of(const YamlNode& tree) {
   spec.axes = choices_of(axes);
   spec.zips = zips_of(tree.items_of("zip"), spec.axes);
   const auto names_data = [](const Choices& c) { return c.count("dataset") != 0; };
-  if (!names_data(spec.axes) && std::none_of(spec.zips.begin(), spec.zips.end(), names_data))
+  if (!names_data(spec.axes) && std::ranges::none_of(spec.zips, names_data))
     throw ParseError(axes.at, "no dataset", "the key 'dataset'");
   for (const auto& entry : tree.items_of("exclude"))
     spec.exclusions.push_back({choices_of(entry.need("when")), entry.need("reason").text});
@@ -197,7 +195,7 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
     auto overlaid = spec_of(merged);
     if (content.key == profile) spec = std::move(overlaid);
   }
-  if (!profile.empty() && std::find(profiles.begin(), profiles.end(), profile) == profiles.end())
+  if (!profile.empty() && std::ranges::find(profiles, profile) == profiles.end())
     throw ParseError({name, 0, 0}, fmt::format("no profile '{}'", profile),
                      profiles.empty() ? "none: the spec has no profiles"
                                       : boost::algorithm::join(profiles, " or "));

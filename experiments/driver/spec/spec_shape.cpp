@@ -143,8 +143,8 @@ Member profiles_member() {
   const auto overlay = named(
       "overlay", either("a profile",
                         {nothing(), map({.what = "a profile", .members = sections(Form::part)})}));
-  std::vector<Member> profiles;
-  for (const auto& name : profile_names()) profiles.push_back(optional(name, overlay));
+  const auto profiles = transformed(
+      profile_names(), [&](const std::string& name) { return optional(name, overlay); });
   return optional("profiles", map({.what = "profiles", .members = profiles, .key = "profile"}));
 }
 

@@ -98,9 +98,8 @@ class Map {
     result["additionalProperties"] = any_name ? others : json(false);
     if (!rules_.may_be_empty) result["minProperties"] = 1;
     for (const auto& group : rules_.one_of) {
-      json ways = json::array();
-      for (const auto& name : group) ways.push_back({{"required", {name}}});
-      result["allOf"].push_back({{"oneOf", ways}});
+      const auto way = [](const auto& name) { return json{{"required", {name}}}; };
+      result["allOf"].push_back({{"oneOf", transformed(group, way)}});
     }
     for (const auto& [name, needed] : rules_.beside) result["dependentRequired"][name] = needed;
     return result;
@@ -108,7 +107,7 @@ class Map {
 
  private:
   bool is_member(const std::string& name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
+    return std::ranges::find(names_, name) != names_.end();
   }
 
   const Shape& shape_of(const std::string& name) const {
@@ -191,7 +190,7 @@ ShapePtr pattern(const std::string& what, const std::string& expression, bool nu
 
 ShapePtr word(const std::string& what, const std::vector<std::string>& words) {
   const auto fits = [what, words](const YamlNode& node) {
-    if (std::find(words.begin(), words.end(), node.text) == words.end())
+    if (std::ranges::find(words, node.text) == words.end())
       refuse_unknown(node.at, what, node.text, words);
     return true;
   };
@@ -280,8 +279,7 @@ ShapePtr either(const std::string& what, const std::vector<ShapePtr>& shapes) {
     refuse(node, what);
   };
   const auto print = [=](json& parts) {
-    json all = json::array();
-    for (const auto& s : shapes) all.push_back(s->print(parts));
+    const auto all = transformed(shapes, [&](const ShapePtr& s) { return s->print(parts); });
     return json{{"anyOf", all}, {"description", what}};
   };
   return make(kinds, check, print);

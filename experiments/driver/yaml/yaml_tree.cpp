@@ -174,7 +174,7 @@ void check_controls(std::string_view text, const std::string& name) {
 /// Iterator to the value under a key.
 template <class Items>
 auto value_under(Items& items, std::string_view key) {
-  return std::find_if(items.begin(), items.end(), [&](const auto& v) { return v.key == key; });
+  return std::ranges::find_if(items, [&](const auto& v) { return v.key == key; });
 }
 
 }  // namespace
@@ -276,6 +276,17 @@ nlohmann::json json_value(const ParamValue& value) {
   return std::visit([](const auto& v) { return nlohmann::json(v); }, value);
 }
 
+ParamValue param_value(const nlohmann::json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number_float()) return value.get<double>();
+  return value.get<std::string>();
+}
+
+std::string plain_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 nlohmann::json to_json(const YamlNode& node) {
   if (node.kind == Kind::null) return nullptr;
   if (node.kind == Kind::scalar) return json_value(scalar_value(node));
@@ -312,10 +323,7 @@ std::string text_or(const YamlNode& map, std::string_view key, const std::string
 }
 
 std::vector<std::string> texts_of(const YamlNode* list) {
-  std::vector<std::string> texts;
-  if (list != nullptr)
-    for (const auto& item : list->items) texts.push_back(item.text);
-  return texts;
+  return list == nullptr ? std::vector<std::string>() : transformed(list->items, &YamlNode::text);
 }
 
 std::string shown(const std::string& word) {

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -68,6 +71,10 @@ YamlNode take(YamlNode& map, std::string_view key);
 /// A scalar by YAML's core schema: truth value, integer, number, else text.
 ParamValue scalar_value(const YamlNode& node);
 nlohmann::json json_value(const ParamValue& value);
+/// Of a truth value, a number or a text; throws json::exception for anything else.
+ParamValue param_value(const nlohmann::json& value);
+/// A text as it stands, everything else as JSON.
+std::string plain_text(const nlohmann::json& value);
 nlohmann::json to_json(const YamlNode& node);
 
 /// What a shape (shape.hpp) has let pass, as numbers.
@@ -85,12 +92,17 @@ std::vector<std::string> texts_of(const YamlNode* list);
 std::string shown(const std::string& word);
 /// What a message says was found: the scalar, or that it is a list, a map, nothing.
 std::string described(const YamlNode& node);
+/// What `of`, a function or a member, makes of each item.
+template <class Items, class Of>
+auto transformed(const Items& items, const Of& of) {
+  std::vector<std::decay_t<decltype(std::invoke(of, *std::begin(items)))>> made;
+  for (const auto& item : items) made.push_back(std::invoke(of, item));
+  return made;
+}
 /// The keys of a map, as candidates for a word that is not among them.
 template <class Map>
 std::vector<std::string> names_of(const Map& map) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : map) names.push_back(name);
-  return names;
+  return transformed(map, [](const auto& item) { return item.first; });
 }
 /// "file:line:column: found unknown key 'axis', expected 'axes' (the nearest of ...)".
 [[noreturn]] void refuse_unknown(const FilePosition& at, const std::string& what,

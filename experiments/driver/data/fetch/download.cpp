@@ -317,37 +317,25 @@ std::string difference(const std::string& path, const Request& request) {
   return {};
 }
 
-/// The version of a partial file, kept beside it: what the server calls it.
-class Mark {
- public:
-  explicit Mark(std::string path) : path_(std::move(path)) {
-    std::ifstream in(path_);
-    text_.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  const std::string& text() const { return text_; }
-  void set(const std::string& text) {
-    if (text == text_) return;
-    text_ = text;
-    std::ofstream(path_, std::ios::trunc) << text;
-  }
-  void remove() { unlink(path_.c_str()); }
-
- private:
-  std::string path_, text_;
-};
+/// What the server called the version of a partial file, which is kept beside it; empty: unknown.
+std::string marked(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 class Download {
  public:
-  Download(const Request& request, Part& part, Mark& mark, const OnProgress& progress,
+  /// `mark` is the path of a file with the version of `part`.
+  Download(const Request& request, Part& part, const std::string& mark, const OnProgress& progress,
            const OnNote& note)
       : request_(request),
         part_(part),
-        mark_(mark),
         progress_(progress),
         note_(note),
-        version_{request.bytes, request.sha256.empty() ? mark.text() : "",
-                 [this](const std::string& text) {
-                   if (request_.sha256.empty()) mark_.set(text);
+        version_{request.bytes, request.sha256.empty() ? marked(mark) : "",
+                 [this, mark](const std::string& text) {
+                   if (request_.sha256.empty() && text != marked(mark))
+                     std::ofstream(mark, std::ios::trunc) << text;
                  }} {}
 
   /// Why the server's file is not the requested one; empty when the partial file is right. Throws
@@ -388,7 +376,6 @@ class Download {
 
   const Request& request_;
   Part& part_;
-  Mark& mark_;
   const OnProgress& progress_;
   const OnNote& note_;
   Version version_;
@@ -404,8 +391,8 @@ void download(const Request& request, const OnProgress& progress, const OnNote& 
     note(fmt::format("{}: {}; fetching it anew", request.out, what));
   }
   Part part(request.out + ".part");
-  Mark mark(request.out + ".part.mark");
-  const bool unmarked = request.sha256.empty() && mark.text().empty();
+  const auto mark = request.out + ".part.mark";
+  const bool unmarked = request.sha256.empty() && marked(mark).empty();
   if (unmarked || (request.bytes != 0 && part.size() > request.bytes)) part.clear();
   const bool resumed = part.size() > 0;
   Download all(request, part, mark, progress, note);
@@ -417,7 +404,7 @@ void download(const Request& request, const OnProgress& progress, const OnNote& 
   }
   if (!what.empty()) part.remove();
   if (what.empty()) part.become(request.out);
-  mark.remove();
+  unlink(mark.c_str());
   if (!what.empty()) throw InputError(fmt::format("{}: {}", request.url, what));
 }
 

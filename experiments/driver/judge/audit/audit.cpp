@@ -43,7 +43,7 @@ std::string text(const Findings& f, const Address& a) {
 
 template <class Words>
 std::optional<std::size_t> position(const Words& words, const std::string& word) {
-  const auto found = std::find(words.begin(), words.end(), word);
+  const auto found = std::ranges::find(words, word);
   if (found == words.end()) return {};
   return static_cast<std::size_t>(found - words.begin());
 }
@@ -58,11 +58,10 @@ std::optional<Estimate> rounded(const std::optional<Estimate>& number, Rounding 
   return Estimate{(low + value) / 2, value, (value + high) / 2};
 }
 
-/// The names of a paper, with a row of a table at hand or without. Notes in `used` what was asked.
+/// The names of a paper, with a row of a table at hand or, where that has no name, without. Notes
+/// in `used` what was asked.
 class Figures : public Names {
  public:
-  Figures(const Findings& f, Rounding rounding, Used& used)
-      : f_(f), rounding_(rounding), used_(used) {}
   Figures(const Findings& f, Rounding rounding, Used& used, const std::string& table,
           std::size_t row)
       : f_(f), rounding_(rounding), used_(used), table_(table), row_(row) {}
@@ -148,8 +147,7 @@ Outcome judged(const Check& check, const std::optional<Estimate>& left,
 
 Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::size_t row,
                   Rounding rounding, Used& used) {
-  const auto names =
-      rule.table.empty() ? Figures(f, rounding, used) : Figures(f, rounding, used, rule.table, row);
+  const Figures names(f, rounding, used, rule.table, row);
   try {
     auto outcome = judged(check, evaluate(check.left, names), evaluate(check.right, names));
     if (!rule.table.empty()) outcome.row = f.tables.at(rule.table).rows[row];
@@ -225,7 +223,7 @@ bool still_fits(const Findings& f, const Rule& rule, const Check& check,
 
 /// The same of all checks, and of the readings of all rules but `rule`, which they may replace.
 bool all_still_fit(const Findings& f, const std::vector<RuleResult>& results, const Rule& rule) {
-  return std::all_of(results.begin(), results.end(), [&](const RuleResult& result) {
+  return std::ranges::all_of(results, [&](const RuleResult& result) {
     for (std::size_t k = 0; k < result.instead.size(); ++k)
       if (result.rule.id != rule.id &&
           !still_fits(f, result.rule, result.rule.instead[k].check, result.instead[k]))
@@ -264,54 +262,50 @@ const char* name(Fit fit) {
   return fit == Fit::fits ? "fits" : fit == Fit::fails ? "does not fit" : "open";
 }
 
-json to_json(const Estimate& e) {
-  return {{"value", finite(e.value)}, {"low", finite(e.low)}, {"high", finite(e.high)}};
-}
-
-json to_json(const Claimed& claimed) {
-  const auto statement = [](const Statement& s) {
-    return json{{"place", s.place}, {"text", s.text}};
-  };
-  const bool shown = !claimed.test_case.empty();
-  return {{"id", claimed.id},
-          {"says", statement(claimed.says)},
-          {"against", statement(claimed.against)},
-          {"severity", claimed.severity},
-          {"confidence", claimed.confidence},
-          {"test", shown ? json{{"file", claimed.source}, {"case", claimed.test_case}} : json()}};
-}
-
-json to_json(const std::vector<Outcome>& outcomes) {
-  json list = json::array();
-  for (const auto& o : outcomes)
-    list.push_back({{"row", o.row},
-                    {"status", name(o.fit)},
-                    {"left", to_json(o.left)},
-                    {"right", to_json(o.right)},
-                    {"ratio", finite(o.left.value / o.right.value)},
-                    {"misread", o.misread}});
-  return list;
-}
-
-json to_json(const RuleResult& result) {
-  auto entry = to_json(static_cast<const Claimed&>(result.rule));
-  entry["check"] = result.rule.check.text;
-  entry["table"] = result.rule.table;
-  entry["status"] = result.is_finding() ? "does not fit" : "fits";
-  entry["rows"] = to_json(result.outcomes);
-  entry["instead"] = json::array();
-  for (std::size_t k = 0; k < result.instead.size(); ++k)
-    entry["instead"].push_back({{"states", result.rule.instead[k].states},
-                                {"check", result.rule.instead[k].check.text},
-                                {"rows", to_json(result.instead[k])}});
-  return entry;
-}
-
 }  // namespace
+
+// What a list of these becomes where it is handed to json.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Statement, place, text)
+
+void to_json(json& j, const Estimate& e) {
+  j = {{"value", finite(e.value)}, {"low", finite(e.low)}, {"high", finite(e.high)}};
+}
+
+void to_json(json& j, const Claimed& claimed) {
+  const bool shown = !claimed.test_case.empty();
+  j = {{"id", claimed.id},
+       {"says", claimed.says},
+       {"against", claimed.against},
+       {"severity", claimed.severity},
+       {"confidence", claimed.confidence},
+       {"test", shown ? json{{"file", claimed.source}, {"case", claimed.test_case}} : json()}};
+}
+
+void to_json(json& j, const Outcome& o) {
+  j = {{"row", o.row},
+       {"status", name(o.fit)},
+       {"left", o.left},
+       {"right", o.right},
+       {"ratio", finite(o.left.value / o.right.value)},
+       {"misread", o.misread}};
+}
+
+void to_json(json& j, const RuleResult& result) {
+  j = static_cast<const Claimed&>(result.rule);
+  j["check"] = result.rule.check.text;
+  j["table"] = result.rule.table;
+  j["status"] = result.is_finding() ? "does not fit" : "fits";
+  j["rows"] = result.outcomes;
+  j["instead"] = json::array();
+  for (std::size_t k = 0; k < result.instead.size(); ++k)
+    j["instead"].push_back({{"states", result.rule.instead[k].states},
+                            {"check", result.rule.instead[k].check.text},
+                            {"rows", result.instead[k]}});
+}
 
 std::size_t count(const std::vector<Outcome>& outcomes, Fit fit) {
   return static_cast<std::size_t>(
-      std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& o) { return o.fit == fit; }));
+      std::ranges::count_if(outcomes, [&](const auto& o) { return o.fit == fit; }));
 }
 
 std::size_t Audit::count(Fit fit) const {
@@ -324,10 +318,9 @@ std::size_t Audit::found(const std::vector<std::string>& severities) const {
   const auto wanted = [&](const Claimed& c) {
     return position(severities, c.severity).has_value();
   };
-  const auto failing = std::count_if(
-      rules.begin(), rules.end(), [&](const auto& r) { return r.is_finding() && wanted(r.rule); });
-  return static_cast<std::size_t>(
-      failing + std::count_if(findings.listings.begin(), findings.listings.end(), wanted));
+  const auto failing =
+      std::ranges::count_if(rules, [&](const auto& r) { return r.is_finding() && wanted(r.rule); });
+  return static_cast<std::size_t>(failing + std::ranges::count_if(findings.listings, wanted));
 }
 
 Audit audit(const Findings& findings) {
@@ -347,19 +340,15 @@ Audit audit(const Findings& findings) {
 }
 
 json to_json(const Audit& audit) {
-  json rules = json::array(), listings = json::array();
-  for (const auto& rule : audit.rules) rules.push_back(to_json(rule));
-  for (const auto& listing : audit.findings.listings) {
-    listings.push_back(to_json(listing));
-    listings.back()["status"] = "shown by a test";
-  }
+  json listings = audit.findings.listings;
+  for (auto& listing : listings) listing["status"] = "shown by a test";
   return {{"paper", audit.findings.paper},
           {"fit", audit.count(Fit::fits)},
           {"fail", audit.count(Fit::fails)},
           {"open", audit.count(Fit::open)},
           {"findings", audit.found({"result", "choice"})},
           {"wording", audit.found({"wording"})},
-          {"rules", rules},
+          {"rules", audit.rules},
           {"listings", listings}};
 }
 

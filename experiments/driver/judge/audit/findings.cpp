@@ -142,7 +142,7 @@ void read_claimed(const YamlNode& node, const std::string& root, Claimed& claime
 std::vector<std::size_t> rows_of(const YamlNode& node, const Table& table) {
   std::vector<std::size_t> rows;
   for (const auto& item : node.items_of("rows")) {
-    const auto at = std::find(table.rows.begin(), table.rows.end(), item.text);
+    const auto at = std::ranges::find(table.rows, item.text);
     if (at == table.rows.end()) refuse_unknown(item.at, "row", item.text, table.rows);
     rows.push_back(static_cast<std::size_t>(at - table.rows.begin()));
   }

@@ -41,13 +41,17 @@ json guarded(const std::function<json()>& work) {
   }
 }
 
+json ceilings_json(const std::vector<Ceiling>& ceilings) {
+  return transformed(ceilings, [](const Ceiling& c) {
+    return json{{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}};
+  });
+}
+
 double timed(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-using nlohmann::json;
 
 namespace {
 
@@ -203,10 +207,7 @@ json ceilings(const std::string& backend) {
   auto found = backend == "cuda" ? gpu_ceilings() : cpu_ceilings();
   if (backend == "cuda" && !found.empty())
     for (auto& peak : theoretical_peaks(device::facts())) found.push_back(std::move(peak));
-  json list = json::array();
-  for (const auto& c : found)
-    list.push_back({{"what", c.what}, {"value", c.value}, {"unit", c.unit}, {"detail", c.detail}});
-  return list;
+  return ceilings_json(found);
 }
 
 /// A tenth of the time of a case is left for what follows the runs.
@@ -389,8 +390,7 @@ json Bench::measure(const json& request) {
 
 void Bench::measure_posed(const json& request, Round& round) {
   const auto& trials = round.trials;
-  std::vector<bool> on_gpu;
-  for (const auto& trial : trials) on_gpu.push_back(is_cuda(trial));
+  const auto on_gpu = transformed(trials, is_cuda);
   const auto once = [&](const TimingOptions& how) { return retensor::measure(trials, how); };
   const LoadMeter meter;
   auto [measured, states] = measure_watched(

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/machine/ceilings.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/data/datasets.hpp"
@@ -24,6 +25,9 @@ namespace retensor::driver {
 nlohmann::json guarded(const std::function<nlohmann::json()>& work);
 /// Seconds that `work` takes.
 double timed(const std::function<void()>& work);
+
+/// Ceilings as a session has them.
+nlohmann::json ceilings_json(const std::vector<Ceiling>& ceilings);
 
 class Bench {
  public:

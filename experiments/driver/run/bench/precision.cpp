@@ -80,8 +80,7 @@ namespace {
 constexpr int kMostRepetitions = 2;
 
 bool any_samples(const std::vector<Measurement>& measured) {
-  return std::any_of(measured.begin(), measured.end(),
-                     [](const Measurement& m) { return !m.samples.empty(); });
+  return std::ranges::any_of(measured, [](const Measurement& m) { return !m.samples.empty(); });
 }
 
 }  // namespace
@@ -89,7 +88,7 @@ bool any_samples(const std::vector<Measurement>& measured) {
 Watched measure_watched(const Measure& measure, const TimingOptions& options, const Wish& wish,
                         const std::vector<bool>& is_cuda, const AskGpu& gpu) {
   std::vector<json> states(is_cuda.size());
-  if (std::find(is_cuda.begin(), is_cuda.end(), true) == is_cuda.end())
+  if (std::ranges::find(is_cuda, true) == is_cuda.end())
     return {measure_precisely(measure, options, wish), std::move(states)};
   std::vector<json> repeated(is_cuda.size(), json::array());
   for (int attempt = 0;; ++attempt) {

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "common/measure/timing.hpp"

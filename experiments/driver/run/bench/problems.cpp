@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <stdexcept>
 
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
@@ -9,6 +10,7 @@
 #include "common/decompose/text_params.hpp"
 #include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/currency.hpp"
+#include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/worker.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
@@ -20,10 +22,7 @@ namespace {
 
 /// Everything that the oracle depends on, the code that computes it included.
 std::string problem_key(const Case& c, const json& data) {
-  auto identity = driver::to_json(c, data);
-  for (const auto* member : {"artifact", "method", "params", "foreign", "order", "cache", "launch"})
-    identity.erase(member);
-  return sha256_hex(identity.dump() + provenance().common);
+  return sha256_hex(problem_of(driver::to_json(c, data)).dump() + provenance().common);
 }
 
 /// An oracle that can't be kept (full disk) costs time after a death and nothing else.
@@ -34,9 +33,7 @@ void keep(const reference::Expected& oracle, const fs::path& path) {
     fs::create_directories(path.parent_path());
     oracle.save(part);
     fs::rename(part, path);
-  } catch (const Error&) {
-    fs::remove(part, ignored);
-  } catch (const fs::filesystem_error&) {
+  } catch (const std::runtime_error&) {
     fs::remove(part, ignored);
   }
 }

@@ -64,16 +64,6 @@ void write_tensor(const std::string& path, const std::string& format, const Coo&
   write_tns(path, tensor, TnsHeader::none);
 }
 
-void write_values(const fs::path& path, const Matrix& matrix) {
-  std::ofstream out(path, std::ios::binary);
-  matrix.values().visit([&](const auto& values) {
-    out.write(reinterpret_cast<const char*>(values.data()),
-              static_cast<std::streamsize>(matrix.bytes()));
-  });
-  out.close();
-  if (!out) throw SystemError(path.string() + ": the file can't be written");
-}
-
 void read_array(std::ifstream& in, auto& array) {
   in.read(reinterpret_cast<char*>(array.data()),
           static_cast<std::streamsize>(array.size() * sizeof array[0]));
@@ -103,6 +93,16 @@ void read_entries(std::ifstream& in, std::uint64_t size, const EntriesView& into
 }
 
 }  // namespace
+
+void write_values(const fs::path& path, const Matrix& matrix) {
+  std::ofstream out(path, std::ios::binary);
+  matrix.values().visit([&](const auto& values) {
+    out.write(reinterpret_cast<const char*>(values.data()),
+              static_cast<std::streamsize>(matrix.bytes()));
+  });
+  out.close();
+  if (!out) throw SystemError(path.string() + ": the file can't be written");
+}
 
 ProblemFolder::ProblemFolder(const Case& c, const Problem& problem) {
   const auto& format = c.foreign->format;

@@ -2,6 +2,7 @@
 // (plots/docs/how-to/foreign-code.md).
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
+
+/// Writes the raw values of a matrix, row after row. Throws SystemError.
+void write_values(const std::filesystem::path& path, const Matrix& matrix);
 
 class ProblemFolder {
  public:

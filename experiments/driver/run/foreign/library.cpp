@@ -109,8 +109,6 @@ class LibraryRun final : public ForeignRun {
   ~LibraryRun() override {
     if (state_ != nullptr) library_.destroy(state_);
   }
-  LibraryRun(const LibraryRun&) = delete;
-  LibraryRun& operator=(const LibraryRun&) = delete;
 
   Step read() override;
   Step prepare() override {

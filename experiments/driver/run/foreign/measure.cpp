@@ -11,7 +11,6 @@
 #include "common/measure/statistics.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/run/progress.hpp"
-#include "experiments/driver/run/results.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;

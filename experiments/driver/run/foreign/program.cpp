@@ -50,8 +50,6 @@ class ProgramRun final : public ForeignRun {
     close(socket_);
     if (process_) process_->reap(kLastMoment);
   }
-  ProgramRun(const ProgramRun&) = delete;
-  ProgramRun& operator=(const ProgramRun&) = delete;
 
   Step read() override { return ask("read"); }
   Step prepare() override { return ask("prepare"); }
