@@ -95,7 +95,7 @@ void resolve_duplicates(Coo& tensor, Duplicates policy,
   throw ParseError(where(pair->later),
                    fmt::format("coordinate {} again{}", coordinate_text(tensor, pair->later),
                                line == 0 ? "" : fmt::format(" (first on line {})", line)),
-                   "each coordinate once, or the duplicate policy sum or last");
+                   "each coordinate once; 'retensor dataset convert --duplicates sum' adds them up");
 }
 
 }  // namespace retensor

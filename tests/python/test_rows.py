@@ -174,6 +174,14 @@ def test_a_stranger_asks_why_a_claim_fails():
         assert claim["verdict"] in ("deviates", "inconsistent", "does not transfer")
 
 
+def test_claims_are_judged_by_the_rows_that_are_named(tmp_path):
+    none = tmp_path / "none.jsonl"
+    none.write_text("")
+    judged = retensor.claims("tca_spmm", rows=[none])
+    assert len(judged) == len(retensor.claims("tca_spmm"))
+    assert not any(claim["holds"] for claim in judged if claim["keys"])
+
+
 def test_a_folder_stands_for_its_files(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "rows.jsonl").write_bytes(ROWS.read_bytes())

@@ -1,6 +1,7 @@
 // The table of subcommands, and help about them.
 #include "experiments/driver/commands/commands.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -39,14 +40,32 @@ const std::vector<Command>& all_commands() {
   return commands;
 }
 
+namespace {
+
+/// "dataset convert" for convert: a command takes the word as its first argument; else empty.
+std::string command_with(const std::string& word) {
+  for (const auto& command : all_commands()) {
+    const auto synopsis = command.interface().usage.synopsis;
+    const auto choices = synopsis.substr(synopsis.find(' ') + 1);
+    std::vector<std::string> words;
+    boost::split(words, choices.substr(0, choices.find(' ')), boost::is_any_of("|"));
+    if (std::find(words.begin(), words.end(), word) != words.end())
+      return fmt::format("; did you mean '{} {}'?", command.name, word);
+  }
+  return {};
+}
+
+}  // namespace
+
 const Command& command_named(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& command : all_commands()) {
     if (command.name == name) return command;
     if (*command.summary != '\0') names.emplace_back(command.name);
   }
-  throw InputError(
-      fmt::format("unknown command '{}'{} (see: retensor --help)", name, suggestion(name, names)));
+  const auto with = command_with(name);
+  throw InputError(fmt::format("unknown command '{}'{} (see: retensor --help)", name,
+                               with.empty() ? suggestion(name, names) : with));
 }
 
 std::string overview() {
