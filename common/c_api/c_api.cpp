@@ -83,6 +83,8 @@ retensor_call known(const retensor_call* call) {
   if (all.operation == nullptr) throw InputError("expected an operation");
   if (!(all.tolerance >= 0))
     throw InputError(fmt::format("found tolerance {}, expected 0 or more", all.tolerance));
+  if (all.dense_count < 0 || all.rank_count < 0)
+    throw InputError("found a negative number of dense operands or ranks");
   if (all.dense == nullptr) all.dense_count = 0;
   if (all.ranks == nullptr) all.rank_count = 0;
   return all;
@@ -423,8 +425,7 @@ retensor_status retensor_read(const char* path, int32_t dtype, retensor_result**
 }
 
 retensor_status retensor_write(const char* path, const retensor_tensor* tensor) {
-  return guarded(
-      [&] { write_tns(c_api::given(path, "a path"), c_api::tensor_of(tensor, "x")); });
+  return guarded([&] { write_tns(c_api::given(path, "a path"), c_api::tensor_of(tensor, "x")); });
 }
 
 const char* retensor_result_name(const retensor_result* result, int32_t i) {

@@ -37,7 +37,9 @@ void refuse_other_formats(std::string_view bytes, const std::string& name) {
       {{"PK\x03\x04", 4}, "a ZIP archive, as .npz files are"},
       {"\x93NUMPY", "a .npy file"},
       {"\x89HDF", "an HDF5 file"},
-      {"\xfd" "7zXZ", "an xz archive"},
+      {"\xfd"
+       "7zXZ",
+       "an xz archive"},
       {"BZh", "a bzip2 archive"}};
   for (const auto& [begin, what] : kBegins)
     if (bytes.starts_with(begin))

@@ -305,7 +305,7 @@ def test_values_at_equal_coordinates_become_one_on_request(tree):
     (["help", "cp", "tucker"], "help: found more arguments than 'retensor help [COMMAND]' takes"),
     (["cp", "tiny", "--rank", "-3"], "--rank: found -3, expected a whole number from 0 on"),
     (["advise", "tiny", "--rank", "-3"], "--rank: found -3"),
-    (["tucker", "tiny", "--ranks", "2", "-2", "2"], "--ranks: found -2"),
+    (["tucker", "tiny", "--ranks", "-2", "2", "2"], "--ranks: found -2"),
     (["cp", "tiny", "--rank", "3", "--seed", "-1"], "--seed: found -1"),
     (["advise", "tiny", "--error", "-1"], "--error: found -1, expected 0 or more"),
     (["cp", "lost.tns", "--rank", "3"], "expected a tensor file or a name that"),

@@ -50,7 +50,11 @@ TEST_CASE("every method of the registry keeps the contract") {
 // In place of the case above where sanitizers make it long.
 TEST_CASE("every method of the registry keeps the contract on a few problems" * doctest::skip()) {
   check_registry(
-      {2, 3, {}, {16, 33}, {"empty", "dense fibers", "modes of one index", "unsorted", "duplicates", "y overlaps x"}});
+      {2,
+       3,
+       {},
+       {16, 33},
+       {"empty", "dense fibers", "modes of one index", "unsorted", "duplicates", "y overlaps x"}});
 }
 
 TEST_CASE("a right method passes and solves every problem of its operation") {

@@ -147,7 +147,10 @@ TEST_CASE("the first flaw of the file is reported, deep in it too") {
 }
 
 TEST_CASE("a byte order mark is no data") {
-  check_same(parse_tensor("\xef\xbb\xbf" "1 2 3\r\n2 1 4\r\n", "x.tns"), parse("1 2 3\n2 1 4\n"));
+  check_same(parse_tensor("\xef\xbb\xbf"
+                          "1 2 3\r\n2 1 4\r\n",
+                          "x.tns"),
+             parse("1 2 3\n2 1 4\n"));
 }
 
 TEST_CASE("files of other programs are called by their name") {
@@ -155,7 +158,9 @@ TEST_CASE("files of other programs are called by their name") {
   for (const auto& [bytes, what] : {std::pair{"PK\x03\x04\x14\r\0"s, "a ZIP archive"},
                                     {"\x93NUMPY\x01"s, "a .npy file"},
                                     {"\x89HDF\r\n"s, "an HDF5 file"},
-                                    {"\xfd" "7zXZ\0"s, "an xz archive"},
+                                    {"\xfd"
+                                     "7zXZ\0"s,
+                                     "an xz archive"},
                                     {"BZh91AY"s, "a bzip2 archive"}})
     CHECK_THROWS_WITH_AS(parse_tensor(bytes, "x.tns"), doctest::Contains(what), ParseError);
 }

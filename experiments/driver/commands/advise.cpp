@@ -159,7 +159,8 @@ advise::Wish wish_of(const Given& given) {
     }
   }
   const auto error = given.get<double>("error");
-  if (!(error >= 0)) throw InputError(fmt::format("--error: found {:g}, expected 0 or more", error));
+  if (!(error >= 0))
+    throw InputError(fmt::format("--error: found {:g}, expected 0 or more", error));
   if (error > 0) wish.error = error;
   return wish;
 }

@@ -97,9 +97,10 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   } catch (const po::unknown_option& e) {
     refuse_option(usage, e.get_option_name(), option_names(options));
   } catch (const po::too_many_positional_options_error&) {
-    throw InputError(fmt::format("{}: found more arguments than 'retensor {}' takes (see: retensor "
-                                 "{} --help)",
-                                 usage.command(), usage.synopsis, usage.command()));
+    throw InputError(
+        fmt::format("{}: found more arguments than 'retensor {}' takes (see: retensor "
+                    "{} --help)",
+                    usage.command(), usage.synopsis, usage.command()));
   } catch (const po::error& e) {
     throw InputError(fmt::format("{} (see: retensor {} --help)", e.what(), usage.command()));
   }
