@@ -11,23 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from retensor.errors import DeviceError, InputError, RetensorError
+
 C_API = 1  # RETENSOR_C_API of the header that the structures below follow
 NAME = "libretensor.so.1"  # the number is that of the interface
 DTYPES = (np.float32, np.float64, np.uint32, np.uint64)  # by retensor_dtype
 PACKAGE = Path(__file__).resolve().parent
 TREE = PACKAGE.parents[1]  # of the source, where the package was not installed
-
-
-class RetensorError(Exception):
-    """Something that the library or the program refused or could not do."""
-
-
-class InputError(RetensorError, ValueError):
-    """The caller's input is wrong, or the method does not take the problem."""
-
-
-class DeviceError(RetensorError):
-    """There is no GPU, this build has no CUDA, or a CUDA call failed."""
 
 
 class _Array(ctypes.Structure):

@@ -92,6 +92,11 @@ def test_a_frame_of_something_else_is_refused():
         retensor.plot(pd.DataFrame({"a": [1]}))
 
 
+def test_a_figure_that_cannot_be_drawn_is_bad_input():
+    with pytest.raises(retensor.InputError, match="y can't be a rate"):
+        retensor.plot(SPEC, rows=ROWS, kind="speedups", y="gflops", to={"method": "flycoo.cpu"})
+
+
 @pytest.mark.pypi
 def test_a_file_of_something_else_is_refused(tmp_path):
     pytest.importorskip("pyarrow")
