@@ -131,7 +131,7 @@ TEST_CASE("flawed fields are refused at their line and column") {
   refused("1 1 1\n1 2\n", 2, 4, "the end of the line", "a finite number");
   refused("1 1 1\n1 2", 2, 4, "the end of the file", "a finite number");
   refused("1 1 1\n1 2 3 4\n", 2, 7, "'4'", "the end of the line after 2 indices and a value");
-  refused("1,1,1\n", 1, 1, "'1,1,1'", "with blanks, not commas, between them");
+  refused("1,1,1\n", 1, 1, "'1,1,1'", "indices and a value with blanks, not commas");
   refused("1 1 1\n1,2,3\n", 2, 1, "'1,2,3'", "an index of mode 1");
   refused("1 1 1\n1 2 3 # no\n", 2, 7, "'#'", "the end of the line");
   refused(std::string("1 1 1\n1 \0 3\n", 12), 2, 3, "'\\x00'", "an index of mode 2");
