@@ -108,6 +108,7 @@ Count factor_bytes(const ProblemSpec& problem, const Dims& dims) {
       case Operation::spmm:
         return dims.at(1) * problem.rank;
       case Operation::ttm_chain: {
+        if (dims.size() < 2) return 0;
         const auto lowest = dims.at(mode == 0 ? 1 : 0);
         const auto rank2 = problem.rank2 == 0 ? problem.rank : problem.rank2;
         return lowest * problem.rank + (all - lowest - dims.at(mode)) * rank2;

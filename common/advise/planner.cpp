@@ -322,7 +322,8 @@ std::vector<Device> devices_named(const Experience& seen, const std::string& ask
   std::vector<Device> found;
   std::vector<std::string> names = {"cpu", "device"};
   for (const auto& device : seen.devices) {
-    names.push_back(device.name);
+    if (std::find(names.begin(), names.end(), device.name) == names.end())
+      names.push_back(device.name);
     const bool of_backend = asked == (device.backend == Backend::cuda ? "device" : "cpu");
     if (of_backend || device.name.find(asked) != std::string::npos) found.push_back(device);
   }
@@ -347,6 +348,8 @@ std::vector<Device> devices_here(const Experience& seen) {
 Advice advise(const Experience& seen, const Registry& registry, const Problem& problem,
               const nlohmann::json& facts, const std::vector<Device>& devices, const Wish& wish,
               bool here) {
+  if (problem.x().nnz() == 0 && facts.value("nnz", Count{0}) == 0)
+    throw InputError("the tensor has no nonzeros: no prediction can be made");
   Adviser adviser(seen, registry, problem, facts, wish, here);
   for (const auto& device : devices) adviser.add(device);
   return adviser.finish();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,8 @@ retensor_status guarded(Work work) {
     return failed(RETENSOR_MEMORY, error.what());
   } catch (const std::bad_alloc&) {
     return failed(RETENSOR_MEMORY, "host memory does not suffice");
+  } catch (const std::length_error&) {
+    return failed(RETENSOR_MEMORY, "host memory does not suffice");
   } catch (const DeviceError& error) {
     return failed(RETENSOR_DEVICE, error.what());
   } catch (const std::exception& error) {
@@ -78,10 +81,22 @@ retensor_call known(const retensor_call* call) {
   retensor_call all{};
   if (call != nullptr) std::memcpy(&all, call, std::min(call->size, sizeof all));
   if (all.operation == nullptr) throw InputError("expected an operation");
+  if (!(all.tolerance >= 0))
+    throw InputError(fmt::format("found tolerance {}, expected 0 or more", all.tolerance));
+  if (all.dense_count < 0 || all.rank_count < 0)
+    throw InputError("found a negative number of dense operands or ranks");
   if (all.dense == nullptr) all.dense_count = 0;
   if (all.ranks == nullptr) all.rank_count = 0;
   return all;
 }
+
+template <class T>
+T* given(T* pointer, const char* what) {
+  if (pointer == nullptr) throw InputError(fmt::format("found NULL, expected {}", what));
+  return pointer;
+}
+
+constexpr const char* kPlace = "a place for the result";
 
 /// A call with its operands as the library has them.
 struct Task {
@@ -389,39 +404,42 @@ retensor_status retensor_supports(const retensor_call* call) {
 
 retensor_status retensor_run(const retensor_call* call, retensor_result** result) {
   return guarded([&] {
+    auto*& place = *c_api::given(result, c_api::kPlace);
     const auto all = c_api::known(call);
     auto made = std::make_unique<retensor_result>();
     c_api::run(c_api::planned(all), *made);
-    *result = made.release();
+    place = made.release();
   });
 }
 
 retensor_status retensor_read(const char* path, int32_t dtype, retensor_result** result) {
   return guarded([&] {
+    auto*& place = *c_api::given(result, c_api::kPlace);
     ReadOptions options;
     options.dtype = c_api::dtype_of(dtype);
     options.duplicates = Duplicates::sum;
     auto made = std::make_unique<retensor_result>();
-    made->add(read_tensor(path, options));
-    *result = made.release();
+    made->add(read_tensor(c_api::given(path, "a path"), options));
+    place = made.release();
   });
 }
 
 retensor_status retensor_write(const char* path, const retensor_tensor* tensor) {
-  return guarded([&] { write_tns(path, c_api::tensor_of(tensor, "x")); });
+  return guarded([&] { write_tns(c_api::given(path, "a path"), c_api::tensor_of(tensor, "x")); });
 }
 
 const char* retensor_result_name(const retensor_result* result, int32_t i) {
+  if (result == nullptr) return nullptr;
   const auto* name = result->name(static_cast<std::size_t>(i));
   return name == nullptr ? nullptr : name->c_str();
 }
 
 const retensor_array* retensor_result_array(const retensor_result* result, int32_t i) {
-  return result->array(static_cast<std::size_t>(i));
+  return result == nullptr ? nullptr : result->array(static_cast<std::size_t>(i));
 }
 
 const char* retensor_result_executed(const retensor_result* result) {
-  return result->executed.c_str();
+  return result == nullptr ? "" : result->executed.c_str();
 }
 
 void retensor_result_free(retensor_result* result) {
@@ -437,7 +455,8 @@ retensor_status retensor_to_device(void* device, const void* host, size_t bytes)
 }
 
 retensor_status retensor_device_allocate(size_t bytes, void** device) {
-  return guarded([&] { *device = device::allocate_bytes(bytes); });
+  return guarded(
+      [&] { *c_api::given(device, "a place for the address") = device::allocate_bytes(bytes); });
 }
 
 void retensor_device_free(void* device) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -116,6 +117,11 @@ Coo tensor_of(const retensor_tensor* view, const char* name) {
   if (view->dims == nullptr || view->indices == nullptr ||
       (view->values == nullptr && view->nnz > 0))
     throw InputError(fmt::format("{}: expected mode lengths, indices and values", name));
+  if (view->nnz > 0 && std::any_of(view->indices, view->indices + view->order,
+                                   [](const auto* mode) { return mode == nullptr; }))
+    throw InputError(fmt::format("{}: expected indices of every mode", name));
+  constexpr Count kMostNonzeros = Count{1} << 58;  // beyond it the address of an end would wrap
+  if (view->nnz > kMostNonzeros) throw std::bad_alloc();
   Coo tensor(Dims(view->dims, view->dims + view->order), dtype_of(view->dtype));
   for (int m = 0; m < view->order; ++m)
     tensor.indices[static_cast<std::size_t>(m)].assign(view->indices[m],

@@ -28,9 +28,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// Whether `word` is what stands between two separators of `name`.
+/// Whether `word`, without its leading dashes, is what stands between two separators of `name`.
 bool has_part(std::string_view name, std::string_view word) {
   constexpr std::string_view kSeparators = ".-_";
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
   while (!word.empty()) {
     const auto end = name.find_first_of(kSeparators);
     if (name.substr(0, end) == word) return true;

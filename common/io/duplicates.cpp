@@ -92,10 +92,11 @@ void resolve_duplicates(Coo& tensor, Duplicates policy,
   const auto pair = first_duplicate_pair(tensor);
   if (!pair) return;
   const auto line = where(pair->earlier).line;
-  throw ParseError(where(pair->later),
-                   fmt::format("coordinate {} again{}", coordinate_text(tensor, pair->later),
-                               line == 0 ? "" : fmt::format(" (first on line {})", line)),
-                   "each coordinate once, or the duplicate policy sum or last");
+  throw ParseError(
+      where(pair->later),
+      fmt::format("coordinate {} again{}", coordinate_text(tensor, pair->later),
+                  line == 0 ? "" : fmt::format(" (first on line {})", line)),
+      "each coordinate once; 'retensor dataset convert --duplicates sum' adds them up");
 }
 
 }  // namespace retensor

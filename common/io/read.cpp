@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <utility>
 
 #include "common/core/error.hpp"
 #include "common/core/text.hpp"
@@ -30,6 +31,29 @@ Coo conforming_cache(std::string_view bytes, const std::string& name, const Read
   return tensor;
 }
 
+/// Where the first bytes are those of a format that is none of a tensor here.
+void refuse_other_formats(std::string_view bytes, const std::string& name) {
+  constexpr std::pair<std::string_view, const char*> kBegins[] = {
+      {{"PK\x03\x04", 4}, "a ZIP archive, as .npz files are"},
+      {"\x93NUMPY", "a .npy file"},
+      {"\x89HDF", "an HDF5 file"},
+      {"\xfd"
+       "7zXZ",
+       "an xz archive"},
+      {"BZh", "a bzip2 archive"}};
+  for (const auto& [begin, what] : kBegins)
+    if (bytes.starts_with(begin))
+      throw ParseError({name}, what,
+                       "a .tns, .mtx, .smtx or .tnsb file, plain or packed by gzip or zstd; "
+                       "'retensor dataset convert' reads .npz and HDF5 too");
+}
+
+/// Editors on Windows put it before UTF-8 text.
+void skip_byte_order_mark(std::string_view& bytes) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (bytes.starts_with(kMark)) bytes.remove_prefix(kMark.size());
+}
+
 /// Lines that end with a carriage return alone would become one.
 void refuse_lone_returns(const text::Source& source) {
   const auto& bytes = source.bytes;
@@ -47,6 +71,8 @@ bool is_called(const std::string& name, std::string_view ending) {
 
 Coo parse_unpacked(std::string_view bytes, const std::string& name, const ReadOptions& options) {
   if (is_cache(bytes)) return conforming_cache(bytes, name, options);
+  refuse_other_formats(bytes, name);
+  skip_byte_order_mark(bytes);
   refuse_lone_returns({bytes, name, '#'});
   // Without its banner the line of sizes would be an entry.
   if (is_matrix_market(bytes) || is_called(name, ".mtx"))

@@ -53,6 +53,9 @@ Preamble read_preamble(const Source& source, const Dims& given) {
     throw ParseError({source.name, 1, 1}, "no data", "lines of indices and a value");
   // A line of data has at least two fields.
   if (count_fields(p, source.end()) == 1) {
+    const char* const end = text::field_end(p, source.end());
+    if (std::find(p, end, ',') != end)
+      source.refuse(p, "indices and a value with blanks, not commas, between them");
     const auto order = read_order(source, p, given);
     p = text::next_record(p, source.end(), source.comment);
     Dims dims = text::read_mode_lengths(source, p, order, given);

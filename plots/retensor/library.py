@@ -5,28 +5,19 @@ version of Python 3. The cost of a call, some microseconds, is small beside a ru
 """
 import ctypes
 import functools
+import operator
 import os
 from pathlib import Path
 
 import numpy as np
+
+from retensor.errors import DeviceError, InputError, RetensorError
 
 C_API = 1  # RETENSOR_C_API of the header that the structures below follow
 NAME = "libretensor.so.1"  # the number is that of the interface
 DTYPES = (np.float32, np.float64, np.uint32, np.uint64)  # by retensor_dtype
 PACKAGE = Path(__file__).resolve().parent
 TREE = PACKAGE.parents[1]  # of the source, where the package was not installed
-
-
-class RetensorError(Exception):
-    """Something that the library or the program refused or could not do."""
-
-
-class InputError(RetensorError, ValueError):
-    """The caller's input is wrong, or the method does not take the problem."""
-
-
-class DeviceError(RetensorError):
-    """There is no GPU, this build has no CUDA, or a CUDA call failed."""
 
 
 class _Array(ctypes.Structure):
@@ -127,17 +118,16 @@ def checked(status):
     raise kinds.get(status, RetensorError)(text)
 
 
-def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, **members):
+def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, progress=None, **members):
     """Run one operation; returns ({name: array}, executed). With `only_ask` nothing runs: an
-    InputError says why the method does not take the problem."""
+    InputError says why the method does not take the problem. What `progress` raises is raised
+    after the run."""
     keep = _Keep()
-    named = {name: value.encode() for name, value in members.items()
-             if isinstance(value, str) and value}
-    numbers = {name: value for name, value in members.items()
-               if value is not None and not isinstance(value, str)}
-    if "progress" in numbers:
-        numbers["progress"] = _Progress(numbers["progress"])
-    request = _Call(size=ctypes.sizeof(_Call), operation=operation.encode(), **named, **numbers)
+    given = {name: _member(name, value) for name, value in members.items() if value is not None}
+    request = _Call(size=ctypes.sizeof(_Call), operation=operation.encode(), **given)
+    raised = []
+    if progress is not None:
+        request.progress = _callback(progress, raised)
     request.x = keep.pointer_to(keep.tensor(x))
     if y is not None:
         request.y = keep.pointer_to(keep.tensor(y))
@@ -149,7 +139,52 @@ def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, **members):
         return checked(library().retensor_supports(ctypes.byref(request)))
     result = ctypes.c_void_p()
     checked(library().retensor_run(ctypes.byref(request), ctypes.byref(result)))
-    return _taken(result)
+    taken = _taken(result)
+    if raised:
+        raise raised[0]
+    return taken
+
+
+def whole(name, value, kind=ctypes.c_uint64):
+    """A whole number that the kind of C holds, which ctypes would cut off; else an InputError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name}: found {value!r}, expected a whole number") from None
+    if kind(number).value != number:
+        raise InputError(f"{name}: found {number}, expected one of {8 * ctypes.sizeof(kind)} bits"
+                         f"{', 0 or more' if kind(-1).value > 0 else ''}")
+    return number
+
+
+def _member(name, value):
+    """A member of the structure, whose C type a wrong value would make a wild pointer or another
+    number."""
+    kind = dict(_Call._fields_)[name]
+    if kind is ctypes.c_char_p:
+        if not isinstance(value, str):
+            raise InputError(f"{name}: found {value!r}, expected a text")
+        return value.encode() or None
+    if kind is not ctypes.c_double:
+        return whole(name, value, kind)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: found {value!r}, expected a number") from None
+
+
+def _callback(progress, raised):
+    if not callable(progress):
+        raise InputError(f"progress: found {progress!r}, expected a function of sweep and fit")
+
+    def called(sweep, fit):
+        try:
+            if not raised:
+                progress(sweep, fit)
+        except BaseException as error:  # C code is in between
+            raised.append(error)
+
+    return _Progress(called)
 
 
 def read(path, dtype):
@@ -196,7 +231,8 @@ class _Keep:
         return array.ctypes.data
 
     def lengths(self, values):
-        lengths = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        lengths = (ctypes.c_uint64 * max(len(values), 1))(
+            *(whole("length", value) for value in values))
         self.kept.append(lengths)
         return lengths
 

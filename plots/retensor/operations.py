@@ -7,14 +7,15 @@ tensor is whatever `tensor` accepts; dense operands are arrays of NumPy or of DL
 the host or on the GPU, and get the tensor's type. InputError says why a method does not take a
 problem; DeviceError, that there is no GPU.
 """
+import itertools
 import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from retensor import dlpack, library
-from retensor.library import InputError
-from retensor.tensors import Tensor, tensor
+from retensor.library import InputError, whole
+from retensor.tensors import Tensor, real, tensor
 
 
 @dataclass
@@ -79,16 +80,21 @@ def methods(operation=None):
     served = {"cp": ("cpd", "mttkrp", "mttkrp_all"), "tucker": ("ttm_chain",),
               "contract": ("contraction",)}
     wanted = served.get(operation, (operation,))
-    return {name: summary for name, summary, solves in library.methods()
-            if operation is None or any(map(solves, wanted))}
+    found = {name: summary for name, summary, solves in library.methods()
+             if operation is None or any(map(solves, wanted))}
+    if not found:
+        raise InputError(f"found operation {operation!r}, expected one that a method has")
+    return found
 
 
 def mttkrp(x, factors, mode=None, method=None, **params):
     """Matricised tensor times Khatri-Rao product: I_mode x R. `factors` has a matrix I_m x R for
     every mode; that of `mode` is not read. Without a mode the list of the results of all modes."""
     x = tensor(x)
-    factors = [factor if m != mode else np.zeros((x.shape[m], _columns(factors, mode)), x.dtype)
-               for m, factor in enumerate(factors)]
+    factors = [_matrix(factor) if m != mode else None for m, factor in enumerate(factors)]
+    width = next((factor.shape[1] for factor in factors if factor is not None), 1)
+    factors = [np.zeros((length, width)) if factor is None else factor
+               for factor, length in itertools.zip_longest(factors, x.shape[:len(factors)])]
     operation = "mttkrp_all" if mode is None else "mttkrp"
     values = _run(operation, x, factors, method, params, mode=mode or 0)["values"]
     return values if mode is not None else np.split(values, np.cumsum(x.shape)[:-1])
@@ -110,7 +116,7 @@ def ttm_chain(x, factors, mode, method=None, **params):
     """Tensor times a matrix I_m x R_m in every mode but one: I_mode x R_m x ..., the other modes in
     ascending order. After the lowest of them all matrices have equally many columns."""
     x = tensor(x)
-    factors = [np.zeros((x.shape[m], 1)) if m == mode else dlpack.to_host(factor)
+    factors = [np.zeros((x.shape[m], 1)) if m == mode else _matrix(factor)
                for m, factor in enumerate(factors)]
     values = _run("ttm_chain", x, factors, method, params, mode=mode)["values"]
     widths = [factor.shape[1] for m, factor in enumerate(factors) if m != mode]
@@ -120,6 +126,8 @@ def ttm_chain(x, factors, mode, method=None, **params):
 def contract(einsum, x, y, method=None, **params):
     """Contraction of two sparse tensors in einsum notation, "abk,kcd->abcd": letters that both
     share are summed over, all others appear in the result, a Tensor."""
+    if isinstance(einsum, str):
+        einsum = einsum.replace(" ", "")
     return Tensor.from_arrays(_run("contraction", x, [], method, params, y=y, variant=einsum))
 
 
@@ -138,8 +146,9 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
     place. With constraint="nonnegative" factors have no negative entry. `checkpoint` names a file
     that a run cut short goes on from; with several starts their numbers are appended. `progress` is
     called as progress(sweep, fit) after each sweep."""
-    if starts < 1:
-        raise InputError(f"cp: found {starts} starts, expected 1 or more")
+    if whole("starts", starts) < 1:
+        raise InputError("cp: found 0 starts, expected 1 or more")
+    seed = whole("seed", seed)
     best = None
     for number in range(starts):
         path = f"{checkpoint}.{number + 1}" if checkpoint and starts > 1 else checkpoint
@@ -160,6 +169,8 @@ def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initia
     TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where
     the order is 4 or more. `start` is "normal", bases of normal columns, or "nvecs"; `initial`
     are first factors, I_m x R_m, in its place."""
+    if isinstance(ranks, (int, np.integer)):
+        raise InputError(f"tucker: found ranks {ranks}, expected one for each mode")
     arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
                              tolerance=tolerance, seed=seed, ranks=list(ranks or []), start=start)
     return TuckerModel(_factors(arrays), arrays["fit"], executed, arrays["core"])
@@ -171,7 +182,7 @@ def _run(operation, x, dense, method, params, **members):
 
 def _call(operation, x, dense, method, params, y=None, **members):
     x = tensor(x)
-    dense = [np.ascontiguousarray(dlpack.to_host(matrix), x.dtype) for matrix in dense]
+    dense = [np.ascontiguousarray(real(dlpack.to_host(matrix)), x.dtype) for matrix in dense]
     y = None if y is None else _as(tensor(y), x.dtype)
     return library.call(operation, x, y, dense, method=method, params=_text(params), **members)
 
@@ -183,22 +194,28 @@ def _as(other, dtype):
 def _text(params):
     """The parameters as the library reads them."""
     for name, value in params.items():
-        if not isinstance(value, (bool, int, float, str, np.integer, np.floating)):
+        if not isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating)):
             raise InputError(f"parameter {name}: found {value!r}, expected a number, a word or a "
                              "truth value")
     words = {True: "true", False: "false"}
-    return " ".join(f"{name}={words[value] if isinstance(value, bool) else value}"
+    return " ".join(f"{name}={words[bool(value)] if isinstance(value, (bool, np.bool_)) else value}"
                     for name, value in params.items())
 
 
-def _columns(factors, mode):
-    return next(dlpack.to_host(factor).shape[1] for m, factor in enumerate(factors) if m != mode)
+def _matrix(factor):
+    matrix = dlpack.to_host(factor)
+    if matrix.ndim != 2:
+        raise InputError(f"found a factor of order {matrix.ndim}, expected a matrix")
+    return matrix
 
 
 def _ranks(rank, initial):
+    """Of cp, for the library; that of initial factors is theirs."""
     if rank is None and not initial:
         raise InputError("cp: expected a rank or initial factors")
-    return [] if rank is None else [rank]
+    if rank is not None and initial and (width := _matrix(initial[0]).shape[1]) != rank:
+        raise InputError(f"cp: found rank {rank} beside initial factors of {width} columns")
+    return [] if rank is None else [whole("rank", rank)]
 
 
 def _factors(arrays):

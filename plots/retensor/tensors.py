@@ -2,7 +2,7 @@
 import numpy as np
 
 from retensor import dlpack, library
-from retensor.library import InputError, RetensorError
+from retensor.library import InputError, RetensorError, whole
 
 MOST_INDEX = 2**32
 
@@ -15,9 +15,10 @@ class Tensor:
         """Index arrays (or one array of shape order x nnz), values and mode lengths. Values that
         are no floating-point numbers become float32. Raises InputError for arrays of different
         lengths and for indices outside the shape."""
-        self.shape = tuple(int(length) for length in shape)
-        values = dlpack.to_host(values)
-        kind = np.float64 if values.dtype == np.float64 else np.float32
+        self.shape = tuple(whole("length of a mode", length) for length in shape)
+        values, coords = real(dlpack.to_host(values)), list(coords)
+        is_wide = values.dtype.kind == "f" and values.dtype.itemsize > 4
+        kind = np.float64 if is_wide else np.float32
         self.values = np.ascontiguousarray(values, kind).reshape(-1)
         self.coords = tuple(_index_array(indices, length, mode)
                             for mode, (indices, length) in enumerate(zip(coords, self.shape)))
@@ -60,7 +61,9 @@ class Tensor:
     @classmethod
     def from_numpy(cls, array):
         """The nonzeros of a dense array of order 1 to 8."""
-        array = np.asarray(array)
+        array = real(np.asarray(array))
+        if array.ndim == 0:
+            raise InputError(f"found {array.item()!r}, expected an array of order 1 to 8")
         coords = array.nonzero()
         return cls(coords, array[coords], array.shape)
 
@@ -104,6 +107,13 @@ class Tensor:
         import sparse
         return sparse.COO(np.array(self.coords, np.int64).reshape(self.ndim, self.nnz),
                           self.values, shape=self.shape)
+
+
+def real(array):
+    """The array; InputError where its numbers are not real or it has others than numbers."""
+    if array.dtype.kind in "biuf":
+        return array
+    raise InputError(f"found values of type {array.dtype}, expected real numbers")
 
 
 def tensor(data):

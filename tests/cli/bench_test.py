@@ -62,6 +62,9 @@ def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     (["tiny", "--operation", "spmm"], "spmm: found a tensor of order 3, expected 2"),
     (["tiny", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
     (["tiny", "--type", "f16"], "f16"),
+    (["tiny", "--command", ""], "--command: found no words"),
+    (["tiny", "--precision", "f8"], "--precision: found 'f8', expected one of f32"),
+    (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
     ([], "a data set or a tensor file"),
 ])
 def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):

@@ -286,6 +286,52 @@ def test_a_malformed_tensor_is_refused_at_its_place(tree):
     assert "bad.tns:2:3: found" in tree.refusal("dataset", "convert", "bad.tns", "out.tns")
 
 
+def test_values_at_equal_coordinates_become_one_on_request(tree):
+    (tree.root / "twice.tns").write_text("1 1 2\n2 2 5\n1 1 3\n")
+    words = "'retensor dataset convert --duplicates sum' adds them up"
+    assert words in tree.refusal("dataset", "convert", "twice.tns", "once.tns")
+    for policy, value in (("sum", 5), ("last", 3)):
+        tree.run("dataset", "convert", "twice.tns", "once.tns", "--duplicates", policy)
+        assert (tree.root / "once.tns").read_text() == f"2\n2 2\n1 1 {value}\n2 2 5\n"
+    assert "--duplicates: found 'max'" in tree.refusal("dataset", "convert", "twice.tns",
+                                                       "once.tns", "--duplicates", "max")
+
+
+@pytest.mark.parametrize("args, words", [
+    (["convert", "a.tns", "b.tns"], "did you mean 'dataset convert'?"),
+    (["methods"], "did you mean 'list methods'?"),
+    (["plam"], "did you mean 'plan'?"),
+    (["cp", "tiny", "--sweeps", "3"], "unknown option '--sweeps'; did you mean '--max-sweeps'?"),
+    (["help", "cp", "tucker"], "help: found more arguments than 'retensor help [COMMAND]' takes"),
+    (["cp", "tiny", "--rank", "-3"], "--rank: found -3, expected a whole number from 0 on"),
+    (["advise", "tiny", "--rank", "-3"], "--rank: found -3"),
+    (["tucker", "tiny", "--ranks", "-2", "2", "2"], "--ranks: found -2"),
+    (["cp", "tiny", "--rank", "3", "--seed", "-1"], "--seed: found -1"),
+    (["advise", "tiny", "--error", "-1"], "--error: found -1, expected 0 or more"),
+    (["cp", "lost.tns", "--rank", "3"], "expected a tensor file or a name that"),
+    (["cp", "experiments", "--rank", "3"], "expected a tensor file or a name that"),
+])
+def test_what_was_meant_is_said(tree, args, words):
+    assert words in tree.refusal(*args)
+
+
+def test_a_tensor_of_order_1_and_an_empty_one_are_refused_in_words(tree):
+    (tree.root / "line.tns").write_text("1 2\n3 1\n")
+    assert "found a tensor of order 1, expected 2 or more" in tree.refusal(
+        "tucker", "line.tns", "--ranks", "1", "--method", "tucker.cpu.chain")
+    assert "order 1" in tree.refusal("tucker", "line.tns", "--ranks", "1")
+    (tree.root / "empty.tns").write_text("3\n4 5 6\n")
+    assert "the tensor has no nonzeros" in tree.refusal("advise", "empty.tns")
+
+
+@pytest.mark.parametrize("command", [["cp", "--rank", "500"],
+                                     ["tucker", "--ranks", "500", "1", "500"]])
+def test_factors_beyond_the_memory_are_refused_before_they_are_made(tree, command):
+    (tree.root / "hashed.tns").write_text("1 1 4000000000 1\n2 3 5 2\n")
+    done = tree.run(command[0], "hashed.tns", *command[1:], code=3)
+    assert re.search(r"the factors take .* or more, this machine has .* of memory", done.stderr)
+
+
 def test_a_made_file_travels(tree, tmp_path):
     assert tree.stdout("dataset", "make", "tiny", "carried.tnsb") == "carried.tnsb\n"
     (tree.root / "datasets/tiny.tns").unlink()

@@ -91,6 +91,12 @@ Scenario dense_fibers(const Dims& dims) {
   return merged("dense fibers", std::move(tensor));
 }
 
+/// Every other mode has one index, the first among them: fields without bits, rows of one slice.
+Scenario single_indices(Dims dims) {
+  for (std::size_t m = 0; m < dims.size(); m += 2) dims[m] = 1;
+  return merged("modes of one index", drawn(dims, 40, 1, 9));
+}
+
 Scenario unsorted(const Dims& dims) {
   Coo tensor = *merged("", drawn(dims, 400, 1, 3)).x;
   std::vector<Count> order(tensor.nnz());
@@ -138,6 +144,7 @@ std::vector<Scenario> scenarios(int order) {
           one_nonzero(dims),
           last_index(dims),
           dense_fibers(dims),
+          single_indices(dims),
           merged("skew", drawn(dims, 600, 6, 1)),
           unsorted(dims),
           duplicates(dims),

@@ -178,6 +178,17 @@ def test_progress_is_told_after_each_sweep():
     assert told == list(enumerate(model.fit, start=1))
 
 
+def test_what_progress_raises_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError):
+        retensor.cp(random_case(25, 3).dense, 2, sweeps=4, progress=lambda sweep, fit: 1 / 0)
+
+
+def test_blanks_in_an_einsum_mean_nothing():
+    dense = random_case(27, 3).dense
+    close(retensor.contract("abk, cdk -> abcd", dense, dense).to_numpy(),
+          np.einsum("abk,cdk->abcd", dense, dense), "pasta")
+
+
 def test_a_decomposition_that_is_cut_short_goes_on(tmp_path):
     dense = random_case(26, 3).dense
     checkpoint = tmp_path / "state"
@@ -263,6 +274,22 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.cp(c.dense, 2, "cpd.cpu.als", start="spread"), "found start spread"),
     (lambda c: retensor.tucker(c.dense, [2, 2, 2], start="signs"), "expected normal or nvecs"),
     (lambda c: retensor.tucker(c.dense, [2, 2]), "found 2 ranks"),
+    (lambda c: retensor.tucker(c.dense, 2), "found ranks 2, expected one for each mode"),
+    (lambda c: retensor.tucker(c.dense, [2, -2, 2]), "found -2, expected one of 64 bits"),
+    (lambda c: retensor.tucker(c.dense[0, 0], [1], method="auto"), "order 1"),
+    (lambda c: retensor.mttkrp(c.dense, c.factors, 2**40), "mode: found 1099511627776"),
+    (lambda c: retensor.mttkrp(c.dense, c.factors, 1.5), "mode: found 1.5, expected a whole"),
+    (lambda c: retensor.mttkrp(c.dense, c.factors, 0, method=3), "method: found 3, expected"),
+    (lambda c: retensor.mttkrp(c.dense, [f[:, 0] for f in c.factors], 0), "order 1, expected a m"),
+    (lambda c: retensor.mttkrp(c.dense, [c.factors[0], None, c.factors[2]], 0), "order 0"),
+    (lambda c: retensor.mttkrp(c.dense, [f * 1j for f in c.factors], 0), "type complex64"),
+    (lambda c: retensor.cp(c.dense, -1), "rank: found -1, expected one of 64 bits, 0 or more"),
+    (lambda c: retensor.cp(c.dense, 2.5), "rank: found 2.5, expected a whole number"),
+    (lambda c: retensor.cp(c.dense, 2, seed=-1), "seed: found -1"),
+    (lambda c: retensor.cp(c.dense, 2, tolerance=float("nan")), "tolerance nan, expected 0"),
+    (lambda c: retensor.cp(c.dense, 2, progress=3), "progress: found 3, expected a function"),
+    (lambda c: retensor.cp(c.dense, 2, initial=c.factors), "rank 2 beside initial factors of 4"),
+    (lambda c: retensor.methods("mtkrp"), "found operation 'mtkrp'"),
 ])
 def test_bad_input_is_refused_in_words(call, words):
     with pytest.raises(retensor.InputError, match=words):

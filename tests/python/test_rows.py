@@ -92,6 +92,11 @@ def test_a_frame_of_something_else_is_refused():
         retensor.plot(pd.DataFrame({"a": [1]}))
 
 
+def test_a_figure_that_cannot_be_drawn_is_bad_input():
+    with pytest.raises(retensor.InputError, match="y can't be a rate"):
+        retensor.plot(SPEC, rows=ROWS, kind="speedups", y="gflops", to={"method": "flycoo.cpu"})
+
+
 @pytest.mark.pypi
 def test_a_file_of_something_else_is_refused(tmp_path):
     pytest.importorskip("pyarrow")
@@ -172,6 +177,14 @@ def test_a_stranger_asks_why_a_claim_fails():
     for claim in failed:
         assert claim["states"] and np.isfinite(claim["measured"]) and claim["keys"]
         assert claim["verdict"] in ("deviates", "inconsistent", "does not transfer")
+
+
+def test_claims_are_judged_by_the_rows_that_are_named(tmp_path):
+    none = tmp_path / "none.jsonl"
+    none.write_text("")
+    judged = retensor.claims("tca_spmm", rows=[none])
+    assert len(judged) == len(retensor.claims("tca_spmm"))
+    assert not any(claim["holds"] for claim in judged if claim["keys"])
 
 
 def test_a_folder_stands_for_its_files(tmp_path):

@@ -93,10 +93,28 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path):
     ([[0], [0]], [1], (3,), "found 2 index arrays for a shape of 1 modes"),
     ([[0, 1]], [1], (3,), "entries for 1 values"),
     ([[0]] * 9, [1], (1,) * 9, "1 to 8"),
+    ([[]], [], (-1,), "length of a mode: found -1"),
+    ([[0]], [1], (2.5,), "length of a mode: found 2.5, expected a whole number"),
+    ([[0]], [1j], (3,), "type complex128, expected real numbers"),
 ])
 def test_impossible_tensors_are_refused(coords, values, shape, words):
     with pytest.raises(retensor.InputError, match=words):
         retensor.Tensor(coords, values, shape)
+
+
+@pytest.mark.parametrize("data, words", [
+    (3.5, "found 3.5, expected an array of order 1 to 8"),
+    (None, "type object, expected real numbers"),
+    (np.array(["a"]), "expected real numbers"),
+    (np.ones((2, 2), complex), "type complex128"),
+])
+def test_what_is_no_tensor_is_refused(data, words):
+    with pytest.raises(retensor.InputError, match=words):
+        retensor.tensor(data)
+
+
+def test_wide_values_stay_in_double_precision():
+    assert retensor.tensor(np.ones(3, np.longdouble)).dtype == np.float64
 
 
 class Elsewhere:

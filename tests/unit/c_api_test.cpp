@@ -2,10 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "common/c_api/retensor.h"
 
@@ -139,6 +142,34 @@ TEST_CASE("what is missing or wrong is said") {
   CHECK(retensor_run(nullptr, nullptr) == RETENSOR_INPUT);
 }
 
+TEST_CASE("NULL where a pointer is needed is an error, and of no result there is nothing") {
+  const Small small;
+  const auto call = small.ttv();
+  CHECK(retensor_run(&call, nullptr) == RETENSOR_INPUT);
+  CHECK(std::string(retensor_last_error()) == "found NULL, expected a place for the result");
+  retensor_result* result = nullptr;
+  CHECK(retensor_read(nullptr, RETENSOR_F32, &result) == RETENSOR_INPUT);
+  CHECK(retensor_read("x.tns", RETENSOR_F32, nullptr) == RETENSOR_INPUT);
+  CHECK(retensor_write(nullptr, &small.x) == RETENSOR_INPUT);
+  CHECK(retensor_device_allocate(1, nullptr) != RETENSOR_OK);
+  CHECK(retensor_result_name(nullptr, 0) == nullptr);
+  CHECK(retensor_result_array(nullptr, 0) == nullptr);
+  CHECK(std::string(retensor_result_executed(nullptr)).empty());
+  retensor_result_free(nullptr);
+}
+
+TEST_CASE("a tolerance and counts that are none are refused") {
+  const Small small;
+  auto call = small.ttv();
+  for (const double tolerance : {-1.0, std::nan("")}) {
+    call.tolerance = tolerance;
+    CHECK(refusal(call).find("expected 0 or more") != std::string::npos);
+  }
+  call = small.ttv();
+  call.rank_count = -1;
+  CHECK(refusal(call).find("a negative number of") != std::string::npos);
+}
+
 TEST_CASE("impossible views are refused") {
   Small small;
   const auto call = small.ttv();
@@ -151,6 +182,13 @@ TEST_CASE("impossible views are refused") {
   small.x.indices = nullptr;
   CHECK(refusal(call) == "x: expected mode lengths, indices and values");
   small.x.indices = small.indices.data();
+  const auto* const second = std::exchange(small.indices[1], nullptr);
+  CHECK(refusal(call) == "x: expected indices of every mode");
+  small.indices[1] = second;
+  small.x.nnz = std::uint64_t{1} << 62;
+  retensor_result* none = nullptr;
+  CHECK(retensor_run(&call, &none) == RETENSOR_MEMORY);
+  small.x.nnz = small.i.size();
   small.j[1] = 3;
   CHECK(refusal(call).find("index of mode 2 is beyond its length 3") != std::string::npos);
   small.j[1] = 2;

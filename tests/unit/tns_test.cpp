@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/error.hpp"
@@ -130,6 +131,7 @@ TEST_CASE("flawed fields are refused at their line and column") {
   refused("1 1 1\n1 2\n", 2, 4, "the end of the line", "a finite number");
   refused("1 1 1\n1 2", 2, 4, "the end of the file", "a finite number");
   refused("1 1 1\n1 2 3 4\n", 2, 7, "'4'", "the end of the line after 2 indices and a value");
+  refused("1,1,1\n", 1, 1, "'1,1,1'", "indices and a value with blanks, not commas");
   refused("1 1 1\n1,2,3\n", 2, 1, "'1,2,3'", "an index of mode 1");
   refused("1 1 1\n1 2 3 # no\n", 2, 7, "'#'", "the end of the line");
   refused(std::string("1 1 1\n1 \0 3\n", 12), 2, 3, "'\\x00'", "an index of mode 2");
@@ -142,6 +144,25 @@ TEST_CASE("the first flaw of the file is reported, deep in it too") {
   for (int x = 1; x <= 500; ++x) text += std::to_string(x) + " 1 1\n# a comment\n\n";
   refused(text + "7 7\n8 8\n", 1501, 4, "the end of the line", "a finite number");
   refused("a\n" + text + "7 7\n", 1, 1, "'a'", "the number of modes");
+}
+
+TEST_CASE("a byte order mark is no data") {
+  check_same(parse_tensor("\xef\xbb\xbf"
+                          "1 2 3\r\n2 1 4\r\n",
+                          "x.tns"),
+             parse("1 2 3\n2 1 4\n"));
+}
+
+TEST_CASE("files of other programs are called by their name") {
+  using namespace std::string_literals;
+  for (const auto& [bytes, what] : {std::pair{"PK\x03\x04\x14\r\0"s, "a ZIP archive"},
+                                    {"\x93NUMPY\x01"s, "a .npy file"},
+                                    {"\x89HDF\r\n"s, "an HDF5 file"},
+                                    {"\xfd"
+                                     "7zXZ\0"s,
+                                     "an xz archive"},
+                                    {"BZh91AY"s, "a bzip2 archive"}})
+    CHECK_THROWS_WITH_AS(parse_tensor(bytes, "x.tns"), doctest::Contains(what), ParseError);
 }
 
 TEST_CASE("a file without data is refused") {

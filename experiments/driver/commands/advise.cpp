@@ -158,7 +158,10 @@ advise::Wish wish_of(const Given& given) {
       throw;
     }
   }
-  if (const auto error = given.get<double>("error"); error > 0) wish.error = error;
+  const auto error = given.get<double>("error");
+  if (!(error >= 0))
+    throw InputError(fmt::format("--error: found {:g}, expected 0 or more", error));
+  if (error > 0) wish.error = error;
   return wish;
 }
 
@@ -197,7 +200,8 @@ void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool a
     reasons[d.reason].push_back(d.method + (d.params.empty() ? "" : " " + d.params));
   for (const auto& [reason, who] : reasons)
     if (all || advice.ranked.empty())
-      std::cout << fmt::format("left out: {}\n  {}\n", reason, joined(who, ", "));
+      std::cout << fmt::format("left out: {}\n", reason)
+                << (who == Args{""} ? "" : fmt::format("  {}\n", joined(who, ", ")));
 }
 
 json advice_json(const advise::Advice& advice, const advise::Wish& wish,

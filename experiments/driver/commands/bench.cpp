@@ -53,10 +53,14 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
     entries.push_back({id, {option, 0, 0}, {}, entry});
     entries.back().foreign->precision = given.text("precision");
   };
+  if (const auto word = given.text("precision"); !word.empty())
+    place_among(foreign_precisions(), word, "--precision: found");
   const auto format = given.text("format");
   place_among(std::array{"tns", "tnsb", "mtx"}, format, "--format: found");
   std::istringstream command(given.text("command"));
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
+  if (words.empty() && given.typed("command"))
+    throw InputError("--command: found no words, expected an executable with its arguments");
   if (!words.empty())
     add("--command", default_foreign_id(words[0]),
         {false, words[0], {words.begin() + 1, words.end()}, format, "", ""});

@@ -1,6 +1,7 @@
 // The table of subcommands, and help about them.
 #include "experiments/driver/commands/commands.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -44,11 +45,29 @@ std::vector<std::string> command_names() {
   return names;
 }
 
+namespace {
+
+/// "dataset convert" for convert: a command takes the word as its first argument; else empty.
+std::string command_with(const std::string& word) {
+  for (const auto& command : all_commands()) {
+    const auto synopsis = command.interface().usage.synopsis;
+    const auto choices = synopsis.substr(synopsis.find(' ') + 1);
+    std::vector<std::string> words;
+    boost::split(words, choices.substr(0, choices.find(' ')), boost::is_any_of("|"));
+    if (std::ranges::find(words, word) != words.end())
+      return fmt::format("; did you mean '{} {}'?", command.name, word);
+  }
+  return {};
+}
+
+}  // namespace
+
 const Command& command_named(const std::string& name) {
   for (const auto& command : all_commands())
     if (command.name == name) return command;
+  const auto with = command_with(name);
   throw InputError(fmt::format("unknown command '{}'{} (see: retensor --help)", name,
-                               suggestion(name, command_names())));
+                               with.empty() ? suggestion(name, command_names()) : with));
 }
 
 std::string overview() {

@@ -33,6 +33,12 @@ IndexBase base_of(const std::string& word) {
   return static_cast<IndexBase>(place_among(kNames, word, "--index-base: found"));
 }
 
+Duplicates duplicates_of(const std::string& word) {
+  constexpr std::array kNames = {"error", "sum", "last"};
+  constexpr std::array kPolicies = {Duplicates::error, Duplicates::sum, Duplicates::last};
+  return kPolicies.at(place_among(kNames, word, "--duplicates: found"));
+}
+
 void require_ones(const Coo& tensor, const std::string& path) {
   tensor.values.visit([&](const auto& values) {
     for (const auto value : values)
@@ -65,6 +71,9 @@ void add_convert_options(Options& add) {
   add("index-base", word("BASE", "one"),
       "convert: number of the first index in a .tns file: one, zero, by-content (zero if the file "
       "has an index 0)");
+  add("duplicates", word("POLICY", "error"),
+      "convert: what becomes of values at equal coordinates: error, sum, or last (the others are "
+      "dropped)");
   add("drop-values", flag(),
       "convert: drops the values, since a .smtx file has room only for a pattern");
 }
@@ -74,6 +83,7 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   const auto& format = exchange_format(given.text("to"), output);
   ReadOptions options;
   options.index_base = base_of(given.text("index-base"));
+  options.duplicates = duplicates_of(given.text("duplicates"));
   auto tensor = read_exchange(input, recipes, options);
   if (const auto modes = given.text("modes"); !modes.empty()) {
     const auto order = modes_of(modes, tensor.order());

@@ -371,6 +371,7 @@ int cp_command(const Given& given) {
   const Asked asked(given);
   if (given.flag("on-disk")) return cp_on_disk(given, registry, spec, asked);
   const auto tensor = tensor_of(given);
+  expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
   const double advised = seconds_since(asked_at);

@@ -32,6 +32,9 @@ cpd::Place solve_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its
 /// values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given);
+/// Throws OutOfMemory where the factors, with `ranks` columns by mode, are more than the machine
+/// holds: the kernel would end the program without a word.
+void expect_room(const Dims& dims, const Dims& ranks, DType type);
 
 /// The line that names the folder of --output; none without one.
 std::string written(const std::string& output);

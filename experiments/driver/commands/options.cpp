@@ -31,6 +31,21 @@ void refuse_option(const Usage& usage, const std::string& option,
       fmt::format("{}: unknown option '{}'{}", usage.command(), option, suggestion(option, known)));
 }
 
+/// Boost reads "-3" as the whole number 2^64 - 3 where none below zero is meant.
+void refuse_negative(const po::parsed_options& parsed, const po::options_description& known) {
+  for (const auto& option : parsed.options) {
+    const auto* const described = known.find_nothrow(option.string_key, false);
+    if (described == nullptr) continue;
+    const auto* const semantic = described->semantic().get();
+    const bool whole = dynamic_cast<const po::typed_value<std::uint64_t>*>(semantic) != nullptr ||
+                       dynamic_cast<const po::typed_value<Dims>*>(semantic) != nullptr;
+    for (const auto& value : option.value)
+      if (whole && value.starts_with('-'))
+        throw InputError(fmt::format("--{}: found {}, expected a whole number from 0 on",
+                                     option.string_key, value));
+  }
+}
+
 std::vector<std::string> option_names(const po::options_description& options) {
   return transformed(facts_of(options), [](const auto& option) { return "--" + option.name; });
 }
@@ -73,11 +88,18 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   const int spelling = style::unix_style & ~style::allow_guessing;
   po::variables_map given;
   try {
-    po::store(po::command_line_parser(args).options(all).positional(places).style(spelling).run(),
-              given);
+    const auto parsed =
+        po::command_line_parser(args).options(all).positional(places).style(spelling).run();
+    refuse_negative(parsed, all);
+    po::store(parsed, given);
     po::notify(given);
   } catch (const po::unknown_option& e) {
     refuse_option(usage, e.get_option_name(), option_names(options));
+  } catch (const po::too_many_positional_options_error&) {
+    throw InputError(
+        fmt::format("{}: found more arguments than 'retensor {}' takes (see: retensor "
+                    "{} --help)",
+                    usage.command(), usage.synopsis, usage.command()));
   } catch (const po::error& e) {
     throw InputError(fmt::format("{} (see: retensor {} --help)", e.what(), usage.command()));
   }

@@ -60,6 +60,10 @@ class Given {
   Args command_line(const char* command) const;
 
   bool flag(const char* option) const { return get<bool>(option); }
+  /// Whether the command line has the option.
+  bool typed(const char* option) const {
+    return values_.count(option) > 0 && !values_[option].defaulted();
+  }
   /// Empty where the option is not given and has no default.
   std::string text(const char* option) const { return get<std::string>(option); }
   std::vector<std::string> texts(const char* option) const { return get<Args>(option); }

@@ -93,6 +93,7 @@ int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
   const auto tensor = tensor_of(given);
+  expect_room(tensor->dims, settings.ranks, tensor->dtype());
   const auto taken = chain_of(given, registry, settings, tensor);
   tucker::Hooi hooi = taken.method == nullptr
                           ? tucker::Hooi(tensor, settings)

@@ -370,7 +370,13 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
   auto words = names();
   for (const auto& alias : names_of(aliases_)) words.push_back(alias);
-  throw InputError(fmt::format("unknown data set '{}'{}", name, suggestion(name, words)));
+  const auto meant = suggestion(name, words);
+  const bool is_path = fs::exists(name, error) || fs::path(name).has_extension();
+  throw InputError(
+      fmt::format("unknown data set '{}'{}", name,
+                  meant.empty() || is_path
+                      ? ", expected a tensor file or a name that 'retensor list datasets' prints"
+                      : meant));
 }
 
 std::string DatasetRegistry::restriction(const Dims& dims, Count nnz) const {

@@ -162,7 +162,10 @@ ForeignCode foreign_code(const ForeignEntry& entry) {
   ForeignCode code{entry.is_library, located_file(path, folder), {}, ""};
   if (code.path.empty())
     throw InputError(fmt::format("found no file '{}', expected {}", path,
-                                 entry.is_library ? "a shared library" : "an executable"));
+                                 !entry.is_library ? "an executable"
+                                 : path.find('=') == std::string::npos
+                                     ? "a shared library"
+                                     : "a shared library, or ID=FILE with an id such as mine.cpu"));
   if (!entry.is_library && access(code.path.c_str(), X_OK) != 0)
     throw InputError(fmt::format("{}: the file is not executable", code.path));
   Sha256 hash;
