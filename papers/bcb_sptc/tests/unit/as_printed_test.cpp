@@ -251,6 +251,42 @@ TEST_CASE("Algorithm 3 begins the values anew at each call") {
   CHECK(load2frag(2, bmp, values.data() + before, word_shift)[0][0] == 20);
 }
 
+TEST_CASE("Algorithm 2 reads the values of every block from those of the first") {
+  // Two blocks with one nonzero each, in their first cell. A task is a pair of bitmaps (line 7).
+  std::vector<std::uint64_t> first(kEdge, 0), second(kEdge, 0);
+  first[0] = second[0] = 1;
+  const std::vector<double> x_ele = {10, 20};
+  CHECK(load2frag(0, first, x_ele.data(), word_shift)[0][0] == 10);
+  CHECK(load2frag(0, second, x_ele.data(), word_shift)[0][0] == 10);  // line 10
+  int before = 0;
+  for (const auto word : first) before += std::popcount(word);
+  CHECK(load2frag(0, second, x_ele.data() + before, word_shift)[0][0] == 20);
+}
+
+TEST_CASE("Algorithm 3 takes slices of the first mode of both factors") {
+  const auto block = numbered(0);
+  const std::vector<std::uint64_t> full(kEdge, ~std::uint64_t{0});
+  std::vector<double> values, exchanged;
+  for (std::size_t i = 0; i < kEdge; ++i)
+    for (std::size_t j = 0; j < kEdge; ++j)
+      for (std::size_t k = 0; k < kEdge; ++k) {
+        values.push_back(block[i][j][k]);
+        exchanged.push_back(block[j][k][i]);  // the last mode first
+      }
+  const auto left = load2frag(0, full, values.data(), word_shift);
+  const auto right = load2frag(0, full, exchanged.data(), word_shift);
+  bool all_left = true, all_right = true, same = true;
+  for (std::size_t i = 0; i < kEdge; ++i)
+    for (std::size_t j = 0; j < kEdge; ++j) {
+      all_left = all_left && left[i][j] == block[0][i][j];     // B(h1, :, :)
+      all_right = all_right && right[i][j] == block[i][j][0];  // B(:, :, h1)
+      same = same && left[i][j] == block[i][j][0];
+    }
+  CHECK(all_left);
+  CHECK_FALSE(same);  // what line 11 loads for the second factor
+  CHECK(all_right);   // what equation (12) asks for, of a block with its modes exchanged
+}
+
 TEST_CASE("A bit only for values above zero loses negative ones") {
   Coo tensor({8, 8, 8}, DType::f32, 2);
   for (std::size_t m = 0; m < 3; ++m) tensor.indices[m][1] = 5;
