@@ -184,8 +184,8 @@ void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool a
       if (!all && rows.size() == 10) break;
       rows.push_back(advice_row(choice, wish.calls, fastest));
     }
-    std::cout << table_text({"method", "parameters", "prepare", "run", "total", "/ first",
-                             "give or take", "format", "device", "error"},
+    std::cout << table_text({"method", "parameters", "prepare", "run", "total", "vs first",
+                             "uncertainty", "format", "device", "error"},
                             rows, out_style())
               << '\n'
               << advice.why << '\n';
