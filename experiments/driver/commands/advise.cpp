@@ -255,13 +255,13 @@ int advise_command(const Given& given) {
 }  // namespace
 
 Interface advise_interface() {
-  const Usage usage{
-      "advise TENSOR",
-      "Predicts for a tensor (data set or file) what each method and parameter set takes to "
-      "prepare and to run, its memory and its error, and lists them with the least total time "
-      "first. The predictions follow from rows that were measured on other tensors; nothing is run "
-      "unless --trial asks for it.",
-      "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100", -1};
+  const Usage usage{"advise TENSOR",
+                    "Predicts for a tensor (data set or file) the preparation time, run time, "
+                    "memory and error of each method and parameter set, and lists them with the "
+                    "smallest total time first. The predictions come from rows that were measured "
+                    "on other tensors. Nothing is run unless you pass --trial.",
+                    "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100",
+                    -1};
   po::options_description options;
   auto add = options.add_options();
   add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", ").c_str());
@@ -274,20 +274,19 @@ Interface advise_interface() {
   add("memory", word("SIZE"),
       "most memory that a method may take, such as 8GiB: of the GPU, or of its format on the host");
   add("error", number<double>("E", 0),
-      "relative error that is allowed (Frobenius norm); 0 leaves out all methods that round their "
+      "allowed relative error (Frobenius norm); 0 leaves out all methods that round their "
       "operands");
   add("machine", word("NAME"),
-      "list what runs on cpu, device or a machine that has rows, such as H200 (default: this "
-      "machine)");
-  add("trial", flag(), "run the candidates that are too close to tell apart a few times each");
+      "plan for cpu, device or a machine that has rows, such as H200 (default: this machine)");
+  add("trial", flag(), "run each candidate that is too close to tell apart a few times");
   add("all", flag(), "list every candidate, and why others were left out");
   add("model", word("FILE"), "table to predict from (default: the one built in)");
   add("train", word("FILE"),
-      "write the table of the result files named in place of TENSOR (default: those committed) to "
-      "FILE and stop");
+      "write the table of the result files that are given instead of TENSOR (default: the "
+      "committed ones) to FILE and stop");
   add("regret", flag(),
-      "print how much longer the choices take than the best ones where the tensor's family was "
-      "left out of the table, and stop (with --error: roundings allowed)");
+      "print how much longer the choices take than the best methods, each time without the rows of "
+      "the tensor's family, and stop (with --error: rounding allowed)");
   add_location_options(options);
   add_json_option(options);
   return {usage, options, advise_command};

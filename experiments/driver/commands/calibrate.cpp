@@ -94,10 +94,11 @@ std::vector<Calibration> known_calibrations() {
 Interface calibrate_interface() {
   const Usage usage{
       "calibrate FILE...",
-      "Tells from the launches of the same cases, which are pairs of identical runs, how often "
-      "`compare` would call a difference on this machine where there is none, and which slowdowns "
-      "it would see. The least threshold with at most 1% of false alarms is kept in a file; "
-      "`compare` uses calibration.json of the folders of experiments/results and out/results.",
+      "Reads repeated launches of the same cases, which are pairs of identical runs. Reports how "
+      "often `compare` would find a difference on this machine where there is none, and which "
+      "slowdowns it would detect. The smallest threshold with at most 1% of false alarms is "
+      "written to a file; `compare` reads calibration.json in the folders of experiments/results "
+      "and out/results.",
       "retensor calibrate out/results/cpu/pasta-calibration.jsonl --out calibration.json", -1};
   po::options_description options;
   auto add = options.add_options();

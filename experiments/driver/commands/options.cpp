@@ -144,7 +144,7 @@ void add_profile_option(po::options_description& options) {
 void add_calibration_option(po::options_description& options) {
   options.add_options()(
       "calibration", words("FILE..."),
-      "files of `retensor calibrate` that count before those in the folders of results");
+      "files of `retensor calibrate` that take precedence over those in the folders of results");
 }
 
 void add_json_option(po::options_description& options) {
@@ -162,7 +162,7 @@ void add_location_options(po::options_description& options) {
   auto add = options.add_options();
   add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
   add("recipes", word("DIR"),
-      "folder of programs that make data sets (default: the project's, even with --registry)");
+      "folder of the programs that make data sets (default: the project's, even with --registry)");
   add("cache", word("DIR"), "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
 

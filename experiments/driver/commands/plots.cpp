@@ -130,8 +130,8 @@ Interface report_interface() {
                     "retensor report --out out/report", 0};
   auto options = plot_options("out/report");
   options.add_options()("specs", words("PATH..."),
-                        "folders of specs, and specs (default: experiments/); those of rows are "
-                        "also looked for where they were run from");
+                        "specs and folders of specs (default: experiments/); the specs of rows are "
+                        "also looked for where they were run");
   return {usage, options, report_command};
 }
 

@@ -139,7 +139,7 @@ Interface tucker_interface() {
   po::options_description options;
   auto add = options.add_options();
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-      "lengths of the core, one for each mode");
+      "mode lengths of the core, one for each mode");
   add("start", word("LAW", "normal"),
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");
