@@ -18,11 +18,11 @@ TREE = PACKAGE.parents[1]  # of the source, where the package was not installed
 
 
 class RetensorError(Exception):
-    """Something that the library or the program refused or could not do."""
+    """The library or the program rejected something, or could not do it."""
 
 
 class InputError(RetensorError, ValueError):
-    """The caller's input is wrong, or the method does not take the problem."""
+    """The input is wrong, or the method does not support the problem."""
 
 
 class DeviceError(RetensorError):
@@ -129,7 +129,7 @@ def checked(status):
 
 def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, **members):
     """Run one operation; returns ({name: array}, executed). With `only_ask` nothing runs: an
-    InputError says why the method does not take the problem."""
+    InputError says why the method does not support the problem."""
     keep = _Keep()
     named = {name: value.encode() for name, value in members.items()
              if isinstance(value, str) and value}
