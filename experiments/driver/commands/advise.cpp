@@ -62,8 +62,9 @@ json regret_json(const advise::RegretLine& line) {
 /// All problems together, a row for each number of calls.
 std::string regret_summary(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| tensors | calls | problems | refused | outside | mean | most | above 2 | mean, trial | "
-      "most, trial | above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+      "| tensors | calls | problems | no candidate | unlike all | mean | largest | above 2 | mean "
+      "with trial | largest with trial | above 2 with trial | worst problem "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.operation.empty())
       text += fmt::format(
@@ -94,9 +95,8 @@ std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
 /// Of the operations that libraries solve, a row for each number of calls.
 std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| device | operation | calls | problems | behind the best form of a library by more than "
-      "the "
-      "trial | another method in its place |\n|---|---|---|---|---|---|\n";
+      "| device | operation | calls | problems | slower than the best library method, without the "
+      "trial | of these, another method chosen |\n|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.problems > 0 &&
         (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction)))
@@ -108,8 +108,9 @@ std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
 /// Each problem above 2 with a trial.
 std::string slow_choices(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| calls | device | above 2 with a trial | taken | best | ratio | in preparations | most "
-      "seconds off |\n|---|---|---|---|---|---|---|---|\n";
+      "| calls | device | problem with regret above 2 despite a trial | chosen | best | regret | "
+      "share of preparations and trial | largest forecast error "
+      "|\n|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (!line.operation.empty())
       for (const auto& slow : line.slow)
