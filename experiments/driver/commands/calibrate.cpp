@@ -32,7 +32,7 @@ std::string curve_text(const json& rule) {
       row.push_back(percent(point["power"][slowdown]));
     table.push_back(std::move(row));
   }
-  return table_text({"threshold", "false alarms", "sees 1%", "2%", "5%", "10%"}, table,
+  return table_text({"threshold", "false alarms", "detects 1%", "2%", "5%", "10%"}, table,
                     out_style());
 }
 
@@ -63,7 +63,7 @@ int calibrate_command(const Given& given) {
     return 0;
   }
   std::cout << fmt::format(
-      "{}: launches of the same code in {} cases; {} noisy rows were refused\n\n",
+      "{}: launches of the same code in {} cases; {} noisy rows were left out\n\n",
       made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
       made["noisy_rows"].get<std::size_t>());
   for (const auto& rule : made["rules"]) std::cout << text_of_rule(rule);
