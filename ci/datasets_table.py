@@ -26,10 +26,10 @@ verified:
 | check | meaning |
 |---|---|
 | published checksum | the SHA-256 that public downloaders state |
-| sizes, then record | dims, nonzeros and index ranges have to be as published; the checksum of the \
-first fetch is recorded, and every later fetch and use has to agree with it. \
-[checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict each \
-other are reported |
+| sizes, then record | dims, nonzeros and index ranges have to be as published; the checksum of \
+the first fetch is recorded, and every later fetch and use has to agree with it. \
+[checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict \
+each other are reported |
 | own copy | your file, checked by dims and nonzeros |
 | content | made from data of a package, and compared with a checksum of the tensor |
 
