@@ -88,7 +88,7 @@ def noise_ratios(calls, real):
 
 def noise_table():
     """A line for each number of calls, of all tensors and of the real ones."""
-    lines = ["| tensors | calls | choices | mean | most | above 2 |\n",
+    lines = ["| tensors | calls | choices | mean | largest | above 2 |\n",
              "|---|---|---|---|---|---|\n"]
     for name, real in (("all", False), ("real", True)):
         for calls in CALLS:

@@ -17,25 +17,28 @@ HEAD = """# Data sets
 `ci/datasets_table.py` writes this page from [registry.yaml](registry.yaml) and the files that it
 includes.
 
-`retensor dataset fetch NAME` downloads and verifies what has an address, `fetch --paper ID` all
-that a paper needs; sizes and disk space are told first. The addresses are taken from public pages.
-None was tried where this table was made: the forms of addresses, archives and files are tried
-against a server of the tests. How a file is checked:
+`retensor dataset fetch NAME` downloads and verifies a data set that has an address, and
+`fetch --paper ID` all data sets that a paper needs. Both print sizes and disk space first. The
+addresses come from public pages. This project could not try them; its tests try the forms of
+addresses, archives and files against a server of their own. The column "check" says how a file is
+verified:
 
-- **published checksum**: the SHA-256 that public downloaders state;
-- **sizes, then record**: dims, nonzeros and index ranges as published; the checksum of the first
-  fetch is recorded, and every later fetch and use has to agree with it.
-  [checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict
-  each other are named;
-- **own copy**: the user's file, checked by dims and nonzeros;
-- **content**: made here from data of a package, and compared with a checksum of the tensor.
+| check | meaning |
+|---|---|
+| published checksum | the SHA-256 that public downloaders state |
+| sizes, then record | dims, nonzeros and index ranges have to be as published; the checksum of \
+the first fetch is recorded, and every later fetch and use has to agree with it. \
+[checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict \
+each other are reported |
+| own copy | your file, checked by dims and nonzeros |
+| content | made from data of a package, and compared with a checksum of the tensor |
 
-A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, as `wget --mirror` leaves
-them. `https_proxy` is heeded. A folder that a group shares (`RETENSOR_SHARED_CACHE`) is read and
-never written.
+A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, in the form that
+`wget --mirror` makes. `https_proxy` is respected. A folder that a group shares
+(`RETENSOR_SHARED_CACHE`) is read but never written.
 
 """
-COLUMNS = ("| name | also called | papers | dims | nonzeros | address | checked how | licence "
+COLUMNS = ("| name | also called | papers | dims | nonzeros | address | check | licence "
            "| pass on |\n")
 
 
@@ -89,13 +92,13 @@ def page():
     kinds = {kind: sum(e["kind"] == kind for e in every.values())
              for kind in ("stand-in", "generated")}
     return (HEAD + f"## By address\n{len(public)} data sets.\n\n{table(public)}\n"
-            f"## Made here, or from a copy of one's own\n{table(rest)}\n"
+            f"## Made here, or converted from your own copy\n{table(rest)}\n"
             f"## Published facts only\n\n"
             + "| name | papers | dims | nonzeros | why |\n|---|---|---|---|---|\n"
             + "".join(f"| `{n}` | {', '.join(sorted(e.get('paper', {})))} | "
                       f"{' x '.join(map(str, e['dims']))} | {e['nnz']} | {cell(e['source'])} |\n"
                       for n, e in private.items())
-            + f"\nBeside these the registry has {kinds['stand-in']} stand-ins and "
+            + f"\nThe registry also has {kinds['stand-in']} stand-ins and "
               f"{kinds['generated']} generated tensors and matrices: `retensor dataset list`.\n")
 
 

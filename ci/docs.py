@@ -210,7 +210,7 @@ def c_page():
                       for name in ("retensor.h", "retensor_method.h"))
     return ("# C interface\n\n`pkg-config --cflags --libs retensor` after `meson install`. "
             "`tests/cli/install_program.c` is a whole program.\n\n```c\n" + calls + "```\n\n"
-            "## Methods in a library\n\nWhat [code from outside](../how-to/foreign-code.md) "
+            "## Methods in a library\n\nWhat [external code](../how-to/foreign-code.md) "
             "defines.\n\n```c\n" + methods + "```\n")
 
 

@@ -3,8 +3,8 @@
 the committed rows of an H200.
 
 A case is a data set with its mode, rank and contraction. Its best competitor is the fastest
-published form of another paper or library, whatever its precision, and the paper's own published
-form where no other has a row; of the own forms the fastest of the line's precision counts, too.
+published kernel of another paper or library, whatever its precision, and the paper's own kernel
+where no other has a row; of the project's own kernels the fastest of the line's precision counts.
 `--check` writes nothing and fails where the table is out of date.
 """
 import json
@@ -30,21 +30,21 @@ SINGLE_MODES = ("pasta/gpu-speed", "pasta/cold")
 CONTRACTIONS = ("bcb_sptc/fig9", "bcb_sptc/dense", "bcb_sptc/dense-cold", "bcb_sptc/large",
                 "bcb_sptc/large-cold")
 
-# What it is, the paper's method, artifacts, operation, whether own forms round operands to 16 bits.
+# What it is, the paper's method, artifacts, operation, whether own kernels round to 16 bits.
 FAMILIES = (
     ("MTTKRP over all modes, fp32", "flycoo.cuda", MTTKRP + ("flycoo/forms",), "mttkrp_all",
      SINGLE),
-    ("MTTKRP over all modes, operands of 16 bits", "flycoo.cuda",
+    ("MTTKRP over all modes, 16-bit operands", "flycoo.cuda",
      MTTKRP + ("flycoo/wide", "flycoo/forms-f16"), "mttkrp_all", HALF),
-    ("MTTKRP on dense tiles, fp32 or two halves", "hlsto.cuda", DENSE_TILES, "mttkrp", SINGLE),
-    ("the same, operands of 16 bits", "hlsto.cuda", DENSE_TILES, "mttkrp", HALF),
-    ("TTM-chain on dense tiles, two halves", "hlsto.cuda", CHAINS, "ttm_chain", SINGLE),
-    ("the same, operands of 16 bits", "hlsto.cuda", CHAINS, "ttm_chain", HALF),
+    ("MTTKRP on dense tiles, fp32 or split fp16", "hlsto.cuda", DENSE_TILES, "mttkrp", SINGLE),
+    ("MTTKRP on dense tiles, 16-bit operands", "hlsto.cuda", DENSE_TILES, "mttkrp", HALF),
+    ("TTM-chain on dense tiles, split fp16", "hlsto.cuda", CHAINS, "ttm_chain", SINGLE),
+    ("TTM-chain on dense tiles, 16-bit operands", "hlsto.cuda", CHAINS, "ttm_chain", HALF),
     ("TTM, fp32", "pasta.cuda.coo", SINGLE_MODES, "ttm", SINGLE),
     ("TTV, fp32", "pasta.cuda.coo", SINGLE_MODES, "ttv", SINGLE),
     ("contraction, fp32", "bcb_sptc.cuda", CONTRACTIONS, "contraction", SINGLE),
-    ("contraction, operands of 16 bits", "bcb_sptc.cuda", CONTRACTIONS, "contraction", HALF),
-    ("SpMM in 16 bits throughout, 50% to 99.9% zeros", "tca_spmm.cuda",
+    ("contraction, 16-bit operands", "bcb_sptc.cuda", CONTRACTIONS, "contraction", HALF),
+    ("SpMM, 16-bit operands and result, 50% to 99.9% zeros", "tca_spmm.cuda",
      ("tca_spmm/speed", "tca_spmm/cold"), "spmm", ANY),
 )
 
@@ -67,8 +67,8 @@ def rows(retensor):
 
 def table(found):
     """The lines of the table."""
-    lines = ["| kernel | best competitor | cases | as published | fastest own form | its least | "
-             "with cold caches: cases | as published | own | its bytes at copy rate |\n|"
+    lines = ["| operation | best competitor (cases) | cases | paper's kernel | own kernel | "
+             "own, smallest | cold: cases | cold: paper's | cold: own | share of copy rate |\n|"
              + "---|" * 10 + "\n"]
     for name, method, artifacts, operation, rounding in FAMILIES:
         taken = [row for row in found
@@ -83,8 +83,8 @@ def table(found):
 
 
 def ratios(taken, method, rounding, cache):
-    """Times of the best competitor over those of the published and of the own form, and the rows of
-    the competitor and of the latter, a case each."""
+    """Times of the best competitor over those of the published and of the own kernel, and the rows
+    of the competitor and of the latter, a case each."""
     cases = defaultdict(lambda: defaultdict(list))
     for row in taken:
         case = row["case"]

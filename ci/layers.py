@@ -5,7 +5,7 @@ reference, device <- method, machine <- run <- measure <- papers, baselines <- d
 headers in device/ and CUDA sources alone; no paper uses another one or the driver; inside the
 driver yaml <- data <- spec <- run <- judge <- commands <- mpi; no source of common names a paper
 and no driver source a method; libraries never print, exit, read the environment or parse arguments.
-Papers and baselines have one floor plan: their folders, the names of files in them, and inside a
+Papers and baselines have one layout: their folders, the names of files in them, and inside a
 paper methods -> kernels -> format.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
@@ -178,7 +178,7 @@ def check_folder(root, folder, plan):
         yield f"{where}: lacks {name}"
     for name in sorted(found - needed):
         if not re.fullmatch(more, name):
-            yield f"{where}/{name}: no part of the floor plan"
+            yield f"{where}/{name}: no part of the layout"
 
 
 def check_plan(root):
@@ -223,28 +223,28 @@ OFFENCES = {
     "common/decompose/a.cpp": ("void register_one();", "names a paper"),
     "common/baselines/blco/a.cpp": ('#include "papers/one/format/x.hpp"', "common/ alone"),
     "common/baselines/blco/b.cpp": ('#include "common/baselines/two/x.hpp"', "common/ alone"),
-    "common/baselines/blco/k.cu": ("", "no part of the floor plan"),
+    "common/baselines/blco/k.cu": ("", "no part of the layout"),
     "common/baselines/three/x.hpp": ("", "lacks method.cpp", "common/baselines/three"),
     "papers/one/format/a.cpp": ('#include "papers/two/format/x.hpp"', "common/ alone"),
     "papers/one/format/b.cpp": ('#include "experiments/driver/run/x.hpp"', "common/ alone"),
     "papers/one/format/c.cpp": ('#include "x_device.cuh"', "included from host code"),
     "papers/one/format/d.cpp": ('#include "papers/one/kernels/x_cpu.hpp"', "format may use only"),
     "papers/one/format/e.hpp": ('#include "papers/one/methods/methods.hpp"', "format may use only"),
-    "papers/one/format/f.cuh": ("", "no part of the floor plan"),
+    "papers/one/format/f.cuh": ("", "no part of the layout"),
     "papers/one/kernels/a_cuda.cu": ('#include "papers/one/methods/methods.hpp"',
                                      "kernels may use only"),
     "papers/one/kernels/b_cpu.cpp": ('#include "papers/one/baselines/b/b_cuda.hpp"',
                                      "kernels may use only"),
-    "papers/one/kernels/c.cpp": ("", "no part of the floor plan"),
+    "papers/one/kernels/c.cpp": ("", "no part of the layout"),
     "papers/one/methods/a.cpp": ('#include "papers/one/tests/unit/x.hpp"', "methods may use only"),
-    "papers/one/methods/b.cu": ("", "no part of the floor plan"),
-    "papers/one/paper/notes.txt": ("", "no part of the floor plan"),
+    "papers/one/methods/b.cu": ("", "no part of the layout"),
+    "papers/one/paper/notes.txt": ("", "no part of the layout"),
     "papers/one/baselines/b/b_cuda.cu": ('#include "papers/one/methods/methods.hpp"',
                                          "baselines may use only"),
-    "papers/one/baselines/run.cuh": ("", "no part of the floor plan"),
-    "papers/one/tests/a_test.cpp": ("", "no part of the floor plan"),
-    "papers/one/a.cpp": ("", "no part of the floor plan"),
-    "papers/one/extra/a.cpp": ("", "no part of the floor plan", "papers/one/extra/"),
+    "papers/one/baselines/run.cuh": ("", "no part of the layout"),
+    "papers/one/tests/a_test.cpp": ("", "no part of the layout"),
+    "papers/one/a.cpp": ("", "no part of the layout"),
+    "papers/one/extra/a.cpp": ("", "no part of the layout", "papers/one/extra/"),
     "papers/three/meson.build": ("", "lacks kernels/", "papers/three"),
     "papers/two/format/a.cpp": ('int a = atoi(getenv("HOME"));', "in a library"),
     "experiments/driver/run/a.cpp": ('auto m = "two.cpu.coo";', "names a method"),

@@ -2,12 +2,12 @@
  *
  * Everything here is plain C99, so that any language with a foreign function interface can call it.
  * Tensors and matrices are views of the caller's host memory; nothing keeps them after a call.
- * Functions that return a retensor_status set the text of retensor_last_error() where it is not
- * RETENSOR_OK. They may be called from several threads; a result belongs to one thread at a time.
+ * If a function returns a retensor_status other than RETENSOR_OK, retensor_last_error() has a text.
+ * They may be called from several threads; a result belongs to one thread at a time.
  *
- * RETENSOR_C_API grows by one when something here changes its meaning or goes away. New members
- * are added at the end of retensor_call, whose `size` tells the library which of them the caller
- * knows; new functions leave the number alone.
+ * RETENSOR_C_API grows by one when something here changes its meaning or is removed. New members
+ * are added at the end of retensor_call. Its `size` tells the library which of them the caller
+ * knows. New functions do not change the number.
  */
 #ifndef RETENSOR_H
 #define RETENSOR_H
@@ -29,9 +29,9 @@ extern "C" {
 
 typedef enum retensor_status {
   RETENSOR_OK = 0,
-  RETENSOR_INPUT = 1,   /* the caller's input is wrong, or the method does not take the problem */
+  RETENSOR_INPUT = 1,   /* the input is wrong, or the method does not support the problem */
   RETENSOR_SYSTEM = 2,  /* a file can't be read or written */
-  RETENSOR_MEMORY = 3,  /* host or device memory does not suffice */
+  RETENSOR_MEMORY = 3,  /* not enough host or device memory */
   RETENSOR_DEVICE = 4,  /* there is no GPU, or a CUDA call failed */
   RETENSOR_INTERNAL = 5 /* a defect of this library */
 } retensor_status;
@@ -52,7 +52,7 @@ typedef struct retensor_array {
 } retensor_array;
 
 /* A sparse tensor of order 1 to 8 in coordinates that count from 0. Values at equal coordinates
- * add up. dtype: RETENSOR_F32 or RETENSOR_F64. */
+ * are added. dtype: RETENSOR_F32 or RETENSOR_F64. */
 typedef struct retensor_tensor {
   const uint64_t* dims;
   const uint32_t* const* indices; /* indices[mode][nonzero] */
@@ -82,9 +82,9 @@ typedef struct retensor_tensor {
 typedef struct retensor_call {
   size_t size; /* sizeof(retensor_call) */
   const char* operation;
-  /* An id; "auto": the one that the planner expects to win, close calls settled by a few runs;
-   * NULL: one that takes the problem, if possible with exact products, on the host. cpd, tucker:
-   * also one that gives the MTTKRP or the TTM-chain. */
+  /* An id. "auto": the one that the planner expects to be fastest, after a trial of close ones.
+   * NULL: one on the host that supports the problem, if possible with exact products. cpd, tucker:
+   * also one that computes the MTTKRP or the TTM-chain. */
   const char* method;
   const char* params;  /* of the method, "name=value name=value"; NULL: its defaults */
   const char* variant; /* tew, ts, contraction */
@@ -103,8 +103,8 @@ typedef struct retensor_call {
    * NULL: their default */
   const char* start;
   const char* constraint; /* cpd: "none", "nonnegative"; NULL: none */
-  const char* checkpoint; /* cpd: file that a run cut short goes on from; NULL: none */
-  /* cpd: told the fit after each sweep, counted from 1; NULL: none */
+  const char* checkpoint; /* cpd: file from which an interrupted run continues; NULL: none */
+  /* cpd: called with the fit after each sweep, counted from 1; NULL: none */
   void (*progress)(int32_t sweep, double fit);
 } retensor_call;
 
@@ -123,10 +123,10 @@ RETENSOR_EXPORT const char* retensor_method_summary(int32_t i);
 /* Whether method i solves an operation; 0 beyond the last method. */
 RETENSOR_EXPORT int32_t retensor_method_solves(int32_t i, const char* operation);
 
-/* RETENSOR_OK where the call's method takes its problem on this machine; else RETENSOR_INPUT, and
- * retensor_last_error() says why not. */
+/* RETENSOR_OK if the call's method supports its problem on this machine; else RETENSOR_INPUT, and
+ * retensor_last_error() says why. */
 RETENSOR_EXPORT retensor_status retensor_supports(const retensor_call* call);
-/* Prepares and runs the operation once. The result is the caller's, to be freed. */
+/* Prepares and runs the operation once. The caller has to free the result. */
 RETENSOR_EXPORT retensor_status retensor_run(const retensor_call* call, retensor_result** result);
 
 /* Reads a tensor file (.tns, .mtx, binary cache, each plain, gzip or zstd) as a sparse result. */

@@ -1,19 +1,18 @@
-/* The interface behind which a shared library offers a method to ReTensor, which loads it into a
- * worker process, checks the result of its runs and takes their time:
+/* The interface by which a shared library offers a method to ReTensor. ReTensor loads the library
+ * into a worker process, checks the results of its runs and times them:
  *
  *     methods: [{library: ./libmine.so}]          in a spec
  *     retensor bench TENSOR --library ./libmine.so
  *
- * The library defines the functions below and nothing of ReTensor is linked to it. They are
- * called from one thread, in this order: api, create, prepare, then again and again operands, run
- * and result, at last destroy. A method of an operation with a sparse result defines `entries` in
- * place of `result`. Functions that return a status return RETENSOR_METHOD_OK, or another
- * one after they have written why to `reason`, a text of at most RETENSOR_METHOD_REASON bytes with
- * its end. A status other than OK, a crash or a run without end costs the row of its case.
+ * The library defines the functions below; nothing of ReTensor is linked to it. ReTensor calls them
+ * from one thread in this order: api, create, prepare, then repeatedly operands, run and result,
+ * and finally destroy. If the operation has a sparse result, the library defines `entries` instead
+ * of `result`. A function returns RETENSOR_METHOD_OK. Otherwise it writes the reason to `reason`, a
+ * text of at most RETENSOR_METHOD_REASON bytes including its end, and returns another status. A
+ * status other than OK, a crash or an endless run costs only the row of its case.
  *
- * RETENSOR_METHOD_API grows by one when something here changes its meaning or goes away. New
- * members are added at the end of retensor_method_problem, whose `size` tells which of them there
- * are.
+ * RETENSOR_METHOD_API grows by one when something here changes its meaning or is removed. New
+ * members are added at the end of retensor_method_problem. Its `size` tells which of them exist.
  */
 #ifndef RETENSOR_METHOD_H
 #define RETENSOR_METHOD_H
@@ -36,8 +35,8 @@ extern "C" {
 
 typedef enum retensor_method_status {
   RETENSOR_METHOD_OK = 0,
-  RETENSOR_METHOD_UNSUPPORTED = 1, /* the method does not take this problem */
-  RETENSOR_METHOD_MEMORY = 2,      /* host or device memory does not suffice */
+  RETENSOR_METHOD_UNSUPPORTED = 1, /* the method does not support this problem */
+  RETENSOR_METHOD_MEMORY = 2,      /* not enough host or device memory */
   RETENSOR_METHOD_FAILED = 3
 } retensor_method_status;
 
@@ -69,12 +68,12 @@ typedef struct retensor_method_tensor {
  * contraction  [0]: nonzeros of `second` x 1          sparse: the modes of the einsum
  *
  * The operand of tew and contraction holds the values of the second tensor Y, whose coordinates do
- * not change. A sparse result has each coordinate at most once, in any order; zeros may be there.
- * ts combines the nonzeros of X alone. */
+ * not change. A sparse result has each coordinate at most once, in any order; it may have zeros.
+ * ts combines only the nonzeros of X. */
 typedef struct retensor_method_problem {
   size_t size; /* sizeof(retensor_method_problem) of the program */
   const char* operation;
-  const char* params;   /* the parameters of the spec as a JSON object, "{}" where there are none */
+  const char* params;   /* the parameters of the spec as a JSON object, "{}" if there are none */
   const uint64_t* dims; /* order mode lengths */
   const uint32_t* const* indices; /* indices[mode][nonzero] */
   const void* values;             /* nnz values */
@@ -93,31 +92,31 @@ typedef struct retensor_method_problem {
   int32_t result_order;                 /* of a sparse result; 0: it is dense */
 } retensor_method_problem;
 
-/* What preparing made: bytes of the method's own format, and the most device memory. */
+/* What the preparation made: bytes of the method's own format, and the peak of device memory. */
 typedef struct retensor_method_footprint {
   uint64_t format_bytes, device_bytes;
 } retensor_method_footprint;
 
-/* RETENSOR_METHOD_API as the library was compiled. */
+/* The RETENSOR_METHOD_API with which the library was compiled. */
 RETENSOR_METHOD_EXPORT int32_t retensor_method_api(void);
 
-/* Whether the method takes the problem; what `state` becomes is handed to the functions below. */
+/* Whether the method supports the problem. `state` is passed to the functions below. */
 RETENSOR_METHOD_EXPORT retensor_method_status
 retensor_method_create(const retensor_method_problem* problem, void** state, char* reason);
 
-/* Makes the method's own format, and all memory that runs need. Timed apart. */
+/* Makes the method's own format and allocates all memory that runs need. Timed separately. */
 RETENSOR_METHOD_EXPORT retensor_method_status
 retensor_method_prepare(void* state, retensor_method_footprint* footprint, char* reason);
 
-/* Takes over the values of the operands for the runs that follow: data[i] is a matrix of shape
- * operands[i], valid until the next call. Not timed, so it computes nothing. Pointers are to host
- * memory, of a method whose id says cuda to memory of the current GPU. */
+/* Receives the values of the operands for the runs that follow: data[i] is a matrix of shape
+ * operands[i], valid until the next call. Not timed, so it must compute nothing. Pointers are to
+ * host memory, or to memory of the current GPU if the method's id says cuda. */
 RETENSOR_METHOD_EXPORT retensor_method_status retensor_method_operands(void* state,
                                                                        const void* const* data,
                                                                        char* reason);
 
-/* One run, which overwrites the method's result; the timed part. A method whose id says cuda puts
- * its work on `stream`, a cudaStream_t, and need not wait for it; else `stream` is NULL. */
+/* One run, which overwrites the method's result; this is the timed part. A method whose id says
+ * cuda puts its work on `stream`, a cudaStream_t, and need not wait for it; else it is NULL. */
 RETENSOR_METHOD_EXPORT retensor_method_status retensor_method_run(void* state, void* stream,
                                                                   char* reason);
 
@@ -132,7 +131,7 @@ RETENSOR_METHOD_EXPORT retensor_method_status retensor_method_entries(void* stat
                                                                       uint32_t* const* indices,
                                                                       void* values, char* reason);
 
-/* Frees everything; not called where create failed. */
+/* Frees everything; not called if create failed. */
 RETENSOR_METHOD_EXPORT void retensor_method_destroy(void* state);
 
 #ifdef __cplusplus

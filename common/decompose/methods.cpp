@@ -150,14 +150,14 @@ ParamSchema als_params(Backend backend, const std::string& standard,
       param("mttkrp_params", "",
             "its parameters, name=value with blanks between them; those left out have defaults"),
       param("checkpoint", "",
-            "file that a run cut short goes on from; removed when a run ends; empty: none"),
+            "file from which an interrupted run continues; removed when a run ends; empty: none"),
       param("checkpoint_every", 10,
             fmt::format("sweeps between checkpoints, or more, so that a run has at most {}",
                         kMostCheckpoints))
           .range(1, 1000000),
       param("check_every", 1,
-            "sweeps between looks at the tolerance: more than 1 saves waiting for the device, and "
-            "a run may end so many sweeps later")
+            "sweeps between checks of the tolerance; more than 1 saves waiting for the device, but "
+            "a run may end that many sweeps later")
           .range(1, 1000000)};
   if (backend == Backend::cpu) return shared;
   return shared.with(

@@ -10,8 +10,8 @@ import retensor
 
 # %% [markdown]
 # ## Your own tensor
-# A tensor of user x item x week, as many programs have it: a NumPy array of indices for each mode,
-# and values.
+# A tensor of user x item x week in the form that many programs use: one NumPy array of indices per
+# mode, and the values.
 
 # %%
 rng = np.random.default_rng(1)
@@ -20,8 +20,8 @@ x = retensor.Tensor(coords, rng.random(20_000, dtype=np.float32), (400, 300, 52)
 x
 
 # %% [markdown]
-# Which method computes MTTKRP fastest, and how exact is it? Methods that cannot run here stand at
-# the end with their reason.
+# Which method computes MTTKRP fastest, and how exact is it? Methods that cannot run on this machine
+# are listed at the end with the reason.
 
 # %%
 table = retensor.bench(x, "mttkrp", rank=16, samples=5)
@@ -37,7 +37,8 @@ rounded = retensor.mttkrp(x, factors, mode=0, method="hlsto.cpu")  # a tensor co
 float(np.abs(rounded - exact).max() / np.abs(exact).max())
 
 # %% [markdown]
-# A sweep over ranks, measured by the same program as the papers' figures, and its figure.
+# Next comes a sweep over ranks with its figure. The program that measures the papers' figures
+# measures it too.
 
 # %%
 path = tempfile.mkdtemp() + "/x.tns"
@@ -52,7 +53,7 @@ retensor.plot(spec, rows)
 
 # %% [markdown]
 # ## A paper's figure, redrawn with one parameter changed
-# FLYCOO's Fig. 2 compares two ways to share a small tensor out to partitions. The method knows two
+# FLYCOO's Fig. 2 compares two ways to distribute a small tensor over partitions. The method has two
 # more.
 
 # %%
@@ -70,7 +71,7 @@ failed = claims[claims["holds"] == False]  # noqa: E712  None means: says nothin
 failed[["id", "place", "states", "measured", "verdict", "data", "hardware"]].head(8)
 
 # %% [markdown]
-# The rows that decided the first of them:
+# These rows decided the first of them:
 
 # %%
 stored = retensor.load()

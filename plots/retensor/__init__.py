@@ -1,4 +1,4 @@
-"""ReTensor from Python: operations on own tensors by any method, runs of specs, rows, figures."""
+"""ReTensor from Python: operations on your tensors by any method, runs of specs, rows, figures."""
 from retensor.benchmark import bench
 from retensor.dlpack import to_device
 from retensor.drawing import plot

@@ -23,11 +23,12 @@ def bench(x, operation="mttkrp", rank=16, mode=None, variant=None, methods=None,
 
     `x` is a data set's name, the path of a file, or anything that `tensor` takes. `mode` (all by
     default) and `rank` may be lists; without `methods` all that have the operation are tried, each
-    for `timeout` seconds at most. A line for each problem and method, those of a problem with the
-    fastest first: `mode`, `rank`, ..., `method`, `seconds` (median), `over_fastest`, `spread`
-    (slowest sample over the fastest), `gflops`, `roofline_share`, `format_bytes`,
-    `prepare_seconds`, `error_over_bound` (at most 1), `status`, and the `reason` of a method that
-    is not `ok`. Raises InputError for what the command refuses."""
+    for `timeout` seconds at most. The table has one line per problem and method; the
+    fastest method of a problem comes first. Its columns are `mode`, `rank`, ..., `method`,
+    `seconds` (median), `over_fastest`, `spread` (slowest sample over the fastest), `gflops`,
+    `roofline_share`, `format_bytes`, `prepare_seconds`, `error_over_bound` (at most 1), `status`,
+    and the `reason` of a method that is not `ok`. Raises InputError if the command rejects its
+    input."""
     options = ["--operation", operation, "--rank", *_list(rank), "--samples", samples,
                "--timeout", timeout, "--json", "--quiet"]
     for name, given in (("--mode", mode), ("--variant", variant), ("--method", methods)):

@@ -29,7 +29,7 @@ def main(arguments):
     except (PlotError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
     except BrokenProcessPool:
-        print("error: a process that draws figures was ended from outside", file=sys.stderr)
+        print("error: a process that draws figures was killed", file=sys.stderr)
     except (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError,
             ValueError) as error:
         # A row may hold anything in place of a number; where that was met helps to find it.

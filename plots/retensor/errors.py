@@ -2,11 +2,11 @@
 
 
 class RetensorError(Exception):
-    """Something that the library or the program refused or could not do."""
+    """The library or the program rejected something, or could not do it."""
 
 
 class InputError(RetensorError, ValueError):
-    """The caller's input is wrong, or the method does not take the problem."""
+    """The input is wrong, or the method does not support the problem."""
 
 
 class DeviceError(RetensorError):

@@ -25,9 +25,10 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def load(rows=None):
-    """A typed DataFrame, a line for every row, of a result file, a folder, a list of both, a
-    Parquet file, a Run (which is measured to its end), or all result files of the source tree. Only
-    the newest row of a case on a machine is there. Raises InputError for what is no result file."""
+    """A typed DataFrame with one line per row: from a result file, a folder, a list of both, a
+    Parquet file, a Run (which is measured to its end), or all result files of the source tree. It
+    has only the newest row of each case on a machine. Raises InputError for a file that holds no
+    rows."""
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, Run):

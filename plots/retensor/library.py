@@ -120,7 +120,7 @@ def checked(status):
 
 def call(operation, x, y=None, dense=(), ranks=(), only_ask=False, progress=None, **members):
     """Run one operation; returns ({name: array}, executed). With `only_ask` nothing runs: an
-    InputError says why the method does not take the problem. What `progress` raises is raised
+    InputError says why the method does not support the problem. What `progress` raises is raised
     after the run."""
     keep = _Keep()
     given = {name: _member(name, value) for name, value in members.items() if value is not None}

@@ -54,7 +54,7 @@ class CpModel(Model):
         return components.draw(self.weights, self.factors, f"fit {self.fit[-1]:.4f}", modes)
 
     def to_numpy(self):
-        """The dense tensor that the model stands for."""
+        """The model as a dense tensor."""
         letters = _letters(len(self.factors))
         inputs = ",".join(f"{letter}z" for letter in letters)
         return np.einsum(f"z,{inputs}->{letters}", self.weights, *self.factors)
@@ -68,15 +68,16 @@ class TuckerModel(Model):
     core: np.ndarray  # R_0 x R_1 x ...
 
     def to_numpy(self):
-        """The dense tensor that the model stands for."""
+        """The model as a dense tensor."""
         letters, ranks = _letters(len(self.factors)), _letters(len(self.factors)).upper()
         inputs = ",".join(map("".join, zip(letters, ranks)))
         return np.einsum(f"{ranks},{inputs}->{letters}", self.core, *self.factors)
 
 
 def methods(operation=None):
-    """{id: summary} of the methods, of one operation or of all. Any that gives an MTTKRP serves
-    `cp`, any that gives a TTM-chain serves `tucker`. `retensor show ID` tells the parameters."""
+    """{id: summary} of the methods, of one operation or of all. `cp` can use every method that
+    computes MTTKRP, and `tucker` every method that computes a TTM-chain. `retensor show ID` lists
+    the parameters of a method."""
     served = {"cp": ("cpd", "mttkrp", "mttkrp_all"), "tucker": ("ttm_chain",),
               "contract": ("contraction",)}
     wanted = served.get(operation, (operation,))
@@ -114,7 +115,7 @@ def ttm(x, matrix, mode, method=None, **params):
 
 def ttm_chain(x, factors, mode, method=None, **params):
     """Tensor times a matrix I_m x R_m in every mode but one: I_mode x R_m x ..., the other modes in
-    ascending order. After the lowest of them all matrices have equally many columns."""
+    ascending order. All matrices after the first of them need the same R_m."""
     x = tensor(x)
     factors = [np.zeros((x.shape[m], 1)) if m == mode else _matrix(factor)
                for m, factor in enumerate(factors)]
@@ -141,11 +142,11 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
     """CP decomposition by alternating least squares with the MTTKRP of a method: the CpModel of the
     best fit of `starts`, which have the seeds seed, seed + 1, ...
 
-    `start` is the law of the first factors: "spread" (the default), "signs", "normal", "uniform"
-    (the default of non-negative models) or "nvecs"; `initial` are first factors, I_m x R, in its
-    place. With constraint="nonnegative" factors have no negative entry. `checkpoint` names a file
-    that a run cut short goes on from; with several starts their numbers are appended. `progress` is
-    called as progress(sweep, fit) after each sweep."""
+    `start` says how the initial factors are made: "spread" (the default), "signs", "normal",
+    "uniform" (the default of non-negative models) or "nvecs". Pass `initial`, matrices I_m x R, to
+    give them yourself. With constraint="nonnegative" factors have no negative entry. `checkpoint`
+    names a file from which an interrupted run continues; with several starts, the number of each
+    is appended. `progress` is called as progress(sweep, fit) after each sweep."""
     if whole("starts", starts) < 1:
         raise InputError("cp: found 0 starts, expected 1 or more")
     seed = whole("seed", seed)

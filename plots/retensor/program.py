@@ -97,7 +97,7 @@ def run(spec, out=None, profile=None, **changes):
 
 def read_spec(spec, **changes):
     """A spec as a map, its includes merged, with changes: `axes={"rank": 32}` replaces one axis and
-    leaves the others. Raises InputError for what is no spec."""
+    leaves the others. Raises InputError if it is no spec."""
     try:
         content = dict(spec) if isinstance(spec, dict) else whole_spec(spec)
     except PlotError as error:

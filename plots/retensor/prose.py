@@ -13,15 +13,14 @@ def sentences(entries):
                     key=lambda entry: entry["cause"] is None)
     if not headline:
         return []
-    example = f", such as {told(held[0])}" if held else ""
+    example = f", for example {told(held[0])}" if held else ""
     found = [f"{len(held)} of {len(headline)} headline claims "
              f"{'holds' if len(held) == 1 else 'hold'}{example}."]
     if failed:
         cause = failed[0]["cause"]
         alike = [told(entry) for entry in failed if entry["cause"] == cause][:SHOWN]
         because = f"Cause: {cause['says']}" if cause else "Cause not found"
-        which = ("Among those that do not hold" if len(alike) < len(failed) else
-                 "Does not hold" if len(alike) == 1 else "Do not hold")
+        which = ("Among those that do not hold" if len(alike) < len(failed) else "Does not hold")
         found.append(f"{which}: {' and '.join(alike)}. {because}.")
     return found
 
@@ -29,4 +28,4 @@ def sentences(entries):
 def told(entry):
     """A headline with what the paper says and what was measured."""
     words = entry["in_words"]
-    return f"{entry['headline']} ({words['paper']} in the paper, {words['here']} here)"
+    return f"{entry['headline']} (paper: {words['paper']}, here: {words['here']})"

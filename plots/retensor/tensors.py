@@ -54,7 +54,7 @@ class Tensor:
 
     @classmethod
     def from_arrays(cls, arrays):
-        """What the library returned of a sparse result."""
+        """A sparse result that the library returned, as a Tensor."""
         coords = [arrays[f"index{mode}"] for mode in range(len(arrays["dims"]))]
         return cls(coords, arrays["values"], arrays["dims"])
 
@@ -117,7 +117,7 @@ def real(array):
 
 
 def tensor(data):
-    """A Tensor of what a caller has: a Tensor, the path of a file, a sparse array of SciPy or of
+    """A Tensor from a Tensor, the path of a file, a sparse array of SciPy or of
     PyData Sparse, or anything dense that NumPy or DLPack takes."""
     if isinstance(data, Tensor):
         return data

@@ -1,4 +1,4 @@
-"""Code from outside: executables in a spec and in `bench`, what they get away with and what not."""
+"""External code: executables in a spec and in `bench`, what they get away with and what not."""
 import json
 import os
 import shutil
@@ -79,7 +79,7 @@ CAUGHT = {
     "NoZero": ("wrong", "run "),
     "IgnoresMode": ("wrong", "run 1"),
     "NoSync": ("ok", "work goes on after the answer"),
-    "ShortClock": ("ok", "the outer time counts"),
+    "ShortClock": ("ok", "ReTensor's time counts"),
     "Eager": ("ok", "work may be done outside the timed part"),
     "DropsSmall": ("ok", "on a probe (values of 1e-9"),
     "EmptyRows": ("ok", "on a probe (empty slices"),

@@ -147,7 +147,7 @@ LINTS = {
     "imported": (on_b(lambda row: row.update(code="original")),
                  "whose results nobody checked here, in 3 of 3 rows"),
     "outside": (on_b(lambda row: row.update(foreign={"times": "outside", "empty_step": 1e-3})),
-                "Times from outside, more than 5% of which an empty step may take"),
+                "Times by ReTensor's clock, of which an empty step may take more than 5%"),
     "drift": (on_b(lambda row: row.update(clock_flag=True)),
               "Clocks drifted by more than 2% in 3 of 3 pairs"),
     "session": (other_session, "No session measured both"),

@@ -140,7 +140,7 @@ inline const std::array<Kind, 4>& kinds() {
         [](const std::string& text) {
           const auto spec = driver::parse_spec(text, "input.yaml");
           const auto foreign = [](const auto& entry) { return entry.foreign.has_value(); };
-          // Codes from outside become methods when a spec is run.
+          // External code becomes methods when a spec is run.
           if (std::none_of(spec.methods.begin(), spec.methods.end(), foreign))
             driver::make_plan(spec, methods(), datasets());
         }},

@@ -498,13 +498,13 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
     why = {"says": "blocks wait", "shown_by": ["P-1"]}
     held, failed = entry("size", True), entry("speed", False)
     assert prose.sentences([held, failed, entry(None, False)]) == [
-        "1 of 2 headline claims holds, such as size (2 in the paper, 1 here).",
-        "Does not hold: speed (2 in the paper, 1 here). Cause not found."]
+        "1 of 2 headline claims holds, for example size (paper: 2, here: 1).",
+        "Does not hold: speed (paper: 2, here: 1). Cause not found."]
     # What has a cause comes first, with what shares it.
     more = [failed, entry("memory", False, why), entry("traffic", False, why)]
     assert prose.sentences(more) == [
         "0 of 3 headline claims hold.",
-        "Among those that do not hold: memory (2 in the paper, 1 here) and traffic (2 in the "
-        "paper, 1 here). Cause: blocks wait."]
-    assert prose.sentences(more[1:])[1].startswith("Do not hold: memory")
+        "Among those that do not hold: memory (paper: 2, here: 1) and traffic (paper: 2, here: 1). "
+        "Cause: blocks wait."]
+    assert prose.sentences(more[1:])[1].startswith("Does not hold: memory")
     assert prose.sentences([entry(None, True), rows.verdict()]) == []

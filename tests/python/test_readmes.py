@@ -6,8 +6,8 @@ import pytest
 import yaml
 from conftest import ROOT
 
-SECTIONS = ["What it is", "What came out", "Where things are", "Methods", "Artifacts",
-            "Deviations", "Claims"]
+SECTIONS = ["The paper", "Results", "From paper to code", "Methods", "Artifacts", "Deviations",
+            "Claims"]
 PAPERS = sorted(ROOT.glob("papers/*/README.md"))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
 
@@ -26,7 +26,7 @@ def test_papers_have_the_same_sections(readme):
 def test_the_readme_is_one_page():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 100
-    assert text.count("![") == 1 and sections(text)[:2] == ["What came out", "Use it"]
+    assert text.count("![") == 1 and sections(text)[:2] == ["Results", "Use it"]
 
 
 def pages():

@@ -262,10 +262,10 @@ TEST_CASE("headlines are told with both numbers, and a failure with its cause or
       prose_of({entry("a", true, 2.1), entry("b", false, 0.5, why), entry("c", false, 0.25, why),
                 entry("d", false, 0.125), entry("e", json(), json())});
   CHECK(told == std::vector<std::string>{
-                    "Holds: a (2 in the paper, 2.1 here).",
-                    "Do not hold: b (2 in the paper, 0.5 here) and c (2 in the paper, 0.25 here). "
-                    "Cause: it waits (P-8, P-9: 0.75).",
-                    "Does not hold: d (2 in the paper, 0.125 here). Cause not found.",
+                    "Holds: a (paper: 2, here: 2.1).",
+                    "Does not hold: b (paper: 2, here: 0.5) and c (paper: 2, here: 0.25). "
+                    "Cause: it waits (shown by P-8, P-9: 0.75).",
+                    "Does not hold: d (paper: 2, here: 0.125). Cause not found.",
                     "Not tested: e."});
   CHECK(prose_of({entry("d", false, 1)}).front() == "No headline claim holds.");
   auto none = entry("a", true, 2);

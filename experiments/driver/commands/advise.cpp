@@ -62,8 +62,9 @@ json regret_json(const advise::RegretLine& line) {
 /// All problems together, a row for each number of calls.
 std::string regret_summary(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| tensors | calls | problems | refused | outside | mean | most | above 2 | mean, trial | "
-      "most, trial | above 2, trial | worst |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+      "| tensors | calls | problems | no candidate | unlike all | mean | largest | above 2 | mean "
+      "with trial | largest with trial | above 2 with trial | worst problem "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.operation.empty())
       text += fmt::format(
@@ -94,9 +95,8 @@ std::string regrets_by_operation(const std::vector<advise::RegretLine>& lines) {
 /// Of the operations that libraries solve, a row for each number of calls.
 std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| device | operation | calls | problems | behind the best form of a library by more than "
-      "the "
-      "trial | another method in its place |\n|---|---|---|---|---|---|\n";
+      "| device | operation | calls | problems | slower than the best library method, without the "
+      "trial | of these, another method chosen |\n|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (line.problems > 0 &&
         (line.operation == name(Operation::spmm) || line.operation == name(Operation::contraction)))
@@ -108,8 +108,9 @@ std::string behind_libraries(const std::vector<advise::RegretLine>& lines) {
 /// Each problem above 2 with a trial.
 std::string slow_choices(const std::vector<advise::RegretLine>& lines) {
   std::string text =
-      "| calls | device | above 2 with a trial | taken | best | ratio | in preparations | most "
-      "seconds off |\n|---|---|---|---|---|---|---|---|\n";
+      "| calls | device | problem with regret above 2 despite a trial | chosen | best | regret | "
+      "share of preparations and trial | largest forecast error "
+      "|\n|---|---|---|---|---|---|---|---|\n";
   for (const auto& line : lines)
     if (!line.operation.empty())
       for (const auto& slow : line.slow)
@@ -259,13 +260,13 @@ int advise_command(const Given& given) {
 }  // namespace
 
 Interface advise_interface() {
-  const Usage usage{
-      "advise TENSOR",
-      "Predicts for a tensor (data set or file) what each method and parameter set takes to "
-      "prepare and to run, its memory and its error, and lists them with the least total time "
-      "first. The predictions follow from rows that were measured on other tensors; nothing is run "
-      "unless --trial asks for it.",
-      "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100", -1};
+  const Usage usage{"advise TENSOR",
+                    "Predicts for a tensor (data set or file) the preparation time, run time, "
+                    "memory and error of each method and parameter set, and lists them with the "
+                    "smallest total time first. The predictions come from rows that were measured "
+                    "on other tensors. Nothing is run unless you pass --trial.",
+                    "retensor advise wordnet --operation mttkrp --mode 0 --rank 16 --calls 100",
+                    -1};
   Options add;
   add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", "));
   add("mode", number("MODE", 0), "mode of the operation, counted from 0");
@@ -277,20 +278,19 @@ Interface advise_interface() {
   add("memory", word("SIZE"),
       "most memory that a method may take, such as 8GiB: of the GPU, or of its format on the host");
   add("error", number<double>("E", 0),
-      "relative error that is allowed (Frobenius norm); 0 leaves out all methods that round their "
+      "allowed relative error (Frobenius norm); 0 leaves out all methods that round their "
       "operands");
   add("machine", word("NAME"),
-      "list what runs on cpu, device or a machine that has rows, such as H200 (default: this "
-      "machine)");
-  add("trial", flag(), "run the candidates that are too close to tell apart a few times each");
+      "plan for cpu, device or a machine that has rows, such as H200 (default: this machine)");
+  add("trial", flag(), "run each candidate that is too close to tell apart a few times");
   add("all", flag(), "list every candidate, and why others were left out");
   add("model", word("FILE"), "table to predict from (default: the one built in)");
   add("train", word("FILE"),
-      "write the table of the result files named in place of TENSOR (default: those committed) to "
-      "FILE and stop");
+      "write the table of the result files that are given instead of TENSOR (default: the "
+      "committed ones) to FILE and stop");
   add("regret", flag(),
-      "print how much longer the choices take than the best ones where the tensor's family was "
-      "left out of the table, and stop (with --error: roundings allowed)");
+      "print how much longer the choices take than the best methods, each time without the rows of "
+      "the tensor's family, and stop (with --error: rounding allowed)");
   add.locations();
   add.json();
   return {usage, add, advise_command};

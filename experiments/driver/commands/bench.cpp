@@ -267,12 +267,12 @@ int bench_command(const Given& given) {
 Interface bench_interface() {
   const Usage usage{
       "bench TENSOR",
-      "Times every method that has an operation on a tensor (data set or file), the fastest first. "
-      "Each result is checked against a double-precision reference. Methods that decline the "
-      "problem or can't run on this machine are listed with their reasons.\n"
-      "spread: the slowest sample over the fastest. of roofline: the rate as a share of what the "
-      "measured memory bandwidth allows. format: memory of the method's own format. error/bound: "
-      "the largest error over the rounding error that the check allows, at most 1.",
+      "Times every method that has an operation on a tensor (data set or file) and lists the "
+      "fastest first. Each result is checked against a double-precision reference. Methods that "
+      "decline the problem or can't run on this machine are listed with the reason.\nspread: the "
+      "slowest sample over the fastest. of roofline: the rate as a share of what the measured "
+      "memory bandwidth allows. format: memory of the method's own format. error/bound: the "
+      "largest error over the error bound of the check, at most 1.",
       "retensor bench wordnet --operation mttkrp --mode 0 --rank 16", 1};
   Options add;
   add("operation", word("OPERATION", "mttkrp"), joined(operation_names(), ", "));
@@ -289,16 +289,17 @@ Interface bench_interface() {
       "only these methods, or auto, the one that the planner takes (default: all that have the "
       "operation)");
   add("command", word("\"PROGRAM ARG...\""),
-      "also an executable from outside, in quotes with its arguments");
-  add("format", word("tns|tnsb|mtx", "tns"), "in which the executable gets the tensor");
+      "also this external program, in quotes with its arguments");
+  add("format", word("tns|tnsb|mtx", "tns"), "file format in which the program gets the tensor");
   add("library", words("[ID=]FILE..."),
-      "also shared libraries from outside (retensor_method.h); one that works on a GPU says so by "
-      "its id: theirs.cuda=./libtheirs.so");
+      "also these external shared libraries (retensor_method.h); give one that works on a GPU such "
+      "an id: theirs.cuda=./libtheirs.so");
   add("precision", word("WORD"),
-      fmt::format("in which code from outside computes: {} (default: in the type of the values)",
+      fmt::format("precision in which external code computes: {} (default: the type of the values)",
                   joined(foreign_precisions(), ", ")));
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
-  add("timeout", number("SECONDS", 60), "for each method, its preparation and the check included");
+  add("timeout", number("SECONDS", 60),
+      "time limit of each method, including its preparation and the check");
   add("output", word("FILE"), "result file to append the rows to");
   add("quiet", flag(), "print no progress");
   add.locations();

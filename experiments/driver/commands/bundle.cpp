@@ -65,10 +65,10 @@ int replay_command(const Given& given) {
 Interface bundle_interface() {
   const Usage usage{
       "bundle SPEC|PAPER",
-      "Writes one archive with what a reader needs to check the result rows of a spec, or of all "
-      "specs of a paper: specs, rows, figures, verdicts, data recipes and checksums, the "
-      "environment, RO-Crate metadata and a checklist for the badges of the ACM. Prints its path. "
-      "Tensors that may not be passed on are left out.",
+      "Writes one archive with everything that a reader needs to check the result rows of a spec, "
+      "or of all specs of a paper: specs, rows, figures, verdicts, data recipes and checksums, the "
+      "environment, RO-Crate metadata and a checklist for the badges of the ACM. Prints the path "
+      "of the archive. Tensors that may not be passed on are left out.",
       "retensor bundle experiments/tca_spmm/fig4.yaml --out fig4.tar.gz", 1};
   Options add;
   add("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)");
@@ -83,12 +83,13 @@ Interface replay_interface() {
   const Usage usage{
       "replay BUNDLE",
       "Unpacks a bundle, checks its files, runs the quick profile of its specs on the CPU without "
-      "network, and tells for each row and claim whether it agrees with the bundle. Times are not "
-      "compared. Exit code 1 if something differs or nothing could be compared.",
+      "network, and reports for each row and claim whether it agrees with the bundle. Times are "
+      "not compared. Exit code 1 if something differs or nothing could be compared.",
       "retensor replay fig4.tar.gz --out replayed", 1, "its report is the file replay.json"};
   Options add;
   add("out", word("DIR", "replayed"), "folder to unpack to, which must be empty or absent");
-  add("time-limit", number("SECONDS", 600), "for all runs together; what is left is not compared");
+  add("time-limit", number("SECONDS", 600),
+      "time limit for all runs together; cases that are left are not compared");
   add.locations();
   return {usage, add, replay_command};
 }

@@ -32,7 +32,7 @@ std::string curve_text(const json& rule) {
       row.push_back(percent(point["power"][slowdown]));
     table.push_back(std::move(row));
   }
-  return table_text({"threshold", "false alarms", "sees 1%", "2%", "5%", "10%"}, table,
+  return table_text({"threshold", "false alarms", "detects 1%", "2%", "5%", "10%"}, table,
                     out_style());
 }
 
@@ -63,7 +63,7 @@ int calibrate_command(const Given& given) {
     return 0;
   }
   std::cout << fmt::format(
-      "{}: launches of the same code in {} cases; {} noisy rows were refused\n\n",
+      "{}: launches of the same code in {} cases; {} noisy rows were left out\n\n",
       made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
       made["noisy_rows"].get<std::size_t>());
   for (const auto& rule : made["rules"]) std::cout << text_of_rule(rule);
@@ -94,10 +94,11 @@ std::vector<Calibration> known_calibrations() {
 Interface calibrate_interface() {
   const Usage usage{
       "calibrate FILE...",
-      "Tells from the launches of the same cases, which are pairs of identical runs, how often "
-      "`compare` would call a difference on this machine where there is none, and which slowdowns "
-      "it would see. The least threshold with at most 1% of false alarms is kept in a file; "
-      "`compare` uses calibration.json of the folders of experiments/results and out/results.",
+      "Reads repeated launches of the same cases, which are pairs of identical runs. Reports how "
+      "often `compare` would find a difference on this machine where there is none, and which "
+      "slowdowns it would detect. The smallest threshold with at most 1% of false alarms is "
+      "written to a file; `compare` reads calibration.json in the folders of experiments/results "
+      "and out/results.",
       "retensor calibrate out/results/cpu/pasta-calibration.jsonl --out calibration.json", -1};
   Options add;
   add("out", word("FILE"), "write the calibration to a file");

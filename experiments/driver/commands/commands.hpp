@@ -19,37 +19,37 @@ struct Interface {
 
 /// X(name, line in `retensor --help`) for every subcommand, in the order of the help. One without a
 /// line is hidden: worker is the child process of `run`.
-#define RETENSOR_COMMANDS(X)                                              \
-  X(advise, "predict which method is fastest for a tensor")               \
-  X(bench, "time all methods that can run an operation on a tensor")      \
-  X(cp, "compute a CP decomposition of a tensor")                         \
-  X(tucker, "compute a Tucker decomposition of a tensor")                 \
-  X(run, "run the cases of specs and append their rows to result files")  \
-  X(submit, "run a spec on a cluster or on several GPUs, by data set")    \
-  X(gather, "merge the result files of a submitted spec")                 \
-  X(plan, "show what a spec would run: cases, skips, memory")             \
-  X(list, "list methods, data sets, experiments or artifacts")            \
-  X(show, "show what a method takes, and its parameters")                 \
-  X(dataset, "list, describe, fetch, make, convert and verify data sets") \
-  X(layout, "print a small tensor in COO, HiCOO and their variants")      \
-  X(plot, "draw the figures of specs from result rows")                   \
-  X(report, "write the HTML report")                                      \
-  X(rows, "print result rows with the quantities derived from them")      \
-  X(export, "write result rows as Parquet")                               \
-  X(verdict, "compare result rows with published values")                 \
-  X(audit, "check the figures of a paper against each other")             \
-  X(import, "append times of an original code to a result file")          \
-  X(compare, "compare the times of two result files or two methods")      \
-  X(calibrate, "tell which differences count on this machine")            \
-  X(referee, "tell which of two methods is faster where, and if fairly")  \
-  X(confirm, "measure a sample of the rows that are older than the code") \
-  X(bundle, "write one archive with all that supports result rows")       \
-  X(replay, "run a bundle again and tell what agrees")                    \
-  X(schema, "print the JSON Schema of specs and other files")             \
-  X(doctor, "tell what this machine can run")                             \
-  X(completion, "print the completion script of a shell")                 \
-  X(man, "print the manual page")                                         \
-  X(help, "print the help of a command")                                  \
+#define RETENSOR_COMMANDS(X)                                                    \
+  X(advise, "predict which method is fastest for a tensor")                     \
+  X(bench, "time all methods that can run an operation on a tensor")            \
+  X(cp, "compute a CP decomposition of a tensor")                               \
+  X(tucker, "compute a Tucker decomposition of a tensor")                       \
+  X(run, "run the cases of specs and append their rows to result files")        \
+  X(submit, "run a spec as tasks on a cluster or on several GPUs")              \
+  X(gather, "merge the result files of a submitted spec")                       \
+  X(plan, "show what a spec would run: cases, skips, memory")                   \
+  X(list, "list methods, data sets, experiments or artifacts")                  \
+  X(show, "show the operations, types and parameters of a method")              \
+  X(dataset, "list, describe, fetch, make, convert and verify data sets")       \
+  X(layout, "print a small tensor in COO, HiCOO and their variants")            \
+  X(plot, "draw the figures of specs from result rows")                         \
+  X(report, "write the HTML report")                                            \
+  X(rows, "print result rows with the quantities derived from them")            \
+  X(export, "write result rows as Parquet")                                     \
+  X(verdict, "compare result rows with published values")                       \
+  X(audit, "check the numbers of a paper against each other")                   \
+  X(import, "append times of original code to a result file")                   \
+  X(compare, "compare the times of two result files or two methods")            \
+  X(calibrate, "find out which differences count on this machine")              \
+  X(referee, "say which method is faster, and whether the comparison is fair")  \
+  X(confirm, "measure again a sample of the rows that are older than the code") \
+  X(bundle, "pack result rows and all that supports them into one archive")     \
+  X(replay, "run a bundle again and report what agrees")                        \
+  X(schema, "print the JSON Schema of specs and other files")                   \
+  X(doctor, "report what this machine can run")                                 \
+  X(completion, "print the completion script of a shell")                       \
+  X(man, "print the manual page")                                               \
+  X(help, "print the help of a command")                                        \
   X(worker, "")
 
 #define RETENSOR_DECLARE(name, summary) Interface name##_interface();

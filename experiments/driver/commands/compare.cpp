@@ -256,22 +256,19 @@ Interface compare_interface() {
   const Usage usage{
       "compare A.jsonl [B.jsonl]",
       "Compares the times of B with those of A, case by case: the ratio of the medians (above 1: B "
-      "is "
-      "slower) with its 95% bootstrap interval, and the geometric mean of the ratios. A change "
-      "counts "
-      "when the interval excludes 1 and the ratio is beyond the threshold. Files of different "
+      "is slower) with its 95% bootstrap interval, and the geometric mean of the ratios. A change "
+      "counts if the interval excludes 1 and the ratio is beyond the threshold. Files of different "
       "artifacts are compared in the cases that they have in common. With --by-method, A is the "
-      "first "
-      "method and B the second, in one file or two.",
+      "first method and B the second, in one file or two.",
       "retensor compare before.jsonl after.jsonl --strict", 2};
   Options add;
   add("by-method", words("A B"), "compare two methods in cases that agree in everything else");
   add("ignore", words("FIELD..."),
-      "members of the case that may differ, such as artifact or params.threads");
+      "fields of the case that may differ, such as artifact or params.threads");
   add("threshold", number("PERCENT", 2.0), "smallest change that counts");
   add("strict", flag(),
-      "exit code 1 when something is significantly slower in B or no longer ok, or when the "
-      "calibration of the machine leaves a pair undecided");
+      "exit code 1 if a case is significantly slower in B or no longer ok, or if the calibration "
+      "of the machine leaves a pair undecided");
   add.calibration();
   add.json();
   return {usage, add, compare_command};

@@ -176,17 +176,16 @@ int confirm_command(const Given& given) {
 Interface confirm_interface() {
   const Usage usage{
       "confirm FILE",
-      "Measures a sample of the rows of a result file that are older than the code of "
-      "their method: a tenth of them, at least five, with every method and data set "
-      "at least once. Where the new times of a method agree with the old ones, its "
-      "other rows count as confirmed.",
+      "Measures again a sample of the rows of a result file that are older than the code of their "
+      "method: a tenth of them, at least five, with every method and data set at least once. If "
+      "the new times of a method agree with the old ones, its other rows count as confirmed.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
-  add("same-model", flag(), "also rows of another machine of the same model");
+  add("same-model", flag(), "also take rows of another machine of the same model");
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
-      "file to measure into before the result file is touched (default: FILE.confirm)");
+      "file for the new rows until the result file is changed (default: FILE.confirm)");
   add.calibration();
   add.oracles();
   add.locations();

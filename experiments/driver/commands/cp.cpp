@@ -431,7 +431,7 @@ Interface cp_interface() {
   add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
   add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
-      "sweeps between looks at the tolerance; more save a GPU waiting for the host");
+      "sweeps between checks of the tolerance; with more of them a GPU waits less for the host");
   add("last-sweeps", number("N", 0),
       "sweeps after those with METHOD, by the default method of its backend, whose operands have "
       "the values' type: for a METHOD that rounds them to 16 bits");
@@ -440,11 +440,11 @@ Interface cp_interface() {
       "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
       "MTTKRP of every mode in turn (default: spread, or uniform for a non-negative model)");
   add("constraint", word("none|nonnegative", "none"),
-      "what factors must obey; non-negative ones are updated by hierarchical alternating least "
+      "constraint on the factors; non-negative ones are updated by hierarchical alternating least "
       "squares (HALS)");
   add("checkpoint", word("FILE"),
-      "file that a run cut short goes on from when it is started again; with several starts the "
-      "number of each is appended; removed when the run ends");
+      "file from which an interrupted run continues when you start it again; with several starts "
+      "the number of each is appended; removed when the run ends");
   add("checkpoint-every", number("N", 10), "sweeps between checkpoints");
   add("plot", word("FILE"),
       "figure of the components with the largest weights: .svg, .png or .pdf");

@@ -27,13 +27,13 @@ constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
 
 void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard) {
   add("method", word("METHOD"), method);
-  add("no-trial", flag(), "let the planner choose without running anything first");
+  add("no-trial", flag(), "let the planner choose without a trial");
   add("params", word("TEXT"), "parameters of the method, \"name=value name=value\"");
-  add("max-sweeps", number("N", standard.max_sweeps), "sweeps after which it stops");
+  add("max-sweeps", number("N", standard.max_sweeps), "largest number of sweeps");
   add("tolerance",
       po::value<double>()->value_name("X")->default_value(standard.tolerance,
                                                           fmt::format("{}", standard.tolerance)),
-      "it also stops after a sweep that improves the fit by less than this");
+      "also stop after a sweep that improves the fit by less than this");
   add("seed", number("N", standard.seed), "seed of the initial factors");
   add("output", word("DIR"), "folder for the model: model.npz and text files");
   add.locations();

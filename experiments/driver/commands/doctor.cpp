@@ -104,12 +104,11 @@ int doctor_command(const Given& given) {
 }  // namespace
 
 Interface doctor_interface() {
-  const Usage usage{
-      "doctor",
-      "Reports what this machine can run: the processor, the GPU (or why there is none), the "
-      "methods, the Python modules that plots and the report need, and the data sets that can be "
-      "obtained.",
-      "retensor doctor --ceilings", 0};
+  const Usage usage{"doctor",
+                    "Reports what this machine can run: the processor, the GPU (or why there is "
+                    "none), the methods, the Python modules that figures and the report need, and "
+                    "the data sets that can be obtained.",
+                    "retensor doctor --ceilings", 0};
   Options add;
   add("ceilings", flag(), "measure bandwidths and peaks (seconds)");
   add.locations();

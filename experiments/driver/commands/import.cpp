@@ -220,9 +220,9 @@ int import_command(const Given& given) {
 Interface import_interface() {
   const Usage usage{
       "import FILE.csv",
-      "Appends times that an original code took (columns artifact, method, operation, dataset, "
-      "milliseconds, and mode, rank, dtype where they are needed) to a result file. Queries "
-      "and figures leave these rows (`code: original`) out unless they ask for them.",
+      "Appends times of original code (columns artifact, method, operation, dataset, milliseconds, "
+      "and mode, rank, dtype where needed) to a result file. Queries and figures leave these rows "
+      "(`code: original`) out unless they ask for them.",
       "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu 'NVIDIA "
       "H200' --out rows.jsonl",
       1};

@@ -207,14 +207,12 @@ int list_command(const Given& given) {
 Interface list_interface() {
   const Usage usage{
       "list methods|datasets|experiments|artifacts",
-      "Lists what there is.\n"
-      "methods: what each method takes, and whether this machine can run it.\n"
-      "datasets: the data sets of the registry, and whether they are here.\n"
-      "experiments: the path of each spec.\n"
-      "artifacts: the tables and figures of the papers, then the other artifacts that have a spec. "
-      "It says whether their cases can run here or need a GPU or data, how many rows of the result "
-      "files are ok, how many are stale (measured with other sources of their method), and the "
-      "date of the newest.",
+      "Lists methods, data sets, specs or artifacts.\nmethods: the operations and types of each "
+      "method, and whether this machine can run it.\ndatasets: the data sets of the registry, and "
+      "whether they are available.\nexperiments: the path of each spec.\nartifacts: the tables and "
+      "figures of the papers, then the other artifacts that have a spec. For each it says whether "
+      "the cases can run here or need a GPU or data, how many rows of the result files are ok, how "
+      "many are stale (measured with older code of their method), and the date of the newest.",
       "retensor list experiments --with quick", 1};
   Options add;
   add.profile();

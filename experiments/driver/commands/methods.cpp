@@ -185,11 +185,11 @@ Interface show_interface() {
   const auto methods = all_methods();
   // The driver names no method, so the example takes the first that is registered.
   const auto example = methods.methods().empty() ? "METHOD" : methods.methods().front()->id();
-  const Usage usage{"show METHOD",
-                    "Shows a method: the operations, orders and types that it takes with its "
-                    "default parameters, whether this machine can run it, and its parameters with "
-                    "their ranges.",
-                    fmt::format("retensor show {}", example), 1};
+  const Usage usage{
+      "show METHOD",
+      "Shows a method: the operations, orders and types that it supports with its default "
+      "parameters, whether this machine can run it, and its parameters with their ranges.",
+      fmt::format("retensor show {}", example), 1};
   Options add;
   add.json();
   return {usage, add, show_command};

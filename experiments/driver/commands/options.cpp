@@ -162,8 +162,9 @@ void Options::profile() {
 }
 
 void Options::calibration() {
-  (*this)("calibration", words("FILE..."),
-          "files of `retensor calibrate` that count before those in the folders of results");
+  (*this)(
+      "calibration", words("FILE..."),
+      "files of `retensor calibrate` that take precedence over those in the folders of results");
 }
 
 void Options::json() {
@@ -180,7 +181,7 @@ void Options::locations() {
   auto& add = *this;
   add("registry", word("FILE"), "data set registry (default: datasets/registry.yaml)");
   add("recipes", word("DIR"),
-      "folder of programs that make data sets (default: the project's, even with --registry)");
+      "folder of the programs that make data sets (default: the project's, even with --registry)");
   add("cache", word("DIR"), "cache of converted tensors (default: $RETENSOR_CACHE or cache/)");
 }
 

@@ -224,13 +224,12 @@ int plan_command(const Given& given) {
 }  // namespace
 
 Interface plan_interface() {
-  const Usage usage{
-      "plan SPEC...",
-      "Checks specs and prints the cases that they would run with the peak memory of "
-      "each, and the skips with their reasons, among them what a method would decline "
-      "on this machine. Of a method that streams, a few parts tell the time and the bytes to "
-      "expect; nothing else is measured.",
-      "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
+  const Usage usage{"plan SPEC...",
+                    "Checks specs and prints the cases that they would run, with the peak memory "
+                    "of each, and the skipped cases with the reasons, including cases that a "
+                    "method would decline on this machine. For a method that streams its tensor, a "
+                    "few parts are run to predict time and bytes. Nothing else is measured.",
+                    "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   Options add;
   add.profile();
   add.locations();

@@ -129,8 +129,8 @@ Interface report_interface() {
                     "retensor report --out out/report", 0};
   auto add = plot_options("out/report");
   add("specs", words("PATH..."),
-      "folders of specs, and specs (default: experiments/); those of rows are "
-      "also looked for where they were run from");
+      "specs and folders of specs (default: experiments/); the specs of rows are also looked for "
+      "where they were run");
   return {usage, add, report_command};
 }
 

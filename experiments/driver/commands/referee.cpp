@@ -161,17 +161,17 @@ int referee_command(const Given& given) {
 Interface referee_interface() {
   const Usage usage{
       "referee SPEC",
-      "Says for each pair of methods of a spec which is faster on which problem, from rows that "
-      "were measured, and what makes the comparison unfair: wrong results, findings about code "
-      "from outside, problems left out, other precision, preparation or zeroing on one side, the "
-      "best of several variants, other caches, clocks, threads or machines. A pair that a finding "
-      "touches decides nothing. The page is Markdown.",
+      "Says for each pair of methods of a spec which is faster on which problem, from measured "
+      "rows, and what makes the comparison unfair: wrong results, findings about external code, "
+      "problems left out, different precision, preparation or zeroing on one side, the best of "
+      "several variants, different caches, clocks, threads or machines. A pair with a finding "
+      "decides nothing. The page is Markdown.",
       "retensor referee mine.yaml --rows rows.jsonl > referee.md", 1};
   Options add;
   add("rows", words("FILE..."),
       "result files (default: the committed ones and those below out/results)");
   add("between", words("A B"),
-      "only these two methods, with their parameters as the page has them");
+      "only these two methods, with their parameters as the page shows them");
   add.calibration();
   add.profile();
   add.json();

@@ -100,27 +100,26 @@ int run_command(const Given& given) {
 }  // namespace
 
 Interface run_interface() {
-  const Usage usage{
-      "run SPEC...",
-      "Runs the cases of specs, but for those that their result files have already, and prints the "
-      "paths of those files. A summary by method follows on standard error.",
-      "retensor run experiments/pasta/fig4.yaml --with quick", -1};
+  const Usage usage{"run SPEC...",
+                    "Runs the cases of specs that have no row yet, and prints the paths of the "
+                    "result files. A summary by method follows on standard error.",
+                    "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   Options add;
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
-  add("rerun", flag(), "measure again what is stored");
+  add("rerun", flag(), "measure cases again that have a row");
   add("each-machine", flag(),
-      "measure here too what is stored only from other machines of this model");
+      "also measure cases that have rows only from other machines of this model");
   add("profile", flag(),
-      "after its samples, run each measured GPU case once more under Nsight Compute and attach the "
-      "counters, or why there are none (with --rerun: of stored cases too); a spec with "
-      "`counters` does so anyway");
+      "after its samples, run each measured GPU case once more under Nsight Compute and add the "
+      "counters to its row, or the reason why there are none (with --rerun: also for cases that "
+      "have a row); a spec with `counters` does so anyway");
   add("lock-clock", po::value<int>()->default_value(0, "")->value_name("MHZ"),
-      "hold the GPU's clock at so many MHz meanwhile, where you may");
+      "fix the GPU's clock at this frequency during the run, if you have the right to");
   add.oracles();
   add("allow-foreign", flag(),
-      "run the executables and libraries that the specs name as methods; they have your rights");
+      "run the external programs and libraries that the specs name; they run with your rights");
   add("quiet", flag(), "print no progress and no summary, only warnings");
   add.profile();
   add.locations();

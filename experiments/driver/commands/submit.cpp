@@ -49,7 +49,7 @@ void add_submission_options(Options& add) {
   add("folder", word("DIR"),
       "folder of shards and logs (default: out/tasks/<paper>-<artifact>[-<profile>])");
   add("allow-foreign", flag(),
-      "run the executables and libraries that the spec names as methods; they have your rights");
+      "run the external programs and libraries that the spec names; they run with your rights");
   add.profile();
   add.locations();
 }
@@ -191,37 +191,36 @@ int gather_command(const Given& given) {
 Interface submit_interface() {
   const Usage usage{
       "submit SPEC",
-      "Runs a spec as tasks, one a data set, each into a result file of its own, its shard. Only "
-      "data sets with cases that have no row, or one that is neither ok nor unsupported, are "
-      "submitted: the same command again goes on with what is left. retensor gather merges the "
-      "shards.",
+      "Runs a spec as tasks, one for each data set. Each task writes a result file of its own, its "
+      "shard. Only data sets with unfinished cases are submitted: cases without a row, or with a "
+      "row that is neither ok nor unsupported. So the same command continues with what is left. "
+      "retensor gather merges the shards.",
       "retensor submit experiments/pasta/fig4.yaml --with quick --launcher slurm --dry-run", 1};
   Options add;
   add("launcher", word("slurm|local", "slurm"),
-      "slurm: a job array, whose number is printed; local: on this machine");
+      "slurm: submits a job array and prints its number; local: runs on this machine");
   add("partition", word("NAME"), "slurm: the partition (sbatch --partition)");
   add("gres", word("LIST"), "slurm: what each task needs, such as gpu:1 (sbatch --gres)");
   add("time", word("TIME"), "slurm: time limit of a task (sbatch --time)");
   add("array-limit", number("N", 0), "slurm: tasks at a time (0: no limit)");
   add("jobs,j", number("N", 1), "local: tasks at a time");
   add("devices", word("LIST"),
-      "local: GPUs, by comma, which the tasks at a time share out (default: "
+      "local: GPUs, separated by commas, which the running tasks share (default: "
       "$CUDA_VISIBLE_DEVICES)");
   add("shared", flag(),
-      "let others use the machine of a task, for sweeps whose times do not matter");
-  add("dry-run", flag(), "print the script, or with local the commands, and run nothing");
+      "allow other jobs on the machine of a task, for sweeps whose times do not matter");
+  add("dry-run", flag(), "print the script (with local: the commands) and run nothing");
   add_submission_options(add);
   return {usage, add, submit_command};
 }
 
 Interface gather_interface() {
-  const Usage usage{
-      "gather SPEC",
-      "Adds the rows of the shards that retensor submit left to result files, prints the paths of "
-      "those files, and tells for each data set how its cases ended. It may run while tasks do: "
-      "rows that a result file has are not added again. Exit code 1 while cases are open or not "
-      "ok.",
-      "retensor gather experiments/pasta/fig4.yaml --with quick", 1};
+  const Usage usage{"gather SPEC",
+                    "Adds the rows of the shards that retensor submit wrote to result files, "
+                    "prints the paths of those files, and reports for each data set how its cases "
+                    "ended. You may run it while tasks run: rows that a result file already has "
+                    "are not added again. The exit code is 1 while cases are open or not ok.",
+                    "retensor gather experiments/pasta/fig4.yaml --with quick", 1};
   Options add;
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");

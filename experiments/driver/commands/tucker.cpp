@@ -139,7 +139,7 @@ Interface tucker_interface() {
       1};
   Options add;
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-      "lengths of the core, one for each mode");
+      "mode mode lengths of the core, one for each mode");
   add("start", word("LAW", "normal"),
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");

@@ -379,9 +379,9 @@ Interface verdict_interface() {
   add("results", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
-      "for each claim that holds the nearest change of its rows that would have turned it; exit "
-      "code 1 where nothing turns a measurement or a property");
-  add("strict", flag(), "exit code 1 when a verdict speaks against a claim");
+      "for each claim that holds, find the smallest change of its rows that would change the "
+      "verdict; exit code 1 if no change does so for a measurement or a property");
+  add("strict", flag(), "exit code 1 if a claim does not hold");
   add.calibration();
   add.locations();
   add.json();

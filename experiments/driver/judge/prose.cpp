@@ -38,7 +38,7 @@ std::string published_in_words(const json& entry) {
 
 std::string told(const json& entry) {
   const auto numbers = numbers_in_words(entry);
-  return fmt::format("{} ({} in the paper, {} here)", entry["headline"].get<std::string>(),
+  return fmt::format("{} (paper: {}, here: {})", entry["headline"].get<std::string>(),
                      numbers["paper"].get<std::string>(), numbers["here"].get<std::string>());
 }
 
@@ -53,7 +53,8 @@ std::string cause_of(const json& entry) {
   std::vector<std::string> shown;
   for (const auto& [id, found] : cause["shown_by"].items())
     shown.push_back(found.is_null() ? id : fmt::format("{}: {:.3g}", id, found.get<double>()));
-  return fmt::format("Cause: {} ({}).", cause["says"].get<std::string>(), boost::join(shown, ", "));
+  return fmt::format("Cause: {} (shown by {}).", cause["says"].get<std::string>(),
+                     boost::join(shown, ", "));
 }
 
 /// Claims that fail, a sentence for those of one cause.
@@ -65,11 +66,8 @@ std::vector<std::string> failures(const Entries& failed) {
     if (by_cause[cause].empty()) causes.push_back(cause);
     by_cause[cause].push_back(entry);
   }
-  for (const auto& cause : causes) {
-    const auto& alike = by_cause[cause];
-    sentences.push_back(
-        fmt::format("{} not hold: {}. {}", alike.size() == 1 ? "Does" : "Do", told(alike), cause));
-  }
+  for (const auto& cause : causes)
+    sentences.push_back(fmt::format("Does not hold: {}. {}", told(by_cause[cause]), cause));
   return sentences;
 }
 
@@ -88,9 +86,8 @@ std::vector<std::string> prose_of(const Entries& entries) {
     (entry["holds"].is_null() ? open : entry["holds"] == true ? held : failed).push_back(entry);
   }
   if (held.empty() && failed.empty() && open.empty()) return {};
-  std::vector<std::string> sentences = {held.empty()       ? "No headline claim holds."
-                                        : held.size() == 1 ? fmt::format("Holds: {}.", told(held))
-                                                           : fmt::format("Hold: {}.", told(held))};
+  std::vector<std::string> sentences = {held.empty() ? "No headline claim holds."
+                                                     : fmt::format("Holds: {}.", told(held))};
   for (auto& sentence : failures(failed)) sentences.push_back(std::move(sentence));
   if (failed.empty()) sentences.emplace_back("No headline claim fails.");
   std::map<std::string, std::vector<std::string>> by_verdict;

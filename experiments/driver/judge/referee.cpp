@@ -92,7 +92,7 @@ bool declines_a_probe(const std::string& finding) {
          finding.find(") it is unsupported: ") != std::string::npos;
 }
 
-/// What is doubtful about a row of code from outside.
+/// What is doubtful about a row of external code.
 std::vector<std::string> findings_of(const Row& row) {
   auto found = texts_at(row.line(), "findings");
   found.erase(std::remove_if(found.begin(), found.end(), declines_a_probe), found.end());
@@ -125,7 +125,7 @@ std::vector<std::string> told_by_rows(
   return lines;
 }
 
-/// What was seen while code from outside ran.
+/// What was seen while external code ran.
 std::vector<std::string> findings(const Sides& s) {
   return told_by_rows(s, "Finding", findings_of);
 }
@@ -137,11 +137,10 @@ std::vector<std::string> declined_probes(const Sides& s) {
 std::vector<std::string> unchecked(const Sides& s) {
   return of_each(s, [](const Contestant& side) {
     const auto imported = count(side, [](const Row& r) { return !r.is_own(); });
-    return imported == 0 ? ""
-                         : fmt::format(
-                               "Times that others took, whose results nobody checked here, "
-                               "{}.",
-                               in_rows(imported, side));
+    return imported == 0
+               ? ""
+               : fmt::format("Times measured by others, whose results nobody checked here, {}.",
+                             in_rows(imported, side));
   });
 }
 
@@ -243,7 +242,7 @@ std::vector<std::string> zeroing(const Sides& s) {
   if (std::max(a, b) < kZeroShare || std::min(a, b) > 0) return {};
   const auto& zeroes = a > b ? s.a : s.b;
   const auto& other = a > b ? s.b : s.a;
-  return {fmt::format("{:.0f}% of the time of {} is zeroing its output; {} tells of no such stage.",
+  return {fmt::format("{:.0f}% of the time of {} is zeroing its output; {} reports no such stage.",
                       100 * std::max(a, b), zeroes.name, other.name)};
 }
 
@@ -258,8 +257,8 @@ std::vector<std::string> warmth(const Sides& s) {
   };
   if (outside(s.a) != outside(s.b))
     lines.push_back(
-        fmt::format("{} loads other operands before each run, {} runs back to back: "
-                    "small problems are warmer for the latter.",
+        fmt::format("{} loads other operands before each run, {} runs back to back: on small "
+                    "problems the latter has warmer caches.",
                     (outside(s.a) ? s.a : s.b).name, (outside(s.a) ? s.b : s.a).name));
   return lines;
 }
@@ -272,8 +271,8 @@ std::vector<std::string> clocks(const Sides& s) {
     });
     return rough == 0 ? ""
                       : fmt::format(
-                            "Times from outside, more than {:.0f}% of which an empty step "
-                            "may take, {}.",
+                            "Times by ReTensor's clock, of which an empty step may take more than "
+                            "{:.0f}%, {}.",
                             100 * kEmptyStepShare, in_rows(rough, side));
   });
 }

@@ -1,4 +1,4 @@
-// MTTKRP over all modes by the processes of an MPI job as code from outside that the measuring loop
+// MTTKRP over all modes by the processes of an MPI job as external code that the measuring loop
 // asks step by step (plots/docs/how-to/foreign-code.md): how the distributed methods of a spec run.
 #pragma once
 

@@ -216,7 +216,7 @@ class Sweep {
   std::string session_;        ///< empty until the first row, so that a finished sweep adds nothing
   std::size_t elsewhere_ = 0;  ///< stored from another machine
   std::size_t unsupported_ = 0;         ///< stored as such
-  std::map<std::string, json> probes_;  ///< of code from outside, by what they depend on
+  std::map<std::string, json> probes_;  ///< of external code, by what they depend on
   SweepResult result_;
 };
 

@@ -74,7 +74,7 @@ class Worker {
   /// The cases fail when what is loaded is not `data`: files change while a sweep runs.
   std::vector<nlohmann::json> run(const std::vector<Case>& together, const MeasureSpec& measure,
                                   const nlohmann::json& data);
-  /// `failed`, `declined`: what probe_foreign() says of the code from outside that a case names.
+  /// `failed`, `declined`: what probe_foreign() says of the external code that a case names.
   nlohmann::json probe(const Case& c, std::size_t order, std::chrono::milliseconds limit);
   /// Ends the child, so that the next request meets a fresh process.
   void restart();

@@ -86,7 +86,7 @@ class ForeignMethod final : public Method {
     return precision_of(precision_, problem);
   }
   std::unique_ptr<Prepared> prepare(const Problem&, const Params&) const override {
-    throw LogicError(id_ + ": code from outside has no run in this process");
+    throw LogicError(id_ + ": external code has no run in this process");
   }
 
  private:
@@ -257,13 +257,13 @@ ShapePtr foreign_shape(bool is_library) {
     members.push_back(optional("args", list_or_one("args", scalar("an argument"))));
     members.push_back(optional("format", word("format", {"tns", "tnsb", "mtx"})));
   }
-  return map({.what = "a method from outside", .members = members});
+  return map({.what = "an external method", .members = members});
 }
 
 ShapePtr foreign_file_shape() {
   using namespace shape;
   const auto method = by_key("library", foreign_shape(true), foreign_shape(false));
-  return file({.what = "a list of methods from outside",
+  return file({.what = "a list of external methods",
                .members = {required("methods", list("methods", method))}});
 }
 

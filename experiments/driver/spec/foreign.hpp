@@ -30,7 +30,7 @@ struct ForeignEntry {
   bool own = false;  ///< a program of this project, beside the running one
 };
 
-/// Words for the arithmetic of code from outside: its operands are rounded to this type, its sums
+/// Words for the arithmetic of external code: its operands are rounded to this type, its sums
 /// are in single precision, those of f16_sums in half precision too.
 const std::vector<std::string>& foreign_precisions();
 /// What the word makes of the oracle's bound. Throws InputError for an unknown one.

@@ -1,5 +1,5 @@
 // The methods that a spec can name: this program's, `auto`, for which the planner chooses one when
-// the tensor is at hand, and code from outside.
+// the tensor is at hand, and external code.
 #pragma once
 
 #include <map>

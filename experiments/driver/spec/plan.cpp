@@ -402,7 +402,7 @@ namespace {
 void refuse_foreign(const Spec& spec) {
   for (const auto& entry : spec.methods)
     if (entry.foreign && !entry.foreign->own)
-      throw ParseError(entry.at, fmt::format("code from outside, {}", entry.foreign->path),
+      throw ParseError(entry.at, fmt::format("external code, {}", entry.foreign->path),
                        "--allow-foreign on the command line, which lets it run with your rights");
 }
 

@@ -45,7 +45,7 @@ struct MethodEntry {
   std::string id;
   FilePosition at;
   Choices params;                            ///< lists are axes
-  std::optional<ForeignEntry> foreign = {};  ///< where it is code from outside
+  std::optional<ForeignEntry> foreign = {};  ///< where it is external code
 };
 
 struct Exclusion {

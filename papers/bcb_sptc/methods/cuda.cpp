@@ -26,8 +26,8 @@ MethodSpec make_bcb_cuda() {
       }),
       .params =
           {param("path", "auto",
-                 "blocks on tensor cores or single products with hash tables; auto: by the "
-                 "products of a pair of blocks")
+                 "blocks on tensor cores, or elements: product by product with hash tables; auto: "
+                 "by the mean number of products per pair of blocks")
                .words({"auto", "blocks", "elements"}),
            param("tasks", "sorted",
                  "blocks: pairs sorted by result block, whose sums a warp keeps, or as they are "
@@ -47,8 +47,8 @@ MethodSpec make_bcb_cuda_slabs() {
   MethodSpec slabs = make_bcb_cuda();
   slabs.id = "bcb_sptc.cuda.slabs";
   slabs.summary =
-      "bcb_sptc.cuda slab by slab of the result's first mode, for results beyond the device's "
-      "memory; each goes to the host";
+      "bcb_sptc.cuda in slabs of the result's first mode, which move to the host, for results "
+      "larger than the device's memory";
   slabs.conditions.push_back([](const Problem&, const Params& params) {
     return params.real("beta") == 0 ? Support::yes() : Support::no("supports only beta=0");
   });
@@ -88,21 +88,20 @@ Support supports_few_cells(const Problem& problem, const Params&) {
 }  // namespace
 
 MethodSpec make_bcb_cuda_dense() {
-  return with_shared(
-      {Operation::contraction}, supports_few_cells,
-      {
-          .id = "bcb_sptc.cuda.dense",
-          .summary = "contraction by single products, with a sum for each cell of the "
-                     "result or of a range of its rows",
-          .prepare = RETENSOR_DEVICE_PART(without_params(prepare_dense_cuda)),
-          .form = own_form(),
-      });
+  return with_shared({Operation::contraction}, supports_few_cells,
+                     {
+                         .id = "bcb_sptc.cuda.dense",
+                         .summary = "contraction product by product, with one sum per cell of the "
+                                    "result or of a range of its rows",
+                         .prepare = RETENSOR_DEVICE_PART(without_params(prepare_dense_cuda)),
+                         .form = own_form(),
+                     });
 }
 
 MethodSpec make_bcb_cuda_rows() {
   return matrix_method({
       .id = "bcb_sptc.cuda.rows",
-      .summary = "contraction by single products with hash tables in one pass",
+      .summary = "contraction product by product with hash tables, in one pass",
       .prepare = RETENSOR_DEVICE_PART(without_params(prepare_rows_cuda)),
       .form = own_form(),
   });
@@ -112,8 +111,8 @@ MethodSpec make_bcb_cuda_coo() {
   MethodSpec coo = make_bcb_cuda();
   coo.id = "bcb_sptc.cuda.coo";
   coo.summary =
-      "contraction of tensors in coordinates that lie on the device: a run chooses a path, "
-      "converts and multiplies";
+      "contraction of tensors in coordinates on the device: each run chooses a path, converts and "
+      "multiplies";
   coo.conditions.push_back([](const Problem&, const Params& params) {
     return params.real("beta") == 0 && params.word("output") == "blocks" &&
                    params.word("zeros") == "keep"
@@ -150,9 +149,8 @@ MethodSpec make_bcb_cuda_streamed() {
   return {
       .id = "bcb_sptc.cuda.streamed",
       .summary =
-          "contraction whose larger operand stays on the host: its rows pass the device in parts, "
-          "a "
-          "result beyond the device's memory leaves it in slabs",
+          "contraction whose larger operand stays on the host: its rows pass through the device in "
+          "parts, and a result larger than the device's memory leaves it in slabs",
       .operations = {Operation::contraction},
       .conditions = {[](const Problem& problem, const Params&) {
         constexpr Count most = std::numeric_limits<Index>::max();
@@ -175,7 +173,7 @@ MethodSpec make_bcb_cuda_streamed() {
                  "GiB of device memory that the result may take, whole or as two slabs; 0: all "
                  "that is free")
                .range(0, 1e6),
-           param("alone", false, "also tell what copies and kernels take each by themselves")},
+           param("alone", false, "also time copies and kernels separately")},
       .form = own_form(),
   };
 }

@@ -107,7 +107,8 @@ ParamSpec senders_param() {
 MethodSpec make_flycoo_cuda() {
   return passes_method({
       .id = "flycoo.cuda",
-      .summary = "all modes with remapping in the pass, thread blocks of R x P (Algorithms 2 to 5)",
+      .summary = "MTTKRP over all modes with remapping in the pass, thread blocks of R x P "
+                 "(Algorithms 2 to 5)",
       .conditions = {supports_format, supports_preparation},
       .prepare = RETENSOR_DEVICE_PART(prepare_paper_cuda),
       .params =
@@ -128,7 +129,8 @@ MethodSpec make_flycoo_cuda() {
 MethodSpec make_flycoo_cuda_tuned() {
   return passes_method({
       .id = "flycoo.cuda.tuned",
-      .summary = "all modes with remapping from tile to tile in shared memory, no atomics",
+      .summary =
+          "MTTKRP over all modes with remapping from tile to tile in shared memory, no atomics",
       .conditions = {supports_positions, supports_params<Variant::remapped>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
@@ -139,7 +141,8 @@ MethodSpec make_flycoo_cuda_tuned() {
 MethodSpec make_flycoo_cuda_copies() {
   return passes_method({
       .id = "flycoo.cuda.copies",
-      .summary = "the tuned kernel on a copy per mode, without remapping",
+      .summary =
+          "the kernel of flycoo.cuda.tuned on a copy of the tensor per mode, without remapping",
       .conditions = {supports_positions, supports_params<Variant::copies>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
@@ -151,8 +154,8 @@ MethodSpec make_flycoo_cuda_copies() {
 MethodSpec make_flycoo_cuda_wide() {
   return passes_method({
       .id = "flycoo.cuda.wide",
-      .summary =
-          "the copies' kernel with eight columns a lane, factor rows gathered in 32 or 16 bits",
+      .summary = "the kernel of flycoo.cuda.copies with eight columns per lane, factor rows "
+                 "gathered in 32 or 16 bits",
       .conditions = {supports_positions, supports_wide, supports_params<Variant::wide>},
       .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_wide_cuda),
@@ -180,8 +183,8 @@ MethodSpec make_flycoo_cuda_memoised() {
                                .words({"f32", "bf16", "f16"});
   return passes_method({
       .id = "flycoo.cuda.memoised",
-      .summary =
-          "the copies' kernel on partial products of two halves of the modes, of orders from 4 on",
+      .summary = "the kernel of flycoo.cuda.copies on partial products of two halves of the modes, "
+                 "from order 4 on",
       .conditions = {supports_positions, has_halves, has_type},
       .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_memoised_cuda),
@@ -203,8 +206,8 @@ MethodSpec make_flycoo_cuda_chunks() {
   };
   return passes_method({
       .id = "flycoo.cuda.chunks",
-      .summary =
-          "a copy per mode in chunks of neighbours, all modes in one launch, for small tensors",
+      .summary = "MTTKRP over all modes in one launch, for small tensors: a copy per mode in "
+                 "chunks of neighbouring nonzeros",
       .conditions = {supports_positions, has_records},
       .prepare = RETENSOR_DEVICE_PART(prepare_chunks_cuda),
       .params =

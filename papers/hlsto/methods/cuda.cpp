@@ -140,15 +140,15 @@ MethodSpec make_hlsto_cuda_fibers() {
   return {
       .id = "hlsto.cuda.fibers",
       .summary =
-          "MTTKRP and TTM-chain by fibers, whose sums tensor cores select, leaf rows in shared "
-          "memory",
+          "MTTKRP and TTM-chain by groups of fibers that tensor cores sum, with leaf rows in "
+          "shared memory",
       .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::ttm_chain},
       .conditions = {supports_fibers},
       .precision = precision_of_fibers,
       .prepare = RETENSOR_DEVICE_PART(prepare_fibers_cuda),
       .params = {param("precision", "fp16",
-                       "operands of the tensor core: fp16, split_fp16 (sums of two halves); f32: "
-                       "multiply-adds in single precision, MTTKRP alone")
+                       "operands of the tensor core: fp16, split_fp16 (sums of two fp16 numbers); "
+                       "f32: multiply-adds in single precision, MTTKRP alone")
                      .words({"fp16", "split_fp16", "f32"})},
       .form = own_form(),
       .bytes_per_nonzero = 80,

@@ -99,21 +99,19 @@ MethodSpec make_copies_cpu() {
       supports_every_mode,
       {
           .id = "pasta.cpu.copies",
-          .summary = "MTTKRP over all modes on packed rows, a copy of the nonzeros for each mode",
+          .summary = "MTTKRP over all modes on packed rows, with a copy of the nonzeros per mode",
           .prepare = prepare_copies_cpu,
       });
 }
 
 MethodSpec make_fibers_cpu() {
-  return of_all_modes(
-      supports_fibers,
-      {
-          .id = "pasta.cpu.fibers",
-          .summary =
-              "MTTKRP over all modes on compressed sparse fibers, a tree for each mode, vectors "
-              "of 512 bits where the processor has them",
-          .prepare = prepare_fibers_cpu,
-      });
+  return of_all_modes(supports_fibers,
+                      {
+                          .id = "pasta.cpu.fibers",
+                          .summary = "MTTKRP over all modes on compressed sparse fibers, with a "
+                                     "tree per mode, 512-bit vectors if the processor has them",
+                          .prepare = prepare_fibers_cpu,
+                      });
 }
 
 namespace {
@@ -146,8 +144,8 @@ MethodSpec make_packed_cpu() {
   return with_shared({Operation::mttkrp}, supports_packed,
                      {
                          .id = "pasta.cpu.packed",
-                         .summary = "MTTKRP on nonzeros by row with packed coordinates, vectors of "
-                                    "512 bits where the processor has them",
+                         .summary = "MTTKRP on nonzeros sorted by output row with packed "
+                                    "coordinates, 512-bit vectors if the processor has them",
                          .prepare = prepare_packed_cpu,
                          .params = {threads_param()},
                          .form = own_form(),

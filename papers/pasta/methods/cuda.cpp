@@ -69,8 +69,8 @@ MethodSpec make_coo_cuda_streamed() {
   return {
       .id = "pasta.cuda.streamed",
       .summary =
-          "MTTKRP and SpMM of a tensor that stays on the host: coordinates pass the device in "
-          "parts",
+          "MTTKRP and SpMM of a tensor that stays on the host: coordinates pass through the device "
+          "in parts",
       .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::spmm},
       .conditions = {supports_tuned},
       .prepare = RETENSOR_DEVICE_PART(prepare_streamed_cuda),
@@ -82,8 +82,7 @@ MethodSpec make_coo_cuda_streamed() {
                  param("file", "",
                        "binary tensor (.tnsb) from which the nonzeros are read in order in each "
                        "run; empty: they are kept in memory"),
-                 param("alone", false,
-                       "also tell what copies and kernels take each by themselves")},
+                 param("alone", false, "also time copies and kernels separately")},
       .form = own_form(),
       .bytes_per_nonzero = 20,
   };
@@ -110,19 +109,19 @@ Support supports_table(const Problem& problem, const Params&) {
 }  // namespace
 
 MethodSpec make_coo_cuda_sliced() {
-  return with_shared({Operation::ttv, Operation::ttm}, supports_table,
-                     {
-                         .id = "pasta.cuda.sliced",
-                         .summary = "TTV and TTM of a short mode on fibers as sliced ELLPACK, with "
-                                    "the factor in shared memory",
-                         .prepare = RETENSOR_DEVICE_PART(prepare_sliced_cuda),
-                         .params = {param("ahead", 1,
-                                          "records of four nonzeros that are loaded before those "
-                                          "at hand are used; with 2 a multiprocessor holds half "
-                                          "the threads")
-                                        .range(1, 2)},
-                         .form = own_form(),
-                     });
+  return with_shared(
+      {Operation::ttv, Operation::ttm}, supports_table,
+      {
+          .id = "pasta.cuda.sliced",
+          .summary = "TTV and TTM of a short mode on fibers as sliced ELLPACK, with "
+                     "the factor in shared memory",
+          .prepare = RETENSOR_DEVICE_PART(prepare_sliced_cuda),
+          .params = {param("ahead", 1,
+                           "how many records of four nonzeros are loaded in advance; with 2, a "
+                           "multiprocessor holds half as many threads")
+                         .range(1, 2)},
+          .form = own_form(),
+      });
 }
 
 }  // namespace retensor::pasta

@@ -21,20 +21,21 @@ Support supports_single(const Problem& problem, const Params&) {
 }  // namespace
 
 ParamSchema kernel_params() {
-  return {param("depth", 8, "k of the MMA m16n8k: 8 (the paper) or 16").range(8, 16),
-          param("classes", "five",
-                "outputs an MMA by the row's length (eq. 2), or two for all rows (eq. 1)")
-              .words({"five", "one"}),
-          param("warps", "balanced", "balanced: as many as the row's class says; one: a warp a row")
-              .words({"balanced", "one"}),
-          param("long_rows", "outputs",
-                "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)")
-              .words({"outputs", "nonzeros"}),
-          param("packing", "in_order",
-                "in_order: rows take warps as in Fig. 4; by_class: those of most warps first")
-              .words({"in_order", "by_class"}),
-          dense_param(),
-          output_param()};
+  return {
+      param("depth", 8, "k of the MMA m16n8k: 8 (the paper) or 16").range(8, 16),
+      param("classes", "five",
+            "outputs per MMA by the row's length (equation 2), or two for all rows (equation 1)")
+          .words({"five", "one"}),
+      param("warps", "balanced", "balanced: as many as the row's class says; one: a warp a row")
+          .words({"balanced", "one"}),
+      param("long_rows", "outputs",
+            "what the warps of a row above 64 nonzeros divide (outputs: Algorithm 2)")
+          .words({"outputs", "nonzeros"}),
+      param("packing", "in_order",
+            "in_order: rows take warps as in Fig. 4; by_class: rows with most warps first")
+          .words({"in_order", "by_class"}),
+      dense_param(),
+      output_param()};
 }
 
 ParamSpec dense_param() {

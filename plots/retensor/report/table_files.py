@@ -5,7 +5,7 @@ from retensor.report import words
 from retensor.table import write_csv
 
 COLUMNS = ("paper", "table", "row", "column", "printed", "measured or recomputed", "ratio",
-           "verdict", "a digit that would mend it", "rests on")
+           "verdict", "digit that would correct it", "reason")
 # Colours of outcomes in LaTeX, as in style.css; their signs say the same without colour.
 COLOURS = {"holds": "00684C", "undecided": "6B5900", "does not hold": "A33E00",
            "fitted": "00538A", "contradicts itself": "85406B", "not tested": "57606A"}

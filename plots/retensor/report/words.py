@@ -1,4 +1,4 @@
-"""The words of verdicts, in the one order and with the one explanation that all pages have."""
+"""The words of verdicts, in the order and with the explanation that all pages share."""
 
 # What a claim comes to, in the order of bars and tables.
 OUTCOMES = {
@@ -13,18 +13,18 @@ OUTCOMES = {
 VERDICTS = {
     "reproduced": "holds, on the paper's data",
     "consistent": "holds, on other real data, a stand-in or generated data",
-    "transfers": "holds, a ratio of times on another GPU or processor than the paper's",
+    "transfers": "holds, for a ratio of times on another GPU or processor than the paper's",
     "deviates": "does not hold, on the paper's data",
     "inconsistent": "does not hold, on other real data, a stand-in or generated data",
-    "does not transfer": "does not hold, a ratio of times on another GPU or processor",
+    "does not transfer": "does not hold, for a ratio of times on another GPU or processor",
     **{word: OUTCOMES[word] for word in ("undecided", "fitted", "contradicts itself",
                                          "not tested")}}
 
 # What a claim asks for. A test could have gone the other way; set-up is read back.
 ASKS = {
-    "measurement": "a quantity that the code could get otherwise: time, bytes as stored, error",
+    "measurement": "a quantity that the code could have got otherwise: time, stored bytes, error",
     "property": "a stated property of a format or an algorithm, checked on data",
-    "setting": "a setting of the paper, read back from the specification of the run",
+    "setting": "a setting of the paper, read back from the spec",
     "definition": "a formula or a data set's size, read back"}
 SET_UP = ("setting", "definition")
 

@@ -383,7 +383,7 @@ json Bench::measure(const json& request) {
   measure_posed(request, round);
   auto answer = ok("rows", round.rows);
   if (round.fault.empty() && library_failed)
-    round.fault = "a library from outside failed in this process";
+    round.fault = "an external library failed in this process";
   if (!round.fault.empty()) answer["unfit"] = round.fault;
   return answer;
 }

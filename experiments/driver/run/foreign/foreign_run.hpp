@@ -1,4 +1,4 @@
-// What the measuring loop asks of code from outside, step by step.
+// What the measuring loop asks of external code, step by step.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace retensor::driver {
 
-/// Code from outside did not do a step; ends as the status and reason of its row.
+/// External code did not do a step; ends as the status and reason of its row.
 class ForeignFault : public Error {
  public:
   ForeignFault(Status status, const std::string& reason) : Error(reason), status_(status) {}
@@ -33,7 +33,7 @@ struct Step {
   double seconds = 0;
 };
 
-/// Code from outside, bound to one problem. The steps come in this order; from `operands` to
+/// External code, bound to one problem. The steps come in this order; from `operands` to
 /// `result` they repeat, with other operands each time. Each throws ForeignFault.
 class ForeignRun {
  public:

@@ -80,7 +80,7 @@ class Referee {
       if (const auto support = supports(method_, *posed_, params); !support.ok)
         throw ForeignFault(Status::unsupported, support.reason);
       if (options_.cache != Cache::warm)
-        throw ForeignFault(Status::unsupported, "code from outside runs only with `cache: warm`");
+        throw ForeignFault(Status::unsupported, "external code runs only with `cache: warm`");
       run_all(deadline);
       check(method_.precision(*posed_, params));
       judge_times();
@@ -229,10 +229,10 @@ void Referee::judge_times() {
     samples = seen_.said;
     return;
   }
-  out_.findings.push_back(fmt::format(
-      "a run takes {} by its own clock and {} as seen from outside, where an empty step "
-      "takes at most {}; the outer time counts",
-      duration_text(said), duration_text(run), duration_text(seen_.ping)));
+  out_.findings.push_back(
+      fmt::format("a run takes {} by its own clock and {} by ReTensor's, where an empty step takes "
+                  "at most {}; ReTensor's time counts",
+                  duration_text(said), duration_text(run), duration_text(seen_.ping)));
 }
 
 void Referee::describe() {

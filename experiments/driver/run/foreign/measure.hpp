@@ -1,4 +1,4 @@
-// Measures code from outside: each run gets operands of its own, its result is compared with the
+// Measures external code: each run gets operands of its own, its result is compared with the
 // oracle, and its time is taken from here too.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace retensor::driver {
 
-/// What a row says of code from outside beside its measurement.
+/// What a row says of external code beside its measurement.
 struct ForeignMeasurement {
   Measurement measurement;
   double oracle_seconds = 0;          ///< of all checks

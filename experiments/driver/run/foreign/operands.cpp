@@ -1,4 +1,4 @@
-// What goes to code from outside and comes back, for each operation.
+// What goes to external code and comes back, for each operation.
 #include <fmt/format.h>
 
 #include <numeric>
