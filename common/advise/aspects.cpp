@@ -5,10 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/einsum.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -104,7 +103,7 @@ void take_facts(Subject& subject, const nlohmann::json& facts) {
   const auto order = subject.dims.size();
   for (const char* member : {"fibers", "per_fiber", "slices", "largest_slice", "slice_gini"})
     if (!facts.contains(member) || facts[member].size() != order)
-      throw InputError(fmt::format("facts of a tensor: expected `{}` of {} modes", member, order));
+      throw input_error("facts of a tensor: expected `{}` of {} modes", member, order);
   subject.modes.clear();
   for (std::size_t m = 0; m < order; ++m)
     subject.modes.push_back({facts["fibers"][m], facts["per_fiber"][m], facts["slices"][m],

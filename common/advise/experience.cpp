@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::advise {
 
@@ -51,8 +51,7 @@ SeenProblem problem_from(const json& j) {
   SeenProblem p{j.at(0), operation_from_name(j.at(1).get<std::string>()), j.at(2), j.at(3), j.at(4),
                 j.at(5)};
   if (j.size() != kBeforeAspects + p.at.size())
-    throw InputError(
-        fmt::format("found {} aspects, expected {}", j.size() - kBeforeAspects, p.at.size()));
+    throw input_error("found {} aspects, expected {}", j.size() - kBeforeAspects, p.at.size());
   for (std::size_t k = 0; k < p.at.size(); ++k) p.at[k] = j[kBeforeAspects + k];
   return p;
 }
@@ -66,7 +65,7 @@ std::string line_of(const SeenTimes& t) {
 SeenTimes times_from(const json& j, const Experience& seen) {
   const SeenTimes t{j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6)};
   if (t.problem >= seen.problems.size() || t.candidate >= seen.candidates.size() || t.run <= 0)
-    throw InputError("times of a problem or a candidate that is not there, or of no seconds");
+    throw input_error("times of a problem or a candidate that is not there, or of no seconds");
   return t;
 }
 
@@ -81,14 +80,14 @@ std::string listed(const char* member, const List& list, Line line) {
 
 Experience from_json(const json& j) {
   if (j.at("schema") != kSchema)
-    throw InputError(fmt::format("schema {}, expected {}", j["schema"].dump(), kSchema));
+    throw input_error("schema {}, expected {}", j["schema"].dump(), kSchema);
   Experience seen;
   for (const auto& d : j.at("devices")) seen.devices.push_back(device_from(d));
   for (const auto& c : j.at("candidates")) seen.candidates.push_back({c.at(0), c.at(1), c.at(2)});
   for (const auto& p : j.at("problems")) {
     seen.problems.push_back(problem_from(p));
     if (seen.problems.back().device >= seen.devices.size())
-      throw InputError("a problem on a device that is not there");
+      throw input_error("a problem on a device that is not there");
   }
   for (const auto& t : j.at("times")) seen.times.push_back(times_from(t, seen));
   return seen;
@@ -100,7 +99,7 @@ Experience Experience::parse(std::string_view text) {
   try {
     return from_json(json::parse(text));
   } catch (const json::exception& e) {
-    throw InputError(fmt::format("model of the planner: {}", e.what()));
+    throw input_error("model of the planner: {}", e.what());
   } catch (InputError& e) {
     e.add_context("model of the planner");
     throw;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
 
@@ -53,8 +53,7 @@ std::vector<ModeFacts> mode_facts(const Coo& tensor) {
 }
 
 Count tile_count(const Coo& tensor, Count edge) {
-  if (!std::has_single_bit(edge))
-    throw LogicError(fmt::format("tiles of edge {}: no power of two", edge));
+  if (!std::has_single_bit(edge)) throw logic_error("tiles of edge {}: no power of two", edge);
   return distinct_coordinates(tensor, natural_order(tensor.order()), std::countr_zero(edge));
 }
 

@@ -12,7 +12,7 @@
 #include <omp.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
@@ -349,7 +349,7 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
               const nlohmann::json& facts, const std::vector<Device>& devices, const Wish& wish,
               bool here) {
   if (problem.x().nnz() == 0 && facts.value("nnz", Count{0}) == 0)
-    throw InputError("the tensor has no nonzeros: no prediction can be made");
+    throw input_error("the tensor has no nonzeros: no prediction can be made");
   Adviser adviser(seen, registry, problem, facts, wish, here);
   for (const auto& device : devices) adviser.add(device);
   return adviser.finish();
@@ -365,8 +365,8 @@ Advice advise_here(const Registry& registry, const Problem& problem, const nlohm
   std::string reasons;
   for (const auto& d : advice.declined)
     reasons += fmt::format("; {}{}{}", d.method, d.method.empty() ? "" : ": ", d.reason);
-  throw InputError(fmt::format("the planner has no method for {} of this tensor{}",
-                               name(problem.operation()), reasons));
+  throw input_error("the planner has no method for {} of this tensor{}", name(problem.operation()),
+                    reasons);
 }
 
 Choice choose(const Registry& registry, const Problem& problem, const nlohmann::json& facts,

@@ -18,7 +18,7 @@
 #include "common/c_api/retensor.h"
 #include "common/c_api/views.hpp"
 #include "common/core/build_info.hpp"
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
@@ -80,11 +80,11 @@ const Method* method_at(std::int32_t i) {
 retensor_call known(const retensor_call* call) {
   retensor_call all{};
   if (call != nullptr) std::memcpy(&all, call, std::min(call->size, sizeof all));
-  if (all.operation == nullptr) throw InputError("expected an operation");
+  if (all.operation == nullptr) throw input_error("expected an operation");
   if (!(all.tolerance >= 0))
-    throw InputError(fmt::format("found tolerance {}, expected 0 or more", all.tolerance));
+    throw input_error("found tolerance {}, expected 0 or more", all.tolerance);
   if (all.dense_count < 0 || all.rank_count < 0)
-    throw InputError("found a negative number of dense operands or ranks");
+    throw input_error("found a negative number of dense operands or ranks");
   if (all.dense == nullptr) all.dense_count = 0;
   if (all.ranks == nullptr) all.rank_count = 0;
   return all;
@@ -92,7 +92,7 @@ retensor_call known(const retensor_call* call) {
 
 template <class T>
 T* given(T* pointer, const char* what) {
-  if (pointer == nullptr) throw InputError(fmt::format("found NULL, expected {}", what));
+  if (pointer == nullptr) throw input_error("found NULL, expected {}", what);
   return pointer;
 }
 
@@ -157,12 +157,12 @@ void check_operands(const Task& task, const Problem& problem) {
   const auto expected = problem.dense().size();
   const bool drawn = problem.operation() == Operation::cpd && task.dense.empty();
   if (task.dense.size() != expected && !drawn)
-    throw InputError(fmt::format("{}: found {} dense operands, expected {}",
-                                 name(problem.operation()), task.dense.size(), expected));
+    throw input_error("{}: found {} dense operands, expected {}", name(problem.operation()),
+                      task.dense.size(), expected);
   const bool pair = problem.operation() == Operation::tew ||  //
                     problem.operation() == Operation::contraction;
   if (pair && task.y == nullptr)
-    throw InputError(fmt::format("{}: expected a second tensor", name(problem.operation())));
+    throw input_error("{}: expected a second tensor", name(problem.operation()));
 }
 
 Problem problem_of(const Task& task) {
@@ -192,7 +192,7 @@ int reluctance(const Method& method, const Problem& problem, const Params& param
 const Method& default_passes() {
   for (const auto& method : registry().methods())
     if (method->is_default_of_passes() && method->backend() == Backend::cpu) return *method;
-  throw LogicError("no method is the default of passes");
+  throw logic_error("no method is the default of passes");
 }
 
 /// The method asked for, or the one that is wanted most of those that take the problem.
@@ -216,8 +216,7 @@ const Method& method_for(const Task& task, const Problem& problem) {
     least = found;
   }
   if (best == nullptr)
-    throw InputError(
-        fmt::format("{}: no method takes this problem{}", name(problem.operation()), refusals));
+    throw input_error("{}: no method takes this problem{}", name(problem.operation()), refusals);
   return *best;
 }
 
@@ -249,13 +248,13 @@ void run_once(const Task& task, const Problem& problem, const Method& method,
 void check_own_decomposition(const Task& task, const Method& method) {
   const auto& call = task.call;
   if (call.constraint != nullptr || call.checkpoint != nullptr || call.progress != nullptr)
-    throw InputError(fmt::format(
+    throw input_error(
         "{}: found a constraint, a checkpoint or a callback, expected them with the method whose "
         "MTTKRP is used",
-        method.id()));
+        method.id());
   if (call.start != nullptr && task.law == cpd::Start::spread)
-    throw InputError(fmt::format("{}: found start spread, expected signs, normal, uniform or nvecs",
-                                 method.id()));
+    throw input_error("{}: found start spread, expected signs, normal, uniform or nvecs",
+                      method.id());
 }
 
 /// CP-ALS with the MTTKRP of a method that has no decomposition of its own.
@@ -267,7 +266,7 @@ void run_als(const Task& task, const Problem& problem, const Method& method,
   const cpd::Checkpoint checkpoint(task.call.checkpoint == nullptr ? "" : task.call.checkpoint,
                                    problem, task.law, task.call.seed, task.constraint);
   if (checkpoint && !task.dense.empty())
-    throw InputError("cpd: found a checkpoint beside first factors, expected a start and a seed");
+    throw input_error("cpd: found a checkpoint beside first factors, expected a start and a seed");
   if (const auto kept = checkpoint.load())
     als.resume(*kept);
   else if (task.law == cpd::Start::spread && task.dense.empty())
@@ -332,7 +331,7 @@ Task planned(const retensor_call& call) {
   Task task(call);
   if (task.method != "auto") return task;
   if (!task.params.empty())
-    throw InputError("found parameters beside the method auto, expected those of a method");
+    throw input_error("found parameters beside the method auto, expected those of a method");
   const bool decomposes = task.is_tucker() || operation_from_name(call.operation) == Operation::cpd;
   const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
   const Problem asked = problem.operation() == Operation::cpd ? passes_of(problem) : problem;
@@ -357,7 +356,7 @@ void refuse_unless_supported(const Task& task) {
   const auto params = method.params().resolve(task.params);
   const auto support = gives_passes(problem, method) ? supports(method, passes_of(problem), params)
                                                      : supports(method, problem, params);
-  if (!support.ok) throw InputError(fmt::format("{}: {}", method.id(), support.reason));
+  if (!support.ok) throw input_error("{}: {}", method.id(), support.reason);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/operations.hpp"
 
 namespace {
@@ -106,20 +106,19 @@ Values values_of(const void* data, Count count, DType dtype) {
 DType dtype_of(std::int32_t dtype) {
   if (dtype == RETENSOR_F32) return DType::f32;
   if (dtype == RETENSOR_F64) return DType::f64;
-  throw InputError(fmt::format("found dtype {}, expected RETENSOR_F32 or RETENSOR_F64", dtype));
+  throw input_error("found dtype {}, expected RETENSOR_F32 or RETENSOR_F64", dtype);
 }
 
 Coo tensor_of(const retensor_tensor* view, const char* name) {
-  if (view == nullptr) throw InputError(fmt::format("expected a tensor {}", name));
+  if (view == nullptr) throw input_error("expected a tensor {}", name);
   if (view->order < 1 || view->order > kMaxOrder)
-    throw InputError(
-        fmt::format("{}: found order {}, expected 1 to {}", name, view->order, kMaxOrder));
+    throw input_error("{}: found order {}, expected 1 to {}", name, view->order, kMaxOrder);
   if (view->dims == nullptr || view->indices == nullptr ||
       (view->values == nullptr && view->nnz > 0))
-    throw InputError(fmt::format("{}: expected mode lengths, indices and values", name));
+    throw input_error("{}: expected mode lengths, indices and values", name);
   if (view->nnz > 0 && std::any_of(view->indices, view->indices + view->order,
                                    [](const auto* mode) { return mode == nullptr; }))
-    throw InputError(fmt::format("{}: expected indices of every mode", name));
+    throw input_error("{}: expected indices of every mode", name);
   constexpr Count kMostNonzeros = Count{1} << 58;  // beyond it the address of an end would wrap
   if (view->nnz > kMostNonzeros) throw std::bad_alloc();
   Coo tensor(Dims(view->dims, view->dims + view->order), dtype_of(view->dtype));
@@ -134,10 +133,9 @@ Coo tensor_of(const retensor_tensor* view, const char* name) {
 
 Matrix matrix_of(const retensor_array& view) {
   if (view.data == nullptr || view.shape == nullptr)
-    throw InputError("expected the data and the shape of a dense operand");
+    throw input_error("expected the data and the shape of a dense operand");
   if (view.order != 2)
-    throw InputError(
-        fmt::format("found a dense operand of order {}, expected a matrix", view.order));
+    throw input_error("found a dense operand of order {}, expected a matrix", view.order);
   Matrix matrix(view.shape[0], view.shape[1], dtype_of(view.dtype));
   matrix.values() = values_of(view.data, matrix.rows() * matrix.cols(), matrix.dtype());
   return matrix;

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
 
 #include "common/core/build_info.hpp"
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/locations.hpp"
@@ -37,13 +36,12 @@ void expect_sane_environment() {
            threads <= kMost;
   };
   if (!std::ranges::all_of(levels, fits))
-    throw InputError(
-        fmt::format("OMP_NUM_THREADS: found '{}', expected 1 to {} threads", given, kMost));
+    throw input_error("OMP_NUM_THREADS: found '{}', expected 1 to {} threads", given, kMost);
 }
 
 int dispatch(const Args& args) {
   expect_sane_environment();
-  if (args.empty()) throw InputError("expected a command (see: retensor --help)");
+  if (args.empty()) throw input_error("expected a command (see: retensor --help)");
   if (args[0] == "--help" || args[0] == "-h") {
     std::cout << driver::overview();
     return 0;
@@ -73,7 +71,7 @@ int main(int argc, char** argv) {
     const int code = dispatch(Args(argv + 1, argv + argc));
     // Output that did not arrive (full disk, closed pipe) must not look like success.
     std::cout.flush();
-    if (!std::cout) throw SystemError("standard output can't be written");
+    if (!std::cout) throw system_error("standard output can't be written");
     return code;
   } catch (const InputError& e) {
     return complain(e, 2);

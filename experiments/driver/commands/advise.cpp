@@ -7,7 +7,7 @@
 #include "common/advise/planner.hpp"
 #include "common/advise/regret.hpp"
 #include "common/advise/trial.hpp"
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -150,7 +150,7 @@ advise::Wish wish_of(const Given& given) {
   advise::Wish wish;
   wish.calls = given.get<double>("calls");
   if (!(wish.calls >= 1 && wish.calls <= 1e12))
-    throw InputError(fmt::format("--calls: found {:g}, expected 1 or more", wish.calls));
+    throw input_error("--calls: found {:g}, expected 1 or more", wish.calls);
   if (const auto memory = given.text("memory"); !memory.empty()) {
     try {
       wish.memory = bytes_from(memory);
@@ -160,8 +160,7 @@ advise::Wish wish_of(const Given& given) {
     }
   }
   const auto error = given.get<double>("error");
-  if (!(error >= 0))
-    throw InputError(fmt::format("--error: found {:g}, expected 0 or more", error));
+  if (!(error >= 0)) throw input_error("--error: found {:g}, expected 0 or more", error);
   if (error > 0) wish.error = error;
   return wish;
 }
@@ -245,7 +244,7 @@ int advise_command(const Given& given) {
   const bool here = machine.empty();
   const auto devices = here ? advise::devices_here(seen) : advise::devices_named(seen, machine);
   const bool trial = given.flag("trial");
-  if (trial && !here) throw InputError("--trial runs on this machine: leave --machine out");
+  if (trial && !here) throw input_error("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
   const auto steps =

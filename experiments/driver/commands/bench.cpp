@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/files.hpp"
 #include "common/method/registry.hpp"
@@ -60,7 +60,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   std::istringstream command(given.text("command"));
   const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   if (words.empty() && given.typed("command"))
-    throw InputError("--command: found no words, expected an executable with its arguments");
+    throw input_error("--command: found no words, expected an executable with its arguments");
   if (!words.empty())
     add("--command", default_foreign_id(words[0]),
         {false, words[0], {words.begin() + 1, words.end()}, format, "", ""});
@@ -108,7 +108,7 @@ void check_numbers(const Given& given) {
   const auto expect = [](const char* option, std::int64_t found, std::int64_t least,
                          std::int64_t most) {
     if (found < least || found > most)
-      throw InputError(fmt::format("{}: found {}, expected {} to {}", option, found, least, most));
+      throw input_error("{}: found {}, expected {} to {}", option, found, least, most);
   };
   for (const auto rank : given.get<std::vector<std::int64_t>>("rank"))
     expect("--rank", rank, 1, 1 << 20);

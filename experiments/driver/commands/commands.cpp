@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor::driver {
@@ -66,8 +66,8 @@ const Command& command_named(const std::string& name) {
   for (const auto& command : all_commands())
     if (command.name == name) return command;
   const auto with = command_with(name);
-  throw InputError(fmt::format("unknown command '{}'{} (see: retensor --help)", name,
-                               with.empty() ? suggestion(name, command_names()) : with));
+  throw input_error("unknown command '{}'{} (see: retensor --help)", name,
+                    with.empty() ? suggestion(name, command_names()) : with);
 }
 
 std::string overview() {

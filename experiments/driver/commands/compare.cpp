@@ -9,7 +9,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <boost/algorithm/string/replace.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -193,12 +193,12 @@ CompareOptions options_of(const Given& given) {
   options.ignore = given.texts("ignore");
   const auto percent = given.get<double>("threshold");
   if (!(percent >= 0 && percent < 100))
-    throw InputError("compare: a threshold is a percentage from 0 to below 100");
+    throw input_error("compare: a threshold is a percentage from 0 to below 100");
   options.threshold = percent / 100;
   const auto methods = given.texts("by-method");
   if (methods.empty()) return options;
   if (methods.size() != 2)
-    throw InputError("compare: --by-method takes two methods, after the files");
+    throw input_error("compare: --by-method takes two methods, after the files");
   options.method_a = methods[0];
   options.method_b = methods[1];
   return options;
@@ -209,12 +209,12 @@ void check_names(const File& a, const File& b, const CompareOptions& options) {
   for (const auto* file : {&a, &b}) {
     const auto& [method, methods] = std::tie(file->side.method, file->side.methods);
     if (!method.empty() && !methods.contains(method))
-      throw InputError(fmt::format("compare: {} has no row of '{}'{}", file->path, method,
-                                   suggestion(method, {methods.begin(), methods.end()})));
+      throw input_error("compare: {} has no row of '{}'{}", file->path, method,
+                        suggestion(method, {methods.begin(), methods.end()}));
   }
   for (const auto& path : options.ignore)
     if (!a.side.ignored.contains(path) && !b.side.ignored.contains(path))
-      throw InputError(fmt::format("compare: no case has a member '{}'", path));
+      throw input_error("compare: no case has a member '{}'", path);
 }
 
 File file_of(const char* name, const std::string& path, const std::string& method,
@@ -231,7 +231,7 @@ std::vector<std::string> files_of(const Given& given, bool by_method) {
   auto files = given.positionals();
   if (files.size() == 1 && by_method) files.push_back(files[0]);
   if (files.size() != 2)
-    throw InputError("compare: expected two result files, or one with --by-method");
+    throw input_error("compare: expected two result files, or one with --by-method");
   return files;
 }
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/device/device.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -44,9 +44,8 @@ void expect_this_model(const std::vector<Row>& rows) {
   for (const auto& row : rows)
     if (const auto& here = row.backend() == Backend::cuda ? gpu : cpu_facts().model;
         row.device() != here)
-      throw InputError(
-          fmt::format("the rows were measured on {}, but this machine has {}; confirm them there",
-                      row.device(), here));
+      throw input_error("the rows were measured on {}, but this machine has {}; confirm them there",
+                        row.device(), here);
 }
 
 /// Those that no other machine of the model is known to have measured.
@@ -63,10 +62,10 @@ std::vector<Row> of_this_machine(std::vector<Row> rows) {
     return elsewhere;
   });
   if (rows.empty() && total > 0)
-    throw InputError(
-        fmt::format("the rows were measured on another machine of this model, {}; confirm them "
-                    "there, or here with --same-model",
-                    other));
+    throw input_error(
+        "the rows were measured on another machine of this model, {}; confirm them "
+        "there, or here with --same-model",
+        other);
   if (rows.size() < total)
     std::cerr << fmt::format("{} rows of other machines of this model are left alone\n",
                              total - rows.size());

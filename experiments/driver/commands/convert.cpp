@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -21,8 +21,8 @@ std::vector<int> modes_of(const std::string& text, int order) {
   boost::split(words, text, boost::is_any_of(","));
   for (int m = 0; m < order; ++m) all.push_back(std::to_string(m));
   if (!std::is_permutation(words.begin(), words.end(), all.begin(), all.end()))
-    throw InputError(fmt::format("--modes: found '{}', expected each of {} once, as in {}", text,
-                                 joined(all, " "), joined(all, ",")));
+    throw input_error("--modes: found '{}', expected each of {} once, as in {}", text,
+                      joined(all, " "), joined(all, ","));
   std::vector<int> modes;
   for (const auto& word : words) modes.push_back(word[0] - '0');
   return modes;
@@ -43,10 +43,10 @@ void require_ones(const Coo& tensor, const std::string& path) {
   tensor.values.visit([&](const auto& values) {
     for (const auto value : values)
       if (value != 1)
-        throw InputError(
-            fmt::format("{}: .smtx holds a pattern and this tensor has the value {}; "
-                        "--drop-values writes its pattern",
-                        path, value));
+        throw input_error(
+            "{}: .smtx holds a pattern and this tensor has the value {}; "
+            "--drop-values writes its pattern",
+            path, value);
   });
 }
 
@@ -58,7 +58,7 @@ void compare(const ExchangeFormat& format, const std::string& path, const Coo& t
   if (format.name == "splatt" || format.name == "alto") options.dims = tensor.dims;
   const auto back = read_exchange(path, recipes, options);
   if (const auto what = difference(tensor, back, format.name == "smtx"); !what.empty())
-    throw InputError(fmt::format("{}: read back with {}", path, what));
+    throw input_error("{}: read back with {}", path, what);
 }
 
 }  // namespace

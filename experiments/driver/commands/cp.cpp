@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"
@@ -74,7 +74,7 @@ const Method& default_method(const Registry& registry, std::optional<Backend> of
         (!of || method->backend() == *of) &&
         (best == nullptr || method->backend() == Backend::cuda))
       best = method.get();
-  if (best == nullptr) throw LogicError("no method is the default of passes");
+  if (best == nullptr) throw logic_error("no method is the default of passes");
   return *best;
 }
 
@@ -108,7 +108,7 @@ ProblemSpec spec_of(const Given& given) {
   ProblemSpec spec;
   spec.operation = Operation::cpd;
   spec.rank = given.get<std::uint64_t>("rank");
-  if (spec.rank < 1) throw InputError("expected --rank, the number of components, 1 or more");
+  if (spec.rank < 1) throw input_error("expected --rank, the number of components, 1 or more");
   spec.dtype = dtype_from_name(given.text("type"));
   spec.max_sweeps = limits.max_sweeps;
   spec.tolerance = limits.tolerance;
@@ -118,7 +118,7 @@ ProblemSpec spec_of(const Given& given) {
 
 int at_least_one(const Given& given, const char* option) {
   const int found = given.get<int>(option);
-  if (found < 1) throw InputError(fmt::format("--{}: found {}, expected 1 or more", option, found));
+  if (found < 1) throw input_error("--{}: found {}, expected 1 or more", option, found);
   return found;
 }
 
@@ -128,8 +128,8 @@ std::string file_of(const Given& given, const char* option) {
   if (path.empty()) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(folder) || fs::is_directory(path))
-    throw InputError(fmt::format("--{}: found {}, expected a file in a folder that exists", option,
-                                 path.string()));
+    throw input_error("--{}: found {}, expected a file in a folder that exists", option,
+                      path.string());
   return path.string();
 }
 
@@ -137,8 +137,7 @@ std::string plot_of(const Given& given) {
   const auto path = file_of(given, "plot");
   const auto kind = fs::path(path).extension();
   if (!path.empty() && kind != ".svg" && kind != ".png" && kind != ".pdf")
-    throw InputError(
-        fmt::format("--plot: found {}, expected a name that ends in .svg, .png or .pdf", path));
+    throw input_error("--plot: found {}, expected a name that ends in .svg, .png or .pdf", path);
   return path;
 }
 
@@ -163,11 +162,11 @@ Asked::Asked(const Given& given)
       quiet(given.flag("quiet")),
       as_json(given.flag("json")) {
   if (last_sweeps < 0)
-    throw InputError(fmt::format("--last-sweeps: found {}, expected 0 or more", last_sweeps));
+    throw input_error("--last-sweeps: found {}, expected 0 or more", last_sweeps);
   if (law == cpd::Start::nvecs && starts > 1)
-    throw InputError(fmt::format(
+    throw input_error(
         "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",
-        starts));
+        starts);
 }
 
 /// Sweeps from the factors that the seed draws, or from where a checkpoint is.
@@ -314,7 +313,7 @@ const Method& method_on_disk(const Given& given, const Registry& registry) {
   if (const auto named = given.text("method"); !named.empty()) return registry.find(named);
   for (const auto& method : registry.methods())
     if (reads_files(*method)) return *method;
-  throw LogicError("no method reads nonzeros from a file");
+  throw logic_error("no method reads nonzeros from a file");
 }
 
 /// The only start of a tensor that stays in its file.
@@ -322,7 +321,7 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
                const Asked& asked) {
   if (asked.starts > 1 || !asked.checkpoint.empty() || asked.constraint != Constraint::none ||
       asked.last_sweeps > 0)
-    throw InputError(
+    throw input_error(
         "--on-disk: found --starts, --checkpoint, --constraint or --last-sweeps, expected none of "
         "them");
   const auto& method = method_on_disk(given, registry);

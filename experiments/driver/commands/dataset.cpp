@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/machine/machine.hpp"
@@ -173,8 +173,8 @@ void write_copy(const Dataset& d, const std::string& path, const Coo& tensor,
                 const std::string& recipes) {
   const auto& format = exchange_format("", path);
   if (format.name != "tns" && format.name != "tnsb")
-    throw InputError(fmt::format("{}: found ending '{}', expected .tns or .tnsb", path,
-                                 fs::path(path).extension().string()));
+    throw input_error("{}: found ending '{}', expected .tns or .tnsb", path,
+                      fs::path(path).extension().string());
   write_exchange(format, path, tensor, recipes);
   if (!d.may_be_passed_on)
     std::cerr << fmt::format("{}: for your own use only: {}\n", path, d.licence);
@@ -184,8 +184,8 @@ int make(Dataset d, const std::string& copy, const DatasetRegistry& datasets,
          const std::string& cache, const Given& given) {
   if (const auto input = given.text("input"); !input.empty()) {
     if (!d.needs_input)
-      throw InputError(fmt::format("data set {} takes no --input: it is {}", d.name,
-                                   d.recipe.empty() ? "a file" : "made by " + d.recipe));
+      throw input_error("data set {} takes no --input: it is {}", d.name,
+                        d.recipe.empty() ? "a file" : "made by " + d.recipe);
     d.input = fs::absolute(given.get<std::string>("input")).lexically_normal().string();
   }
   const auto tensor = datasets.obtain(d, cache);
@@ -218,22 +218,21 @@ int verify_all(std::vector<std::string> names, const DatasetRegistry& datasets,
 }
 
 void expect(const Args& rest, std::size_t least, std::size_t most, const char* what) {
-  if (rest.size() < least || rest.size() > most)
-    throw InputError(fmt::format("dataset: expected {}", what));
+  if (rest.size() < least || rest.size() > most) throw input_error("dataset: expected {}", what);
 }
 
 int dataset_command(const Given& given) {
   auto rest = given.positionals();
-  if (rest.empty()) throw InputError(fmt::format("dataset: expected {}", in_words(kActions, "or")));
+  if (rest.empty()) throw input_error("dataset: expected {}", in_words(kActions, "or"));
   const auto action = rest.front();
   place_among(kActions, action, "dataset: unknown action");
   rest.erase(rest.begin());
   const bool as_json = given.flag("json");
   if (as_json && action != "list" && action != "info" && action != "verify")
-    throw InputError(
-        fmt::format("dataset {}: there is no --json: it prints only the path of the "
-                    "file that it writes",
-                    action));
+    throw input_error(
+        "dataset {}: there is no --json: it prints only the path of the "
+        "file that it writes",
+        action);
   if (action == "convert") {
     expect(rest, 2, 2, "convert INPUT OUTPUT");
     return convert_dataset(rest[0], rest[1], given);

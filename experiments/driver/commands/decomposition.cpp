@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/io/files.hpp"
@@ -44,9 +44,9 @@ SweepLimits limits_of(const Given& given) {
   const SweepLimits limits{given.get<int>("max-sweeps"), given.get<double>("tolerance"),
                            given.get<std::uint64_t>("seed")};
   if (limits.max_sweeps < 1)
-    throw InputError(fmt::format("--max-sweeps: found {}, expected 1 or more", limits.max_sweeps));
+    throw input_error("--max-sweeps: found {}, expected 1 or more", limits.max_sweeps);
   if (!std::isfinite(limits.tolerance) || limits.tolerance < 0)
-    throw InputError(fmt::format("--tolerance: found {}, expected 0 or more", limits.tolerance));
+    throw input_error("--tolerance: found {}, expected 0 or more", limits.tolerance);
   return limits;
 }
 
@@ -60,7 +60,7 @@ std::shared_ptr<const Coo> tensor_of(const Given& given) {
   const auto name = given.positional("a data set or a tensor file");
   const auto datasets = given.registry();
   auto tensor = datasets.obtain(datasets.with_facts(name), given.cache());
-  if (tensor->nnz() == 0) throw InputError(fmt::format("{}: the tensor has no nonzeros", name));
+  if (tensor->nnz() == 0) throw input_error("{}: the tensor has no nonzeros", name);
   const auto terms = datasets.restriction(tensor->dims, tensor->nnz());
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
     std::cerr << fmt::format("{}: from a tensor of {}\n", output, terms);
@@ -92,7 +92,7 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
   if (!asked.empty() && asked != kAutoMethod)
     return {.method = of_registry(registry.find(asked)), .params = std::move(params)};
   if (!params.empty())
-    throw InputError("--params: found parameters without the --method that has them");
+    throw input_error("--params: found parameters without the --method that has them");
   const auto datasets = given.registry();
   const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
   const auto facts =

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/data/bytes.hpp"
@@ -79,8 +79,7 @@ Args names_of_paper(const std::string& paper, const DatasetRegistry& datasets) {
       std::cerr << fmt::format("{}: no address ({})\n", name, d.source);
   }
   if (!papers.contains(paper))
-    throw InputError(
-        fmt::format("unknown paper '{}', the registry quotes {}", paper, joined(papers, ", ")));
+    throw input_error("unknown paper '{}', the registry quotes {}", paper, joined(papers, ", "));
   return names;
 }
 
@@ -128,14 +127,13 @@ class Fetcher {
       : datasets_(datasets), given_(given), cache_(given.cache()) {
     program_ = fs::read_symlink("/proc/self/exe").parent_path() / "retensor-fetch";
     if (!fs::is_regular_file(program_))
-      throw SystemError(fmt::format(
+      throw system_error(
           "{} isn't there: it is built where libcurl is found (Debian: libcurl4-openssl-dev)",
-          program_.string()));
+          program_.string());
     mirror_ = given.text("mirror");
     if (mirror_.empty()) mirror_ = environment("RETENSOR_MIRROR");
     if (!mirror_.empty() && !mirror_.starts_with("https://"))
-      throw InputError(
-          fmt::format("mirror '{}': expected an address that begins with https://", mirror_));
+      throw input_error("mirror '{}': expected an address that begins with https://", mirror_);
   }
 
   int fetch(const Job& job) {
@@ -275,7 +273,7 @@ void add_fetch_options(Options& add) {
 int fetch_datasets(const Args& named, const DatasetRegistry& datasets, const Given& given) {
   const auto paper = given.text("paper");
   if (named.empty() == paper.empty())
-    throw InputError("dataset: expected fetch NAME... or fetch --paper ID");
+    throw input_error("dataset: expected fetch NAME... or fetch --paper ID");
   const auto cache = given.cache();
   fs::create_directories(cache);
   const auto jobs = jobs_of(paper.empty() ? named : names_of_paper(paper, datasets), datasets,
@@ -284,10 +282,10 @@ int fetch_datasets(const Args& named, const DatasetRegistry& datasets, const Giv
   const auto needed = tell(jobs, free);
   if (given.flag("dry-run")) return 0;
   if (needed > free && !given.flag("anyway"))
-    throw SystemError(
-        fmt::format("{}: {} needed at most, {} free; nothing was fetched (--anyway "
-                    "fetches all the same)",
-                    cache, bytes_text(needed), bytes_text(free)));
+    throw system_error(
+        "{}: {} needed at most, {} free; nothing was fetched (--anyway "
+        "fetches all the same)",
+        cache, bytes_text(needed), bytes_text(free));
   Fetcher fetcher(datasets, given);
   int worst = 0;
   for (const auto& job : jobs) worst = std::max(worst, attempt(fetcher, job));

@@ -1,14 +1,12 @@
 #include "experiments/driver/commands/file_als.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -31,8 +29,8 @@ std::shared_ptr<const std::vector<Matrix>> no_factors(const Dims& dims, const Pr
 std::map<std::string, ParamValue> with_file(const Method& method, const std::string& path,
                                             std::map<std::string, ParamValue> given) {
   if (!reads_files(method))
-    throw InputError(fmt::format(
-        "{}: found no parameter `file`, which names where to read the nonzeros", method.id()));
+    throw input_error("{}: found no parameter `file`, which names where to read the nonzeros",
+                      method.id());
   given["file"] = path;
   return given;
 }
@@ -68,7 +66,7 @@ FileAls::FileAls(const std::string& path, const ProblemSpec& spec, const Method&
 
 void FileAls::restart(cpd::Start law, std::uint64_t seed, StageTimer& timer) {
   if (law == cpd::Start::nvecs)
-    throw InputError("--start: found nvecs, expected one that does not take the nonzeros");
+    throw input_error("--start: found nvecs, expected one that does not take the nonzeros");
   fit_.clear();
   sweeps_->begin(cpd::first_factors(law, *outline_, spec_.rank, seed), nullptr);
   if (law == cpd::Start::spread) sweeps_->spread(timer);

@@ -5,7 +5,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <iostream>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -116,18 +116,16 @@ std::vector<int> modes_of(const Given& given, const char* option, const Coo& ten
   modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
   for (const int m : modes)
     if (m < 0 || m >= tensor.order())
-      throw InputError(
-          fmt::format("--{}: found mode {}, expected 0 to {}", option, m, tensor.order() - 1));
+      throw input_error("--{}: found mode {}, expected 0 to {}", option, m, tensor.order() - 1);
   if (modes.size() == static_cast<std::size_t>(tensor.order()))
-    throw InputError(
-        fmt::format("--{}: every mode is named, but at least one must be left out", option));
+    throw input_error("--{}: every mode is named, but at least one must be left out", option);
   return modes;
 }
 
 int block_bits_of(const Given& given) {
   const int edge = given.get<int>("block");
   if (edge < 1 || edge > 256 || (edge & (edge - 1)) != 0)
-    throw InputError(fmt::format("--block: found {}, expected a power of two up to 256", edge));
+    throw input_error("--block: found {}, expected a power of two up to 256", edge);
   return bits_for(static_cast<std::uint64_t>(edge));
 }
 
@@ -136,8 +134,8 @@ int layout_command(const Given& given) {
   const auto datasets = given.registry();
   const auto& dataset = datasets.with_facts(name);
   if (dataset.nnz > kMostInLayout)
-    throw InputError(fmt::format("{} has {} nonzeros, but a layout shows at most {}", name,
-                                 dataset.nnz, kMostInLayout));
+    throw input_error("{} has {} nonzeros, but a layout shows at most {}", name, dataset.nnz,
+                      kMostInLayout);
   const auto tensor = datasets.obtain(dataset, given.cache());
   for (const auto& layout :
        layouts_of(*tensor, {block_bits_of(given), modes_of(given, "plain", *tensor),

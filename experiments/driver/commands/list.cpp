@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
@@ -75,10 +75,10 @@ std::vector<std::string> files_of_papers(const std::string& kind,
   const auto own = fs::path(experiments_root()) / (kind + ".yaml");
   if (fs::exists(own)) known.emplace_back(kProject);
   if (known.empty() && !papers.empty())
-    throw InputError(
-        fmt::format("there are no {} of papers in {}; set RETENSOR_ROOT to a source "
-                    "tree of the project",
-                    kind, source_root()));
+    throw input_error(
+        "there are no {} of papers in {}; set RETENSOR_ROOT to a source "
+        "tree of the project",
+        kind, source_root());
   std::vector<std::string> found;
   for (const auto& paper : wanted) {
     place_among(known, paper, fmt::format("no {} of a paper", kind));
@@ -116,7 +116,7 @@ std::vector<std::string> result_files() {
 
 std::vector<std::string> required_results(std::vector<std::string> named) {
   auto files = named.empty() ? result_files() : std::move(named);
-  if (files.empty()) throw InputError("no result files: run a spec first, or name them");
+  if (files.empty()) throw input_error("no result files: run a spec first, or name them");
   return files;
 }
 

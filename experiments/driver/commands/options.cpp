@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
@@ -25,10 +25,9 @@ po::options_description with_help(const po::options_description& options) {
 void refuse_option(const Usage& usage, const std::string& option,
                    const std::vector<std::string>& known) {
   if (option == "--json")
-    throw InputError(
-        fmt::format("{}: there is no --json: {}", usage.command(), usage.without_json));
-  throw InputError(
-      fmt::format("{}: unknown option '{}'{}", usage.command(), option, suggestion(option, known)));
+    throw input_error("{}: there is no --json: {}", usage.command(), usage.without_json);
+  throw input_error("{}: unknown option '{}'{}", usage.command(), option,
+                    suggestion(option, known));
 }
 
 /// Boost reads "-3" as the whole number 2^64 - 3 where none below zero is meant.
@@ -41,8 +40,8 @@ void refuse_negative(const po::parsed_options& parsed, const po::options_descrip
                        dynamic_cast<const po::typed_value<Dims>*>(semantic) != nullptr;
     for (const auto& value : option.value)
       if (whole && value.starts_with('-'))
-        throw InputError(fmt::format("--{}: found {}, expected a whole number from 0 on",
-                                     option.string_key, value));
+        throw input_error("--{}: found {}, expected a whole number from 0 on", option.string_key,
+                          value);
   }
 }
 
@@ -96,12 +95,12 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   } catch (const po::unknown_option& e) {
     refuse_option(usage, e.get_option_name(), option_names(options));
   } catch (const po::too_many_positional_options_error&) {
-    throw InputError(
-        fmt::format("{}: found more arguments than 'retensor {}' takes (see: retensor "
-                    "{} --help)",
-                    usage.command(), usage.synopsis, usage.command()));
+    throw input_error(
+        "{}: found more arguments than 'retensor {}' takes (see: retensor "
+        "{} --help)",
+        usage.command(), usage.synopsis, usage.command());
   } catch (const po::error& e) {
-    throw InputError(fmt::format("{} (see: retensor {} --help)", e.what(), usage.command()));
+    throw input_error("{} (see: retensor {} --help)", e.what(), usage.command());
   }
   if (given.count("help") != 0) return std::nullopt;
   return Given(std::move(given), args);

@@ -4,9 +4,7 @@
 #include <fstream>
 #include <set>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -46,7 +44,7 @@ std::string write_json(const fs::path& path, const nlohmann::json& content) {
 void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw SystemError(fmt::format("{}: {}", path, error.message()));
+  if (error) throw system_error("{}: {}", path, error.message());
 }
 
 /// Verdicts stand on committed rows, unless the user names others.

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -102,7 +102,7 @@ json to_json(const Bout& bout) {
 
 std::vector<Contestant> chosen(std::vector<Contestant> all, const std::vector<std::string>& names) {
   if (names.empty()) return all;
-  if (names.size() != 2) throw InputError("--between: expected two methods");
+  if (names.size() != 2) throw input_error("--between: expected two methods");
   const auto known = transformed(all, &Contestant::name);
   return transformed(names, [&](const std::string& name) {
     return all[place_among(known, name, "--between: no rows of")];
@@ -134,15 +134,15 @@ int referee_command(const Given& given) {
   const auto names = given.texts("between");
   const auto list = chosen(all, names);
   if (list.size() < 2)
-    throw InputError(
-        fmt::format("{}: found rows of {} methods of {}, expected two or more; "
-                    "`retensor run` measures them, --rows names their file",
-                    spec.path, list.size(), spec.artifact));
+    throw input_error(
+        "{}: found rows of {} methods of {}, expected two or more; "
+        "`retensor run` measures them, --rows names their file",
+        spec.path, list.size(), spec.artifact);
   if (list.size() * (list.size() - 1) / 2 > kMostBouts)
-    throw InputError(
-        fmt::format("{}: {} methods are too many for all pairs; name two: --between A "
-                    "B",
-                    spec.path, list.size()));
+    throw input_error(
+        "{}: {} methods are too many for all pairs; name two: --between A "
+        "B",
+        spec.path, list.size());
   const auto bouts = bouts_of(all, list, calibrations_of(given));
   if (given.flag("json")) {
     std::cout << json(transformed(bouts, [](const Bout& bout) { return to_json(bout); })).dump(2)

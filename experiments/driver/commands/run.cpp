@@ -3,9 +3,7 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/gpu_state.hpp"
 #include "experiments/driver/run/summary.hpp"
@@ -37,7 +35,7 @@ void keep_dataset(const std::string& name, std::vector<Plan>& plans) {
     std::erase_if(plan.cases, [&](const Case& c) { return c.dataset != name; });
     kept += plan.cases.size();
   }
-  if (kept == 0) throw InputError(fmt::format("--dataset {}: no case of the specs uses it", name));
+  if (kept == 0) throw input_error("--dataset {}: no case of the specs uses it", name);
 }
 
 /// The clock of the GPU that --lock-clock asks for, while the object lives. Warns where it may not.
@@ -45,8 +43,7 @@ class ClockOf {
  public:
   explicit ClockOf(int mhz) {
     if (mhz == 0) return;
-    if (mhz < 0)
-      throw InputError(fmt::format("--lock-clock: found {}, expected MHz, such as 1500", mhz));
+    if (mhz < 0) throw input_error("--lock-clock: found {}, expected MHz, such as 1500", mhz);
     gpu_.emplace();
     lock_.emplace(*gpu_, static_cast<unsigned>(mhz));
     if (!lock_->refusal().empty())

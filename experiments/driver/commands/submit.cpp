@@ -10,7 +10,7 @@
 #include <boost/algorithm/string.hpp>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/process.hpp"
@@ -76,7 +76,7 @@ void make_folders(const std::string& folder) {
   for (const auto* part : {"shards", "logs"}) {
     std::error_code error;
     fs::create_directories(fs::path(folder) / part, error);
-    if (error) throw SystemError(fmt::format("{}/{}: {}", folder, part, error.message()));
+    if (error) throw system_error("{}/{}: {}", folder, part, error.message());
   }
 }
 
@@ -96,7 +96,7 @@ int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks
   if (!(std::ofstream(path) << script).flush())
     throw SystemError(path + ": the script can't be written");
   const int code = run_process({"sbatch", "--parsable", path});
-  if (code != 0) throw SystemError(fmt::format("sbatch refused {} (exit code {})", path, code));
+  if (code != 0) throw system_error("sbatch refused {} (exit code {})", path, code);
   return 0;
 }
 
@@ -115,9 +115,9 @@ void expect_apart(const Plan& plan, const std::vector<std::string>& devices, con
   const bool uses_cpu =
       std::ranges::any_of(plan.cases, [](const Case& c) { return !is_gpu_method(c.method); });
   if (uses_gpu && devices.empty())
-    throw InputError("-j: name the GPUs that the tasks share out: --devices 0,1,...");
+    throw input_error("-j: name the GPUs that the tasks share out: --devices 0,1,...");
   if (uses_cpu && !given.flag("shared"))
-    throw InputError(
+    throw input_error(
         "-j: the spec times methods on the processor, where tasks at a time disturb each other; "
         "--shared runs them nevertheless");
 }
@@ -125,7 +125,7 @@ void expect_apart(const Plan& plan, const std::vector<std::string>& devices, con
 int run_here(const Submission& submission, const std::vector<Task>& tasks,
              const std::vector<TaskCommand>& commands, const Given& given) {
   const int jobs = given.get<int>("jobs");
-  if (jobs < 1) throw InputError(fmt::format("-j: found {}, expected 1 or more", jobs));
+  if (jobs < 1) throw input_error("-j: found {}, expected 1 or more", jobs);
   const auto devices = named_devices(given);
   if (jobs > 1) expect_apart(submission.plan, devices, given);
   const auto slots = std::min<std::size_t>(static_cast<std::size_t>(jobs), tasks.size());

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/hooi.hpp"
 #include "common/decompose/text_params.hpp"
@@ -58,7 +58,7 @@ tucker::Settings settings_of(const Given& given) {
                                   limits.seed,
                                   cpd::start_from_name(given.text("start")),
                                   tucker::solver_from_name(given.text("eigenvectors"))};
-  if (settings.ranks.empty()) throw InputError("expected --ranks, one for each mode");
+  if (settings.ranks.empty()) throw input_error("expected --ranks, one for each mode");
   return settings;
 }
 
@@ -68,10 +68,10 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
                      std::shared_ptr<const Coo> tensor) {
   const bool is_named = !given.text("method").empty() || !given.text("params").empty();
   if (settings.solver != tucker::Solver::syevd && solve_of(given) == cpd::Place::host)
-    throw InputError("--eigenvectors is of --solve device, found --solve host");
+    throw input_error("--eigenvectors is of --solve device, found --solve host");
   if (solve_of(given) == cpd::Place::device) {
     if (is_named)
-      throw InputError("--solve device has a TTM-chain of its own, expected no --method");
+      throw input_error("--solve device has a TTM-chain of its own, expected no --method");
     return {};
   }
   ProblemSpec spec;
@@ -84,8 +84,8 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
                         settings.max_sweeps * static_cast<double>(settings.ranks.size()));
   } catch (const InputError& e) {
     if (is_named) throw;
-    throw InputError(fmt::format("expected --method, one of {} ({})",
-                                 in_words(chain_methods(registry), "or"), e.what()));
+    throw input_error("expected --method, one of {} ({})", in_words(chain_methods(registry), "or"),
+                      e.what());
   }
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 
@@ -28,7 +28,7 @@ Count bytes_from(const std::string& text) {
   const auto factor = kFactors.find({unit, static_cast<std::size_t>(end - unit)});
   if (error != std::errc() || factor == kFactors.end() ||
       (number > Count{1} << 33 && factor->second > 1))
-    throw InputError(fmt::format("found '{}', expected a size such as 512MiB or 8GiB", text));
+    throw input_error("found '{}', expected a size such as 512MiB or 8GiB", text);
   return number * factor->second;
 }
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
@@ -356,7 +357,7 @@ std::vector<std::string> DatasetRegistry::names() const {
 
 std::vector<std::string> DatasetRegistry::with_variants(const std::string& name) const {
   if (find(name).variant != "base")
-    throw InputError(fmt::format("data set '{}' is not a stand-in and has no variants", name));
+    throw input_error("data set '{}' is not a stand-in and has no variants", name);
   std::vector<std::string> names = {name};
   for (const auto& variant : stand_in_variants()) names.push_back(name + "@" + variant);
   return names;
@@ -372,11 +373,10 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   for (const auto& alias : names_of(aliases_)) words.push_back(alias);
   const auto meant = suggestion(name, words);
   const bool is_path = fs::exists(name, error) || fs::path(name).has_extension();
-  throw InputError(
-      fmt::format("unknown data set '{}'{}", name,
-                  meant.empty() || is_path
-                      ? ", expected a tensor file or a name that 'retensor list datasets' prints"
-                      : meant));
+  throw input_error("unknown data set '{}'{}", name,
+                    meant.empty() || is_path
+                        ? ", expected a tensor file or a name that 'retensor list datasets' prints"
+                        : meant);
 }
 
 std::string DatasetRegistry::restriction(const Dims& dims, Count nnz) const {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/files.hpp"
@@ -32,7 +32,7 @@ void run_recipe(const std::string& recipes, const char* recipe, const std::strin
   const auto program = (fs::path(recipes) / recipe).string();
   const int code = run_process({python_interpreter(), program, "--input", input, "--out", out}, "",
                                ChildOutput::to_stderr);
-  if (code != 0) throw InputError(fmt::format("{} ended with exit code {}", recipe, code));
+  if (code != 0) throw input_error("{} ended with exit code {}", recipe, code);
 }
 
 Coo read_by(const char* recipe, const char* name, const std::string& path,
@@ -72,10 +72,10 @@ std::vector<Coo> slices_of(const Coo& tensor) {
 /// A folder with a matrix per index of the last mode; numbers of equal length keep their order.
 void write_stack(const std::string& path, const Coo& tensor) {
   if (tensor.order() != kStackOrder)
-    throw InputError(
-        fmt::format("{}: {} modes; Matrix Market holds a matrix, or a folder of them "
-                    "the slices of a tensor with 3 modes",
-                    path, tensor.order()));
+    throw input_error(
+        "{}: {} modes; Matrix Market holds a matrix, or a folder of them "
+        "the slices of a tensor with 3 modes",
+        path, tensor.order());
   const fs::path part = path + ".part";
   fs::remove_all(part);
   fs::create_directories(part);
@@ -162,9 +162,9 @@ const ExchangeFormat& exchange_format(const std::string& name, const std::string
     if (name.empty() ? has_ending(path, format) : format.name == name) return format;
   const auto names = transformed(exchange_formats(), &ExchangeFormat::name);
   if (name.empty())
-    throw InputError(fmt::format("{}: the ending '{}' names no format; --to does: {}", path,
-                                 fs::path(path).extension().string(), joined(names, ", ")));
-  throw InputError(fmt::format("unknown format '{}'{}", name, suggestion(name, names)));
+    throw input_error("{}: the ending '{}' names no format; --to does: {}", path,
+                      fs::path(path).extension().string(), joined(names, ", "));
+  throw input_error("unknown format '{}'{}", name, suggestion(name, names));
 }
 
 Coo read_exchange(const std::string& path, const std::string& recipes, const ReadOptions& options) {
@@ -179,8 +179,8 @@ void write_exchange(const ExchangeFormat& format, const std::string& path, const
                     const std::string& recipes) {
   const bool by_ending = format.name == "npz" || format.name == "hdf5" || format.name == "smtx";
   if (by_ending && !has_ending(path, format))
-    throw InputError(fmt::format("{}: a file of format {} ends with {}", path, format.name,
-                                 joined(format.endings, " or ")));
+    throw input_error("{}: a file of format {} ends with {}", path, format.name,
+                      joined(format.endings, " or "));
   format.write(path, tensor, recipes);
 }
 

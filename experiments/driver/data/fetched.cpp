@@ -10,8 +10,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/io/files.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
@@ -124,8 +124,7 @@ void Checksums::check(const FetchSource& source, const std::string& url,
   const auto right_length = std::ranges::any_of(
       records, [&](const Checksum& c) { return c.bytes == 0 || c.bytes == bytes; });
   if (!right_length)
-    throw InputError(
-        fmt::format("{}: found {} bytes, expected {}", path, bytes, records.front().bytes));
+    throw input_error("{}: found {} bytes, expected {}", path, bytes, records.front().bytes);
   const auto found = sha256_file(path);
   std::string known;
   for (const auto& record : records) {
@@ -133,7 +132,7 @@ void Checksums::check(const FetchSource& source, const std::string& url,
     known += fmt::format("{}{} by {}{}", known.empty() ? "" : " or ", record.sha256, record.by,
                          record.file.empty() ? "" : fmt::format(" in {}", record.file));
   }
-  throw InputError(fmt::format("{}: found SHA-256 {}, expected {}", path, found, known));
+  throw input_error("{}: found SHA-256 {}, expected {}", path, found, known);
 }
 
 void Checksums::record(const std::string& url, const std::string& path) {

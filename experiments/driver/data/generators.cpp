@@ -7,9 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/data/datasets.hpp"
 
@@ -28,8 +26,7 @@ void check_counts(const json& params) {
   for (const auto& [name, value] : params.items())
     for (const auto& number : value.is_array() ? value : json::array({value}))
       if (!fractions.contains(name) && number.is_number_float() && !is_count(number))
-        throw InputError(
-            fmt::format("found {} as {}, expected a whole number from 0", number.dump(), name));
+        throw input_error("found {} as {}, expected a whole number from 0", number.dump(), name);
 }
 
 Target target_of(const json& p) {
@@ -144,7 +141,7 @@ Coo generate(const std::string& generator, const json& params) {
   try {
     return at->second.make(params);
   } catch (const json::exception& e) {
-    throw InputError(fmt::format("generator {}: {}", generator, e.what()));
+    throw input_error("generator {}: {}", generator, e.what());
   }
 }
 

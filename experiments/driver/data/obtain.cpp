@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
 #include "experiments/driver/data/datasets.hpp"
@@ -94,8 +94,7 @@ Coo run_recipe(const std::string& path, const std::string& input, const Dataset&
     argv.push_back("--" + key + "=" + plain_text(value));
   const int code = run_process(argv, "", ChildOutput::to_stderr);
   try {
-    if (code != 0)
-      throw InputError(fmt::format("recipe {} ended with exit code {}", d.recipe, code));
+    if (code != 0) throw input_error("recipe {} ended with exit code {}", d.recipe, code);
     auto tensor = read_tensor(output);
     fs::remove(output);
     return tensor;
@@ -200,16 +199,16 @@ bool are_published(const Dims& dims) {
 void check_against_registry(const Dataset& d, const Coo& tensor) {
   const bool known = !d.dims.empty();
   if (known && !fits(tensor.dims, d.dims))
-    throw InputError(fmt::format("data set {}: found dims {}, the registry states {}", d.name,
-                                 dims_text(tensor.dims), dims_text(d.dims)));
+    throw input_error("data set {}: found dims {}, the registry states {}", d.name,
+                      dims_text(tensor.dims), dims_text(d.dims));
   const bool counted = known && (d.nnz > 0 || are_published(d.dims));
   if (counted && tensor.nnz() != d.nnz)
-    throw InputError(fmt::format("data set {}: found {} nonzeros, the registry states {}", d.name,
-                                 tensor.nnz(), d.nnz));
+    throw input_error("data set {}: found {} nonzeros, the registry states {}", d.name,
+                      tensor.nnz(), d.nnz);
   if (d.sha256.empty()) return;
   if (const auto found = content_sha256(tensor); found != d.sha256)
-    throw InputError(fmt::format("data set {}: found checksum {}, the registry states {}", d.name,
-                                 found, d.sha256));
+    throw input_error("data set {}: found checksum {}, the registry states {}", d.name, found,
+                      d.sha256);
 }
 
 DatasetRegistry::Origin DatasetRegistry::recipe_origin(const Dataset& d,
@@ -248,8 +247,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
   const bool is_entry = d.at.line != 0;
   if (is_entry) origin.file = carried_file(d.name, cache_dir);
   if (!origin.file.empty() && !d.input.empty())
-    throw InputError(
-        fmt::format("data set {}: {} stands for it; remove that file first", d.name, origin.file));
+    throw input_error("data set {}: {} stands for it; remove that file first", d.name, origin.file);
   if (origin.file.empty() && d.recipe.empty()) origin.file = d.file;
   if (!origin.file.empty()) {
     std::error_code error;
@@ -280,8 +278,8 @@ std::string DatasetRegistry::cache_file(const Dataset& d, const std::string& cac
 std::vector<FetchedFile> DatasetRegistry::fetched(const Dataset& d,
                                                   const std::string& cache_dir) const {
   if (d.fetch.url.empty())
-    throw InputError(fmt::format("data set {}: the registry has no address to fetch it from ({})",
-                                 d.name, d.source));
+    throw input_error("data set {}: the registry has no address to fetch it from ({})", d.name,
+                      d.source);
   auto files = fetched_files(d.fetch);
   for (auto& file : files) file.path = kept_at(cache_dir, file.path);
   return files;
@@ -297,8 +295,8 @@ void DatasetRegistry::check_fetched(const Dataset& d, const std::string& cache_d
   try {
     for (const auto& file : fetched(d, cache_dir)) known.check(d.fetch, file.url, file.path);
   } catch (const InputError& e) {
-    throw InputError(fmt::format("{}; remove it and fetch it again: retensor dataset fetch {}",
-                                 e.what(), d.name));
+    throw input_error("{}; remove it and fetch it again: retensor dataset fetch {}", e.what(),
+                      d.name);
   }
 }
 
@@ -319,8 +317,7 @@ std::string DatasetRegistry::obstacle(const Dataset& d, const std::string& cache
 std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
                                                    const std::string& cache_dir) const {
   const auto origin = origin_of(d, cache_dir);
-  if (!origin.obstacle.empty())
-    throw InputError(fmt::format("data set {}: {}", d.name, origin.obstacle));
+  if (!origin.obstacle.empty()) throw input_error("data set {}: {}", d.name, origin.obstacle);
   const auto kept = cache_file(d, cache_dir);
   if (d.input.empty())
     if (auto tensor = read_cached(d, kept)) return tensor;
@@ -328,9 +325,9 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
       kept == origin.file ? kept : (fs::path(cache_dir) / cached_path(d, origin.identity)).string();
   std::error_code error;
   if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input, error))
-    throw InputError(fmt::format("data set {}: {}", d.name, how_to_give(d)));
+    throw input_error("data set {}: {}", d.name, how_to_give(d));
   fs::create_directories(fs::path(cached).parent_path(), error);
-  if (error) throw SystemError(fmt::format("{}: {}", cache_dir, error.message()));
+  if (error) throw system_error("{}: {}", cache_dir, error.message());
   const auto kept_files = d.fetch.url.empty() ? "" : kept_at(cache_dir, fetched_path(d.fetch));
   const bool reads_fetched =
       !kept_files.empty() && (origin.file == kept_files || origin.input == kept_files);

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/data/locations.hpp"
 
 namespace retensor::driver {
@@ -46,13 +46,11 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
   words.push_back(nullptr);
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0)
-    throw SystemError(fmt::format("{} can't be started: {}", argv[0], std::strerror(errno)));
+  if (child < 0) throw system_error("{} can't be started: {}", argv[0], std::strerror(errno));
   if (child == 0) become(words, parent, output);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR)
-      throw SystemError(fmt::format("waiting for {}: {}", argv[0], std::strerror(errno)));
+    if (errno != EINTR) throw system_error("waiting for {}: {}", argv[0], std::strerror(errno));
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == kNotStarted) throw SystemError(argv[0] + " can't be started");
   return code;

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
@@ -158,7 +158,7 @@ void check_one_machine(const std::vector<Row>& rows) {
   std::set<std::string> machines;
   for (const auto& row : rows) machines.insert(machine_label(row.device(), row.machine(), true));
   if (machines.size() > 1)
-    throw InputError("calibrate: found rows of several machines, expected those of one");
+    throw input_error("calibrate: found rows of several machines, expected those of one");
 }
 
 }  // namespace
@@ -168,11 +168,11 @@ json calibrate(const std::vector<Row>& rows) {
   const auto found = launched(rows);
   const auto pairs = ratios_of(found, 1, 0, 1).size();
   if (pairs < kFewestPairs)
-    throw InputError(
-        fmt::format("calibrate: found {} pairs of launches without noise ({} noisy rows were "
-                    "refused), expected "
-                    "at least {}: more launches, or a machine at rest",
-                    pairs, found.noisy, kFewestPairs));
+    throw input_error(
+        "calibrate: found {} pairs of launches without noise ({} noisy rows were "
+        "refused), expected "
+        "at least {}: more launches, or a machine at rest",
+        pairs, found.noisy, kFewestPairs);
   const auto& first = rows.front();
   json made = {{"kind", "calibration"},
                {"schema", kSchema},

@@ -20,7 +20,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/device/device.hpp"
 #include "common/distribute/passes.hpp"
 #include "common/measure/timing.hpp"
@@ -40,7 +40,7 @@ json read_problem() {
   std::ifstream in("problem.json");
   auto problem = json::parse(in, nullptr, false);
   if (!problem.is_object())
-    throw InputError(
+    throw input_error(
         "found no problem.json in the working directory, expected the folder of a "
         "problem: specs name methods such as distributed.cpu");
   return problem;
@@ -69,7 +69,7 @@ double most_of_all(Communicator& processes, double own) {
 std::string word_of(const json& params, const char* name) {
   const auto found = params.find(name);
   if (found == params.end() || !found->is_string())
-    throw InputError(fmt::format("found no parameter '{}', expected a word", name));
+    throw input_error("found no parameter '{}', expected a word", name);
   return *found;
 }
 
@@ -86,8 +86,8 @@ class Served {
     if (verb == "operands") return operands(rest);
     if (verb == "run") return run();
     if (verb == "result") return result(rest);
-    throw InputError(fmt::format(
-        "found the step '{}', expected read, prepare, ping, operands, run or result", verb));
+    throw input_error("found the step '{}', expected read, prepare, ping, operands, run or result",
+                      verb);
   }
 
  private:
@@ -114,7 +114,7 @@ class Served {
 json Served::read() {
   const auto& params = problem_.at("params");
   if (problem_.at("operation") != "mttkrp_all")
-    throw InputError("distributed methods solve mttkrp_all alone");
+    throw input_error("distributed methods solve mttkrp_all alone");
   spec_.operation = Operation::mttkrp_all;
   spec_.rank = problem_.at("rank");
   spec_.dtype = dtype_from_name(problem_.at("dtype").get<std::string>());
@@ -139,7 +139,7 @@ Count Served::checked_traffic() {
     expected +=
         distribute::bytes_of_pass(share_.rule, processes_.size(), share_.grid[m],
                                   (*factors_)[m].rows(), padded ? (row + 15) / 16 * 16 : row);
-  if (sent != expected) throw LogicError(fmt::format("{} bytes sent, expected {}", sent, expected));
+  if (sent != expected) throw logic_error("{} bytes sent, expected {}", sent, expected);
   return sent;
 }
 
@@ -229,26 +229,24 @@ void step(Communicator& processes, const Answers& answers, Served& served,
 int launch_ranks() {
   const auto params = read_problem().value("params", json::object());
   const auto ranks = params.value("ranks", 1);
-  if (ranks < 1) throw InputError(fmt::format("found {} ranks, expected at least 1", ranks));
+  if (ranks < 1) throw input_error("found {} ranks, expected at least 1", ranks);
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
   const auto count = std::to_string(ranks);
   execlp("mpirun", "mpirun", "--oversubscribe", "--bind-to", "none", "-np", count.c_str(),
          self.c_str(), "serve", nullptr);
-  throw SystemError(fmt::format("mpirun can't be started: {}", std::strerror(errno)));
+  throw system_error("mpirun can't be started: {}", std::strerror(errno));
 }
 
 Answers::Answers() : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
   if (descriptor_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-    throw SystemError(
-        fmt::format("no descriptor of one's own for answers: {}", std::strerror(errno)));
+    throw system_error("no descriptor of one's own for answers: {}", std::strerror(errno));
 }
 
 void Answers::write(const std::string& line) const {
   for (std::size_t sent = 0; sent < line.size();) {
     const auto n = ::write(descriptor_, line.data() + sent, line.size() - sent);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      throw SystemError(fmt::format("an answer can't be written: {}", std::strerror(errno)));
+    if (n < 0) throw system_error("an answer can't be written: {}", std::strerror(errno));
     sent += static_cast<std::size_t>(n);
   }
 }

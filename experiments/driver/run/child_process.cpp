@@ -2,7 +2,6 @@
 #include "experiments/driver/run/child_process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <omp.h>
 #include <sched.h>
 #include <spawn.h>
@@ -18,7 +17,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 
@@ -97,7 +96,7 @@ ChildProcess::ChildProcess(const std::string& program, std::vector<std::string> 
   posix_spawnattr_destroy(&attributes);
   if (error == 0) return;
   if (printed_ >= 0) close(printed_);
-  throw SystemError(fmt::format("{} can't be started: {}", program, std::strerror(error)));
+  throw system_error("{} can't be started: {}", program, std::strerror(error));
 }
 
 ChildProcess::~ChildProcess() {

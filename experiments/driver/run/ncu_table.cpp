@@ -1,7 +1,5 @@
 #include "experiments/driver/run/ncu_table.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
@@ -9,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -94,8 +92,8 @@ using Record = std::vector<std::string>;
 
 KernelLaunch launch_of(const Record& names, const Record& units, const Record& values) {
   if (values.size() != names.size())
-    throw InputError(fmt::format("a row of {} fields below {} column names in ncu's table",
-                                 values.size(), names.size()));
+    throw input_error("a row of {} fields below {} column names in ncu's table", values.size(),
+                      names.size());
   KernelLaunch launch;
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (names[k] == "Kernel Name") launch.kernel = values[k];

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -47,7 +47,7 @@ std::ifstream opened(const std::string& path) {
   if (is_there && !std::filesystem::is_regular_file(path, error))
     throw InputError(path + ": not a regular file");
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw SystemError(fmt::format("{}: can't be read: {}", path, std::strerror(errno)));
+  if (!in) throw system_error("{}: can't be read: {}", path, std::strerror(errno));
   return in;
 }
 
@@ -56,10 +56,10 @@ void check_line(const json& line, const std::string& path, std::uint64_t number)
       !line["schema"].is_number_integer())
     throw ParseError({path, number}, "JSON without kind and schema", "a line of a result file");
   if (line["schema"] > kSchema)
-    throw InputError(
-        fmt::format("{}:{}: schema {} is newer than this program's {}; use a newer "
-                    "retensor or another file",
-                    path, number, line["schema"].get<std::int64_t>(), kSchema));
+    throw input_error(
+        "{}:{}: schema {} is newer than this program's {}; use a newer "
+        "retensor or another file",
+        path, number, line["schema"].get<std::int64_t>(), kSchema);
 }
 
 json::json_pointer pointer_to(const std::string& path) {

@@ -4,7 +4,6 @@
 #include "experiments/driver/run/store.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/spec/case.hpp"
@@ -26,15 +25,14 @@ using nlohmann::json;
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw system_error("{}: {}: {}", path, what, std::strerror(errno));
 }
 
 void create_folder(const fs::path& folder) {
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error)
-    throw SystemError(
-        fmt::format("{}: the folder can't be made: {}", folder.string(), error.message()));
+    throw system_error("{}: the folder can't be made: {}", folder.string(), error.message());
 }
 
 /// A new file survives a power cut once its folder is flushed too.

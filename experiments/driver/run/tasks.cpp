@@ -14,8 +14,8 @@
 #include <set>
 #include <thread>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
@@ -150,8 +150,7 @@ namespace {
 /// A line of options; sbatch knows quotes, but no newline and no quote within them.
 std::string option_line(const std::string& name, const std::string& value = "") {
   if (value.find_first_of("\n'\"") != value.npos)
-    throw InputError(
-        fmt::format("'{}': sbatch takes no quote and no newline in --{}", value, name));
+    throw input_error("'{}': sbatch takes no quote and no newline in --{}", value, name);
   return value.empty() ? fmt::format("#SBATCH --{}\n", name)
                        : fmt::format("#SBATCH --{}='{}'\n", name, value);
 }
@@ -270,8 +269,8 @@ std::vector<std::string> device_lists(const std::vector<std::string>& devices, s
   if (devices.empty()) return std::vector<std::string>(slots);
   const auto each = devices.size() / slots;
   if (each == 0)
-    throw InputError(fmt::format("{} tasks at a time, but {} devices: each task needs one", slots,
-                                 devices.size()));
+    throw input_error("{} tasks at a time, but {} devices: each task needs one", slots,
+                      devices.size());
   std::vector<std::string> lists;
   for (std::size_t s = 0; s < slots; ++s) {
     const auto first = devices.begin() + static_cast<std::ptrdiff_t>(s * each);

@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -58,7 +58,7 @@ struct Worker::Child {
 Worker::Child::Child(const WorkerSetup& setup) {
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    throw SystemError(fmt::format("no socket pair for a worker: {}", std::strerror(errno)));
+    throw system_error("no socket pair for a worker: {}", std::strerror(errno));
   socket = pair[0];
   try {
     process = std::make_unique<ChildProcess>("/proc/self/exe", worker_command_line(setup), pair[1],

@@ -1,11 +1,11 @@
 // Cases as JSON: what a worker receives and what a row is keyed by.
 #include "experiments/driver/spec/case.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/spec/foreign.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
@@ -117,7 +117,7 @@ Case case_from_json(const json& j) {
       c.foreign = std::make_shared<const ForeignEntry>(foreign_from_json(*code));
     return c;
   } catch (const json::exception& e) {
-    throw InputError(fmt::format("case: {}", e.what()));
+    throw input_error("case: {}", e.what());
   }
 }
 

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/io/files.hpp"
 #include "common/numeric/rounding.hpp"
@@ -161,13 +161,13 @@ ForeignCode foreign_code(const ForeignEntry& entry) {
   const auto path = entry.own ? beside_this(entry.path) : entry.path;
   ForeignCode code{entry.is_library, located_file(path, folder), {}, ""};
   if (code.path.empty())
-    throw InputError(fmt::format("found no file '{}', expected {}", path,
-                                 !entry.is_library ? "an executable"
-                                 : path.find('=') == std::string::npos
-                                     ? "a shared library"
-                                     : "a shared library, or ID=FILE with an id such as mine.cpu"));
+    throw input_error("found no file '{}', expected {}", path,
+                      !entry.is_library ? "an executable"
+                      : path.find('=') == std::string::npos
+                          ? "a shared library"
+                          : "a shared library, or ID=FILE with an id such as mine.cpu");
   if (!entry.is_library && access(code.path.c_str(), X_OK) != 0)
-    throw InputError(fmt::format("{}: the file is not executable", code.path));
+    throw input_error("{}: the file is not executable", code.path);
   Sha256 hash;
   add_file(hash, code.path);
   for (const auto& arg : entry.args) {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <set>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/data/bytes.hpp"
@@ -160,8 +160,8 @@ void check_size(const Spec& spec) {
                    });
   const double count = combinations(spec) * (all ? kMaxOrder : 1);
   if (count > kMaxCombinations)
-    throw InputError(fmt::format("{}: found {:.3g} combinations, expected at most {}", spec.path,
-                                 count, kMaxCombinations));
+    throw input_error("{}: found {:.3g} combinations, expected at most {}", spec.path, count,
+                      kMaxCombinations);
 }
 
 /// Every setting extended by each step of a walk along lists of equal length; the walk varies
@@ -412,9 +412,8 @@ Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
                      const DatasetRegistry& datasets, bool allow_foreign) {
   auto spec = load_spec(spec_path, profile);
   if (!spec.of.empty())
-    throw InputError(
-        fmt::format("{}: this spec measures nothing: it draws the rows of {}; run that spec",
-                    spec.path, spec.of));
+    throw input_error("{}: this spec measures nothing: it draws the rows of {}; run that spec",
+                      spec.path, spec.of);
   const auto methods = methods_for(spec);
   if (!allow_foreign) refuse_foreign(spec);
   return make_plan(spec, methods, datasets);

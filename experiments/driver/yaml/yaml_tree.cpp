@@ -19,6 +19,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor::driver {
@@ -184,8 +185,7 @@ std::string read_small_file(const std::string& path) {
   if (!fs::is_regular_file(path, error)) throw InputError(path + ": there is no such file");
   const auto bytes = fs::file_size(path, error);
   if (error || bytes > kMaxSmallFile)
-    throw InputError(
-        fmt::format("{}: found {} bytes, expected at most {}", path, bytes, kMaxSmallFile));
+    throw input_error("{}: found {} bytes, expected at most {}", path, bytes, kMaxSmallFile);
   std::ifstream file(path, std::ios::binary);
   std::string text(bytes, '\0');
   file.read(text.data(), static_cast<std::streamsize>(bytes));

@@ -26,8 +26,8 @@
 #include <string_view>
 #include <thread>
 
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::fetch {
 namespace fs = std::filesystem;
@@ -105,7 +105,7 @@ void write_all(int fd, const char* data, std::size_t bytes) {
   while (bytes > 0) {
     const auto written = ::write(fd, data, bytes);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw SystemError(fmt::format("writing: {}", std::strerror(errno)));
+    if (written < 0) throw system_error("writing: {}", std::strerror(errno));
     data += written;
     bytes -= static_cast<std::size_t>(written);
   }
@@ -140,7 +140,7 @@ void begin_body(State& s) {
     curl_easy_getinfo(s.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
     if (announced >= 0) whole = static_cast<std::uint64_t>(announced);
     if (ftruncate(s.fd, 0) != 0 || lseek(s.fd, 0, SEEK_SET) != 0)
-      throw SystemError(fmt::format("emptying: {}", std::strerror(errno)));
+      throw system_error("emptying: {}", std::strerror(errno));
     s.have = 0;
   }
   compare_length(s, whole);
@@ -230,9 +230,9 @@ void set_limits(CURL* curl, const Request& request, double seconds) {
 Transfer transfer(const Request& request, int fd, std::uint64_t have, double seconds,
                   Version& version, const OnProgress& progress) {
   const std::unique_ptr<CURL, Cleanup> curl(curl_easy_init());
-  if (curl == nullptr) throw SystemError("libcurl can't be started");
+  if (curl == nullptr) throw system_error("libcurl can't be started");
   if (lseek(fd, static_cast<off_t>(have), SEEK_SET) < 0)
-    throw SystemError(fmt::format("seeking: {}", std::strerror(errno)));
+    throw system_error("seeking: {}", std::strerror(errno));
   State s{curl.get(), request, progress, version, fd, have, false, {}, {}};
   char text[CURL_ERROR_SIZE] = "";
   set_limits(s.curl, request, seconds);
@@ -262,7 +262,7 @@ constexpr int kAttemptsWithoutProgress = 5;
 constexpr std::chrono::milliseconds kFirstWait{200};
 
 [[noreturn]] void refuse(const std::string& path, const char* what) {
-  throw SystemError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw system_error("{}: {}: {}", path, what, std::strerror(errno));
 }
 
 /// The partial file, locked as long as the object lives.
@@ -348,10 +348,10 @@ class Download {
           transfer(request_, part_.fd(), before, seconds_left(), version_, progress_);
       if (end == End::complete) break;
       if (end == End::wrong) return reason;
-      if (end == End::refused) throw InputError(fmt::format("{}: {}", request_.url, reason));
+      if (end == End::refused) throw input_error("{}: {}", request_.url, reason);
       idle = part_.size() > before ? 0 : idle + 1;
       if (idle == kAttemptsWithoutProgress)
-        throw SystemError(fmt::format("{}; {} are here, a later call resumes", reason, so_far()));
+        throw system_error("{}; {} are here, a later call resumes", reason, so_far());
       note_(fmt::format("{}; resuming at {}", reason, so_far()));
       wait = idle == 0 ? kFirstWait : wait * 2;
       std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
@@ -364,8 +364,8 @@ class Download {
   double seconds_left() const {
     const std::chrono::duration<double> spent = Clock::now() - start_;
     if (spent.count() >= request_.time_limit)
-      throw SystemError(fmt::format("{} s are over; {} are here, a later call resumes",
-                                    request_.time_limit, so_far()));
+      throw system_error("{} s are over; {} are here, a later call resumes", request_.time_limit,
+                         so_far());
     return request_.time_limit - spent.count();
   }
 
@@ -405,7 +405,7 @@ void download(const Request& request, const OnProgress& progress, const OnNote& 
   if (!what.empty()) part.remove();
   if (what.empty()) part.become(request.out);
   unlink(mark.c_str());
-  if (!what.empty()) throw InputError(fmt::format("{}: {}", request.url, what));
+  if (!what.empty()) throw input_error("{}: {}", request.url, what);
 }
 
 }  // namespace retensor::fetch

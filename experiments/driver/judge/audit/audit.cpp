@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <boost/algorithm/string.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor::driver {
@@ -74,10 +74,10 @@ class Figures : public Names {
                          : parts.size() == 3 ? in_row(parts[0], parts[1], parts[2])
                                              : std::optional<Address>();
     if (!address)
-      throw InputError(
-          fmt::format("found name '{}', expected a column, a figure, table.column or "
-                      "table.row.column{}",
-                      name, suggestion(name, known())));
+      throw input_error(
+          "found name '{}', expected a column, a figure, table.column or "
+          "table.row.column{}",
+          name, suggestion(name, known()));
     used_.insert(*address);
     return rounded(at(f_, *address).number, rounding_);
   }
@@ -85,7 +85,7 @@ class Figures : public Names {
   std::vector<std::unique_ptr<Names>> rows(const std::string& table) const override {
     const auto found = f_.tables.find(table);
     if (found == f_.tables.end())
-      throw InputError(fmt::format("unknown table '{}'{}", table, suggestion(table, known())));
+      throw input_error("unknown table '{}'{}", table, suggestion(table, known()));
     std::vector<std::unique_ptr<Names>> all;
     for (std::size_t r = 0; r < found->second.rows.size(); ++r)
       all.push_back(std::make_unique<Figures>(f_, rounding_, used_, table, r));

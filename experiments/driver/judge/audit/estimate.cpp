@@ -8,9 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 
 namespace retensor::driver {
@@ -81,8 +79,7 @@ Estimate logarithm(const Estimate& x) {
 }
 
 [[noreturn]] void refuse_function(const std::string& found, const std::vector<std::string>& known) {
-  throw InputError(
-      fmt::format("found function '{}', expected one of {}", found, joined(known, ", ")));
+  throw input_error("found function '{}', expected one of {}", found, joined(known, ", "));
 }
 
 /// Decimals have no exact binary form.

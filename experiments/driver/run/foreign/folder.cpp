@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/matrix_market.hpp"
 #include "common/io/tns.hpp"
@@ -71,9 +71,8 @@ void read_array(std::ifstream& in, auto& array) {
 
 void read_values(std::ifstream& in, std::uint64_t size, Matrix& into) {
   if (size != into.bytes())
-    throw InputError(fmt::format("found a result of {} bytes, expected {}: {} x {} values of {}",
-                                 size, into.bytes(), into.rows(), into.cols(),
-                                 retensor::name(into.dtype())));
+    throw input_error("found a result of {} bytes, expected {}: {} x {} values of {}", size,
+                      into.bytes(), into.rows(), into.cols(), retensor::name(into.dtype()));
   into.values().visit([&](auto& values) { read_array(in, values); });
 }
 
@@ -83,10 +82,10 @@ void read_entries(std::ifstream& in, std::uint64_t size, const EntriesView& into
   in.read(reinterpret_cast<char*>(&count), sizeof count);
   const auto each = into.dims.size() * sizeof(Index) + into.width * size_of(into.values->dtype());
   if (!in || (size - sizeof count) % each != 0 || (size - sizeof count) / each != count)
-    throw InputError(fmt::format(
+    throw input_error(
         "found a sparse result of {} bytes that says it has {} entries, expected 8 bytes and {} "
         "for each entry: {} indices and {} values of {}",
-        size, count, each, into.dims.size(), into.width, retensor::name(into.values->dtype())));
+        size, count, each, into.dims.size(), into.width, retensor::name(into.values->dtype()));
   into.resize(count);
   for (auto& index : *into.indices) read_array(in, index);
   into.values->visit([&](auto& values) { read_array(in, values); });
@@ -126,14 +125,14 @@ std::string ProblemFolder::write_operands(const std::vector<Matrix>& dense) {
 void ProblemFolder::read_result(const std::string& name, Result& into) const {
   const auto path = scratch_.path() / name;
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) throw InputError(fmt::format("wrote no file '{}'", name));
+  if (!fs::is_regular_file(path, error)) throw input_error("wrote no file '{}'", name);
   const auto size = fs::file_size(path);
   std::ifstream in(path, std::ios::binary);
   if (const auto entries = entries_of(into))
     read_entries(in, size, *entries);
   else
     read_values(in, size, std::get<Matrix>(into));
-  if (!in) throw InputError(fmt::format("the file '{}' can't be read", name));
+  if (!in) throw input_error("the file '{}' can't be read", name);
 }
 
 void ProblemFolder::remove(const std::string& name) const {

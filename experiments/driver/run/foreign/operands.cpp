@@ -1,9 +1,9 @@
 // What goes to external code and comes back, for each operation.
-#include <fmt/format.h>
 
 #include <numeric>
 
 #include "common/advise/facts.hpp"
+#include "common/core/message.hpp"
 #include "common/tensor/einsum.hpp"
 #include "experiments/driver/run/foreign/foreign_run.hpp"
 
@@ -101,7 +101,7 @@ std::optional<EntriesView> entries_of(Result& result) {
 
 void EntriesView::resize(Count entries) const {
   if (const auto places = cells_in(dims); static_cast<double>(entries) > places)
-    throw InputError(fmt::format("found {} entries, expected at most {:g}", entries, places));
+    throw input_error("found {} entries, expected at most {:g}", entries, places);
   for (auto& index : *indices) index.resize(entries);
   *values = Values(values->dtype(), entries * width);
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "common/core/message.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/foreign/folder.hpp"
 #include "experiments/driver/run/foreign/foreign_run.hpp"
@@ -31,7 +32,7 @@ constexpr milliseconds kLastMoment{1000};  ///< to end after its input has close
 std::array<int, 2> socket_pair() {
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    throw SystemError(fmt::format("no socket pair for a program: {}", std::strerror(errno)));
+    throw system_error("no socket pair for a program: {}", std::strerror(errno));
   return pair;
 }
 
