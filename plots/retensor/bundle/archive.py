@@ -99,6 +99,8 @@ def _checked(path, folder):
         for name in sorted(here):
             if _facts(folder / name) != files[name]:
                 raise PlotError(f"{path}: {name}: its SHA-256 or size is not that of {MANIFEST}")
+    except PlotError:
+        raise
     except FileNotFoundError as error:
         raise PlotError(f"{path}: no {MANIFEST}, so it is no bundle") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
