@@ -14,7 +14,7 @@ from retensor.figures import captions, panels
 
 TIME = "conversion"            # has a unit, so that its numbers take more room
 QUANTITIES = (("GFLOPS", lambda line: line.gflops and line.gflops.value),
-              ("bytes a nonzero", lambda line: line.per_nonzero),
+              ("bytes per nonzero", lambda line: line.per_nonzero),
               ("relative error", lambda line: line.error),
               (TIME, lambda line: line.prepare),
               ("runs to break even", lambda line: line.break_even))

@@ -30,7 +30,7 @@ ASKED = ("case.", "device", "status", "stale", "finished", "stats.", "phases.run
 NEVER = "never"
 FEWEST_SAMPLES = 3  # of a time
 COLUMNS = ("time (s)", "GFLOPS", "times the baseline's speed", "format (bytes)",
-           "bytes a nonzero", "peak device memory (bytes)", "relative error", "error over bound",
+           "bytes per nonzero", "peak device memory (bytes)", "relative error", "error over bound",
            "conversion (s)", "runs to break even", "baseline", "cases ok", "of",
            "status", "stale rows", "rows of")
 
