@@ -26,8 +26,11 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
-    except (PlotError, OSError) as error:
+    except PlotError as error:
         print(f"error: {error}", file=sys.stderr)
+    except OSError as error:
+        told = f"{error.filename}: {error.strerror}" if error.filename else error
+        print(f"error: {told}", file=sys.stderr)
     except BrokenProcessPool:
         print("error: a process that draws figures was killed", file=sys.stderr)
     except (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError,

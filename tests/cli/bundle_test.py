@@ -277,6 +277,12 @@ def without(files, name):
     return {other: content for other, content in files.items() if other != name}
 
 
+def test_an_absent_archive_is_named(tmp_path):
+    done, report = replay(tmp_path / "there", tmp_path / "none.tar.gz")
+    assert done.returncode == 2 and report is None
+    assert done.stderr == f"error: {tmp_path / 'none.tar.gz'}: No such file or directory\n"
+
+
 @pytest.mark.parametrize("make, complaint", [
     (lambda a, f: packed(a, f, [link("spec/x", "/etc/passwd", tarfile.SYMTYPE)]), "no regular"),
     (lambda a, f: packed(a, f, [link("spec/x", "spec/rows.jsonl", tarfile.LNKTYPE)]), "no regular"),
