@@ -51,12 +51,9 @@ class Tries {
       tried.run = seconds_of_run(*prepared, *timer);
       for (int run = 1; run < kRunsOfTrial; ++run)
         tried.run = std::min(tried.run, seconds_of_run(*prepared, *timer));
-      beside_ = beside_ || &method == best_method_;
       if (tried.run < shortest_) {
         shortest_ = tried.run;
         best_ = std::move(prepared);
-        best_method_ = &method;
-        beside_ = false;
       }
     } catch (const std::exception& e) {
       tried.failure = e.what();
@@ -64,24 +61,13 @@ class Tries {
     return tried;
   }
 
-  /// Null where all failed, or where the best no longer runs: a kernel may have the shared memory
-  /// that the latest preparation of its method asked for.
-  std::unique_ptr<Prepared> best() {
-    if (!beside_) return std::move(best_);
-    try {
-      seconds_of_run(*best_, *timer_for(*best_method_));
-    } catch (const std::exception&) {
-      best_ = nullptr;
-    }
-    return std::move(best_);
-  }
+  /// Null where all failed.
+  std::unique_ptr<Prepared> best() { return std::move(best_); }
 
  private:
   const Problem& problem_;
   std::unique_ptr<Prepared> best_;
-  const Method* best_method_ = nullptr;
   double shortest_ = std::numeric_limits<double>::infinity();
-  bool beside_ = false;  // a variant of the best one's method was prepared after it
 };
 
 std::string outcome(const Tried& tried) {

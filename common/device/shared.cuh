@@ -19,4 +19,15 @@ void allow_all_shared(Kernel* kernel) {
                                            most - static_cast<int>(of_kernel.sharedSizeBytes)));
 }
 
+/// Lets a kernel have at least so many bytes of dynamic shared memory in a thread block. What an
+/// earlier call allowed stays allowed, so that launches with more and with less can take turns.
+template <class Kernel>
+void allow_shared(Kernel* kernel, std::size_t bytes) {
+  cudaFuncAttributes of_kernel{};
+  RETENSOR_CUDA_CHECK(cudaFuncGetAttributes(&of_kernel, kernel));
+  if (of_kernel.maxDynamicSharedSizeBytes < static_cast<int>(bytes))
+    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(bytes)));
+}
+
 }  // namespace retensor::device

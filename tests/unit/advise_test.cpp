@@ -16,7 +16,6 @@
 #include "common/core/error.hpp"
 #include "common/decompose/als.hpp"
 #include "common/measure/timing.hpp"
-#include "tests/support/lowered_method.hpp"
 
 namespace retensor::advise {
 namespace {
@@ -307,23 +306,6 @@ TEST_CASE("what wins a trial is prepared once and runs on with factors that chan
 
   CHECK(tried.prepare(problem, {}) != nullptr);  // of another problem: no further trial
   CHECK(total() == 5 + (tried.id() == "flycoo.cpu" ? 1 : 3));
-}
-
-TEST_CASE("a winner that a later preparation broke is prepared again") {
-  const auto tensor = random_tensor({60, 50, 40}, 600, 11);
-  ProblemSpec spec;
-  const Problem problem(spec, tensor);
-  const test::LoweredMethod method;
-  Advice advice;
-  for (const char* params : {"", "warps=1"})  // the second needs less, and takes longer
-    advice.ranked.push_back({.method = &method, .params = params, .forecast = forecast(1, 1, 2)});
-  const Planned planned(advice, {.calls = 1e6}, true);
-  const auto prepared = planned.prepare(problem, {});
-  REQUIRE(planned.choice().params.empty());
-  const auto timer = make_host_timer();
-  timer->start();
-  CHECK_NOTHROW(prepared->run(*timer));
-  timer->stop();
 }
 
 TEST_CASE("nothing that emulates another processor is a candidate") {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/device/shared.cuh"
 #include "common/numeric/rounding.hpp"
 #include "papers/hlsto/kernels/hlsto_cuda.cuh"
 #include "papers/hlsto/kernels/run_cuda.cuh"
@@ -94,8 +95,7 @@ class PaperRun : public HlsRun {
       else
         kernel_ = x_.kronecker ? multiply<kArithmetic, 2, true> : multiply<kArithmetic, 2, false>;
     });
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+    device::allow_shared(kernel_, shared_);
   }
 
   const Launch launch_;
@@ -120,8 +120,7 @@ class HalfRun : public PaperRun {
       choose_kernel_with<__half>();
     else
       choose_kernel_with<float>();
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(shared_)));
+    device::allow_shared(kernel_, shared_);
     executed_.merge(half_facts(params));
   }
 

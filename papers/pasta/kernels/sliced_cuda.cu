@@ -15,6 +15,7 @@
 #include <string>
 
 #include "common/core/types.hpp"
+#include "common/device/shared.cuh"
 #include "common/run/cuda_run.cuh"
 #include "papers/pasta/format/sliced.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
@@ -233,8 +234,7 @@ class SlicedRun : public CudaRun {
   void set_launch(unsigned vectors) {
     const unsigned width = ttv(problem_) ? 1 : 4 * vectors;
     table_bytes_ = p_.rows * width * sizeof(float);
-    RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(table_bytes_)));
+    device::allow_shared(kernel_, table_bytes_);
     int device = 0, multiprocessors = 0, blocks = 0;
     RETENSOR_CUDA_CHECK(cudaGetDevice(&device));
     RETENSOR_CUDA_CHECK(
