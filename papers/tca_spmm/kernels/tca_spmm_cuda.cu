@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/device/shared.cuh"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
@@ -61,7 +62,7 @@ class PaperRun : public SpmmRun {
     const bool deep = plan_.options.depth == 16;
     kernel_ = deep ? multiply_rows<16> : multiply_rows<8>;
     shared_ = deep ? BlockMemory<16>::bytes(p_.one_warp) : BlockMemory<8>::bytes(p_.one_warp);
-    give_shared(kernel_, shared_);
+    device::allow_shared(kernel_, shared_);
   }
 
   /// Of a row in one block.
