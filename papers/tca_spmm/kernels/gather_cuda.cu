@@ -38,8 +38,8 @@ namespace retensor::tca_spmm {
 /// Of a thread block, and blocks of a multiprocessor that registers shall allow for.
 inline constexpr unsigned kGatherThreads = 128, kGatherBlocks = 7;
 inline constexpr unsigned kHalvesOfVector = 8;  ///< 16 bytes
-/// Lanes of a row in each walk.
-inline constexpr unsigned kPassedLanes = 8, kEachLanes = 16, kMmaLanes = kWarpSize;
+/// Lanes of a row in the first two walks.
+inline constexpr unsigned kPassedLanes = 8, kEachLanes = 16;
 
 /// A row of S: its first nonzero, their count, and its number.
 struct alignas(16) GatherRow {
@@ -174,11 +174,11 @@ enum class GatherWalk { passed, each, mma };
 constexpr unsigned lanes_of(GatherWalk walk) {
   return walk == GatherWalk::passed ? kPassedLanes
          : walk == GatherWalk::each ? kEachLanes
-                                    : kMmaLanes;
+                                    : kWarpSize;
 }
 /// Of a row of D, that the lanes of a row take.
 constexpr unsigned vectors_of(GatherWalk walk) {
-  return walk == GatherWalk::mma ? kMmaLanes / 4 : lanes_of(walk);
+  return walk == GatherWalk::mma ? kWarpSize / 4 : lanes_of(walk);
 }
 
 template <GatherWalk kWalk>
@@ -231,7 +231,7 @@ std::vector<GatherEntry> gather_entries_of(const Csr& s, Count vectors, GatherWa
 
 constexpr const char* kGatherWalks[] = {"passed", "each", "mma"};
 
-GatherWalk walk_of(const std::string& word, const Csr& s) {
+GatherWalk gather_walk_of(const std::string& word, const Csr& s) {
   if (word == "auto")
     return s.nnz() >= kPassedLanes * s.rows ? GatherWalk::passed : GatherWalk::each;
   return static_cast<GatherWalk>(std::ranges::find(kGatherWalks, word) - kGatherWalks);
@@ -243,7 +243,7 @@ class GatherRun : public SpmmRun {
       : SpmmRun(problem, "rows of D gathered for a row of S", {Element::half, output}),
         s_rows_(gather_rows_of(s)),
         entries_(gather_entries_of(s, d_.stride / kHalvesOfVector, walk)),
-        walk_(walk) {
+        gather_walk_(walk) {
     count_bytes(s_rows_, entries_);
     x_.rows = s_rows_.data(), x_.entries = entries_.data();
     x_.dense = reinterpret_cast<const uint4*>(d_.values.data());
@@ -258,15 +258,15 @@ class GatherRun : public SpmmRun {
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    const dim3 grid(device::blocks_for(rows_ * lanes_of(walk_), kGatherThreads),
-                    device::blocks_for(width_, vectors_of(walk_) * kHalvesOfVector));
+    const dim3 grid(device::blocks_for(rows_ * lanes_of(gather_walk_), kGatherThreads),
+                    device::blocks_for(width_, vectors_of(gather_walk_) * kHalvesOfVector));
     RETENSOR_CUDA_LAUNCH(kernel_, grid, kGatherThreads, 0, stream_of(timer), x_);
   }
 
  private:
   const Buffer<GatherRow> s_rows_;
   const Buffer<GatherEntry> entries_;
-  const GatherWalk walk_;
+  const GatherWalk gather_walk_;
   GatherOperands x_;
   void (*kernel_)(GatherOperands) = nullptr;
 };
@@ -275,8 +275,8 @@ class GatherRun : public SpmmRun {
 
 std::unique_ptr<Prepared> prepare_gather_cuda(const Problem& problem, const Params& params) {
   const Csr s = to_csr(problem.x());
-  return std::make_unique<GatherRun>(problem, output_of(params), walk_of(params.word("walk"), s),
-                                     s);
+  return std::make_unique<GatherRun>(problem, output_of(params),
+                                     gather_walk_of(params.word("walk"), s), s);
 }
 
 }  // namespace retensor::tca_spmm
