@@ -4,7 +4,7 @@
 //
 // A group of lanes takes a row of S and some columns of D, 16 bytes a lane. Nothing passes through
 // shared memory, and sums are in single precision. Rows of a warp are of similar length, the
-// longest first. There are three walks:
+// longest first. There are two walks:
 //   passed  Eight lanes take 64 columns. A lane reads one of eight nonzeros and passes it on to the
 //           others; the next eight are read before the rows of D of those at hand arrive. Thread
 //           blocks of the same columns begin one after another, so that what gathers use at a time
@@ -12,13 +12,7 @@
 //           where it does not hold all.
 //   each    16 lanes take 128 columns, and each lane reads all nonzeros, four at a time: for rows
 //           that are too short to be divided between lanes.
-//   mma     A warp takes a row of S and 64 columns, 16 bytes a lane. What four lanes read of four
-//           rows of D is part of an MMA's left operand as it is: two neighbouring columns of D in
-//           two neighbouring cells of k. The right operand has a nonzero's value in column 0 for
-//           the even ones and in column 1 for the odd ones, so that no half is converted. Values
-//           must be finite, since other columns of D are multiplied by zeros.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -38,14 +32,14 @@ namespace retensor::tca_spmm {
 /// Of a thread block, and blocks of a multiprocessor that registers shall allow for.
 inline constexpr unsigned kGatherThreads = 128, kGatherBlocks = 7;
 inline constexpr unsigned kHalvesOfVector = 8;  ///< 16 bytes
-/// Lanes of a row in the first two walks.
+/// Lanes of a row in either walk.
 inline constexpr unsigned kPassedLanes = 8, kEachLanes = 16;
 
 /// A row of S: its first nonzero, their count, and its number.
 struct alignas(16) GatherRow {
   Index begin, length, number, unused;
 };
-/// A nonzero: where its row of D begins, in vectors of 16 bytes, and its value, or twice as halves.
+/// A nonzero: where its row of D begins, in vectors of 16 bytes, and its value.
 struct alignas(8) GatherEntry {
   Index place;
   float value;
@@ -128,77 +122,21 @@ __device__ inline void gather_each(const GatherOperands& x, const GatherRow& row
   }
 }
 
-/// A row by a warp. Lanes with the same lane / 4 have the same eight columns, whose sums the first
-/// of them has in the end.
-__device__ inline void gather_mma(const GatherOperands& x, const GatherRow& row, const uint4* dense,
-                                  GatherSums& sums) {
-  constexpr int kOwn = 4;  // nonzeros of a lane at once
-  constexpr unsigned kTogether = 4, kStep = kOwn * kTogether;
-  const unsigned lane = threadIdx.x % kWarpSize;
-  const std::uint32_t kept = lane < 4 ? 0xffff : lane < 8 ? 0xffff0000 : 0;
-  const Index begin = row.begin + lane % kTogether, end = row.begin + row.length;
-  GatherEntry next[kOwn];
-  const auto read = [&](Index first) {
-#pragma unroll
-    for (int e = 0; e < kOwn; ++e) {
-      const Index at = first + e * kTogether;
-      next[e] = at < end ? gather_entry(x, at) : GatherEntry{};
-    }
-  };
-  float first_half[4] = {}, second_half[4] = {};
-  read(begin);
-  for (Index first = begin; first - lane % kTogether < end; first += kStep) {
-    uint4 rows[kOwn];
-    std::uint32_t value[kOwn];
-#pragma unroll
-    for (int e = 0; e < kOwn; ++e) {
-      rows[e] = first + e * kTogether < end ? __ldg(dense + next[e].place) : uint4{};
-      value[e] = __float_as_uint(next[e].value) & kept;
-    }
-    read(first + kStep);
-#pragma unroll
-    for (int e = 0; e < kOwn; e += 2) {
-      using device::MmaType;
-      const uint4 &low = rows[e], &high = rows[e + 1];
-      device::multiply_add<MmaType::f16>(first_half, low.x, low.y, high.x, high.y, value[e],
-                                         value[e + 1]);
-      device::multiply_add<MmaType::f16>(second_half, low.z, low.w, high.z, high.w, value[e],
-                                         value[e + 1]);
-    }
-  }
-#pragma unroll
-  for (int c = 0; c < 4; ++c) sums.of[c] = first_half[c], sums.of[4 + c] = second_half[c];
-}
-
-enum class GatherWalk { passed, each, mma };
-constexpr unsigned lanes_of(GatherWalk walk) {
-  return walk == GatherWalk::passed ? kPassedLanes
-         : walk == GatherWalk::each ? kEachLanes
-                                    : kWarpSize;
-}
-/// Of a row of D, that the lanes of a row take.
-constexpr unsigned vectors_of(GatherWalk walk) {
-  return walk == GatherWalk::mma ? kWarpSize / 4 : lanes_of(walk);
-}
-
-template <GatherWalk kWalk>
+template <bool kPassed>
 __global__ void __launch_bounds__(kGatherThreads, kGatherBlocks)
     gather_rows(const GatherOperands x) {
-  constexpr unsigned kLanes = lanes_of(kWalk), kVectors = vectors_of(kWalk);
+  constexpr unsigned kLanes = kPassed ? kPassedLanes : kEachLanes;
   const unsigned at = (blockIdx.x * kGatherThreads + threadIdx.x) / kLanes;
   const GatherRow row = at < x.row_count ? x.rows[at] : GatherRow{};
-  const unsigned vector = blockIdx.y * kVectors + threadIdx.x % kLanes / (kLanes / kVectors);
+  const unsigned vector = blockIdx.y * kLanes + threadIdx.x % kLanes;
   // A lane beyond D's columns reads others, and stores nothing.
   const uint4* const dense = x.dense + (vector < x.vectors ? vector : 0);
   GatherSums sums;
-  if constexpr (kWalk == GatherWalk::passed)
+  if constexpr (kPassed)
     gather_passed(x, row, dense, sums);
-  else if constexpr (kWalk == GatherWalk::each)
-    gather_each(x, row, dense, sums);
   else
-    gather_mma(x, row, dense, sums);
-  const bool has_sums = threadIdx.x % (kLanes / kVectors) == 0;
-  if (has_sums && at < x.row_count && vector < x.vectors)
+    gather_each(x, row, dense, sums);
+  if (at < x.row_count && vector < x.vectors)
     store_eight(x.out, x.half_output, (Count{row.number} * x.vectors + vector) * kHalvesOfVector,
                 sums.of);
 }
@@ -217,66 +155,54 @@ std::vector<GatherRow> gather_rows_of(const Csr& s) {
 }
 
 /// Values rounded to halves.
-std::vector<GatherEntry> gather_entries_of(const Csr& s, Count vectors, GatherWalk walk) {
+std::vector<GatherEntry> gather_entries_of(const Csr& s, Count vectors) {
   std::vector<GatherEntry> entries(s.nnz());
   const auto values = s.values.as<float>();
-  for (Count p = 0; p < entries.size(); ++p) {
-    const std::uint16_t half = to_fp16_bits(values[p]);
-    entries[p] = {
-        static_cast<Index>(s.columns[p] * vectors),
-        walk == GatherWalk::mma ? std::bit_cast<float>(half * 0x10001u) : from_fp16_bits(half)};
-  }
+  for (Count p = 0; p < entries.size(); ++p)
+    entries[p] = {static_cast<Index>(s.columns[p] * vectors),
+                  from_fp16_bits(to_fp16_bits(values[p]))};
   return entries;
-}
-
-constexpr const char* kGatherWalks[] = {"passed", "each", "mma"};
-
-GatherWalk gather_walk_of(const std::string& word, const Csr& s) {
-  if (word == "auto")
-    return s.nnz() >= kPassedLanes * s.rows ? GatherWalk::passed : GatherWalk::each;
-  return static_cast<GatherWalk>(std::ranges::find(kGatherWalks, word) - kGatherWalks);
 }
 
 class GatherRun : public SpmmRun {
  public:
-  GatherRun(const Problem& problem, Element output, GatherWalk walk, const Csr& s)
+  GatherRun(const Problem& problem, Element output, bool passed, const Csr& s)
       : SpmmRun(problem, "rows of D gathered for a row of S", {Element::half, output}),
         s_rows_(gather_rows_of(s)),
-        entries_(gather_entries_of(s, d_.stride / kHalvesOfVector, walk)),
-        gather_walk_(walk) {
+        entries_(gather_entries_of(s, d_.stride / kHalvesOfVector)) {
     count_bytes(s_rows_, entries_);
     x_.rows = s_rows_.data(), x_.entries = entries_.data();
     x_.dense = reinterpret_cast<const uint4*>(d_.values.data());
     x_.out = out_.data(), x_.row_count = static_cast<unsigned>(rows_);
     x_.vectors = static_cast<unsigned>(d_.stride / kHalvesOfVector);
     x_.half_output = output_ == Element::half;
-    kernel_ = walk == GatherWalk::passed ? gather_rows<GatherWalk::passed>
-              : walk == GatherWalk::each ? gather_rows<GatherWalk::each>
-                                         : gather_rows<GatherWalk::mma>;
-    executed_["walk"] = kGatherWalks[static_cast<int>(walk)];
+    kernel_ = passed ? gather_rows<true> : gather_rows<false>;
+    lanes_ = passed ? kPassedLanes : kEachLanes;
+    executed_["walk"] = passed ? "passed" : "each";
   }
 
   void run(StageTimer& timer) override {
     timer.stage("kernel");
-    const dim3 grid(device::blocks_for(rows_ * lanes_of(gather_walk_), kGatherThreads),
-                    device::blocks_for(width_, vectors_of(gather_walk_) * kHalvesOfVector));
+    const dim3 grid(device::blocks_for(rows_ * lanes_, kGatherThreads),
+                    device::blocks_for(width_, lanes_ * kHalvesOfVector));
     RETENSOR_CUDA_LAUNCH(kernel_, grid, kGatherThreads, 0, stream_of(timer), x_);
   }
 
  private:
   const Buffer<GatherRow> s_rows_;
   const Buffer<GatherEntry> entries_;
-  const GatherWalk gather_walk_;
   GatherOperands x_;
   void (*kernel_)(GatherOperands) = nullptr;
+  unsigned lanes_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_gather_cuda(const Problem& problem, const Params& params) {
   const Csr s = to_csr(problem.x());
-  return std::make_unique<GatherRun>(problem, output_of(params),
-                                     gather_walk_of(params.word("walk"), s), s);
+  const std::string& walk = params.word("walk");
+  const bool passed = walk == "auto" ? s.nnz() >= kPassedLanes * s.rows : walk == "passed";
+  return std::make_unique<GatherRun>(problem, output_of(params), passed, s);
 }
 
 }  // namespace retensor::tca_spmm

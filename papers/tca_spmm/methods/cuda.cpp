@@ -88,11 +88,10 @@ Support supports_gather(const Problem& problem, const Params&) {
 
 MethodSpec make_tca_spmm_cuda_gather() {
   const ParamSpec walk =
-      param(
-          "walk", "auto",
-          "how lanes take a row: nonzeros passed on between eight of them, each all, or a warp by "
-          "MMAs, which needs finite values; auto: each where rows have fewer than eight")
-          .words({"auto", "passed", "each", "mma"});
+      param("walk", "auto",
+            "how lanes read the nonzeros of a row: passed on between eight of them, or each all; "
+            "auto: each where rows have fewer than eight")
+          .words({"auto", "passed", "each"});
   MethodSpec own;
   own.id = "tca_spmm.cuda.gather";
   own.summary =

@@ -132,8 +132,6 @@ TEST_CASE("one small product with each method") {  // short under a sanitiser
     check(registry.find(id), problem, registry.find(id).params().resolve({}));
   const Method& tuned = registry.find("tca_spmm.cuda.tuned");
   check(tuned, problem, tuned.params().resolve({{"groups", std::string("16")}}));
-  const Method& gather = registry.find("tca_spmm.cuda.gather");
-  check(gather, problem, gather.params().resolve({{"walk", std::string("mma")}}));
 }
 
 TEST_CASE("libraries" * doctest::skip()) {
