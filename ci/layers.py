@@ -6,7 +6,7 @@ headers in device/ and CUDA sources alone; no paper uses another one or the driv
 driver yaml <- data <- spec <- run <- judge <- commands <- mpi; no source of common names a paper
 and no driver source a method; libraries never print, exit, read the environment or parse arguments.
 Papers and baselines have one layout: their folders, the names of files in them, and inside a
-paper methods -> kernels -> format.
+paper methods -> kernels -> format. No file is a leftover of a merge or an editor.
 `--self-test` plants one offence per rule in a scratch tree and fails unless each is found.
 """
 import re
@@ -56,6 +56,7 @@ CUDA_HEADER = re.compile(r"cuda|cublas|cusparse|curand|cub/|thrust/|mma\.h|coope
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 TALK = re.compile(r"std::(cout|cerr|clog|exit|abort|getenv|quick_exit)\b|<iostream>"
                   r"|(?<![\w.>:])(printf|puts|exit|getenv|setenv)\(|std::f?printf\(|fmt::print\(")
+LEFTOVER = re.compile(r".*(\.(orig|rej|bak|sw[op])|~)|\.#.*")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -193,9 +194,17 @@ def check_plan(root):
             yield from check_folder(root, folder, BASELINE)
 
 
+def check_leftovers(root):
+    for top in ("common", "papers", "experiments", "tests", "plots", "datasets", "ci"):
+        for file in sorted((root / top).rglob("*")):
+            if LEFTOVER.fullmatch(file.name):
+                yield f"{file.relative_to(root)}: a leftover of a merge or an editor"
+
+
 def problems(root):
     """All offences below `root`, one line each."""
     yield from check_plan(root)
+    yield from check_leftovers(root)
     names = "|".join(map(re.escape, modules(root))) or r"\0"
     methods = re.compile(rf"\b({names})\.[a-z]\w*|register_({names})\b")
     papers = "|".join(sorted(f.parent.name for f in root.glob("papers/*/meson.build"))) or r"\0"
@@ -254,6 +263,7 @@ OFFENCES = {
        for lower, upper in zip(ROOMS, ROOMS[1:])},
     "experiments/driver/lost.cpp": ("", "in no room"),
     "experiments/driver/attic/lost.hpp": ("", "in no room"),
+    **{name: ("", "a leftover") for name in ("common/core/x.hpp.orig", "ci/test~", "plots/.#a.py")},
     "tests/unit/a.cpp": ('#include "lost.hpp"', "not in the tree"),
     "tests/gpu/b.cpp": ('#include "papers/one/format/x.hpp"', "stands in its tests/"),
 }

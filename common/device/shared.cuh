@@ -1,6 +1,9 @@
 // Shared memory of kernels. Included by .cu files alone.
 #pragma once
 
+#include <map>
+#include <mutex>
+
 #include "common/device/cuda.cuh"
 
 namespace retensor::device {
@@ -19,15 +22,19 @@ void allow_all_shared(Kernel* kernel) {
                                            most - static_cast<int>(of_kernel.sharedSizeBytes)));
 }
 
-/// Lets a kernel have at least so many bytes of dynamic shared memory in a thread block. What an
-/// earlier call allowed stays allowed, so that launches with more and with less can take turns.
+/// Lets a kernel have so many bytes of dynamic shared memory in a thread block, or what an earlier
+/// call asked for if that is more, so that launches with more and with less can take turns. A kernel
+/// has no more than was asked for.
 template <class Kernel>
 void allow_shared(Kernel* kernel, std::size_t bytes) {
-  cudaFuncAttributes of_kernel{};
-  RETENSOR_CUDA_CHECK(cudaFuncGetAttributes(&of_kernel, kernel));
-  if (of_kernel.maxDynamicSharedSizeBytes < static_cast<int>(bytes))
+  static std::mutex guard;
+  static std::map<Kernel*, std::size_t> most;
+  const std::scoped_lock lock(guard);
+  if (auto& of_kernel = most[kernel]; of_kernel < bytes) {
     RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));
+    of_kernel = bytes;
+  }
 }
 
 }  // namespace retensor::device

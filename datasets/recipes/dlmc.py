@@ -33,7 +33,10 @@ def text_of(source, layer):
         place, content = member(source, layer)
     else:
         name = f"{layer.rsplit('/', 1)[-1]}.smtx" if layer else source.name
-        found = list(recipe.files_below(source, name + "*")) if source.is_dir() else [source]
+        found = [source]
+        if source.is_dir():  # an unpacked archive has the name once for each sparsity
+            found = (recipe.files_below(source, f"{layer}.smtx*") or
+                     recipe.files_below(source, f"{name}*"))
         place = recipe.only(found, source, name)
         with recipe.opened(place, name) as stream:
             content = recipe.whole(stream)

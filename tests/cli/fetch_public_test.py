@@ -253,6 +253,18 @@ def test_collections_arrive(public, name, content, sizes, expected):
     assert public.tensor(name) == expected
 
 
+def test_a_layer_is_found_by_its_path_in_an_unpacked_archive(public, tmp_path):
+    name = "dlmc-rn50-0.98-final_dense"
+    public.registry(name, [2, 3], 3, fetch=REGISTRY[name]["fetch"])
+    for sparsity, text in (("0.98", "2, 3, 3\n0 1 3\n2 0 1\n"), ("0.7", "1, 1, 0\n0 0\n\n")):
+        path = tmp_path / "dlmc" / f"{LAYER.replace('0.98', sparsity)}.smtx"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    done = public.run("make", name, "--input", tmp_path / "dlmc")
+    assert done.returncode == 0, done.stderr
+    assert public.tensor(name) == ["1 3 1", "2 1 1", "2 2 1"]
+
+
 @pytest.mark.parametrize("name, content, sizes, words", [
     ("ratings", zipped({"ml-1m/ratings.dat": RECORDS.replace("::5::", "::6::")}), ([2, 3, 5], 3),
      "ratings to 5"),

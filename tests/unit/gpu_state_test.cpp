@@ -2,8 +2,12 @@
 // samples are taken again, and a clock that is locked.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/driver/run/bench/precision.hpp"
@@ -24,6 +28,7 @@ struct Played {
   unsigned long long heat_ns = 0;
   unsigned watts = 300, locked_mhz = 0;
   int lock_status = 0;
+  std::vector<unsigned> processes = std::vector<unsigned>(65);  // more than there is room for
 };
 Played played;
 
@@ -78,9 +83,17 @@ int nvmlDeviceGetViolationStatus(void*, int policy, void* time) {
   static_cast<PlayedTime*>(time)->violation_ns = policy == kThermal ? played.heat_ns : 0;
   return 0;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
-  *count = 65;
-  return 7;  // more than there is room for
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void* processes) {
+  struct Process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned instance, computing;
+  };
+  const auto room = std::exchange(*count, static_cast<unsigned>(played.processes.size()));
+  if (room < *count) return 7;
+  auto* next = static_cast<Process*>(processes);
+  for (const auto pid : played.processes) *next++ = {pid, 0, 0, 0};
+  return 0;
 }
 int nvmlDeviceSetGpuLockedClocks(void*, unsigned least, unsigned most) {
   if (played.lock_status == 0 && least == most) played.locked_mhz = least;
@@ -101,6 +114,16 @@ TEST_CASE("what the library tells is read, and what it lacks is left out") {
   CHECK(state["others"] == 65);
   CHECK(!state.contains("temperature_c"));
   CHECK(gpu.uuid() == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+}
+
+TEST_CASE("this process and the one that waits for it are no others") {
+  const auto own = static_cast<unsigned>(getpid()), parent = static_cast<unsigned>(getppid());
+  const GpuState gpu("", "");
+  for (const auto& [processes, others] : std::map<std::vector<unsigned>, int>{
+           {{own, parent}, 0}, {{parent}, 0}, {{own, parent, own + parent}, 1}}) {
+    played = {.processes = processes};
+    CHECK(gpu.now()["others"] == others);
+  }
 }
 
 TEST_CASE("without the library its absence is said") {

@@ -128,9 +128,11 @@ void GpuState::Library::put_others(json& into) const {
                                static_cast<void*>(processes.data()));
   if (status == kTooSmall) into["others"] = count;
   if (status != kDone) return;
-  const auto own = static_cast<unsigned>(getpid());
-  into["others"] = std::count_if(processes.begin(), processes.begin() + count,
-                                 [&](const Process& process) { return process.pid != own; });
+  // The program that started this one to measure may have asked the GPU for its facts, and waits.
+  const auto own = static_cast<unsigned>(getpid()), waits = static_cast<unsigned>(getppid());
+  into["others"] = std::count_if(
+      processes.begin(), processes.begin() + count,
+      [&](const Process& process) { return process.pid != own && process.pid != waits; });
 }
 
 GpuState::GpuState(const std::string& nvml, const std::string& cuda)
