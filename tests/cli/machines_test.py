@@ -111,7 +111,7 @@ def test_resume_keeps_rows_that_do_not_tell_their_machine(measured):
 def test_confirm_refuses_another_machine_of_the_model_until_asked(measured):
     workspace, _, move = measured
     move({"host": "another"}, source_hash="0" * 64)
-    before = workspace.out.read_text()
+    before, results = workspace.out.read_text(), devices(workspace.out)
     call = [RETENSOR, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
             workspace.cache]
     refused = subprocess.run(call, text=True, capture_output=True, timeout=60, check=False)
@@ -120,6 +120,8 @@ def test_confirm_refuses_another_machine_of_the_model_until_asked(measured):
     allowed = subprocess.run([*call, "--same-model"], text=True, capture_output=True, timeout=60,
                              check=False)
     assert allowed.returncode in (0, 1) and len(workspace.lines()) == 2
+    # What was measured again is no result beside the other machine's.
+    assert devices(workspace.out) == results
 
 
 @pytest.mark.parametrize("form,members", [("hashed", {"host"}), ("plain", {"host", "host_name"}),

@@ -190,8 +190,8 @@ TEST_CASE("a mode at a time with factors that change") {
 
 TEST_CASE("variants take turns") {
   const Registry registry = all_methods();
-  const auto report = contract::run_variants(contract::methods_of(
-      registry, [](const Method& m) { return m.backend() == Backend::cuda; }));
+  const auto report = contract::run_variants(
+      contract::methods_of(registry, [](const Method& m) { return m.backend() == Backend::cuda; }));
   contract::check(report);
   CHECK(!report.solved.empty());
 }

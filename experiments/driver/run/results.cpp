@@ -209,11 +209,25 @@ void drop_unknown_machines(Newest& newest) {
   }
 }
 
+/// Whether a row is the sample by which rows of another machine of its model were confirmed: it says
+/// that they hold, and is no result of a machine of its own. `measured_on` has the machine of the
+/// last result of each case, by identity.
+bool confirms_elsewhere(const Row& row, std::map<std::string, std::string>& measured_on) {
+  auto& machine = measured_on[identity(row)];
+  const auto& argv = field(row.session().line, "argv");
+  if (!machine.empty() && machine != row.machine() && argv.size() > 1 && argv[1] == "confirm")
+    return true;
+  machine = row.machine();
+  return false;
+}
+
 /// The newest row of each case; without `rows` only where it is.
 Newest newest_of(Lines& lines, Machines machines, bool rows) {
   Newest newest;
+  std::map<std::string, std::string> measured_on;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     Candidate found{lines.row(place), lines.rows[place].file, place};
+    if (machines == Machines::each && confirms_elsewhere(*found.row, measured_on)) continue;
     auto id = identity(*found.row, machines);
     if (!rows) found.row.reset();
     auto [known, fresh] = newest.try_emplace(std::move(id), std::move(found));
