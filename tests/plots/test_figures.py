@@ -411,6 +411,14 @@ def test_many_numbers_of_an_axis_stand_side_by_side(tmp_path, count, spaced):
     assert list(axes.get_xticks()[[0, -1]]) == spaced
 
 
+def test_panels_have_one_axis_of_numbers_whatever_they_measured(tmp_path):
+    lines = [rows.row(op, rank=r) for op in ("tew", "ttv") for r in (1, 2, 4)
+             if (op, r) != ("ttv", 4)]
+    drawn = line_figure.draw(make_view(read(tmp_path, lines), spec(kind="lines", x="rank")))
+    all_measured, some = (axes.get_xlim() for axes in drawn.axes)
+    assert some == all_measured and some[0] < 1 and some[1] > 4
+
+
 def test_a_panel_of_a_number_says_what_it_is(tmp_path):
     results = read(tmp_path, [rows.row("ttv", mode=m) for m in (0, 1)])
     drawn = dots.draw(make_view(results, spec(facet="mode")))

@@ -82,6 +82,8 @@ def _panel(figure, axes, facet, cells, numeric, behind):
     if numeric and view.spec.figure.get("xscale") == "log":
         axes.set_xscale("log")
     if numeric and panels.CHARACTER_MM * sum(len(f"{x:g}") + 1 for x in view.xs) < room:
+        axes.update_datalim([(x, 0) for x in view.xs], updatey=False)  # also where a panel has none
+        axes.autoscale_view(scaley=False)
         axes.set_xticks(view.xs, [f"{x:g}" for x in view.xs])
         axes.minorticks_off()
     elif not numeric:
