@@ -95,6 +95,7 @@ Outcome settle(Advice& advice, const Problem& problem, const Wish& wish) {
   done.steps = trial(forecasts, wish.calls, advice.caution,
                      [&](std::size_t place) { return tries(advice.ranked[place]); });
   done.winner = tries.best();
+  done.text = text_of(done.steps, advice.ranked);
   for (const auto& [place, tried] : done.steps) {
     if (!tried.failure.empty()) continue;
     auto& forecast = advice.ranked[place].forecast;
@@ -131,10 +132,9 @@ reference::Precision Planned::precision(const Problem& problem, const Params&) c
 
 std::unique_ptr<Prepared> Planned::settle(const Problem& problem) const {
   if (!std::exchange(trial_, false)) return nullptr;
-  const auto before = advice_.ranked;
   Outcome done;
   seconds_ = seconds_of([&] { done = advise::settle(advice_, problem, wish_); });
-  text_ = text_of(done.steps, before);
+  text_ = done.text;
   return std::move(done.winner);
 }
 

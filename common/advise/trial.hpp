@@ -15,12 +15,12 @@ namespace retensor::advise {
 struct Outcome {
   std::vector<Step> steps;           ///< by the places before it; none where no call was close
   std::unique_ptr<Prepared> winner;  ///< ready to run; null where nothing was tried or nothing runs
+  std::string text;                  ///< what was tried and what came of it
 };
 
 /// Tries choices as trial() says, each by a preparation and kRunsOfTrial runs whose results are
 /// not checked, and puts the one of the shortest run first; the times of all that were tried are
-/// those measured. The best so far stays prepared beside the next; where a variant of its method
-/// was prepared after it, one more run shows whether it still can. Throws nothing that a method
+/// those measured. The best so far stays prepared beside the next. Throws nothing that a method
 /// throws.
 Outcome settle(Advice& advice, const Problem& problem, const Wish& wish);
 

@@ -79,6 +79,9 @@ def test_a_trial_measures_here(own):
     assert 1 <= len(found["trial"]) <= 3
     for tried in found["trial"]:
         assert tried["run_seconds"] > 0 and not tried["failure"]
+    text = own.do("advise", "mine.tns", "--trial", "--calls", 1e6).stdout
+    method = text.splitlines()[1].split()[0]
+    assert f"A trial put {method}" in text and "\nBefore it: " in text
 
 
 @pytest.mark.parametrize("args, words", [

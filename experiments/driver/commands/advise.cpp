@@ -247,10 +247,12 @@ int advise_command(const Given& given) {
   if (trial && !here) throw input_error("--trial runs on this machine: leave --machine out");
   const auto problem = trial ? Problem(spec, tensor) : Problem::outline(spec, tensor);
   auto advice = advise::advise(seen, registry, problem, facts, devices, wish, here);
-  const auto steps =
-      trial ? advise::settle(advice, problem, wish).steps : std::vector<advise::Step>();
+  const auto tried = trial ? advise::settle(advice, problem, wish) : advise::Outcome();
+  if (!tried.text.empty())
+    advice.why = fmt::format("A trial put {} first: {}.\nBefore it: {}",
+                             in_words(advice.ranked.front()), tried.text, advice.why);
   if (given.flag("json"))
-    std::cout << advice_json(advice, wish, steps).dump(2) << '\n';
+    std::cout << advice_json(advice, wish, tried.steps).dump(2) << '\n';
   else
     print_advice(advice, wish, given.flag("all"));
   return advice.ranked.empty() ? 1 : 0;
