@@ -23,8 +23,8 @@ void allow_all_shared(Kernel* kernel) {
 }
 
 /// Lets a kernel have so many bytes of dynamic shared memory in a thread block, or what an earlier
-/// call asked for if that is more, so that launches with more and with less can take turns. A kernel
-/// has no more than was asked for.
+/// call asked for if that is more, so that launches with more and with less can take turns. A
+/// kernel has no more than was asked for.
 template <class Kernel>
 void allow_shared(Kernel* kernel, std::size_t bytes) {
   static std::mutex guard;

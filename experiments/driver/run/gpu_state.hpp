@@ -25,7 +25,8 @@ class GpuState {
   /// {"power_w","limit_w","energy_j","temperature_c","sm_mhz","memory_mhz","most_sm_mhz",
   /// "reasons":[...],"others","slowed_s"} now, without what the device does not tell; {"absent"}
   /// with the reason where there is no NVML. `others` is the number of processes that
-  /// compute on it beside this one and its parent, `slowed_s` the seconds by cause for which it ran slower than asked, ever.
+  /// compute on it beside this one and its parent, `slowed_s` the seconds by cause for which it ran
+  /// slower than asked, ever.
   nlohmann::json now() const;
 
  private:

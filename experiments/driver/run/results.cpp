@@ -209,9 +209,9 @@ void drop_unknown_machines(Newest& newest) {
   }
 }
 
-/// Whether a row is the sample by which rows of another machine of its model were confirmed: it says
-/// that they hold, and is no result of a machine of its own. `measured_on` has the machine of the
-/// last result of each case, by identity.
+/// Whether a row is the sample by which rows of another machine of its model were confirmed: it
+/// says that they hold, and is no result of a machine of its own. `measured_on` has the machine of
+/// the last result of each case, by identity.
 bool confirms_elsewhere(const Row& row, std::map<std::string, std::string>& measured_on) {
   auto& machine = measured_on[identity(row)];
   const auto& argv = field(row.session().line, "argv");
