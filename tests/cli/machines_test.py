@@ -124,6 +124,49 @@ def test_confirm_refuses_another_machine_of_the_model_until_asked(measured):
     assert devices(workspace.out) == results
 
 
+def copy_on_another_machine(workspace, command, confirms=False, **members):
+    """Appends the workspace's row as another machine would have written it during `command`."""
+    opened, measured_row = workspace.lines("session")[-1], workspace.lines()[-1]
+    opened = {**opened, "session": "another", "argv": ["retensor", command],
+              "machine": {**opened["machine"], "identity": {"host": "another"}}}
+    measured_row = {**measured_row, "session": "another", **members}
+    lines = [opened, measured_row]
+    if confirms:
+        hashes = {name: measured_row[name] for name in ("source_hash", "host_hash", "kernel_hash")
+                  if name in measured_row}
+        lines.append({"kind": "confirmation", "schema": 1, "session": "another",
+                      "keys": [measured_row["key"]], **hashes})
+    with open(workspace.out, "a", encoding="utf-8") as out:
+        out.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("command,confirms,left", [
+    ("run", False, {"here", "another"}),
+    ("confirm", False, {"here", "another"}),  # it differed: both results stand
+    ("confirm", True, {"here"}),
+])
+def test_a_sample_is_a_result_unless_it_confirmed_the_other_machines_row(measured, command,
+                                                                         confirms, left):
+    workspace, _, move = measured
+    move({"host": "here"})
+    copy_on_another_machine(workspace, command, confirms)
+    sessions = {line["session"] for line in rows(workspace.out)}
+    assert {"another" if name == "another" else "here" for name in sessions} == left
+
+
+@pytest.mark.parametrize("older,newer,left", [("0" * 64, None, 1), ("0" * 64, "1" * 64, 2),
+                                              (None, "1" * 64, 2)])
+def test_a_stale_row_gives_way_to_a_current_one_of_another_machine(measured, older, newer, left):
+    workspace, _, move = measured
+    today = workspace.lines()[0]["source_hash"]
+    move({"host": "here"}, source_hash=older or today)
+    copy_on_another_machine(workspace, "run", source_hash=newer or today)
+    found = rows(workspace.out)
+    assert len(found) == left
+    if left == 1:
+        assert found[0]["session"] == "another"
+
+
 @pytest.mark.parametrize("form,members", [("hashed", {"host"}), ("plain", {"host", "host_name"}),
                                           ("none", set())])
 def test_the_user_chooses_what_rows_tell_of_the_machine(tmp_path, form, members):

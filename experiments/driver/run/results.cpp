@@ -179,6 +179,7 @@ struct Candidate {
   std::optional<Row> row;
   std::size_t file, place;
   std::string finished = row->finished();
+  bool stale = row->is_stale(), unknown_machine = row->machine().empty();
 };
 
 /// Of one case, whichever was read first.
@@ -194,28 +195,36 @@ std::string identity(const Row& row, Machines machines = Machines::of_a_model) {
 
 using Newest = std::map<std::string, Candidate>;  ///< by identity
 
-/// Drops what does not tell its machine where a newer row of its case and model does.
-void drop_unknown_machines(Newest& newest) {
-  for (auto at = newest.begin(); at != newest.end();) {
-    // Keys are identities: of a case on one model that of no machine comes first.
-    auto next = std::next(at);
-    const bool unknown = at->first.back() == '\n';
-    bool replaced = false;
-    for (auto other = next; unknown && other != newest.end() && other->first.starts_with(at->first);
-         ++other)
-      replaced = replaced || replaces(other->second, at->second);
-    if (replaced) newest.erase(at);
-    at = next;
+/// Whether a row of one machine steps back behind one of another machine of its model.
+bool gives_way(const Candidate& row, const Candidate& other) {
+  return replaces(other, row) && (row.unknown_machine || (row.stale && !other.stale));
+}
+
+void drop_what_gives_way(Newest& newest) {
+  for (auto first = newest.begin(); first != newest.end();) {
+    // An identity ends with the machine: those of a case and a model stand together.
+    const auto shared = first->first.substr(0, first->first.rfind('\n') + 1);
+    const auto last = std::find_if(
+        first, newest.end(), [&](const auto& found) { return !found.first.starts_with(shared); });
+    std::vector<Newest::iterator> dropped;
+    for (auto at = first; at != last; ++at)
+      if (std::any_of(first, last,
+                      [&](const auto& other) { return gives_way(at->second, other.second); }))
+        dropped.push_back(at);
+    for (const auto at : dropped) newest.erase(at);
+    first = last;
   }
 }
 
 /// Whether a row is the sample by which rows of another machine of its model were confirmed: it
-/// says that they hold, and is no result of a machine of its own. `measured_on` has the machine of
-/// the last result of each case, by identity.
-bool confirms_elsewhere(const Row& row, std::map<std::string, std::string>& measured_on) {
+/// says that they hold, and is no result of its own. `measured_on` has the machine of the last
+/// result of each case, by identity.
+bool confirms_elsewhere(const Row& row, const Confirmations& confirmations,
+                        std::map<std::string, std::string>& measured_on) {
   auto& machine = measured_on[identity(row)];
   const auto& argv = field(row.session().line, "argv");
-  if (!machine.empty() && machine != row.machine() && argv.size() > 1 && argv[1] == "confirm")
+  if (!machine.empty() && machine != row.machine() && argv.size() > 1 && argv[1] == "confirm" &&
+      confirmations.cover(row.key(), stated_code(row.line())))
     return true;
   machine = row.machine();
   return false;
@@ -227,7 +236,7 @@ Newest newest_of(Lines& lines, Machines machines, bool rows) {
   std::map<std::string, std::string> measured_on;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     Candidate found{lines.row(place), lines.rows[place].file, place};
-    if (machines == Machines::each && confirms_elsewhere(*found.row, measured_on)) continue;
+    if (confirms_elsewhere(*found.row, lines.confirmations, measured_on)) continue;
     auto id = identity(*found.row, machines);
     if (!rows) found.row.reset();
     auto [known, fresh] = newest.try_emplace(std::move(id), std::move(found));
@@ -237,7 +246,7 @@ Newest newest_of(Lines& lines, Machines machines, bool rows) {
       found.row->keep_counters(*known->second.row);
     known->second = std::move(found);
   }
-  drop_unknown_machines(newest);
+  drop_what_gives_way(newest);
   return newest;
 }
 

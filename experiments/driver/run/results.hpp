@@ -64,8 +64,8 @@ struct Results {
 using Members = std::vector<std::string>;
 
 /// Which rows of a case stand side by side: those of each model, of which the newest counts, or of
-/// each machine. A row that does not tell its machine gives way to a newer one of its model. What
-/// confirmed rows of another machine stands beside no row.
+/// each machine. A row that does not tell its machine gives way to a newer one of its model, and a
+/// stale row to a newer one that is not. What confirmed rows of another machine is no result.
 enum class Machines { of_a_model, each };
 
 /// A model of which several machines have measured the same case of an artifact.
