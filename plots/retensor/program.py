@@ -36,7 +36,7 @@ def output_of(*arguments, fine=(0,)):
 def claims(*papers, rows=()):
     """The claims of papers (all by default) as a list of maps, each with its verdict, judged by
     result files (those of the source tree by default): `retensor verdict --json`."""
-    named = [argument for path in rows for argument in ("--results", path)]
+    named = [argument for path in rows for argument in ("--rows", path)]
     return json.loads(output_of("verdict", *papers, "--json", *named, fine=(0, 1)))
 
 

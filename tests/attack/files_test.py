@@ -31,7 +31,7 @@ def test_rows_go_into_regular_files_alone(workspace, out):
 
 
 READERS = [("plan", "{}"), ("run", "{}"), ("rows", "{}"), ("import", "{}"),
-           ("compare", "{}", "{}"), ("verdict", "--results", "{}"),
+           ("compare", "{}", "{}"), ("verdict", "--rows", "{}"),
            ("dataset", "info", "x", "--registry", "{}"), ("dataset", "info", "{}.tns"),
            ("dataset", "info", "{}.mtx"), ("dataset", "info", "{}.tnsb")]
 
@@ -52,7 +52,7 @@ def test_files_without_end_are_not_read(tmp_path, command, kind):
 def test_files_without_end_in_a_tree_are_not_read(tmp_path, command, kind):
     papers_file(tmp_path, kind).symlink_to("/dev/zero")
     (tmp_path / "rows.jsonl").write_text("")
-    more = ["--results", tmp_path / "rows.jsonl", "--registry", registry(tmp_path)]
+    more = ["--rows", tmp_path / "rows.jsonl", "--registry", registry(tmp_path)]
     more = more if command == "verdict" else []
     refused(run(command, "stranger", *more, timeout=20, env=rooted(tmp_path)), f"{kind}.yaml")
 
@@ -115,7 +115,7 @@ def nested(depth):
 
 
 @pytest.mark.parametrize("command", [
-    ("verdict", "--results", "{}"), ("compare", "{}", "{}"), ("rows", "{}"),
+    ("verdict", "--rows", "{}"), ("compare", "{}", "{}"), ("rows", "{}"),
     ("plot", "experiments/pasta/fig4.yaml", "--rows", "{}")])
 def test_deep_nesting_is_refused(tmp_path, command):
     path = tmp_path / "deep.jsonl"
@@ -147,7 +147,7 @@ def test_damaged_rows_end_no_reader_by_a_crash(workspace, results):
     whole = results.read_bytes()
     for damaged in damages(whole, count):
         results.write_bytes(damaged)
-        for command in (("verdict", "--results", results), ("compare", results, results),
+        for command in (("verdict", "--rows", results), ("compare", results, results),
                         ("rows", results)):
             done = run(*command, cwd=ROOT)
             assert done.returncode in (0, 1, 2), (done.returncode, done.stderr)

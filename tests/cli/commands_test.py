@@ -509,7 +509,7 @@ def test_verdicts_are_filtered(tree):
     claims_file(tree, "q", {"id": "Q-1", "place": "III", "kind": "TAB", "states": "q", "value": 6})
 
     def ids(*args):
-        listed = json.loads(tree.stdout("verdict", "--results", "rows.jsonl", "--json", *args))
+        listed = json.loads(tree.stdout("verdict", "--rows", "rows.jsonl", "--json", *args))
         return [verdict["id"] for verdict in listed]
 
     assert ids() == ["P-1", "P-2", "Q-1"]
@@ -519,16 +519,16 @@ def test_verdicts_are_filtered(tree):
     assert ids("--text", "hicoo") == ["P-2"] and ids("--text", "TABLE I") == ["P-1", "P-2", "Q-1"]
     assert ids("--text", "nowhere") == []
     assert ids("--data", "other real") == ["P-1", "P-2", "Q-1"]
-    table = tree.stdout("verdict", "p", "--results", "rows.jsonl", "--kind", "DATA")
+    table = tree.stdout("verdict", "p", "--rows", "rows.jsonl", "--kind", "DATA")
     assert table.splitlines()[0].split()[:3] == ["claim", "verdict", "published"]
     assert "P-2" in table and "P-1" not in table and "1 does not hold: inconsistent" in table
     # What is filtered out fails nothing.
-    tree.run("verdict", "--results", "rows.jsonl", "--strict", code=1)
-    tree.run("verdict", "--results", "rows.jsonl", "--strict", "--kind", "TAB")
+    tree.run("verdict", "--rows", "rows.jsonl", "--strict", code=1)
+    tree.run("verdict", "--rows", "rows.jsonl", "--strict", "--kind", "TAB")
     assert "expected one of consistent, inconsistent; did you mean 'consistent'?" in tree.refusal(
-        "verdict", "--results", "rows.jsonl", "--verdict", "consistant")
+        "verdict", "--rows", "rows.jsonl", "--verdict", "consistant")
     assert "--data: no claim has 'imaginary'" in tree.refusal(
-        "verdict", "--results", "rows.jsonl", "--data", "imaginary")
+        "verdict", "--rows", "rows.jsonl", "--data", "imaginary")
 
 
 ARTIFACTS = """schema: 1

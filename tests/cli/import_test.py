@@ -74,7 +74,7 @@ def test_imported_rows_change_no_verdict_on_a_paper():
     imported = RESULTS / "originals" / "h200.jsonl"
     own = [RESULTS / name for name in SPEEDS]
     for paper in ("flycoo", "pasta"):
-        alone, beside = (retensor("verdict", paper, "--json", "--results", *files).stdout
+        alone, beside = (retensor("verdict", paper, "--json", "--rows", *files).stdout
                          for files in (own, [*own, imported]))
         assert alone == beside
 
@@ -88,7 +88,7 @@ def verdicts(tmp_path, change):
         kept = [line for line in lines if line["kind"] != "row" or change(line) is not False]
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
         files.append(path)
-    found = json.loads(retensor("verdict", "retensor", "--json", "--results", *files,
+    found = json.loads(retensor("verdict", "retensor", "--json", "--rows", *files,
                                 RESULTS / "originals" / "h200.jsonl").stdout)
     return {v["id"]: v for v in found}
 

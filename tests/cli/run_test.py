@@ -630,3 +630,36 @@ def test_a_figure_that_could_show_nothing_is_refused_before_anything_runs(worksp
     done = workspace.run(spec)
     assert done.returncode == 2 and nearest in done.stderr and "spec.yaml:" in done.stderr
     assert workspace.lines() == []
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "plot"])
+def test_a_result_file_in_place_of_a_spec_is_named_as_one(workspace, command):
+    done = subprocess.run([RETENSOR, command, "rows.jsonl"], capture_output=True, text=True,
+                          cwd=workspace.folder, check=False)
+    assert done.returncode == 2
+    assert "rows.jsonl: found a result file, expected a spec" in done.stderr
+
+
+ATOMIC = {"update": "atomic"}
+
+
+@pytest.mark.parametrize("to, hicoo, refused", [
+    ("pasta.cpu.coo", ATOMIC, True),  # nothing is compared with the other
+    ("pasta.cpu.coo", {"block": 64}, True),
+    ("pasta.cpu.hicoo", ATOMIC, False),
+    ({"method": "pasta.cpu.coo", "update": "owner"}, ATOMIC, False),
+    ({"method": "pasta.cpu.coo", "threads": 1}, ATOMIC, True),
+])
+@pytest.mark.parametrize("key", ["to", "of"])
+def test_a_base_that_names_several_settings_is_refused_before_anything_runs(workspace, key, to,
+                                                                            hicoo, refused):
+    settings = [("pasta.cpu.coo", {"update": ["atomic", "owner"], "threads": 1}),
+                ("pasta.cpu.hicoo", {**hicoo, "threads": 1})]
+    spec = workspace.spec(settings, operation="mttkrp", axes={"mode": 0, "rank": 4},
+                          figure={"kind": "speedups", key: to})
+    done = workspace.run(spec, program=RETENSOR)
+    assert (done.returncode == 2) == refused, done.stderr
+    assert (workspace.lines() == []) == refused
+    if refused:
+        assert "pasta.cpu.coo with both {update: atomic} and {update: owner}" in done.stderr
+        assert "such as {method: pasta.cpu.coo, update: atomic}" in done.stderr

@@ -51,7 +51,7 @@ def test_help_of_a_command_is_its_help():
     (["show", "zzzz"], None), (["plann"], "plan"), (["wordnet"], None),
     (["list", "method"], "methods"), (["plan", "--wiht", "x"], "--with"),
     (["schema", "claim"], "claims"),
-    (["verdict", "--results", FEW_ROWS, "--verdict", "xyzzy"], None),
+    (["verdict", "--rows", FEW_ROWS, "--verdict", "xyzzy"], None),
 ])
 def test_only_what_may_have_been_meant_is_suggested(args, suggested):
     message = call(*args, code=2).stderr

@@ -442,6 +442,16 @@ def test_a_machine_that_all_panels_are_of_stands_above_them_alone(tmp_path):
     assert titles == ["first", "second"] and "Fixture GPU" in captions.setting(view)
 
 
+@pytest.mark.parametrize("kinds, said", [
+    ({"alpha": "real"}, "real data"),
+    ({"alpha": "real", "mine.tns": "file"}, "user files: mine.tns"),
+    ({"beta": "stand-in", "mine.tns": "file"}, "stand-in data: beta; user files: mine.tns"),
+])
+def test_what_is_drawn_says_which_data_is_not_of_the_registry_or_real(tmp_path, kinds, said):
+    lines = [rows.row("ttv", name, kind=kind) for name, kind in kinds.items()]
+    assert captions.setting(make_view(read(tmp_path, lines), spec())).endswith("; " + said)
+
+
 @pytest.mark.parametrize("value, whole", [("3", True), ("2.5", False)])
 def test_an_axis_of_whole_numbers_has_no_fractions(tmp_path, value, whole):
     lines = [rows.row(dataset=name, artifact="own/study") | {"executed": {"threshold": number}}

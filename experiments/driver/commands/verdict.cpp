@@ -342,7 +342,7 @@ json verdicts(const std::vector<std::string>& papers, const std::vector<std::str
 namespace {
 
 int verdict_command(const Given& given) {
-  auto files = given.texts("results");
+  auto files = given.texts("rows");
   if (files.empty()) files = committed_results();
   auto papers = given.positionals();
   for (auto& paper : given.texts("paper")) papers.push_back(std::move(paper));
@@ -376,7 +376,7 @@ Interface verdict_interface() {
   add("kind", words("SET|DATA|EQ|TAB|FIG|NUM|ALG|QUAL|DER..."), "only claims of these kinds");
   add("data", words("real|stand-in|generated..."), "only verdicts on this data");
   add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
-  add("results", words("FILE..."),
+  add("rows", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
       "for each claim that holds, find the smallest change of its rows that would change the "

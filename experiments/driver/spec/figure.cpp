@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/methods.hpp"
@@ -180,27 +182,37 @@ YamlNode own_method(const YamlNode& figure, YamlNode name) {
   return name;
 }
 
+/// The key of a map's item as a node of its own.
+YamlNode key_of(const YamlNode& item) {
+  YamlNode key = item;
+  key.text = item.key;
+  key.at = item.key_at;
+  return key;
+}
+
+/// What the others are compared with.
+const YamlNode& base_of(const YamlNode& figure) {
+  const auto* turned = figure.find("of");
+  return turned != nullptr ? *turned : figure.need("to");
+}
+
 /// What `to` or `of` names must tell methods, parameters or machines apart, or the series of the
 /// figure.
 void check_base(const YamlNode& figure, const Fields& fields) {
   const auto hue = fields.under(figure, "hue", "case.method");
-  const auto* turned = figure.find("of");
-  if (turned != nullptr && figure.find("to") != nullptr)
-    throw ParseError(turned->at, "of beside to", "one of them");
-  const auto& to = turned != nullptr ? *turned : figure.need("to");
+  const auto& to = base_of(figure);
+  if (figure.find("of") != nullptr && figure.find("to") != nullptr)
+    throw ParseError(to.at, "of beside to", "one of them");
   if (!to.is_map()) {
     YamlNode first = own_method(figure, to);  // of a series' name: "flycoo.cpu, order=row"
     first.text = first.text.substr(0, first.text.find(", "));
     return fields.check_value(hue, first);
   }
   for (const auto& value : to.items) {
-    YamlNode name = value;
-    name.text = value.key;
-    name.at = value.key_at;
-    const auto field = fields.find(name);
+    const auto field = fields.find(key_of(value));
     if (field != hue && field != "case.method" && field != "device" &&
         !field.starts_with("case.params."))
-      throw ParseError(name.at, shown(value.key) + ", in which what is compared agrees",
+      throw ParseError(value.key_at, shown(value.key) + ", in which what is compared agrees",
                        "method, a parameter, device or the field of hue");
     fields.check_value(field, own_method(figure, value));
   }
@@ -211,15 +223,10 @@ void check_names(const YamlNode& figure, const Fields& fields) {
   const auto* names = figure.find("names");
   if (names == nullptr) return;
   const auto hue = fields.under(figure, "hue", "case.method");
-  for (const auto& word : names->items) {
-    YamlNode value = word;
-    value.text = word.key;
-    value.at = word.key_at;
-    fields.check_value(hue, value);
-  }
+  for (const auto& word : names->items) fields.check_value(hue, key_of(word));
 }
 
-void check_comparison(const YamlNode& figure, const std::string& kind, const Fields& fields) {
+void check_ratios(const YamlNode& figure, const std::string& kind, const Fields& fields) {
   if (kind == "speedups") check_base(figure, fields);
   if (fields.under(figure, "x", "case.dataset") != "case.dataset")
     throw ParseError(
@@ -232,7 +239,126 @@ void check_comparison(const YamlNode& figure, const std::string& kind, const Fie
                      "a time or a size: ratios are of what is better when it is less");
 }
 
+constexpr std::string_view kParams = "case.params.";
+
+/// How many parameters have several values among the cases; none is a value too.
+std::size_t choices(const std::vector<Case>& cases) {
+  std::map<std::string, std::map<std::string, std::size_t>> values;
+  for (const auto& c : cases)
+    for (const auto& [name, value] : c.params) ++values[name][text(value)];
+  return static_cast<std::size_t>(std::ranges::count_if(values, [&](const auto& param) {
+    return param.second.size() > 1 || param.second.begin()->second < cases.size();
+  }));
+}
+
+/// Method and parameters that `to` or `of` names, by field. None where only rows tell what it
+/// means: a machine, imported rows, the name of a series, values of a hue.
+std::map<std::string, std::string> named_base(const YamlNode& figure, const Fields& fields,
+                                              const std::vector<Case>& cases) {
+  constexpr std::size_t kAblation = 3;  // choices from which a method's name may be a series'
+  const auto& to = base_of(figure);
+  if (figure.find("originals") != nullptr || figure.find("hue") != nullptr) return {};
+  if (!to.is_map()) {
+    if (to.text.find(", ") != to.text.npos || choices(cases) >= kAblation) return {};
+    return {{"case.method", to.text}};
+  }
+  std::map<std::string, std::string> named;
+  for (const auto& value : to.items) named[fields.find(key_of(value))] = value.text;
+  return named.contains("device") ? std::map<std::string, std::string>() : named;
+}
+
+/// Which cases a figure of speedups compares with which, as
+/// plots/retensor/figures/speedups.py does with their rows.
+class Comparison {
+ public:
+  explicit Comparison(std::map<std::string, std::string> named) : named_(std::move(named)) {}
+
+  void add(const Case& c) {
+    auto& [bases, others] = problems_[problem_of(c)];
+    (is_base(c) ? bases : others).push_back(&c);
+  }
+
+  /// The first two bases of which a case could take either, or else one that is compared with and
+  /// one that is not; null without such a pair.
+  std::pair<const Case*, const Case*> ambiguous() const {
+    std::map<std::string, const Case*> used, all;
+    for (const auto& [problem, parts] : problems_) {
+      for (const auto* base : parts.first) all.emplace(series_of(*base), base);
+      for (const auto* other : parts.second) {
+        std::map<std::string, const Case*> found;
+        for (const auto* base : parts.first)
+          if (agree(*other, *base)) found.emplace(series_of(*base), base);
+        if (found.size() > 1) return {found.begin()->second, std::next(found.begin())->second};
+        used.merge(found);
+      }
+    }
+    for (const auto& [series, base] : all)
+      if (!used.empty() && !used.contains(series)) return {used.begin()->second, base};
+    return {};
+  }
+
+ private:
+  using Cases = std::vector<const Case*>;
+
+  bool is_base(const Case& c) const {
+    return std::ranges::all_of(named_, [&](const auto& field) {
+      const auto& [name, value] = field;
+      if (!name.starts_with(kParams)) return c.method == value;
+      const auto param = c.params.find(name.substr(kParams.size()));
+      return param != c.params.end() && text(param->second) == value;
+    });
+  }
+
+  /// Whether the parameters that both have are the same, but for those that are named.
+  bool agree(const Case& a, const Case& b) const {
+    return std::ranges::all_of(a.params, [&](const auto& param) {
+      const auto other = b.params.find(param.first);
+      return other == b.params.end() || text(other->second) == text(param.second) ||
+             named_.contains(std::string(kParams) + param.first);
+    });
+  }
+
+  static std::string series_of(const Case& c) {
+    auto series = c.method;
+    for (const auto& [name, value] : c.params) series += fmt::format(" {}={}", name, text(value));
+    return series;
+  }
+
+  static std::string problem_of(const Case& c) {
+    auto rest = driver::to_json(c, nlohmann::json());
+    for (const auto* member : {"method", "params", "launch", "foreign"}) rest.erase(member);
+    return rest.dump();
+  }
+
+  std::map<std::string, std::string> named_;
+  std::map<std::string, std::pair<Cases, Cases>> problems_;  ///< bases and others
+};
+
+/// "update: owner, order: row" of the parameters of `a` that are others in `b`.
+std::string different_params(const Case& a, const Case& b) {
+  std::vector<std::string> different;
+  for (const auto& [name, value] : a.params)
+    if (const auto other = b.params.find(name);
+        other == b.params.end() || text(other->second) != text(value))
+      different.push_back(fmt::format("{}: {}", name, text(value)));
+  return fmt::format("{}", fmt::join(different, ", "));
+}
+
 }  // namespace
+
+void check_comparison(const Spec& spec, const Registry& methods, const std::vector<Case>& cases) {
+  const auto& figure = spec.figure;
+  if (!figure.is_map() || text_or(figure, "kind") != "speedups") return;
+  Comparison comparison(named_base(figure, Fields(measuring_spec(spec), methods), cases));
+  for (const auto& c : cases) comparison.add(c);
+  const auto [one, another] = comparison.ambiguous();
+  if (one == nullptr || one->method != another->method) return;
+  const auto wanted = different_params(*one, *another);
+  throw ParseError(base_of(figure).at,
+                   fmt::format("{} with both {{{}}} and {{{}}}", one->method, wanted,
+                               different_params(*another, *one)),
+                   fmt::format("one of them, such as {{method: {}, {}}}", one->method, wanted));
+}
 
 void check_figure(const Spec& spec, const Registry& methods) {
   const auto& figure = spec.figure;
@@ -249,7 +375,7 @@ void check_figure(const Spec& spec, const Registry& methods) {
   }
   if (kind == "claims") figure.need("place");
   check_names(figure, fields);
-  if (compares_cases(kind)) check_comparison(figure, kind, fields);
+  if (compares_cases(kind)) check_ratios(figure, kind, fields);
 }
 
 }  // namespace retensor::driver

@@ -348,7 +348,9 @@ Plan make_plan(const Spec& given, const Registry& methods, const DatasetRegistry
   check_exclusions(spec, methods, datasets);
   check_einsum(spec);
   check_figure(spec, methods);
-  return Planner(spec, methods, datasets).run();
+  auto plan = Planner(spec, methods, datasets).run();
+  check_comparison(spec, methods, plan.cases);
+  return plan;
 }
 
 namespace {

@@ -57,4 +57,9 @@ Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
 /// under `executed` and `phases.stages` are the methods' own: only rows tell them.
 void check_figure(const Spec& spec, const Registry& methods);
 
+/// Checks that each case of a figure of speedups has one case to be compared with at most, and that
+/// no series which `to` or `of` names is left out. Throws ParseError; where only rows tell, plots
+/// do.
+void check_comparison(const Spec& spec, const Registry& methods, const std::vector<Case>& cases);
+
 }  // namespace retensor::driver

@@ -206,6 +206,8 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
 }
 
 Spec load_spec(const std::string& path, const std::string& profile) {
+  if (path.ends_with(".jsonl"))
+    throw input_error("{}: found a result file, expected a spec (YAML)", path);
   return parse_spec(read_small_file(path), path, profile);
 }
 

@@ -112,7 +112,7 @@ def judged(papers, result_file):
     """The claims of papers with their verdicts by the rows of one file."""
     if not papers:
         return []
-    return json.loads(output_of("verdict", *papers, "--json", "--results", result_file,
+    return json.loads(output_of("verdict", *papers, "--json", "--rows", result_file,
                                 fine=(0, 1)))
 
 

@@ -53,6 +53,8 @@ def setting(view):
     if "case.dtype" in rows:
         said.append("/".join(TYPES.get(str(t), str(t)) for t in dict.fromkeys(rows["case.dtype"])))
     kinds = [f"{kind} data: {_few(view.datasets[kind])}" for kind in view.data_kinds]
+    if "file" in view.datasets:
+        kinds.append(f"user files: {_few(view.datasets['file'])}")
     if not kinds and "real" in view.datasets:
         kinds = ["real data"]
     return "; ".join([", ".join(said), *kinds])
