@@ -2,6 +2,7 @@
 #include "common/advise/aspects.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -97,6 +98,13 @@ double stands_by_mode(const Subject& s, int place) {
   return s.is_sorted && s.has_mode && s.spec.mode == place ? 1 : 0;
 }
 
+/// Whether rows are whole vectors of the usual widths, for which kernels have loops of their own;
+/// so are rows of no rank.
+bool has_usual_rank(const Subject& s) {
+  const auto rank = s.spec.rank;
+  return !has_rank(s.spec.operation) || (rank >= 8 && std::has_single_bit(rank));
+}
+
 }  // namespace
 
 void take_facts(Subject& subject, const nlohmann::json& facts) {
@@ -175,7 +183,8 @@ Aspects aspects_of(const Subject& s, const Device& device) {
           products_of(s, s.tiles.of_tensors),
           products_of(s, s.tiles.of_matrices),
           stands_by_mode(s, 0),
-          stands_by_mode(s, static_cast<int>(s.dims.size()) - 1)};
+          stands_by_mode(s, static_cast<int>(s.dims.size()) - 1),
+          has_usual_rank(s) ? 1.0 : 0.0};
 }
 
 }  // namespace retensor::advise

@@ -49,8 +49,8 @@ void take_facts(Subject& subject, const nlohmann::json& facts);
 /// whose rows are combined or summed: the mode of the operation, the contracted modes, mode 0 of
 /// spmm, else all. Seconds are those at the device's ceilings, with a launch; the dense product is
 /// that of spmm, the result that of a contraction, whose compulsory bytes count it too. The last
-/// two are 1 or 0: a sort by the mode is no work where the nonzeros stand by it first, and none by
-/// its fibers where they stand by it last.
+/// three are 1 or 0: a sort by the mode is no work where the nonzeros stand by it first, and none
+/// by its fibers where they stand by it last; a usual rank is a power of two from 8 on.
 inline constexpr std::array kAspectNames = {
     "seconds of the bytes",
     "seconds of the compulsory bytes",
@@ -76,13 +76,14 @@ inline constexpr std::array kAspectNames = {
     "products a pair of tiles of the matrices",
     "nonzeros stand by the mode first",
     "nonzeros stand by the mode last",
+    "usual rank",
 };
 /// A difference of this much in one matters as much as one of another's scale.
 inline constexpr std::array<double, kAspectNames.size()> kAspectScales = {
-    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1, 0.5, 0.5};
+    2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0.3, 2, 2, 2, 1, 4, 2, 2, 4, 1, 1, 0.5, 0.5, 0.5};
 inline constexpr std::size_t kFloorAspect = 1;
 /// Those that are no logarithms.
-inline constexpr std::array<std::size_t, 4> kPlainAspects = {3, 11, 22, 23};
+inline constexpr std::array<std::size_t, 5> kPlainAspects = {3, 11, 22, 23, 24};
 using Aspects = std::array<double, kAspectNames.size()>;
 
 /// Seconds no run passes below: the compulsory bytes at the device's bandwidth, and a launch.
