@@ -195,6 +195,7 @@ TEST_CASE("fit, weights and factors of an independent implementation") {
   check_against_numpy("pasta.cpu.coo", DType::f64, 1e-11);
   check_against_numpy("flycoo.cpu", DType::f32, 2e-5);
   check_against_numpy("pasta.cpu.copies", DType::f32, 2e-5);
+  check_against_numpy("pasta.cpu.copies", DType::f64, 1e-11);
   check_against_numpy("pasta.cpu.fibers", DType::f32, 2e-5);
 }
 

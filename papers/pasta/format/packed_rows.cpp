@@ -1,5 +1,8 @@
 #include "papers/pasta/format/packed_rows.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "common/core/message.hpp"
 #include "common/tensor/linear_index.hpp"
 #include "common/tensor/operations.hpp"
@@ -37,8 +40,6 @@ PackedRows to_packed_rows(const Coo& tensor, int mode) {
   if (bits > kMostPackedBits)
     throw input_error("found coordinates of {} bits beside mode {}, expected at most {}", bits,
                       mode, kMostPackedBits);
-  if (tensor.dtype() != DType::f32)
-    throw input_error("found values in double precision, expected single");
   Coo sorted = tensor;
   const int row_mode[] = {mode};
   sort_nonzeros(sorted, row_mode);
@@ -47,6 +48,8 @@ PackedRows to_packed_rows(const Coo& tensor, int mode) {
   rows.dims = tensor.dims, rows.mode = mode;
   for (int m = 0; m < rows.order(); ++m)
     if (m != mode) rows.others.push_back(m);
+  std::ranges::stable_partition(
+      rows.others, [&](int m) { return tensor.dims[static_cast<std::size_t>(m)] > 1; });
   const LinearIndex fields(tensor.dims, rows.others);
   for (std::size_t k = 0; k < rows.others.size(); ++k) {
     rows.shift.push_back(fields.shift(static_cast<int>(k)));
@@ -60,13 +63,12 @@ PackedRows to_packed_rows(const Coo& tensor, int mode) {
     rows.words = packed<std::uint32_t>(sorted, rows);
   else
     rows.words = packed<std::uint64_t>(sorted, rows);
-  const auto values = sorted.values.as<float>();
-  rows.values.assign(values.begin(), values.end());
+  rows.values = std::move(sorted.values);
   return rows;
 }
 
 Coo PackedRows::to_coo() const {
-  Coo tensor(dims, DType::f32, nnz());
+  Coo tensor(dims, values.dtype(), nnz());
   for (std::size_t run = 0; run < run_row.size(); ++run)
     for (Count p = run_start[run]; p < run_start[run + 1]; ++p) {
       const std::uint64_t word =
@@ -74,7 +76,7 @@ Coo PackedRows::to_coo() const {
       tensor.indices[static_cast<std::size_t>(mode)][p] = run_row[run];
       for (std::size_t k = 0; k < others.size(); ++k)
         tensor.indices[static_cast<std::size_t>(others[k])][p] = field(word, shift[k], width[k]);
-      tensor.values.set(p, values[p]);
+      tensor.values.set(p, values.at(p));
     }
   return tensor;
 }

@@ -10,6 +10,7 @@
 #include "common/core/types.hpp"
 #include "common/tensor/array.hpp"
 #include "common/tensor/coo.hpp"
+#include "common/tensor/values.hpp"
 
 namespace retensor::pasta {
 
@@ -20,20 +21,22 @@ inline constexpr int kMostPackedBits = 64;
 struct PackedRows {
   Dims dims;
   int mode = 0;
-  std::vector<int> others;  ///< the other modes, ascending; the first has the highest bits
+  /// The other modes, ascending, those of one index last: the first has the highest bits, and a
+  /// kernel may shift them without a mask.
+  std::vector<int> others;
   std::vector<int> shift, width;
   std::vector<Index> run_row;    ///< rows that have nonzeros, ascending
   std::vector<Count> run_start;  ///< first nonzero of each, and the number of nonzeros
   /// A word a nonzero: of 32 bits where they suffice.
   std::variant<Array<std::uint32_t>, Array<std::uint64_t>> words;
-  Array<float> values;
+  Values values;
 
   int order() const { return static_cast<int>(dims.size()); }
   Count nnz() const { return values.size(); }
   Count bytes() const {
     return run_row.size() * sizeof(Index) + run_start.size() * sizeof(Count) +
            std::visit([](const auto& w) { return w.size() * sizeof(w[0]); }, words) +
-           values.size() * sizeof(float);
+           values.bytes();
   }
   /// The nonzeros by row, those of a row in the order of the input.
   Coo to_coo() const;
@@ -42,8 +45,7 @@ struct PackedRows {
   void check() const;
 };
 
-/// Throws InputError for coordinates of more than kMostPackedBits bits or values in double
-/// precision.
+/// Throws InputError for coordinates of more than kMostPackedBits bits.
 PackedRows to_packed_rows(const Coo& tensor, int mode);
 
 }  // namespace retensor::pasta

@@ -9,27 +9,30 @@
 namespace retensor::pasta {
 namespace {
 
-class CopiesRun final : public CpuModesRun {
+template <class T>
+class CopiesRun final : public CpuModesRun<T> {
+  using Base = CpuModesRun<T>;
+
  public:
   CopiesRun(const Problem& problem, int threads)
-      : CpuModesRun(problem, threads, "MTTKRP on packed rows, a copy for each mode") {
-    for (int mode = 0; mode < order(); ++mode) {
+      : Base(problem, threads, "MTTKRP on packed rows, a copy for each mode") {
+    for (int mode = 0; mode < this->order(); ++mode) {
       x_.push_back(to_packed_rows(problem.x(), mode));
-      format_bytes_ += x_.back().bytes();
+      this->format_bytes_ += x_.back().bytes();
     }
   }
 
  private:
   void pass(int mode) override {
     const PackedRows& x = x_[static_cast<std::size_t>(mode)];
-    PackedMttkrp m;
+    PackedMttkrp<T> m;
     m.x = &x;
-    for (std::size_t k = 0; k < x.others.size(); ++k) m.factor[k] = factor(x.others[k]);
-    m.stride = stride_;
-    m.out = out(mode);
-    m.carry = carry_.data();
-    m.shares = threads_;
-    mttkrp_packed(m, vectors_);
+    for (std::size_t k = 0; k < x.others.size(); ++k) m.factor[k] = this->factor(x.others[k]);
+    m.stride = this->stride_;
+    m.out = this->out(mode);
+    m.carry = this->carry_.data();
+    m.shares = this->threads_;
+    mttkrp_packed(m, this->vectors_);
   }
 
   std::vector<PackedRows> x_;  // by mode
@@ -38,7 +41,9 @@ class CopiesRun final : public CpuModesRun {
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_copies_cpu(const Problem& problem, const Params& params) {
-  return std::make_unique<CopiesRun>(problem, thread_count(params));
+  const int threads = thread_count(params);
+  if (problem.dtype() == DType::f32) return std::make_unique<CopiesRun<float>>(problem, threads);
+  return std::make_unique<CopiesRun<double>>(problem, threads);
 }
 
 }  // namespace retensor::pasta

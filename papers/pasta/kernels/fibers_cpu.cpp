@@ -87,7 +87,7 @@ struct FiberMttkrp {
 #endif
 #define RETENSOR_HERE [[gnu::always_inline]] inline
 
-typedef float Lanes __attribute__((vector_size(kVectorFloats * sizeof(float))));
+typedef float Lanes __attribute__((vector_size(kVectorOf<float> * sizeof(float))));
 
 template <int kVectors>
 struct Sums {
@@ -133,7 +133,7 @@ RETENSOR_HERE void add_share(const FiberMttkrp& m, std::size_t share) {
   if (begin == end) return;
   const auto first =
       static_cast<std::size_t>(std::ranges::upper_bound(x.slice, begin) - x.slice.begin() - 1);
-  for (std::size_t column = 0; column < m.stride; column += kVectors * kVectorFloats) {
+  for (std::size_t column = 0; column < m.stride; column += kVectors * kVectorOf<float>) {
     Count f = begin;
     for (std::size_t slice = first; f < end; ++slice) {
       const Count last = std::min(end, x.slice[slice + 1]);
@@ -171,8 +171,8 @@ Share share_for(Vectors vectors) {
 }
 
 Share share_for(std::size_t stride, Vectors vectors) {
-  if (stride % (4 * kVectorFloats) == 0) return share_for<4>(vectors);
-  if (stride % (2 * kVectorFloats) == 0) return share_for<2>(vectors);
+  if (stride % (4 * kVectorOf<float>) == 0) return share_for<4>(vectors);
+  if (stride % (2 * kVectorOf<float>) == 0) return share_for<2>(vectors);
   return share_for<1>(vectors);
 }
 
@@ -190,7 +190,7 @@ void add_carries(const FiberMttkrp& m) {
   }
 }
 
-class FibersRun final : public CpuModesRun {
+class FibersRun final : public CpuModesRun<float> {
  public:
   FibersRun(const Problem& problem, int threads)
       : CpuModesRun(problem, threads, "MTTKRP on compressed sparse fibers, a tree for each mode") {

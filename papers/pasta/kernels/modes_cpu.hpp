@@ -1,6 +1,6 @@
-// MTTKRP over all modes on the host in single precision, of kernels whose rows are padded to whole
-// vectors. Factors are read where the problem has them unless their rows need padding, and results
-// stay where they were written: a pass allocates and copies nothing.
+// MTTKRP over all modes on the host, of kernels whose rows are padded to whole vectors. Factors are
+// read where the problem has them unless their rows need padding, and results stay where they were
+// written: a pass allocates and copies nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,18 @@
 
 namespace retensor::pasta {
 
+template <class T>
 class CpuModesRun : public CpuRun, private Passes, public KeptResults {
  public:
   CpuModesRun(const Problem& problem, int threads, std::string kernel)
       : CpuRun(problem, threads, std::move(kernel)),
         vectors_(widest_vectors()),
-        stride_((problem.rank() + kVectorFloats - 1) / kVectorFloats * kVectorFloats),
+        stride_(padded_stride<T>(problem.rank())),
         padded_(problem.dense().size()),
         carry_(static_cast<std::size_t>(threads) * stride_, 0) {
     for (int mode = 0; mode < order(); ++mode) {
       out_.emplace_back(problem.x().dims[static_cast<std::size_t>(mode)], problem.rank(),
-                        DType::f32, stride_);
+                        problem.dtype(), stride_);
       CpuModesRun::refresh(mode);
       format_bytes_ += out_.back().bytes();
     }
@@ -39,7 +40,7 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   void refresh(int mode) override {
     if (!pads()) return;
     const auto at = static_cast<std::size_t>(mode);
-    const auto from = problem_.dense()[at].view<float>();
+    const auto from = problem_.dense()[at].view<T>();
     padded_[at].resize(from.rows * stride_, 0);
     for (Count i = 0; i < from.rows; ++i)
       std::copy_n(from.row(i), from.cols, &padded_[at][i * stride_]);
@@ -48,8 +49,8 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   Result result() override {
     const Dims& dims = problem_.x().dims;
     Matrix all(std::accumulate(dims.begin(), dims.end(), std::uint64_t{0}), problem_.rank(),
-               DType::f32);
-    float* to = all.view<float>().data;
+               problem_.dtype());
+    T* to = all.view<T>().data;
     for (const Matrix& one : out_) to = copy_rows(one, to);
     return all;
   }
@@ -64,14 +65,14 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   virtual void pass(int mode) = 0;
 
   int order() const { return problem_.x().order(); }
-  const float* factor(int mode) const {
+  const T* factor(int mode) const {
     const auto at = static_cast<std::size_t>(mode);
-    return pads() ? padded_[at].data() : problem_.dense()[at].view<float>().data;
+    return pads() ? padded_[at].data() : problem_.dense()[at].view<T>().data;
   }
-  float* out(int mode) { return out_[static_cast<std::size_t>(mode)].view<float>().data; }
+  T* out(int mode) { return out_[static_cast<std::size_t>(mode)].view<T>().data; }
 
   const Vectors vectors_;
-  const std::size_t stride_;  // of rows, a multiple of kVectorFloats
+  const std::size_t stride_;  // of rows, a multiple of kVectorOf<T>
 
  private:
   bool pads() const { return problem_.rank() != stride_; }
@@ -83,23 +84,23 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
 
   Matrix mode_result(int mode) override {
     const Matrix& kept = kept_result(mode);
-    Matrix matrix(kept.rows(), kept.cols(), DType::f32);
-    copy_rows(kept, matrix.view<float>().data);
+    Matrix matrix(kept.rows(), kept.cols(), kept.dtype());
+    copy_rows(kept, matrix.view<T>().data);
     return matrix;
   }
 
   /// To rows without padding; returns where the next would begin.
-  static float* copy_rows(const Matrix& from, float* to) {
-    const auto rows = from.view<float>();
+  static T* copy_rows(const Matrix& from, T* to) {
+    const auto rows = from.view<T>();
     for (Count i = 0; i < rows.rows; ++i) to = std::copy_n(rows.row(i), rows.cols, to);
     return to;
   }
 
-  std::vector<Matrix> out_;           // by mode, padded to the stride
-  std::vector<Array<float>> padded_;  // factors, where they need it
+  std::vector<Matrix> out_;       // by mode, padded to the stride
+  std::vector<Array<T>> padded_;  // factors, where they need it
 
  protected:
-  Array<float> carry_;  // a row a thread
+  Array<T> carry_;  // a row a thread
 };
 
 }  // namespace retensor::pasta

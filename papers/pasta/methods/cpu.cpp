@@ -121,7 +121,6 @@ constexpr int kMostPackedOrder = 5;  // as many factors as the kernel has as con
 }  // namespace
 
 Support supports_packed(const Problem& problem, const Params&) {
-  if (problem.dtype() != DType::f32) return Support::no("supports only single precision (f32)");
   const int order = problem.x().order();
   if (order < 2 || order > kMostPackedOrder)
     return Support::no(
@@ -131,12 +130,6 @@ Support supports_packed(const Problem& problem, const Params&) {
     return Support::no(
         fmt::format("found coordinates of {} bits beside mode {}, expected at most {}", bits,
                     problem.mode(), kMostPackedBits));
-  // The kernel shifts the coordinate in the highest bits without a mask.
-  const int first = problem.mode() == 0 ? 1 : 0;
-  if (bits > 0 && problem.x().dims[static_cast<std::size_t>(first)] == 1)
-    return Support::no(
-        fmt::format("found one index of mode {}, the first beside mode {}, expected two or more",
-                    first, problem.mode()));
   return Support::yes();
 }
 
