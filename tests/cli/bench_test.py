@@ -65,6 +65,7 @@ def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     (["tiny", "--command", ""], "--command: found no words"),
     (["tiny", "--precision", "f8"], "--precision: found 'f8', expected one of f32"),
     (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
+    (["tiny", "--library", "./l.so"], "retensor: --library: found no file"),
     ([], "a data set or a tensor file"),
 ])
 def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):

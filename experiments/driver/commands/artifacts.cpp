@@ -148,10 +148,11 @@ nlohmann::json artifacts(const std::string& profile, const std::vector<std::stri
                                   DatasetRegistry::load(at.registry, at.recipes), at.cache);
   std::set<std::string> placed;
   auto list = nlohmann::json::array();
-  for (const auto& artifact : paper_artifacts(source_root())) {
-    list.push_back(place_entry(artifact, specs, profile.empty()));
-    placed.insert(artifact.specs.begin(), artifact.specs.end());
-  }
+  for (const auto& path : files_of_papers("artifacts", {}))
+    for (const auto& artifact : load_artifacts(path)) {
+      list.push_back(place_entry(artifact, specs, profile.empty()));
+      placed.insert(artifact.specs.begin(), artifact.specs.end());
+    }
   for (const auto& [name, entries] : specs)
     if (placed.count(name) == 0)
       list.push_back({{"paper", name.substr(0, name.find('/'))},

@@ -8,6 +8,7 @@
 #include "common/core/message.hpp"
 #include "common/formats/hicoo.hpp"
 #include "common/tensor/linear_index.hpp"
+#include "common/tensor/operations.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/table.hpp"
 
@@ -27,31 +28,28 @@ std::string values_text(const Values& values, Count first, std::uint64_t count) 
   return text;
 }
 
-/// A line per nonzero: its index in every mode (i, j, k, ...) and its value.
-std::vector<TableRow> arrays_of(const Coo& tensor) {
+/// A line per entry: its index in each of these modes (i, j, k, ...), then its values.
+template <class Format>
+std::vector<TableRow> entry_rows(const Format& tensor, const std::vector<int>& modes, Count entries,
+                                 Count volume) {
   std::vector<TableRow> rows(1);
-  for (int m = 0; m < tensor.order(); ++m) rows[0].push_back(letter(m));
-  rows[0].emplace_back("value");
-  for (Count x = 0; x < tensor.nnz(); ++x) {
+  for (const int m : modes) rows[0].push_back(letter(m));
+  rows[0].emplace_back(volume == 1 ? "value" : "values");
+  for (Count x = 0; x < entries; ++x) {
     auto& row = rows.emplace_back();
     for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[x]));
-    row.push_back(values_text(tensor.values, x, 1));
+    row.push_back(values_text(tensor.values, x * volume, volume));
   }
   return rows;
 }
 
-/// A line per fiber: its sparse indices and its dense values.
+std::vector<TableRow> arrays_of(const Coo& tensor) {
+  return entry_rows(tensor, natural_order(tensor.order()), tensor.nnz(), 1);
+}
+
+/// An entry is a fiber: sparse indices and dense values.
 std::vector<TableRow> arrays_of(const SemiSparseCoo& tensor) {
-  std::vector<TableRow> rows(1);
-  for (const int m : tensor.sparse_modes()) rows[0].push_back(letter(m));
-  rows[0].emplace_back("values");
-  const auto volume = tensor.dense_volume();
-  for (Count f = 0; f < tensor.fibers(); ++f) {
-    auto& row = rows.emplace_back();
-    for (const auto& indices : tensor.indices) row.push_back(std::to_string(indices[f]));
-    row.push_back(values_text(tensor.values, f * volume, volume));
-  }
-  return rows;
+  return entry_rows(tensor, tensor.sparse_modes(), tensor.fibers(), tensor.dense_volume());
 }
 
 /// A line per entry: block pointer and block indices where a block begins (bptr, bi, ...), element

@@ -1,13 +1,10 @@
 #include "experiments/driver/judge/artifacts.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 namespace retensor::driver {
-namespace fs = std::filesystem;
 namespace {
 
 PaperArtifact paper_artifact(const YamlNode& node, const std::string& paper) {
@@ -45,21 +42,6 @@ std::vector<PaperArtifact> load_artifacts(const std::string& path) {
                        "every table and figure once");
   }
   return result;
-}
-
-std::vector<PaperArtifact> paper_artifacts(const std::string& root) {
-  std::vector<std::string> paths;
-  if (fs::is_directory(fs::path(root) / "papers"))
-    for (const auto& entry : fs::directory_iterator(fs::path(root) / "papers"))
-      if (const auto path = entry.path() / "paper" / "artifacts.yaml"; fs::exists(path))
-        paths.push_back(fs::proximate(path).string());
-  std::ranges::sort(paths);
-  std::vector<PaperArtifact> all;
-  for (const auto& path : paths) {
-    auto own = load_artifacts(path);
-    std::move(own.begin(), own.end(), std::back_inserter(all));
-  }
-  return all;
 }
 
 }  // namespace retensor::driver

@@ -24,7 +24,4 @@ ShapePtr artifacts_shape();
 /// One file; throws ParseError at another shape and at a place that stands twice.
 std::vector<PaperArtifact> load_artifacts(const std::string& path);
 
-/// Of all papers of a source tree that have such a file, by paper.
-std::vector<PaperArtifact> paper_artifacts(const std::string& root);
-
 }  // namespace retensor::driver

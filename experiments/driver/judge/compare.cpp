@@ -149,8 +149,7 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
   // One machine before two of a model, and these before two models.
   for (const auto fits : {same_model, same_machine}) {
     const auto across = [&](const auto& p) { return !fits(*p.first, *p.second); };
-    if (!std::ranges::all_of(found, across))
-      found.erase(std::remove_if(found.begin(), found.end(), across), found.end());
+    if (!std::ranges::all_of(found, across)) std::erase_if(found, across);
   }
   std::set<MeasuredPtr> paired;
   for (const auto& [a, b] : found) {

@@ -95,7 +95,7 @@ bool declines_a_probe(const std::string& finding) {
 /// What is doubtful about a row of external code.
 std::vector<std::string> findings_of(const Row& row) {
   auto found = texts_at(row.line(), "findings");
-  found.erase(std::remove_if(found.begin(), found.end(), declines_a_probe), found.end());
+  std::erase_if(found, declines_a_probe);
   return found;
 }
 

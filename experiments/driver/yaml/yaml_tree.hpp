@@ -54,8 +54,8 @@ auto located(const FilePosition& at, Work work) {
   } catch (const ParseError&) {
     throw;
   } catch (InputError& e) {
-    e.add_context(at.file + ":" + std::to_string(at.line) +
-                  (at.column == 0 ? "" : ":" + std::to_string(at.column)));
+    const auto part = [](std::uint64_t n) { return n == 0 ? "" : ":" + std::to_string(n); };
+    e.add_context(at.file + part(at.line) + part(at.column));
     throw;
   }
 }
