@@ -35,10 +35,11 @@ bool is_same(const Device& a, const Device& b) {
 }
 
 /// Problems of the operation that were measured on a device.
-long problems_on(const Experience& seen, std::size_t device, Operation operation) {
-  return std::count_if(seen.problems.begin(), seen.problems.end(), [&](const SeenProblem& p) {
-    return p.device == device && p.operation == operation;
-  });
+std::size_t families_on(const Experience& seen, std::size_t device, Operation operation) {
+  std::set<std::string_view> families;
+  for (const auto& p : seen.problems)
+    if (p.device == device && p.operation == operation) families.insert(p.family);
+  return families.size();
 }
 
 /// Whether the times of a device tell methods apart that round nothing.
@@ -51,17 +52,17 @@ bool can_choose(const Experience& seen, std::size_t device, Operation operation)
 }
 
 /// The measured device that judges for this one: itself, where enough was measured on it, else the
-/// one of its backend with most problems of the operation; none where there is no such device.
+/// one of its backend with most families of tensors of the operation; none where there is none.
 std::optional<std::size_t> judge_of(const Experience& seen, const Device& device,
                                     Operation operation) {
   std::optional<std::size_t> best;
-  long most = 0;
+  std::size_t most = 0;
   for (std::size_t d = 0; d < seen.devices.size(); ++d) {
-    const auto problems = problems_on(seen, d, operation);
-    if (seen.devices[d].backend != device.backend || problems == 0) continue;
+    const auto families = families_on(seen, d, operation);
+    if (seen.devices[d].backend != device.backend || families == 0) continue;
     if (is_same(seen.devices[d], device) && can_choose(seen, d, operation)) return d;
-    if (problems <= most) continue;
-    most = problems;
+    if (families <= most) continue;
+    most = families;
     best = d;
   }
   return best;

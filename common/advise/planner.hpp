@@ -52,9 +52,9 @@ std::vector<Device> devices_named(const Experience& seen, const std::string& nam
 std::vector<Device> devices_here(const Experience& seen);
 
 /// Every candidate that was measured enough and solves the problem, on any of these devices. A
-/// device that was never measured is judged by the one of its backend with most problems of the
-/// operation, whose ceilings are taken as proportional to the cores; `why` says so. With `here`
-/// only methods that this machine can run.
+/// device that was never measured is judged by the one of its backend with most families of tensors
+/// of the operation, whose ceilings are taken as proportional to the cores; `why` says so. With
+/// `here` only methods that this machine can run.
 Advice advise(const Experience& seen, const Registry& registry, const Problem& problem,
               const nlohmann::json& facts, const std::vector<Device>& devices, const Wish& wish,
               bool here);

@@ -237,8 +237,9 @@ TEST_CASE("a trial finds out a planted misprediction, and without one it is take
     const auto& candidate = wrong.candidates[t.candidate];
     if (candidate.method == "pasta.cpu.coo" && candidate.params.empty()) t.run /= 1000;
   }
-  auto advice = advise(wrong, registry, problem, tensor_facts(*tensor),
-                       {devices_here(wrong).front()}, wish, true);
+  auto device = devices_here(wrong).front();
+  device.name = "one that was never measured";
+  auto advice = advise(wrong, registry, problem, tensor_facts(*tensor), {device}, wish, true);
   REQUIRE(!advice.ranked.empty());
   REQUIRE(in_words(advice.ranked.front()) == "pasta.cpu.coo");
   Advice planted;

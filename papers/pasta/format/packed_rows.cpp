@@ -48,8 +48,8 @@ PackedRows to_packed_rows(const Coo& tensor, int mode) {
   rows.dims = tensor.dims, rows.mode = mode;
   for (int m = 0; m < rows.order(); ++m)
     if (m != mode) rows.others.push_back(m);
-  std::ranges::stable_partition(
-      rows.others, [&](int m) { return tensor.dims[static_cast<std::size_t>(m)] > 1; });
+  std::stable_partition(rows.others.begin(), rows.others.end(),
+                        [&](int m) { return tensor.dims[static_cast<std::size_t>(m)] > 1; });
   const LinearIndex fields(tensor.dims, rows.others);
   for (std::size_t k = 0; k < rows.others.size(); ++k) {
     rows.shift.push_back(fields.shift(static_cast<int>(k)));

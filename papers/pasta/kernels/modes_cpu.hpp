@@ -40,7 +40,7 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   void refresh(int mode) override {
     if (!pads()) return;
     const auto at = static_cast<std::size_t>(mode);
-    const auto from = problem_.dense()[at].view<T>();
+    const auto from = problem_.dense()[at].template view<T>();
     padded_[at].resize(from.rows * stride_, 0);
     for (Count i = 0; i < from.rows; ++i)
       std::copy_n(from.row(i), from.cols, &padded_[at][i * stride_]);
@@ -67,7 +67,7 @@ class CpuModesRun : public CpuRun, private Passes, public KeptResults {
   int order() const { return problem_.x().order(); }
   const T* factor(int mode) const {
     const auto at = static_cast<std::size_t>(mode);
-    return pads() ? padded_[at].data() : problem_.dense()[at].view<T>().data;
+    return pads() ? padded_[at].data() : problem_.dense()[at].template view<T>().data;
   }
   T* out(int mode) { return out_[static_cast<std::size_t>(mode)].view<T>().data; }
 

@@ -219,7 +219,7 @@ class PackedRun : public CpuRun {
     const auto at = std::ranges::find(x_.others, mode);
     if (at == x_.others.end()) return;
     const auto k = static_cast<std::size_t>(at - x_.others.begin());
-    const auto from = problem_.dense()[static_cast<std::size_t>(mode)].view<T>();
+    const auto from = problem_.dense()[static_cast<std::size_t>(mode)].template view<T>();
     factors_[k].resize(from.rows * m_.stride, 0);
     for (Count i = 0; i < from.rows; ++i)
       std::copy_n(from.row(i), from.cols, &factors_[k][i * m_.stride]);
