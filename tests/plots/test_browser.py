@@ -2,11 +2,11 @@
 overflow on a phone, every image there, every column of every table sorts both ways, text with
 contrast in light and dark; claims are searched and filtered and show their rows.
 """
-import html
 import json
 import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,25 +28,38 @@ DARK = "--blink-settings=preferredColorScheme=0"
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 
 
+def until_found(command, limit=120):
+    """The messages on the console of a browser that runs until the probe has told what it found."""
+    with subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as browser:
+        stop = threading.Timer(limit, browser.kill)
+        stop.start()
+        lines = []
+        for line in browser.stderr:
+            lines.append(line)
+            if "FOUND" in line:
+                break
+        stop.cancel()
+        browser.kill()
+    return [line for line in lines if ":CONSOLE" in line] or lines
+
+
 def look(page, tmp_path, steps="", address="", options=()):
     """What the probe found on a page, with the messages on its console; `told` is what `steps`, an
     async function's body over `page` and its `frame`, returned before anything was unfolded."""
     probe = page.parent / f"probe-{page.name}"
     probe.write_text(
         f'<!DOCTYPE html><iframe src="{page.name}{address}" style="width:{PHONE}px;height:800px;'
-        f'border:0"></iframe><pre id="result"></pre>'
-        f'<script type="text/plain" id="steps">{steps}</script>'
+        f'border:0"></iframe><script type="text/plain" id="steps">{steps}</script>'
         f'<script>{PROBE.read_text()}</script>')
-    done = subprocess.run(
+    *console, last = until_found(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--allow-file-access-from-files", "--virtual-time-budget=20000", *options,
-         "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
-         probe.as_uri()], text=True, capture_output=True, timeout=120)
+         "--allow-file-access-from-files", "--remote-debugging-port=0", *options,
+         "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", probe.as_uri()])
     probe.unlink()
-    found = re.search(r'<pre id="result">(.+?)</pre>', done.stdout, re.DOTALL)
-    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    assert found, console or done.stderr
-    return json.loads(html.unescape(found[1])) | {"console": console}
+    found = re.search(r'"FOUND (.+)", source:', last)
+    assert found, [*console, last]
+    return json.loads(found[1]) | {"console": console}
 
 
 @pytest.fixture(scope="module")
