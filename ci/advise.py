@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """advise.py BUILD [--check]: trains the planner on the committed rows and judges it.
 
-Writes common/advise/model.json and the tables between the marks of common/advise/README.md: what
-its choices cost, and what choices by an earlier measurement of the same tensor do, which no planner
-can be expected to beat. The program has the new table after the next build. `--check` writes
+Writes common/advise/model.json and the tables between the marks of README.md and NOTES.md in
+common/advise: what its choices cost, what choices by an earlier measurement of the same tensor do,
+which no planner can be expected to beat, and which choices cost most. The program has the new table after the next build. `--check` writes
 nothing and fails where one of the two is out of date.
 """
 import json
@@ -21,13 +21,14 @@ from written import keep
 ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "common" / "advise"
 REGRET = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -->\n"
+MISSES = "<!-- misses: written by ci/advise.py -->\n", "<!-- end of misses -->\n"
 NOISE = "<!-- noise: written by ci/advise.py -->\n", "<!-- end of noise -->\n"
 CALLS = (1, 10, 100, 1000)
 PROBLEM = ("operation", "dataset", "mode", "rank", "rank2", "variant", "dtype", "values")
 
 
 def main(arguments):
-    """Write or check the table and the README; returns the exit code."""
+    """Write or check the table and the pages; returns the exit code."""
     retensor = str(Path(arguments[0]).resolve() / "experiments/driver/retensor")
     return keep(texts(retensor), arguments, "ci/advise.py BUILD")
 
@@ -37,14 +38,23 @@ def texts(retensor):
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.json"
         run(retensor, "advise", "--train", model)
-        exact = run(retensor, "advise", "--regret", "--model", model)
-        rounding = run(retensor, "advise", "--regret", "--model", model, "--error", "1")
+        tables = {"Methods that round no operand": regret_tables(retensor, model),
+                  "Methods that round operands too": regret_tables(retensor, model, "--error", "1")}
         trained = model.read_text(encoding="utf-8")
-    page = ROOM / "README.md"
-    text = put(page.read_text(encoding="utf-8"), NOISE, noise_table())
-    text = put(text, REGRET, f"Methods that round no operand:\n\n{exact}\n"
-                             f"Methods that round operands too:\n\n{rounding}")
-    return {ROOM / "model.json": trained, page: text}
+    readme, notes = ROOM / "README.md", ROOM / "NOTES.md"
+    texts_by_path = {readme: put(readme.read_text(encoding="utf-8"), NOISE, noise_table()),
+                     notes: notes.read_text(encoding="utf-8")}
+    for page, marks, which in ((readme, REGRET, slice(2)), (notes, MISSES, slice(2, None))):
+        body = "\n".join(f"{title}:\n\n" + "\n".join(all_tables[which])
+                         for title, all_tables in tables.items())
+        texts_by_path[page] = put(texts_by_path[page], marks, body)
+    return {ROOM / "model.json": trained, **texts_by_path}
+
+
+def regret_tables(retensor, model, *options):
+    """Regrets by calls, by operation, behind the libraries, and above 2."""
+    printed = run(retensor, "advise", "--regret", "--model", model, *options)
+    return [f"{table.rstrip()}\n" for table in printed.split("\n\n")]
 
 
 def put(text, marks, body):

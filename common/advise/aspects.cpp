@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/core/message.hpp"
@@ -106,6 +107,11 @@ bool has_usual_rank(const Subject& s) {
 }
 
 }  // namespace
+
+std::string described(const Device& device) {
+  return device.cores > 0 ? fmt::format("{} with {} cores", device.name, device.cores)
+                          : device.name;
+}
 
 void take_facts(Subject& subject, const nlohmann::json& facts) {
   const auto order = subject.dims.size();

@@ -25,6 +25,9 @@ struct Device {
   Count cache_bytes = 0;  ///< last-level cache, of a GPU its L2
 };
 
+/// Its name, with the cores of a processor: two machines may share a name.
+std::string described(const Device& device);
+
 /// What a row or a tensor tells of a problem.
 struct Subject {
   ProblemSpec spec;

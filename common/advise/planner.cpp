@@ -188,10 +188,6 @@ class Adviser {
     }
   }
 
-  static std::string described(const Device& d) {
-    return d.cores > 0 ? fmt::format("{} with {} cores", d.name, d.cores) : d.name;
-  }
-
   double bytes() const { return static_cast<double>(problem_.x().bytes()); }
 
   /// The best first.

@@ -235,7 +235,7 @@ std::vector<RegretLine> regrets(const Experience& seen, const Experience& taught
         if (seen.problems[problem].is_real) judge(seen, contest, n, real[n]);
       }
       lines.push_back(
-          line_of(seen, seen.devices[device].name, std::string(name(operation)), n, tallies));
+          line_of(seen, described(seen.devices[device]), std::string(name(operation)), n, tallies));
     }
   }
   for (const auto& [n, tallies] : all) lines.push_back(line_of(seen, "", "", n, tallies));

@@ -7,8 +7,9 @@ function column(table, index) {
 
 // Numbers by size, then texts.
 function inOrder(a, b) {
-  const numeric = text => text !== "" && Number.isFinite(Number(text));
-  if (numeric(a) && numeric(b)) return Number(a) <= Number(b);
+  const number = text => Number(text.replace(/^(.+)%$/, "$1e-2"));
+  const numeric = text => text !== "" && Number.isFinite(number(text));
+  if (numeric(a) && numeric(b)) return number(a) <= number(b);
   if (numeric(a) !== numeric(b)) return numeric(a);
   return a.localeCompare(b) <= 0;
 }

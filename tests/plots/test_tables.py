@@ -6,7 +6,7 @@ import rows
 
 from retensor.errors import PlotError
 from retensor.figures import roofline
-from retensor.figures.claims import basis, tolerance
+from retensor.figures.claims import basis, measured, published, tolerance
 from retensor.figures.view import make_view
 from retensor.results import load_results
 from retensor.save import save_artifact
@@ -35,6 +35,17 @@ def saved(tmp_path, spec, lines, verdicts=()):
     ({"absolute": 0.5}, "\N{PLUS-MINUS SIGN}0.5"), ({"absolute": 0}, ""), (None, "")])
 def test_tolerances_as_text(allowed, text):
     assert tolerance({"tolerance": allowed}) == text
+
+
+def test_shares_are_written_in_percent():
+    share = claim(published={"at_least": 2 / 3, "unit": "share of the groups in this order"},
+                  tolerance={"absolute": 0.05})
+    assert published(share) == "at least 66.7% of the groups in this order"
+    assert measured(share, 0.44) == "44%" and measured(share, None) == ""
+    assert tolerance(share) == "\N{PLUS-MINUS SIGN}5 percentage points"
+    plain = claim(published={"range": [0.5, 1], "unit": "share"})
+    assert published(plain) == "50% to 100%"
+    assert measured(claim(), 0.44) == "0.44"
 
 
 def test_a_verdict_says_what_it_stands_on():

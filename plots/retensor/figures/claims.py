@@ -15,6 +15,7 @@ COLUMNS = ("claim", "states", "published", "tolerance", "measured", "verdict", "
 LINE_MM, HEAD_MM = 2.9, 13
 NAMES = 0.29       # characters of a claim in a line, for each mm of width
 NOTE_MM = 1.15     # width of a character of the numbers
+SHARE = "share"    # how the unit of a share begins; more words say of what
 LOOKS = {True: (style.SERIES[0], "o"), False: (style.FAILED, "D"), None: ("white", "s")}
 
 
@@ -24,7 +25,7 @@ def arrange(view):
     if not chosen:
         raise PlotError(f"{view.spec.artifact}: no verdict on a claim of this place was given")
     lines = [(claim["id"], claim.get("states"), published(claim), tolerance(claim),
-              number(_measured(view, claim)), claim["verdict"], basis(claim)) for claim in chosen]
+              measured(claim, _measured(view, claim)), claim["verdict"], basis(claim)) for claim in chosen]
     view.table = pd.DataFrame(lines, columns=COLUMNS, dtype=object)
 
 
@@ -79,19 +80,27 @@ def _claim(figure, axes, claim, values, y):
 
 
 def _numbers(claim):
-    share = str(claim["published"].get("unit", "")).startswith("share")
-    if share:  # the claim's words say of what
+    shown = _percent if is_share(claim) else units.shown
+    if is_share(claim):  # the claim's words say of what
         claim = claim | {"published": {**claim["published"], "unit": ""}}
-    shown = _percent if share else units.shown
     return f"{shown(claim['measured'], digits=4)} for {published(claim, shown)}"
+
+
+def is_share(claim):
+    """Whether its numbers are shares of something, which are written in percent."""
+    return str((claim.get("published") or {}).get("unit", "")).startswith(SHARE)
 
 
 def _percent(value, unit="", digits=3):
     return f"{100 * value:.{digits}g}%"
 
 
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _is_positive(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return _is_number(value) and value > 0
 
 
 def _allowed(claim):
@@ -140,14 +149,20 @@ def claims_at(view, places):
     return [claim for claim in view.verdicts if str(claim.get("place", "")).startswith(places)]
 
 
-def published(claim, number=number):
+def published(claim, shown=None):
     """The published number with its unit, as text; empty where the claim has none."""
     value = claim.get("published") or {}
+    shown = shown or (_percent if is_share(claim) else number)
     forms = {"value": "{}", "at_least": "at least {}", "at_most": "at most {}"}
-    texts = [text.format(number(value[form])) for form, text in forms.items() if form in value]
+    texts = [text.format(shown(value[form])) for form, text in forms.items() if form in value]
     if "range" in value:
-        texts.append(" to ".join(map(number, value["range"])))
-    return " ".join([*texts, str(value.get("unit", ""))]).strip()
+        texts.append(" to ".join(map(shown, value["range"])))
+    return " ".join([*texts, str(value.get("unit", "")).removeprefix(SHARE).strip()]).strip()
+
+
+def measured(claim, value):
+    """A measured value of a claim as text; empty where there is none."""
+    return _percent(value, digits=4) if is_share(claim) and _is_number(value) else number(value)
 
 
 def tolerance(claim):
@@ -156,8 +171,10 @@ def tolerance(claim):
     if "factor" in allowed:
         return f"factor {number(allowed['factor'])}"
     share, amount = 100 * allowed.get("relative", 0), allowed.get("absolute", 0)
-    return f"\N{PLUS-MINUS SIGN}{number(share)}%" if share else (
-        f"\N{PLUS-MINUS SIGN}{number(amount)}" if amount else "")
+    if share:
+        return f"\N{PLUS-MINUS SIGN}{number(share)}%"
+    points = f"{number(100 * amount)} percentage points" if is_share(claim) else number(amount)
+    return f"\N{PLUS-MINUS SIGN}{points}" if amount else ""
 
 
 def basis(claim):

@@ -13,7 +13,7 @@ import yaml
 
 from retensor import digitised, prose
 from retensor.errors import PlotError
-from retensor.figures.claims import basis, published, tolerance
+from retensor.figures.claims import basis, measured, published, tolerance
 from retensor.report import (artifacts, claims, findings, methods, sections, table_files,
                              tables, words)
 from retensor.report.processes import run_all
@@ -163,8 +163,8 @@ def _environment():
                             "states": artifacts.STATES}
     environment.filters |= {
         "show": show, "looks": _looks, "published": published, "tolerance": tolerance,
-        "basis": basis, "argv": argv, "counted": counted, "counts": findings.counts,
-        "failing": findings.failing,
+        "measured": lambda verdict: measured(verdict, verdict.get("measured")), "basis": basis,
+        "argv": argv, "counted": counted, "counts": findings.counts, "failing": findings.failing,
         "outcome": _outcome, "css": words.style_class, "twice": lambda word: (word, word),
         "kind_name": lambda kind: (kind, words.KINDS.get(kind, kind)),
         "paper_name": lambda paper, papers: (paper, papers[paper]["about"].name),

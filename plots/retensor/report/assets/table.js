@@ -3,7 +3,7 @@
 
 function cellKey(row, column) {
   const text = row.cells[column].textContent.trim();
-  const value = Number(text);
+  const value = text.endsWith("%") ? Number(text.slice(0, -1)) / 100 : Number(text);
   return text !== "" && !Number.isNaN(value) ? value : text;
 }
 
