@@ -50,30 +50,28 @@ void fill(Hicoo& h, const std::vector<std::vector<Index>>& indices,
   const auto block_of = [&](std::size_t k, Count x) {
     return indices[static_cast<std::size_t>(h.blocked[k])][x] >> h.block_bits;
   };
+  h.block_index.resize(h.blocked.size());
   h.element.assign(h.blocked.size(), std::vector<std::uint8_t>(entries));
   h.plain_index.assign(h.plain.size(), std::vector<Index>(entries));
-  std::vector<std::uint8_t> begins_block(entries);
+  for (Count p = 0; p < entries; ++p) {
+    bool new_block = p == 0;
+    for (std::size_t k = 0; k < h.blocked.size() && !new_block; ++k)
+      new_block = block_of(k, permutation[p]) != block_of(k, permutation[p - 1]);
+    if (!new_block) continue;
+    h.block_start.push_back(p);
+    for (std::size_t k = 0; k < h.blocked.size(); ++k)
+      h.block_index[k].push_back(block_of(k, permutation[p]));
+  }
+  h.block_start.push_back(entries);
   const Index mask = (Index{1} << h.block_bits) - 1;
 #pragma omp parallel for schedule(static)
   for (Count p = 0; p < entries; ++p) {
-    const Count x = permutation[p];
-    begins_block[p] = p == 0;
-    for (std::size_t k = 0; k < h.blocked.size(); ++k) {
-      h.element[k][p] =
-          static_cast<std::uint8_t>(indices[static_cast<std::size_t>(h.blocked[k])][x] & mask);
-      if (p > 0) begins_block[p] |= block_of(k, x) != block_of(k, permutation[p - 1]);
-    }
-    for (std::size_t k = 0; k < h.plain.size(); ++k)
-      h.plain_index[k][p] = indices[static_cast<std::size_t>(h.plain[k])][x];
-  }
-  for (Count p = 0; p < entries; ++p)
-    if (begins_block[p]) h.block_start.push_back(p);
-  h.block_start.push_back(entries);
-  h.block_index.assign(h.blocked.size(), std::vector<Index>(h.blocks()));
-#pragma omp parallel for schedule(static)
-  for (Count b = 0; b < h.blocks(); ++b)
     for (std::size_t k = 0; k < h.blocked.size(); ++k)
-      h.block_index[k][b] = block_of(k, permutation[h.block_start[b]]);
+      h.element[k][p] = static_cast<std::uint8_t>(
+          indices[static_cast<std::size_t>(h.blocked[k])][permutation[p]] & mask);
+    for (std::size_t k = 0; k < h.plain.size(); ++k)
+      h.plain_index[k][p] = indices[static_cast<std::size_t>(h.plain[k])][permutation[p]];
+  }
 }
 
 void sort_by_block(const std::vector<std::vector<Index>>& indices, const Hicoo& h,
@@ -130,7 +128,6 @@ Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
   h.values = tensor.values;
   h.values.visit([&]<class T>(Array<T>& v) {
     const auto old = tensor.values.as<T>();
-#pragma omp parallel for schedule(static)
     for (Count p = 0; p < v.size(); ++p) v[p] = old[permutation[p]];
   });
   return h;

@@ -20,8 +20,8 @@ namespace {
 using Signed = std::int64_t;
 
 template <class T>
-RETENSOR_INLINE void prefetch_row(const T* row, Width columns) {
-  for (Width r = 0; r < columns; r += 64 / sizeof(T)) __builtin_prefetch(row + r);
+RETENSOR_INLINE void prefetch_row(const T* row, Width rank) {
+  for (Width r = 0; r < rank; r += 64 / sizeof(T)) __builtin_prefetch(row + r);
 }
 
 // Tables beyond this are requested ahead of use; smaller ones are found in a core's own caches, and
@@ -39,13 +39,13 @@ class CooRows {
       : shape_(shape), nonzeros_(x.value.size()) {
     for (std::size_t k = 0; k < shape_.factors(); ++k) {
       index_[k] = x.other[k].data();
-      table_[k] = x.factor[k].data + shape_.first();
+      table_[k] = x.factor[k].data;
     }
   }
   RETENSOR_INLINE Rows<T, S> operator()(Count p) const {
     if (kFar && p + kAhead < nonzeros_)
       for (std::size_t k = 0; k < shape_.factors(); ++k)
-        prefetch_row(row(k, p + kAhead), shape_.columns());
+        prefetch_row(row(k, p + kAhead), shape_.rank());
     Rows<T, S> rows;
     for (std::size_t k = 0; k < shape_.factors(); ++k) rows[k] = row(k, p);
     return rows;
@@ -67,7 +67,7 @@ template <class T, class F>
 void with_rows(const MttkrpInput<T>& x, Width rank, F&& f) {
   Count bytes = 0;
   for (const auto& factor : x.factor) bytes += factor.rows * factor.cols * sizeof(T);
-  with_shape<T>(rank, x.other.size(), [&](auto shape) {
+  with_shape(rank, x.other.size(), [&](auto shape) {
     if (bytes > kNearBytes)
       f(shape, CooRows<T, decltype(shape), true>(shape, x));
     else
@@ -87,11 +87,11 @@ class BlockRows {
         start_(x.block_start.data()),
         block_row_(x.block_row.data()),
         row_(x.row.data()),
-        out_(out + shape.first()) {
+        out_(out) {
     for (std::size_t k = 0; k < shape_.factors(); ++k) {
       block_other_[k] = x.block_other[k].data();
       element_[k] = x.other[k].data();
-      table_[k] = x.factor[k].data + shape_.first();
+      table_[k] = x.factor[k].data;
     }
   }
   // Moves on to a block and requests the rows of the first entry of a later one: where blocks hold
@@ -100,8 +100,8 @@ class BlockRows {
     if (block + kAhead < blocks_) {
       set(block + kAhead);
       for (std::size_t k = 0; k < shape_.factors(); ++k)
-        prefetch_row(row(k, begin_), shape_.columns());
-      prefetch_row(output(begin_), shape_.columns());
+        prefetch_row(row(k, begin_), shape_.rank());
+      prefetch_row(output(begin_), shape_.rank());
     }
     set(block);
   }
@@ -184,7 +184,7 @@ void mttkrp_atomic(const MttkrpInput<T>& x, MatrixView<T> out, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static) firstprivate(rows)
     for (Signed i = 0; i < n; ++i) {
       const auto p = static_cast<Count>(i);
-      T* const to = out.data + shape.first() + x.row[p] * shape.rank();
+      T* const to = out.data + x.row[p] * shape.rank();
       for_each_product(shape, x.value[p], rows(p), [to](Width r, T product) {
 #pragma omp atomic
         to[r] += product;
@@ -201,8 +201,8 @@ void mttkrp_private(const MttkrpInput<T>& x, MatrixView<T> out, std::span<T> par
     {
       const Index* const row = x.row.data();
       const T* const value = x.value.data();
-      T* const mine = partial.data() + shape.first() +
-                      static_cast<Count>(omp_get_thread_num()) * out.rows * shape.rank();
+      T* const mine =
+          partial.data() + static_cast<Count>(omp_get_thread_num()) * out.rows * shape.rank();
 #pragma omp for schedule(static)
       for (Signed i = 0; i < n; ++i) {
         const auto p = static_cast<Count>(i);
@@ -258,8 +258,8 @@ void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, Mat
       Count p = begin(part);
       for (Count run = run_at(p); p < end; ++run) {
         const bool begun = p > run_start[run];
-        T* const to = shape.first() + (begun ? carry.row(static_cast<Count>(part))
-                                             : out.data + x.row[p] * shape.rank());
+        T* const to =
+            begun ? carry.row(static_cast<Count>(part)) : out.data + x.row[p] * shape.rank();
         if (!begun) clear_to(p, x.row[p]);
         auto sum = RowSum<T, decltype(shape)>::zero(shape, to);
         for (const Count last = std::min(end, run_start[run + 1]); p < last; ++p)
@@ -279,7 +279,7 @@ void mttkrp_owner(const MttkrpInput<T>& x, std::span<const Count> run_start, Mat
 template <class T>
 void hicoo_mttkrp_atomic(const HicooMttkrpInput<T>& x, MatrixView<T> out, int threads) {
   const auto blocks = static_cast<Signed>(x.block_row.size());
-  with_shape<T>(out.cols, x.factor.size(), [&](auto shape) {
+  with_shape(out.cols, x.factor.size(), [&](auto shape) {
 #pragma omp parallel num_threads(threads)
     {
       BlockRows<T, decltype(shape)> rows(shape, x, out.data);
@@ -301,7 +301,7 @@ void hicoo_mttkrp_atomic(const HicooMttkrpInput<T>& x, MatrixView<T> out, int th
 template <class T>
 void hicoo_mttkrp_parts(const HicooMttkrpInput<T>& x, std::span<const MatrixView<T>> outputs,
                         const BlockParts& parts) {
-  with_shape<T>(outputs[0].cols, x.factor.size(), [&](auto shape) {
+  with_shape(outputs[0].cols, x.factor.size(), [&](auto shape) {
 #pragma omp parallel for num_threads(parts.count()) schedule(static, 1)
     for (int part = 0; part < parts.count(); ++part) {
       const auto at = static_cast<std::size_t>(part);

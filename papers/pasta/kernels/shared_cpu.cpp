@@ -200,7 +200,7 @@ template <class T>
 void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, Store how, int threads) {
   const Count fibers = x.count();
   const auto groups = static_cast<Signed>((fibers + kFiberGroup - 1) / kFiberGroup);
-  with_panels<T, 1>(u.cols, [&](auto shape) {
+  with_rank<1>(u.cols, [&](auto shape) {
     constexpr Count kRank = decltype(shape)::kConstantRank;
     const bool stream_rows = kRank > 0 && how == Store::past_caches;
 #pragma omp parallel num_threads(threads)
@@ -210,9 +210,8 @@ void ttm(const Fibers<T>& x, MatrixView<const T> u, std::span<T> y, Store how, i
       for (Signed group = 0; group < groups; ++group) {
         const Count first = static_cast<Count>(group) * kFiberGroup;
         const Count end = std::min(first + kFiberGroup, fibers);
-        T* const rows = y.data() + shape.first() + first * shape.rank();
-        fiber_rows(shape, x, u.data + shape.first(), first, end,
-                   stream_rows ? buffer.data() : rows);
+        T* const rows = y.data() + first * shape.rank();
+        fiber_rows(shape, x, u.data, first, end, stream_rows ? buffer.data() : rows);
         if (stream_rows) stream_copy(buffer.data(), (end - first) * kRank, rows);
       }
       end_stream();

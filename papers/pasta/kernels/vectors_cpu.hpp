@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -69,69 +68,33 @@ inline void end_stream() {
 #endif
 }
 
-/// Columns of rows that one pass computes.
-struct Panel {
-  Width first = 0, columns = 0;
-  Width rank = 0;  ///< of the matrices, whose rows are so far apart
-};
-
-/// Columns and number of factors of a product. The panel has kColumns columns, all there are, or
-/// where they are a bound more than kAbove and at most so many; 0: any number, of factors too.
-template <int kColumns, int kFactors, int kAbove = kColumns>
+/// Rank and number of factors of a product: constants, or run-time values where the constant is 0.
+template <int kRank, int kFactors>
 struct Shape {
-  static constexpr int kBound = kColumns, kMoreThan = kAbove, kConstantFactors = kFactors;
-  static constexpr int kConstantRank = kAbove == kColumns ? kColumns : 0;
-  Panel panel;
+  static constexpr int kConstantRank = kRank, kConstantFactors = kFactors;
+  Width run_rank = kRank;
   std::size_t run_factors = kFactors;
-  Width first() const { return kConstantRank > 0 ? 0 : panel.first; }
-  Width columns() const { return kConstantRank > 0 ? kConstantRank : panel.columns; }
-  Width rank() const { return kConstantRank > 0 ? kConstantRank : panel.rank; }
+  Width rank() const { return kRank > 0 ? kRank : run_rank; }
   std::size_t factors() const { return kFactors > 0 ? kFactors : run_factors; }
 };
 
-/// Most columns of a panel: a row's sums stay in eight registers of 32 bytes.
-template <class T>
-inline constexpr Width kMostColumns = 256 / sizeof(T);
-
-/// Calls f with the shape of a panel: rank and columns as constants where they are 8, 16, 32 or 64.
-template <class T, int kFactors, class F>
-void with_panel(const Panel& panel, F&& f) {
-  const Width columns = panel.columns;
-  if (columns == panel.rank) {
-    if (columns == 8) return f(Shape<8, kFactors>{panel});
-    if (columns == 16) return f(Shape<16, kFactors>{panel});
-    if (columns == 32) return f(Shape<32, kFactors>{panel});
-  }
-  if (columns <= 3) return f(Shape<3, kFactors, 0>{panel});
-  if (columns <= 8) return f(Shape<8, kFactors, 3>{panel});
-  if (columns <= 16) return f(Shape<16, kFactors, 8>{panel});
-  if (columns <= 24) return f(Shape<24, kFactors, 16>{panel});
-  if (columns <= 32) return f(Shape<32, kFactors, 24>{panel});
-  if constexpr (kMostColumns < T >> 32) {
-    if (panel.rank == 64) return f(Shape<64, kFactors>{panel});
-    if (columns <= 48) return f(Shape<48, kFactors, 32>{panel});
-    return f(Shape<64, kFactors, 48>{panel});
-  }
+/// Calls f with the shape of kFactors factors, the rank as a constant where it is 8, 16, 32 or 64.
+template <int kFactors, class F>
+void with_rank(Width rank, F&& f) {
+  if (rank == 8) return f(Shape<8, kFactors>{});
+  if (rank == 16) return f(Shape<16, kFactors>{});
+  if (rank == 32) return f(Shape<32, kFactors>{});
+  if (rank == 64) return f(Shape<64, kFactors>{});
+  return f(Shape<0, 0>{rank, kFactors});
 }
 
-/// Calls f with the shape of each panel of a rank, one after the other. The columns are shared out
-/// evenly.
-template <class T, int kFactors, class F>
-void with_panels(Width rank, F&& f) {
-  const Width panels = (rank + kMostColumns<T> - 1) / kMostColumns<T>;
-  for (Width k = 0; k < panels; ++k) {
-    const Width first = rank * k / panels;
-    with_panel<T, kFactors>({first, rank * (k + 1) / panels - first, rank}, f);
-  }
-}
-
-/// The same for a number of factors: a constant where they are one to three.
-template <class T, class F>
+/// Calls f with the shape, as constants where with_rank has them and factors are one to three.
+template <class F>
 void with_shape(Width rank, std::size_t factors, F&& f) {
-  if (factors == 1) return with_panels<T, 1>(rank, f);
-  if (factors == 2) return with_panels<T, 2>(rank, f);
-  if (factors == 3) return with_panels<T, 3>(rank, f);
-  return f(Shape<0, 0>{{0, rank, rank}, factors});
+  if (factors == 1) return with_rank<1>(rank, f);
+  if (factors == 2) return with_rank<2>(rank, f);
+  if (factors == 3) return with_rank<3>(rank, f);
+  return f(Shape<0, 0>{rank, factors});
 }
 
 /// One row of each factor.
@@ -139,12 +102,12 @@ inline constexpr std::size_t kMaxFactors = kMaxOrder - 1;
 template <class T, class S>
 using Rows = std::array<const T*, S::kConstantFactors == 0 ? kMaxFactors : S::kConstantFactors>;
 
-/// f(r, value * product of the rows' elements r) for every column of the panel.
+/// f(r, value * product of the rows' elements r) for every column.
 template <class T, class S, class F>
 inline void for_each_product(S shape, T value, const Rows<T, S>& rows, F&& f) {
   constexpr Width kChunk = 8;  // columns at a time: one vector
-  for (Width first = 0; first < shape.columns(); first += kChunk) {
-    const Width width = std::min(kChunk, shape.columns() - first);
+  for (Width first = 0; first < shape.rank(); first += kChunk) {
+    const Width width = std::min(kChunk, shape.rank() - first);
     std::array<T, kChunk> product;
     product.fill(value);
     for (std::size_t k = 0; k < shape.factors(); ++k)
@@ -153,69 +116,52 @@ inline void for_each_product(S shape, T value, const Rows<T, S>& rows, F&& f) {
   }
 }
 
-/// A panel of an output row in vector registers while products are added to it. Where its columns
-/// are no multiple of a vector's, the last vectors end with the panel and hold columns of those
-/// before them again. Rows are given by the panel's first column.
+/// An output row in vector registers while products are added to it.
 template <class T, class S>
 class RowSum {
  public:
   /// Goes on from what the row holds.
-  RETENSOR_INLINE static RowSum of(S shape, const T* row) {
-    RowSum sum(shape);
-    each([&](auto i) { sum.sum_[i] = loaded(row + sum.column(i)); });
+  RETENSOR_INLINE static RowSum of(S, const T* row) {
+    RowSum sum;
+    each([&](auto i) { sum.sum_[i] = vector_at(row + i * kWidth); });
     return sum;
   }
-  RETENSOR_INLINE static RowSum zero(S shape, const T*) {
-    RowSum sum(shape);
-    each([&](auto i) { sum.sum_[i] = Lanes{}; });
+  RETENSOR_INLINE static RowSum zero(S, const T*) {
+    RowSum sum;
+    each([&](auto i) { sum.sum_[i] = Vector<T>{}; });
     return sum;
   }
   RETENSOR_INLINE void add(T value, const Rows<T, S>& rows) {
     each([&](auto i) {
       [&]<std::size_t... K>(std::index_sequence<K...>) {
-        sum_[i] += (value * ... * loaded(rows[K] + column(i)));
+        sum_[i] += (value * ... * vector_at(rows[K] + i * kWidth));
       }
       (std::make_index_sequence<S::kConstantFactors>());
     });
   }
   RETENSOR_INLINE void store(T* row) const {
-    each([&](auto i) { std::memcpy(row + column(i), &sum_[i], sizeof sum_[i]); });
+    each([&](auto i) { pasta::store(sum_[i], row + i * kWidth); });
   }
   /// Stores the sum of a run so far; where `last` is 1, goes on with zero in the next row. Returns
   /// the row to go on with. Without a branch: ends of short runs can't be predicted.
   RETENSOR_INLINE T* store_running(T* row, std::uint8_t last) {
     store(row);
     const Bits keep = kKeep[last];
-    each([&](auto i) {
-      sum_[i] = reinterpret_cast<Lanes>(reinterpret_cast<BitVector>(sum_[i]) & keep);
-    });
-    return row + last * shape_.rank();
+    each([&](auto i) { sum_[i] = reinterpret_cast<Vector<T>>(bits(sum_[i]) & keep); });
+    return row + last * Width{S::kConstantRank};
   }
 
  private:
-  /// As many as the fewest columns have, at most those of a register.
-  static constexpr std::size_t kWidth =
-      std::min(VectorOf<T>::kWidth, std::bit_floor(std::size_t{S::kMoreThan} + 1));
-  static constexpr std::size_t kVectors = S::kBound / kWidth;
-  static_assert(S::kBound % kWidth == 0);
-  typedef T Lanes __attribute__((vector_size(kWidth * sizeof(T))));
   using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
-  typedef Bits BitVector __attribute__((vector_size(kWidth * sizeof(T))));
+  typedef Bits BitVector __attribute__((vector_size(kVectorBytes)));
   static constexpr Bits kKeep[] = {~Bits{0}, 0};
+  RETENSOR_INLINE static BitVector bits(const Vector<T>& v) {
+    return reinterpret_cast<BitVector>(v);
+  }
+  static constexpr std::size_t kWidth = VectorOf<T>::kWidth, kVectors = S::kConstantRank / kWidth;
+  static_assert(S::kConstantRank % kWidth == 0);
 
-  RETENSOR_INLINE explicit RowSum(S shape) : shape_(shape) {}
-  RETENSOR_INLINE static Lanes loaded(const T* from) {
-    Lanes lanes;
-    std::memcpy(&lanes, from, sizeof lanes);
-    return lanes;
-  }
-  // The first column of a vector.
-  template <std::size_t kNumber>
-  RETENSOR_INLINE Width column(std::integral_constant<std::size_t, kNumber>) const {
-    constexpr Width kColumn = kNumber * kWidth;
-    if constexpr (kColumn + kWidth <= S::kMoreThan) return kColumn;
-    return std::min(kColumn, shape_.columns() - kWidth);
-  }
+  RowSum() = default;
   // Calls f with each vector's number as a constant: an indexed array would not stay in registers.
   template <class F>
   RETENSOR_INLINE static void each(F&& f) {
@@ -225,11 +171,10 @@ class RowSum {
     (std::make_index_sequence<kVectors>());
   }
 
-  S shape_;
-  Lanes sum_[kVectors];  // std::array would drop the attribute
+  Vector<T> sum_[kVectors];  // std::array would drop the attribute
 };
 
-/// Of four factors and more: adds to the row in memory.
+/// Any other shape: adds to the row in memory.
 template <class T>
 class RowSum<T, Shape<0, 0>> {
   using S = Shape<0, 0>;

@@ -40,46 +40,34 @@ std::vector<T> numbers(std::size_t n) {
   return v;
 }
 
-// MTTKRP and TTM of every mode in `modes`, by every update of COO and HiCOO.
-void check_updates(const Registry& registry, const std::shared_ptr<const Coo>& x,
-                   std::uint64_t rank, const std::vector<int>& modes) {
+}  // namespace
+
+TEST_CASE("orders and ranks with and without kernels of their own") {
+  const Registry registry = all_methods();
   const std::map<std::string, std::vector<std::string>> updates = {
       {"pasta.cpu.coo", {"atomic", "private", "owner", "sequential"}},
       {"pasta.cpu.hicoo", {"atomic", "private", "owner", "scheduled"}}};
-  for (const auto type : {DType::f32, DType::f64})
-    for (const int mode : modes) {
-      ProblemSpec spec;
-      spec.rank = rank;
-      spec.dtype = type;
-      spec.mode = mode;
-      spec.operation = Operation::mttkrp;
-      const Problem mttkrp(spec, x);
-      spec.operation = Operation::ttm;
-      const Problem ttm(spec, x);
-      for (const auto& [id, words] : updates) {
-        const Method& method = registry.find(id);
-        for (const auto& word : words)
-          check(method, mttkrp, {{"update", word}, {"threads", std::int64_t{5}}});
-        check(method, ttm, {{"threads", std::int64_t{5}}});
-      }
-    }
-}
-
-}  // namespace
-
-TEST_CASE("orders with and without kernels of their own") {
-  const Registry registry = all_methods();
   for (const int order : {2, 4, 7, 8})
     for (const std::uint64_t rank : {3, 8, 64})
-      check_updates(registry, random_tensor(order, 900), rank, {0, order - 1});
-}
-
-TEST_CASE("ranks that are no multiple of a vector, of one panel and of several") {
-  const Registry registry = all_methods();
-  const auto x = random_tensor(3, 900);
-  for (const std::uint64_t rank :
-       {1, 2, 4, 5, 7, 9, 15, 17, 23, 24, 25, 31, 33, 47, 48, 49, 63, 65, 96, 127, 129, 200})
-    check_updates(registry, x, rank, {1});
+      for (const auto type : {DType::f32, DType::f64}) {
+        ProblemSpec spec;
+        spec.rank = rank;
+        spec.dtype = type;
+        for (const int mode : {0, order - 1}) {
+          spec.mode = mode;
+          const auto x = random_tensor(order, 900);
+          spec.operation = Operation::mttkrp;
+          const Problem mttkrp(spec, x);
+          spec.operation = Operation::ttm;
+          const Problem ttm(spec, x);
+          for (const auto& [id, words] : updates) {
+            const Method& method = registry.find(id);
+            for (const auto& word : words)
+              check(method, mttkrp, {{"update", word}, {"threads", std::int64_t{5}}});
+            check(method, ttm, {{"threads", std::int64_t{5}}});
+          }
+        }
+      }
 }
 
 TEST_CASE_TEMPLATE("results written past the caches are those written through them", T, float,
