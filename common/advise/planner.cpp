@@ -3,7 +3,6 @@
 #include "common/advise/planner.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -21,14 +20,6 @@
 
 namespace retensor::advise {
 namespace {
-
-/// Seconds with a unit that keeps three digits short.
-std::string in_units(double seconds) {
-  constexpr std::array kUnits = {"s", "ms", "us", "ns"};
-  std::size_t k = 0;
-  for (; seconds < 1 && k + 1 < kUnits.size(); ++k) seconds *= 1000;
-  return fmt::format("{:.3g} {}", seconds, kUnits[k]);
-}
 
 bool is_same(const Device& a, const Device& b) {
   return a.name == b.name && a.backend == b.backend && a.cores == b.cores;
@@ -269,13 +260,13 @@ class Adviser {
   std::string first_line() const {
     const auto& first = advice_.ranked.front();
     auto line = fmt::format("{} is expected to take {} for {:g} calls: {} to prepare, {} a run",
-                            in_words(first), in_units(first.forecast.total(wish_.calls)),
-                            wish_.calls, in_units(first.forecast.prepare_seconds()),
-                            in_units(first.forecast.run_seconds()));
+                            in_words(first), duration_text(first.forecast.total(wish_.calls)),
+                            wish_.calls, duration_text(first.forecast.prepare_seconds()),
+                            duration_text(first.forecast.run_seconds()));
     if (advice_.ranked.size() < 2) return line + "; nothing else can run.";
     const auto& second = advice_.ranked[1];
-    return line +
-           fmt::format("; {} {}.", in_words(second), in_units(second.forecast.total(wish_.calls)));
+    return line + fmt::format("; {} {}.", in_words(second),
+                              duration_text(second.forecast.total(wish_.calls)));
   }
 
   std::string second_line() const {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/measure/timing.hpp"
@@ -72,7 +73,8 @@ class Tries {
 
 std::string outcome(const Tried& tried) {
   if (!tried.failure.empty()) return tried.failure;
-  return fmt::format("{:.3g} s to prepare, {:.3g} s a run", tried.prepare, tried.run);
+  return fmt::format("{} to prepare, {} a run", duration_text(tried.prepare),
+                     duration_text(tried.run));
 }
 
 /// What was tried, by the choices in the order before it.

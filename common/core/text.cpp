@@ -99,6 +99,15 @@ bool is_control(std::string_view text, std::size_t at) {
   return first < 0x20 || first == 0x7f || (first == 0xc2 && (byte(text, at + 1) & 0xe0) == 0x80);
 }
 
+std::string duration_text(double seconds) {
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 99.95) return fmt::format("{:.3g} s", seconds);
+  const auto whole = static_cast<long>(seconds);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
 std::string printable(std::string_view text) {
   std::string line;
   for (std::size_t at = 0; at < text.size();) {

@@ -64,6 +64,18 @@ TEST_CASE("items are listed as a sentence has them") {
   CHECK(in_words({"a", "b", "c"}, "and") == "a, b and c");
 }
 
+TEST_CASE("durations have a unit that fits, and three digits") {
+  CHECK(duration_text(0) == "0 us");
+  CHECK(duration_text(1.234e-8) == "0.0123 us");
+  CHECK(duration_text(0.00034567) == "346 us");
+  CHECK(duration_text(0.00099949) == "999 us");
+  CHECK(duration_text(0.0009996) == "1 ms");  // not 1e+03 us
+  CHECK(duration_text(0.9996) == "1 s");
+  CHECK(duration_text(99.94) == "99.9 s");
+  CHECK(duration_text(99.96) == "1 min 39 s");
+  CHECK(duration_text(7322.9) == "2 h 2 min");
+}
+
 TEST_CASE("a text is printable on one line of a terminal, and stays as it was where it is") {
   CHECK(printable("R\u00e4nge, \u20ac, \U0001f600") == "R\u00e4nge, \u20ac, \U0001f600");
   CHECK(printable("a\nb\tc") == "a\\nb\\x09c");

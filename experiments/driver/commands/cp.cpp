@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/message.hpp"
+#include "common/core/text.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
 #include "common/decompose/starts.hpp"

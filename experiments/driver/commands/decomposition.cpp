@@ -110,7 +110,7 @@ std::string TakenMethod::why() const {
   const auto& chosen = planned->choice().params;
   auto text = fmt::format("{}{}{}", note, chosen.empty() ? "" : ", ", chosen);
   if (!planned->trial_text().empty())
-    text += fmt::format(", after a trial of {:.3g} s: {}", planned->trial_seconds(),
+    text += fmt::format(", after a trial of {}: {}", duration_text(planned->trial_seconds()),
                         planned->trial_text());
   return text;
 }

@@ -1,5 +1,6 @@
 // retensor plan: what a spec would run, without running it.
 #include "experiments/driver/spec/plan.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "common/core/text.hpp"
 #include "experiments/driver/run/noise.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
@@ -39,15 +40,6 @@ std::string outcome(const json& row) {
 }
 
 }  // namespace
-
-std::string duration_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
-  const auto whole = static_cast<long>(seconds);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-}
 
 std::string spread_text(const json& row) {
   const auto least = number_at(row, "stats.min"), most = number_at(row, "stats.max");

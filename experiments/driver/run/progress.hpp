@@ -46,8 +46,6 @@ class Progress {
   Clock::time_point start_ = Clock::now();
 };
 
-/// Seconds in a unit that fits: "12.3 us", "4.56 s", "3 min 20 s".
-std::string duration_text(double seconds);
 /// The slowest sample over the fastest, "1.08x"; empty for a row without samples.
 std::string spread_text(const nlohmann::json& row);
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/core/rng.hpp"
+#include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
 #include "common/run/all_modes.hpp"
 #include "experiments/driver/run/progress.hpp"
