@@ -3,8 +3,8 @@
 
 Writes common/advise/model.json and the tables between the marks of README.md and NOTES.md in
 common/advise: what its choices cost, what choices by an earlier measurement of the same tensor do,
-which no planner can be expected to beat, and which choices cost most. The program has the new table after the next build. `--check` writes
-nothing and fails where one of the two is out of date.
+which no planner can be expected to beat, and which choices cost most. The program has the new table
+after the next build. `--check` writes nothing and fails where one of them is out of date.
 """
 import json
 import math

@@ -25,7 +25,8 @@ def arrange(view):
     if not chosen:
         raise PlotError(f"{view.spec.artifact}: no verdict on a claim of this place was given")
     lines = [(claim["id"], claim.get("states"), published(claim), tolerance(claim),
-              measured(claim, _measured(view, claim)), claim["verdict"], basis(claim)) for claim in chosen]
+              measured(claim, _measured(view, claim)), claim["verdict"], basis(claim))
+             for claim in chosen]
     view.table = pd.DataFrame(lines, columns=COLUMNS, dtype=object)
 
 
