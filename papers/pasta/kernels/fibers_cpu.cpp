@@ -94,11 +94,9 @@ struct Sums {
   Lanes of[kVectors];
 };
 
-template <int kVectors>
-RETENSOR_HERE Sums<kVectors> load(const float* row) {
-  Sums<kVectors> loaded;
-  std::memcpy(loaded.of, row, sizeof loaded.of);
-  return loaded;
+/// Loads a vector of a row: a row that is copied as one object goes through memory.
+RETENSOR_HERE void load(Lanes& lanes, const float* from) {
+  std::memcpy(&lanes, from, sizeof lanes);
 }
 
 /// The rows of nonzeros p to end - 1, each times its value. A sum waits for the one before, so that
@@ -110,8 +108,12 @@ RETENSOR_HERE Sums<kVectors> sum_of_fiber(const FiberMttkrp& m, const Index* ind
   constexpr Count kChains = kVectors >= 4 ? 2 : 4;
   Sums<kVectors> sums[kChains] = {};
   const auto add = [&](Sums<kVectors> & sum, Count q) __attribute__((always_inline)) {
-    const auto row = load<kVectors>(leaf + index[q] * m.stride);
-    for (int v = 0; v < kVectors; ++v) sum.of[v] += row.of[v] * value[q];
+    const float* const row = leaf + index[q] * m.stride;
+    for (int v = 0; v < kVectors; ++v) {
+      Lanes lanes;
+      load(lanes, row + v * kVectorOf<float>);
+      sum.of[v] += lanes * value[q];
+    }
   };
   if (end - p >= 2 * kChains) {
     for (; p + kChains <= end; p += kChains)
@@ -144,8 +146,12 @@ RETENSOR_HERE void add_share(const FiberMttkrp& m, std::size_t share) {
         auto part =
             sum_of_fiber<kVectors>(m, index, value, fiber[f], fiber[f + 1], m.leaf + column);
         for (std::size_t k = 0; k < x.uppers.size(); ++k) {
-          const auto row = load<kVectors>(m.upper[k] + x.uppers[k][f] * m.stride + column);
-          for (int v = 0; v < kVectors; ++v) part.of[v] *= row.of[v];
+          const float* const row = m.upper[k] + x.uppers[k][f] * m.stride + column;
+          for (int v = 0; v < kVectors; ++v) {
+            Lanes lanes;
+            load(lanes, row + v * kVectorOf<float>);
+            part.of[v] *= lanes;
+          }
         }
         for (int v = 0; v < kVectors; ++v) sum.of[v] += part.of[v];
       }
