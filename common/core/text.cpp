@@ -103,8 +103,10 @@ std::string duration_text(double seconds) {
   if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 99.95) return fmt::format("{:.3g} s", seconds);
+  constexpr double kHour = 3600, kLong = 1000 * kHour;
+  if (!(seconds < kLong)) return fmt::format("{:.3g} h", seconds / kHour);  // no number either
   const auto whole = static_cast<long>(seconds);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  if (whole < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 

@@ -41,7 +41,7 @@ std::string joined(const Items& items, std::string_view separator) {
 /// "a, b and c", with the word before the last item.
 std::string in_words(const std::vector<std::string>& items, std::string_view word);
 
-/// Seconds in a unit that fits: "12.3 us", "4.56 s", "3 min 20 s".
+/// Seconds in a unit that fits: "12.3 us", "4.56 s", "3 min 20 s", "2e+03 h".
 std::string duration_text(double seconds);
 
 /// The text on one line, control characters written out (\n, \x1b): what a file or an argument

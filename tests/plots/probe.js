@@ -1,4 +1,5 @@
-// Looks at a page of the report inside a frame as wide as a phone and tells the console what is wrong with it.
+// Looks at a page of the report inside a frame as wide as a phone and tells the console what is
+// wrong with it.
 "use strict";
 
 function column(table, index) {

@@ -28,7 +28,10 @@ DARK = "--blink-settings=preferredColorScheme=0"
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 
 
-def until_found(command, limit=120):
+ANSWER = '"FOUND {'  # how the probe's message begins in the browser's log
+
+
+def until_found(command, limit):
     """The messages on the console of a browser that runs until the probe has told what it found."""
     with subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as browser:
@@ -37,14 +40,14 @@ def until_found(command, limit=120):
         lines = []
         for line in browser.stderr:
             lines.append(line)
-            if "FOUND" in line:
+            if ANSWER in line:
                 break
         stop.cancel()
         browser.kill()
-    return [line for line in lines if ":CONSOLE" in line] or lines
+    return [line for line in lines if ":CONSOLE" in line] or lines or [""]
 
 
-def look(page, tmp_path, steps="", address="", options=()):
+def look(page, tmp_path, steps="", address="", options=(), limit=120):
     """What the probe found on a page, with the messages on its console; `told` is what `steps`, an
     async function's body over `page` and its `frame`, returned before anything was unfolded."""
     probe = page.parent / f"probe-{page.name}"
@@ -55,11 +58,14 @@ def look(page, tmp_path, steps="", address="", options=()):
     *console, last = until_found(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
          "--allow-file-access-from-files", "--remote-debugging-port=0", *options,
-         "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", probe.as_uri()])
+         "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", probe.as_uri()],
+        limit)
     probe.unlink()
-    found = re.search(r'"FOUND (.+)", source:', last)
-    assert found, [*console, last]
-    return json.loads(found[1]) | {"console": console}
+    answer = re.search(r'"FOUND (.+)", source:', last)
+    assert answer, [*console, last]
+    found = json.loads(answer[1])
+    assert "error" not in found, found["error"]
+    return found | {"console": console}
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +189,16 @@ def test_a_slim_figure_is_the_same_picture(tmp_path):
     assert pixels.std() > 0.05 and abs(pixels - picture(slim, tmp_path)).mean() < 1e-3
     other.write_text(slim.read_text().replace('d="M0 0V', 'd="M0 9V'))
     assert abs(pixels - picture(other, tmp_path)).mean() > 1e-3
+
+
+@pytest.mark.parametrize("steps, limit, told", [
+    ("await until(() => false);", 5, "assert None"),
+    ("throw new Error('NOT FOUND {');", 120, "Error: NOT FOUND {")])
+def test_a_page_that_never_answers_or_throws_fails(tmp_path, steps, limit, told):
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html><p>text</p>")
+    with pytest.raises(AssertionError, match=told):
+        look(page, tmp_path, steps, limit=limit)
 
 
 def test_the_probe_finds_planted_faults(tmp_path):

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/core/rng.hpp"
@@ -74,6 +77,9 @@ TEST_CASE("durations have a unit that fits, and three digits") {
   CHECK(duration_text(99.94) == "99.9 s");
   CHECK(duration_text(99.96) == "1 min 39 s");
   CHECK(duration_text(7322.9) == "2 h 2 min");
+  CHECK(duration_text(3.6e300) == "1e+297 h");
+  CHECK(duration_text(std::numeric_limits<double>::infinity()) == "inf h");
+  CHECK(duration_text(std::nan("")) == "nan h");
 }
 
 TEST_CASE("a text is printable on one line of a terminal, and stays as it was where it is") {

@@ -89,7 +89,7 @@ def _numbers(claim):
 
 def is_share(claim):
     """Whether its numbers are shares of something, which are written in percent."""
-    return str((claim.get("published") or {}).get("unit", "")).startswith(SHARE)
+    return str((claim.get("published") or {}).get("unit", "")).split(" ")[0] == SHARE
 
 
 def _percent(value, unit="", digits=3):
