@@ -106,7 +106,7 @@ std::string duration_text(double seconds) {
   constexpr double kHour = 3600, kLong = 1000 * kHour;
   if (!(seconds < kLong)) return fmt::format("{:.3g} h", seconds / kHour);  // no number either
   const auto whole = static_cast<long>(seconds);
-  if (whole < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  if (seconds < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
