@@ -102,6 +102,12 @@ def test_every_cheat_is_caught(workspace):
         assert len(rows[cheat]["foreign"]["probes_failed"]) < 5, "right on some probes"
 
 
+def test_a_cheat_hides_no_other(workspace):
+    row = rows_of(workspace, [entry("EagerNoSync")])["eager_no_sync"]
+    said = " ".join(row["findings"])
+    assert CAUGHT["NoSync"][1] in said and CAUGHT["Eager"][1] in said, said
+
+
 def test_a_probe_that_is_declined_is_no_fault(workspace):
     rows = rows_of(workspace, [entry("DeclinesMany"), entry("DeclinesOthers")], code=0)
     row = rows["declines_many"]

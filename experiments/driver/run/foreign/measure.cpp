@@ -109,6 +109,10 @@ class Referee {
   void run_all(Deadline deadline);
   void run_round(ForeignRun& run, int round);
   void check(const reference::Precision& precision);
+  /// By how many seconds honest times of a run may differ.
+  double allowed() const { return seen_.ping + kSlackSeconds + kSlackShare * middle(seen_.run); }
+  bool charge_waits();
+  void doubt_loads();
   void judge_times();
   void describe();
   void fail(Status status, const std::string& reason);
@@ -159,11 +163,11 @@ void Referee::run_all(Deadline deadline) {
 
 void Referee::run_round(ForeignRun& run, int round) {
   const auto problem = round_problem(posed_, seed_of(round));
+  seen_.ping = std::max(seen_.ping, run.ping().seconds);  // the load of this moment
   const auto loaded = run.operands(operands_of(problem));
   const auto ran = run.run();
   auto result = empty_result(*posed_);
   const auto fetched = run.result(result);
-  // What is still going on after the answer to a run makes the first fetch wait, not the second.
   const auto again = timed(round) ? run.result(result) : fetched;
   if (checked_.count(round) != 0) results_.emplace(round, std::move(result));
   if (!timed(round)) return;
@@ -196,25 +200,26 @@ void Referee::check(const reference::Precision& precision) {
   out_.oracle_seconds = spent.count();
 }
 
-/// The code's own times count where they agree with what was seen; else what was seen.
-void Referee::judge_times() {
-  auto& samples = out_.measurement.samples;
-  samples = seen_.run;
-  const auto again = middle(seen_.result_again);
+/// What is still going on after the answer to a run makes the first fetch of its result wait.
+/// \return whether the runs were charged with these waits
+bool Referee::charge_waits() {
   std::vector<double> waits;
-  for (std::size_t k = 0; k < samples.size(); ++k)
+  for (std::size_t k = 0; k < seen_.run.size(); ++k)
     waits.push_back(seen_.result[k] - seen_.result_again[k]);
   // Other load makes some of the fetches wait; work that is hidden makes nearly all.
   const auto hidden = summarise(waits).q1;
-  const auto allowed = seen_.ping + kSlackSeconds + kSlackShare * middle(seen_.run);
-  if (hidden > allowed + kResultShare * again) {
-    out_.findings.push_back(fmt::format(
-        "work goes on after the answer to a run: the first `result` takes {} longer than a second "
-        "one; the time counts",
-        duration_text(hidden)));
-    for (std::size_t k = 0; k < samples.size(); ++k) samples[k] += std::max(0.0, waits[k]);
-    return;
-  }
+  if (hidden <= allowed() + kResultShare * middle(seen_.result_again)) return false;
+  out_.findings.push_back(fmt::format(
+      "work goes on after the answer to a run: the first `result` takes {} longer than a second "
+      "one; the time counts",
+      duration_text(hidden)));
+  auto& samples = out_.measurement.samples;
+  for (std::size_t k = 0; k < samples.size(); ++k) samples[k] += std::max(0.0, waits[k]);
+  return true;
+}
+
+/// Loading that takes longer than its bytes and than the runs need may be the runs' work.
+void Referee::doubt_loads() {
   const auto run = middle(seen_.run), load = middle(seen_.operands);
   double bytes = 0;
   for (const auto& matrix : operands_of(*posed_)) bytes += static_cast<double>(matrix.bytes());
@@ -223,9 +228,16 @@ void Referee::judge_times() {
     out_.findings.push_back(fmt::format(
         "loading operands takes {}, {:.1f} times a run: work may be done outside the timed part",
         duration_text(load), load / run));
-  if (seen_.said.size() != samples.size()) return;
-  const auto said = middle(seen_.said);
-  if (std::abs(run - said) <= allowed) {
+}
+
+/// The code's own times count where they agree with what was seen; else what was seen.
+void Referee::judge_times() {
+  auto& samples = out_.measurement.samples;
+  samples = seen_.run;
+  doubt_loads();
+  if (charge_waits() || seen_.said.size() != samples.size()) return;
+  const auto run = middle(seen_.run), said = middle(seen_.said);
+  if (std::abs(run - said) <= allowed()) {
     own_times_ = true;
     samples = seen_.said;
     return;
