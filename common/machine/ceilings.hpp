@@ -28,9 +28,10 @@ struct Ceiling {
   std::string detail;
 };
 
-/// Takes about `seconds` in total.
+/// Takes about `seconds`, and longer where the last-level cache is large: a pass over several times
+/// its size is not cut short.
 std::vector<Ceiling> cpu_ceilings(double seconds = 3.0);
-/// Empty when no device can be used.
+/// Takes about `seconds`; empty when no device can be used.
 std::vector<Ceiling> gpu_ceilings(double seconds = 3.0);
 
 /// lanes_f32, theory_f32 and theory_dram as PASTA's Table III has them: a multiply-add a cycle in

@@ -189,12 +189,12 @@ class Probes {
       for (Count set = 2 * l2_ * static_cast<Count>(t); set <= llc_ / 2; set *= 2)
         for (const char* what : {"copy_llc", "triad_llc"}) streams(what, set, t);
       // Nothing smaller: with stores past the cache, half of a set is all that could stay in it.
-      for (const Count set : {dram_, 2 * dram_})
-        for (const char* what : {"copy_dram", "triad_dram"}) streams(what, set, t);
-      rows(llc_ / 2, t);
-      rows(dram_, t);
-      records(t);
+      // Fewer than half of the threads load the memory no more than half of them do.
+      if (2 * t >= threads_.back())
+        for (const char* what : {"copy_dram", "triad_dram"}) streams(what, dram_, t);
     }
+    for (const Count table : {llc_ / 2, dram_}) rows(table);
+    records();
     return std::move(found_);
   }
 
@@ -256,32 +256,32 @@ class Probes {
 #endif
   }
 
-  void rows(Count table_bytes, int threads) {
+  void rows(Count table_bytes) {
     constexpr std::size_t kRows = std::size_t{1} << 18;
-    Array table(table_bytes / sizeof(float), threads);
+    Array table(table_bytes / sizeof(float), threads_.back());
     const auto drawn = random_below(kRows, table.size() / kRowFloats);
     const std::string where = table_bytes == dram_ ? "_dram" : "";
     const auto run = [&](const std::string& what, const char* unit, double amount, auto&& pass) {
-      const auto detail = describe("rows of 128 bytes", table_bytes, threads);
-      probe(what + where, unit, detail,
-            [&] { return std::pair(amount * kRows, on_threads(threads, kRows, 1, pass)); });
+      for (const int t : threads_)
+        probe(what + where, unit, describe("rows of 128 bytes", table_bytes, t),
+              [&] { return std::pair(amount * kRows, on_threads(t, kRows, 1, pass)); });
     };
     run("gather", "GB/s", kRowFloats * sizeof(float),
         [&](Share s) { sum_rows(table.data(), drawn, s); });
     run("atomic", "Grows/s", 1, [&](Share s) { add_rows(table.data(), drawn, s); });
   }
 
-  void records(int threads) {
+  void records() {
     const std::size_t n = std::min<std::size_t>(dram_ / 2 / sizeof(Record), std::size_t{1} << 22);
     const std::vector<Record> from(n);
     std::vector<Record> to(n);
     const auto place = random_below(n, n);
-    probe("scatter", "Grows/s", describe("records of 16 bytes", 2 * n * sizeof(Record), threads),
-          [&] {
-            return std::pair(static_cast<double>(n), on_threads(threads, n, 1, [&](Share s) {
-                               scatter(from.data(), to.data(), place, s);
-                             }));
-          });
+    for (const int t : threads_)
+      probe("scatter", "Grows/s", describe("records of 16 bytes", 2 * n * sizeof(Record), t), [&] {
+        return std::pair(static_cast<double>(n), on_threads(t, n, 1, [&](Share s) {
+                           scatter(from.data(), to.data(), place, s);
+                         }));
+      });
     touch(to.data());
   }
 
