@@ -217,20 +217,4 @@ class Cub {
   std::map<std::pair<std::type_index, Count>, std::size_t> bytes_;  // of calls that were made
 };
 
-/// Keys beside values, and the space that sorting them takes. Whoever takes one of the arrays away
-/// leaves another as long.
-struct DeviceSort {
-  explicit DeviceSort(std::uint32_t count)
-      : n(count), keys(n), values(n), spare_keys(n), spare_values(n) {}
-
-  /// Sorts stably by the lowest `bits` bits of the keys.
-  void sort(int bits) {
-    if (n > 0 && bits > 0) cub.sort(n, bits, keys, values, spare_keys, spare_values, nullptr);
-  }
-
-  std::uint32_t n;
-  Buffer<std::uint32_t> keys, values, spare_keys, spare_values;
-  Cub cub;
-};
-
 }  // namespace retensor::device

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/device/cub.cuh"
+#include "common/device/device_sort.cuh"
 #include "common/tensor/linear_index.hpp"
 #include "papers/flycoo/format/records_device.cuh"
 

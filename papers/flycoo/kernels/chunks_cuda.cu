@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/core/types.hpp"
-#include "common/device/cub.cuh"
+#include "common/device/device_sort.cuh"
 #include "common/device/device.hpp"
 #include "common/device/vec.cuh"
 #include "common/run/coo_device.cuh"

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "common/device/cub.cuh"
+#include "common/device/device_sort.cuh"
 #include "common/device/loops.cuh"
 #include "common/tensor/operations.hpp"
 

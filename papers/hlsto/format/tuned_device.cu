@@ -7,7 +7,7 @@
 
 #include <cub/device/device_scan.cuh>
 
-#include "common/device/cub.cuh"
+#include "common/device/device_sort.cuh"
 #include "common/device/loops.cuh"
 #include "common/device/warp.cuh"
 #include "papers/hlsto/format/tensor_core_device.cuh"
