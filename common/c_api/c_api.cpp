@@ -294,14 +294,7 @@ tucker::Settings settings_of(const Task& task) {
 
 /// A problem of the TTM-chain, to ask methods whether they take it.
 Problem chain_of(const Task& task) {
-  ProblemSpec spec;
-  spec.operation = Operation::ttm_chain;
-  spec.dtype = task.x->dtype();
-  if (const auto ranks = settings_of(task).ranks; ranks.size() > 1) {
-    spec.rank = ranks[1];
-    spec.rank2 = ranks.back();
-  }
-  return {spec, task.x};
+  return {tucker::chain_spec(settings_of(task).ranks, 0, task.x->dtype()), task.x};
 }
 
 void run_tucker(const Task& task, retensor_result& result) {

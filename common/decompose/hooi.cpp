@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "common/core/error.hpp"
 #include "common/core/rng.hpp"
-#include "common/core/text.hpp"
 #include "common/decompose/normal_equations.hpp"
 #include "common/decompose/singular_vectors.hpp"
 #include "common/device/device.hpp"
@@ -53,22 +53,43 @@ void check_ranks(const Dims& ranks, const Dims& dims) {
   }
 }
 
-ProblemSpec chain_spec(const Settings& settings, int mode, DType dtype) {
-  Dims others = settings.ranks;
-  others.erase(others.begin() + mode);
-  const auto second = others.begin() + 1;
-  if (std::any_of(second, others.end(), [&](auto rank) { return rank != *second; }))
-    refuse(
-        "found ranks {}, expected equal ones of the modes from 1 on: a TTM-chain has matrices "
-        "of one width after the first",
-        joined(settings.ranks, " x "));
-  ProblemSpec spec;
-  spec.operation = Operation::ttm_chain;
-  spec.mode = mode;
-  spec.rank = others.front();
-  spec.rank2 = others.back();
-  spec.dtype = dtype;
-  return spec;
+/// Columns of the matrices of a mode's TTM-chain, which are of one width after the first: those of
+/// narrower factors are padded with zeros.
+Dims chain_widths(Dims ranks, int mode) {
+  ranks.erase(ranks.begin() + mode);
+  if (const auto second = ranks.begin() + 1; second != ranks.end())
+    std::fill(second, ranks.end(), *std::max_element(second, ranks.end()));
+  return ranks;
+}
+
+/// A matrix of some columns of another; those beyond its last are zeros.
+Matrix with_columns(const Matrix& from, const std::vector<std::uint64_t>& columns) {
+  Matrix to(from.rows(), columns.size(), from.dtype());
+  for (std::uint64_t i = 0; i < to.rows(); ++i)
+    for (std::uint64_t c = 0; c < columns.size(); ++c)
+      if (columns[c] < from.cols()) to.set(i, c, from.at(i, columns[c]));
+  return to;
+}
+
+Matrix padded(const Matrix& factor, std::uint64_t width) {
+  std::vector<std::uint64_t> columns(width);
+  std::iota(columns.begin(), columns.end(), std::uint64_t{0});
+  return with_columns(factor, columns);
+}
+
+/// The result of a mode's chain without the columns that come from padding.
+Matrix without_padding(Matrix product, Dims ranks, int mode) {
+  const auto widths = chain_widths(ranks, mode);
+  ranks.erase(ranks.begin() + mode);
+  std::vector<std::uint64_t> columns = {0};
+  for (std::size_t m = 0; m < ranks.size(); ++m) {
+    std::vector<std::uint64_t> longer;
+    for (const auto column : columns)
+      for (std::uint64_t r = 0; r < ranks[m]; ++r) longer.push_back(column * widths[m] + r);
+    columns = std::move(longer);
+  }
+  if (columns.size() == product.cols()) return product;
+  return with_columns(product, columns);
 }
 
 void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode) {
@@ -85,12 +106,26 @@ void check_settings(const Settings& settings, const Dims& dims) {
 
 }  // namespace
 
+ProblemSpec chain_spec(const Dims& ranks, int mode, DType dtype) {
+  ProblemSpec spec;
+  spec.operation = Operation::ttm_chain;
+  spec.mode = mode;
+  spec.dtype = dtype;
+  if (ranks.size() > 1) {
+    const auto widths = chain_widths(ranks, mode);
+    spec.rank = widths.front();
+    spec.rank2 = widths.back();
+  }
+  return spec;
+}
+
 Hooi::Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
            const std::map<std::string, ParamValue>& given)
     : x_(std::move(x)), settings_(settings), norm_(norm_of(x_->values)) {
   check_settings(settings_, x_->dims);
   for (int mode = 0; mode < x_->order(); ++mode) {
-    const Problem& problem = problems_.emplace_back(chain_spec(settings_, mode, x_->dtype()), x_);
+    const Problem& problem =
+        problems_.emplace_back(chain_spec(settings_.ranks, mode, x_->dtype()), x_);
     chains_.push_back(cpd::prepare_or_refuse(chain, problem, given));
   }
   draw_factors();
@@ -142,7 +177,8 @@ double Hooi::sweep_host() {
     timer->start();
     chains_[m]->run(*timer);
     timer->stop();
-    product = std::get<Matrix>(chains_[m]->result());
+    product = without_padding(std::get<Matrix>(chains_[m]->result()), settings_.ranks,
+                              static_cast<int>(m));
     set_factor(m, cpd::leading_vectors(product, static_cast<Index>(settings_.ranks[m])));
   }
   const MatrixXd core = to_eigen(model_.factors.back()).transpose() * to_eigen(product);
@@ -166,7 +202,10 @@ void Hooi::set_factor(std::size_t mode, const MatrixXd& factor) {
       to.set(i, r, factor(static_cast<Index>(i), static_cast<Index>(r)));
   for (std::size_t m = 0; m < chains_.size(); ++m) {
     if (m == mode) continue;
-    set_operand(problems_[m], mode, to);
+    const auto& spec = problems_[m].spec();
+    const bool is_first = mode == (m == 0 ? 1U : 0U);
+    const auto width = is_first ? spec.rank : spec.rank2;
+    set_operand(problems_[m], mode, to.cols() == width ? to : padded(to, width));
     chains_[m]->refresh(static_cast<int>(mode));
   }
 }

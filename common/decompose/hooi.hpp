@@ -41,13 +41,17 @@ struct Settings {
   Solver solver = Solver::syevd;  ///< of eigenvectors on the device
 };
 
+/// The TTM-chain of a mode for a core of these ranks: its matrices after the lowest mode's are as
+/// wide as the widest of them. With fewer than two ranks it states none.
+ProblemSpec chain_spec(const Dims& ranks, int mode, DType dtype);
+
 class Hooi {
  public:
   /// For a tensor of order 2 or more without duplicate coordinates; `given` overlays the defaults
-  /// of the method's parameters. Throws InputError for ranks that no core can have (below 1, above
-  /// the mode's length or the product of the others) or that the operation ttm_chain can't state,
-  /// whose matrices after the lowest mode's have equally many columns (from order 4 on: equal ranks
-  /// but for mode 0), and where the method does not take the problem.
+  /// of the method's parameters. The matrices of a TTM-chain after the lowest mode's are equally
+  /// wide: narrower ones are padded with zeros. Throws InputError for ranks that no core can have
+  /// (below 1, above the mode's length or the product of the others), and where the method does not
+  /// take the problem.
   Hooi(std::shared_ptr<const Coo> x, const Settings& settings, const Method& chain,
        const std::map<std::string, ParamValue>& given = {});
 

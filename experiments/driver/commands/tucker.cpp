@@ -74,11 +74,7 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
       throw input_error("--solve device has a TTM-chain of its own, expected no --method");
     return {};
   }
-  ProblemSpec spec;
-  spec.operation = Operation::ttm_chain;
-  spec.rank = settings.ranks.size() > 1 ? settings.ranks[1] : settings.ranks.front();
-  spec.rank2 = settings.ranks.back();
-  spec.dtype = tensor->dtype();
+  const auto spec = tucker::chain_spec(settings.ranks, 0, tensor->dtype());
   try {
     return taken_method(given, registry, spec, std::move(tensor),
                         settings.max_sweeps * static_cast<double>(settings.ranks.size()));
@@ -139,7 +135,7 @@ Interface tucker_interface() {
       1};
   Options add;
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
-      "mode mode lengths of the core, one for each mode");
+      "mode lengths of the core, one for each mode");
   add("start", word("LAW", "normal"),
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");
