@@ -1,9 +1,10 @@
-// Both are sums over k of l_ik times row k of a matrix of R columns. A tile of kRows rows and one
-// vector of columns stays in registers over all k: one load of the matrix for kRows fused
-// operations.
+// Products of matrices are sums over k of l_ik times row k of a matrix of R columns. A tile of
+// kRows rows and one vector of columns stays in registers over all k: one load of the matrix for
+// kRows fused operations. Columns that fill no vector of the widest kind take narrower ones.
 #include "common/decompose/block_products.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #define RETENSOR_HERE [[gnu::always_inline]] inline
@@ -16,8 +17,12 @@
 namespace retensor::cpd {
 namespace {
 
-typedef double Lanes __attribute__((vector_size(64)));
-constexpr Count kLanes = sizeof(Lanes) / sizeof(double);
+typedef double Vector8 __attribute__((vector_size(64)));
+typedef double Vector4 __attribute__((vector_size(32)));
+typedef double Vector2 __attribute__((vector_size(16)));
+typedef double Vector1 __attribute__((vector_size(8)));
+template <class Vector>
+constexpr Count kLanes = sizeof(Vector) / sizeof(double);
 
 /// l_ik stands at data[i * of_i + k * of_k].
 struct Left {
@@ -32,11 +37,12 @@ struct Product {
   const double* right;
   double* to;
   Count rows, count, rank;
+  bool symmetric = false;  // no tile is needed whose columns all lie below its rows
 };
 
-template <int kRows>
+template <class Vector, int kRows>
 RETENSOR_HERE void add_tile(const Product& p, Count i, Count column) {
-  Lanes sum[kRows], row;
+  Vector sum[kRows], row;
   for (int t = 0; t < kRows; ++t)
     std::memcpy(&sum[t], p.to + (i + static_cast<Count>(t)) * p.rank + column, sizeof row);
   for (Count k = 0; k < p.count; ++k) {
@@ -47,23 +53,27 @@ RETENSOR_HERE void add_tile(const Product& p, Count i, Count column) {
     std::memcpy(p.to + (i + static_cast<Count>(t)) * p.rank + column, &sum[t], sizeof row);
 }
 
-/// Columns from `column` on, fewer than a vector has.
-RETENSOR_HERE void add_rest(const Product& p, Count i, Count column) {
-  for (Count k = 0; k < p.count; ++k)
-    for (Count c = column; c < p.rank; ++c)
-      p.to[i * p.rank + c] += p.left.at(i, k) * p.right[k * p.rank + c];
+/// Adds as many columns from `column` on as whole vectors have; returns the next one.
+template <class Vector, int kRows>
+RETENSOR_HERE Count add_columns(const Product& p, Count i, Count column) {
+  for (; column + kLanes<Vector> <= p.rank; column += kLanes<Vector>)
+    if (!p.symmetric || column + kLanes < Vector >> i) add_tile<Vector, kRows>(p, i, column);
+  return column;
+}
+
+template <int kRows>
+RETENSOR_HERE void add_rows(const Product& p, Count i) {
+  Count column = add_columns<Vector8, kRows>(p, i, 0);
+  column = add_columns<Vector4, kRows>(p, i, column);
+  column = add_columns<Vector2, kRows>(p, i, column);
+  add_columns<Vector1, kRows>(p, i, column);
 }
 
 template <int kRows>
 RETENSOR_HERE void add_product(const Product& p) {
-  const Count whole = p.rank / kLanes * kLanes;
   Count i = 0;
-  for (; i + kRows <= p.rows; i += kRows)
-    for (Count column = 0; column < whole; column += kLanes) add_tile<kRows>(p, i, column);
-  for (; i < p.rows; ++i)
-    for (Count column = 0; column < whole; column += kLanes) add_tile<1>(p, i, column);
-  if (whole < p.rank)
-    for (i = 0; i < p.rows; ++i) add_rest(p, i, whole);
+  for (; i + kRows <= p.rows; i += kRows) add_rows<kRows>(p, i);
+  for (; i < p.rows; ++i) add_rows<1>(p, i);
 }
 
 // As many rows as leave no sum waiting for the one before and fit the registers.
@@ -100,7 +110,16 @@ void multiply_rows(const double* m, const double* w, double* a, Count n, Count r
 }
 
 void add_block_gram(const double* a, double* g, Count n, Count rank) {
-  add({{a, 1, rank}, a, g, rank, n, rank});
+  add({{a, 1, rank}, a, g, rank, n, rank, true});
+}
+
+void add_column_products(const double* m, const double* a, double* s, Count n, Count rank) {
+  for (Count i = 0; i < n; ++i)
+    for (Count r = 0; r < rank; ++r) s[r] += m[i * rank + r] * a[i * rank + r];
+}
+
+void drop_below(double least, double* a, Count n) {
+  for (Count k = 0; k < n; ++k) a[k] = std::abs(a[k]) < least ? 0 : a[k];
 }
 
 }  // namespace retensor::cpd

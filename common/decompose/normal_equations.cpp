@@ -52,7 +52,8 @@ Eigen::MatrixXd gram(const Matrix& a) {
              add_block_gram(block.data(), sums.data(), n, a.cols());
            });
   });
-  return sum;
+  return sum
+      .selfadjointView<Eigen::Lower>();  // what lies row by row in `sum` is above the diagonal
 }
 
 double square_of(const KruskalModel& model) {

@@ -141,7 +141,7 @@ class HostSweeps final : public Sweeps {
   /// Entries of a column of unit norm that no sum in this type would miss. Those of components that
   /// do not meet a row shrink from sweep to sweep; as products of subnormal numbers, which some
   /// processors take in their slow path, they would come to cost more than all others.
-  static inline const T kNegligible = std::sqrt(std::numeric_limits<T>::min());
+  static inline const double kNegligible = std::sqrt(std::numeric_limits<T>::min());
 
   const Matrix& pass(int mode, StageTimer& stream) {
     mttkrp_.passes()->run_mode(mode, stream);
@@ -172,7 +172,8 @@ class HostSweeps final : public Sweeps {
   }
 
   /// f(rows of the result, those of the factor times the weights, which it overwrites) gives the
-  /// factor of the mode; totals_ begins with the squares of its columns.
+  /// factor of the mode, without what would be subnormal in its type; totals_ begins with the
+  /// squares of its columns.
   template <class F>
   void write_rows(const Matrix& result, std::size_t mode, F&& f) {
     const auto m = rows_of(result.view<T>());
@@ -186,8 +187,9 @@ class HostSweeps final : public Sweeps {
                 of_a.array().rowwise() *= weights_.transpose().array();
               }
               f(of_m, of_a);
+              drop_below(std::numeric_limits<T>::min(), of_a.data(), n * problem_.rank());
               rows(a, first, n) = of_a.template cast<T>();
-              Eigen::Map<Eigen::RowVectorXd>(squares.data(), rank_) += of_a.colwise().squaredNorm();
+              add_column_products(of_a.data(), of_a.data(), squares.data(), n, problem_.rank());
             });
   }
 
@@ -237,22 +239,25 @@ class HostSweeps final : public Sweeps {
     auto a = rows_of_factor(mode);
     for (Index r = 0; r < rank_; ++r) {
       weights_[r] = std::sqrt(totals_[static_cast<Count>(r)]);
-      scale_[r] = static_cast<T>(weights_[r] > 0 ? 1 / weights_[r] : 0);
+      scale_[r] = weights_[r] > 0 ? 1 / weights_[r] : 0;
     }
     const Index entries = rank_ * rank_;
-    add_up_(result.rows(), totals_,
-            [&](Count first, Count n, std::span<double> sums, double* room) {
-              auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
-              auto to = rows(a, first, n);
-              to.array().rowwise() *= scale_;
-              to = (to.array().abs() < kNegligible).select(T{0}, to);
-              of_m = rows(m, first, n).template cast<double>();
-              of_a = to.template cast<double>();
-              add_block_gram(of_a.data(), sums.data(), n, problem_.rank());
-              Eigen::Map<Eigen::RowVectorXd>(sums.data() + entries, rank_) +=
-                  of_m.cwiseProduct(of_a).colwise().sum();
-            });
-    grams_[mode] = Eigen::Map<const MatrixXd>(totals_.data(), rank_, rank_);
+    add_up_(
+        result.rows(), totals_, [&](Count first, Count n, std::span<double> sums, double* room) {
+          auto of_m = block_of(room, n), of_a = block_of(second_of(room), n);
+          of_m = rows(m, first, n).template cast<double>();
+          auto to = rows(a, first, n);
+          of_a = to.template cast<double>();
+          of_a.array().rowwise() *= scale_;
+          drop_below(kNegligible, of_a.data(), n * problem_.rank());
+          to = of_a.template cast<T>();
+          of_a = to.template cast<double>();
+          add_block_gram(of_a.data(), sums.data(), n, problem_.rank());
+          add_column_products(of_m.data(), of_a.data(), sums.data() + entries, n, problem_.rank());
+        });
+    // What lies row by row in totals_ is above the diagonal.
+    grams_[mode] =
+        Eigen::Map<const MatrixXd>(totals_.data(), rank_, rank_).selfadjointView<Eigen::Lower>();
   }
 
   const Problem& problem_;  // MTTKRP over all modes, whose dense operands are the factors
@@ -266,9 +271,9 @@ class HostSweeps final : public Sweeps {
   MatrixXd product_;
   Inverse inverse_;
   VectorXd weights_;
-  bool scaled_ = true;                        // the weights are those of the model
-  Eigen::Array<T, 1, Eigen::Dynamic> scale_;  // their inverses
-  std::vector<double> totals_;                // Gram matrix, then sums of the columns of M o A
+  bool scaled_ = true;                             // the weights are those of the model
+  Eigen::Array<double, 1, Eigen::Dynamic> scale_;  // their inverses
+  std::vector<double> totals_;                     // Gram matrix, then sums of the columns of M o A
   RowSums add_up_;
 };
 
