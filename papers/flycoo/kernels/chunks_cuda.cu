@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "common/core/types.hpp"
-#include "common/device/device_sort.cuh"
 #include "common/device/device.hpp"
+#include "common/device/device_sort.cuh"
 #include "common/device/vec.cuh"
 #include "common/run/coo_device.cuh"
 #include "common/run/modes_run.cuh"
