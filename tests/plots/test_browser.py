@@ -134,15 +134,28 @@ def test_claims_are_searched_and_filtered(report, tmp_path):
     assert linked["told"] == pasta
 
 
-def test_an_address_opens_its_claim_with_the_rows_that_it_took(report, tmp_path):
+LATE = """<script>addEventListener("load", () => setTimeout(() => {
+  const script = document.createElement("script");
+  script.src = "assets/claims.js";
+  document.head.append(script);
+}, 100));</script>"""
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "the page's script comes late"])
+def test_an_address_opens_its_claim_with_the_rows_that_it_took(report, tmp_path, late):
+    page = report / "claims.html"
+    if late:  # long after the script of tables opened the claim
+        script = '<script src="assets/claims.js" defer></script>'
+        assert script in page.read_text()
+        page = report / "late.html"
+        page.write_text((report / "claims.html").read_text().replace(script, LATE))
     steps = """
     const drawer = page.getElementById("claim-P-C16");
     await until(() => drawer.querySelector("tbody a"));
     const rows = Array.from(drawer.querySelectorAll("tbody tr"), row => row.cells[0].textContent);
     return [drawer.open, rows, drawer.querySelector("tbody a").getAttribute("href"),
             drawer.textContent.includes("bytes doubled")];"""
-    opened, values, link, turned = look(report / "claims.html", tmp_path, steps,
-                                        "#claim-P-C16")["told"]
+    opened, values, link, turned = look(page, tmp_path, steps, "#claim-P-C16")["told"]
     assert opened and turned and values == ["0.08333", "0.1667", "0.1667"]
     assert link == "machines.html#session-s1"
 

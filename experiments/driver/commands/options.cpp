@@ -1,6 +1,7 @@
 // Help has one shape for every subcommand: synopsis, summary, options, example.
 #include "experiments/driver/commands/options.hpp"
 
+#include <charconv>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -30,18 +31,37 @@ void refuse_option(const Usage& usage, const std::string& option,
                     suggestion(option, known));
 }
 
-/// Boost reads "-3" as the whole number 2^64 - 3 where none below zero is meant.
-void refuse_negative(const po::parsed_options& parsed, const po::options_description& known) {
+/// Whether an option takes such numbers, one or several, and `text` is none.
+template <class Number>
+bool misses(const po::value_semantic* option, std::string_view text) {
+  if (dynamic_cast<const po::typed_value<Number>*>(option) == nullptr &&
+      dynamic_cast<const po::typed_value<std::vector<Number>>*>(option) == nullptr)
+    return false;
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error != std::errc() || end != text.data() + text.size();
+}
+
+/// The numbers that an option takes, in words; empty where it takes none or `text` is one. Boost
+/// reads "-3" as the whole number 2^64 - 3 where none below zero is meant.
+std::string_view numbers_missed(const po::value_semantic* option, std::string_view text) {
+  const bool list = option->max_tokens() > 1;
+  if (misses<std::uint64_t>(option, text))
+    return list ? "whole numbers from 0 on, separated by blanks" : "a whole number from 0 on";
+  if (misses<int>(option, text) || misses<std::int64_t>(option, text))
+    return list ? "whole numbers, separated by blanks" : "a whole number";
+  return misses<double>(option, text) ? "a number" : "";
+}
+
+void refuse_other_than_numbers(const po::parsed_options& parsed,
+                               const po::options_description& known) {
   for (const auto& option : parsed.options) {
     const auto* const described = known.find_nothrow(option.string_key, false);
     if (described == nullptr) continue;
-    const auto* const semantic = described->semantic().get();
-    const bool whole = dynamic_cast<const po::typed_value<std::uint64_t>*>(semantic) != nullptr ||
-                       dynamic_cast<const po::typed_value<Dims>*>(semantic) != nullptr;
     for (const auto& value : option.value)
-      if (whole && value.starts_with('-'))
-        throw input_error("--{}: found {}, expected a whole number from 0 on", option.string_key,
-                          value);
+      if (const auto numbers = numbers_missed(described->semantic().get(), value); !numbers.empty())
+        throw input_error("--{}: found {}, expected {}", option.string_key,
+                          value.empty() ? "nothing" : value, numbers);
   }
 }
 
@@ -89,7 +109,7 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   try {
     const auto parsed =
         po::command_line_parser(args).options(all).positional(places).style(spelling).run();
-    refuse_negative(parsed, all);
+    refuse_other_than_numbers(parsed, all);
     po::store(parsed, given);
     po::notify(given);
   } catch (const po::unknown_option& e) {

@@ -128,8 +128,10 @@ if (form) {
   form.addEventListener("input", () => { applyFilter(); keepInAddress(); });
   form.addEventListener("reset", () => setTimeout(() => { applyFilter(); keepInAddress(); }));
   form.addEventListener("submit", event => event.preventDefault());
-  for (const drawer of drawers)
+  for (const drawer of drawers) {
     drawer.addEventListener("toggle", () => drawer.open && opened(drawer));
+    if (drawer.open) opened(drawer);  // by table.js, maybe so long ago that nobody heard of it
+  }
   window.addEventListener("hashchange", openTarget);
   openTarget();
 }
