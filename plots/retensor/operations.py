@@ -167,9 +167,8 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
 def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, start=None,
            **params):
     """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: a
-    TuckerModel. `ranks` has a length of the core for every mode, equal ones from mode 1 on where
-    the order is 4 or more. `start` is "normal", bases of normal columns, or "nvecs"; `initial`
-    are first factors, I_m x R_m, in its place."""
+    TuckerModel. `ranks` has a length of the core for every mode. `start` is "normal", bases of
+    normal columns, or "nvecs"; `initial` are first factors, I_m x R_m, in its place."""
     if isinstance(ranks, (int, np.integer)):
         raise InputError(f"tucker: found ranks {ranks}, expected one for each mode")
     arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,

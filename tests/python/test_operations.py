@@ -232,6 +232,19 @@ def test_the_largest_entries_of_components_are_told_by_name():
     assert second[second["mode"] == 0]["name"].iloc[0] == "bob"
 
 
+@pytest.mark.parametrize("method", host_methods("tucker"))
+def test_tucker_takes_any_rank_for_each_mode(method):
+    """A tensor with a core of just these ranks is found whole."""
+    rng = np.random.default_rng(17)
+    ranks, lengths = (3, 1, 2, 4), (5, 4, 6, 7)
+    x = np.einsum("abcd,ia,jb,kc,ld->ijkl", rng.normal(size=ranks),
+                  *(rng.normal(size=shape) for shape in zip(lengths, ranks))).astype(np.float32)
+    model = refused(lambda: retensor.tucker(x, list(ranks), method), method)
+    if model is not None:
+        assert model.core.shape == ranks
+        assert fit_of(model, x) > (0.95 if "half" in method else 0.999)
+
+
 def test_a_tucker_decomposition_starts_at_singular_vectors():
     case = random_case(28, 3)
     near, far = (retensor.tucker(case.dense, [2, 2, 2], start=start, sweeps=1)
