@@ -57,7 +57,7 @@ RETENSOR_HERE void add_tile(const Product& p, Count i, Count column) {
 template <class Vector, int kRows>
 RETENSOR_HERE Count add_columns(const Product& p, Count i, Count column) {
   for (; column + kLanes<Vector> <= p.rank; column += kLanes<Vector>)
-    if (!p.symmetric || column + kLanes < Vector >> i) add_tile<Vector, kRows>(p, i, column);
+    if (!p.symmetric || i < column + kLanes<Vector>) add_tile<Vector, kRows>(p, i, column);
   return column;
 }
 

@@ -1,5 +1,5 @@
-// Products of the blocks of rows that updates of factors go over, in fp64, with the widest vectors
-// of the processor that runs them. Matrices lie row by row without padding.
+// Work on the blocks of rows that updates of factors go over, in fp64: products of matrices with
+// the widest vectors of the processor that runs them. Matrices lie row by row without padding.
 #pragma once
 
 #include "common/core/types.hpp"

@@ -310,7 +310,7 @@ def test_values_at_equal_coordinates_become_one_on_request(tree):
      "--ranks: found 2,2,2, expected whole numbers from 0 on, separated by blanks"),
     (["cp", "tiny", "--rank", "3.5"], "--rank: found 3.5, expected a whole number from 0 on"),
     (["cp", "tiny", "--rank", "99999999999999999999"], "--rank: found 99999999999999999999, exp"),
-    (["cp", "tiny", "--rank="], "--rank"),
+    (["cp", "tiny", "--rank", ""], "--rank: found nothing, expected a whole number from 0 on"),
     (["cp", "tiny", "--rank", "3", "--seed", "-1"], "--seed: found -1"),
     (["cp", "tiny", "--rank", "3", "--tolerance", "small"],
      "--tolerance: found small, expected a number"),

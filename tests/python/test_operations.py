@@ -127,8 +127,9 @@ def test_cp_finds_a_planted_model(method):
     if model is not None:
         assert model.executed["method"] == method
         assert model.fit[-1] > 0.97 and len(model.fit) <= 60
-        # Of an MTTKRP in halves, which the fit takes its inner product from, 5e-4 are rounding.
-        assert abs(model.fit[-1] - fit_of(model, x)) < (0.03 if method.endswith("half") else 5e-3)
+        # The fit is 1 - sqrt(q). Sums in half precision put q wrong by 1e-3, twice their rounding.
+        within = 1e-3 ** 0.5 if method.endswith(".half") else 5e-3
+        assert abs(model.fit[-1] - fit_of(model, x)) < within
 
 
 @pytest.mark.parametrize("method", host_methods("tucker"))
@@ -242,7 +243,7 @@ def test_tucker_takes_any_rank_for_each_mode(method):
     model = refused(lambda: retensor.tucker(x, list(ranks), method), method)
     if model is not None:
         assert model.core.shape == ranks
-        assert fit_of(model, x) > (0.95 if "half" in method else 0.999)
+        assert fit_of(model, x) > (0.95 if method.endswith(".half") else 0.999)
 
 
 def test_a_tucker_decomposition_starts_at_singular_vectors():

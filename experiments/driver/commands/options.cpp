@@ -37,6 +37,7 @@ bool misses(const po::value_semantic* option, std::string_view text) {
   if (dynamic_cast<const po::typed_value<Number>*>(option) == nullptr &&
       dynamic_cast<const po::typed_value<std::vector<Number>>*>(option) == nullptr)
     return false;
+  if (text.starts_with('+')) text.remove_prefix(1);  // which Boost reads too
   Number number;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error != std::errc() || end != text.data() + text.size();

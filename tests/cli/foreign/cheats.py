@@ -71,7 +71,7 @@ class EagerNoSync(Eager):
 
     def result(self, file):
         if not self.answered:
-            time.sleep(0.005)
+            time.sleep(0.02)
         self.answered = True
         return super().result(file)
 

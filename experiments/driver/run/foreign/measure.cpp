@@ -163,7 +163,6 @@ void Referee::run_all(Deadline deadline) {
 
 void Referee::run_round(ForeignRun& run, int round) {
   const auto problem = round_problem(posed_, seed_of(round));
-  seen_.ping = std::max(seen_.ping, run.ping().seconds);  // the load of this moment
   const auto loaded = run.operands(operands_of(problem));
   const auto ran = run.run();
   auto result = empty_result(*posed_);

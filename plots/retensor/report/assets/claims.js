@@ -130,7 +130,7 @@ if (form) {
   form.addEventListener("submit", event => event.preventDefault());
   for (const drawer of drawers) {
     drawer.addEventListener("toggle", () => drawer.open && opened(drawer));
-    if (drawer.open) opened(drawer);  // by table.js, maybe so long ago that nobody heard of it
+    if (drawer.open) opened(drawer);  // table.js may have opened it before this script came
   }
   window.addEventListener("hashchange", openTarget);
   openTarget();
