@@ -11,7 +11,6 @@
 #include "common/core/message.hpp"
 #include "common/tensor/keys.hpp"
 #include "common/tensor/operations.hpp"
-#include "common/tensor/positions.hpp"
 
 namespace retensor {
 namespace {
@@ -44,40 +43,34 @@ void check_options(const Dims& dims, int block_bits, const std::vector<int>& pla
       throw input_error("plain mode {} is not a mode of order {}", m + 1, dims.size());
 }
 
-// The indices of some modes in the order of the permutation, by mode.
-std::vector<std::vector<Index>> in_order(const std::vector<std::vector<Index>>& indices,
-                                         const std::vector<int>& modes,
-                                         const std::vector<Count>& permutation) {
-  std::vector<std::vector<Index>> sorted;
-  for (const int m : modes)
-    gather(indices[static_cast<std::size_t>(m)], sorted.emplace_back(permutation.size()),
-           [&](Count p) { return permutation[p]; });
-  return sorted;
-}
-
 // Fills blocks and indices from nonzeros in block order; indices are per mode of the tensor.
 void fill(Hicoo& h, const std::vector<std::vector<Index>>& indices,
           const std::vector<Count>& permutation) {
   const Count entries = permutation.size();
-  h.plain_index = in_order(indices, h.plain, permutation);
-  const auto index = in_order(indices, h.blocked, permutation);
-  h.block_start = positions_where(entries, [&](Count p) {
-    return p == 0 || std::any_of(index.begin(), index.end(), [&](const auto& of_mode) {
-             return of_mode[p] >> h.block_bits != of_mode[p - 1] >> h.block_bits;
-           });
-  });
-  const Count blocks = h.block_start.size();
-  h.block_start.push_back(entries);
-  h.block_index.assign(h.blocked.size(), std::vector<Index>(blocks));
+  const auto block_of = [&](std::size_t k, Count x) {
+    return indices[static_cast<std::size_t>(h.blocked[k])][x] >> h.block_bits;
+  };
+  h.block_index.resize(h.blocked.size());
   h.element.assign(h.blocked.size(), std::vector<std::uint8_t>(entries));
+  h.plain_index.assign(h.plain.size(), std::vector<Index>(entries));
+  for (Count p = 0; p < entries; ++p) {
+    bool new_block = p == 0;
+    for (std::size_t k = 0; k < h.blocked.size() && !new_block; ++k)
+      new_block = block_of(k, permutation[p]) != block_of(k, permutation[p - 1]);
+    if (!new_block) continue;
+    h.block_start.push_back(p);
+    for (std::size_t k = 0; k < h.blocked.size(); ++k)
+      h.block_index[k].push_back(block_of(k, permutation[p]));
+  }
+  h.block_start.push_back(entries);
   const Index mask = (Index{1} << h.block_bits) - 1;
-  for (std::size_t k = 0; k < index.size(); ++k) {
 #pragma omp parallel for schedule(static)
-    for (Count b = 0; b < blocks; ++b)
-      h.block_index[k][b] = index[k][h.block_start[b]] >> h.block_bits;
-#pragma omp parallel for schedule(static)
-    for (Count p = 0; p < entries; ++p)
-      h.element[k][p] = static_cast<std::uint8_t>(index[k][p] & mask);
+  for (Count p = 0; p < entries; ++p) {
+    for (std::size_t k = 0; k < h.blocked.size(); ++k)
+      h.element[k][p] = static_cast<std::uint8_t>(
+          indices[static_cast<std::size_t>(h.blocked[k])][permutation[p]] & mask);
+    for (std::size_t k = 0; k < h.plain.size(); ++k)
+      h.plain_index[k][p] = indices[static_cast<std::size_t>(h.plain[k])][permutation[p]];
   }
 }
 
@@ -132,7 +125,11 @@ Hicoo to_hicoo(const Coo& tensor, const HicooOptions& options) {
   Hicoo h = layout_of(tensor, options);
   const std::vector<Count> permutation = storage_order(tensor, h, options.first);
   fill(h, tensor.indices, permutation);
-  h.values = values_at(tensor.values, tensor.nnz(), [&](Count p) { return permutation[p]; });
+  h.values = tensor.values;
+  h.values.visit([&]<class T>(Array<T>& v) {
+    const auto old = tensor.values.as<T>();
+    for (Count p = 0; p < v.size(); ++p) v[p] = old[permutation[p]];
+  });
   return h;
 }
 
