@@ -147,33 +147,41 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
     give them yourself. With constraint="nonnegative" factors have no negative entry. `checkpoint`
     names a file from which an interrupted run continues; with several starts, the number of each
     is appended. `progress` is called as progress(sweep, fit) after each sweep."""
-    if whole("starts", starts) < 1:
-        raise InputError("cp: found 0 starts, expected 1 or more")
-    seed = whole("seed", seed)
-    best = None
-    for number in range(starts):
+    def model(number):
         path = f"{checkpoint}.{number + 1}" if checkpoint and starts > 1 else checkpoint
         arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
-                                 tolerance=tolerance, seed=seed + number, start=start,
-                                 ranks=_ranks(rank, initial), constraint=constraint,
+                                 tolerance=tolerance, seed=whole("seed", seed) + number,
+                                 start=start, ranks=_ranks(rank, initial), constraint=constraint,
                                  checkpoint=None if path is None else os.fspath(path),
                                  progress=progress)
-        model = CpModel(_factors(arrays), arrays["fit"], executed, arrays["weights"])
-        if best is None or model.fit[-1] > best.fit[-1]:
-            best = model
-    return best
+        return CpModel(_factors(arrays), arrays["fit"], executed, arrays["weights"])
+
+    return _best("cp", starts, model)
 
 
 def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, start=None,
-           **params):
-    """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: a
-    TuckerModel. `ranks` has a length of the core for every mode. `start` is "normal", bases of
-    normal columns, or "nvecs"; `initial` are first factors, I_m x R_m, in its place."""
+           starts=1, **params):
+    """Tucker decomposition by higher-order orthogonal iteration with the TTM-chain of a method: the
+    TuckerModel of the best fit of `starts`, which have the seeds seed, seed + 1, ... `ranks` has a
+    length of the core for every mode. `start` is "normal", bases of normal columns, or "nvecs";
+    `initial` are first factors, I_m x R_m, in its place."""
     if isinstance(ranks, (int, np.integer)):
         raise InputError(f"tucker: found ranks {ranks}, expected one for each mode")
-    arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
-                             tolerance=tolerance, seed=seed, ranks=list(ranks or []), start=start)
-    return TuckerModel(_factors(arrays), arrays["fit"], executed, arrays["core"])
+
+    def model(number):
+        arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
+                                 tolerance=tolerance, seed=whole("seed", seed) + number,
+                                 ranks=list(ranks or []), start=start)
+        return TuckerModel(_factors(arrays), arrays["fit"], executed, arrays["core"])
+
+    return _best("tucker", starts, model)
+
+
+def _best(operation, starts, model):
+    """The model of the best fit, of those with the numbers 0 to starts - 1."""
+    if whole("starts", starts) < 1:
+        raise InputError(f"{operation}: found {starts} starts, expected 1 or more")
+    return max((model(number) for number in range(starts)), key=lambda one: one.fit[-1])
 
 
 def _run(operation, x, dense, method, params, **members):

@@ -134,6 +134,22 @@ def test_a_smaller_core_keeps_less(workspace):
 TUCKER = ["tucker", "tiny", "--method", "hlsto.cpu"]
 
 
+def test_the_best_of_several_starts_of_tucker_is_kept(workspace):
+    options = [*TUCKER, "--ranks", "2", "2", "1", "--max-sweeps", "1"]
+    each = [json.loads(call(workspace, *options, "--seed", seed, "--json").stdout)["fit"]
+            for seed in (4, 5, 6)]
+    told = json.loads(call(workspace, *options, "--seed", "4", "--starts", "3", "--json").stdout)
+    assert [start["fit_curve"] for start in told["starts"]] == each
+    assert [start["seed"] for start in told["starts"]] == [4, 5, 6]
+    assert told["fit"] == each[told["best"]] == max(each) != min(each)
+    lines = call(workspace, *options, "--seed", "4", "--starts", "3", "--output",
+                 "best").stdout.splitlines()
+    assert lines[0].split() == ["start", "seed", "sweeps", "fit", "stopped", "by"]
+    assert lines[-2].startswith(f"best: start {told['best'] + 1}, fit ")
+    with np.load(workspace.folder / "best" / "model.npz") as npz:
+        assert npz["fit"] == pytest.approx(told["fit"])
+
+
 @pytest.mark.parametrize("args, words", [
     (["cp", "tiny"], "expected --rank"),
     (["cp", "tiny", "--rank", "0"], "expected --rank"),
@@ -156,6 +172,9 @@ TUCKER = ["tucker", "tiny", "--method", "hlsto.cpu"]
     (["tucker", "tiny", "--ranks", "2", "2", "2", "--params", "a=1"],
      "--params: found parameters without the --method that has them"),
     ([*TUCKER, "--ranks", "2", "2"], "found 2 ranks"),
+    ([*TUCKER, "--ranks", "2", "2", "2", "--starts", "0"], "--starts: found 0"),
+    ([*TUCKER, "--ranks", "2", "2", "2", "--starts", "2", "--start", "nvecs"],
+     "--starts: found 2, expected 1"),
     ([*TUCKER, "--ranks", "2", "0", "2"], "found rank 0"),
     ([*TUCKER, "--ranks", "2", "2", "2", "--params", "edge"], "name=value"),
     ([*TUCKER, "--ranks", "2", "2", "2", "--max-sweeps", "0"], "--max-sweeps: found 0"),

@@ -160,6 +160,10 @@ def test_the_best_of_several_starts_is_kept():
     case = random_case(23, 3)
     each = [retensor.cp(case.dense, 2, seed=seed, sweeps=5).fit[-1] for seed in (4, 5, 6)]
     assert retensor.cp(case.dense, 2, seed=4, starts=3, sweeps=5).fit[-1] == max(each) > min(each)
+    each = [retensor.tucker(case.dense, [2, 2, 1], seed=seed, sweeps=1).fit[-1]
+            for seed in (4, 5, 6)]
+    best = retensor.tucker(case.dense, [2, 2, 1], seed=4, starts=3, sweeps=1)
+    assert best.fit[-1] == max(each) > min(each)
 
 
 @pytest.mark.parametrize("start", [None, "uniform", "normal", "nvecs"])
@@ -279,6 +283,7 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.cp(c.dense), "expected a rank or initial factors"),
     (lambda c: retensor.cp(c.dense, 2, sweeps=0), "max_sweeps 0, expected at least 1"),
     (lambda c: retensor.cp(c.dense, 2, starts=0), "found 0 starts"),
+    (lambda c: retensor.tucker(c.dense, [2, 2, 2], starts=0), "tucker: found 0 starts"),
     (lambda c: retensor.cp(c.dense, 2, start="ones"), "found start 'ones'"),
     (lambda c: retensor.cp(c.dense, 2, constraint="l1"), "found constraint 'l1'"),
     (lambda c: retensor.cp(c.dense, initial=[-abs(f) for f in c.factors],

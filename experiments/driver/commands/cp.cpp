@@ -117,12 +117,6 @@ ProblemSpec spec_of(const Given& given) {
   return spec;
 }
 
-int at_least_one(const Given& given, const char* option) {
-  const int found = given.get<int>(option);
-  if (found < 1) throw input_error("--{}: found {}, expected 1 or more", option, found);
-  return found;
-}
-
 /// A path whose folder exists, so that a long run does not end with a file that can't be written.
 std::string file_of(const Given& given, const char* option) {
   const fs::path path = given.text(option);
@@ -153,7 +147,7 @@ cpd::Start law_of(const Given& given, Constraint constraint) {
 Asked::Asked(const Given& given)
     : constraint(cpd::constraint_from_name(given.text("constraint"))),
       law(law_of(given, constraint)),
-      starts(at_least_one(given, "starts")),
+      starts(starts_of(given, law)),
       check_every(at_least_one(given, "check-every")),
       checkpoint_every(at_least_one(given, "checkpoint-every")),
       last_sweeps(given.get<int>("last-sweeps")),
@@ -164,10 +158,6 @@ Asked::Asked(const Given& given)
       as_json(given.flag("json")) {
   if (last_sweeps < 0)
     throw input_error("--last-sweeps: found {}, expected 0 or more", last_sweeps);
-  if (law == cpd::Start::nvecs && starts > 1)
-    throw input_error(
-        "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",
-        starts);
 }
 
 /// Sweeps from the factors that the seed draws, or from where a checkpoint is.
@@ -429,7 +419,6 @@ Interface cp_interface() {
       "retensor cp wordnet --rank 8 --starts 3 --output out/cp", 1};
   Options add;
   add("rank", po::value<std::uint64_t>()->value_name("R"), "number of components");
-  add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("check-every", number("N", 1),
       "sweeps between checks of the tolerance; with more of them a GPU waits less for the host");
   add("last-sweeps", number("N", 0),

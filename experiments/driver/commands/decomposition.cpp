@@ -26,6 +26,7 @@ constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
 }  // namespace
 
 void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard) {
+  add("starts", number("N", 1), "initial factors to try, with the seeds SEED, SEED + 1, ...");
   add("method", word("METHOD"), method);
   add("no-trial", flag(), "let the planner choose without a trial");
   add("params", word("TEXT"), "parameters of the method, \"name=value name=value\"");
@@ -48,6 +49,21 @@ SweepLimits limits_of(const Given& given) {
   if (!std::isfinite(limits.tolerance) || limits.tolerance < 0)
     throw input_error("--tolerance: found {}, expected 0 or more", limits.tolerance);
   return limits;
+}
+
+int at_least_one(const Given& given, const char* option) {
+  const int found = given.get<int>(option);
+  if (found < 1) throw input_error("--{}: found {}, expected 1 or more", option, found);
+  return found;
+}
+
+int starts_of(const Given& given, cpd::Start law) {
+  const int starts = at_least_one(given, "starts");
+  if (law == cpd::Start::nvecs && starts > 1)
+    throw input_error(
+        "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",
+        starts);
+  return starts;
 }
 
 cpd::Place solve_of(const Given& given) {

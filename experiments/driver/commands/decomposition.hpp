@@ -22,11 +22,15 @@ struct SweepLimits {
   std::uint64_t seed;
 };
 
-/// --method, --params, --max-sweeps, --tolerance, --seed, --output, --json and the locations;
-/// `method` is what the help says about --method.
+/// --starts, --method, --params, --max-sweeps, --tolerance, --seed, --output, --json and the
+/// locations; `method` is what the help says about --method.
 void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
+/// An option that counts what there has to be one of. Throws InputError for less.
+int at_least_one(const Given& given, const char* option);
+/// --starts; throws InputError for none, and for several of a law that does not depend on the seed.
+int starts_of(const Given& given, cpd::Start law);
 /// --solve, which each command describes itself; throws InputError for another word.
 cpd::Place solve_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its

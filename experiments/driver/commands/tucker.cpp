@@ -1,6 +1,7 @@
 // retensor tucker: a Tucker decomposition with the TTM-chain of a method.
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -65,7 +66,7 @@ tucker::Settings settings_of(const Given& given) {
 /// The method of the TTM-chain, none for sweeps on the device, which have one of their own; without
 /// the planner's word on it users have to name one.
 TakenMethod chain_of(const Given& given, const Registry& registry, const tucker::Settings& settings,
-                     std::shared_ptr<const Coo> tensor) {
+                     std::shared_ptr<const Coo> tensor, int starts) {
   const bool is_named = !given.text("method").empty() || !given.text("params").empty();
   if (settings.solver != tucker::Solver::syevd && solve_of(given) == cpd::Place::host)
     throw input_error("--eigenvectors is of --solve device, found --solve host");
@@ -77,7 +78,8 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
   const auto spec = tucker::chain_spec(settings.ranks, 0, tensor->dtype());
   try {
     return taken_method(given, registry, spec, std::move(tensor),
-                        settings.max_sweeps * static_cast<double>(settings.ranks.size()));
+                        static_cast<double>(settings.max_sweeps) * starts *
+                            static_cast<double>(settings.ranks.size()));
   } catch (const InputError& e) {
     if (is_named) throw;
     throw input_error("expected --method, one of {} ({})", in_words(chain_methods(registry), "or"),
@@ -85,35 +87,104 @@ TakenMethod chain_of(const Given& given, const Registry& registry, const tucker:
   }
 }
 
+struct HooiStart {
+  int number;
+  std::uint64_t seed;
+  bool converged;
+  tucker::Model model;
+  double fit() const { return model.fit.back(); }
+  const char* stopped_by() const { return converged ? "tolerance" : "max-sweeps"; }
+};
+
+nlohmann::json json_of(const HooiStart& start) {
+  return {{"seed", start.seed},
+          {"sweeps", start.model.fit.size()},
+          {"fit", start.fit()},
+          {"fit_curve", start.model.fit},
+          {"stopped_by", start.stopped_by()}};
+}
+
+constexpr const char* kHooiColumns = "{:>5}  {:>10}  {:>6}  {:>8}  {}\n";
+
+std::string line_of(const HooiStart& start) {
+  return fmt::format(kHooiColumns, start.number, start.seed, start.model.fit.size(),
+                     fmt::format("{:.6f}", start.fit()), start.stopped_by());
+}
+
+/// What is told of sweeps: the fit of each of a single start, a line for each of several.
+class Told {
+ public:
+  Told(bool as_json, int starts)
+      : sweeps_(!as_json && starts == 1), starts_(!as_json && starts > 1) {}
+  void head(const std::string& method, const std::string& why) const {
+    if ((sweeps_ || starts_) && !why.empty())
+      std::cout << fmt::format("TTM-chain by {} ({})\n", method, why);
+    if (sweeps_) std::cout << "sweep  fit\n";
+    if (starts_)
+      std::cout << fmt::format(kHooiColumns, "start", "seed", "sweeps", "fit", "stopped by");
+  }
+  void sweep(const std::vector<double>& fit) const {
+    if (sweeps_) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
+  }
+  void start(const HooiStart& start) const {
+    if (starts_) std::cout << line_of(start) << std::flush;
+  }
+  void best(const HooiStart& start) const {
+    if (starts_)
+      std::cout << fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", start.number,
+                               start.fit(), 1 - start.fit());
+  }
+
+ private:
+  const bool sweeps_, starts_;
+};
+
+HooiStart swept(tucker::Hooi& hooi, int number, std::uint64_t seed, const Told& told) {
+  const auto& fit = hooi.model().fit;  // a model in between would come from the device
+  while (!hooi.finished()) {
+    hooi.sweep();
+    told.sweep(fit);
+  }
+  return {number, seed, hooi.converged(), hooi.model()};
+}
+
 int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
+  const int starts = starts_of(given, settings.start);
   const auto tensor = tensor_of(given);
   expect_room(tensor->dims, settings.ranks, tensor->dtype());
-  const auto taken = chain_of(given, registry, settings, tensor);
-  tucker::Hooi hooi = taken.method == nullptr
-                          ? tucker::Hooi(tensor, settings)
-                          : tucker::Hooi(tensor, settings, *taken.method, taken.params);
+  const auto taken = chain_of(given, registry, settings, tensor, starts);
   const std::string method(taken.method == nullptr ? "" : taken.method->id());
   const bool as_json = given.flag("json");
-  if (const auto why = taken.why(); !as_json && !why.empty())
-    std::cout << fmt::format("TTM-chain by {} ({})\n", method, why);
-  if (!as_json) std::cout << "sweep  fit\n";
-  const auto& fit = hooi.model().fit;
-  while (!hooi.finished()) {
-    hooi.sweep();
-    if (!as_json) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
+  const Told told(as_json, starts);
+  auto list = nlohmann::json::array();
+  std::optional<HooiStart> best;
+  for (int number = 1; number <= starts; ++number) {
+    auto from = settings;
+    from.seed += static_cast<std::uint64_t>(number - 1);
+    tucker::Hooi hooi = taken.method == nullptr
+                            ? tucker::Hooi(tensor, from)
+                            : tucker::Hooi(tensor, from, *taken.method, taken.params);
+    if (number == 1) told.head(method, taken.why());
+    auto start = swept(hooi, number, from.seed, told);
+    told.start(start);
+    list.push_back(json_of(start));
+    if (!best || start.fit() > best->fit()) best = std::move(start);
   }
+  told.best(*best);
   if (as_json)
     std::cout << nlohmann::json{{"method", method},
                                 {"solve", given.text("solve")},
                                 {"ranks", settings.ranks},
-                                {"fit", fit},
-                                {"stopped_by", hooi.converged() ? "tolerance" : "max-sweeps"}}
+                                {"fit", best->model.fit},
+                                {"stopped_by", best->stopped_by()},
+                                {"starts", list},
+                                {"best", best->number - 1}}
                      .dump(2)
               << '\n';
   if (const auto output = given.text("output"); !output.empty()) {
-    write_model(output, settings.ranks, hooi.model());
+    write_model(output, settings.ranks, best->model);
     if (!as_json) std::cout << written(output);
   }
   return 0;
@@ -127,8 +198,9 @@ Interface tucker_interface() {
   const Usage usage{
       "tucker TENSOR",
       "Computes a Tucker decomposition of a tensor (data set or file) by higher-order orthogonal "
-      "iteration and prints the fit after each sweep: 1 - |X - model| / |X|. --output writes the "
-      "model: model.npz holds core, factor_0, factor_1, ... and fit; core.tns, factor-0.txt, ... "
+      "iteration and prints the fit after each sweep, or with several starts the one that each "
+      "reaches: 1 - |X - model| / |X|. --output writes the best model: model.npz holds core, "
+      "factor_0, factor_1, ... and fit; core.tns, factor-0.txt, ... "
       "and fit.txt hold the same as text.",
       fmt::format("retensor tucker wordnet --ranks 8 4 8 --method {} --output out/tucker",
                   methods.empty() ? "METHOD" : methods.front()),
