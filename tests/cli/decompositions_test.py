@@ -139,9 +139,13 @@ def test_the_best_of_several_starts_of_tucker_is_kept(workspace):
     each = [json.loads(call(workspace, *options, "--seed", seed, "--json").stdout)["fit"]
             for seed in (4, 5, 6)]
     told = json.loads(call(workspace, *options, "--seed", "4", "--starts", "3", "--json").stdout)
-    assert [start["fit_curve"] for start in told["starts"]] == each
+    # Sums of several threads differ in their last digits from run to run.
+    assert np.array([start["fit_curve"] for start in told["starts"]]) == pytest.approx(
+        np.array(each), abs=1e-6)
     assert [start["seed"] for start in told["starts"]] == [4, 5, 6]
-    assert told["fit"] == each[told["best"]] == max(each) != min(each)
+    assert told["fit"] == max(start["fit_curve"] for start in told["starts"])
+    assert told["fit"] == told["starts"][told["best"]]["fit_curve"]
+    assert max(each)[0] > min(each)[0] + 1e-4
     lines = call(workspace, *options, "--seed", "4", "--starts", "3", "--output",
                  "best").stdout.splitlines()
     assert lines[0].split() == ["start", "seed", "sweeps", "fit", "stopped", "by"]
