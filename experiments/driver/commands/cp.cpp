@@ -273,12 +273,12 @@ json to_json(const Start& start) {
           {"sweep_seconds", start.sweep_seconds}};
 }
 
-constexpr const char* kColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}  {:<8}  {}\n";
+constexpr const char* kTimeColumns = "  {:<8}  {}\n";
 
 std::string line_of(const Start& start) {
-  return fmt::format(kColumns, start.number, start.seed, start.model.fit.size(),
-                     fmt::format("{:.6f}", start.true_fit),
-                     start.converged ? "tolerance" : "max-sweeps", duration_text(start.seconds),
+  return start_columns(start.number, start.seed, start.model.fit.size(), start.true_fit,
+                       start.converged ? "tolerance" : "max-sweeps") +
+         fmt::format(kTimeColumns, duration_text(start.seconds),
                      duration_text(start.sweep_seconds));
 }
 
@@ -351,8 +351,7 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
 void print_head(const Method& method, const std::string& why, const char* lie_on, double prepared) {
   std::cout << fmt::format("MTTKRP by {}{}, factors on the {}, prepared in {}\n", method.id(),
                            why.empty() ? "" : " (" + why + ")", lie_on, duration_text(prepared))
-            << fmt::format(kColumns, "start", "seed", "sweeps", "fit", "stopped by", "time",
-                           "a sweep");
+            << starts_head() << fmt::format(kTimeColumns, "time", "a sweep");
 }
 
 int cp_command(const Given& given) {
@@ -395,9 +394,7 @@ int cp_command(const Given& given) {
                      .dump(2)
               << '\n';
   else
-    std::cout << fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", best.number,
-                             best.true_fit, 1 - best.true_fit)
-              << written(asked.output);
+    std::cout << best_line(best.number, best.true_fit) << written(asked.output);
   const int code = asked.plot.empty() ? 0 : draw(asked.plot, by_weight(best.model));
   // What was asked for is there: a later run begins anew.
   if (!asked.checkpoint.empty())

@@ -66,6 +66,21 @@ int starts_of(const Given& given, cpd::Start law) {
   return starts;
 }
 
+constexpr const char* kStartColumns = "{:>5}  {:>10}  {:>6}  {:>9}  {:<10}";
+
+std::string starts_head() {
+  return fmt::format(kStartColumns, "start", "seed", "sweeps", "fit", "stopped by");
+}
+
+std::string start_columns(int number, std::uint64_t seed, std::size_t sweeps, double fit,
+                          const char* stopped_by) {
+  return fmt::format(kStartColumns, number, seed, sweeps, fmt::format("{:.6f}", fit), stopped_by);
+}
+
+std::string best_line(int number, double fit) {
+  return fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", number, fit, 1 - fit);
+}
+
 cpd::Place solve_of(const Given& given) {
   const auto place =
       place_among(std::array{"host", "device"}, given.text("solve"), "--solve: found");

@@ -31,6 +31,12 @@ SweepLimits limits_of(const Given& given);
 int at_least_one(const Given& given, const char* option);
 /// --starts; throws InputError for none, and for several of a law that does not depend on the seed.
 int starts_of(const Given& given, cpd::Start law);
+/// A table of starts: its head and a start's columns, to which commands add their own.
+std::string starts_head();
+std::string start_columns(int number, std::uint64_t seed, std::size_t sweeps, double fit,
+                          const char* stopped_by);
+/// The line below the table.
+std::string best_line(int number, double fit);
 /// --solve, which each command describes itself; throws InputError for another word.
 cpd::Place solve_of(const Given& given);
 /// The tensor of the positional argument. Says on stderr where the model, which is derived from its

@@ -104,13 +104,6 @@ nlohmann::json json_of(const HooiStart& start) {
           {"stopped_by", start.stopped_by()}};
 }
 
-constexpr const char* kHooiColumns = "{:>5}  {:>10}  {:>6}  {:>8}  {}\n";
-
-std::string line_of(const HooiStart& start) {
-  return fmt::format(kHooiColumns, start.number, start.seed, start.model.fit.size(),
-                     fmt::format("{:.6f}", start.fit()), start.stopped_by());
-}
-
 /// What is told of sweeps: the fit of each of a single start, a line for each of several.
 class Told {
  public:
@@ -120,19 +113,19 @@ class Told {
     if ((sweeps_ || starts_) && !why.empty())
       std::cout << fmt::format("TTM-chain by {} ({})\n", method, why);
     if (sweeps_) std::cout << "sweep  fit\n";
-    if (starts_)
-      std::cout << fmt::format(kHooiColumns, "start", "seed", "sweeps", "fit", "stopped by");
+    if (starts_) std::cout << starts_head() << '\n';
   }
   void sweep(const std::vector<double>& fit) const {
     if (sweeps_) std::cout << fmt::format("{:<5}  {:.6f}\n", fit.size(), fit.back()) << std::flush;
   }
   void start(const HooiStart& start) const {
-    if (starts_) std::cout << line_of(start) << std::flush;
+    if (starts_)
+      std::cout << start_columns(start.number, start.seed, start.model.fit.size(), start.fit(),
+                                 start.stopped_by())
+                << std::endl;
   }
   void best(const HooiStart& start) const {
-    if (starts_)
-      std::cout << fmt::format("best: start {}, fit {:.6f}, relative error {:.6f}\n", start.number,
-                               start.fit(), 1 - start.fit());
+    if (starts_) std::cout << best_line(start.number, start.fit());
   }
 
  private:
@@ -161,6 +154,7 @@ int tucker_command(const Given& given) {
   auto list = nlohmann::json::array();
   std::optional<HooiStart> best;
   for (int number = 1; number <= starts; ++number) {
+    // Factors are drawn where chains are prepared, so that each start does both.
     auto from = settings;
     from.seed += static_cast<std::uint64_t>(number - 1);
     tucker::Hooi hooi = taken.method == nullptr
