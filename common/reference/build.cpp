@@ -113,25 +113,21 @@ std::vector<Count> even_cuts(const Doubles& products, double total, Count chunks
   return cuts;
 }
 
-std::vector<WeightedSum> checksum_buckets(const RowSource& source, const Weights& weights,
-                                          const Doubles& products, double total) {
-  using Buckets = std::vector<WeightedSum>;
+}  // namespace
+
+Buckets RowSource::checksum_buckets(const Weights& weights, const Doubles& products,
+                                    double total) const {
   // Fewer chunks where their buckets would outnumber the rows.
-  const auto cuts = even_cuts(products, total, chunk_count(source.rows(), Weights::kBuckets));
+  const auto cuts = even_cuts(products, total, chunk_count(rows(), Weights::kBuckets));
   const auto add_rows = [&](Buckets& part, Count begin, Count end) {
     part.resize(Weights::kBuckets);
     for (Count r = begin; r < end; ++r) {
-      const Key key = source.key(r);
-      part[weights.bucket(key)].add(source.checksum(r), weights.row(key));
+      const Key row = key(r);
+      part[weights.bucket(row)].add(checksum(r), weights.row(row));
     }
   };
-  Buckets buckets(Weights::kBuckets);
-  for (const auto& part : between<Buckets>(cuts, threads_for(total), add_rows))
-    for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b].add(part[b], 1.0);
-  return buckets;
+  return sum_of(between<Buckets>(cuts, threads_for(total), add_rows));
 }
-
-}  // namespace
 
 Expected build(const RowSource& source, const Limits& limits) {
   const Weights weights(limits.seed);
@@ -164,7 +160,7 @@ Expected build(const RowSource& source, const Limits& limits) {
     data.sample.column_stride =
         std::max<Count>(1, static_cast<Count>(sampled_products / std::max(1.0, limits.products)));
   data.fibers = evaluate_rows(source, rows, weights, data.sample.column_stride);
-  data.sample.buckets = checksum_buckets(source, weights, products_of, products);
+  data.sample.buckets = source.checksum_buckets(weights, products_of, products);
   // The share of the index space that the sampled rows stand for.
   data.index_space *= static_cast<double>(rows.size()) / static_cast<double>(source.rows()) /
                       static_cast<double>(data.sample.column_stride);

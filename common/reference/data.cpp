@@ -46,6 +46,13 @@ std::vector<double> Weights::elements(const Dims& block_dims) const {
   return product;
 }
 
+Buckets sum_of(const std::vector<Buckets>& parts) {
+  Buckets sum(Weights::kBuckets);
+  for (const Buckets& part : parts)
+    for (std::size_t b = 0; b < sum.size(); ++b) sum[b].add(part[b], 1.0);
+  return sum;
+}
+
 Doubles as_doubles(const Values& values) {
   Doubles all(values.size());
   values.visit([&all](const auto& v) {

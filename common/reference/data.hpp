@@ -60,12 +60,14 @@ struct WeightedSum {
   void add(const WeightedSum& other, double weight);
 };
 
+using Buckets = std::vector<WeightedSum>;
+
 /// The part of a result that stands for the whole beyond the limits.
 struct Sample {
   std::vector<Key> rows;    ///< ascending
   Count column_stride = 1;  ///< of a sampled row, the columns whose hash it divides are held
   std::uint64_t seed = 1;
-  std::vector<WeightedSum> buckets;  ///< over all rows, by the hash of the row
+  Buckets buckets;  ///< over all rows, by the hash of the row
 };
 
 /// The reference run of CP-ALS.
@@ -156,6 +158,9 @@ class Weights {
   }
   CounterRng rows_, columns_, block_;
 };
+
+/// The sums of all parts by bucket; the parts have Weights::kBuckets each.
+Buckets sum_of(const std::vector<Buckets>& parts);
 
 /// Values and matrices in fp64, without padding.
 Doubles as_doubles(const Values& values);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "common/core/message.hpp"
 #include "common/reference/chunks.hpp"
@@ -73,10 +74,17 @@ void weigh(Factor& factor, const Weights& weights, std::size_t block_mode) {
     });
 }
 
+// The values of a tensor in fp64, which the rows of all modes share.
+using SharedValues = std::shared_ptr<const Doubles>;
+
+SharedValues shared_values(const Coo& x) {
+  return std::make_shared<const Doubles>(as_doubles(x.values));
+}
+
 class DenseRows : public RowSource {
  public:
   DenseRows(const Coo& x, std::vector<int> row_modes, std::vector<Factor> factors, Combine combine,
-            Layout layout, std::uint64_t seed)
+            Layout layout, std::uint64_t seed, SharedValues values)
       : x_(x),
         packer_(x.dims, std::move(row_modes)),
         factors_(std::move(factors)),
@@ -84,7 +92,7 @@ class DenseRows : public RowSource {
         combine_(factors_.size() == 1 ? Combine::kronecker : combine),
         layout_(std::move(layout)),
         width_(layout_.width()),
-        values_(as_doubles(x.values)),
+        values_(std::move(values)),
         order_(sort_permutation(x, packer_.modes())) {
     find_rows();
     set_bound_constants();
@@ -110,7 +118,7 @@ class DenseRows : public RowSource {
     for (Count i = starts_[row]; i < starts_[row + 1]; ++i) {
       prefetch(i);
       combine(order_[i], combined);
-      const double x = values_[order_[i]];
+      const double x = value(order_[i]);
       for (std::uint64_t j = 0; j < width_; ++j) {
         out.values[base + j] += x * combined[j];
         out.l1[base + j] += std::abs(x * combined[j]);
@@ -127,23 +135,25 @@ class DenseRows : public RowSource {
       const WeightedSum term = combine_ == Combine::hadamard
                                    ? hadamard_checksum(order_[i], combined)
                                    : kronecker_checksum(order_[i]);
-      sum.value += values_[order_[i]] * term.value;
-      sum.l1 += std::abs(values_[order_[i]]) * term.l1;
+      sum.value += value(order_[i]) * term.value;
+      sum.l1 += std::abs(value(order_[i])) * term.l1;
     }
     sum.l1_terms = sum.l1 * nonzeros(row);
     sum.terms = nonzeros(row) * entries(row);
     return sum;
   }
 
- private:
   double nonzeros(Count row) const { return static_cast<double>(starts_[row + 1] - starts_[row]); }
+
+ private:
+  double value(Count p) const { return (*values_)[p]; }
 
   /// Rows of sorted nonzeros that come soon, and of later ones the indices that name them.
   void prefetch(Count i) const {
     constexpr Count kRows = 8, kIndices = 32;
     if (i + kIndices >= order_.size()) return;
     const Count soon = order_[i + kRows], later = order_[i + kIndices];
-    __builtin_prefetch(&values_[later]);
+    __builtin_prefetch(&(*values_)[later]);
     for (const Factor& f : factors_) {
       f.prefetch(x_.indices[f.mode][soon]);
       __builtin_prefetch(&x_.indices[f.mode][later]);
@@ -164,7 +174,7 @@ class DenseRows : public RowSource {
   }
 
   void set_bound_constants() {
-    std::vector<double> largest{largest_magnitude(values_)};
+    std::vector<double> largest{largest_magnitude(*values_)};
     for (const Factor& f : factors_) largest.push_back(f.largest());
     layout_.slack = static_cast<double>(largest.size()) + 2;
     for (std::size_t skipped = 0; skipped < largest.size(); ++skipped) {
@@ -225,25 +235,30 @@ class DenseRows : public RowSource {
   Combine combine_;
   Layout layout_;
   std::uint64_t width_;
-  Doubles values_;
+  SharedValues values_;
   std::vector<double> element_weights_;
   std::vector<Count> order_;
   std::vector<Count> starts_;
 };
 
-// Matrices of equal width one below the other: the rows of all parts, keys shifted by the rows of
-// the parts before.
-class StackedRows : public RowSource {
+// MTTKRP of all modes, the results one below the other: the rows of all modes, keys shifted by the
+// lengths of the modes before.
+class AllModes : public RowSource {
  public:
-  StackedRows(const Dims& lengths, std::vector<DenseRows> parts) : parts_(std::move(parts)) {
-    layout_ = parts_.front().layout();
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
+  AllModes(const Coo& x, std::vector<DenseRows> modes, std::vector<Factor> factors,
+           SharedValues values)
+      : x_(x),
+        modes_(std::move(modes)),
+        factors_(std::move(factors)),
+        values_(std::move(values)),
+        layout_(modes_.front().layout()) {
+    for (std::size_t m = 0; m < modes_.size(); ++m) {
       first_row_.push_back(rows_);
       first_key_.push_back(keys_);
-      rows_ += parts_[p].rows();
-      keys_ += lengths[p];
-      layout_.slack = std::max(layout_.slack, parts_[p].layout().slack);
-      layout_.cofactor = std::max(layout_.cofactor, parts_[p].layout().cofactor);
+      rows_ += modes_[m].rows();
+      keys_ += x.dims[m];
+      layout_.slack = std::max(layout_.slack, modes_[m].layout().slack);
+      layout_.cofactor = std::max(layout_.cofactor, modes_[m].layout().cofactor);
     }
     layout_.sparse_dims = {keys_};
     layout_.dims.front() = keys_;
@@ -253,38 +268,124 @@ class StackedRows : public RowSource {
   Count rows() const override { return rows_; }
   Key key(Count row) const override {
     const Place at = place(row);
-    return at.first_key + at.part.key(at.row);
+    return at.first_key + at.mode.key(at.row);
   }
   double products(Count row) const override {
     const Place at = place(row);
-    return at.part.products(at.row);
+    return at.mode.products(at.row);
   }
-  double entries(Count row) const override { return parts_.front().entries(row); }
+  double entries(Count row) const override { return modes_.front().entries(row); }
 
   void evaluate(Count row, const Weights& weights, Count stride, Fibers& out) const override {
     const Place at = place(row);
-    at.part.evaluate(at.row, weights, stride, out);
+    at.mode.evaluate(at.row, weights, stride, out);
     out.keys.back() += at.first_key;
   }
 
   WeightedSum checksum(Count row) const override {
     const Place at = place(row);
-    return at.part.checksum(at.row);
+    return at.mode.checksum(at.row);
+  }
+
+  // All modes in one pass over the nonzeros as they lie: N rows of factors are read for a nonzero
+  // where N modes one after the other read N (N - 1).
+  Buckets checksum_buckets(const Weights& weights, const Doubles& products,
+                           double total) const override {
+    if (modes_.size() < 3) return RowSource::checksum_buckets(weights, products, total);
+    const auto element_weights = weights.elements(layout_.block_dims);
+    std::vector<Doubles> nonzeros;
+    for (std::size_t m = 0; m < modes_.size(); ++m) nonzeros.push_back(nonzeros_by_index(m));
+    const auto add_nonzeros = [&](Buckets& part, Count begin, Count end) {
+      part.resize(Weights::kBuckets);
+      Products scratch(modes_.size(), layout_.width());
+      for (Count p = begin; p < end; ++p) {
+        prefetch(p, nonzeros);
+        multiply(p, element_weights, scratch);
+        for (std::size_t m = 0; m < modes_.size(); ++m) {
+          const Index i = x_.indices[m][p];
+          WeightedSum term = scratch.sums[m];
+          term.value *= (*values_)[p];
+          term.l1 *= std::abs((*values_)[p]);
+          term.l1_terms = term.l1 * nonzeros[m][i];
+          term.terms = static_cast<double>(layout_.width());
+          const Key row = first_key_[m] + Key{i};
+          part[weights.bucket(row)].add(term, weights.row(row));
+        }
+      }
+    };
+    const Count n = x_.nnz();
+    return sum_of(
+        in_chunks<Buckets>(n, chunk_count(n, Weights::kBuckets), threads_for(total), add_nonzeros));
   }
 
  private:
   struct Place {
-    const DenseRows& part;
-    Count row;  ///< in the part
+    const DenseRows& mode;
+    Count row;  ///< in the mode
     std::uint64_t first_key;
   };
+  // Of one nonzero: the products of the element weights with the rows of the modes before each
+  // mode, with those after a mode, and the sums of the products of all modes but one.
+  struct Products {
+    Products(std::size_t order, std::uint64_t width)
+        : before(order, std::vector<double>(width)), after(width), sums(order) {}
+    std::vector<std::vector<double>> before;
+    std::vector<double> after;
+    std::vector<WeightedSum> sums;
+  };
+
   Place place(Count row) const {
-    const auto p =
+    const auto m =
         std::upper_bound(first_row_.begin(), first_row_.end(), row) - first_row_.begin() - 1;
-    return {parts_[p], row - first_row_[p], first_key_[p]};
+    return {modes_[m], row - first_row_[m], first_key_[m]};
   }
 
-  std::vector<DenseRows> parts_;
+  Doubles nonzeros_by_index(std::size_t m) const {
+    Doubles nonzeros(x_.dims[m]);
+#pragma omp parallel for schedule(static)
+    for (Count row = 0; row < modes_[m].rows(); ++row)
+      nonzeros[static_cast<Index>(modes_[m].key(row))] = modes_[m].nonzeros(row);
+    return nonzeros;
+  }
+
+  void prefetch(Count p, const std::vector<Doubles>& nonzeros) const {
+    constexpr Count kAhead = 8;
+    if (p + kAhead >= x_.nnz()) return;
+    for (std::size_t m = 0; m < factors_.size(); ++m) {
+      const Index soon = x_.indices[m][p + kAhead];
+      factors_[m].prefetch(soon);
+      __builtin_prefetch(&nonzeros[m][soon]);
+    }
+  }
+
+  void multiply(Count p, const std::vector<double>& element_weights, Products& out) const {
+    const std::size_t width = out.after.size();
+    out.before[0] = element_weights;
+    for (std::size_t m = 0; m + 1 < factors_.size(); ++m)
+      factors_[m].with_row(x_.indices[m][p], [&](const auto* row) {
+        for (std::size_t j = 0; j < width; ++j)
+          out.before[m + 1][j] = out.before[m][j] * static_cast<double>(row[j]);
+      });
+    std::fill(out.after.begin(), out.after.end(), 1.0);
+    for (std::size_t m = factors_.size(); m-- > 0;) {
+      double value = 0, l1 = 0;
+#pragma omp simd reduction(+ : value, l1)
+      for (std::size_t j = 0; j < width; ++j) {
+        const double product = out.before[m][j] * out.after[j];
+        value += product;
+        l1 += std::abs(product);
+      }
+      out.sums[m] = {value, l1, 0, 0};
+      factors_[m].with_row(x_.indices[m][p], [&](const auto* row) {
+        for (std::size_t j = 0; j < width; ++j) out.after[j] *= static_cast<double>(row[j]);
+      });
+    }
+  }
+
+  const Coo& x_;
+  std::vector<DenseRows> modes_;
+  std::vector<Factor> factors_;
+  SharedValues values_;
   Layout layout_;
   std::vector<Count> first_row_;
   std::vector<std::uint64_t> first_key_;
@@ -312,20 +413,21 @@ Expected times_matrix(const Coo& x, const Matrix& u, int mode, Layout layout,
   layout.row_modes = natural_order(static_cast<int>(kept.size()));
   if (layout.kind == Kind::coo) layout.dims = layout.sparse_dims;
   return build(DenseRows(x, kept, {make_factor(x, u, mode)}, Combine::kronecker, std::move(layout),
-                         limits.seed),
+                         limits.seed, shared_values(x)),
                limits);
 }
 
 // The rows of a matrix: each index of `mode` is one, its blocks combine the factors' rows.
 DenseRows matrix_rows(const Coo& x, int mode, std::vector<Factor> factors, Combine combine,
-                      Dims block_dims, const Limits& limits) {
+                      Dims block_dims, const Limits& limits, SharedValues values) {
   Layout layout;
   layout.kind = Kind::matrix;
   layout.sparse_dims = {x.dims[mode]};
   layout.row_modes = {0};
   layout.block_dims = std::move(block_dims);
   layout.dims = {x.dims[mode], layout.width()};
-  return DenseRows(x, {mode}, std::move(factors), combine, std::move(layout), limits.seed);
+  return DenseRows(x, {mode}, std::move(factors), combine, std::move(layout), limits.seed,
+                   std::move(values));
 }
 
 // The factors of all modes but `skipped`, ascending.
@@ -340,12 +442,14 @@ std::vector<Factor> other_factors(const Coo& x, const std::vector<Matrix>& matri
 
 // Of the factors of other modes.
 DenseRows mttkrp_rows(const Coo& x, int mode, std::uint64_t rank,
-                      std::vector<Factor> others_of_mode, const Limits& limits) {
+                      std::vector<Factor> others_of_mode, const Limits& limits,
+                      SharedValues values) {
   for (const Factor& f : others_of_mode)
     if (f.cols() != rank)
       throw input_error("mttkrp: the factor of mode {} has {} columns, that of mode {} has {}",
                         f.mode + 1, f.cols(), mode + 1, rank);
-  return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits);
+  return matrix_rows(x, mode, std::move(others_of_mode), Combine::hadamard, {rank}, limits,
+                     std::move(values));
 }
 
 }  // namespace
@@ -374,27 +478,30 @@ Expected ttm(const Coo& x, const Matrix& u, int mode, const Limits& limits) {
 Expected spmm(const Coo& s, const Matrix& d, const Limits& limits) {
   if (s.order() != 2) throw input_error("spmm of a tensor of order {}", s.order());
   s.check();
-  return build(matrix_rows(s, 0, {make_factor(s, d, 1)}, Combine::kronecker, {d.cols()}, limits),
+  return build(matrix_rows(s, 0, {make_factor(s, d, 1)}, Combine::kronecker, {d.cols()}, limits,
+                           shared_values(s)),
                limits);
 }
 
 Expected mttkrp(const Coo& x, const std::vector<Matrix>& factors, int mode, const Limits& limits) {
   check_tensor(x, mode);
   auto others_of_mode = other_factors(x, factors, mode);
-  return build(mttkrp_rows(x, mode, factors[mode].cols(), std::move(others_of_mode), limits),
+  return build(mttkrp_rows(x, mode, factors[mode].cols(), std::move(others_of_mode), limits,
+                           shared_values(x)),
                limits);
 }
 
 Expected mttkrp_all(const Coo& x, const std::vector<Matrix>& factors, const Limits& limits) {
   x.check();
-  const auto all = other_factors(x, factors, -1);
+  auto all = other_factors(x, factors, -1);
+  const SharedValues values = shared_values(x);
   std::vector<DenseRows> modes;
   for (int m = 0; m < x.order(); ++m) {
     auto others_of_mode = all;
     others_of_mode.erase(others_of_mode.begin() + m);
-    modes.push_back(mttkrp_rows(x, m, all[m].cols(), std::move(others_of_mode), limits));
+    modes.push_back(mttkrp_rows(x, m, all[m].cols(), std::move(others_of_mode), limits, values));
   }
-  return build(StackedRows(x.dims, std::move(modes)), limits);
+  return build(AllModes(x, std::move(modes), std::move(all), values), limits);
 }
 
 Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
@@ -403,9 +510,9 @@ Expected ttm_chain(const Coo& x, const std::vector<Matrix>& factors, int mode,
   auto others_of_mode = other_factors(x, factors, mode);
   Dims ranks;
   for (const Factor& f : others_of_mode) ranks.push_back(f.cols());
-  return build(
-      matrix_rows(x, mode, std::move(others_of_mode), Combine::kronecker, std::move(ranks), limits),
-      limits);
+  return build(matrix_rows(x, mode, std::move(others_of_mode), Combine::kronecker, std::move(ranks),
+                           limits, shared_values(x)),
+               limits);
 }
 
 }  // namespace retensor::reference

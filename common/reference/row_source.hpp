@@ -24,6 +24,9 @@ class RowSource {
   /// The row's weighted sum, column and element weights included; l1_terms and terms may exceed the
   /// exact sums.
   virtual WeightedSum checksum(Count row) const = 0;
+  /// The checksum over all rows, by bucket. `products` are those of each row, `total` their sum.
+  virtual Buckets checksum_buckets(const Weights& weights, const Doubles& products,
+                                   double total) const;
   /// Threads that may evaluate at the same time.
   virtual int threads() const { return omp_get_max_threads(); }
 };
