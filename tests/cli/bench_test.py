@@ -19,7 +19,7 @@ def bench(workspace, *args, code=0):
 
 
 def test_methods_are_ranked_fastest_first_with_what_they_decline(workspace):
-    problem, = json.loads(bench(workspace, "tiny.tns", "--mode", "1", "--rank", "4",
+    problem, = json.loads(bench(workspace, "tiny.tns", "--mode", "1", "--rank", "4", "--no-ceilings",
                                 "--json").stdout)
     assert problem["problem"].items() >= {"operation": "mttkrp", "mode": 1, "rank": 4}.items()
     assert problem["problem"]["data"]["nnz"] == 6
@@ -39,14 +39,24 @@ def test_the_table_shows_every_problem_with_the_reasons(workspace):
     for mode in (0, 2):
         assert f"ttm_chain of tiny, mode {mode}, rank 2, f32" in out
     assert "spread" in out and "error/bound" in out and "hlsto.cpu" in out
-    assert "1.00x" in out
+    assert "1.00x" in out and re.search(r" [0-9]+% ", out)
+
+
+def test_without_ceilings_there_is_no_share_of_the_roofline(workspace):
+    done = bench(workspace, "tiny", "--mode", "0", "--method", "pasta.cpu.coo", "--no-ceilings",
+                 "--output", "rows.jsonl")
+    row = next(line for line in done.stdout.splitlines() if line.startswith("pasta.cpu.coo"))
+    assert re.split(r" {2,}", row)[5] == "-"
+    kinds = {json.loads(line)["kind"] for line in
+             (workspace.folder / "rows.jsonl").read_text().splitlines()}
+    assert kinds == {"session", "row"}
 
 
 def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     (workspace.folder / "m.mtx").write_text(
         "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 2.5\n3 2 1\n")
     done = bench(workspace, "m.mtx", "--operation", "spmm", "--rank", "8", "--method",
-                 "tca_spmm.cpu", "--output", "rows.jsonl")
+                 "tca_spmm.cpu", "--no-ceilings", "--output", "rows.jsonl")
     assert "tca_spmm.cpu" in done.stdout
     row, = workspace.lines()
     assert (row["status"], row["case"]["method"]) == ("ok", "tca_spmm.cpu")

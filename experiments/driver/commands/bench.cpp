@@ -99,7 +99,7 @@ Spec spec_of(const Given& given, const Registry& registry) {
   for (auto& entry : foreign_methods_of(given)) spec.methods.push_back(std::move(entry));
   spec.measure.timing.samples = given.get<int>("samples");
   spec.measure.timeout = std::chrono::seconds(given.get<int>("timeout"));
-  spec.measure.ceilings = true;
+  spec.measure.ceilings = !given.flag("no-ceilings");
   spec.measure.expected = {std::string(name(Status::unsupported))};
   return spec;
 }
@@ -300,6 +300,10 @@ Interface bench_interface() {
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
   add("timeout", number("SECONDS", 60),
       "time limit of each method, including its preparation and the check");
+  add("no-ceilings", flag(),
+      "do not measure the memory bandwidth first, which takes a few seconds; the table has no "
+      "share of "
+      "the roofline then");
   add("output", word("FILE"), "result file to append the rows to");
   add("quiet", flag(), "print no progress");
   add.locations();
