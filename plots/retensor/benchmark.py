@@ -18,7 +18,7 @@ COLUMNS = {**PROBLEM, "method": "string", "seconds": "Float64", "over_fastest": 
 
 
 def bench(x, operation="mttkrp", rank=16, mode=None, variant=None, methods=None, samples=5,
-          timeout=60):
+          timeout=60, ceilings=True):
     """Time every method that has an operation on a tensor: `retensor bench`, as a DataFrame.
 
     `x` is a data set's name, the path of a file, or anything that `tensor` takes. `mode` (all by
@@ -27,10 +27,12 @@ def bench(x, operation="mttkrp", rank=16, mode=None, variant=None, methods=None,
     fastest method of a problem comes first. Its columns are `mode`, `rank`, ..., `method`,
     `seconds` (median), `over_fastest`, `spread` (slowest sample over the fastest), `gflops`,
     `roofline_share`, `format_bytes`, `prepare_seconds`, `error_over_bound` (at most 1), `status`,
-    and the `reason` of a method that is not `ok`. Raises InputError if the command rejects its
+    and the `reason` of a method that is not `ok`. The memory bandwidth is measured first, which
+    takes a few seconds; with `ceilings=False` it is not, and no `roofline_share` is known. Raises InputError if the command rejects its
     input."""
     options = ["--operation", operation, "--rank", *_list(rank), "--samples", samples,
                "--timeout", timeout, "--json", "--quiet"]
+    options += [] if ceilings else ["--no-ceilings"]
     for name, given in (("--mode", mode), ("--variant", variant), ("--method", methods)):
         options += [name, *_list(given)] if given is not None else []
     with tempfile.TemporaryDirectory(prefix="retensor-") as folder:

@@ -143,6 +143,7 @@ def test_a_stranger_asks_which_method_is_fastest():
         measured = lines[lines["status"] == "ok"]
         assert len(measured) >= 3 and measured["seconds"].is_monotonic_increasing, mode
         assert (measured["error_over_bound"] <= 1).all() and measured["over_fastest"].iloc[0] == 1
+    assert (table["roofline_share"].dropna() > 0).sum() >= 3
     declined = table[table["status"] != "ok"]
     assert declined["reason"].str.len().gt(10).all() and declined["seconds"].isna().all()
 
@@ -151,9 +152,10 @@ def test_bench_is_the_table_of_the_command(tmp_path):
     """Its problems, methods, states and reasons; a file is not read twice, a wrong word refused."""
     path = tmp_path / "x.tns"
     retensor.tensor(random_case(3, 3).dense).write(path)
-    table = retensor.bench(path, "ttv", mode=[0, 2], samples=1)
+    table = retensor.bench(path, "ttv", mode=[0, 2], samples=1, ceilings=False)
     told = json.loads(output_of("bench", path, "--operation", "ttv", "--mode", 0, 2, "--samples", 1,
-                                "--quiet", "--json", fine=(0, 1)))
+                                "--no-ceilings", "--quiet", "--json", fine=(0, 1)))
+    assert table["roofline_share"].isna().all()
     for problem in told:
         lines = table[table["mode"] == problem["problem"]["mode"]]
         for status, methods in (("ok", problem["methods"]), ("other", problem["not_ok"])):

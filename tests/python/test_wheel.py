@@ -13,7 +13,7 @@ x[2, 3, 4] = 2
 assert retensor.ttv(x, np.ones(7), 2).to_numpy()[2, 3] == 2
 print(retensor.library.library()._name)
 print(retensor.program.program())
-print(retensor.bench(x, rank=4, samples=2)["status"][0])
+print(retensor.bench(x, rank=4, samples=2, ceilings=False)["status"][0])
 figure = retensor.plot({"artifact": "flycoo/fig2"}, ROWS, kind="grouped-bars", x="dataset",
                        y="executed.load_ratio", hue="params.partition")
 figure.savefig("figure.svg")
