@@ -28,8 +28,8 @@ def bench(x, operation="mttkrp", rank=16, mode=None, variant=None, methods=None,
     `seconds` (median), `over_fastest`, `spread` (slowest sample over the fastest), `gflops`,
     `roofline_share`, `format_bytes`, `prepare_seconds`, `error_over_bound` (at most 1), `status`,
     and the `reason` of a method that is not `ok`. The memory bandwidth is measured first, which
-    takes a few seconds; with `ceilings=False` it is not, and no `roofline_share` is known. Raises InputError if the command rejects its
-    input."""
+    takes a few seconds; with `ceilings=False` it is not, and no `roofline_share` is known. Raises
+    InputError if the command rejects its input."""
     options = ["--operation", operation, "--rank", *_list(rank), "--samples", samples,
                "--timeout", timeout, "--json", "--quiet"]
     options += [] if ceilings else ["--no-ceilings"]

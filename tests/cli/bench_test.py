@@ -19,8 +19,8 @@ def bench(workspace, *args, code=0):
 
 
 def test_methods_are_ranked_fastest_first_with_what_they_decline(workspace):
-    problem, = json.loads(bench(workspace, "tiny.tns", "--mode", "1", "--rank", "4", "--no-ceilings",
-                                "--json").stdout)
+    problem, = json.loads(bench(workspace, "tiny.tns", "--mode", "1", "--rank", "4",
+                                "--no-ceilings", "--json").stdout)
     assert problem["problem"].items() >= {"operation": "mttkrp", "mode": 1, "rank": 4}.items()
     assert problem["problem"]["data"]["nnz"] == 6
     times = [method["seconds"] for method in problem["methods"]]

@@ -1,11 +1,12 @@
 """retensor confirm: a sample measured again speaks for rows of older code, or does not."""
 
 import json
+import signal
 import subprocess
 
 import pytest
 
-from sweeps import RETENSOR, Workspace, calibration
+from sweeps import FAULTY, RETENSOR, Workspace, calibration, copies, wait_for
 
 
 def confirm(workspace, *options, threshold=2):
@@ -69,6 +70,26 @@ def test_a_sample_that_differs_leaves_the_rows_stale(aged):
     done = confirm(workspace)
     assert done.returncode == 1 and "0 of 8 rows confirmed" in done.stderr
     assert not workspace.lines("confirmation")
+
+
+def test_a_signal_keeps_what_was_measured_until_then(tmp_path):
+    workspace = Workspace(tmp_path)
+    assert workspace.run(workspace.spec(copies(5, 300))).returncode == 0
+    older = [line | ({"source_hash": "0" * 64} if line["kind"] == "row" else {})
+             for line in map(json.loads, workspace.out.read_text().splitlines())]
+    workspace.out.write_text("".join(json.dumps(line) + "\n" for line in older))
+    beside = tmp_path / "rows.jsonl.confirm"
+    with subprocess.Popen([FAULTY, "confirm", workspace.out, "--registry", workspace.registry,
+                           "--cache", workspace.cache], cwd=tmp_path, text=True,
+                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
+        wait_for(lambda: beside.exists() and '"kind":"row"' in beside.read_text())
+        running.send_signal(signal.SIGTERM)
+        talk = running.communicate(timeout=60)[1]
+    assert running.returncode == 128 + signal.SIGTERM and "run the same command again" in talk
+    assert 5 < len(workspace.lines()) < 10 and not workspace.lines("confirmation")
+    again = subprocess.run([FAULTY, "confirm", workspace.out, "--dry-run"], cwd=tmp_path, text=True,
+                           capture_output=True, check=True)
+    assert f"{10 - len(workspace.lines())} rows to confirm" in again.stderr
 
 
 def test_where_no_difference_counts_nothing_is_confirmed_or_measured(aged):

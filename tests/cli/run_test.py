@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps import RETENSOR, TENSOR, copies, no_driver
+from sweeps import RETENSOR, TENSOR, copies, no_driver, wait_for
 
 # The sanitizers answer a fault themselves and need more memory than a limit leaves.
 SANITIZED = bool(os.environ.get("RETENSOR_SANITIZED"))
@@ -34,13 +34,6 @@ FAULTS = {
     "quit": ("crashed", "exit code 0 before its row"),
     "last_words": ("crashed", "died of SIGTERM before its row; its last words: "),
 }
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
 
 
 def test_each_fault_costs_one_row_and_the_sweep_goes_on(workspace):

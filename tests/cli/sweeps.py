@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +109,13 @@ class Workspace:
         """Status and reason of the newest row of each method."""
         return {r["case"]["method"].split(".")[-1]: (r["status"], r["reason"])
                 for r in self.lines()}
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
 
 
 def copies(count, delay):

@@ -150,15 +150,16 @@ int confirm_command(const Given& given) {
   const auto sweep = sweep_beside(path, given);
   StopSignals stop;
   const auto done = run_sweep(plan_of(sample), given.registry(), sweep, stop);
-  if (done.stopped) return 128 + stop.first();
-
   const auto session = newest_session(sweep.out);
   const auto measured = newest_rows({sweep.out});
-  const auto repetitions = repetitions_of(sample, by_key(measured, session), threshold);
+  // Rows of today's code, which are kept even if the sample is not complete.
   Store store(path);
   for_each_line(sweep.out, [&](const json& line) {
     if (text_of(line, "session") == session) store.append(line);
   });
+  if (done.stopped) return 128 + stop.first();
+
+  const auto repetitions = repetitions_of(sample, by_key(measured, session), threshold);
   std::size_t confirmed = 0;
   const auto architecture = architecture_of(field(measured.front().session().line, "machine"));
   for (const auto& line : confirmations(rows, repetitions, session, architecture)) {
@@ -177,7 +178,8 @@ Interface confirm_interface() {
       "confirm FILE",
       "Measures again a sample of the rows of a result file that are older than the code of their "
       "method: a tenth of them, at least five, with every method and data set at least once. If "
-      "the new times of a method agree with the old ones, its other rows count as confirmed.",
+      "the new times of a method agree with the old ones, its other rows count as confirmed. If it "
+      "is stopped by a signal, the rows that it has measured are kept.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
