@@ -301,9 +301,8 @@ Interface bench_interface() {
   add("timeout", number("SECONDS", 60),
       "time limit of each method, including its preparation and the check");
   add("no-ceilings", flag(),
-      "do not measure the memory bandwidth first, which takes a few seconds; the table has no "
-      "share of "
-      "the roofline then");
+      "do not measure the memory bandwidth first, which takes a few seconds; the column of the "
+      "roofline is empty then");
   add("output", word("FILE"), "result file to append the rows to");
   add("quiet", flag(), "print no progress");
   add.locations();
