@@ -31,24 +31,42 @@ Partitioning partition(const CooView& x, int mode, const FlycooShape& f) {
                           f.options.seed + at);
 }
 
-// The values of the entries become the nonzeros in the order of `mode`; `order` has that of the
-// mode before.
-void sort_for_mode(const CooView& x, int mode, const Numbers& order, DeviceFlycoo& f,
-                   DeviceSort& entries) {
+// The keys become the indices in `mode` of the values, nonzeros: in mode 0 of the tensor, in others
+// of the records.
+void set_keys(const CooView& x, int mode, const DeviceFlycoo& f, DeviceSort& entries) {
+  for_each(f.nnz, [keys = entries.keys.data(), nonzero = entries.values.data(),
+                   rows = x.index[mode], layout = f.layout, records = f.records.data(),
+                   mode] __device__(Count p) {
+    keys[p] =
+        mode == 0
+            ? rows[nonzero[p]]
+            : record_index(layout, records + nonzero[p] * static_cast<Count>(layout.words), mode);
+  });
+}
+
+// The values of the entries, the nonzeros in the order of the mode before, are put into that of
+// `mode`.
+void sort_for_mode(const CooView& x, int mode, DeviceFlycoo& f, DeviceSort& entries) {
   const auto at = static_cast<std::size_t>(mode);
   f.modes.push_back(partition(x, mode, f));
   f.start.emplace_back(f.modes.back().start);
   const Numbers parts(f.modes.back().part);
-  for_each(f.nnz, [values = entries.values.data(), before = order.data(),
-                   keys = entries.keys.data(), rows = x.index[mode]] __device__(Count p) {
-    values[p] = before[p];
-    keys[p] = rows[before[p]];
-  });
+  set_keys(x, mode, f, entries);
   if (f.options.arrangement == Arrangement::row) entries.sort(bits_for(f.dims[at]));
   for_each(f.nnz, [keys = entries.keys.data(), part = parts.data()] __device__(Count p) {
     keys[p] = part[keys[p]];
   });
   entries.sort(bits_for(f.options.kappa));
+}
+
+void number(Numbers& to) {
+  for_each(to.size(),
+           [to = to.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
+}
+
+void copy(const Numbers& from, Numbers& to) {
+  RETENSOR_CUDA_CHECK(
+      cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, nullptr));
 }
 
 void invert(const Numbers& order, Numbers& inverse) {
@@ -57,13 +75,14 @@ void invert(const Numbers& order, Numbers& inverse) {
   });
 }
 
-// The stream of a mode in whose order the nonzeros are `order`, towards positions `next`.
-void add_stream(const Numbers& order, const Numbers& next, DeviceFlycoo& f) {
+// The stream of a mode in whose order the nonzeros are `order`, towards their places in the next
+// one's; nullptr: mode 0's, which are the nonzeros' numbers.
+void add_stream(const Numbers& order, const std::uint32_t* place, DeviceFlycoo& f) {
   const auto width = static_cast<Count>(f.layout.id_words);
   Numbers& stream = f.streams.emplace_back(f.nnz * width);
-  for_each(f.nnz, [layout = f.layout, stream = stream.data(), width, place = next.data(),
+  for_each(f.nnz, [layout = f.layout, stream = stream.data(), width, place,
                    nonzero = order.data()] __device__(Count p) {
-    write_id(layout, stream + p * width, place[nonzero[p]]);
+    write_id(layout, stream + p * width, place == nullptr ? nonzero[p] : place[nonzero[p]]);
   });
 }
 
@@ -77,12 +96,11 @@ RecordBuffer records_of(const CooView& x, const Numbers& order, const FlycooShap
   return records;
 }
 
-// Writes the ids of a mode in whose order the nonzeros are `order`; `first` has the place of each
-// one's record.
-void write_ids(int mode, const Numbers& order, const Numbers& first, DeviceFlycoo& f) {
-  for_each(f.nnz, [layout = f.layout, records = f.records.data(), place = first.data(),
-                   nonzero = order.data(), mode] __device__(Count p) {
-    set_remap_id(layout, records + place[nonzero[p]] * static_cast<Count>(layout.words), mode, p);
+// Writes the ids of a mode in whose order the nonzeros are `order`.
+void write_ids(int mode, const Numbers& order, DeviceFlycoo& f) {
+  for_each(f.nnz, [layout = f.layout, records = f.records.data(), nonzero = order.data(),
+                   mode] __device__(Count p) {
+    set_remap_id(layout, records + nonzero[p] * static_cast<Count>(layout.words), mode, p);
   });
 }
 
@@ -90,22 +108,28 @@ void build(const DeviceCoo& tensor, DeviceFlycoo& f) {
   const auto n = static_cast<std::uint32_t>(f.nnz);
   const bool streams = f.options.ids == Ids::stream;
   const CooView x(tensor);
+  // Their values: the nonzeros in the order of the current mode, by the places of their records
+  // as soon as these are made.
   DeviceSort entries(n);
-  Numbers order(n);  // nonzeros in the order of the current mode
-  // Of each nonzero the place in the order of mode 0, and for streams in that of the current mode.
-  Numbers first(n), place(streams ? n : 0);
-  for_each(n, [to = order.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
+  const Numbers& order = entries.values;
+  Numbers before(streams ? n : 0);  // in the order of the mode before
+  number(entries.values);
   for (int m = 0; m < f.order(); ++m) {
-    sort_for_mode(x, m, order, f, entries);
-    if (m == 0)
-      invert(entries.values, first);
-    else if (streams)
-      invert(entries.values, place), add_stream(order, place, f);
-    std::swap(order, entries.values);
-    if (m == 0) f.records = records_of(x, order, f);
-    if (!streams) write_ids(m, order, first, f);
+    if (streams) copy(order, before);
+    sort_for_mode(x, m, f, entries);
+    if (m == 0) {
+      f.records = records_of(x, order, f);
+      number(entries.values);
+    } else if (streams) {
+      invert(order, entries.keys);
+      add_stream(before, entries.keys.data(), f);
+    }
+    if (!streams) write_ids(m, order, f);
   }
-  if (streams) add_stream(order, first, f);
+  if (!streams) return;
+  std::swap(entries.values, before);
+  entries = DeviceSort(0);  // the last stream may lie where it did
+  add_stream(before, nullptr, f);
 }
 
 Count bytes_of_arrays(const FlycooShape& shape) {
@@ -134,9 +158,9 @@ DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options) {
     throw InputError("FLYCOO: found " + std::to_string(tensor.nnz) +
                      " nonzeros to sort on the device, expected below 2^32");
   DeviceFlycoo f{flycoo_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}, {}};
-  // A nonzero's, in the arrays of `build`.
-  const Count working = (f.options.ids == Ids::stream ? 7 : 6) * sizeof(std::uint32_t);
-  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * working + bytes_of_indices(f.dims));
+  // A nonzero's, of the arrays of `build`; while there is one more, the last stream is not there.
+  constexpr Count kWorking = 4 * sizeof(std::uint32_t);
+  require_memory(f.nnz, bytes_of_arrays(f) + f.nnz * kWorking + bytes_of_indices(f.dims));
   build(tensor, f);
   return f;
 }

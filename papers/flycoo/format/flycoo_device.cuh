@@ -28,7 +28,7 @@ DeviceFlycoo upload(const Flycoo& tensor);
 /// The format that to_flycoo gives the same tensor on the host. Nonzeros are counted and sorted on
 /// the device; indices are assigned to partitions on the host, to which their counts go. Throws as
 /// to_flycoo does, InputError for 2^32 nonzeros and more, and OutOfMemory where the device has less
-/// free than the format and 28 bytes a nonzero.
+/// free than the format and 16 bytes a nonzero.
 DeviceFlycoo to_flycoo(const DeviceCoo& tensor, const Options& options);
 
 /// Algorithm 3 for all nonzeros, as on the host.

@@ -3,6 +3,7 @@
 // on the old walk each place of the new one comes; sorted by the new walk's tiles, these are the
 // order in which the tiles are filled, and sorted by the old walk's tiles again, that in which they
 // leave.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct Builder {
       arrive(out.modes[at(out.next_mode(m))]);
       leave(out.modes[at(m)]);
     }
+    end_of_sorts();
     for (DeviceMode& mode : out.modes) name_slots(mode);
     encode(out.modes.front().walk.data());
     tell();
@@ -50,6 +52,7 @@ struct Builder {
     for (int m = 0; m < out.order(); ++m) {
       if (m > 0) next_walk(m - 1);
       look_along(m);
+      if (m == out.order() - 1) end_of_sorts();
       encode(nullptr);
     }
     tell();
@@ -60,6 +63,12 @@ struct Builder {
   void start() {
     for_each(n, [to = walk.data()] __device__(Count p) { to[p] = static_cast<std::uint32_t>(p); });
     for (int m = 0; m < out.order(); ++m) next_walk(m);
+  }
+
+  // Of all arrays the walk stays: the last records may lie where the others did.
+  void end_of_sorts() {
+    entries = DeviceSort(0);
+    from = Numbers();
   }
 
   // Goes on to the walk of the mode after `mode`; `from` receives for each of its places the place
@@ -185,11 +194,15 @@ struct Builder {
   Buffer<unsigned long long> fibers;  // by mode
 };
 
-Count bytes_of_arrays(const TiledShape& shape, const TileOptions& options) {
+// What the layout and the arrays that make it take at most at a time.
+Count most_bytes(const TiledShape& shape, const TileOptions& options) {
   const Count records = shape.record_words() * sizeof(std::uint32_t);
   constexpr Count kStreams = 2 * sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  // Of Builder, a nonzero's: all while the last records are not made, then the walk.
+  constexpr Count kSorting = 6 * sizeof(std::uint32_t), kWalk = sizeof(std::uint32_t);
   const auto order = static_cast<Count>(shape.order());
-  return shape.nnz * (options.remap ? records + order * kStreams : order * records);
+  const Count before = options.remap ? order * kStreams : (order - 1) * records;
+  return shape.nnz * (before + std::max(kSorting, records + kWalk));
 }
 
 }  // namespace
@@ -207,8 +220,7 @@ DeviceTiled upload(const Tiled& tensor) {
 
 DeviceTiled to_tiled(const DeviceCoo& tensor, const TileOptions& options) {
   DeviceTiled f{tiled_shape(tensor.dims, tensor.dtype, tensor.nnz, options), {}, {}};
-  constexpr Count kWorking = 6 * sizeof(std::uint32_t);  // a nonzero's, in the arrays of Builder
-  require_memory(f.nnz, bytes_of_arrays(f, options) + f.nnz * kWorking);
+  require_memory(f.nnz, most_bytes(f, options));
   Builder builder(tensor, f);
   if (options.remap)
     builder.remapping();

@@ -34,8 +34,8 @@ struct DeviceTiled : TiledShape {
 DeviceTiled upload(const Tiled& tensor);
 
 /// The layout that to_tiled gives the same tensor on the host, by radix sorts on the device. Throws
-/// as that does, and OutOfMemory where the device has less free than the layout and 24 bytes a
-/// nonzero.
+/// as that does, and OutOfMemory where the device has less free than the layout takes on the way:
+/// 24 bytes a nonzero in place of its last records, 4 beside them.
 DeviceTiled to_tiled(const DeviceCoo& tensor, const TileOptions& options);
 
 }  // namespace retensor::flycoo
