@@ -9,11 +9,12 @@ import pytest
 from sweeps import FAULTY, RETENSOR, Workspace, calibration, copies, wait_for
 
 
-def confirm(workspace, *options, threshold=2):
+def confirm(workspace, *options, threshold=2, program=RETENSOR):
     options = ["--calibration",
-               calibration(workspace.folder, workspace.lines("session")[0], threshold), *options]
+               calibration(workspace.folder, workspace.lines("session")[0], threshold),
+               *map(str, options)]
     return subprocess.run(
-        [RETENSOR, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
+        [program, "confirm", workspace.out, "--registry", workspace.registry, "--cache",
          workspace.cache, *options], cwd=workspace.folder, text=True, timeout=120,
         capture_output=True, check=False)
 
@@ -72,12 +73,29 @@ def test_a_sample_that_differs_leaves_the_rows_stale(aged):
     assert not workspace.lines("confirmation")
 
 
-def test_a_signal_keeps_what_was_measured_until_then(tmp_path):
-    workspace = Workspace(tmp_path)
-    assert workspace.run(workspace.spec(copies(5, 300))).returncode == 0
+def aged_copies(folder, count, delay):
+    """A workspace with rows of older code, of cases that take `delay` ms each."""
+    workspace = Workspace(folder)
+    assert workspace.run(workspace.spec(copies(count, delay))).returncode == 0
     older = [line | ({"source_hash": "0" * 64} if line["kind"] == "row" else {})
              for line in map(json.loads, workspace.out.read_text().splitlines())]
     workspace.out.write_text("".join(json.dumps(line) + "\n" for line in older))
+    return workspace
+
+
+def test_a_case_that_reaches_the_limit_keeps_its_older_row(tmp_path):
+    workspace = aged_copies(tmp_path, 1, 1500)
+    before = workspace.lines()
+    done = confirm(workspace, "--timeout", 1, program=FAULTY)
+    assert done.returncode == 1, done.stderr
+    assert "no result within 1 s" in done.stderr and "0 of 1 rows confirmed" in done.stderr
+    assert workspace.lines() == before
+    refused = confirm(workspace, "--timeout", 0, program=FAULTY)
+    assert refused.returncode == 2 and "--timeout: found 0, expected 1 to" in refused.stderr
+
+
+def test_a_signal_keeps_what_was_measured_until_then(tmp_path):
+    workspace = aged_copies(tmp_path, 5, 300)
     beside = tmp_path / "rows.jsonl.confirm"
     with subprocess.Popen([FAULTY, "confirm", workspace.out, "--registry", workspace.registry,
                            "--cache", workspace.cache], cwd=tmp_path, text=True,

@@ -98,7 +98,7 @@ Spec spec_of(const Given& given, const Registry& registry) {
   spec.methods = methods_of(given, registry, operation);
   for (auto& entry : foreign_methods_of(given)) spec.methods.push_back(std::move(entry));
   spec.measure.timing.samples = given.get<int>("samples");
-  spec.measure.timeout = std::chrono::seconds(given.get<int>("timeout"));
+  spec.measure.timeout = given.time_limit();
   spec.measure.ceilings = !given.flag("no-ceilings");
   spec.measure.expected = {std::string(name(Status::unsupported))};
   return spec;
@@ -115,7 +115,6 @@ void check_numbers(const Given& given) {
   for (const auto mode : given.get<std::vector<std::int64_t>>("mode"))
     expect("--mode", mode, 0, kMaxOrder - 1);
   expect("--samples", given.get<int>("samples"), 1, 100'000);
-  expect("--timeout", given.get<int>("timeout"), 1, 86'400);
 }
 
 /// The rows of one problem: those that are ok with the fastest first, then the others.
@@ -298,8 +297,7 @@ Interface bench_interface() {
       fmt::format("precision in which external code computes: {} (default: the type of the values)",
                   joined(foreign_precisions(), ", ")));
   add("samples", number("N", TimingOptions{}.samples), "timed runs of each method");
-  add("timeout", number("SECONDS", 60),
-      "time limit of each method, including its preparation and the check");
+  add.time_limit(60);
   add("no-ceilings", flag(),
       "do not measure the memory bandwidth first, which takes a few seconds; the column of the "
       "roofline is empty then");

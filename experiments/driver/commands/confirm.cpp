@@ -2,6 +2,7 @@
 #include "experiments/driver/run/confirm.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 
@@ -25,10 +26,11 @@ using nlohmann::json;
 namespace {
 
 /// The cases of rows, to be measured as often as the longest of them was.
-Plan plan_of(const std::vector<Row>& rows) {
+Plan plan_of(const std::vector<Row>& rows, std::chrono::seconds time_limit) {
   Plan plan;
   plan.artifact = text_of(rows.front().row_case(), "artifact");
   plan.title = "rows measured again";
+  plan.measure.timeout = time_limit;
   for (const auto& row : rows) {
     plan.cases.push_back(case_from_json(row.row_case()));
     const auto& count = row.field("stats.count");
@@ -130,7 +132,6 @@ std::vector<Repetition> repetitions_of(const std::vector<Row>& sample,
 
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
-
   auto rows = rows_to_confirm(read_results({path}, {}, Machines::each).rows, given.flag("dirty"));
   if (!given.flag("same-model")) rows = of_this_machine(std::move(rows));
   if (rows.empty()) {
@@ -149,13 +150,15 @@ int confirm_command(const Given& given) {
   const auto threshold = told_threshold(sample.front(), calibrations_of(given));
   const auto sweep = sweep_beside(path, given);
   StopSignals stop;
-  const auto done = run_sweep(plan_of(sample), given.registry(), sweep, stop);
+  const auto done = run_sweep(plan_of(sample, given.time_limit()), given.registry(), sweep, stop);
   const auto session = newest_session(sweep.out);
   const auto measured = newest_rows({sweep.out});
-  // Rows of today's code, which are kept even if the sample is not complete.
+  // Rows of today's code, which are kept even if the sample is not complete. One that did not end
+  // in time leaves the older row as it was: its spec may allow more time.
   Store store(path);
   for_each_line(sweep.out, [&](const json& line) {
-    if (text_of(line, "session") == session) store.append(line);
+    if (text_of(line, "session") == session && text_of(line, "status") != "timeout")
+      store.append(line);
   });
   if (done.stopped) return 128 + stop.first();
 
@@ -179,7 +182,9 @@ Interface confirm_interface() {
       "Measures again a sample of the rows of a result file that are older than the code of their "
       "method: a tenth of them, at least five, with every method and data set at least once. If "
       "the new times of a method agree with the old ones, its other rows count as confirmed. If it "
-      "is stopped by a signal, the rows that it has measured are kept.",
+      "is stopped by a signal, the rows that it has measured are kept. A case that reaches the "
+      "time "
+      "limit keeps its older row.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
@@ -187,6 +192,7 @@ Interface confirm_interface() {
   add("dry-run", flag(), "print the cases that would be measured, and measure nothing");
   add("out", word("FILE"),
       "file for the new rows until the result file is changed (default: FILE.confirm)");
+  add.time_limit(600);
   add.calibration();
   add.oracles();
   add.locations();

@@ -149,6 +149,14 @@ std::string Given::positional(const std::string& what) const {
   return found.front();
 }
 
+std::chrono::seconds Given::time_limit() const {
+  constexpr int kDay = 86'400;
+  const auto seconds = get<int>("timeout");
+  if (seconds < 1 || seconds > kDay)
+    throw input_error("--timeout: found {}, expected 1 to {}", seconds, kDay);
+  return std::chrono::seconds(seconds);
+}
+
 Locations Given::locations() const {
   Locations at;
   const auto take = [this](const char* option, std::string& place) {
@@ -195,6 +203,11 @@ void Options::oracles() {
   (*this)("keep-oracles", flag(),
           "keep the expected results in the cache folder for further runs on the same data sets "
           "(default: they are removed after the last use of a data set)");
+}
+
+void Options::time_limit(int standard) {
+  (*this)("timeout", number("SECONDS", standard),
+          "time limit of each case, including its preparation and the check");
 }
 
 void Options::locations() {

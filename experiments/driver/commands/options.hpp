@@ -1,6 +1,7 @@
 // Long options of one subcommand (Boost.Program_options) and its generated help.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,11 +43,12 @@ struct Options : po::options_description {
     add_options()(name, kind, help.c_str());
   }
   // Those that several commands share.
-  void profile();      ///< --with NAME
-  void json();         ///< --json
-  void calibration();  ///< --calibration FILE...
-  void locations();    ///< --registry, --recipes, --cache
-  void oracles();      ///< --keep-oracles
+  void profile();                 ///< --with NAME
+  void json();                    ///< --json
+  void calibration();             ///< --calibration FILE...
+  void locations();               ///< --registry, --recipes, --cache
+  void oracles();                 ///< --keep-oracles
+  void time_limit(int standard);  ///< --timeout SECONDS, of each case
 };
 
 /// What was given on the command line.
@@ -81,6 +83,8 @@ class Given {
   std::string positional(const std::string& what) const;
   std::string profile() const { return text("with"); }
   Locations locations() const;
+  /// --timeout; throws InputError unless it is from a second to a day.
+  std::chrono::seconds time_limit() const;
   /// The registry that was given, or the project's.
   DatasetRegistry registry() const;
   std::string cache() const { return locations().cache; }
