@@ -39,6 +39,13 @@ def test_machines_that_measured_different_cases_share_the_name_of_the_model(tmp_
     assert devices(path) == ["CPU one", "CPU one"]
 
 
+def test_a_case_that_a_method_declines_tells_no_machines_apart(tmp_path):
+    declined = row(FAST) | {"status": "unsupported", "reason": "supports only order 3"}
+    path = write(tmp_path / "r.jsonl", on("aa", "s"), declined, row(SLOW, mode=1), on("bb", "t"),
+                 declined | {"session": "t"})
+    assert set(devices(path)) == {"CPU one"}
+
+
 @pytest.mark.parametrize("older,newer,left", [
     (None, "aa", ["CPU one"]),             # as before there were identities
     (None, None, ["CPU one"]),

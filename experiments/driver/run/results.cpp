@@ -353,7 +353,8 @@ std::set<SharedModel> shared_models(const std::vector<Row>& rows) {
   std::map<std::string, std::string> measured_by;
   std::set<SharedModel> shared;
   for (const auto& row : rows) {
-    if (row.machine().empty()) continue;
+    // That a method declines a case says nothing about the machine.
+    if (row.machine().empty() || row.status() == Status::unsupported) continue;
     const auto [first, fresh] = measured_by.try_emplace(identity(row), row.machine());
     if (!fresh && first->second != row.machine())
       shared.insert({text_of(row.row_case(), "artifact"), row.device()});
