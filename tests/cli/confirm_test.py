@@ -90,7 +90,7 @@ def test_a_case_that_reaches_the_limit_keeps_its_older_row(tmp_path):
     assert done.returncode == 1, done.stderr
     assert "no result within 1 s" in done.stderr and "0 of 1 rows confirmed" in done.stderr
     assert workspace.lines() == before
-    refused = confirm(workspace, "--timeout", 0, program=FAULTY)
+    refused = confirm(workspace, "--timeout", 0, "--dry-run", program=FAULTY)
     assert refused.returncode == 2 and "--timeout: found 0, expected 1 to" in refused.stderr
 
 

@@ -132,6 +132,7 @@ std::vector<Repetition> repetitions_of(const std::vector<Row>& sample,
 
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
+  const auto time_limit = given.time_limit();
   auto rows = rows_to_confirm(read_results({path}, {}, Machines::each).rows, given.flag("dirty"));
   if (!given.flag("same-model")) rows = of_this_machine(std::move(rows));
   if (rows.empty()) {
@@ -150,7 +151,7 @@ int confirm_command(const Given& given) {
   const auto threshold = told_threshold(sample.front(), calibrations_of(given));
   const auto sweep = sweep_beside(path, given);
   StopSignals stop;
-  const auto done = run_sweep(plan_of(sample, given.time_limit()), given.registry(), sweep, stop);
+  const auto done = run_sweep(plan_of(sample, time_limit), given.registry(), sweep, stop);
   const auto session = newest_session(sweep.out);
   const auto measured = newest_rows({sweep.out});
   // Rows of today's code, which are kept even if the sample is not complete. One that did not end
@@ -183,8 +184,7 @@ Interface confirm_interface() {
       "method: a tenth of them, at least five, with every method and data set at least once. If "
       "the new times of a method agree with the old ones, its other rows count as confirmed. If it "
       "is stopped by a signal, the rows that it has measured are kept. A case that reaches the "
-      "time "
-      "limit keeps its older row.",
+      "time limit keeps its older row.",
       "retensor confirm experiments/results/cpu/hlsto-table4.jsonl", 1};
   Options add;
   add("dirty", flag(), "also take rows that were measured with uncommitted changes");
