@@ -56,20 +56,26 @@ struct FiberPass {
 };
 
 /// Calls load(step) for steps ahead, add(what load gave) for each step, begin(group) and
-/// end(group) for each group and end_row(row) where a row of the warp's groups ends.
-template <int kAhead, class Load, class Add, class Begin, class End, class EndRow>
-__device__ void walk_groups(const FiberPass& x, const Load& load, const Add& add,
+/// end(group) for each group and end_row(row) where a row of the warp's groups ends. Every thread
+/// calls fill(), which writes shared memory that add reads; the first steps are on their way then.
+template <int kAhead, class Fill, class Load, class Add, class Begin, class End, class EndRow>
+__device__ void walk_groups(const FiberPass& x, const Fill& fill, const Load& load, const Add& add,
                             const Begin& begin, const End& end, const EndRow& end_row) {
   const unsigned warp = (blockIdx.x * kFiberThreads + threadIdx.x) / 32;
   std::uint32_t group = __ldg(x.share + warp);
   const std::uint32_t last_group = __ldg(x.share + warp + 1);
-  if (group == last_group) return;
-  std::uint32_t step = __ldg(x.first + group);
-  const std::uint32_t last = __ldg(x.first + last_group) - 1;
+  const bool none = group == last_group;
+  std::uint32_t step = 0, last = 0, next = 0, row = 0;
   decltype(load(step)) ahead[kAhead];
+  if (!none) {
+    step = __ldg(x.first + group), last = __ldg(x.first + last_group) - 1;
 #pragma unroll
-  for (int k = 0; k < kAhead; ++k) ahead[k] = load(min(step + k, last));
-  std::uint32_t next = __ldg(x.first + group + 1), row = __ldg(x.row + group);
+    for (int k = 0; k < kAhead; ++k) ahead[k] = load(min(step + k, last));
+    next = __ldg(x.first + group + 1), row = __ldg(x.row + group);
+  }
+  fill();
+  __syncthreads();
+  if (none) return;
   begin(group);
   for (;;)
 #pragma unroll
@@ -105,9 +111,8 @@ class LeafTable {
   /// The sums of eight fibers in a lane's columns: by tile of 16 columns, as the core has them.
   using Sums = float[kTiles][4];
 
-  __device__ LeafTable(const FiberPass& x, char* shared, unsigned first_column)
+  __device__ LeafTable(const FiberPass& x, char* shared)
       : x_(x), part_bytes_(x.segment_rows * kRowBytes) {
-    fill(shared, first_column);
     constexpr unsigned kByte = 0xff;
     const unsigned fiber = threadIdx.x % 32 / 4;
     low_ = fiber < 4 ? kByte << 8 * fiber : 0, high_ = fiber < 4 ? 0 : kByte << 8 * (fiber - 4);
@@ -115,6 +120,33 @@ class LeafTable {
     vector_ = lane / 8 % 2 * 16;
     nonzero_ = lane / 16 * 8 + lane % 8;
     at_ = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  }
+
+  __device__ void fill(char* shared, unsigned first_column) const {
+    const unsigned begin = __ldg(x_.segment + blockIdx.x) * x_.segment_rows;
+    const unsigned rows = min(x_.segment_rows, x_.leaf_rows - begin);
+    for (unsigned i = threadIdx.x; i < rows * kVectors; i += kFiberThreads) {
+      const unsigned row = i / kVectors, v = i % kVectors;
+      const float* const from = x_.leaf + Count{begin + row} * x_.leaf_stride;
+      float columns[8];
+#pragma unroll
+      for (unsigned e = 0; e < 8; ++e) {
+        const unsigned c = first_column + column(v, e);
+        columns[e] = c < x_.leaf_stride ? __ldg(from + c) : 0;
+      }
+      char* const to = shared + (table_code(row, kVectors) ^ v) * 16;
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        __half2 halves[4];
+#pragma unroll
+        for (int e = 0; e < 8; e += 2) {
+          halves[e / 2] = __floats2half2_rn(columns[e], columns[e + 1]);
+          columns[e] -= __low2float(halves[e / 2]), columns[e + 1] -= __high2float(halves[e / 2]);
+        }
+        *reinterpret_cast<uint4*>(to + part * part_bytes_) =
+            *reinterpret_cast<const uint4*>(halves);
+      }
+    }
   }
 
   __device__ SummedStep<kParts> load(std::uint32_t step) const {
@@ -165,33 +197,6 @@ class LeafTable {
   /// Column of vector v and element e. With 32 columns a lane has four neighbours.
   static __device__ unsigned column(unsigned v, unsigned e) {
     return kColumns == kSumColumns ? e * kVectors + v : v * 8 + e;
-  }
-  __device__ void fill(char* shared, unsigned first_column) {
-    const unsigned begin = __ldg(x_.segment + blockIdx.x) * x_.segment_rows;
-    const unsigned rows = min(x_.segment_rows, x_.leaf_rows - begin);
-    for (unsigned i = threadIdx.x; i < rows * kVectors; i += kFiberThreads) {
-      const unsigned row = i / kVectors, v = i % kVectors;
-      const float* const from = x_.leaf + Count{begin + row} * x_.leaf_stride;
-      float columns[8];
-#pragma unroll
-      for (unsigned e = 0; e < 8; ++e) {
-        const unsigned c = first_column + column(v, e);
-        columns[e] = c < x_.leaf_stride ? __ldg(from + c) : 0;
-      }
-      char* const to = shared + (table_code(row, kVectors) ^ v) * 16;
-#pragma unroll
-      for (int part = 0; part < kParts; ++part) {
-        __half2 halves[4];
-#pragma unroll
-        for (int e = 0; e < 8; e += 2) {
-          halves[e / 2] = __floats2half2_rn(columns[e], columns[e + 1]);
-          columns[e] -= __low2float(halves[e / 2]), columns[e + 1] -= __high2float(halves[e / 2]);
-        }
-        *reinterpret_cast<uint4*>(to + part * part_bytes_) =
-            *reinterpret_cast<const uint4*>(halves);
-      }
-    }
-    __syncthreads();
   }
   static __device__ void load_transposed(std::uint32_t (&a)[4], std::uint32_t from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -281,14 +286,15 @@ __global__ void __launch_bounds__(kFiberThreads) sum_fibers(const FiberPass x) {
   extern __shared__ __align__(128) char shared[];
   const unsigned first_column = blockIdx.y * kSumColumns, lane = threadIdx.x % 32;
   using Table = LeafTable<kParts, kSumColumns>;
-  const Table table(x, shared, first_column);
+  const Table table(x, shared);
   // Lane 4 q + t has columns 4 q to 4 q + 3 of fibers 2 t and 2 t + 1.
   const unsigned column = first_column + lane / 4 * 4;
   UpperRows<kOthers, 2> upper(x, kSumFibers, lane % 4 * 2);
   typename Table::Sums d = {};
   auto sum = Vec<float>::splat(0);
   walk_groups<steps_ahead(kParts)>(
-      x, [&](std::uint32_t step) { return table.load(step); },
+      x, [&] { table.fill(shared, first_column); },
+      [&](std::uint32_t step) { return table.load(step); },
       [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) { upper.begin(group); },
       [&](std::uint32_t group) {
@@ -315,15 +321,16 @@ __global__ void __launch_bounds__(kFiberThreads) sum_in_single(const FiberPass x
   const unsigned first_column = blockIdx.y * kSumColumns, lane = threadIdx.x % 8;
   const unsigned fiber = threadIdx.x % 32 / 8, column = first_column + 4 * lane;
   auto* const table = reinterpret_cast<float4*>(shared);
-  const unsigned begin = __ldg(x.segment + blockIdx.x) * x.segment_rows;
-  const unsigned rows = min(x.segment_rows, x.leaf_rows - begin);
-  for (unsigned i = threadIdx.x; i < rows * 8; i += kFiberThreads) {
-    const unsigned c = first_column + i % 8 * 4;
-    table[i] = c < x.leaf_stride
-                   ? Vec<float>::load(x.leaf + Count{begin + i / 8} * x.leaf_stride + c).v
-                   : make_float4(0, 0, 0, 0);
-  }
-  __syncthreads();
+  const auto fill = [&] {
+    const unsigned begin = __ldg(x.segment + blockIdx.x) * x.segment_rows;
+    const unsigned rows = min(x.segment_rows, x.leaf_rows - begin);
+    for (unsigned i = threadIdx.x; i < rows * 8; i += kFiberThreads) {
+      const unsigned c = first_column + i % 8 * 4;
+      table[i] = c < x.leaf_stride
+                     ? Vec<float>::load(x.leaf + Count{begin + i / 8} * x.leaf_stride + c).v
+                     : make_float4(0, 0, 0, 0);
+    }
+  };
 
   UpperRows<kOthers, 1> upper(x, kSideFibers, fiber);
   auto d = Vec<float>::splat(0), sum = d;
@@ -331,7 +338,7 @@ __global__ void __launch_bounds__(kFiberThreads) sum_in_single(const FiberPass x
     d.fma(Vec<float>::splat(value), {table[row * 8 + lane]});
   };
   walk_groups<3>(
-      x,
+      x, fill,
       [&](std::uint32_t step) -> SingleStep {
         const Count at = Count{step} * 4 + fiber;
         return {__ldg(reinterpret_cast<const float4*>(x.value) + at),
@@ -362,6 +369,19 @@ __device__ void split(float low, float high, std::uint32_t (&parts)[kParts]) {
   }
 }
 
+/// Adds four columns of the other factor, the first of them `o`, to a row's sums with column `l` of
+/// the leaves': at once where they are 16 aligned bytes of the result.
+__device__ void add_chain(const FiberPass& x, Index row, unsigned l, unsigned o, float4 y) {
+  if (l >= x.leaf_columns || o >= x.other_columns) return;
+  float* const to = x.out + Count{row} * x.width + l * x.leaf_step + o * x.other_step;
+  if (x.other_step == 1 && x.other_columns % 4 == 0) return Vec<float>{y}.reduce_into(to);
+  const unsigned columns = x.other_columns - o, step = x.other_step;
+  atomicAdd(to, y.x);
+  if (columns > 1) atomicAdd(to + step, y.y);
+  if (columns > 2) atomicAdd(to + 2 * step, y.z);
+  if (columns > 3) atomicAdd(to + 3 * step, y.w);
+}
+
 /// 16 columns of the leaves' factor (blockIdx.y) by 16 of the other (blockIdx.z).
 template <int kParts>
 __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x) {
@@ -370,12 +390,13 @@ __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x)
   const unsigned leaf_column = blockIdx.y * kChainColumns,
                  other_column = blockIdx.z * kChainColumns;
   using Table = LeafTable<kParts, kChainColumns>;
-  const Table table(x, shared, leaf_column);
+  const Table table(x, shared);
   uint2 fibers = {};
   typename Table::Sums d = {};
   float y[2][4] = {};
   walk_groups<steps_ahead(kParts)>(
-      x, [&](std::uint32_t step) { return table.load(step); },
+      x, [&] { table.fill(shared, leaf_column); },
+      [&](std::uint32_t step) { return table.load(step); },
       [&](const SummedStep<kParts>& step) { table.add(step, d); },
       [&](std::uint32_t group) {
         fibers = __ldg(reinterpret_cast<const uint2*>(x.upper) + Count{group} * 4 + t);
@@ -400,17 +421,14 @@ __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x)
         for (int e = 0; e < 4; ++e) d[0][e] = 0;
       },
       [&](Index row) {
-  // Element e: leaf column q or 8 further on, other column 4 t + n or 2 further on.
+  // Element e of y[n]: leaf column q or 8 further on, other column 4 t + n or 2 further on.
 #pragma unroll
-        for (int n = 0; n < 2; ++n)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const unsigned l = leaf_column + q + e / 2 * 8,
-                           o = other_column + 4 * t + e % 2 * 2 + n;
-            if (l < x.leaf_columns && o < x.other_columns)
-              atomicAdd(x.out + Count{row} * x.width + l * x.leaf_step + o * x.other_step, y[n][e]);
-            y[n][e] = 0;
-          }
+        for (int half = 0; half < 2; ++half) {
+          float *const one = y[0] + 2 * half, *const two = y[1] + 2 * half;
+          add_chain(x, row, leaf_column + 8 * half + q, other_column + 4 * t,
+                    make_float4(one[0], two[0], one[1], two[1]));
+          one[0] = one[1] = two[0] = two[1] = 0;
+        }
       });
 }
 
