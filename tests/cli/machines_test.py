@@ -18,8 +18,8 @@ def on(machine, name):
     return line
 
 
-def rows(path):
-    done = subprocess.run([RETENSOR, "rows", path], text=True, capture_output=True, timeout=60,
+def rows(*paths):
+    done = subprocess.run([RETENSOR, "rows", *paths], text=True, capture_output=True, timeout=60,
                           check=True)
     return [line for line in map(json.loads, done.stdout.splitlines()) if line["kind"] == "row"]
 
@@ -57,6 +57,23 @@ def test_a_row_that_does_not_tell_its_machine_gives_way_to_a_newer_one(tmp_path,
     assert devices(path) == left
     if newer:
         assert rows(path)[0]["session"] == "t"
+
+
+@pytest.mark.parametrize("words,left", [
+    (["--rerun"], {"CPU one"}), (["--rerun", "--each-machine"], {"CPU one #aa", "CPU one #bb"}),
+    (["--each-machine"], {"CPU one #aa", "CPU one #bb"})])
+def test_a_case_that_was_run_again_replaces_its_row_of_another_machine(tmp_path, words, left):
+    again = on("bb", "t") | {"argv": ["retensor", "run", "spec.yaml", *words]}
+    path = write(tmp_path / "r.jsonl", on("aa", "s"), row(FAST), again, row(SLOW, "t"))
+    assert set(devices(path)) == left
+    assert rows(path)[-1]["session"] == "t"
+
+
+def test_a_case_that_was_run_again_replaces_no_row_of_another_file(tmp_path):
+    again = on("bb", "t") | {"argv": ["retensor", "run", "spec.yaml", "--rerun"]}
+    files = [write(tmp_path / "a.jsonl", on("aa", "s"), row(FAST)),
+             write(tmp_path / "b.jsonl", again, row(SLOW, "t"))]
+    assert {line["device"] for line in rows(*files)} == {"CPU one #aa", "CPU one #bb"}
 
 
 def test_compare_pairs_each_machine_with_itself(tmp_path):

@@ -174,12 +174,20 @@ Row Lines::row(std::size_t place) {
   }
 }
 
+/// Whether `run --rerun` measured it in place of the row that its file had of any machine.
+bool replaced_any(const Row& row) {
+  const auto words = texts_at(row.session().line, "argv");
+  const auto has = [&](const char* word) { return std::ranges::find(words, word) != words.end(); };
+  return has("--rerun") && !has("--each-machine");
+}
+
 /// A row and where it was found.
 struct Candidate {
   std::optional<Row> row;
   std::size_t file, place;
   std::string finished = row->finished();
   bool stale = row->is_stale(), unknown_machine = row->machine().empty();
+  bool again = replaced_any(*row);
 };
 
 /// Of one case, whichever was read first.
@@ -197,7 +205,8 @@ using Newest = std::map<std::string, Candidate>;  ///< by identity
 
 /// Whether a row of one machine steps back behind one of another machine of its model.
 bool gives_way(const Candidate& row, const Candidate& other) {
-  return replaces(other, row) && (row.unknown_machine || (row.stale && !other.stale));
+  return replaces(other, row) && (row.unknown_machine || (row.stale && !other.stale) ||
+                                  (other.again && row.file == other.file));
 }
 
 void drop_what_gives_way(Newest& newest) {
