@@ -22,8 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "common" / "advise"
 REGRET = "<!-- regret: written by ci/advise.py -->\n", "<!-- end of regret -->\n"
 MISSES = "<!-- misses: written by ci/advise.py -->\n", "<!-- end of misses -->\n"
+BAR = "<!-- bar: written by ci/advise.py -->\n", "<!-- end of bar -->\n"
 NOISE = "<!-- noise: written by ci/advise.py -->\n", "<!-- end of noise -->\n"
 CALLS = (1, 10, 100, 1000)
+MEAN = 1.1  # the bar of the geometric mean
 PROBLEM = ("operation", "dataset", "mode", "rank", "rank2", "variant", "dtype", "values")
 
 
@@ -44,6 +46,8 @@ def texts(retensor):
     readme, notes = ROOM / "README.md", ROOM / "NOTES.md"
     texts_by_path = {readme: put(readme.read_text(encoding="utf-8"), NOISE, noise_table()),
                      notes: notes.read_text(encoding="utf-8")}
+    texts_by_path[readme] = put(texts_by_path[readme], BAR, bar_table(
+        {title: lines_of(all_tables[0]) for title, all_tables in tables.items()}))
     for page, marks, which in ((readme, REGRET, slice(2)), (notes, MISSES, slice(2, None))):
         body = "\n".join(f"{title}:\n\n" + "\n".join(all_tables[which])
                          for title, all_tables in tables.items())
@@ -55,6 +59,35 @@ def regret_tables(retensor, model, *options):
     """Regrets by calls, by operation, behind the libraries, and above 2."""
     printed = run(retensor, "advise", "--regret", "--model", model, *options)
     return [f"{table.rstrip()}\n" for table in printed.split("\n\n")]
+
+
+def lines_of(table):
+    """Of a printed table {column: cell} for each line."""
+    head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]]
+                       for line in table.splitlines() if line.startswith("|")]
+    return [dict(zip(head, line)) for line in lines]
+
+
+def bar_table(regrets):
+    """Which part of the bar holds, by whether operands may be rounded."""
+    lines = ["| part of the bar | " + " | ".join(map(str.lower, regrets)) + " |\n",
+             "|---" * (1 + len(regrets)) + "|\n"]
+    for tensors in ("all", "real"):
+        cells = [f"mean at most {MEAN:.2f}, {tensors} tensors"]
+        for found in regrets.values():
+            worst = max((line for line in found if line["tensors"] == tensors),
+                        key=lambda line: float(line["mean with trial"]))
+            mean = worst["mean with trial"]
+            cells.append(f"{'yes' if float(mean) <= MEAN else 'no'}, largest {mean} at "
+                         f"{worst['calls']} call{'s' if worst['calls'] != '1' else ''}")
+        lines.append(f"| {' | '.join(cells)} |\n")
+    cells = ["no regret above 2"]
+    for found in regrets.values():
+        above = [line["above 2 with trial"] for line in found if line["tensors"] == "all"]
+        cells.append("yes" if not any(map(int, above)) else
+                     f"no: {', '.join(above)} of {found[0]['problems']} problems")
+    lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
 
 
 def put(text, marks, body):
