@@ -34,12 +34,16 @@ def test_methods_are_ranked_fastest_first_with_what_they_decline(workspace):
 
 
 def test_the_table_shows_every_problem_with_the_reasons(workspace):
-    out = bench(workspace, "tiny", "--operation", "ttm_chain", "--mode", "0", "2", "--rank",
-                "2").stdout
+    done = bench(workspace, "tiny", "--operation", "ttm_chain", "--mode", "0", "2", "--rank", "2")
+    out = done.stdout
     for mode in (0, 2):
         assert f"ttm_chain of tiny, mode {mode}, rank 2, f32" in out
     assert "spread" in out and "error/bound" in out and "hlsto.cpu" in out
     assert "1.00x" in out and re.search(r" [0-9]+% ", out)
+    # What declines stands in the table, once a reason, and has no line among those of the progress.
+    assert "unsupported" not in done.stderr and "hlsto.cpu" in done.stderr
+    if "no usable NVIDIA driver" in out:
+        assert out.count("no usable NVIDIA driver") == 2 and "hicoo_chain.cuda" in out
 
 
 def test_without_ceilings_there_is_no_share_of_the_roofline(workspace):

@@ -59,10 +59,10 @@ Progress::~Progress() {
 
 void Progress::end() {
   if (form_ == Form::quiet || noisy_ == 0) return;
-  note(
-      fmt::format("noisy: {} of {} rows (samples that spread or drift, or a machine with more work "
-                  "than cores); --rerun on a quiet machine measures all again",
-                  noisy_, measured_));
+  note(fmt::format(
+      "noisy: {} of {} rows (samples that spread or drift, or a machine with more work "
+      "than cores); measure them again on a quiet machine, with retensor run by --rerun",
+      noisy_, measured_));
 }
 
 void Progress::stored(std::size_t cases, std::size_t not_ok) {
@@ -74,11 +74,12 @@ void Progress::begin(const json& case_object) {
   if (form_ == Form::bar) draw(labels_.of(case_object));
 }
 
-void Progress::done(const json& row) {
+void Progress::done(const json& row, bool expected) {
   ++measured_;
-  if (!is_ok(row)) ++failures_;
+  if (!expected) ++failures_;
   if (!noise_text(row).empty()) ++noisy_;
-  if (form_ == Form::lines)
+  const bool declined = expected && status_of(row) == Status::unsupported;
+  if (form_ == Form::lines && !declined)
     std::cerr << fmt::format("[{}/{}] {}: {}\n", stored_ + measured_, cases_,
                              labels_.of(row.at("case")), outcome(row));
   else if (form_ == Form::bar)

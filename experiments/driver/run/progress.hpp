@@ -26,7 +26,8 @@ class Progress {
   void stored(std::size_t cases, std::size_t not_ok);
   /// Shows a case as running.
   void begin(const nlohmann::json& case_object);
-  void done(const nlohmann::json& row);
+  /// `expected`: its status is a result here. If a method declines as expected, no line says so.
+  void done(const nlohmann::json& row, bool expected);
   /// Says how many of the rows are noisy.
   void end();
   /// A sentence that stays on the screen.

@@ -377,8 +377,9 @@ void Sweep::record(const Case& c, const json& data, const json& body) {
   }
   store_->append(row);
   result_.keys.insert(row["key"]);
-  if (failed(status_of(row))) ++result_.not_ok;
-  progress_.done(row);
+  const bool expected = !failed(status_of(row));
+  if (!expected) ++result_.not_ok;
+  progress_.done(row, expected);
 }
 
 void Sweep::open_session() {
