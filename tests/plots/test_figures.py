@@ -77,6 +77,16 @@ def test_the_table_has_the_mean_of_the_first_five_runs_beside_the_median(tmp_pat
     assert make_view(read(tmp_path, lines), spec()).cells[0].paper_mean is None
 
 
+@pytest.mark.parametrize("second,scale,told", [
+    (0.5e-6, None, "1 of 3 values are below 0.1% of the largest; `yscale: log` shows them"),
+    (2e-6, None, None), (0.5e-6, "log", None)])
+def test_values_too_small_for_a_linear_axis_are_told(tmp_path, second, scale, told):
+    lines = [rows.row(seconds=[0.001] * 3), rows.row(seconds=[second] * 3, dataset="beta"),
+             rows.row("ttv", seconds=[1] * 3)]  # in a panel of its own
+    notes = make_view(read(tmp_path, lines), spec(y="time", yscale=scale)).notes
+    assert [note for note in notes if "yscale" in note] == ([told] if told else [])
+
+
 def test_launches_are_one_pooled_sample(tmp_path):
     lines = [rows.row(launch=n, seconds=[t] * 3) for n, t in ((0, 0.001), (1, 0.002), (2, 0.009))]
     view = make_view(read(tmp_path, lines), spec(y="time"))

@@ -8,7 +8,7 @@ Kinds that compare methods case by case (cases.py) gather all cases of a data se
 a cell; only methods, parameters and machines make their series.
 """
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,6 +31,7 @@ CURRENCY = {"kernels": "are of the same machine code as today's",
             "unknown": "cannot be compared with today's kernels: this build has none",
             "stale": "are older than the code of their method"}
 LABEL = "label of the row"  # in the frame of all
+UNSEEN = 0.001  # of the largest value of a panel: less than the width of its axis
 NUMBERS = re.compile(r"\d[\d.]*(-fold| of \d+)? ?")  # in a reason for noise
 SHARE = "roofline.share"  # a y that is a cell's rate over its roof, in percent
 
@@ -369,4 +370,17 @@ def _notes(rows, cells, spec):
         if missing:
             notes.append(f"no roofline for {missing} of {len(cells)} bars: no bandwidth was "
                          "measured in their session")
-    return notes
+    return notes + _unseen(cells, spec.figure)
+
+
+def _unseen(cells, figure):
+    """What a linear axis does not show."""
+    if figure.get("kind") not in ("grouped-bars", "lines") or figure.get("yscale") == "log":
+        return []
+    panels = defaultdict(list)
+    for cell in cells:
+        if cell.measured:
+            panels[cell.facet].append(cell.measured.value)
+    small = sum(0 < value < UNSEEN * max(values) for values in panels.values() for value in values)
+    return [f"{small} of {sum(map(len, panels.values()))} values are below {UNSEEN:.1%} of the "
+            "largest; `yscale: log` shows them"] if small else []
