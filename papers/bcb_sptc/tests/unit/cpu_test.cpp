@@ -88,6 +88,8 @@ TEST_CASE("a wrong entry, a missing one and one too many are differences") {
   result.indices[0][1] = 0;
   CHECK(difference(result, expected, 0x1p-11) != "");
   CHECK(difference(cells({2, 2}, {{0, 1}}, 2), expected, 0x1p-11) != "");
+  CHECK(difference(cells({2, 2}, {{0, 1}, {0, 1}}, 2), expected, 0x1p-11) ==
+        "an entry stands twice");
 }
 
 TEST_CASE("half precision does not meet the bound of split halves") {

@@ -104,23 +104,32 @@ inline Answer einsum_of(const Case& c, double alpha) {
   const std::string x = c.einsum.substr(0, comma),
                     y = c.einsum.substr(comma + 1, arrow - comma - 1);
   const std::string result = c.einsum.substr(arrow + 2);
+  // A letter's place among those of x, or beyond them among those of y.
+  const auto places = [letters = x + y](const std::string& of) {
+    std::vector<std::size_t> found;
+    for (const char letter : of) found.push_back(letters.find(letter));
+    return found;
+  };
+  const auto of_y = places(y), of_result = places(result);
+  std::vector<Index> at(x.size() + y.size()), to(result.size());
   Answer answer;
-  for (Count p = 0; p < c.x->nnz(); ++p)
+  for (Count p = 0; p < c.x->nnz(); ++p) {
+    for (std::size_t m = 0; m < x.size(); ++m) at[m] = c.x->indices[m][p];
     for (Count q = 0; q < c.y->nnz(); ++q) {
-      std::map<char, Index> at;
-      for (std::size_t m = 0; m < x.size(); ++m) at[x[m]] = c.x->indices[m][p];
       bool agree = true;
-      for (std::size_t m = 0; m < y.size(); ++m)
-        agree = at.emplace(y[m], c.y->indices[m][q]).first->second == c.y->indices[m][q] && agree;
+      for (std::size_t m = 0; m < y.size() && agree; ++m) {
+        at[x.size() + m] = c.y->indices[m][q];
+        agree = at[of_y[m]] == at[x.size() + m];
+      }
       if (!agree) continue;
-      std::vector<Index> to;
-      for (const char letter : result) to.push_back(at[letter]);
+      for (std::size_t m = 0; m < to.size(); ++m) to[m] = at[of_result[m]];
       const double product = alpha * c.x->values.at(p) * c.y->values.at(q);
       Sum& sum = answer[to];
       sum.value += product;
       sum.magnitude += std::abs(product);
       ++sum.terms;
     }
+  }
   return answer;
 }
 
@@ -136,21 +145,22 @@ inline Problem problem_of(const Case& c, double alpha = 1) {
 inline std::string difference(const Coo& result, const Answer& expected, double operand_eps) {
   if (result.nnz() != expected.size())
     return std::to_string(result.nnz()) + " entries, expected " + std::to_string(expected.size());
-  std::map<std::vector<Index>, double> found;
+  std::vector<const Sum*> met;
   std::vector<Index> at(result.dims.size());
   for (Count p = 0; p < result.nnz(); ++p) {
     for (std::size_t m = 0; m < at.size(); ++m) at[m] = result.indices[m][p];
-    found[at] = result.values.at(p);
-  }
-  for (const auto& [coordinate, sum] : expected) {
-    const auto entry = found.find(coordinate);
-    if (entry == found.end()) return "an entry of the pattern is missing";
+    const auto entry = expected.find(at);
+    if (entry == expected.end()) return "an entry of the pattern is missing";
+    const Sum& sum = *met.emplace_back(&entry->second);
     // Halves below 2^-14 are off by 2^-25 at most, and operands are below 1/2.
     const double bound =
         (2.1 * operand_eps + (sum.terms + 4) * 0x1p-21) * sum.magnitude + sum.terms * 0x1p-25;
-    if (!(std::abs(entry->second - sum.value) <= bound))
-      return std::to_string(entry->second) + " where " + std::to_string(sum.value) + " is expected";
+    const double value = result.values.at(p);
+    if (!(std::abs(value - sum.value) <= bound))
+      return std::to_string(value) + " where " + std::to_string(sum.value) + " is expected";
   }
+  std::ranges::sort(met);
+  if (std::ranges::adjacent_find(met) != met.end()) return "an entry stands twice";
   return "";
 }
 
