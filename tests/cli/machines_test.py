@@ -69,6 +69,13 @@ def test_a_case_that_was_run_again_replaces_its_row_of_another_machine(tmp_path,
     assert rows(path)[-1]["session"] == "t"
 
 
+def test_a_case_that_failed_when_it_was_run_again_replaces_no_row_of_another_machine(tmp_path):
+    again = on("bb", "t") | {"argv": ["retensor", "run", "spec.yaml", "--rerun"]}
+    failed = row(SLOW, "t", status="failed") | {"reason": "no such file"}
+    path = write(tmp_path / "r.jsonl", on("aa", "s"), row(FAST), again, failed)
+    assert {line["status"] for line in rows(path)} == {"ok", "failed"}
+
+
 def test_a_case_that_was_run_again_replaces_no_row_of_another_file(tmp_path):
     again = on("bb", "t") | {"argv": ["retensor", "run", "spec.yaml", "--rerun"]}
     files = [write(tmp_path / "a.jsonl", on("aa", "s"), row(FAST)),

@@ -78,7 +78,8 @@ def test_the_table_has_the_mean_of_the_first_five_runs_beside_the_median(tmp_pat
 
 
 @pytest.mark.parametrize("second,scale,told", [
-    (0.5e-6, None, "1 of 3 values are below 0.1% of the largest; `yscale: log` shows them"),
+    (0.5e-6, None, "1 of 3 values are below 0.1% of the largest of their panel; "
+                   "`yscale: log` shows them"),
     (2e-6, None, None), (0.5e-6, "log", None)])
 def test_values_too_small_for_a_linear_axis_are_told(tmp_path, second, scale, told):
     lines = [rows.row(seconds=[0.001] * 3), rows.row(seconds=[second] * 3, dataset="beta"),

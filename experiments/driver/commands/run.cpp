@@ -106,8 +106,8 @@ Interface run_interface() {
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
   add("rerun", flag(),
-      "measure cases again that have a row; the new rows take the place of those in the file, "
-      "except with --each-machine of rows of other machines");
+      "measure cases again that have a row; if it is ok, the new row takes the place of the old "
+      "one, with --each-machine only of one of this machine");
   add("each-machine", flag(),
       "also measure cases that have rows only from other machines of this model");
   add("profile", flag(),

@@ -61,7 +61,7 @@ void Progress::end() {
   if (form_ == Form::quiet || noisy_ == 0) return;
   note(fmt::format(
       "noisy: {} of {} rows (samples that spread or drift, or a machine with more work "
-      "than cores); measure them again on a quiet machine, with retensor run by --rerun",
+      "than cores); `retensor run --rerun` measures them again, best on a quiet machine",
       noisy_, measured_));
 }
 

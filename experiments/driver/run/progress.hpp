@@ -22,7 +22,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Cases that need no measurement, and how many of them are not ok.
+  /// Cases that need no measurement, and how many of them are not as expected.
   void stored(std::size_t cases, std::size_t not_ok);
   /// Shows a case as running.
   void begin(const nlohmann::json& case_object);

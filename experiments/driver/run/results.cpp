@@ -174,8 +174,10 @@ Row Lines::row(std::size_t place) {
   }
 }
 
-/// Whether `run --rerun` measured it in place of the row that its file had of any machine.
+/// Whether `run --rerun` measured it in place of the row that its file had of any machine. A run
+/// that failed tells nothing of what another machine measured.
 bool replaced_any(const Row& row) {
+  if (row.status() != Status::ok) return false;
   const auto words = texts_at(row.session().line, "argv");
   const auto has = [&](const char* word) { return std::ranges::find(words, word) != words.end(); };
   return has("--rerun") && !has("--each-machine");

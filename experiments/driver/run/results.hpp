@@ -65,8 +65,8 @@ using Members = std::vector<std::string>;
 
 /// Which rows of a case stand side by side: those of each model, of which the newest counts, or of
 /// each machine. A row that does not tell its machine gives way to a newer one of its model, a
-/// stale row to a newer one that is not, and any row to what `run --rerun` measured into its file.
-/// What confirmed rows of another machine is no result.
+/// stale row to a newer one that is not, and any row to an ok one that `run --rerun` put into its
+/// file. What confirmed rows of another machine is no result.
 enum class Machines { of_a_model, each };
 
 /// A model of which several machines have measured the same case of an artifact.

@@ -310,9 +310,10 @@ std::vector<Case> Sweep::open_cases(const std::vector<Case>& cases, const json& 
   }
   const auto stored = cases.size() - open.size();
   result_.stored += stored;
-  if (failed(Status::unsupported)) result_.not_ok += unsupported;
+  const auto not_ok = failed(Status::unsupported) ? unsupported : 0;
+  result_.not_ok += not_ok;
   unsupported_ += unsupported;
-  progress_.stored(stored, unsupported);
+  progress_.stored(stored, not_ok);
   return open;
 }
 

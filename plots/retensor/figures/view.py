@@ -383,4 +383,4 @@ def _unseen(cells, figure):
             panels[cell.facet].append(cell.measured.value)
     small = sum(0 < value < UNSEEN * max(values) for values in panels.values() for value in values)
     return [f"{small} of {sum(map(len, panels.values()))} values are below {UNSEEN:.1%} of the "
-            "largest; `yscale: log` shows them"] if small else []
+            "largest of their panel; `yscale: log` shows them"] if small else []
