@@ -163,12 +163,12 @@ class FiberChainRun : public CudaSumRun<float> {
   FiberChainRun(const Problem& problem, int parts)
       : CudaSumRun(problem, "fibers, leaf rows in shared memory", Chain(problem).width),
         chain_(problem),
-        kernel_(parts == 1 ? chain_fibers<1> : chain_fibers<2>),
         groups_(made_on_device(problem.x(), executed_,
                                [&](const DeviceCoo& x) {
                                  const int leaf = longest_fibers(x)[hlsto::at(chain_.mode)];
                                  return GroupsOnDevice(x, chain_.mode, leaf, kChainColumns, parts);
                                })),
+        kernel_(parts == 1 ? kernel<1>() : kernel<2>()),
         rows_(problem.x().dims.size()),
         x_(groups_.pass()) {
     device::allow_all_shared(kernel_);
@@ -191,6 +191,11 @@ class FiberChainRun : public CudaSumRun<float> {
   }
 
  private:
+  template <int kParts>
+  FiberKernel kernel() const {
+    const bool at_once = step(other()) == 1 && columns(other()) % 4 == 0;
+    return at_once ? chain_fibers<kParts, true> : chain_fibers<kParts, false>;
+  }
   int other() const { return groups_.uppers().front(); }
   unsigned columns(int m) const { return static_cast<unsigned>(chain_.columns(m)); }
   unsigned step(int m) const { return static_cast<unsigned>(chain_.stride[hlsto::at(m)]); }
@@ -209,8 +214,8 @@ class FiberChainRun : public CudaSumRun<float> {
   }
 
   const Chain chain_;
-  const FiberKernel kernel_;
   const GroupsOnDevice groups_;
+  const FiberKernel kernel_;
   std::vector<Buffer<float>> rows_;  // by mode
   FiberPass x_;
 };

@@ -370,20 +370,23 @@ __device__ void split(float low, float high, std::uint32_t (&parts)[kParts]) {
 }
 
 /// Adds four columns of the other factor, the first of them `o`, to a row's sums with column `l` of
-/// the leaves': at once where they are 16 aligned bytes of the result.
-__device__ void add_chain(const FiberPass& x, Index row, unsigned l, unsigned o, float4 y) {
+/// the leaves'. kAtOnce: they are 16 aligned bytes of the result.
+template <bool kAtOnce>
+__device__ void add_chain(const FiberPass& x, Index row, unsigned l, unsigned o,
+                          const float (&y)[4]) {
   if (l >= x.leaf_columns || o >= x.other_columns) return;
   float* const to = x.out + Count{row} * x.width + l * x.leaf_step + o * x.other_step;
-  if (x.other_step == 1 && x.other_columns % 4 == 0) return Vec<float>{y}.reduce_into(to);
-  const unsigned columns = x.other_columns - o, step = x.other_step;
-  atomicAdd(to, y.x);
-  if (columns > 1) atomicAdd(to + step, y.y);
-  if (columns > 2) atomicAdd(to + 2 * step, y.z);
-  if (columns > 3) atomicAdd(to + 3 * step, y.w);
+  if constexpr (kAtOnce) {
+    Vec<float>{make_float4(y[0], y[1], y[2], y[3])}.reduce_into(to);
+  } else {
+#pragma unroll
+    for (unsigned e = 0; e < 4; ++e)
+      if (o + e < x.other_columns) atomicAdd(to + e * x.other_step, y[e]);
+  }
 }
 
 /// 16 columns of the leaves' factor (blockIdx.y) by 16 of the other (blockIdx.z).
-template <int kParts>
+template <int kParts, bool kAtOnce>
 __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x) {
   extern __shared__ __align__(128) char shared[];
   const unsigned lane = threadIdx.x % 32, q = lane / 4, t = lane % 4;
@@ -425,8 +428,8 @@ __global__ void __launch_bounds__(kFiberThreads) chain_fibers(const FiberPass x)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float *const one = y[0] + 2 * half, *const two = y[1] + 2 * half;
-          add_chain(x, row, leaf_column + 8 * half + q, other_column + 4 * t,
-                    make_float4(one[0], two[0], one[1], two[1]));
+          add_chain<kAtOnce>(x, row, leaf_column + 8 * half + q, other_column + 4 * t,
+                             {one[0], two[0], one[1], two[1]});
           one[0] = one[1] = two[0] = two[1] = 0;
         }
       });
