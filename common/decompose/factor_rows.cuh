@@ -3,9 +3,8 @@
 //
 // A row is read once and written once, so that up to 32 columns the time is that of a copy as long
 // as arithmetic hides behind it: 4 R^2 flops a row. Thread blocks keep a tile of rows and W in
-// shared memory. For A a thread owns 8 rows x 4 columns, for the Gram matrix 8 x 4 entries over a
-// part of the tile's rows: 32 multiply-adds for 3 loads of 16 bytes. Of a matrix and itself only
-// the blocks on and below the diagonal are formed, 20 of 32.
+// shared memory. For A a thread owns 8 rows x 4 columns, for the Gram matrix, which a warp adds up
+// over its quarter of the tile's rows, 8 x 4 entries: 32 multiply-adds for 3 loads of 16 bytes.
 // These sums stay in registers over all tiles of a block and are as exact as the type of the values
 // is; thread blocks leave them in fp64 and add_parts adds them in the order of the blocks. More
 // than 32 columns are taken in chunks of 32: blockIdx.y has the chunk of A, or the pair of chunks.
@@ -55,7 +54,9 @@ struct Tile {
   static constexpr unsigned kGroups = kThreads / kFours;
   static constexpr unsigned kRows = kHeight / kGroups;     // of a thread, kGroups apart
   static constexpr unsigned kGramRows = C * kFours / 32;   // of a thread
+  static constexpr unsigned kOfWarp = kHeight / kWarps;    // rows that a warp adds up
   static constexpr unsigned kElements = kHeight * kPitch;  // in shared memory
+  static constexpr unsigned kScratch = kWarps * C * C;     // for what the warps have added up
 
   const unsigned column = 4 * (threadIdx.x % kFours), group = threadIdx.x / kFours;
   __device__ unsigned row(unsigned i) const { return group + i * kGroups; }
@@ -121,51 +122,26 @@ __device__ void multiply_add(const T* tile, const T* w, T (&sum)[Tile<T, C>::kRo
   }
 }
 
-/// A thread's block of kGramRows x 4 entries of left^T * right, and the rows that it adds up: those
-/// of one of kSets sets. kHalf: of blocks wholly above the diagonal there are none.
-template <class T, unsigned C, bool kHalf>
-struct GramBlock {
+/// Adds the thread's entries of left^T * right over the warp's rows of two tiles.
+template <class T, unsigned C>
+__device__ void add_gram(const T* left, const T* right, T (&sum)[Tile<T, C>::kGramRows][4]) {
   using Of = Tile<T, C>;
-  /// Of block row i: blocks that are formed.
-  static constexpr unsigned formed(unsigned i) {
-    return kHalf ? ((i + 1) * Of::kGramRows + 3) / 4 : Of::kFours;
-  }
-  static constexpr unsigned all_formed() {
-    unsigned sum = 0;
-    for (unsigned i = 0; i < C / Of::kGramRows; ++i) sum += formed(i);
-    return sum;
-  }
-  static constexpr unsigned kBlocks = all_formed(), kSets = kThreads / kBlocks;
-
-  const unsigned set = threadIdx.x / kBlocks;  // kSets: of a thread without work
-  unsigned i = 0, j = threadIdx.x % kBlocks;   // the first row and column
-  __device__ GramBlock() {
-    for (; j >= formed(i); ++i) j -= formed(i);
-    i *= Of::kGramRows, j *= 4;
-  }
-};
-
-/// Adds the thread's entries of left^T * right over its rows of two tiles.
-template <class T, unsigned C, bool kHalf>
-__device__ void add_gram(const GramBlock<T, C, kHalf>& block, const T* left, const T* right,
-                         T (&sum)[Tile<T, C>::kGramRows][4]) {
-  using Of = Tile<T, C>;
-  constexpr unsigned kSets = GramBlock<T, C, kHalf>::kSets;
-  if (block.set == kSets) return;
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned i0 = lane / Of::kFours * Of::kGramRows, j0 = lane % Of::kFours * 4;
 #pragma unroll 2
-  for (unsigned r = block.set; r < Of::kHeight; r += kSets) {
-    const auto b = Four<T>::load(right + r * Of::kPitch + block.j);
+  for (unsigned r = warp * Of::kOfWarp; r < (warp + 1) * Of::kOfWarp; ++r) {
+    const auto b = Four<T>::load(right + r * Of::kPitch + j0);
     T a[Of::kGramRows];
     if constexpr (Of::kGramRows % 4 == 0) {
 #pragma unroll
       for (unsigned i = 0; i < Of::kGramRows; i += 4) {
-        const auto four = Four<T>::load(left + r * Of::kPitch + block.i + i);
+        const auto four = Four<T>::load(left + r * Of::kPitch + i0 + i);
 #pragma unroll
         for (unsigned c = 0; c < 4; ++c) a[i + c] = four.x[c];
       }
     } else {
 #pragma unroll
-      for (unsigned i = 0; i < Of::kGramRows; ++i) a[i] = left[r * Of::kPitch + block.i + i];
+      for (unsigned i = 0; i < Of::kGramRows; ++i) a[i] = left[r * Of::kPitch + i0 + i];
     }
 #pragma unroll
     for (unsigned i = 0; i < Of::kGramRows; ++i)
@@ -174,30 +150,22 @@ __device__ void add_gram(const GramBlock<T, C, kHalf>& block, const T* left, con
   }
 }
 
-/// What the sets of rows have added up of a Gram matrix to `part`, C x C. All threads call it;
-/// `scratch` is shared memory of as many elements that none uses any more.
-template <class T, unsigned C, bool kHalf>
-__device__ void leave_gram(const GramBlock<T, C, kHalf>& block,
-                           const T (&sum)[Tile<T, C>::kGramRows][4], T* scratch, double* part) {
-  static_assert(C * C % kThreads == 0);
-  double total[C * C / kThreads] = {};
-#pragma unroll 1
-  for (unsigned set = 0; set < GramBlock<T, C, kHalf>::kSets; ++set) {
-    __syncthreads();
-    if (set == block.set)
-#pragma unroll
-      for (unsigned i = 0; i < Tile<T, C>::kGramRows; ++i)
-        Four<T>{sum[i][0], sum[i][1], sum[i][2], sum[i][3]}.store(scratch + (block.i + i) * C +
-                                                                  block.j);
-    __syncthreads();
-#pragma unroll
-    for (unsigned k = 0; k < C * C / kThreads; ++k) {
-      const unsigned e = threadIdx.x + k * kThreads, i = e / C, j = e % C;
-      total[k] += static_cast<double>(scratch[kHalf && i < j ? j * C + i : e]);
-    }
+/// What the warps have added up of a Gram matrix to `part`, C x C. All threads call it; `scratch`
+/// is shared memory that none uses any more.
+template <class T, unsigned C>
+__device__ void leave_gram(const T (&sum)[Tile<T, C>::kGramRows][4], T* scratch, double* part) {
+  using Of = Tile<T, C>;
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned i0 = lane / Of::kFours * Of::kGramRows, j0 = lane % Of::kFours * 4;
+  __syncthreads();
+  for (unsigned i = 0; i < Of::kGramRows; ++i)
+    for (unsigned c = 0; c < 4; ++c) scratch[(warp * C + i0 + i) * C + j0 + c] = sum[i][c];
+  __syncthreads();
+  for (unsigned e = threadIdx.x; e < C * C; e += kThreads) {
+    double total = 0;
+    for (unsigned w = 0; w < kWarps; ++w) total += static_cast<double>(scratch[w * C * C + e]);
+    part[e] = total;
   }
-#pragma unroll
-  for (unsigned k = 0; k < C * C / kThreads; ++k) part[threadIdx.x + k * kThreads] = total[k];
 }
 
 /// An update: M and A are rows x stride, W is chunks * C wide and high. Parts are [chunk of
@@ -260,9 +228,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : 2) update_rows(
   using Of = Tile<T, C>;
   __shared__ __align__(16) T tiles[2 * Of::kElements];
   __shared__ __align__(16) T w[C * C];
-  static_assert(2 * Of::kElements >= C * C);
+  static_assert(2 * Of::kElements >= Of::kScratch);
   const Of at;
-  const GramBlock<T, C, true> block;
   T gram[Of::kGramRows][4] = {}, product[4] = {};
   const Count step = Count{gridDim.x} * Of::kHeight;
   Count first = Count{blockIdx.x} * Of::kHeight;
@@ -284,10 +251,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 4 : 2) update_rows(
       Four<T>{sum[i][0], sum[i][1], sum[i][2], sum[i][3]}.store(tile + at.row(i) * Of::kPitch +
                                                                 at.column);
     __syncthreads();
-    add_gram(block, tile, tile, gram);
+    add_gram<T, C>(tile, tile, gram);
   }
   wait_for_batches<0>();
-  leave_gram(block, gram, tiles, x.gram_parts + Count{blockIdx.x} * C * C);
+  leave_gram<T, C>(gram, tiles, x.gram_parts + Count{blockIdx.x} * C * C);
   leave_products<T, C>(product, tiles, x.product_parts + Count{blockIdx.x} * C);
 }
 
@@ -333,8 +300,7 @@ __global__ void __launch_bounds__(kThreads)
     gram_of_rows(const T* a, Count rows, unsigned stride, double* parts) {
   using Of = Tile<T, C>;
   __shared__ __align__(16) T shared[2 * Of::kElements];
-  static_assert(2 * Of::kElements >= C * C);
-  const GramBlock<T, C, false> block;
+  static_assert(2 * Of::kElements >= Of::kScratch);
   const Pair pair(blockIdx.y);
   T gram[Of::kGramRows][4] = {};
   T* const right = pair.i == pair.j ? shared : shared + Of::kElements;
@@ -345,9 +311,9 @@ __global__ void __launch_bounds__(kThreads)
     if (pair.i != pair.j) begin_tile<T, C>(a, first, rows, stride, pair.j, right);
     wait_for_batches<0>();
     __syncthreads();
-    add_gram(block, shared, right, gram);
+    add_gram<T, C>(shared, right, gram);
   }
-  leave_gram(block, gram, shared, parts + (Count{blockIdx.y} * gridDim.x + blockIdx.x) * C * C);
+  leave_gram<T, C>(gram, shared, parts + (Count{blockIdx.y} * gridDim.x + blockIdx.x) * C * C);
 }
 
 constexpr unsigned kAdders = 32;  // warps of a thread block of add_parts, a lane an entry
