@@ -41,11 +41,12 @@ def at_terminal(*args, **environment):
 
 def calibration(folder, session, threshold):
     """A file that says which difference counts on the CPU of a session, in percent; None: none."""
-    machine = session["machine"]
+    machine, count = session["machine"], len(os.sched_getaffinity(0))
+    cores = f"{count} cores" if count > 1 else "1 core"
     rule = {"launches": 1, "pairs": 1000, "threshold": threshold, "false_alarms": .01}
     path = Path(folder) / "calibration.json"
     path.write_text(json.dumps({"kind": "calibration", "schema": 1, "rules": [rule],
-                                "device": machine["cpu"]["model"],
+                                "device": f"{machine['cpu']['model']} with {cores}",
                                 "machine": machine["identity"]["host"]}))
     return path
 

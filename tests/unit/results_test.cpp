@@ -133,6 +133,31 @@ TEST_CASE("a case on two machines is two results") {
   CHECK(read({text({row("s", "a")})}).rows[0].device() == kUnknownDevice);
 }
 
+TEST_CASE("a processor is named with the cores that the session could use") {
+  const auto named = [](const json& cpu) {
+    auto line = session("s");
+    line["machine"]["cpu"].update(cpu);
+    return read({text({line, row("s", "a")})}).rows[0].device();
+  };
+  CHECK(named({{"cores", 2}}) == "A with 2 cores");
+  CHECK(named({{"cores", 1}}) == "A with 1 core");
+  const auto bound = [&](const char* affinity) {
+    return named({{"cores", 64}, {"affinity", affinity}});
+  };
+  CHECK(bound("processors 0-3,8,16-17, proc_bind false, places none") == "A with 7 cores");
+  CHECK(bound("processors 42, proc_bind true, places {42,43},{44,45}") == "A with 2 cores");
+  CHECK(bound("unknown") == "A with 64 cores");
+}
+
+TEST_CASE("a case on two numbers of cores of one processor is two results") {
+  auto two = session("s"), sixteen = session("t");
+  two["machine"]["cpu"]["cores"] = 2;
+  sixteen["machine"]["cpu"]["cores"] = 16;
+  CHECK(read({text({two, row("s", "a"), sixteen, row("t", "a")})}).rows.size() == 2);
+  sixteen["machine"]["cpu"]["cores"] = 2;
+  CHECK(read({text({two, row("s", "a"), sixteen, row("t", "a")})}).rows.size() == 1);
+}
+
 TEST_CASE("rows stand as in the files, those of newest_rows by key") {
   const Files files({text({row("s", "c", value(1, "2026-02-01")), row("s", "a", value(2, ""))}),
                      text({row("s", "b", value(3, "2026-01-01"))})});

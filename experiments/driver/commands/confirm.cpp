@@ -42,12 +42,15 @@ Plan plan_of(const std::vector<Row>& rows, std::chrono::seconds time_limit) {
 
 /// A confirmation compares times, which means nothing on another model.
 void expect_this_model(const std::vector<Row>& rows) {
-  const auto gpu = device::available().ok ? device::facts().name : std::string("no GPU");
-  for (const auto& row : rows)
-    if (const auto& here = row.backend() == Backend::cuda ? gpu : cpu_facts().model;
-        row.device() != here)
+  const Session here{{{"machine", machine_facts()}}, {}};
+  for (const auto& row : rows) {
+    const auto device = row.backend() == Backend::cuda && !device::available().ok
+                            ? std::string("no GPU")
+                            : here.device(row.backend());
+    if (row.device() != device)
       throw input_error("the rows were measured on {}, but this machine has {}; confirm them there",
-                        row.device(), here);
+                        row.device(), device);
+  }
 }
 
 /// Those that no other machine of the model is known to have measured.

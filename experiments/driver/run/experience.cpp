@@ -62,6 +62,7 @@ struct DeviceKey {
 DeviceKey device_of(const Row& row) {
   DeviceKey device{row.device(), row.backend(), 0};
   if (device.backend != Backend::cpu) return device;
+  device.name = row.session().processor();
   device.cores = static_cast<int>(
       std::max(told_in(row, "executed.threads"), told_in(row, "executed.mttkrp_threads")));
   if (device.cores == 0) device.cores = static_cast<int>(row.number("machine.cpu.cores"));

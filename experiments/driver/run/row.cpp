@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <regex>
 #include <string>
 
 #include "common/core/error.hpp"
@@ -101,6 +102,32 @@ void add_index_rate(json& line) {
     line["rates"]["index_gbytes"] = std::strtod(bytes.c_str(), nullptr) / seconds / 1e9;
 }
 
+std::string named(const json& name) {
+  return name.is_string() ? name.get<std::string>() : std::string(kUnknownDevice);
+}
+
+/// Of "0-3,8", the processors that a process may use.
+int listed(const std::string& processors) {
+  static const std::regex range("([0-9]+)-?([0-9]*)");
+  int count = 0;
+  for (std::sregex_iterator part(processors.begin(), processors.end(), range), end; part != end;
+       ++part)
+    count += (*part)[2].length() == 0 ? 1 : std::stoi((*part)[2]) - std::stoi((*part)[1]) + 1;
+  return count;
+}
+
+/// Cores that the threads of a session could use: places of OpenMP where it was told some, since
+/// its first thread then keeps to one processor. 0 where the line tells no cores.
+int usable_cores(const json& session) {
+  static const std::regex form("processors ([0-9,-]+), proc_bind .*, places (.*)");
+  const auto affinity = text_of(field(session, "machine.cpu"), "affinity");
+  std::smatch parts;
+  if (!std::regex_match(affinity, parts, form))
+    return static_cast<int>(number_at(field(session, "machine.cpu"), "cores"));
+  const auto places = std::count(parts[2].first, parts[2].second, '{');
+  return places > 0 ? static_cast<int>(places) : listed(parts[1]);
+}
+
 }  // namespace
 
 std::string_view name(Status status) {
@@ -135,9 +162,14 @@ void Session::take_ceilings(json ceilings_line) {
 }
 
 std::string Session::device(Backend backend) const {
-  const auto& found =
-      field(line, backend == Backend::cuda ? "machine.gpu.name" : "machine.cpu.model");
-  return found.is_string() ? found.get<std::string>() : std::string(kUnknownDevice);
+  if (backend == Backend::cuda) return named(field(line, "machine.gpu.name"));
+  const int cores = usable_cores(line);
+  return cores > 0 ? fmt::format("{} with {} core{}", processor(), cores, cores == 1 ? "" : "s")
+                   : processor();
+}
+
+std::string Session::processor() const {
+  return named(field(line, "machine.cpu.model"));
 }
 
 std::string Session::machine(Backend backend) const {

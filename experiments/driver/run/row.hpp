@@ -37,8 +37,10 @@ struct Session {
   /// the better of the bandwidths measured; `ridge`, the intensity at which the measured peak takes
   /// over from DRAM; the last two as far as they are known.
   void take_ceilings(nlohmann::json ceilings_line);
-  /// Name of the processor of a backend; kUnknownDevice where the line does not tell.
+  /// Name of the GPU, or of the processor with the cores that the session could use: virtual
+  /// machines share the name of a processor. kUnknownDevice where the line does not tell.
   std::string device(Backend backend) const;
+  std::string processor() const;  ///< without the cores
   /// Fingerprint of the host or the GPU (identity.hpp); empty where the line does not tell.
   std::string machine(Backend backend) const;
 };
