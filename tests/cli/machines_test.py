@@ -39,6 +39,18 @@ def test_machines_that_measured_different_cases_share_the_name_of_the_model(tmp_
     assert devices(path) == ["CPU one", "CPU one"]
 
 
+def test_machines_that_share_some_of_their_cases_stand_together_with_the_newest_rows(tmp_path):
+    lines = [on("aa", "s"), row(FAST), row(FAST, mode=1), on("bb", "t"), row(SLOW, "t")]
+    path = write(tmp_path / "r.jsonl", *lines)
+    assert devices(path) == ["CPU one", "CPU one"]
+    assert sorted(line["session"] for line in rows(path)) == ["s", "t"]
+    path = write(tmp_path / "same.jsonl", *lines, row(SLOW, "t", mode=1))
+    assert devices(path) == ["CPU one #aa"] * 2 + ["CPU one #bb"] * 2
+    lines[3]["argv"] = ["retensor", "run", "spec.yaml", "--each-machine"]
+    path = write(tmp_path / "asked.jsonl", *lines)
+    assert devices(path) == ["CPU one #aa"] * 2 + ["CPU one #bb"]
+
+
 def test_a_case_that_a_method_declines_tells_no_machines_apart(tmp_path):
     declined = row(FAST) | {"status": "unsupported", "reason": "supports only order 3"}
     path = write(tmp_path / "r.jsonl", on("aa", "s"), declined, row(SLOW, mode=1), on("bb", "t"),
@@ -49,7 +61,7 @@ def test_a_case_that_a_method_declines_tells_no_machines_apart(tmp_path):
 @pytest.mark.parametrize("older,newer,left", [
     (None, "aa", ["CPU one"]),             # as before there were identities
     (None, None, ["CPU one"]),
-    ("aa", None, ["CPU one", "CPU one"]),  # nobody knows that it was the same machine
+    ("aa", None, ["CPU one"]),             # whose machine nobody knows
 ])
 def test_a_row_that_does_not_tell_its_machine_gives_way_to_a_newer_one(tmp_path, older, newer,
                                                                        left):

@@ -109,6 +109,18 @@ def test_each_machine_has_panels_of_its_own(tmp_path):
     assert make_view(read(tmp_path, lines), spec(hue="device")).facets == ["tew"]
 
 
+def test_the_note_says_how_many_machines_stand_under_the_name_of_their_model(tmp_path):
+    def on(name, host):
+        line = rows.session(name)
+        return line | {"machine": line["machine"] | {"identity": {"host": host, "gpu": None}}}
+
+    lines = [on("a", "one"), on("b", "two"), rows.row(name="a"),
+             rows.row(name="b", dataset="beta")]
+    assert "Fixture CPU: rows of 2 machines" in make_view(read(tmp_path, lines), spec()).notes
+    lines[1] = on("b", "one")
+    assert not any("machines" in note for note in make_view(read(tmp_path, lines), spec()).notes)
+
+
 def test_positions_follow_the_spec(tmp_path):
     (tmp_path / "fig4.yaml").write_text(rows.SPEC.replace("[alpha, beta]", "[beta, alpha]"))
     view = make_view(read(tmp_path, rows.sweep()), load_spec(tmp_path / "fig4.yaml"))

@@ -54,12 +54,17 @@ std::string rows_text(const std::vector<std::string>& files) {
       put(line);
     }
   }
-  for (const auto& row : results.rows) {
-    auto line = row.line();
-    line["device"] =
-        label_of(row.session(), row.backend(), text_of(row.row_case(), "artifact"), shared);
-    put(line);
-  }
+  const auto put_rows = [&](const std::vector<Row>& rows, bool apart) {
+    for (const auto& row : rows) {
+      const auto artifact = text_of(row.row_case(), "artifact");
+      if (shared.contains({artifact, row.device()}) != apart) continue;
+      auto line = row.line();
+      line["device"] = label_of(row.session(), row.backend(), artifact, shared);
+      put(line);
+    }
+  };
+  put_rows(results.rows, true);
+  put_rows(read_results(files).rows, false);
   return text;
 }
 

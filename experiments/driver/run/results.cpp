@@ -174,13 +174,17 @@ Row Lines::row(std::size_t place) {
   }
 }
 
+/// Whether the command line of its session has this option.
+bool was_asked(const Row& row, std::string_view option) {
+  const auto words = texts_at(row.session().line, "argv");
+  return std::ranges::find(words, option) != words.end();
+}
+
 /// Whether `run --rerun` measured it in place of the row that its file had of any machine. A run
 /// that failed tells nothing of what another machine measured.
 bool replaced_any(const Row& row) {
-  if (row.status() != Status::ok) return false;
-  const auto words = texts_at(row.session().line, "argv");
-  const auto has = [&](const char* word) { return std::ranges::find(words, word) != words.end(); };
-  return has("--rerun") && !has("--each-machine");
+  return row.status() == Status::ok && was_asked(row, "--rerun") &&
+         !was_asked(row, "--each-machine");
 }
 
 /// A row and where it was found.
@@ -360,16 +364,33 @@ std::string newest_session(const std::string& path) {
   return session;
 }
 
+namespace {
+
+/// What machines of one model measured of an artifact.
+struct Measured {
+  std::map<std::string, std::set<std::string>> keys;  ///< by machine
+  bool asked = false;  ///< for rows of each machine, of a case that another one has too
+};
+
+}  // namespace
+
 std::set<SharedModel> shared_models(const std::vector<Row>& rows) {
-  std::map<std::string, std::string> measured_by;
-  std::set<SharedModel> shared;
+  std::map<SharedModel, Measured> measured;
   for (const auto& row : rows) {
     // That a method declines a case says nothing about the machine.
     if (row.machine().empty() || row.status() == Status::unsupported) continue;
-    const auto [first, fresh] = measured_by.try_emplace(identity(row), row.machine());
-    if (!fresh && first->second != row.machine())
-      shared.insert({text_of(row.row_case(), "artifact"), row.device()});
+    auto& of = measured[{text_of(row.row_case(), "artifact"), row.device()}];
+    const auto has_it = [&](const auto& other) { return other.second.contains(row.key()); };
+    of.asked |= was_asked(row, "--each-machine") && std::ranges::any_of(of.keys, has_it);
+    of.keys[row.machine()].insert(row.key());
   }
+  std::erase_if(measured, [](const auto& found) {
+    const auto& [keys, asked] = found.second;
+    const auto is_same = [&](const auto& of) { return of.second == keys.begin()->second; };
+    return keys.size() < 2 || (!asked && !std::ranges::all_of(keys, is_same));
+  });
+  std::set<SharedModel> shared;
+  for (const auto& [model, of] : measured) shared.insert(model);
   return shared;
 }
 

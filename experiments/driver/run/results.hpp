@@ -69,7 +69,8 @@ using Members = std::vector<std::string>;
 /// file. What confirmed rows of another machine is no result.
 enum class Machines { of_a_model, each };
 
-/// A model of which several machines have measured the same case of an artifact.
+/// A model of which several machines stand side by side in an artifact: each has measured the same
+/// cases, or `run --each-machine` has measured one of them again.
 struct SharedModel {
   std::string artifact, device;
   auto operator<=>(const SharedModel&) const = default;

@@ -190,7 +190,7 @@ def make_view(results, spec, verdicts=()):
     cells.sort(key=lambda c: (facets.index(c.facet), xs.index(c.x), series.index(c.series)))
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
-    notes = _notes(rows, cells, spec)
+    notes = _machines(rows, results.sessions) + _notes(rows, cells, spec)
     if fields.series_of.usual:
         usual = ", ".join(named(name, value) for name, value in fields.series_of.usual.items())
         notes.append(f"where nothing else is said: {usual}")
@@ -347,6 +347,18 @@ def _intensity(rows):
     """Flops over bytes of all rows, so that the roof of averaged modes is their common one."""
     flops, moved = (sum(quantity.numbers_of(rows, name)) for name in ("work.flops", "work.bytes"))
     return flops / moved if moved > 0 else None
+
+
+def _machines(rows, sessions):
+    """How many machines stand together under the name of their model."""
+    found = {}
+    for name, backend, device in zip(rows["session"], rows["backend"], rows["device"]):
+        machine = sessions.get(name, {}).get("machine") or {}
+        identity = (machine.get("identity") or {}).get("gpu" if backend == "cuda" else "host")
+        if identity:
+            found.setdefault(device, set()).add(identity)
+    return [f"{device}: rows of {len(identities)} machines" for device, identities in
+            sorted(found.items()) if len(identities) > 1]
 
 
 def _notes(rows, cells, spec):
