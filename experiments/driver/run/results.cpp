@@ -372,6 +372,13 @@ struct Measured {
   bool asked = false;  ///< for rows of each machine, of a case that another one has too
 };
 
+bool stand_apart(const Measured& of) {
+  if (of.keys.size() < 2) return false;
+  const auto& first = of.keys.begin()->second;
+  return of.asked ||
+         std::ranges::all_of(of.keys, [&](const auto& by) { return by.second == first; });
+}
+
 }  // namespace
 
 std::set<SharedModel> shared_models(const std::vector<Row>& rows) {
@@ -384,13 +391,9 @@ std::set<SharedModel> shared_models(const std::vector<Row>& rows) {
     of.asked |= was_asked(row, "--each-machine") && std::ranges::any_of(of.keys, has_it);
     of.keys[row.machine()].insert(row.key());
   }
-  std::erase_if(measured, [](const auto& found) {
-    const auto& [keys, asked] = found.second;
-    const auto is_same = [&](const auto& of) { return of.second == keys.begin()->second; };
-    return keys.size() < 2 || (!asked && !std::ranges::all_of(keys, is_same));
-  });
   std::set<SharedModel> shared;
-  for (const auto& [model, of] : measured) shared.insert(model);
+  for (const auto& [model, of] : measured)
+    if (stand_apart(of)) shared.insert(model);
   return shared;
 }
 
