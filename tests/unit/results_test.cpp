@@ -146,6 +146,8 @@ TEST_CASE("a processor is named with the cores that the session could use") {
   };
   CHECK(bound("processors 0-3,8,16-17, proc_bind false, places none") == "A with 7 cores");
   CHECK(bound("processors 42, proc_bind true, places {42,43},{44,45}") == "A with 2 cores");
+  // As LLVM's OpenMP says it.
+  CHECK(bound("processors 0-1, proc_bind false, places {0-1}") == "A with 2 cores");
   CHECK(bound("unknown") == "A with 64 cores");
 }
 

@@ -116,16 +116,16 @@ int listed(const std::string& processors) {
   return count;
 }
 
-/// Cores that the threads of a session could use: places of OpenMP where it was told some, since
-/// its first thread then keeps to one processor. 0 where the line tells no cores.
+/// Cores that the threads of a session could use: places of OpenMP where it binds threads to them,
+/// since its first thread then keeps to one processor. 0 where the line tells no cores.
 int usable_cores(const json& session) {
-  static const std::regex form("processors ([0-9,-]+), proc_bind .*, places (.*)");
+  static const std::regex form("processors ([0-9,-]+), proc_bind ([a-z]+), places (.*)");
   const auto affinity = text_of(field(session, "machine.cpu"), "affinity");
   std::smatch parts;
   if (!std::regex_match(affinity, parts, form))
     return static_cast<int>(number_at(field(session, "machine.cpu"), "cores"));
-  const auto places = std::count(parts[2].first, parts[2].second, '{');
-  return places > 0 ? static_cast<int>(places) : listed(parts[1]);
+  const auto places = std::count(parts[3].first, parts[3].second, '{');
+  return parts[2] != "false" && places > 0 ? static_cast<int>(places) : listed(parts[1]);
 }
 
 }  // namespace
