@@ -16,7 +16,7 @@ namespace {
 
 /// Deviations that order the candidates of a problem best (least mean of absolute differences of
 /// logarithms) where its family is left out, over all operations on an H200 and on its 16 cores;
-/// README.md says what else was tried.
+/// the offset of a candidate by the regrets. NOTES.md says what else was tried.
 constexpr Kernel kRunKernel{
     0.815, {3.84, 2.358, 0.108}, {0.368, 0.361, 0.332}, {1.2, 0.08, 0.301}, 0.136};
 constexpr Kernel kPrepareKernel{

@@ -149,6 +149,11 @@ TEST_CASE("a processor is named with the cores that the session could use") {
   // As LLVM's OpenMP says it.
   CHECK(bound("processors 0-1, proc_bind false, places {0-1}") == "A with 2 cores");
   CHECK(bound("unknown") == "A with 64 cores");
+  // Of files that others wrote.
+  CHECK(bound("processors 99999999999999999999-1,-,x, proc_bind false, places none") == "A");
+  CHECK(bound(("processors " + std::string(1 << 20, '1') + ", proc_bind false, places none")
+                  .c_str()) == "A");
+  CHECK(named({{"cores", 1e300}}) == "A");
 }
 
 TEST_CASE("a case on two numbers of cores of one processor is two results") {

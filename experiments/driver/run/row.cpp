@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
-#include <regex>
 #include <string>
 
 #include "common/core/error.hpp"
@@ -26,6 +26,8 @@ namespace {
 constexpr std::array<std::string_view, 7> kStatuses = {"ok",  "unsupported", "wrong",  "failed",
                                                        "oom", "timeout",     "crashed"};
 constexpr std::string_view kCeilings = "ceilings.";
+/// More than any machine has: a file may claim anything.
+constexpr int kMostCores = 1 << 20;
 
 json checked(json line) {
   const auto is_case = line.value("case", json()).is_object();
@@ -106,26 +108,42 @@ std::string named(const json& name) {
   return name.is_string() ? name.get<std::string>() : std::string(kUnknownDevice);
 }
 
-/// Of "0-3,8", the processors that a process may use.
-int listed(const std::string& processors) {
-  static const std::regex range("([0-9]+)-?([0-9]*)");
+/// Of "0-3,8", the processors that a process may use; what is no such list counts nothing.
+int listed(std::string_view processors) {
+  const char *at = processors.data(), *const end = at + processors.size();
+  const auto number = [&] {
+    int value = -1;
+    const auto [next, error] = std::from_chars(at, end, value);
+    at = next;
+    return error == std::errc() ? value : -1;
+  };
   int count = 0;
-  for (std::sregex_iterator part(processors.begin(), processors.end(), range), end; part != end;
-       ++part)
-    count += (*part)[2].length() == 0 ? 1 : std::stoi((*part)[2]) - std::stoi((*part)[1]) + 1;
+  for (; at < end; ++at) {
+    const int first = number();
+    int last = first;
+    if (at < end && *at == '-') {
+      ++at;
+      last = number();
+    }
+    if (0 <= first && first <= last && last < kMostCores) count += last - first + 1;
+  }
   return count;
 }
 
 /// Cores that the threads of a session could use: places of OpenMP where it binds threads to them,
 /// since its first thread then keeps to one processor. 0 where the line tells no cores.
 int usable_cores(const json& session) {
-  static const std::regex form("processors ([0-9,-]+), proc_bind ([a-z]+), places (.*)");
   const auto affinity = text_of(field(session, "machine.cpu"), "affinity");
-  std::smatch parts;
-  if (!std::regex_match(affinity, parts, form))
-    return static_cast<int>(number_at(field(session, "machine.cpu"), "cores"));
-  const auto places = std::count(parts[3].first, parts[3].second, '{');
-  return parts[2] != "false" && places > 0 ? static_cast<int>(places) : listed(parts[1]);
+  const std::string_view text = affinity, head = "processors ", bind = ", proc_bind ";
+  const auto bound = text.find(bind), places = text.find(", places ");
+  if (!text.starts_with(head) || bound == text.npos || places == text.npos || places < bound) {
+    const auto& cores = field(session, "machine.cpu.cores");
+    return cores.is_number_integer() ? cores.get<int>() : 0;
+  }
+  const auto count = std::ranges::count(text.substr(places), '{');
+  const auto binding = text.substr(bound + bind.size(), places - bound - bind.size());
+  return binding != "false" && count > 0 ? static_cast<int>(count)
+                                         : listed(text.substr(head.size(), bound - head.size()));
 }
 
 }  // namespace
