@@ -44,6 +44,10 @@ def test_machines_that_share_some_of_their_cases_stand_together_with_the_newest_
     path = write(tmp_path / "r.jsonl", *lines)
     assert devices(path) == ["CPU one", "CPU one"]
     assert sorted(line["session"] for line in rows(path)) == ["s", "t"]
+    lines[-1] |= {"status": "failed", "reason": "no such file"}
+    path = write(tmp_path / "failed.jsonl", *lines)
+    assert [line["session"] for line in rows(path)] == ["s", "s"]
+    lines[-1] = row(SLOW, "t")
     path = write(tmp_path / "same.jsonl", *lines, row(SLOW, "t", mode=1))
     assert devices(path) == ["CPU one #aa"] * 2 + ["CPU one #bb"] * 2
     lines[3]["argv"] = ["retensor", "run", "spec.yaml", "--each-machine"]

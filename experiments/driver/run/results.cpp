@@ -192,12 +192,17 @@ struct Candidate {
   std::optional<Row> row;
   std::size_t file, place;
   std::string finished = row->finished();
-  bool stale = row->is_stale(), unknown_machine = row->machine().empty();
+  std::string machine = row->machine();
+  bool ok = row->ok(), stale = row->is_stale(), unknown_machine = machine.empty();
   bool again = replaced_any(*row);
 };
 
-/// Of one case, whichever was read first.
+/// Of one case, whichever was read first. What failed on one machine tells nothing of an ok row of
+/// another.
 bool replaces(const Candidate& later, const Candidate& known) {
+  const bool elsewhere =
+      !later.unknown_machine && !known.unknown_machine && later.machine != known.machine;
+  if (elsewhere && later.ok != known.ok) return later.ok;
   return later.file == known.file ? later.place > known.place : known.finished <= later.finished;
 }
 
