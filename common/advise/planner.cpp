@@ -137,6 +137,11 @@ class Adviser {
     const auto judge = judge_of(seen_, device, Operation::mttkrp);
     if (!judge) return;
     const Forecaster forecaster(seen_, *judge, Operation::mttkrp);
+    if (nearest_.empty())
+      nearest_.push_back(
+          forecaster
+              .nearest(aspects_of(subject_of_mode(0), with_ceilings(device, seen_.devices[*judge])))
+              .data);
     std::vector<std::size_t> able;
     for (const auto candidate : forecaster.offered())
       if (takes(candidate) && !registry_.find(seen_.candidates[candidate].method).takes_all_modes())

@@ -136,6 +136,8 @@ def test_auto_that_has_no_method_is_a_row_and_parameters_are_checked(own):
     assert own.run(spec, program=RETENSOR).returncode == 1
     row, = own.lines()
     assert row["status"] == "unsupported" and "the planner has no method" in row["reason"]
+    own.run(spec, program=RETENSOR)
+    assert len(own.lines()) == 1, "a finished sweep adds nothing"
     wrong = own.spec([("auto", {"call": 3})], name="wrong")
     done = own.run(wrong, program=RETENSOR)
     assert done.returncode == 2 and "call" in done.stderr

@@ -67,6 +67,14 @@ def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     assert row["check"]["ok"] and len(row["phases"]["run"]) == 3
 
 
+def test_rows_can_be_kept_in_a_folder(workspace):
+    (workspace.folder / "kept").mkdir()
+    done = bench(workspace, "tiny", "--operation", "ttv", "--method", "pasta.cpu.coo",
+                 "--no-ceilings", "--output", "kept")
+    assert "pasta.cpu.coo" in done.stdout
+    assert len(list((workspace.folder / "kept").glob("*.jsonl"))) == 1
+
+
 @pytest.mark.parametrize("args, words", [
     (["tiny", "--operation", "mtkrp"], "did you mean 'mttkrp'?"),
     (["tinny"], "unknown data set 'tinny'"),

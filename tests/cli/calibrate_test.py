@@ -52,6 +52,13 @@ def test_a_quiet_machine_sees_small_slowdowns_and_calls_few_that_are_none(tmp_pa
     assert alarms == sorted(alarms, reverse=True)
 
 
+def test_launches_too_few_for_two_halves_make_no_file(tmp_path):
+    rows = write(tmp_path / "launches.jsonl", session(), *launches(3, .001, modes=60))
+    file = tmp_path / "calibration.json"
+    assert "found fewer than four launches of each case" in calibrate(rows, "--out", file, code=2)
+    assert not file.exists()
+
+
 def test_launches_that_differ_raise_the_threshold_and_hide_small_slowdowns(tmp_path):
     _, found = one_launch(tmp_path, .06)
     assert found["curve"][0]["false_alarms"] > .3  # the interval by itself is no rule here

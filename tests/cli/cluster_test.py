@@ -146,6 +146,16 @@ def test_tasks_here_end_as_one_run_does(sweep):
     assert {row["key"] for row in sweep.lines()} == keys
 
 
+def test_gather_puts_no_older_row_behind_a_newer_one(sweep):
+    assert sweep.call("submit", "--launcher", "local").returncode == 0
+    assert sweep.run(sweep.sweep, "--rerun").returncode == 0
+    newer = sweep.out.read_text()
+    done = sweep.gather()
+    assert done.returncode == 0, done.stderr
+    added = sweep.out.read_text()[len(newer):]
+    assert '"kind":"row"' in newer and '"kind":"row"' not in added
+
+
 def test_cases_that_failed_are_submitted_again_and_gather_says_so(sweep):
     sweep.sweep = sweep.spec(["faulty.cpu.good", "faulty.cpu.exception"],
                              axes={"dataset": SETS[:2]})

@@ -46,7 +46,7 @@ def test_rows_of_todays_code_need_no_confirmation(aged):
 
 def test_a_sample_that_agrees_confirms_the_rest(aged):
     workspace, change = aged
-    change(min=0, max=100)  # seconds: any time agrees
+    change(q1=0, q3=100)  # seconds: any time agrees
     assert len(confirm(workspace, "--dry-run").stdout.splitlines()) == 5
     done = confirm(workspace)
     assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_a_sample_that_agrees_confirms_the_rest(aged):
 @pytest.mark.parametrize("asked", [True, False])
 def test_oracles_are_kept_for_the_next_file_where_asked_for(aged, asked):
     workspace, change = aged
-    change(min=0, max=100)
+    change(q1=0, q3=100)
     assert confirm(workspace, *["--keep-oracles"] * asked).returncode == 0
     kept = [path for path in (workspace.cache / "oracle").rglob("*") if path.is_file()]
     assert bool(kept) == asked
@@ -67,7 +67,7 @@ def test_oracles_are_kept_for_the_next_file_where_asked_for(aged, asked):
 
 def test_a_sample_that_differs_leaves_the_rows_stale(aged):
     workspace, change = aged
-    change(median=50, min=49, max=51)
+    change(median=50, q1=49, q3=51, max=500)
     done = confirm(workspace)
     assert done.returncode == 1 and "0 of 8 rows confirmed" in done.stderr
     assert not workspace.lines("confirmation")

@@ -215,6 +215,9 @@ def test_wrong_input_is_refused_by_all(tensor):
     assert "expected one of allreduce, owner, medium" in done.stderr
     done = run(2, PROGRAM, tensor)
     assert done.returncode == 2 and "method" in done.stderr
+    done = run(2, PROGRAM, tensor, "--method", "pasta.cpu.coo", "--checkpoint", "model",
+               "--every", "0")
+    assert done.returncode == 2 and "--every: found 0, expected 1 or more" in done.stderr
     done = run(2, PROGRAM, tensor, "--method", "flycoo.cpu", "--dist", "owner")
     assert done.returncode == 2 and "flycoo.cpu" in done.stderr
     done = run(2, PROGRAM, "nowhere.tns")

@@ -1,6 +1,7 @@
 // Pairing of rows and what counts as a change.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "experiments/driver/judge/compare.hpp"
@@ -136,6 +137,19 @@ TEST_CASE("other machines are warned of, the same machine is preferred") {
   auto nowhere = row(kFast);
   nowhere["machine"] = nullptr;
   CHECK(compare({nowhere}, {nowhere}).warnings().size() == 1);
+}
+
+TEST_CASE("a case on one machine on both sides hides none that another model measured on two") {
+  const auto on = [](const char* model, const char* machine, const std::vector<double>& seconds) {
+    auto line = row(seconds, json::object(), model);
+    line["machine"]["identity"] = {{"host", machine}, {"gpu", ""}};
+    return line;
+  };
+  const auto found = compare({on("X", "m1", kFast), on("Y", "m3", kFast)},
+                             {on("X", "m2", kSlow), on("Y", "m3", kFast)});
+  REQUIRE(found.pairs.size() == 2);
+  CHECK(found.only_a.empty());
+  CHECK(std::ranges::count(found.pairs, Change::slower, &Pair::change) == 1);
 }
 
 TEST_CASE("drifting clocks are warned of") {

@@ -22,7 +22,7 @@ json line(const std::string& key, const std::string& method = "pasta.cpu.coo",
           {"source_hash", "of older code"},
           {"git", {{"dirty", false}}},
           {"case", {{"method", method}, {"dataset", dataset}}},
-          {"stats", {{"median", median}, {"min", median - spread}, {"max", median + spread}}}};
+          {"stats", {{"median", median}, {"q1", median - spread}, {"q3", median + spread}}}};
 }
 
 template <class... More>

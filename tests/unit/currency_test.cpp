@@ -78,6 +78,37 @@ TEST_CASE("a confirmation makes the rows that it names current, for the code tha
         std::map<std::string, std::string>{{"a", "confirmed"}, {"b", "confirmed"}, {"c", "stale"}});
 }
 
+TEST_CASE("a confirmation says nothing of another model") {
+  const auto session = [](const std::string& id, const std::string& model) {
+    return json{{"kind", "session"},
+                {"schema", 1},
+                {"session", id},
+                {"machine", {{"cpu", {{"model", model}, {"cores", 2}}}}}};
+  };
+  const auto row = [](const std::string& id) {
+    return json{{"kind", "row"},
+                {"schema", 1},
+                {"session", id},
+                {"key", "a"},
+                {"status", "ok"},
+                {"source_hash", "of another time"},
+                {"case", {{"method", "pasta.cpu.coo"}}}};
+  };
+  json confirmation = {{"kind", "confirmation"}, {"schema", 1}, {"session", "s"}, {"keys", {"a"}}};
+  state_code(code_of("pasta.cpu.coo", ""), confirmation);
+  const retensor::testing::TemporaryFolder folder;
+  const auto path = folder.file("rows.jsonl");
+  std::ofstream(path) << session("s", "A") << '\n'
+                      << row("s") << '\n'
+                      << session("t", "B") << '\n'
+                      << row("t") << '\n'
+                      << confirmation << '\n';
+  std::map<std::string, std::string> words;
+  for (const auto& found : newest_rows({path})) words[found.device()] = name(found.currency());
+  CHECK(words == std::map<std::string, std::string>{{"A with 2 cores", "confirmed"},
+                                                    {"B with 2 cores", "stale"}});
+}
+
 TEST_CASE("the architecture is read from a session's machine") {
   CHECK(architecture_of({{"gpu", {{"compute_capability", "12.0"}}}}) == "120");
   CHECK(architecture_of({{"gpu", {{"available", false}}}}).empty());

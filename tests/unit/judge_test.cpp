@@ -74,8 +74,29 @@ TEST_CASE("a claim about errors takes every row, and one that is wrong fails it"
   rows.back()["machine"]["cpu"]["model"] = "Another CPU";
   CHECK(judge_rows(kErrors, rows).word == Verdict::inconsistent);
   rows.back() = with_error("u", 7, "oom");
-  CHECK(judge_rows(kErrors, rows).word == Verdict::reproduced);
+  CHECK(judge_rows(kErrors, rows).word == Verdict::undecided);
   CHECK(judge_rows(kErrors, rows).failures.size() == 1);
+}
+
+TEST_CASE("a statement does not hold while a row that it asks for has no right result") {
+  const auto lines = ratio_claim("range: [1.4, 2.2]", "relative: 0.05");
+  const auto with = [&](const std::string& status, double time = 1.5) {
+    auto broken = row("a.cpu.x", "t", 1.5);
+    broken["status"] = status;
+    return judge_rows(
+        lines, {row("a.cpu.x", "s", time), row("b.cpu.y", "s", 1), broken, row("b.cpu.y", "t", 1)});
+  };
+  CHECK(with("ok").word == Verdict::reproduced);
+  for (const char* status : {"wrong", "crashed", "oom", "timeout"}) {
+    CAPTURE(status);
+    CHECK(with(status).word == Verdict::undecided);
+    CHECK(with(status).reason ==
+          "1 of 1 cases inside, 1.5 to 1.5; 1 of 4 rows have no right result");
+    CHECK(with(status, 6).word == Verdict::deviates);
+  }
+  // A method that declines a case, or lacks its data, has no result there to be wrong.
+  for (const char* status : {"unsupported", "failed"})
+    CHECK(with(status).word == Verdict::reproduced);
 }
 
 TEST_CASE("a direction does not hold on the other side of 1, whatever the tolerance") {
@@ -106,6 +127,10 @@ TEST_CASE("a direction is undecided where the interval of the samples has 1 in i
   CHECK(at(0.9, 1.2, 1.3).reason == "between 0.9 and 1.3");
   CHECK(at(0.7, 0.9, 1.1).word == Verdict::undecided);
   CHECK(at(0.7, 0.8, 0.9).word == Verdict::deviates);
+  // Neither where both ends lie beyond what is accepted.
+  const auto close = of_times(ratio_claim("value: 1.05", "relative: 0.05"));
+  CHECK(judge_rows(close, {timed("a.cpu.x", "s", 1.05, 0.89, 1.24), timed("b.cpu.y", "s", 1, 1, 1)})
+            .word == Verdict::undecided);
   CHECK_FALSE(holds(Verdict::undecided).has_value());
   // Far from what is published no interval saves the claim.
   const auto far = of_times(ratio_claim("value: 20", "factor: 2"));
@@ -135,6 +160,13 @@ TEST_CASE("an ordering whose intervals overlap is undecided") {
   CHECK(at(2.5).word == Verdict::undecided);
   CHECK(at(2.5).measured->low == 0);
   CHECK(at(2.5).measured->high == 1);
+  const std::string all = "value: 1}\n    tolerance: {absolute: 0";
+  auto two_thirds = lines;
+  two_thirds.replace(two_thirds.find(all), all.size(),
+                     "value: 0.67}\n    tolerance: {absolute: 0.1");
+  CHECK(judge_rows(two_thirds,
+                   {timed("a.cpu.x", "s", 1, 0.9, 2.5), timed("b.cpu.y", "s", 2, 1.8, 2.2)})
+            .word == Verdict::undecided);
 }
 
 TEST_CASE("from a to b is a statement about each case") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "common/core/error.hpp"
@@ -131,6 +133,40 @@ TEST_CASE("a case on two machines is two results") {
       read({text({session("s"), row("s", "a"), session("t", "B"), row("t", "a")})});
   CHECK(results.rows.size() == 2);
   CHECK(read({text({row("s", "a")})}).rows[0].device() == kUnknownDevice);
+}
+
+TEST_CASE(
+    "a row that failed on one machine hides no ok row of another, in whatever order they are") {
+  const auto on = [](const char* machine) {
+    auto line = session(machine);
+    line["machine"]["identity"] = {{"host", machine}};
+    return line;
+  };
+  const auto failed = [](const char* machine, const char* finished) {
+    auto line = row(machine, "a", {{"v", 0}, {"finished", finished}});
+    line["status"] = "timeout";
+    return line;
+  };
+  const auto second_ok = text({on("m2"), row("m2", "a", value(2, "2026-01-01"))}),
+             first_ok = text({on("m1"), row("m1", "a", value(1, "2026-01-02"))}),
+             first_failed = text({on("m1"), failed("m1", "2026-01-03")});
+  // The last row of the first machine failed, so that of the second counts.
+  std::vector<std::string> files = {first_failed, first_ok, second_ok};
+  do {
+    CAPTURE(files);
+    CHECK(values(read({files[0], files[1], files[2]})) == std::vector<double>{2});
+  } while (std::ranges::next_permutation(files).found);
+  CHECK(values(read({second_ok + first_ok + first_failed})) == std::vector<double>{2});
+  CHECK(values(read({first_ok, second_ok})) == std::vector<double>{1});
+  CHECK(values(read({second_ok, first_ok})) == std::vector<double>{1});
+}
+
+TEST_CASE("a file whose clock was set back counts the same whichever file is read first") {
+  const auto set_back = text({session("u"), row("u", "a", value(3, "2026-03-01")),
+                              row("u", "a", value(4, "2026-01-15"))}),
+             between = text({session("t"), row("t", "a", value(2, "2026-02-01"))});
+  CHECK(values(read({set_back, between})) == std::vector<double>{2});
+  CHECK(values(read({between, set_back})) == std::vector<double>{2});
 }
 
 TEST_CASE("a processor is named with the cores that the session could use") {

@@ -89,6 +89,17 @@ TEST_CASE("a row that fails first and is ok later counts as finished") {
   CHECK(Store(folder.file()).find("a", kCode, {}) == Stored::ok);
 }
 
+TEST_CASE("a row that was ok and fails later is open again") {
+  const Folder folder;
+  {
+    Store store(folder.file());
+    store.append(session("s"));
+    store.append(row("s", "a"));
+    store.append(row("s", "a", "crashed"));
+  }
+  CHECK(Store(folder.file()).find("a", kCode, {}) == Stored::nothing);
+}
+
 TEST_CASE(
     "an unsupported row holds for its build, its sources and machines with the same devices") {
   const Folder folder;

@@ -79,6 +79,27 @@ TEST_CASE("launches of a rotation stay apart") {
   CHECK(schedule(twice, 1).size() == 2);
 }
 
+TEST_CASE("a launch runs every case before the next launch begins, in an order of its own") {
+  for (const bool interleaved : {false, true}) {
+    CAPTURE(interleaved);
+    std::vector<Case> all;
+    for (auto c : cases(Order::shuffled))
+      for (c.launch = 0; c.launch < 3; ++c.launch) {
+        c.interleaved = interleaved;
+        all.push_back(c);
+      }
+    const auto groups = schedule(all, 1);
+    REQUIRE(groups.size() == (interleaved ? 12 : 36));
+    std::vector<Trace> launches(3);
+    for (std::size_t k = 0; k < groups.size(); ++k) {
+      const auto launch = k / (groups.size() / 3);
+      for (const auto& c : groups[k]) CHECK(c.launch == static_cast<int>(launch));
+      launches[launch].push_back(trace({groups[k]}).front());
+    }
+    CHECK(launches[0] != launches[1]);
+  }
+}
+
 TEST_CASE("nothing to run is an empty schedule") {
   CHECK(schedule({}, 1).empty());
 }

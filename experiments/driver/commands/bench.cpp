@@ -251,7 +251,7 @@ int bench_command(const Given& given) {
   sweep.argv = given.command_line("bench");
   StopSignals stop;
   const auto done = run_sweep(plan, datasets, sweep, stop);
-  const auto list = rankings(rows_of_session(sweep.out));
+  const auto list = rankings(rows_of_session(done.path));
   if (given.flag("json")) {
     std::cout << json(list).dump(2) << '\n';
   } else {

@@ -120,14 +120,24 @@ SweepOptions sweep_beside(const std::string& path, const Given& given) {
   return sweep;
 }
 
+/// By device: a file has rows of processors and of GPUs.
+std::map<std::string, double> told_thresholds(const std::vector<Row>& sample,
+                                              const std::vector<Calibration>& calibrations) {
+  std::map<std::string, double> thresholds;
+  for (const auto& row : sample)
+    if (!thresholds.contains(row.device()))
+      thresholds[row.device()] = told_threshold(row, calibrations);
+  return thresholds;
+}
+
 std::vector<Repetition> repetitions_of(const std::vector<Row>& sample,
                                        const std::map<std::string, const Row*>& again,
-                                       double threshold) {
+                                       const std::map<std::string, double>& thresholds) {
   std::vector<Repetition> repetitions;
   for (const auto& row : sample) {
     const auto found = again.find(row.key());
-    repetitions.push_back(
-        repetition(row, found == again.end() ? nullptr : found->second, threshold));
+    repetitions.push_back(repetition(row, found == again.end() ? nullptr : found->second,
+                                     thresholds.at(row.device())));
     std::cerr << line_of(repetitions.back()) << '\n';
   }
   return repetitions;
@@ -151,22 +161,22 @@ int confirm_command(const Given& given) {
   }
 
   expect_this_model(sample);
-  const auto threshold = told_threshold(sample.front(), calibrations_of(given));
+  const auto thresholds = told_thresholds(sample, calibrations_of(given));
   const auto sweep = sweep_beside(path, given);
   StopSignals stop;
   const auto done = run_sweep(plan_of(sample, time_limit), given.registry(), sweep, stop);
-  const auto session = newest_session(sweep.out);
-  const auto measured = newest_rows({sweep.out});
+  const auto session = newest_session(done.path);
+  const auto measured = newest_rows({done.path});
   // Rows of today's code, which are kept even if the sample is not complete. One that did not end
   // in time leaves the older row as it was: its spec may allow more time.
   Store store(path);
-  for_each_line(sweep.out, [&](const json& line) {
+  for_each_line(done.path, [&](const json& line) {
     if (text_of(line, "session") == session && text_of(line, "status") != "timeout")
       store.append(line);
   });
   if (done.stopped) return 128 + stop.first();
 
-  const auto repetitions = repetitions_of(sample, by_key(measured, session), threshold);
+  const auto repetitions = repetitions_of(sample, by_key(measured, session), thresholds);
   std::size_t confirmed = 0;
   const auto architecture = architecture_of(field(measured.front().session().line, "machine"));
   for (const auto& line : confirmations(rows, repetitions, session, architecture)) {

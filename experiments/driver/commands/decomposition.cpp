@@ -51,14 +51,8 @@ SweepLimits limits_of(const Given& given) {
   return limits;
 }
 
-int at_least_one(const Given& given, const char* option) {
-  const int found = given.get<int>(option);
-  if (found < 1) throw input_error("--{}: found {}, expected 1 or more", option, found);
-  return found;
-}
-
 int starts_of(const Given& given, cpd::Start law) {
-  const int starts = at_least_one(given, "starts");
+  const int starts = given.at_least_one("starts");
   if (law == cpd::Start::nvecs && starts > 1)
     throw input_error(
         "--starts: found {}, expected 1: --start nvecs begins with the same factors every time",

@@ -27,8 +27,6 @@ struct SweepLimits {
 void add_decomposition_options(Options& add, const char* method, const SweepLimits& standard);
 /// Throws InputError for no sweep, and for a tolerance that is negative or no number.
 SweepLimits limits_of(const Given& given);
-/// An option that counts what there has to be one of. Throws InputError for less.
-int at_least_one(const Given& given, const char* option);
 /// --starts; throws InputError for none, and for several of a law that does not depend on the seed.
 int starts_of(const Given& given, cpd::Start law);
 /// A table of starts: its head and a start's columns, to which commands add their own.

@@ -199,6 +199,12 @@ void Options::json() {
   (*this)("json", flag(), "print JSON instead of text");
 }
 
+int Given::at_least_one(const char* option) const {
+  const int found = get<int>(option);
+  if (found < 1) throw input_error("--{}: found {}, expected 1 or more", option, found);
+  return found;
+}
+
 void Options::oracles() {
   (*this)("keep-oracles", flag(),
           "keep the expected results in the cache folder for further runs on the same data sets "

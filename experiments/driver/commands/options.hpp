@@ -83,6 +83,8 @@ class Given {
   std::string positional(const std::string& what) const;
   std::string profile() const { return text("with"); }
   Locations locations() const;
+  /// An option that counts what there has to be one of. Throws InputError for less.
+  int at_least_one(const char* option) const;
   /// --timeout; throws InputError unless it is from a second to a day.
   std::chrono::seconds time_limit() const;
   /// The registry that was given, or the project's.

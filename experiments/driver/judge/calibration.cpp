@@ -185,6 +185,10 @@ json calibrate(const std::vector<Row>& rows) {
                {"highest_load", found.load}};
   for (const auto launches : kLaunches)
     if (auto rule = rule_of(found, launches)) made["rules"].push_back(std::move(*rule));
+  if (!made.contains("rules"))
+    throw input_error(
+        "calibrate: found fewer than four launches of each case, expected two in each half: the "
+        "rule has to hold in both");
   return made;
 }
 

@@ -146,11 +146,16 @@ void join(const std::vector<MeasuredPtr>& as, const std::vector<MeasuredPtr>& bs
   for (const auto& a : as)
     for (const auto& b : bs)
       if (params_agree(a->row_case(), b->row_case(), options)) found.emplace_back(a, b);
-  // One machine before two of a model, and these before two models.
-  for (const auto fits : {same_model, same_machine}) {
-    const auto across = [&](const auto& p) { return !fits(*p.first, *p.second); };
-    if (!std::ranges::all_of(found, across)) std::erase_if(found, across);
-  }
+  // Two machines of a model before two models, and one machine before both: of a model, a side that
+  // meets itself on its machine meets no other.
+  const auto across = [](const auto& p) { return !same_model(*p.first, *p.second); };
+  if (!std::ranges::all_of(found, across)) std::erase_if(found, across);
+  std::set<MeasuredPtr> met;
+  for (const auto& [a, b] : found)
+    if (same_machine(*a, *b)) met.insert({a, b});
+  std::erase_if(found, [&](const auto& p) {
+    return !same_machine(*p.first, *p.second) && (met.contains(p.first) || met.contains(p.second));
+  });
   std::set<MeasuredPtr> paired;
   for (const auto& [a, b] : found) {
     result.pairs.push_back(pair_of(a, b, options, result.rules));

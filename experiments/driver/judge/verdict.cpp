@@ -68,16 +68,18 @@ int direction(const Claim& claim) {
 Decision outcome_of(const Claim& claim, const Estimate& found) {
   const auto side = direction(claim);
   const auto fits = [&](double x) { return within(claim, x) && side * (x - 1) >= 0; };
-  if (side != 0 && found.low < 1 && found.high > 1 && (fits(found.low) || fits(found.high)))
+  if (side != 0 && found.low < 1 && found.high > 1 &&
+      (fits(found.low) || fits(found.value) || fits(found.high)))
     return Decision::undecided;
   return fits(found.value) ? Decision::holds : Decision::fails;
 }
 
 /// A share of cases in order, with the cases that may be.
 Decision outcome_of_order(const Claim& claim, const Estimate& share) {
-  const bool sure = within(claim, share.low), possible = within(claim, share.high);
-  if (sure != possible) return Decision::undecided;
-  return sure ? Decision::holds : Decision::fails;
+  const bool low = within(claim, share.low), high = within(claim, share.high);
+  if (low && high) return Decision::holds;
+  const bool between = share.low < claim.interval.low && share.high > claim.interval.high;
+  return low || high || between ? Decision::undecided : Decision::fails;
 }
 
 /// "From a to b" is a statement about each case.
@@ -163,6 +165,14 @@ bool counts(const Row& row, const Query& query) {
   return row.ok() || (reads_errors(query) && row.status() == Status::wrong);
 }
 
+/// A method that should have had a result and has none, or a wrong one. What declines a case and
+/// what lacks its data tells nothing of the method.
+bool is_broken(const Row& row) {
+  const auto status = row.status();
+  return status == Status::wrong || status == Status::crashed || status == Status::oom ||
+         status == Status::timeout;
+}
+
 /// What a form of the project's own does says nothing about a paper, unless the claim sets it
 /// beside the paper's.
 bool may_judge(const Row& row, const Claim& claim, const Selection& where) {
@@ -191,6 +201,7 @@ Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v
       counted.push_back(row);
       continue;
     }
+    v.broken += is_broken(*row);
     v.failures.insert(fmt::format("{} on {}: {}", row->method(), row->dataset(), row->failure()));
     if (first_failure.empty()) first_failure = row->failure();
   }
@@ -248,9 +259,11 @@ std::string reason_of(const Claim& claim, const Verdict& v, Decision outcome) {
         std::ranges::minmax_element(v.cases, [](auto& a, auto& b) { return a.value < b.value; });
     parts.push_back(fmt::format("{} of {} cases inside, {:.4g} to {:.4g}", v.inside, v.cases.size(),
                                 least->value, most->value));
-  } else if (outcome == Decision::undecided) {
+  } else if (outcome == Decision::undecided && v.broken == 0) {
     parts.push_back(fmt::format("between {:.4g} and {:.4g}", v.measured->low, v.measured->high));
   }
+  if (v.broken > 0)
+    parts.push_back(fmt::format("{} of {} rows have no right result", v.broken, v.of));
   if (v.named < claim.whole)
     parts.push_back(fmt::format("subset: {} of {} data sets", v.named, claim.whole));
   for (const auto& one : v.excluded) parts.push_back(text_of(one));
@@ -282,6 +295,7 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
     expect_comparable(claim, v, used);
     const auto found = answer(query, v.taken);
     outcome = v.times_count ? decided(claim, found, v.taken) : Decision::undecided;
+    if (outcome == Decision::holds && v.broken > 0) outcome = Decision::undecided;
     v.measured = found.number;
     if (is_case_by_case(claim))
       v.cases = found.cases.empty() ? std::vector{found.number} : found.cases;

@@ -48,7 +48,9 @@ struct Verdict {
   std::string machine;          ///< the device of the rows
   std::size_t rows = 0;         ///< rows that count
   std::size_t of = 0;           ///< rows that match
-  std::size_t stale = 0;        ///< rows that count whose method has other code now
+  std::size_t broken = 0;  ///< rows that match whose method crashed, ran out of memory or time, or
+                           ///< is wrong: what else holds is undecided
+  std::size_t stale = 0;   ///< rows that count whose method has other code now
   /// Rows that count by how they relate to today's code: sources, kernels, confirmed, unknown,
   /// stale.
   std::map<std::string, std::size_t> currency;

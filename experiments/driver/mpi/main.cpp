@@ -128,7 +128,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const auto moved = mpi::sent_by_all(processes, processes);
   processes.barrier();
   const auto begin = std::chrono::steady_clock::now();
-  sweep_to_end(processes, als, checkpoint, identity, given.get<int>("every"));
+  sweep_to_end(processes, als, checkpoint, identity, given.at_least_one("every"));
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   const auto sent = mpi::sent_by_all(processes, exchanging);
   const auto imbalance = distribute::imbalance(processes, als.share());

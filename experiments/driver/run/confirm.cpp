@@ -88,7 +88,7 @@ Repetition repetition(const Row& before, const Row* after, double threshold) {
   }
   r.after = after->number("stats.median");
   for (const auto* row : {&before, after})
-    r.spread += (row->number("stats.max") - row->number("stats.min")) / 2;
+    r.spread += (row->number("stats.q3") - row->number("stats.q1")) / 2;
   return r;
 }
 

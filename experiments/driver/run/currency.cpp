@@ -76,26 +76,30 @@ std::string architecture_of(const json& machine) {
   return text;
 }
 
-void Confirmations::take(const json& line) {
+void Confirmations::take(const json& line, const std::set<std::string>& measured_on) {
   for (const auto& key : line.value("keys", json::array()))
-    if (key.is_string()) codes_[key.get<std::string>()].push_back(stated_code(line));
+    if (key.is_string())
+      confirmed_[key.get<std::string>()].push_back({stated_code(line), measured_on});
 }
 
-bool Confirmations::cover(const std::string& key, const RowCode& today) const {
-  const auto found = codes_.find(key);
-  return found != codes_.end() && std::ranges::any_of(found->second, [&](const RowCode& confirmed) {
-           return compare_code(confirmed, today) != Currency::stale;
+bool Confirmations::cover(const std::string& key, const RowCode& today,
+                          const std::string& device) const {
+  const auto found = confirmed_.find(key);
+  return found != confirmed_.end() && std::ranges::any_of(found->second, [&](const auto& one) {
+           return one.devices.count(device) != 0 &&
+                  compare_code(one.code, today) != Currency::stale;
          });
 }
 
-Currency currency_of(const json& line, const json& machine, const Confirmations& confirmations) {
+Currency currency_of(const json& line, const std::string& device, std::string_view architecture,
+                     const Confirmations& confirmations) {
   if (field(line, "case.foreign.kind").is_string() &&
       field(line, "case.foreign.kind") != "distributed")
     return Currency::sources;  // no code here outdates it
-  const auto today = code_of_case(line["case"], architecture_of(machine));
+  const auto today = code_of_case(line["case"], architecture);
   const auto found = compare_code(stated_code(line), today);
   const bool confirmed =
-      found == Currency::stale && confirmations.cover(text_of(line, "key"), today);
+      found == Currency::stale && confirmations.cover(text_of(line, "key"), today, device);
   return confirmed ? Currency::confirmed : found;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,16 +64,22 @@ std::string architecture_of(const nlohmann::json& machine);
 /// The confirmations of result files (experiments/schema).
 class Confirmations {
  public:
-  void take(const nlohmann::json& line);
-  /// Whether a row of this key was confirmed for this code.
-  bool cover(const std::string& key, const RowCode& today) const;
+  /// `measured_on`: the devices of the confirmation's session.
+  void take(const nlohmann::json& line, const std::set<std::string>& measured_on);
+  /// Whether a row of this key was confirmed for this code on its device: what a change does to the
+  /// time on one model says nothing of another.
+  bool cover(const std::string& key, const RowCode& today, const std::string& device) const;
 
  private:
-  std::map<std::string, std::vector<RowCode>, std::less<>> codes_;  ///< by key
+  struct Confirmed {
+    RowCode code;
+    std::set<std::string> devices;
+  };
+  std::map<std::string, std::vector<Confirmed>, std::less<>> confirmed_;  ///< by key
 };
 
-/// Of a row line that was measured on `machine`.
-Currency currency_of(const nlohmann::json& line, const nlohmann::json& machine,
-                     const Confirmations& confirmations);
+/// Of a row line that was measured on `device`, whose GPU is of `architecture`.
+Currency currency_of(const nlohmann::json& line, const std::string& device,
+                     std::string_view architecture, const Confirmations& confirmations);
 
 }  // namespace retensor::driver

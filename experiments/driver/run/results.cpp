@@ -154,7 +154,7 @@ std::shared_ptr<Session> Lines::take(json line, const std::string& where) {
   else if (kind == "ceilings")
     session->take_ceilings(std::move(line));
   else if (kind == "confirmation")
-    confirmations.take(line);
+    confirmations.take(line, session->devices());
   else if (kind == "row")
     rows.push_back({kept.empty() ? std::move(line) : packed(part_of(line, kept)), files, where});
   else
@@ -197,19 +197,33 @@ struct Candidate {
   bool again = replaced_any(*row);
 };
 
-/// Of one case, whichever was read first. What failed on one machine tells nothing of an ok row of
-/// another.
+/// Of one case on one machine in two files.
+bool finished_later(const Candidate& later, const Candidate& known) {
+  return known.finished <= later.finished;
+}
+
+/// Of one case on two machines: what failed on one tells nothing of an ok row of another.
+bool speaks_before(const Candidate& one, const Candidate& other) {
+  return one.ok != other.ok ? one.ok : finished_later(one, other);
+}
+
+/// Of the last rows of a case on two machines of a model.
 bool replaces(const Candidate& later, const Candidate& known) {
   const bool elsewhere =
       !later.unknown_machine && !known.unknown_machine && later.machine != known.machine;
   if (elsewhere && later.ok != known.ok) return later.ok;
-  return later.file == known.file ? later.place > known.place : known.finished <= later.finished;
+  return later.file == known.file ? later.place > known.place : finished_later(later, known);
 }
 
 /// The same case measured on two machines is two results, and so is that of another code.
-std::string identity(const Row& row, Machines machines = Machines::of_a_model) {
+std::string identity(const Row& row) {
   return row.key() + '\n' + row.device() + '\n' + text_of(row.line(), "code") + '\n' +
-         (machines == Machines::each ? row.machine() : "");
+         row.machine();
+}
+
+/// What the identities of a case on machines of a model share.
+std::string without_machine(const std::string& identity) {
+  return identity.substr(0, identity.rfind('\n') + 1);
 }
 
 using Newest = std::map<std::string, Candidate>;  ///< by identity
@@ -222,8 +236,7 @@ bool gives_way(const Candidate& row, const Candidate& other) {
 
 void drop_what_gives_way(Newest& newest) {
   for (auto first = newest.begin(); first != newest.end();) {
-    // An identity ends with the machine: those of a case and a model stand together.
-    const auto shared = first->first.substr(0, first->first.rfind('\n') + 1);
+    const auto shared = without_machine(first->first);
     const auto last = std::find_if(
         first, newest.end(), [&](const auto& found) { return !found.first.starts_with(shared); });
     std::vector<Newest::iterator> dropped;
@@ -241,33 +254,74 @@ void drop_what_gives_way(Newest& newest) {
 /// result of each case, by identity.
 bool confirms_elsewhere(const Row& row, const Confirmations& confirmations,
                         std::map<std::string, std::string>& measured_on) {
-  auto& machine = measured_on[identity(row)];
+  auto& machine = measured_on[without_machine(identity(row))];
   const auto& argv = field(row.session().line, "argv");
   if (!machine.empty() && machine != row.machine() && argv.size() > 1 && argv[1] == "confirm" &&
-      confirmations.cover(row.key(), stated_code(row.line())))
+      confirmations.cover(row.key(), stated_code(row.line()), row.device()))
     return true;
   machine = row.machine();
   return false;
 }
 
+/// Puts newer candidates in the place of older ones.
+class NewestRows {
+ public:
+  explicit NewestRows(const Confirmations& confirmations) : confirmations_(confirmations) {}
+
+  /// A row, or where it is: of one machine in one file the last line counts, whatever the clock
+  /// said; of files and machines what finished last.
+  void take(std::string id, Candidate found) {
+    if (found.file != file_) end_file();
+    file_ = found.file;
+    place(of_file_, std::move(id), std::move(found), [](const auto&, const auto&) { return true; });
+  }
+
+  /// By identity.
+  Newest taken(Machines machines) {
+    end_file();
+    if (machines == Machines::each) return std::move(newest_);
+    Newest of_models;
+    for (auto& [id, found] : newest_)
+      place(of_models, without_machine(id), std::move(found), speaks_before);
+    return of_models;
+  }
+
+ private:
+  void end_file() {
+    for (auto& [id, found] : of_file_) place(newest_, id, std::move(found), finished_later);
+    of_file_.clear();
+  }
+
+  template <class Replaces>
+  void place(Newest& among, std::string id, Candidate found, const Replaces& replaces_known) {
+    auto [known, fresh] = among.try_emplace(std::move(id), std::move(found));
+    if (fresh || !replaces_known(found, known->second)) return;
+    // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
+    if (found.row &&
+        confirmations_.cover(found.row->key(), stated_code(found.row->line()), found.row->device()))
+      found.row->keep_counters(*known->second.row);
+    known->second = std::move(found);
+  }
+
+  const Confirmations& confirmations_;
+  Newest of_file_, newest_;
+  std::size_t file_ = 0;
+};
+
 /// The newest row of each case; without `rows` only where it is.
 Newest newest_of(Lines& lines, Machines machines, bool rows) {
-  Newest newest;
+  NewestRows newest(lines.confirmations);
   std::map<std::string, std::string> measured_on;
   for (std::size_t place = 0; place < lines.rows.size(); ++place) {
     Candidate found{lines.row(place), lines.rows[place].file, place};
     if (confirms_elsewhere(*found.row, lines.confirmations, measured_on)) continue;
-    auto id = identity(*found.row, machines);
+    auto id = identity(*found.row);
     if (!rows) found.row.reset();
-    auto [known, fresh] = newest.try_emplace(std::move(id), std::move(found));
-    if (fresh || !replaces(found, known->second)) continue;
-    // What `retensor confirm` measured again for its time has the counters of the row it confirmed.
-    if (rows && lines.confirmations.cover(found.row->key(), stated_code(found.row->line())))
-      found.row->keep_counters(*known->second.row);
-    known->second = std::move(found);
+    newest.take(std::move(id), std::move(found));
   }
-  drop_what_gives_way(newest);
-  return newest;
+  auto taken = newest.taken(machines);
+  if (machines == Machines::each) drop_what_gives_way(taken);
+  return taken;
 }
 
 }  // namespace

@@ -186,6 +186,10 @@ std::string Session::device(Backend backend) const {
                    : processor();
 }
 
+std::set<std::string> Session::devices() const {
+  return {device(Backend::cpu), device(Backend::cuda)};
+}
+
 std::string Session::processor() const {
   return named(field(line, "machine.cpu.model"));
 }
@@ -199,9 +203,10 @@ Row::Row(json given, std::shared_ptr<const Session> session, const Confirmations
       session_(session ? std::move(session) : std::make_shared<const Session>()),
       status_(status_of(*line_)),
       backend_(is_gpu_method(method()) ? Backend::cuda : Backend::cpu),
-      currency_(is_own()
-                    ? currency_of(*line_, driver::field(session_->line, "machine"), confirmations)
-                    : Currency::sources) {
+      currency_(is_own() ? currency_of(*line_, device(),
+                                       architecture_of(driver::field(session_->line, "machine")),
+                                       confirmations)
+                         : Currency::sources) {
   auto& line = *line_;
   if (!line.contains("code")) line["code"] = "own";
   line["form"] = form_of(line);

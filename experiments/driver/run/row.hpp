@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -40,7 +41,8 @@ struct Session {
   /// Name of the GPU, or of the processor with the cores that the session could use: virtual
   /// machines share the name of a processor. kUnknownDevice where the line does not tell.
   std::string device(Backend backend) const;
-  std::string processor() const;  ///< without the cores
+  std::set<std::string> devices() const;  ///< of both backends
+  std::string processor() const;          ///< without the cores
   /// Fingerprint of the host or the GPU (identity.hpp); empty where the line does not tell.
   std::string machine(Backend backend) const;
 };

@@ -60,13 +60,14 @@ struct Store::State {
   std::size_t torn = 0;
   std::map<std::string, std::string> devices_of;  ///< by session of this build
   std::map<std::string, driver::Session> sessions;
-  /// A row that ended ok, or as unsupported on the devices named.
+  /// The last row of a case on a machine.
   struct Held {
     RowCode code;
-    bool ok;
-    std::string devices;
+    Status status;
+    std::string devices;  ///< that supports() may ask for
     Backend backend;
-    std::string machine;  ///< of its backend; empty where the session does not tell
+    std::string device;   ///< of its backend
+    std::string machine;  ///< that one; empty where the session does not tell
   };
   std::map<std::string, std::vector<Held>> rows;  ///< by key
   Confirmations confirmations;
@@ -105,16 +106,19 @@ void Store::State::note(const json& line) {
   if (line["kind"] == "session" && line.value("build", json()) == build_facts())
     devices_of[session] = devices(line.value("machine", json()));
   if (line["kind"] == "session") sessions[session].line = line;
-  if (line["kind"] == "confirmation") confirmations.take(line);
+  if (line["kind"] == "confirmation") confirmations.take(line, sessions[session].devices());
   const auto known = devices_of.find(session);
   if (line["kind"] != "row" || known == devices_of.end()) return;
-  const auto status = text_of(line, "status");
-  const bool ok = status == name(Status::ok);
   const auto backend =
       is_gpu_method(text_of(line.value("case", json()), "method")) ? Backend::cuda : Backend::cpu;
-  if (ok || status == name(Status::unsupported))
-    rows[text_of(line, "key")].push_back(
-        {stated_code(line), ok, known->second, backend, sessions[session].machine(backend)});
+  const auto& on = sessions[session];
+  Held held{stated_code(line), status_of(line),    known->second,
+            backend,           on.device(backend), on.machine(backend)};
+  auto& of_case = rows[text_of(line, "key")];
+  std::erase_if(of_case, [&](const Held& earlier) {
+    return earlier.machine == held.machine && earlier.devices == held.devices;
+  });
+  of_case.push_back(std::move(held));
 }
 
 void Store::State::repair(const FileEnd& end) {
@@ -160,16 +164,20 @@ std::size_t Store::repaired() const {
 Stored Store::find(const std::string& key, const RowCode& today, const json& machine) const {
   const auto found = state_->rows.find(key);
   if (found == state_->rows.end()) return Stored::nothing;
-  const bool confirmed = state_->confirmations.cover(key, today);
   const driver::Session here{{{"machine", machine}}, {}};
   auto best = Stored::nothing;
   for (const auto& held : found->second) {
-    if (!confirmed && compare_code(held.code, today) == Currency::stale) continue;
+    if (compare_code(held.code, today) == Currency::stale &&
+        !state_->confirmations.cover(key, today, held.device))
+      continue;
     const auto& mine = here.machine(held.backend);
     const bool other = !held.machine.empty() && !mine.empty() && held.machine != mine;
-    if (held.ok && !other) return Stored::ok;
-    if (held.ok) best = Stored::elsewhere;
-    if (best == Stored::nothing && held.devices == devices(machine)) best = Stored::unsupported;
+    const bool ok = held.status == Status::ok;
+    if (ok && !other) return Stored::ok;
+    if (ok) best = Stored::elsewhere;
+    if (best == Stored::nothing && held.status == Status::unsupported &&
+        held.devices == devices(machine))
+      best = Stored::unsupported;
   }
   return best;
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <type_traits>
 
 #include "common/core/rng.hpp"
 #include "experiments/driver/data/facts.hpp"
@@ -44,13 +45,13 @@ std::string problem_text(const Case& c, bool with_mode) {
   return identity.dump();
 }
 
-/// Moves the cases into groups of equal text; groups stand in the order of their first case.
-template <class Text>
-std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text) {
+/// Moves the cases into groups of equal keys; groups stand in the order of their first case.
+template <class KeyOf>
+std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const KeyOf& key_of) {
   std::vector<std::vector<Case>> groups;
-  std::map<std::string, std::size_t> place;
+  std::map<std::invoke_result_t<KeyOf, const Case&>, std::size_t> place;
   for (auto& c : cases) {
-    const auto [at, fresh] = place.try_emplace(text(c), groups.size());
+    const auto [at, fresh] = place.try_emplace(key_of(c), groups.size());
     if (fresh) groups.emplace_back();
     groups[at->second].push_back(std::move(c));
   }
@@ -59,12 +60,11 @@ std::vector<std::vector<Case>> grouped(std::vector<Case> cases, const Text& text
 
 std::string method_text(const Case& c) {
   const auto whole = driver::to_json(c, json::object());
-  return json{whole["method"], whole["params"], whole["cache"], whole["launch"]}.dump();
+  return json{whole["method"], whole["params"], whole["cache"]}.dump();
 }
 
-}  // namespace
-
-std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed) {
+/// Cases of one launch.
+std::vector<std::vector<Case>> scheduled(std::vector<Case> cases, std::uint64_t seed) {
   const CounterRng rng(seed);
   auto problems = grouped(
       std::move(cases), [](const Case& c) { return problem_text(c, c.order != Order::rotation); });
@@ -81,6 +81,18 @@ std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t s
       continue;
     }
     for (auto& group : methods) result.push_back(std::move(group));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed) {
+  std::vector<std::vector<Case>> result;
+  // Launch by launch, so that those of a case are apart by the time that all others take.
+  for (auto& launch : grouped(std::move(cases), [](const Case& c) { return c.launch; })) {
+    const auto own_seed = seed ^ static_cast<std::uint64_t>(launch.front().launch) << 32;
+    for (auto& group : scheduled(std::move(launch), own_seed)) result.push_back(std::move(group));
   }
   return result;
 }
@@ -249,6 +261,13 @@ std::vector<Case> Sweep::chosen_cases(const std::vector<Case>& cases, const json
   std::set<std::string> seen;
   for (auto c : cases) {
     json executed;
+    // What the planner had no choice for stays so.
+    const bool refused = c.method == kAutoMethod && !options_.rerun &&
+                         held(c, driver::to_json(c, data)) != Stored::nothing;
+    if (refused) {
+      chosen.push_back(c);
+      continue;
+    }
     if (const auto stored = c.method == kAutoMethod ? stored_choice(c, data) : std::nullopt) {
       c = *stored;
     } else if (c.method == kAutoMethod) {

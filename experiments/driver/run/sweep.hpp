@@ -52,9 +52,9 @@ std::string results_file(const std::string& out, const nlohmann::json& machine,
 /// Lower-case letters and digits, everything else a single dash.
 std::string slug(const std::string& text);
 
-/// Cases of one data set that go to a worker together, in the order in which they run: problems
-/// shuffled by the seed, methods shuffled within a problem; the modes of a method are one group
-/// when the spec asks for rotation.
+/// Cases of one data set that go to a worker together, in the order in which they run: launch by
+/// launch, problems shuffled by the seed, methods shuffled within a problem. The modes of a method
+/// are one group if the spec asks for rotation, the methods of a problem if it asks for turns.
 std::vector<std::vector<Case>> schedule(std::vector<Case> cases, std::uint64_t seed);
 
 }  // namespace retensor::driver

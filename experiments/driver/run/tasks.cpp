@@ -71,26 +71,48 @@ class Shard {
 
 bool is_current(const Row& row, const Case& c) {
   if (field(row.session().line, "build") != build_facts()) return false;
-  return c.foreign ? text_of(row.line(), "source_hash") == c.foreign_sha256 : !row.is_stale();
+  return is_from_outside(c) ? text_of(row.line(), "source_hash") == c.foreign_sha256
+                            : !row.is_stale();
 }
 
-/// A result file that takes the lines that it lacks.
+/// A result file that takes the lines that it lacks. In a file the last row of a case counts, so
+/// one that finished before a row that is there stays out.
 class Merged {
  public:
   explicit Merged(const std::string& path) : store_(path) {
-    for_each_line(path, [this](const json& line) { present_.insert(line.dump()); });
+    for_each_line(path, [this](const json& line) { note(line); });
   }
 
   /// Whether the line was new.
   bool take(const json& line) {
-    if (!present_.insert(line.dump()).second) return false;
+    const auto known = finished_.find(case_of(line));
+    const bool older = known != finished_.end() && text_of(line, "finished") < known->second;
+    if (older || present_.contains(line.dump())) return false;
+    note(line);
     store_.append(line);
     return true;
   }
 
  private:
+  void note(const json& line) {
+    present_.insert(line.dump());
+    if (text_of(line, "kind") == "session") sessions_[text_of(line, "session")].line = line;
+    if (const auto id = case_of(line); !id.empty()) finished_[id] = text_of(line, "finished");
+  }
+
+  /// Of a row: its key and the machine; empty for other lines.
+  std::string case_of(const json& line) {
+    if (text_of(line, "kind") != "row") return "";
+    const auto backend =
+        is_gpu_method(text_of(line["case"], "method")) ? Backend::cuda : Backend::cpu;
+    const auto& session = sessions_[text_of(line, "session")];
+    return text_of(line, "key") + session.device(backend) + session.machine(backend);
+  }
+
   Store store_;
   std::set<std::string> present_;
+  std::map<std::string, driver::Session> sessions_;
+  std::map<std::string, std::string> finished_;  ///< of the last row of each case
 };
 
 }  // namespace

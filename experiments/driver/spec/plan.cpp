@@ -225,9 +225,6 @@ class Planner {
         for (const auto& setting : settings)
           if (text(setting.at("dataset")) == dataset)
             add_operation(operation_from_name(text(operation.value)), setting);
-    // One launch of every case, then the next: what drifts meanwhile lies between the launches.
-    std::ranges::stable_sort(plan_.cases,
-                             [](const Case& a, const Case& b) { return a.launch < b.launch; });
     return std::move(plan_);
   }
 

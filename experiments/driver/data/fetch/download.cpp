@@ -269,12 +269,15 @@ constexpr std::chrono::milliseconds kFirstWait{200};
 class Part {
  public:
   explicit Part(std::string path) : path_(std::move(path)) {
-    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd_ < 0) refuse(path_, "can't be opened");
-    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      close(fd_);
-      throw SystemError(path_ + ": another process is fetching it");
-    }
+    do {
+      if (fd_ >= 0) close(fd_);
+      fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+      if (fd_ < 0) refuse(path_, "can't be opened");
+      if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+        close(fd_);
+        throw SystemError(path_ + ": another process is fetching it");
+      }
+    } while (!is_at_path());
   }
   ~Part() {
     struct stat facts {};
@@ -301,8 +304,16 @@ class Part {
   }
 
  private:
+  /// Another process may have renamed the file after it was opened here and before it was locked.
+  bool is_at_path() const {
+    struct stat locked {
+    }, found{};
+    return fstat(fd_, &locked) == 0 && stat(path_.c_str(), &found) == 0 &&
+           locked.st_dev == found.st_dev && locked.st_ino == found.st_ino;
+  }
+
   std::string path_;
-  int fd_;
+  int fd_ = -1;
 };
 
 /// Why the file is not the requested one; empty when it is, as far as anything is known of it.
