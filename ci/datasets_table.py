@@ -26,11 +26,11 @@ verified:
 | check | meaning |
 |---|---|
 | published checksum | the SHA-256 that public downloaders state |
-| sizes, then record | dims, nonzeros and index ranges have to be as published; the checksum of \
-the first fetch is recorded, and every later fetch and use has to agree with it. \
+| sizes, then record | mode lengths, nonzeros and index ranges have to be as published; the \
+checksum of the first fetch is recorded, and every later fetch and use has to agree with it. \
 [checksums.yaml](checksums.yaml) holds records that users contributed; records that contradict \
 each other are reported |
-| own copy | your file, checked by dims and nonzeros |
+| own copy | your file, checked by mode lengths and nonzeros |
 | content | made from data of a package, and compared with a checksum of the tensor |
 
 A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, in the form that
@@ -38,7 +38,7 @@ A mirror (`--mirror URL`, `RETENSOR_MIRROR`) has the hosts as folders, in the fo
 (`RETENSOR_SHARED_CACHE`) is read but never written.
 
 """
-COLUMNS = ("| name | also called | papers | dims | nonzeros | address | check | licence "
+COLUMNS = ("| name | also called | papers | mode lengths | nonzeros | address | check | licence "
            "| pass on |\n")
 
 
@@ -94,7 +94,7 @@ def page():
     return (HEAD + f"## By address\n{len(public)} data sets.\n\n{table(public)}\n"
             f"## Made here, or converted from your own copy\n{table(rest)}\n"
             f"## Published facts only\n\n"
-            + "| name | papers | dims | nonzeros | why |\n|---|---|---|---|---|\n"
+            + "| name | papers | mode lengths | nonzeros | why |\n|---|---|---|---|---|\n"
             + "".join(f"| `{n}` | {', '.join(sorted(e.get('paper', {})))} | "
                       f"{' x '.join(map(str, e['dims']))} | {e['nnz']} | {cell(e['source'])} |\n"
                       for n, e in private.items())

@@ -277,13 +277,15 @@ Interface advise_interface() {
   add("type", word("f32|f64", "f32"), "type of the values");
   add("calls", number<double>("N", 100), "runs that follow one preparation");
   add("memory", word("SIZE"),
-      "most memory that a method may take, such as 8GiB: of the GPU, or of its format on the host");
+      "largest memory of a method, such as 8GiB: on the GPU in total, on the host for its format");
   add("error", number<double>("E", 0),
       "allowed relative error (Frobenius norm); 0 leaves out all methods that round their "
       "operands");
   add("machine", word("NAME"),
       "plan for cpu, device or a machine that has rows, such as H200 (default: this machine)");
-  add("trial", flag(), "run each candidate that is too close to tell apart a few times");
+  add("trial", flag(),
+      "prepare up to three candidates that are too close to tell apart and run each twice, if that "
+      "is expected to pay");
   add("all", flag(), "list every candidate, and why others were left out");
   add("model", word("FILE"), "table to predict from (default: the one built in)");
   add("train", word("FILE"),

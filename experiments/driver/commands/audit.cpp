@@ -104,7 +104,7 @@ Interface audit_interface() {
       "audit [PAPER]...",
       "Checks the printed numbers of the papers (default: all) against each other: it recomputes "
       "numbers that follow from others, and lists those that do not fit and the faults of printed "
-      "algorithms. A check is open where rounding leaves a factor of ten.",
+      "algorithms. A check stays open if rounding allows results that differ tenfold.",
       "retensor audit hlsto --all", -1};
   Options add;
   add("all", flag(), "list the checks that fit too");

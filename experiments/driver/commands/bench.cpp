@@ -267,7 +267,7 @@ Interface bench_interface() {
   const Usage usage{
       "bench TENSOR",
       "Times every method that has an operation on a tensor (data set or file) and lists the "
-      "fastest first. Each result is checked against a double-precision reference. Methods that "
+      "fastest first. Each result is checked against the oracle in double precision. Methods that "
       "decline the problem or can't run on this machine are listed with the reason.\nspread: the "
       "slowest sample over the fastest. of roofline: the rate as a share of what the measured "
       "memory bandwidth allows. format: memory of the method's own format. error/bound: the "

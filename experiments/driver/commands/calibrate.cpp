@@ -99,7 +99,7 @@ Interface calibrate_interface() {
       "slowdowns it would detect. The smallest threshold with at most 1% of false alarms is "
       "written to a file; `compare` reads calibration.json in the folders of experiments/results "
       "and out/results.",
-      "retensor calibrate out/results/cpu/pasta-calibration.jsonl --out calibration.json", -1};
+      "retensor calibrate launches.jsonl --out calibration.json", -1};
   Options add;
   add("out", word("FILE"), "write the calibration to a file");
   add.json();

@@ -419,12 +419,13 @@ Interface cp_interface() {
   add("check-every", number("N", 1),
       "sweeps between checks of the tolerance; with more of them a GPU waits less for the host");
   add("last-sweeps", number("N", 0),
-      "sweeps after those with METHOD, by the default method of its backend, whose operands have "
-      "the values' type: for a METHOD that rounds them to 16 bits");
+      "further sweeps with the default method, which does not round operands; use it after a "
+      "METHOD with 16-bit operands");
   add("start", word("LAW"),
       "initial factors: signs (-1 or 1), normal, uniform in [0, 1), nvecs (leading left singular "
-      "vectors of the unfoldings), or spread: of signs, the orthonormal matrices next to the "
-      "MTTKRP of every mode in turn (default: spread, or uniform for a non-negative model)");
+      "vectors of the unfoldings), or spread: starts from signs and replaces each factor in turn "
+      "by the orthonormal matrix nearest to its MTTKRP (default: spread, or uniform for a "
+      "non-negative model)");
   add("constraint", word("none|nonnegative", "none"),
       "constraint on the factors; non-negative ones are updated by hierarchical alternating least "
       "squares (HALS)");

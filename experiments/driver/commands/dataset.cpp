@@ -264,9 +264,10 @@ Interface dataset_interface() {
       "info NAME...: prints size, density, fibers, tiles, skew, source, licence and checksum.\n"
       "fetch NAME... or fetch --paper ID: prints sizes and disk space, downloads the files over "
       "https and checks them. Called again, it resumes an interrupted download. Where a source "
-      "publishes no checksum, the first fetch compares dims, nonzeros and indices and records the "
-      "checksum for later ones. https_proxy is used; files in the folder $RETENSOR_SHARED_CACHE "
-      "are read there.\n"
+      "publishes no checksum, the first fetch compares mode lengths, nonzeros and indices and "
+      "records "
+      "the checksum for later ones. It uses https_proxy. It reads files in $RETENSOR_SHARED_CACHE "
+      "and does not copy them.\n"
       "make NAME [FILE]: obtains a data set, checks it against the registry and caches it. FILE "
       "(.tns or .tnsb) is a portable copy: in the cache folder of another machine, under the name "
       "of the data set, it is found there. --input PATH names your copy of the source where the "
@@ -274,8 +275,8 @@ Interface dataset_interface() {
       "convert INPUT OUTPUT: converts a tensor file, reads the result back and compares it. INPUT "
       "is a .tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
       "archive), or a folder of .mtx files, the slices of the last mode.\n"
-      "verify [NAME...]: compares data sets with the dims, nonzeros and checksum of the registry; "
-      "without a name, all that are here or quickly made.",
+      "verify [NAME...]: compares data sets with the mode lengths, nonzeros and checksum of the "
+      "registry. Without a name, it checks all data sets that are present or quick to make.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
   Options add;
   add.locations();

@@ -97,23 +97,25 @@ int run_command(const Given& given) {
 }  // namespace
 
 Interface run_interface() {
-  const Usage usage{"run SPEC...",
-                    "Runs the cases of specs that have no row yet, and prints the paths of the "
-                    "result files. A summary by method follows on standard error.",
-                    "retensor run experiments/pasta/fig4.yaml --with quick", -1};
+  const Usage usage{
+      "run SPEC...",
+      "Runs the cases of specs that have no current row with status ok or unsupported, "
+      "and prints the paths of the result files. A summary by method follows on "
+      "standard error.",
+      "retensor run experiments/pasta/fig4.yaml --with quick", -1};
   Options add;
   add("out", word("FILE"),
       "result file, or folder of <paper>-<artifact>.jsonl (default: out/results/<device>/)");
   add("dataset", word("NAME"), "run only the cases on this data set");
   add("rerun", flag(),
-      "measure cases again that have a row; if it is ok, the new row takes the place of the old "
-      "one, with --each-machine only of one of this machine");
+      "measure cases again that have a row. A new row that is ok replaces the old one; with "
+      "--each-machine, only a row of this machine");
   add("each-machine", flag(),
       "also measure cases that have rows only from other machines of this model");
   add("profile", flag(),
-      "after its samples, run each measured GPU case once more under Nsight Compute and add the "
-      "counters to its row, or the reason why there are none (with --rerun: also for cases that "
-      "have a row); a spec with `counters` does so anyway");
+      "run each measured GPU case once more under Nsight Compute and add the counters to its row, "
+      "or the reason why there are none. With --rerun, also for cases that have a row. A spec with "
+      "`counters` does so anyway");
   add("lock-clock", po::value<int>()->default_value(0, "")->value_name("MHZ"),
       "fix the GPU's clock at this frequency during the run, if you have the right to");
   add.oracles();

@@ -165,7 +165,7 @@ void print_rules(const json& verdicts, const std::vector<Calibration>& calibrati
   const auto undecided = count([](const json& v) { return v["times_count"] == false; });
   if (widened > 0)
     std::cout << fmt::format(
-        "the intervals of {} hold what another launch may differ by on their machine\n", widened);
+        "{} intervals include the variation between launches on their machine\n", widened);
   if (undecided > 0)
     std::cout << fmt::format(
         "{} stay undecided, since no difference between times counts on their machine\n",
@@ -379,8 +379,8 @@ Interface verdict_interface() {
   add("rows", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
-      "for each claim that holds, find the smallest change of its rows that would change the "
-      "verdict; exit code 1 if no change does so for a measurement or a property");
+      "for each claim that holds, find the smallest change of its rows that changes the verdict. "
+      "Exit code 1 if some measurement or property has no such change");
   add("strict", flag(), "exit code 1 if a claim does not hold");
   add.calibration();
   add.locations();
