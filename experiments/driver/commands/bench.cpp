@@ -233,14 +233,21 @@ void expect_cases(const Plan& plan) {
                        : fmt::format("bench: nothing to run: {}", plan.skips.front().reason));
 }
 
-int bench_command(const Given& given) {
-  check_numbers(given);
-  const auto datasets = given.registry();
+Plan plan_of(const Given& given, const DatasetRegistry& datasets) {
+  const EndedBySignals planning;
   auto spec = spec_of(given, all_methods());
   const auto registry = methods_for(spec);
   for (const auto& entry : spec.methods) method_of_spec(registry, entry.id);
-  const auto plan = make_plan(spec, registry, datasets);
+  auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
+  return plan;
+}
+
+int bench_command(const Given& given) {
+  check_numbers(given);
+  StopSignals stop;
+  const auto datasets = given.registry();
+  const auto plan = plan_of(given, datasets);
   const ScratchFolder scratch;  // for rows that the user does not keep
   const auto kept = given.text("output");
   SweepOptions sweep;
@@ -249,7 +256,6 @@ int bench_command(const Given& given) {
   sweep.rerun = true;
   sweep.quiet = given.flag("quiet");
   sweep.argv = given.command_line("bench");
-  StopSignals stop;
   const auto done = run_sweep(plan, datasets, sweep, stop);
   const auto list = rankings(rows_of_session(done.path));
   if (given.flag("json")) {

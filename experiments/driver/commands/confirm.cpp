@@ -160,10 +160,10 @@ int confirm_command(const Given& given) {
     return 0;
   }
 
+  StopSignals stop;
   expect_this_model(sample);
   const auto thresholds = told_thresholds(sample, calibrations_of(given));
   const auto sweep = sweep_beside(path, given);
-  StopSignals stop;
   const auto done = run_sweep(plan_of(sample, time_limit), given.registry(), sweep, stop);
   const auto session = newest_session(done.path);
   const auto measured = newest_rows({done.path});
