@@ -116,13 +116,14 @@ def main():
     parser.add_argument("--input", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    part = arguments.out.with_name(arguments.out.name + ".part")
+    out = Path(os.path.realpath(arguments.out))  # a link stays, its target is replaced
+    part = out.with_name(out.name + ".part")
     try:
         if arguments.out.suffix == ".tnsb":
             tnsb.write(arguments.out, *FORMATS[arguments.input.suffix][0](arguments.input))
         else:
             FORMATS[arguments.out.suffix][1](part, *tnsb.read(arguments.input))
-            os.replace(part, arguments.out)
+            os.replace(part, out)
     except (Malformed, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         part.unlink(missing_ok=True)
         print(f"exchange: {error}", file=sys.stderr)

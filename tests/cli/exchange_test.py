@@ -216,6 +216,22 @@ def test_flawed_arrays_are_refused(tmp_path, arrays, words):
     assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("name", ["b.tns", "b.tnsb", "b.npz", "b.mtx"])
+def test_what_is_no_regular_file_stays_what_it_is(tmp_path, name):
+    source = tmp_path / "a.tns"
+    source.write_text("2\n2 3\n2 2 1\n1 3 1\n")
+    os.mkfifo(tmp_path / name)
+    done = retensor("convert", source, tmp_path / name)
+    assert done.returncode == 2
+    assert f"{name}: found a pipe, can be written only to a regular file" in done.stderr
+    assert (tmp_path / name).is_fifo()
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("target")
+    for _ in range(2):  # a link without a target, then with one
+        converted(source, tmp_path / name)
+        assert (tmp_path / name).is_symlink() and (tmp_path / "target").is_file()
+
+
 def test_genten_files_that_count_from_one_say_so(tmp_path):
     (tmp_path / "a.txt").write_text("sptensor indices-start-at-one\n2\n2 2\n1\n2 1 5\n")
     converted(tmp_path / "a.txt", tmp_path / "b.tns")

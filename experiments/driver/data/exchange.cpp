@@ -44,6 +44,7 @@ Coo read_by(const char* recipe, const char* name, const std::string& path,
 }
 
 void write_by_exchange(const std::string& path, const Coo& tensor, const std::string& recipes) {
+  writable_target(path);
   const ScratchFolder scratch;
   const auto made = (scratch.path() / "a.tnsb").string();
   write_cache(made, tensor);
