@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from sweeps import RETENSOR
+from sweeps import RETENSOR, wait_for
 
 
 def call(workspace, *args, code=0):
@@ -66,8 +66,7 @@ def test_the_text_files_hold_the_same_model(model):
     _, _, folder, _ = model
     with np.load(folder / "model.npz") as npz:
         for m in range(3):
-            assert np.loadtxt(folder / f"factor-{m}.txt") == pytest.approx(npz[f"factor_{m}"],
-                                                                           rel=1e-7)
+            assert (np.loadtxt(folder / f"factor-{m}.txt") == npz[f"factor_{m}"]).all()
         assert np.loadtxt(folder / "weights.txt") == pytest.approx(npz["weights"])
         assert np.loadtxt(folder / "fit.txt") == pytest.approx(npz["fit"])
 
@@ -152,6 +151,48 @@ def test_the_best_of_several_starts_of_tucker_is_kept(workspace):
     assert lines[-2].startswith(f"best: start {told['best'] + 1}, fit ")
     with np.load(workspace.folder / "best" / "model.npz") as npz:
         assert npz["fit"] == pytest.approx(told["fit"])
+
+
+def test_each_better_start_of_tucker_is_written_at_once(workspace):
+    started = subprocess.Popen(
+        [RETENSOR, *TUCKER, "--ranks", "2", "2", "1", "--starts", "1000000", "--output", "best",
+         "--registry", str(workspace.registry), "--cache", str(workspace.cache)],
+        cwd=workspace.folder, stdout=subprocess.DEVNULL)
+    try:
+        wait_for((workspace.folder / "best" / "model.npz").exists, seconds=20)
+        assert started.poll() is None
+    finally:
+        started.kill()
+        started.wait()
+
+
+@pytest.mark.parametrize("args", [["cp", "tiny", "--rank", "1"], [*TUCKER, "--ranks", "2", "2", "2"],
+                                  ["cp", "tiny.tnsb", "--rank", "1", "--on-disk"]])
+def test_a_folder_that_can_not_be_written_is_found_before_the_first_sweep(workspace, args):
+    call(workspace, "dataset", "make", "tiny", "tiny.tnsb")
+    (workspace.folder / "taken").write_text("")
+    for output in ("taken", "taken/model"):
+        done = call(workspace, *args, "--output", output, code=2)
+        assert done.stdout == ""
+        assert f"--output: found {output}, expected a folder" in done.stderr
+    (workspace.folder / "model.npz").mkdir()
+    done = call(workspace, *args, "--output", ".", code=2)
+    assert done.stdout == "" and "--output: ./model.npz: found a folder" in done.stderr
+
+
+def test_a_model_leaves_no_files_of_an_older_one(workspace):
+    workspace.add_uniform("five", [4, 3, 2, 3, 2], 30)
+    workspace.add_uniform("flat", [9, 7], 12)
+    cp = ["cp", "--rank", "2", "--max-sweeps", "2", "--method", "pasta.cpu.coo", "--output", "m"]
+    both = {"factor-0.txt", "factor-1.txt", "fit.txt", "model.npz"}
+    call(workspace, *cp, "five")
+    assert (workspace.folder / "m" / "factor-4.txt").exists()
+    call(workspace, *cp, "flat")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"weights.txt"}
+    call(workspace, *TUCKER, "--ranks", "2", "2", "2", "--output", "m")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"factor-2.txt", "core.tns"}
+    call(workspace, *cp, "flat")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"weights.txt"}
 
 
 @pytest.mark.parametrize("args, words", [

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@
 #include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
@@ -105,6 +108,34 @@ void expect_room(const Dims& dims, const Dims& ranks, DType type) {
                                   bytes_text(static_cast<Count>(bytes)), bytes_text(room)));
 }
 
+void expect_writable(const std::string& option, const fs::path& path) {
+  try {
+    const AtomicFile probe(path.string());  // leaves nothing behind
+  } catch (const std::runtime_error& e) {
+    throw input_error("--{}: {}", option, e.what());
+  }
+}
+
+void make_output(const Given& given) {
+  const fs::path folder = given.text("output");
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw input_error("--output: found {}, expected a folder or a place for a new one ({})",
+                      folder.string(), error.message());
+  expect_writable("output", folder / "model.npz");
+}
+
+void remove_older_model(const fs::path& folder, std::size_t order, const char* foreign) {
+  fs::remove(folder / foreign);
+  for (auto m = order; m < kMaxOrder; ++m) fs::remove(folder / factor_file(m));
+}
+
+std::string factor_file(std::size_t mode) {
+  return fmt::format("factor-{}.txt", mode);
+}
+
 std::string written(const std::string& output) {
   return output.empty() ? "" : fmt::format("model.npz and text files are in {}\n", output);
 }
@@ -172,9 +203,11 @@ void FitProgress::show(const std::vector<double>& fit) {
 
 void write_text(const std::filesystem::path& path, const Matrix& matrix) {
   std::string text;
+  const int digits = matrix.dtype() == DType::f32 ? std::numeric_limits<float>::max_digits10
+                                                  : std::numeric_limits<double>::max_digits10;
   for (std::uint64_t i = 0; i < matrix.rows(); ++i)
     for (std::uint64_t j = 0; j < matrix.cols(); ++j)
-      text += fmt::format("{:.9g}{}", matrix.at(i, j), j + 1 < matrix.cols() ? ' ' : '\n');
+      text += fmt::format("{:.{}g}{}", matrix.at(i, j), digits, j + 1 < matrix.cols() ? ' ' : '\n');
   write_file(path, text);
 }
 

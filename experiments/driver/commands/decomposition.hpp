@@ -44,6 +44,20 @@ std::shared_ptr<const Coo> tensor_of(const Given& given);
 /// holds: the kernel would end the program without a word.
 void expect_room(const Dims& dims, const Dims& ranks, DType type);
 
+/// A file that can be written at `path`, else an InputError that names the option: said before a
+/// long run, whose result would be lost.
+void expect_writable(const std::string& option, const std::filesystem::path& path);
+/// Makes the folder of --output, where one is asked for. Throws InputError where no file can be
+/// written there.
+void make_output(const Given& given);
+/// Removes files of an older model that would pass for parts of one with `order` factors:
+/// `foreign`, and further factors.
+void remove_older_model(const std::filesystem::path& folder, std::size_t order,
+                        const char* foreign);
+
+/// The name of a factor's text file.
+std::string factor_file(std::size_t mode);
+
 /// The line that names the folder of --output; none without one.
 std::string written(const std::string& output);
 
@@ -84,7 +98,8 @@ class FitProgress {
   std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
-/// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
+/// A line of numbers with blanks between them per row, as numpy.loadtxt reads them; with as many
+/// digits as tell values of the type apart.
 void write_text(const std::filesystem::path& path, const Matrix& matrix);
 /// A number a line.
 void write_text(const std::filesystem::path& path, const std::vector<double>& numbers);
