@@ -273,7 +273,8 @@ Interface dataset_interface() {
       "registry says that the recipe needs one.\n"
       "convert INPUT OUTPUT: converts a tensor file, reads the result back and compares it. INPUT "
       "is a .tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
-      "archive), or a folder of .mtx files, the slices of the last mode.\n"
+      "archive), or a folder of .mtx files, the slices of the last mode. Values that single "
+      "precision would change stay in double precision.\n"
       "verify [NAME...]: compares data sets with the dims, nonzeros and checksum of the registry; "
       "without a name, all that are here or quickly made.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
